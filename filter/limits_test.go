@@ -59,7 +59,7 @@ func TestLimitsOfAProcess(t *testing.T) {
 	if got := strings.Count(out, "[[[ELF module"); got != maxNames/maxName || !strings.HasSuffix(out, "]]]\n{{{module:2048:"+name+":elf:aa}}}\n") {
 		t.Errorf("%d modules were taken in, want %d and one left", got, maxNames/maxName)
 	}
-	if want := "2049:1: module 2048 is ignored: a process may have 65536 modules, with 8 MiB of names\n"; diagnostics != want {
+	if want := "2049:1: module 2048 is ignored: a process may have at most 65536 modules, with 8 MiB of names\n"; diagnostics != want {
 		t.Errorf("got %q, want %q", diagnostics, want)
 	}
 }

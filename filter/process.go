@@ -111,7 +111,7 @@ func ProcessKey(s string) (*regexp.Regexp, error) {
 		return nil, fmt.Errorf("process key %q: %w; use fuchsia, logcat, syslog or a regular expression with a group", s, err)
 	}
 	if re.NumSubexp() == 0 {
-		return nil, fmt.Errorf("process key %q: no group for the part that is the process; write one, as in ^\\[(\\d+)\\], or use fuchsia, logcat or syslog", s)
+		return nil, fmt.Errorf("process key %q: no group captures the process; write one, as in ^\\[(\\d+)\\], or use fuchsia, logcat or syslog", s)
 	}
 	return re, nil
 }
@@ -142,7 +142,7 @@ func enterKey(f *lineFilter, key []byte) {
 	f.process.used = f.turn
 }
 
-// change makes the process with the given key, which is not the current one, current. The first
+// change switches to the process with the given key, which is not the current one. The first
 // process of a stream has no key, and owns lines without a key.
 func (f *processes) change(key []byte) *process {
 	if f.all == nil {

@@ -69,8 +69,8 @@ const runLen = 512 // intervals in a run; a new map moves at most this many
 
 var (
 	errZeroSize   = errors.New("a map of size 0 holds no address")
-	errTooManyMap = fmt.Errorf("a process may have %d maps", maxMaps)
-	errTooManyMod = fmt.Errorf("a process may have %d modules, with %d MiB of names", maxModules, maxNames>>20)
+	errTooManyMap = fmt.Errorf("a process may have at most %d maps", maxMaps)
+	errTooManyMod = fmt.Errorf("a process may have at most %d modules, with %d MiB of names", maxModules, maxNames>>20)
 )
 
 // hasModules reports whether a module has been defined since the last reset.

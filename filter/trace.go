@@ -184,7 +184,7 @@ func reportFault(t *tracer, fault any, lines int64) {
 // reportDoubt reports that m, whose names were already printed, is not the file that ran.
 func reportDoubt(t *tracer, m *judge.Image) {
 	if t.f.o.Diagnose != nil {
-		t.f.o.Diagnose(Diagnostic{Line: t.next(), Byte: 1, Message: fmt.Sprintf("%s is not the file that ran, as this backtrace shows: doubt the names that earlier backtraces of the process got from it; --image NAME=FILE names the right file", m.Path)})
+		t.f.o.Diagnose(Diagnostic{Line: t.next(), Byte: 1, Message: fmt.Sprintf("%s is not the file that ran, as this backtrace shows: names from it in earlier backtraces of the process may be wrong; --image NAME=FILE names the right file", m.Path)})
 	}
 }
 

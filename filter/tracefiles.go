@@ -225,8 +225,8 @@ var special = []string{"/proc/", "/dev/", "/sys/"}
 
 // Reasons for paths in special.
 var (
-	errProc   = errors.New("a path of /proc is another file here; --image NAME=FILE names it")
-	errDevice = errors.New("not opened: it is in /proc, /dev or /sys, or a link to there; --image NAME=FILE names another file")
+	errProc   = errors.New("a path in /proc is another file here; --image NAME=FILE names it")
+	errDevice = errors.New("not opened: it is in /proc, /dev or /sys, or a link into them; --image NAME=FILE names another file")
 )
 
 // imageAt returns the file at a path.

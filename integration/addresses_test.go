@@ -70,7 +70,7 @@ func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	}
 	run(t, nil, "objcopy", "--remove-section", ".note.gnu.build-id", whole, filepath.Join(folder, "copy"))
 	got, messages := explained(t, log, "--explain", "--symbol-path", folder)
-	if said := "nothing shows which of both ran"; got != log || !strings.Contains(messages, said) {
+	if said := "nothing shows which of the two ran"; got != log || !strings.Contains(messages, said) {
 		t.Errorf("with two files that fit:\n%s--explain:\n%s", got, messages)
 	}
 	if got, want := which("log"), "3 builds were tried, and 2 fit: nothing in the log tells them apart\n"; !strings.HasSuffix(got, want) {

@@ -149,8 +149,8 @@ func TestForeignFramesAreExplained(t *testing.T) {
 	const (
 		macho  = "the module is a Mach-O file of macOS or iOS, which is not read; atos -o FILE -l BASE ADDRESS resolves it"
 		pe     = "the module is a PE file of Windows, which is not read; a debugger of Windows or llvm-symbolizer --obj=FILE resolves it with the PDB file"
-		gone   = "no file has the code: the program made it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to have it named"
-		signed = "the address has bits beyond the 48 of a process: a return address that AArch64 has signed (pointer authentication), which the program that prints it has to strip (xpaclri)"
+		gone   = "no file has the code: the program generated it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to get its names"
+		signed = "a return address that AArch64 has signed (pointer authentication): the program has to strip the signature before it prints the address (xpaclri)"
 		wasm   = "the module is WebAssembly, which is not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it"
 	)
 	for _, c := range []struct{ line, module, means string }{

@@ -90,7 +90,7 @@ func TestAFileThatCostsTooMuchIsLeftAlone(t *testing.T) {
 	if byLine < 15 || byLine > 25 {
 		t.Errorf("%d frames were answered by debug information, want some 20", byLine)
 	}
-	if got := s.Report(f.id, "").Fault; !strings.Contains(got, errDear.Error()) || !strings.Contains(got, "answering by symbols only") {
+	if got := s.Report(f.id, "").Fault; !strings.Contains(got, errDear.Error()) || !strings.Contains(got, "answering from symbols only") {
 		t.Errorf("the report says %q", got)
 	}
 	if len(notes) != 1 || !strings.Contains(notes[0], errDear.Error()) {

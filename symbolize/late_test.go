@@ -185,7 +185,7 @@ func TestStrikesOutliveTheOpenFile(t *testing.T) {
 		shut()
 		strike(tooLong)
 		expect("after another", symbol)
-		if got, want := s.Report(f.id, "").Fault, f.path+": took too long; answering by symbols only"; got != want {
+		if got, want := s.Report(f.id, "").Fault, f.path+": took too long; answering from symbols only"; got != want {
 			t.Errorf("the report says %q, want %q", got, want)
 		}
 		shut()

@@ -157,7 +157,7 @@ func (q *question) judge() {
 	if e.strikes < maxStrikes && !errors.Is(err, errPanic) {
 		return
 	}
-	q.m.drop(fmt.Errorf("%w; answering by symbols only", err))
+	q.m.drop(fmt.Errorf("%w; answering from symbols only", err))
 	e.broken = broken{q.m.path, q.m.fault, q.began.Add(aside)}
 	e.pace = 0
 	e.better(q.began)

@@ -183,7 +183,7 @@ type Variable struct {
 var (
 	// ErrPending reports that the search for the file had not ended when the context was done: a
 	// later question may be answered.
-	ErrPending = errors.New("debug file still being looked for")
+	ErrPending = errors.New("the search for the debug file has not ended")
 
 	// ErrNoSymbol reports that no named function or variable is known at an address.
 	ErrNoSymbol = errors.New("no symbol")

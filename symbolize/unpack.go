@@ -160,7 +160,7 @@ var errCrowded = errors.New("inflated again and again, since other files need th
 func (s *Symbolizer) deny(e *entry, size int64, err error) {
 	e.denied = min(max(2*e.denied, betterMin), betterMax)
 	m := e.module
-	m.drop(fmt.Errorf("its compressed debug information needs %d MiB of memory: %w; answering by symbols only for %v; %s", size>>20, err, e.denied, s.o.helps()))
+	m.drop(fmt.Errorf("its compressed debug information needs %d MiB of memory: %w; answering from symbols only for %v; %s", size>>20, err, e.denied, s.o.helps()))
 	e.retry = time.Now().Add(e.denied)
 	e.broken = broken{m.path, m.fault, e.retry}
 	s.notify(e)
@@ -184,7 +184,7 @@ func (m *module) affordable(o *Options) error {
 	}
 	m.packed = cost > 0
 	if limit := o.MaxMemory - o.MaxMemory/spareShare; cost > limit && !m.obj.Spills() {
-		return fmt.Errorf("its compressed debug information needs %d MiB of memory, the limit is %d; %s; answering by symbols only", cost>>20, limit>>20, o.helps())
+		return fmt.Errorf("its compressed debug information needs %d MiB of memory, the limit is %d; %s; answering from symbols only", cost>>20, limit>>20, o.helps())
 	}
 	return nil
 }

@@ -68,9 +68,10 @@ Cachegrind stays readable for cg_annotate. Lines that do not belong to a profile
 are printed before the table, as lines of a log.
 
 --output=pprof, folded and speedscope write stacks, for go tool pprof, for
-flamegraph.pl and its like, and for speedscope. Self costs and calls are exact;
-chains of three or more functions are one of several possible, since a profile
-does not have them. --show selects the events; folded stacks have one.
+flamegraph.pl and similar programs, and for speedscope. Self costs and calls are
+exact; a chain of three or more functions is one of several possible ones, since
+a profile does not record chains. --show selects the events; folded stacks have
+one.
 `
 	rtraceText = `Prints reports of sp-rtrace and functracer, which list what a program allocated
 and freed, with every address replaced by function, file and line.
@@ -100,9 +101,9 @@ must have code of the size that was mapped; no other check is possible, so do
 not use this after the program was replaced.
 
 A file of DHAT or Massif is printed as the tool writes it for a program with
-debug information, unless --output names another form. Where the object files
-were loaded is inferred from the addresses, as for Valgrind's XML; --map or
---bias give it if they do not suffice.
+debug information, unless --output names another form. The load addresses of the
+object files are inferred from the addresses in it, as for Valgrind's XML; --map
+or --bias give them if that fails.
 `
 	addrText = `Prints the functions, files and lines at addresses of one program, library or
 debug file, innermost first, with the inlined calls. Addresses are hexadecimal,
@@ -126,8 +127,8 @@ then 3. What to do about it is printed on standard error, unless -q is given.
 `
 	doctorText = `Reports whether the places where debug files are looked for are in order: the
 folders that flags name, the cache of debuginfod, and its servers, each of which
-is asked once. It also reports which restrictions of the sandbox this system
-has. Its flags are those of symfilter.
+is asked once. It also reports which sandbox restrictions this system supports.
+Its flags are those of symfilter.
 
   symfilter doctor -s out/symbols                    only the places
   symfilter doctor 93ac61ec5a8eb1396f9fbd350e3169a558528a40
@@ -137,10 +138,10 @@ has. Its flags are those of symfilter.
 With a build ID or an ELF file, it looks for the debug file, and prints where it
 is, or all places where it is not. With a log, a report of Valgrind or
 sp-rtrace, or a profile, it does so for each module that is named there and may
-be needed, and prints what would help. - is a log on standard input.
+be needed, and prints what would help. - stands for a log on standard input.
 
---which prints which of the builds below a folder a log is of that has no build
-IDs, by the calls before its return addresses and the names of its functions:
+--which finds the build, below a folder, that wrote a log without build IDs, by
+the calls before its return addresses and the names of its functions:
 
   symfilter doctor --which crash.log builds
 
@@ -148,13 +149,13 @@ IDs, by the calls before its return addresses and the names of its functions:
 
   symfilter doctor --report -s out/symbols crash.log >report.txt
 
-From the log it has addresses, build IDs, base names of modules and the shape of
-unresolved lines. Read it before you publish it.
+Of the log it contains addresses, build IDs, base names of modules and the shape
+of unresolved lines. Read it before you publish it.
 
 Exits with 1 if a place is out of order, or if the debug file was not found; for
 a log, if a module without a debug file has addresses that stay unresolved; with
 --which, unless exactly one build fits; with --report, only if the report could
-not be made.
+not be written.
 `
 	indexText = `Makes indexes of ELF files with debug information, or of all such files in
 folders, so that later runs need not read their debug information. Indexes are
@@ -215,8 +216,8 @@ starts it for each container and passes it the container's two streams:
     'binary:///usr/bin/symfilter?container-log=&--path=/var/log/{id}.log' ...
 
 A member NAME=VALUE of the URI is a flag and its value; a switch has the value
-true. containerd passes each name once, and no environment variables, so that
-servers are named by --debuginfod-urls. Blanks are written as %20.
+true. containerd passes each name once, and no environment variables, so servers
+must be named by --debuginfod-urls. Blanks are written as %20.
 
 Each line gets its time and stream. Lines of more than 16 KiB are cut into
 parts, as container runtimes do. Each stream has its own modules and maps. The

@@ -18,7 +18,7 @@ DEBUGINFOD_URLS and DEBUGINFOD_CACHE_PATH name the servers and their cache. Thes
 $XDG_CACHE_HOME/debuginfod_client, or ~/.cache/debuginfod_client: files downloaded from servers. /etc/debuginfod: the system's servers.`},
 	{Title: "CHECKPOINTS", Text: `The file of --state records how much of each followed file was printed. A checkpoint is written within 100 ms of output, and after each MiB, unless that takes more than 2 % of the time. If symfilter is killed, the next run prints again what was printed since the last checkpoint; no line is lost.
 
-On Linux, output to a pipe or socket counts as printed once its reader has read it: if the reader dies, the next run prints the rest again. When symfilter ends, it gives the reader 0.4 s to read it. symfilter does not know of lines that the reader has read and then lost; a byte sent over a network counts as read once the other machine has received it.
+On Linux, output to a pipe or socket counts as printed once its reader has read it: if the reader dies, the next run prints the rest again. When symfilter ends, it gives the reader 0.4 s to read it. symfilter does not notice if the reader loses lines that it has read; a byte sent over a network counts as read once the other machine has received it.
 
 Every 5 s, if there was output, and at the end, symfilter syncs the output, if that is a file, and then the checkpoint. After a power cut, the next run continues from the last checkpoint that was synced: on Linux, lines printed since then are printed twice, and none is lost. On other systems a power cut cannot be distinguished from the end of the process.
 
@@ -31,28 +31,27 @@ A file that is removed or truncated before symfilter has seen it is lost. The lo
 
 If a log was copied and truncated, the part that was not read is read from the copy.
 
-A file that was renamed and compressed (gzip, zstd, xz or bzip2) before it was read to its end is read on in the compressed file: the text at its beginning and before the place up to which it was read shows which one it is, whether its time was kept or not. Files that were rotated and compressed as a whole in the meantime are read, too, in order; compressed files that existed before are not. What is damaged, unpacks to more than 1,100 times its size, or is compressed in another way, is reported, with the size of the loss if that is known.
+If a file was renamed and compressed (gzip, zstd, xz or bzip2) before it was read to its end, reading continues in the compressed file. It is recognized by the text at its beginning and before the place up to which it was read, whether its time was kept or not. Files that were rotated and compressed as a whole in the meantime are read, too, in order; compressed files that existed before are not. A file that is damaged, unpacks to more than 1,100 times its size, or is compressed in another way, is reported, with the size of the loss if that is known.
 
 If more files are followed than may be open (ulimit -n), files that were read to their end are closed, and opened again when they grow.
 
-What has limits:
+Limits:
 
-A renamed file that is closed, because 8 younger ones are open or --rotate-wait is over, is examined when the log is rotated next, as is one that was still empty when the run before ended: lines that come later and are removed before that are lost without a message.
+A renamed file that is closed, because 8 younger ones are open or --rotate-wait is over, is next examined when the log is rotated again, like one that was still empty when the previous run ended: lines that are written later and removed before that are lost without a message.
 
-If the name is a symbolic link that leads to another file now, the file before is such a renamed file. The next run finds it only if its name is a rotated form of the new one's, or is the last to which the link led.
+If the name is a symbolic link that now leads to another file, the previous file counts as such a renamed file. The next run finds it only if its name is a rotated form of the new file's name, or if the link led to it last.
 
 If the name, or the file to which it links, is missing at the start, symfilter waits for it, and reads it from its beginning, with files of the log that were rotated since the start.
 
-A copy that cp makes beside the log, under a name that rotation gives, is not printed if it begins as the current file does, or one of the 8 that are open, and its last lines differ from each other; else it is printed as another file.
+A copy that cp makes beside the log, under a name that rotation gives, is not printed if it begins like the current file, or like one of the 8 that are open, and its last lines differ from each other; otherwise it is printed as another file.
 
 If the copy of a truncated log is incomplete, and shorter than what was read, it is taken for another file and printed as a whole.
 
-Of the files that were read and removed, symfilter knows the last 16, over a restart the last 8, and up to 64 if they were written to within one minute. If more are compressed between two looks by a program that does not keep their times, the others are printed again. A compressed file of no known file is left out if it was last written before the log was; --verbose names it.
+symfilter remembers the last 16 files that were read and removed, the last 8 after a restart, and up to 64 if they were written to within one minute. If more are compressed between two checks by a program that does not keep their times, the others are printed again. A compressed file that belongs to no known file is left out if it was last written before the log was; --verbose names it.
 
-After an error of reading (EIO) symfilter says so and retries. A file that its server has replaced (ESTALE) is closed and searched by its name: if it holds what was read, it is read on, else from its beginning. A renamed file that cannot be read when the next run looks for it is taken to be gone.
+After a read error (EIO) symfilter reports the error and retries. A file that its server has replaced (ESTALE) is closed, and searched for by its name: if it holds what was read, reading continues there, otherwise at its beginning. A renamed file that the next run cannot read counts as gone.
 
-If a sync of the output fails, symfilter says so and syncs again; what was printed since the last one that succeeded may be lost, although it counts as printed, since the system may have dropped it.`},
+If a sync of the output fails, symfilter reports it and syncs again; what was printed since the last one that succeeded may be lost, although it counts as printed, since the system may have dropped it.`},
 	{Title: "SIGNALS", Text: `After an interrupt (Ctrl-C), symfilter keeps reading for at most one second, so that the producer of the log can finish. After a termination signal it prints what is complete, and ends. A second signal ends it at once.
 
-A hang-up signal (SIGHUP) does not end a run that follows files or reads from a pipe or socket, since log collectors and logrotate send it to have files opened again: with --follow all files are examined at once. It ends such a run if the terminal at which it was started is gone, or goes within a second; other runs always. With nohup it is ignored.`},
-}
+A hang-up signal (SIGHUP) does not end a run that follows files or reads from a pipe or socket, since log collectors and logrotate send it to have files opened again: with --follow all files are examined at once. It ends such a run only if the terminal at which it was started is gone, or disappears within a second. It always ends other runs. With nohup it is ignored.`}}

@@ -31,7 +31,7 @@ func habit(name string) string {
 	case "i", "inlines", "inlining":
 		return "inlined calls are printed unless --no-inlines is given"
 	case "p", "pretty-print":
-		return "frames are always printed so"
+		return "frames are always printed in this form"
 	case "a", "addresses":
 		return "addresses are always printed"
 	case "debug-dir", "debug-directory", "debugdir":

@@ -71,8 +71,8 @@ Lines wait for a debug file as long as --wait allows, and are then printed with
 what is known.
 
 If names are missing, a line on standard error counts the addresses by module,
-and names what would help: at the end, and at most once an hour while files are
-followed. --quiet leaves it out. More is printed by:
+and suggests what would help: at the end, and at most once an hour while files
+are followed. --quiet leaves it out. More is printed by:
 
   symfilter --explain crash.log   where each file was looked for, what to do
   symfilter doctor crash.log      which modules have debug files
@@ -96,10 +96,11 @@ An error is shown at the innermost frame of the program's own code; --own and
 --system change what is own. A truncated report, and errors that did not fit in
 memory, are results themselves, so that an incomplete run never looks clean.
 
-SARIF has what GitHub takes: 25,000 results of a tool, of which it shows 5,000,
-and 10 MB after compression; faults come before warnings and notes, and what is
-left out is counted in the file. GitHub recognizes a result by its stack, or
-with --sarif-hash=line by its source line, like results of other tools.
+SARIF stays within GitHub's limits: 25,000 results of a tool, of which it shows
+5,000, and 10 MB after compression; faults come before warnings and notes, and
+what is left out is counted in the file. GitHub recognizes a result by its
+stack, or with --sarif-hash=line by its source line, like results of other
+tools.
 `
 	sourceHelp = `--source prints source lines below the frames of the program's own code:
 
@@ -183,10 +184,10 @@ examples of symfilter's source. symfilter container-log is for containerd.
 
 The port is set to 115200 baud or --baud, eight bits, raw: every byte is passed
 on, and an unfinished line, such as a prompt, after 100 ms. Nothing is sent to
-the device. A port that goes away, because the board restarts or is unplugged,
-is opened again when it is back; one that is not there yet is waited for, if its
-path is in /dev or --baud is given: as long as --wait, 90 seconds by default, if
-neither standard input nor standard output is a terminal.
+the device. A port that disappears, because the board restarts or is unplugged,
+is opened again when it returns. If a port does not exist yet, and its path is
+in /dev or --baud is given, symfilter waits for it: as long as --wait, 90
+seconds by default, if neither standard input nor standard output is a terminal.
 
 Dumps of firmware have only addresses. --image names the ELF file with debug
 information (not the .bin or .hex that is flashed):
@@ -197,15 +198,15 @@ information (not the .bin or .hex that is flashed):
 
 symfilter reads the registers pc, lr, ra, epc and elr; backtraces of ESP-IDF, of
 Rust's esp-backtrace, of NuttX and of Trusted Firmware-A; lists for addr2line.
-After the line follows a line for each address, such as "--- 0x400d1234:
+The line is followed by a line for each address, such as "--- 0x400d1234:
 app_main at main.c:12". With --dialects=auto,stack-words, the words of a dumped
-stack that may be return addresses are named too; some are left of calls that
-have ended.
+stack that may be return addresses are named too; some are left over from calls
+that have ended.
 
 If the log shows that another build runs, that is reported and nothing is
 resolved: by the SHA-256 that ESP-IDF prints, the version that Zephyr prints
-when it starts, "GNU Build ID:", or because no call is before a return address.
---force-image resolves nevertheless.
+when it starts, "GNU Build ID:", or because no call precedes a return address.
+--force-image resolves anyway.
 
 The functions of a Linux kernel are found by its build ID or release:
 
@@ -224,25 +225,25 @@ in reports of sp-rtrace:
 
 An error is known by its fingerprint: its kind and the names of the program's
 own functions, without lines, addresses and processes. So it stays the same if
-lines move or the optimization changes, and how often it occurs fails no gate.
-The output is the numbers of changes, then new errors in full, then a line for
-each error that is gone. Other outputs, such as --output=codequality:FILE, have
-all errors.
+lines move or the optimization changes, and the number of its occurrences does
+not matter. The output is the numbers of changes, then new errors in full, then
+a line for each error that is gone. Other outputs, such as
+--output=codequality:FILE, have all errors.
 
 A baseline is a file to commit. Each line is an error that is accepted; with
 until=2027-03-01 at its end, until that day. Lines may be removed, and lines
 with # before them added. --baseline-update adds new errors and removes errors
 that are gone; other lines are not changed. Each set of reports needs a file of
-its own: the errors of reports that a run does not get are gone.
+its own: errors in reports that a run does not read count as gone.
 
 --gate=Leak_*,InvalidFree fails only for some kinds, memcheck/* for all kinds of
 a tool; none never fails. By default these are all kinds but
 Leak_StillReachable, Leak_IndirectlyLost and indirect-leak.
 
-What may hide an error fails, too: a report without an end, as of a process that
-was killed; an input without a report, with the commands valgrind and rtrace; an
-error of which no own frame has a name, because a debug file is missing; and
-errors for which --max-memory does not suffice.
+Whatever may hide an error fails, too: a report without an end, as of a process
+that was killed; an input without a report, with the commands valgrind and
+rtrace; an error of which no own frame has a name, because a debug file is
+missing; and errors for which --max-memory does not suffice.
 
 Limits of the costs in profiles of Callgrind:
 
@@ -254,8 +255,8 @@ A limit is [SCOPE:]EVENT=BOUND. SCOPE is FUNCTION for a function with all that
 it called, FUNCTION.self for its own cost, or [OBJECT], such as [libz.so], for
 the own costs of an object's functions; without it the limit is for the total.
 BOUND is a cost, such as 700000, 700k, 1.5M or 2G, or, with --diff, a change:
-+5% allows at most that, and -5% must be reached. After the table follows a line
-for each limit, which ends with holds or exceeded. A limit for a missing
++5% allows at most that, and -5% must be reached. The table is followed by a
+line for each limit, which ends with holds or exceeded. A limit for a missing
 function or object fails.
 
 FUNCTION is the name as the table prints it, without a level of recursion such
@@ -263,8 +264,8 @@ as '2, or the linkage name; the arguments may be left out if no other function
 has that name. A limit of main leaves out the dynamic loader, whose cost depends
 on libraries.
 
-A profile that was cut fails by itself with --diff or --limit: missing costs are
-not good news. So does one without costs.
+A profile that was cut off fails by itself with --diff or --limit, since its
+costs are incomplete. So does one without costs.
 
 The costs of a program are the same in each run if its input, its arguments and
 its environment are, unless it uses addresses or time: setarch -R runs it

@@ -102,7 +102,7 @@ func (f *Flag[V]) check(s string) error {
 }
 
 // ErrEmpty is the error for an empty value of a flag that needs one.
-var ErrEmpty = errors.New("an empty value, perhaps of a variable that is not set")
+var ErrEmpty = errors.New("an empty value, perhaps from a variable that is not set")
 
 // ParseBool parses the value of a switch.
 func ParseBool(s string) (bool, error) {

@@ -17,11 +17,11 @@ import "bytes"
 // addresses. A name comes from the symbol table, so only the line is added to it.
 var bpf = Dialect{
 	Name: "bpf", Who: "bpftrace: ustack(perf); the tools of bcc that print addresses",
-	Needs:  "the file at the path, and a name of the module in one of its frames; or --image FILE@BASE",
+	Needs:  "the file at the path, and one of its functions named in a frame; or --image FILE@BASE",
 	Sample: "\t7f31c2a01154 ledger_audit+22 (/opt/shop/libledger.so)",
 }
 
-// matchBPFtrace matches a frame of bpftrace whose module's " (/" is at at.
+// matchBPFtrace matches a frame of bpftrace whose module's " (/" is at offset at.
 func matchBPFtrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	to := len(bytes.TrimRight(b, " \t"))
@@ -45,7 +45,7 @@ func matchBPFtrace(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchBPFUnknown matches a frame of bpftrace without a name, whose second address is at at.
+// matchBPFUnknown matches a frame of bpftrace without a name, whose second address is at offset at.
 func matchBPFUnknown(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -70,7 +70,7 @@ func matchBPFUnknown(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchBCC matches a frame of bcc whose address is at at.
+// matchBCC matches a frame of bcc whose address is at offset at.
 func matchBCC(r *Reader, l *Line, at int) bool {
 	const width, unknown = len("0x") + 16, "[unknown]"
 	b := l.Text

@@ -15,7 +15,7 @@ import "bytes"
 var (
 	boost = Dialect{
 		Name: "boost", Who: "Boost.Stacktrace",
-		Needs:  "/proc/self/maps in the log, or --image FILE[@BASE], but for programs at fixed addresses",
+		Needs:  "/proc/self/maps in the log, or --image FILE[@BASE], except for programs at fixed addresses",
 		Sample: " 0# 0x000055D0C0A013CB in ./inventory",
 	}
 	stdTrace = Dialect{
@@ -35,7 +35,7 @@ var (
 	}
 )
 
-// matchBoost matches a frame of Boost whose address begins at at.
+// matchBoost matches a frame of Boost whose address begins at offset at.
 func matchBoost(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -58,7 +58,7 @@ func matchBoost(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchStdTrace matches a frame of std::stacktrace whose address in brackets begins at at.
+// matchStdTrace matches a frame of std::stacktrace whose address in brackets begins at offset at.
 func matchStdTrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -93,7 +93,7 @@ func matchStdTrace(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchBackward matches a frame of backward-cpp whose address begins at at.
+// matchBackward matches a frame of backward-cpp whose address begins at offset at.
 func matchBackward(r *Reader, l *Line, at int) bool {
 	const object, before, in = ` Object "`, `", at `, ", in "
 	b := l.Text
@@ -132,7 +132,7 @@ func matchBackward(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchCpptrace matches a frame of cpptrace whose address begins at at.
+// matchCpptrace matches a frame of cpptrace whose address begins at offset at.
 func matchCpptrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, digits, ok := numberBefore(b, at)

@@ -23,13 +23,13 @@ var (
 	// that have returned, and they look the same.
 	stackWords = Dialect{
 		Name: "stack-words", Who: "firmware: the words of a dumped stack that may be return addresses, as in \"Stack memory:\" of ESP-IDF",
-		Needs:    "--image FILE, the firmware; guesses, so that --dialects must name it",
+		Needs:    "--image FILE, the firmware; its answers are guesses, so --dialects must name it",
 		Sample:   "3fc98340: 0x4200a1c4 0x00000000 0x3fc98360 0x4200a1f8",
 		OnDemand: true,
 	}
 )
 
-// matchESP matches a backtrace whose first address is at at.
+// matchESP matches a backtrace whose first address is at offset at.
 func matchESP(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !endsWith(b, blanksBefore(b, at), "Backtrace:") {

@@ -26,7 +26,7 @@ var (
 )
 
 // ErrNoFile is the reason for code that is in no file.
-var ErrNoFile = errors.New("no file has the code: the program made it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to have it named")
+var ErrNoFile = errors.New("no file has the code: the program generated it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to get its names")
 
 // unread adds a frame that begins at start and is never located, with the reason why.
 func (l *Line) unread(start int, addr uint64, why error) bool {
@@ -35,8 +35,8 @@ func (l *Line) unread(start int, addr uint64, why error) bool {
 	return true
 }
 
-// matchCrashReport matches a frame in a macOS crash report whose load address is at at, between the
-// frame's address and its offset.
+// matchCrashReport matches a frame in a macOS crash report whose load address is at offset at,
+// between the frame's address and its offset.
 func matchCrashReport(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	base, end, ok := prefixedHex(b, at)
@@ -65,7 +65,7 @@ func matchCrashReport(r *Reader, l *Line, at int) bool {
 }
 
 // matchMacSample matches a function without a name of macOS's sample and spindump; the load address
-// is at at.
+// is at offset at.
 func matchMacSample(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const load = ")  load address "
@@ -83,7 +83,7 @@ func matchMacSample(r *Reader, l *Line, at int) bool {
 	return ok
 }
 
-// matchWinDbg matches a frame of WinDbg, whose offset in a module or function is at at.
+// matchWinDbg matches a frame of WinDbg, whose offset in a module or function is at offset at.
 func matchWinDbg(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	offset, end, ok := prefixedHex(b, at)
@@ -100,7 +100,7 @@ func matchWinDbg(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchFaultOffset matches the line of the Windows event log whose offset is at at.
+// matchFaultOffset matches the line of the Windows event log whose offset is at offset at.
 func matchFaultOffset(_ *Reader, l *Line, at int) bool {
 	const mark = "Fault offset: "
 	if !endsWith(l.Text, at, mark) {
@@ -119,7 +119,8 @@ func ofWasmtime(name []byte) (is, named bool) {
 	return number || len(function) > 0 && (string(module) == "<unknown>" || bytes.HasSuffix(module, []byte(".wasm"))), !number
 }
 
-// matchWasm matches a function of WebAssembly without a name, whose offset in the module is at at.
+// matchWasm matches a function of WebAssembly without a name, whose offset in the module is at
+// offset at.
 func matchWasm(_ *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !endsWith(b, at, "]:") {

@@ -17,11 +17,11 @@ import "bytes"
 // address in the file, with the same last three digits as the address in the process.
 var llvm = Dialect{
 	Name: "llvm", Who: "LLVM, clang, MLIR and Swift, if they die",
-	Needs:  "the file at the path, or of the name in a folder of --symbol-path or of the system, or --image",
+	Needs:  "the file at the path, or one of that name in a folder of --symbol-path or of the system, or --image",
 	Sample: " #4 0x00007f31c2a01154 (/opt/shop/libledger.so+0x1154)",
 }
 
-// matchLLVM matches a frame with the path of its module, whose address begins at at.
+// matchLLVM matches a frame with the path of its module, whose address begins at offset at.
 func matchLLVM(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	h, ok := r.modules.hashFrame(b, at)
@@ -48,7 +48,7 @@ type hashFrame struct {
 	place  place
 }
 
-// hashFrame parses the frame whose address begins at at.
+// hashFrame parses the frame whose address begins at offset at.
 func (c *modules) hashFrame(b []byte, at int) (h hashFrame, ok bool) {
 	if h.number, h.digits, ok = numberBefore(b, at); !ok {
 		return h, false
@@ -99,7 +99,7 @@ func beforeName(c byte) bool {
 	return c == ' ' || c == '\t' || c == '/' || c == '(' || c == '[' || c == ':'
 }
 
-// matchLLVMPlain matches a frame with the name of its module, whose address begins at at.
+// matchLLVMPlain matches a frame with the name of its module, whose address begins at offset at.
 func matchLLVMPlain(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)

@@ -16,7 +16,7 @@ import (
 // has interrupted the function.
 var valgrind = Dialect{
 	Name: "valgrind", Who: "Valgrind's reports as text",
-	Needs:  "the file at the path; where it was loaded is found from several frames",
+	Needs:  "the file at the path; several frames show where it was loaded",
 	Sample: "==4711==    by 0x485311A: ??? (in /opt/shop/libledger.so)",
 }
 
@@ -27,7 +27,7 @@ const (
 	valgrindLinker = 0x4000000
 )
 
-// matchValgrind matches a frame whose address begins at at.
+// matchValgrind matches a frame whose address begins at offset at.
 func matchValgrind(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	word := at - len("at ")

@@ -74,10 +74,10 @@ func (x *Examination) Cache(client *debuginfod.Client) {
 			if len(client.Servers()) > 0 {
 				say = x.wrong
 			}
-			say("%s: does not exist and cannot be made: %v; set DEBUGINFOD_CACHE_PATH to another folder", info.Dir, wording.Cause(err))
+			say("%s: does not exist and cannot be created: %v; set DEBUGINFOD_CACHE_PATH to another folder", info.Dir, wording.Cause(err))
 			return
 		}
-		x.none("%s: does not exist yet; the first download makes it", info.Dir)
+		x.none("%s: does not exist yet; the first download creates it", info.Dir)
 	case len(info.Problems) == 0:
 		x.good("%s: %s, %s; %s known to be missing", info.Dir, wording.Count(int64(info.Files), "file", "files"), fmt.Sprintf("%.0f MB", float64(info.Size)/1e6), wording.Count(int64(info.Misses), "file", "files"))
 	}

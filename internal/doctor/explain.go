@@ -31,7 +31,7 @@ func (s *Search) Explain(sum Counts, searched bool) (lines []string) {
 	}
 	lines = append(lines, s.remedier(sum, true).unusedImages(modules)...)
 	if outside > 0 {
-		add("unresolved: %s in the maps of no module; is a module or mmap element missing in the log?", wording.Count(outside, "address", "addresses"))
+		add("unresolved: %s outside the maps of all modules; is a module or mmap element missing in the log?", wording.Count(outside, "address", "addresses"))
 	}
 	return lines
 }

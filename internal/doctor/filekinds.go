@@ -21,7 +21,7 @@ var (
 	zipFile  = &fileKind{begins: "PK\x03\x04", name: "a zip file", advice: "to read the logs in it, write unzip -p FILE | symfilter; to use debug files in it, --symbol-path FILE"}
 	elfFile  = &fileKind{name: "an ELF file", advice: "to use its symbols, write --symbol-path FILE"}
 	coreFile = &fileKind{name: "a core file", advice: "use gdb to read it"}
-	heapFile = &fileKind{name: "a file of Valgrind's DHAT or Massif", advice: profileAdvice}
+	heapFile = &fileKind{name: "a file of Valgrind's tool DHAT or Massif", advice: profileAdvice}
 )
 
 // fileKinds are the kinds that are recognized by their first bytes.

@@ -87,7 +87,7 @@ func (s *Sniffer) Hint(name, packed string) string {
 	// lines outside of the profile are filtered
 	case s.markup && r.Format == input.Callgrind && r.Table:
 	case s.markup && r.Format == input.Callgrind:
-		return "has symbolizer markup, which is not a part of a profile and is left out because of " + r.Because + ": leave that out"
+		return "has symbolizer markup, which is not part of a profile and is ignored because of " + r.Because + ": leave that out"
 	case s.markup && (r.Format == input.Valgrind || r.Format == input.RTrace):
 		return "has symbolizer markup, which is not resolved because of " + r.Because + ": leave that out"
 	}
@@ -122,8 +122,8 @@ func (r Reading) misread(begins input.Format) bool {
 // formatNames are the names of formats in messages.
 var formatNames = [input.RTrace + 1]string{
 	input.Markup:    "a log",
-	input.CRI:       "a container's log of CRI",
-	input.Docker:    "a container's log of Docker",
+	input.CRI:       "a container log in CRI's format",
+	input.Docker:    "a container log in Docker's format",
 	input.JSON:      "a log of JSON lines",
 	input.Journal:   "a journal in journald's export format",
 	input.Valgrind:  "an XML report of Valgrind",

@@ -46,7 +46,7 @@ func (x *Examination) Log(ctx context.Context, label string, found Counts, hint 
 		}
 	}
 	if outside > 0 {
-		x.wrong("%s in the maps of no module; is a module or mmap element missing in the log?", wording.Count(outside, "address", "addresses"))
+		x.wrong("%s outside the maps of all modules; is a module or mmap element missing in the log?", wording.Count(outside, "address", "addresses"))
 	}
 }
 

@@ -150,7 +150,7 @@ func (n *needs) flags() (all []string) {
 		all = append(all, "--sysroot names the folder of files from another machine")
 	}
 	if n.kernel {
-		all = append(all, "--image vmlinux names the file of the kernel, --image MODULE=FILE that of a module")
+		all = append(all, "--image vmlinux names the file of the kernel, --image MODULE=FILE a module's")
 	}
 	return all
 }

@@ -81,7 +81,7 @@ func (s *Subject) NotProgram() error {
 	const want = "not a program, library or debug file in ELF"
 	switch {
 	case s.Core:
-		return fmt.Errorf("%s is a core file, %s: gdb reads it, and symfilter addr takes the programs and libraries that it was made of", s.Word, want)
+		return fmt.Errorf("%s is a core file, %s: gdb reads it, and symfilter addr takes the programs and libraries that were running", s.Word, want)
 	case s.ELF || !s.ID.IsZero():
 		return nil
 	case s.kind == zipFile:
@@ -126,7 +126,7 @@ func (e *OutsideError) Error() string {
 func (e *OutsideError) next() string {
 	switch {
 	case e.addr < e.low:
-		return fmt.Sprintf("if the address counts from the beginning of the file, add 0x%x, for which it is linked", e.low)
+		return fmt.Sprintf("if the address is an offset in the file, add 0x%x, the file's link address", e.low)
 	case e.low == 0:
 		return "if it is an address of a process, subtract the start of the module's first mapping, as in /proc/PID/maps"
 	}

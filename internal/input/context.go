@@ -153,7 +153,7 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 	case w.format != Auto && w.format != format:
 		return nil, fmt.Errorf("saved from an input of format %v, not %v", format, w.format)
 	case s.UTF16 != nil && (len(s.UTF16.Kept) > headSize || s.UTF16.High != 0 && (s.UTF16.High < 0xd800 || s.UTF16.High >= 0xdc00)):
-		return nil, checkpoint.Damaged("the last character is not an unfinished one of UTF-16")
+		return nil, checkpoint.Damaged("the last character is not an unfinished UTF-16 character")
 	}
 	if u := s.UTF16; u != nil {
 		w.begun = true
@@ -297,7 +297,7 @@ func (e *Envelope) restoreStream(i int, from streamContext) error {
 		e.hold(s, p, text, line)
 	}
 	if len(s.out) > maxLine+maxHeld || len(s.raw) > maxHeld || (len(s.parts) > 0 || len(s.out) > 0) && !s.begun {
-		return checkpoint.Damaged("the parts of a line are not such as are held")
+		return checkpoint.Damaged("the parts of a line are not valid")
 	}
 	return nil
 }

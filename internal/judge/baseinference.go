@@ -217,7 +217,7 @@ func (e *BaseError) Error() string {
 	if e.More == 0 {
 		return "no base of " + e.Path + " puts calls before the return addresses: it is not the file that ran, or most of them are in other files; " + instead
 	}
-	return fmt.Sprintf("too few return addresses show where %s was loaded: at the best base %d follow a call, which a wrong base has in one of 10^%d traces; about %d more would prove it, or %s",
+	return fmt.Sprintf("too few return addresses show where %s was loaded: at the best base %d follow a call, as happens for a wrong base in one of 10^%d traces; about %d more would prove it, or %s",
 		e.Path, e.Inference.Votes, e.Inference.decades(), e.More, instead)
 }
 
@@ -238,7 +238,7 @@ func (v *verdict) unproven() error {
 	return e
 }
 
-// votersOf returns the different return addresses of frames.
+// votersOf returns the distinct return addresses of frames.
 func votersOf(frames []*Frame) (all []voter) {
 	for _, f := range frames {
 		if len(all) == maxSightings {
@@ -267,7 +267,7 @@ func (m *Image) code() iter.Seq[object.Segment] {
 	}
 }
 
-// codePages returns the number of pages that the code of m has.
+// codePages returns the number of pages that the code of m occupies.
 func (m *Image) codePages() (pages int) {
 	for s := range m.code() {
 		pages += int(min(s.FileSize/pageSize+2, maxBiases+1))
@@ -344,7 +344,7 @@ func (e *election) vote() {
 // A biasRange has the load biases from low to high, a page apart.
 type biasRange struct{ low, high uint64 }
 
-// different returns the number of different load biases in all.
+// different returns the number of distinct load biases in all.
 func different(all []biasRange) (n int) {
 	slices.SortFunc(all, func(a, b biasRange) int { return cmp.Compare(a.low, b.low) })
 	next := uint64(0) // the lowest load bias that is not counted yet
@@ -392,7 +392,7 @@ func (e *election) weigh(c candidate) (in Inference) {
 			continue
 		}
 		if yes, _ := e.image.followsCall(addr, f.Call); !yes {
-			if i == 0 || e.has(e.frames[i-1], c.bias) { // else a signal may have interrupted it
+			if i == 0 || e.has(e.frames[i-1], c.bias) { // or a signal may have interrupted it
 				in.Bits = math.Inf(-1)
 				return in
 			}
@@ -421,7 +421,7 @@ func (e *election) has(f *Frame, bias uint64) bool {
 	return f.Addr >= bias && e.image.isCode(f.Addr-bias)
 }
 
-// bitsOf returns the bits of the vote of an address.
+// bitsOf returns the weight of an address's vote, in bits.
 func (e *election) bitsOf(addr uint64) float64 {
 	for i := range e.voters {
 		if e.voters[i].addr == addr {

@@ -11,9 +11,9 @@ import (
 
 // Reasons why a file is not the program on the device.
 var (
-	ErrHash    = errors.New("the log has the SHA-256 of another file; --force-image takes this one nevertheless")
-	ErrBuild   = errors.New("the log has the build ID of another file; --force-image takes this one nevertheless")
-	ErrVersion = errors.New("the log has the version of another build of Zephyr, which is not in the file; --force-image takes the file nevertheless")
+	ErrHash    = errors.New("the log has the SHA-256 of another file; --force-image uses this one anyway")
+	ErrBuild   = errors.New("the log has the build ID of another file; --force-image uses this one anyway")
+	ErrVersion = errors.New("the log has the version of another build of Zephyr, which is not in the file; --force-image uses the file anyway")
 )
 
 // IsOtherProgram reports whether err, from a Place, means that the device runs another program.

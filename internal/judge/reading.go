@@ -9,7 +9,7 @@ import (
 )
 
 // ErrReading is the reason why an Offsetted number is not located.
-var ErrReading = errors.New("neither as an address nor as an offset does the number lead to calls in the file, or both do")
+var ErrReading = errors.New("the number leads to calls in the file neither as an address nor as an offset, or as both")
 
 // A reading is a possible meaning of a module's Offsetted numbers.
 type reading uint8

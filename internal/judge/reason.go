@@ -10,19 +10,19 @@ import (
 // Reasons why a frame is not located.
 var (
 	ErrOtherID   = errors.New("the file has another build ID than the log has for the module")
-	ErrNoModule  = errors.New("the trace does not name the module of the address; give --image FILE, for the program, or log /proc/self/maps with the trace, for libraries, too")
-	ErrNoProgram = errors.New("the trace does not name the file of the program, which the address is in; --image FILE names it")
-	ErrNoBias    = errors.New("the address is one of the process, and neither maps nor other frames show where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
-	ErrNotCode   = errors.New("the file has no code at this place: either it is not the file that ran, or the frame is not one of its code")
-	ErrStray     = errors.New("the file has no code at this address, though other frames show that it is the file that ran: the frame is not one of its code")
+	ErrNoModule  = errors.New("the trace does not name the module of the address; give --image FILE if it is in the program, or log /proc/self/maps with the trace")
+	ErrNoProgram = errors.New("the trace does not name the program's file, which contains the address; --image FILE names it")
+	ErrNoBias    = errors.New("the address is a runtime address, and neither maps nor other frames show where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
+	ErrNotCode   = errors.New("the file has no code at this place: either it is not the file that ran, or the frame is not in its code")
+	ErrStray     = errors.New("the file has no code at this address, though other frames show that it is the file that ran: the frame is not in its code")
 	ErrSymbol    = errors.New("the file has the symbol at another place: it is not the file that ran")
-	ErrCall      = errors.New("in the file, no call is before this return address: it is not the file that ran")
+	ErrCall      = errors.New("in the file, no call precedes this return address: it is not the file that ran")
 	ErrWithin    = errors.New("in the file, no instruction begins at this address: it is not the file that ran")
-	ErrFault     = errors.New("no call is before this address: either a signal interrupted the frame, and the file with the signal's trampoline is missing, or the file is not the one that ran")
+	ErrFault     = errors.New("no call precedes this address: either a signal interrupted the frame, and the file with the signal's trampoline is missing, or the file is not the one that ran")
 	ErrCode      = errors.New("the file has other code than the log lists: it is not the file that ran")
 	ErrOutside   = errors.New("none of the files that --image names has code at this address")
 	ErrNoCode    = errors.New("none of the files that --image names has code at this address, though other frames are in them: a wild pointer to a function, or code in ROM")
-	ErrWords     = errors.New("addresses of AVR count bytes or words of two bytes: no call shows which of both this one does")
+	ErrWords     = errors.New("addresses of AVR count bytes or words of two bytes: no call shows which of the two this one counts")
 	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran; --image NAME=FILE names that one")
 	ErrUnproven  = errors.New("the frames of the trace are too few to prove that it is the file that ran; --image NAME=FILE names it")
 	ErrYounger   = errors.New("the file was changed after the log was written, and the frames of the stack are too few to prove that it is the file that ran; --image NAME=FILE names that one")
@@ -33,11 +33,11 @@ var (
 	ErrNoSym     = errors.New("the file has no symbol of this name")
 	ErrSize      = errors.New("the file has no function of this name and size: it is not the file that ran")
 	ErrSizes     = errors.New("the file has several functions of this name and size")
-	ErrPadding   = errors.New("the address is after the code of the function, so that no call is before it")
-	ErrKernel    = errors.New("no file of this kernel is here; --image vmlinux names it, --image MODULE=FILE that of a module")
+	ErrPadding   = errors.New("the address is after the code of the function, so that no call precedes it")
+	ErrKernel    = errors.New("this machine has no file of this kernel; --image vmlinux names it, --image MODULE=FILE a module's")
 	ErrNoKernel  = errors.New("the log does not name the kernel's release; --image vmlinux names its file")
 	ErrNoLib     = errors.New("no file of this name is in the program's folder, or in one of the system's; --image NAME=FILE names it")
-	ErrSigned    = errors.New("the address has bits beyond the 48 of a process: a return address that AArch64 has signed (pointer authentication), which the program that prints it has to strip (xpaclri)")
+	ErrSigned    = errors.New("a return address that AArch64 has signed (pointer authentication): the program has to strip the signature before it prints the address (xpaclri)")
 )
 
 // A SeveralError is the reason why an address that is in two files is not located.
@@ -45,7 +45,7 @@ type SeveralError struct{ First, Second string }
 
 // Error returns the paths, and what to do.
 func (e *SeveralError) Error() string {
-	return "the address is in " + e.First + " and in " + e.Second + ", and nothing shows which of both ran; --image FILE names it"
+	return "the address is in " + e.First + " and in " + e.Second + ", and nothing shows which of the two ran; --image FILE names it"
 }
 
 // ErrBudget is the reason why a frame is not located if its file was not searched.
