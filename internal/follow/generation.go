@@ -182,8 +182,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 		switch {
 		case err == nil:
 			g.largest = size
-		// with the old time, the next look detects the truncation again
-		case errors.Is(err, errTruncated):
+		case errors.Is(err, errTruncated): // the old time lets the next look detect this again
 			g.mtime = last
 			fallthrough
 		default:
