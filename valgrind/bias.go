@@ -403,7 +403,7 @@ func (f *file) hasSymtab() bool {
 }
 
 // scoreLines compares the functions and lines in the report with the symbolizer's answers, until
-// the lead of one candidate is large enough. It reports whether it is.
+// one candidate leads by margin. It reports whether one does.
 func (s *solver) scoreLines(e *epoch, f *file) bool {
 	scores := make([]int32, min(len(e.left), maxAsked))
 	for e.asked < min(len(e.names), maxAsked/16) && len(e.left) <= maxAsked && s.spendWork(len(e.left)*askedWork) {

@@ -26,8 +26,9 @@ type lexer struct {
 	work int // bytes examined or moved; a test compares this with the bytes written
 }
 
-// add appends p. It drops the bytes before keep, which were handed over, if they outnumber the
-// rest. moved is the number of bytes dropped, which is subtracted from all positions.
+// add appends p. It first drops the bytes before keep, which were handed over, if they are the
+// whole buffer, or at least half of a buffer that would have to grow. moved is the number of bytes
+// dropped, which is subtracted from all positions.
 func (l *lexer) add(p []byte, keep int) (moved int) {
 	if stays := len(l.buf) - keep; keep > 0 && (stays == 0 || len(l.buf)+len(p) > cap(l.buf) && keep >= stays) {
 		l.buf = l.buf[:copy(l.buf, l.buf[keep:])]

@@ -274,8 +274,8 @@ func (p *process) learnFrame(f *Frame, caller bool, inner *Frame) {
 	}
 }
 
-// addFact returns the epoch of a fact, and adds the fact to it; nil if the object has no file, or
-// the fact is about data.
+// addFact returns the epoch of a fact, and adds the fact to it; nil if the object has no file, the
+// fact is about data, or there is no room for another epoch.
 func (o *loaded) addFact(fact ipFact) *epoch {
 	f := o.file
 	if f.Err != nil {

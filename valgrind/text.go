@@ -10,7 +10,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// renderContent renders a record as Valgrind prints it without --xml, if Valgrind prints it there.
+// renderContent renders a record: in the layout of Valgrind's text, if that has such a record,
+// otherwise as a list of its fields.
 func (r *renderer) renderContent(rec *Record) {
 	if r.aboutProcess(rec) {
 		return

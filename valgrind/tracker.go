@@ -218,7 +218,7 @@ type Ahead struct {
 
 // ReadAhead reads the whole report to find out where its objects were loaded, since the facts that
 // the first frame needs may be at the end of the report. Pass the returned Ahead, in the same o, to
-// exactly one NewMarkup or NewReport; closing that writer closes the files. It fails only if r
+// exactly one writer of this package; closing that writer closes the files. It fails only if r
 // does.
 func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 	o.Ahead = nil

@@ -55,8 +55,9 @@ type elementWriter struct {
 	next int      // the index in rewriter.added of the next frames
 }
 
-// resumed returns the index of the first item after the items of earlier parts of the record. It
-// ends the open elements that no part of the record can continue.
+// resumed returns the index of the first item that no earlier part of the record has begun, and
+// writes the frames of a stack that continues. It first ends an open frame, which no part of a
+// record continues.
 func (e *elementWriter) resumed() (first int) {
 	if i := slices.Index(e.path, "frame"); i >= 0 {
 		e.closeTo(i)
