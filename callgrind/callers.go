@@ -6,8 +6,9 @@ import (
 )
 
 // A splitter splits the names that Callgrind makes of a function, its level of recursion and its
-// callers (--separate-recs, --separate-callers): f'2, f'g'h. A quote may also be part of a name,
-// as in ns::'lambda'() or for<'a> fn(&'a T): a caller must be the name of a function of the profile.
+// callers (--separate-recs, --separate-callers): f'2, f'g'h. A quote may also be part of a name, as
+// in ns::'lambda'() or for<'a> fn(&'a T): only the name of a function of the profile is taken for a
+// caller.
 type splitter struct {
 	known map[string]uint32 // the nodes of names, and of names up to a quote
 }

@@ -2,8 +2,8 @@ package callgrind
 
 import "github.com/symfilter/symfilter/internal/report"
 
-// json prints the comparison as objects: both profiles, their functions in the order of their names
-// in the profiles, and the verdicts.
+// json prints the comparison as objects: both profiles, their functions in the order of the
+// profiles, and the verdicts.
 func (c *Comparison) json() {
 	p := &c.out
 	var measures [2][]measure

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// eachPlace calls visit for each place: all keys of one function that have the same address, or,
-// without addresses, the same line. The places are sorted by object and address.
+// eachPlace calls visit for each place: all keys of one function with the same address, source file
+// and line. The places are sorted by object and address.
 func (g *graph) eachPlace(visit func(same []uint32)) {
 	keys := g.m.costs.keys
 	object := func(i uint32) nameID { return g.m.functions[keys[i].from].object }

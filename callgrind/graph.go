@@ -141,9 +141,10 @@ func (g *graph) connect(parts []part) {
 	g.to = stacks.GroupBy(n, len(g.edges), func(i int) uint32 { return g.edges[i].to })
 }
 
-// include sums the inclusive cost of each function: its own cost and the costs of all calls from
-// it. If a function calls itself, directly or through others, that sum contains nested calls
-// several times. It is therefore limited to the cost of the whole cycle.
+// include computes the inclusive cost of each function: the cost of the calls to it from other
+// functions, as callgrind_annotate does, or if there are none, its own cost and the cost of its
+// calls to others. With several parts, it is the larger of these. In a cycle, nested calls are
+// counted several times, so that the cost is limited to that of the whole cycle.
 func (g *graph) include() {
 	n := uint32(len(g.all))
 	g.inclusive = make([]int64, int(n)*g.width)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// header reads "key: value". A key that begins a part ends the preceding one. The sums belong to
+// header reads "key: value". A key that begins a part ends the part before it. The sums belong to
 // the current part.
 func (r *recordReader) header(line, key, value []byte) error {
 	k := string(key)

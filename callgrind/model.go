@@ -301,8 +301,8 @@ func (h *headings) endPart() {
 	h.thread, h.trigger, h.number, h.all = "", "", "", h.all[:0]
 }
 
-// endPart adds the costs of the current part to the total: the costs in its header, otherwise the
-// sum of its lines.
+// endPart adds the costs of the current part to the total: its summary, otherwise its totals,
+// otherwise the sum of its lines. It reports sums that do not agree.
 func (m *model) endPart() {
 	p := &m.sums
 	if !p.begun {
@@ -369,7 +369,7 @@ func (m *model) checkSum(of string, sums []int64) {
 }
 
 // lacksEnd reports whether the current part lacks its last line: Callgrind ends a part with totals,
-// Xdebug and Cachegrind with a summary. Cachegrind is known by a command without a creator.
+// Xdebug and Cachegrind with a summary. Cachegrind is recognized by a command without a creator.
 func (m *model) lacksEnd() bool {
 	switch h := &m.head; {
 	case strings.HasPrefix(h.creator, "callgrind-"):

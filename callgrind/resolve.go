@@ -162,9 +162,9 @@ func (v *resolution) places() {
 	}
 }
 
-// findHomes returns the physical function of each function of the profile. The other physical
-// functions in pairs are those into which the function jumped: findHomes replaces their addresses
-// by their nodes.
+// findHomes returns the physical function of each function of the profile. pairs has, for a
+// function and each physical function with places of it, the first address there. Unless that is
+// the function's own code, the function jumped into it: findHomes replaces the address by the node.
 func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 	m := v.m
 	homes := make([]uint32, len(m.functions))

@@ -84,8 +84,8 @@ type naming struct {
 // has other addresses.
 const nameless = "(functions without names)"
 
-// joinNameless joins the functions of each object whose only name is an address, unless at least half
-// of these addresses are on both sides: then both ran the same build.
+// joinNameless joins the functions of each object whose only name is an address, unless at least
+// half of the addresses of one side are also on the other: then both ran the same build.
 func joinNameless(sides [][]naming) {
 	if len(sides) != 2 {
 		return

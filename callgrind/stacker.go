@@ -82,8 +82,8 @@ func (s *stacker) nameNodes() {
 	s.firstLines()
 }
 
-// firstLines finds the line at which each function begins: the first one with costs, since the line
-// of its entry may be that of inlined code, and pprof lists no line before it.
+// firstLines finds the line at which each function begins: the lowest known one, since the line of
+// its entry may be that of inlined code, and pprof lists no line before it.
 func (s *stacker) firstLines() {
 	first := make(map[stacks.Function]uint32)
 	note := func(n, line uint32) {
