@@ -2,7 +2,7 @@
 // program allocated and freed, and resolves their addresses.
 //
 // Nothing of a report is lost: a line that is not a record is a comment. [NewMarkup] renders the
-// records, a call, a frame of its backtrace, a mapped file, as symbolizer markup, and [NewReport]
+// records (calls, frames of their backtraces, mapped files) as symbolizer markup, and [NewReport]
 // as the report again, or as JSON Lines (report.schema.json). Before that, [Processing] may leave
 // calls out and group them, as sp-rtrace-postproc does.
 //

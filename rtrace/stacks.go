@@ -260,7 +260,7 @@ func (s *stacker) finish() {
 	s.calls, s.stack, s.framed = s.calls[:0], s.stack[:0], false
 }
 
-// freeAll removes the resources that an unordered report frees from the resources in use.
+// freeAll applies the frees of an unordered report, which were kept until its end.
 func (s *stacker) freeAll() {
 	for _, r := range s.frees {
 		s.freed(r)
