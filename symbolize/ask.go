@@ -30,8 +30,8 @@ const (
 
 // Ask appends the frames at a code location to dst, innermost first. If nothing is known there, it
 // returns dst unchanged. Errors other than ErrPending are a *NotFoundError, a *FaultError or
-// ErrClosed. The strings are copies. A file without debug information answers until a better one is
-// found: [Frame.Until].
+// ErrClosed. The strings are copies. Answers from a file without debug information hold until a
+// better file is found: see [Frame.Until].
 func (s *Symbolizer) Ask(ctx context.Context, dst []Frame, l Location, p Policy) ([]Frame, error) {
 	switch p.Wait {
 	case Now:
@@ -134,7 +134,7 @@ func (s *Symbolizer) known(dst []Frame, l Location) ([]Frame, error) {
 	return append(dst, a.frames...), err
 }
 
-// knownData does for the variable at l what known does for frames.
+// knownData is known for the variable at l.
 func (s *Symbolizer) knownData(l Location) (Variable, error) {
 	a, err := s.warmer.known(dataErrand, l)
 	return a.variable, err

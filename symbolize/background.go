@@ -91,8 +91,8 @@ func (m *module) indexPrice() time.Duration {
 	return time.Duration(n) * time.Second / indexRate
 }
 
-// index starts a goroutine that makes the index of e's module, if that pays and no other index is
-// being made. Close waits for the goroutine. e.mu is held.
+// index starts a goroutine that makes the index of e's module, if that pays, there is memory for
+// it, and no other index is being made. Close waits for the goroutine. e.mu is held.
 func (s *Symbolizer) index(e *entry) {
 	m := e.module
 	if m == nil || e.unindexed || !s.background.paysToIndex(m) || !s.background.busy.CompareAndSwap(false, true) {
@@ -100,7 +100,7 @@ func (s *Symbolizer) index(e *entry) {
 	}
 	s.cache.mu.RLock()
 	defer s.cache.mu.RUnlock()
-	// an estimate for names and a few units
+	// an estimate of the memory for names and a few units
 	held := min(int64(m.indexPrice())/int64(time.Second/indexRate)/4, s.cache.memory.limit()/2)
 	if s.cache.closed || !s.cache.memory.take(held, &s.cache.memory.work) {
 		s.background.busy.Store(false)

@@ -2,8 +2,9 @@ package symbolize
 
 import "runtime"
 
-// beside calls run, which is part of a lookup, in another goroutine if a processor is free, and
-// looks up the symbol there too. The returned function waits for both.
+// beside calls run, which is part of a lookup, in another goroutine if there are several
+// processors. That goroutine also looks up the symbol, unless another one does already. The
+// returned function waits for it.
 func (m *module) beside(run func()) (wait func()) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		run()

@@ -126,7 +126,7 @@ func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, n
 }
 
 // askWithin calls do in another goroutine, with a context that ends with ctx or within. It reports
-// whether do ended before within was done.
+// whether do ended before within was done; if maxBeside questions run, do is not called.
 func askWithin[T any](s *Symbolizer, ctx, within context.Context, do func(context.Context) T) (answer T, ok bool) {
 	w := &s.warmer
 	if within.Err() != nil {

@@ -35,7 +35,7 @@ type crew struct {
 	lookups atomic.Int64
 	cost    atomic.Int64 // nanoseconds
 	steps   atomic.Int64 // steps beyond answerSteps for each lookup
-	grown   atomic.Int64 // lookups; they decide when the footprint is taken
+	grown   atomic.Int64 // lookups; the footprint is taken at every accountEvery-th
 
 	read atomic.Int64 // bytes of the file that all readers read since its pages were released
 	owed atomic.Int64 // the crew's part of history.owes, in steps
@@ -91,8 +91,9 @@ func (c *crew) retire() {
 	}
 }
 
-// pause lets no lookup begin while on is set. It is used while an index is made: lookups would
-// compete with the indexer for processors, and the index gains more.
+// pause keeps lookups from beginning if on is set, and allows them again otherwise. It is used
+// while an index is made: lookups would compete with the indexer for processors, and the index
+// gains more.
 func (c *crew) pause(on bool) {
 	if c != nil {
 		c.paused.Store(on)

@@ -20,10 +20,11 @@
 //   - A file without debug information answers by its symbols. The first question after 5 s,
 //     doubling up to a minute, starts a search for a better one in the background, which replaces
 //     it.
-//   - A file that can no longer be read is closed. Its debug information is left alone, and its
-//     symbols answer, if the reader panics, if a lookup exceeds its bound for the second time, or if
-//     lookups take more steps than their answers are worth: for 2 s after the first such strike, for
-//     10 minutes after the second, doubling up to a day. Strikes belong to the module and outlive its
+//   - A file that can no longer be read is closed. The debug information of a file is left alone,
+//     and the file's symbols answer, if the reader panics, if a lookup exceeds its bound for the
+//     second time, or if lookups take more steps than their answers are worth. Such a fault is a
+//     strike, or two if lookups cost too much. The file is tried again 2 s after a first strike, 10
+//     minutes after the second, doubling up to a day. Strikes belong to the module and outlive its
 //     file.
 //   - Debug information for which there is no memory is left alone for 5 s,
 //     doubling up to a minute.

@@ -207,7 +207,7 @@ func (x *search) followLink() bool {
 	return m.dw != nil
 }
 
-// drop stops using m's debug information because of fault.
+// drop stops the use of m's debug information because of fault.
 func (m *module) drop(fault error) {
 	m.closeCrew()
 	if m.dw != nil {
