@@ -84,8 +84,8 @@ func OpenRegular(path, where string) (*File, error) {
 	return &File{r: f, size: size, path: path, where: where, os: f, closer: f}, nil
 }
 
-// openBelow does the same as OpenRegular for the file at name, a path below root. It does not
-// follow links that lead out of root.
+// openBelow is OpenRegular for the file at name, a path below root. It does not follow links that
+// lead out of root.
 func openBelow(root *os.Root, name, where string) (*File, error) {
 	f, size, err := openRegularBy(name, root.Stat, root.OpenFile)
 	if err != nil {
@@ -260,7 +260,7 @@ func openRegularBy(path string, stat func(string) (fs.FileInfo, error), open fun
 }
 
 // open opens the file at path if its ID is id. It also opens a file without an ID, which is marked
-// as unverified. A file of at most whole bytes is read at once.
+// as unverified. A file of at most whole bytes is read into memory and closed.
 func open(path, where string, id ID, whole int64) (*File, error) {
 	f, err := openWhole(path, where, whole)
 	if err == nil && f == nil {

@@ -110,7 +110,7 @@ func (s *search) tryLink(path string, crc uint32, near string) *File {
 	return nil
 }
 
-// openLinked does the same as open, but a zero id accepts a file with any ID.
+// openLinked is open, but for a zero id it accepts a file with any ID.
 func openLinked(path, where string, id ID) (*File, error) {
 	if !id.IsZero() {
 		return open(path, where, id, 0)

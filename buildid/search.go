@@ -96,7 +96,7 @@ func (s *search) failed(path string, err error) {
 	}
 }
 
-// tryVerified does the same as try, but does not accept a file without a note.
+// tryVerified is try, but does not accept a file without a note.
 func (s *search) tryVerified(path string) *File {
 	f := s.try(path)
 	if f != nil && f.unverified {
