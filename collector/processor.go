@@ -85,7 +85,7 @@ func (p *logsProcessor) shutdown(ctx context.Context) error {
 	return shared.release(ctx)
 }
 
-// expireIdle drops idle processes now and then.
+// expireIdle drops idle processes periodically.
 func (p *logsProcessor) expireIdle() {
 	tick := time.NewTicker(min(max(p.cfg.IdleTimeout/8, expireLeast), expireMost))
 	defer tick.Stop()

@@ -13,7 +13,8 @@ import (
 // stay in the storage.
 const maxStored = 1 << 17
 
-// latest is the newest form of a context to save. Many goroutines may use it.
+// latest holds the newest snapshot of a context that is not saved yet, if any. Many goroutines may
+// use it.
 type latest struct{ p atomic.Pointer[[]byte] }
 
 // stored holds the keys of contexts that are in the storage and not in memory, so that they expire.
