@@ -70,8 +70,8 @@ func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64),
 	return loss
 }
 
-// A decomposer turns the flow of a graph into stacks. An option is a way out of a node: an arc, by
-// its index, or a sink, by its index after those of all arcs.
+// A decomposer turns the flow of a graph into stacks. An option is a way out of a node: arc i is
+// option i, and sink i is option len(g.Arcs)+i.
 type decomposer struct {
 	p *Profile
 	g *Graph

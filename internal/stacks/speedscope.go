@@ -19,10 +19,11 @@ type speedscopeFrame struct {
 	line       int64 // 0 if unknown
 }
 
-// WriteSpeedscope writes p to w in speedscope's own format: JSON, with a profile for each value, the
-// default one first. Each frame is a function, with its file and the line at which it begins.
-// speedscope shows name after the value's name. Stacks of equal frames are added up; those with
-// values below 0 are left out, since speedscope refuses them. It returns the first error of w.
+// WriteSpeedscope writes p to w in speedscope's own format: JSON, with a profile for each value.
+// The viewer opens the default value's. Each frame is a function, with its file and the line at
+// which it begins. speedscope shows name after the value's name. Stacks of equal frames are added
+// up; those with values below 0 are left out, since speedscope refuses them. It returns the first
+// error of w.
 func (p *Profile) WriteSpeedscope(w io.Writer, name string) error {
 	s := &speedscopeWriter{p: p, out: bufio.NewWriterSize(w, sendSize)}
 	s.out.WriteString(`{"$schema":`)
