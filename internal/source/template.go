@@ -63,8 +63,8 @@ var forges = map[string]struct{ site, at string }{
 // ParseTemplate returns the template that text is or names: a URL with fields, such as
 // "https://code.example/{rel}#L{line}", one of the names default, file, vscode, vscodium, emacs,
 // kitty, textmate and macvim, a repository, such as "github:OWNER/REPO@REV", "gitlab:", "forgejo:"
-// or "cgit:URL@REV", or "debuginfod", for which server is the URL of one. For "none" and "" it
-// returns nil.
+// or "cgit:URL@REV", or "debuginfod", which needs the URL of a debuginfod server as server. For
+// "none" and "" it returns nil.
 //
 // The scheme of a URL must not be javascript, data or vbscript, which a page would run.
 func ParseTemplate(text, server string) (*Template, error) {
