@@ -38,7 +38,7 @@ func (f *Format) NewReader(packed io.Reader, memory *Memory) *Reader {
 	return m
 }
 
-// Open does the same as NewReader, but fails for bytes that only begin like a file of the format.
+// Open is NewReader, but fails for bytes that only begin like a file of the format.
 func (f *Format) Open(packed io.Reader, memory *Memory) (*Reader, error) {
 	m := f.NewReader(packed, memory)
 	err := m.next()
@@ -182,10 +182,11 @@ func (m *Reader) open() error {
 	return nil
 }
 
-// failed converts an error of the decoder, and sets rest to the bytes to read next. An input from
-// which nothing was unpacked only begins like a compressed one and is text: a few bytes at the head
-// of a log must not keep the log from being read. A gzip decoder may return bytes after it has
-// found damage: the input of these bytes is read again.
+// failed converts an error of the decoder, and sets rest to the bytes to read next. If nothing was
+// unpacked, the input is taken for text that only begins like a compressed file, since a few bytes
+// at the head of a log must not keep the log from being read; but not if memory is lacking or the
+// member is cut off. A gzip decoder may return bytes after it has found damage: the input of these
+// bytes is read again.
 func (m *Reader) failed(err error) error {
 	if m.tape.err != nil && m.tape.err != io.EOF {
 		return m.tape.err
