@@ -28,8 +28,9 @@ func (w *whole) free() {
 	}
 }
 
-// readWhole reads the file at path if it is a regular one of at most limit bytes, by four system calls.
-// It returns false if the file must be opened in another way, and an error if that would not help.
+// readWhole reads the file at path if it is a regular one of at most limit bytes, by four system
+// calls. It returns false if the file must be opened in another way, and an error if that would not
+// help.
 //
 // The type is checked before the file is opened: see openRegular. If another file takes its place
 // meanwhile, it is not taken for this one unless it has the same size.

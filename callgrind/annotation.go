@@ -95,8 +95,9 @@ func (t *listing) sources() {
 	t.unshown("Source files outside of "+roots.String()+", not opened (--source-root names their folder):", outside, totals, all)
 }
 
-// sourceRoots opens the folders below which sources may be opened: the folders of the options, or the
-// current folder, and the targets of the prefix maps. A folder that cannot be opened is reported.
+// sourceRoots opens the folders below which sources may be opened: the folders of the options, or
+// the current folder, and the targets of the prefix maps. A folder that cannot be opened is
+// reported.
 func (o *Options) sourceRoots() source.Roots {
 	named := o.SourceRoots
 	if len(named) == 0 {

@@ -13,8 +13,8 @@ import (
 // A Comparison compares two profiles, each of one or several inputs, and prints how the costs of
 // functions changed. One goroutine at a time may use it.
 type Comparison struct {
-	// Before and After sum the inputs of each side, which begin with Report.Begin. They print nothing.
-	// Close closes them.
+	// Before and After sum the inputs of each side; Report.Begin begins an input. They print
+	// nothing, and Close closes them.
 	Before, After *Report
 
 	o     Options

@@ -32,8 +32,8 @@ type gate struct {
 // Close.
 func (r *Report) Failed() bool { return r.gate.failed }
 
-// checkLimits checks the limits of a report, and prints the verdicts. v is nil if the profile has no
-// costs.
+// checkLimits checks the limits of a report, and prints the verdicts. v is nil if the profile has
+// no costs.
 func (r *Report) checkLimits(v *resolution) {
 	if len(r.o.Limits) == 0 || r.failed != nil {
 		return

@@ -74,7 +74,8 @@ func (r *recordReader) numbers(b []byte) error {
 	return r.give(costRecord)
 }
 
-// shortest and longest are the numbers of digits of a decimal number that surely fits into an int64.
+// shortest and longest are the numbers of digits of a decimal number that surely fits into an
+// int64.
 const shortest, longest = 1, 18
 
 // decimal parses the decimal digits from i, and returns the index after them. It is small enough to

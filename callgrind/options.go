@@ -51,8 +51,8 @@ type Options struct {
 	// are empty, all parts are read. NewMarkup reads all parts.
 	Parts, Threads []int
 
-	// Output is the form that NewReport prints. The following options apply to Table only; Show also
-	// selects the events of stacks.
+	// Output is the form that NewReport prints. The following options apply to Table only; Show
+	// also selects the events of stacks.
 	Output Output
 
 	// Tree adds the callers and callees of each function. Inclusive sorts functions by their

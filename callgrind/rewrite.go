@@ -125,8 +125,8 @@ func (w *rewriter) head(addresses bool, summary []int64) {
 	}
 }
 
-// isCachegrinds reports whether the part is in the form of Cachegrind, which cg_annotate reads: after
-// descriptions and a command, only files, functions and lines.
+// isCachegrinds reports whether the part is in the form of Cachegrind, which cg_annotate reads:
+// after descriptions and a command, only files, functions and lines.
 func (w *rewriter) isCachegrinds() bool {
 	if w.placed || len(w.m.calls.keys) > 0 || len(w.m.jumps.keys) > 0 || len(w.lines) == 0 {
 		return false

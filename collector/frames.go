@@ -16,7 +16,8 @@ const (
 	// an element in symfilter's JSON.
 	framesAttribute = "symfilter.frames"
 
-	// maxFrames bounds the addresses of a record in framesAttribute: records must fit into messages.
+	// maxFrames bounds the addresses of a record in framesAttribute: records must fit into
+	// messages.
 	maxFrames = 1024
 )
 

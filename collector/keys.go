@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxKey bounds a key in bytes: storages refuse long ones. A longer key is cut, and a hash of the
-	// whole added.
+	// maxKey bounds a key in bytes: storages refuse long ones. A longer key is cut, and a hash of
+	// the whole added.
 	maxKey = 1024
 
 	// maxNested bounds the nesting of maps and lists in a key: a sender may nest as many as a

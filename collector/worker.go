@@ -122,8 +122,8 @@ func (w *worker) batch(ctx context.Context, ld plog.Logs) {
 	w.forget()
 }
 
-// sort adds the texts of a record to the parts of their streams. mark is the offset of the first mark
-// of its body, or noMark.
+// sort adds the texts of a record to the parts of their streams. mark is the offset of the first
+// mark of its body, or noMark.
 func (w *worker) sort(r pcommon.Resource, lr plog.LogRecord, mark int32) {
 	if mark != noMark {
 		if body, ok := w.body(lr); ok {

@@ -21,12 +21,12 @@ const (
 )
 
 // Source returns the source file that was compiled to path, an absolute path as in the debug
-// information of the build ID, from the cache or a server. It calls note, which may be nil, for each
-// place without the file. If ctx ends, Source returns at once.
+// information of the build ID, from the cache or a server. It calls note, which may be nil, for
+// each place without the file. If ctx ends, Source returns at once.
 //
-// The error wraps [fs.ErrNotExist] if every server answered that it has no such file, and for a path
-// that leads above its root: a proxy that shortens it would request something else. A source file
-// has no build ID: its text is as trustworthy as its server.
+// The error wraps [fs.ErrNotExist] if every server answered that it has no such file, and for a
+// path that leads above its root: a proxy that shortens it would request something else. A source
+// file has no build ID: its text is as trustworthy as its server.
 func (c *Client) Source(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) ([]byte, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
@@ -75,8 +75,8 @@ func (c *Client) most(k key) int64 {
 }
 
 // sourceName returns the name of a source file in the cache, as elfutils 0.192 forms it
-// (path_escape, PR32218): a hash of the path, and the end of the path with # for characters that are
-// not harmless in names of files.
+// (path_escape, PR32218): a hash of the path, and the end of the path with # for characters that
+// are not harmless in names of files.
 func sourceName(path string) string {
 	name := fmt.Appendf(nil, "source-%08x-", djb2(path))
 	for _, c := range []byte(path[max(0, len(path)-maxSourceTail):]) {

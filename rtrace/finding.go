@@ -84,8 +84,8 @@ func (f *finder) take(rec *record) error {
 	return nil
 }
 
-// begin begins the process of a header, or a nameless one without a header, unless it has begun. The
-// format has no mark for the end of a report: each one is taken as complete.
+// begin begins the process of a header, or a nameless one without a header, unless it has begun.
+// The format has no mark for the end of a report: each one is taken as complete.
 func (f *finder) begin(header *record) {
 	if f.process >= 0 {
 		return

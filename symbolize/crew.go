@@ -190,7 +190,8 @@ func (c *crew) borrow() *crewReader {
 	return nil
 }
 
-// code is question.code for addresses that debug information and the symbol table answer completely.
+// code is question.code for addresses that debug information and the symbol table answer
+// completely.
 func (c *crew) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	r := c.borrow()
 	if r == nil {

@@ -10,8 +10,8 @@ import (
 
 // layout returns all program headers of the module with this build ID or name, from the file that
 // answers for it, and whether its load address is its link address (ET_EXEC). The segments of a
-// separate debug file have no bytes. It waits for the file as code does. The caller must not change the
-// segments.
+// separate debug file have no bytes. It waits for the file as code does. The caller must not change
+// the segments.
 func (s *Symbolizer) layout(ctx context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error) {
 	err = s.examine(ctx, id, name, func(obj *object.File) {
 		segments, fixed = obj.Segments(), obj.Type == elf.ET_EXEC
@@ -19,9 +19,9 @@ func (s *Symbolizer) layout(ctx context.Context, id buildid.ID, name string) (se
 	return segments, fixed, err
 }
 
-// examine calls do with the file that answers for the module with this build ID or name. It waits for
-// the file as code does. do must not call s, and must not keep the file. A separate debug file has no
-// code.
+// examine calls do with the file that answers for the module with this build ID or name. It waits
+// for the file as code does. do must not call s, and must not keep the file. A separate debug file
+// has no code.
 func (s *Symbolizer) examine(ctx context.Context, id buildid.ID, name string, do func(*object.File)) error {
 	q, err := s.acquire(ctx, Location{ID: id, Name: name})
 	if err != nil {

@@ -20,7 +20,8 @@ const (
 	warmCost  = 192 // bytes of an answer or a frame, without its strings
 )
 
-// A warmer asks questions for callers that must not wait, and keeps the answers for questions with Now.
+// A warmer asks questions for callers that must not wait, and keeps the answers for questions with
+// Now.
 type warmer struct {
 	s *Symbolizer
 

@@ -25,8 +25,8 @@ const (
 	maxPlace  = 2 << 10
 )
 
-// keepError keeps the kind and the place of an error. Errors of one kind at one place share them: they
-// may differ only further up the stack.
+// keepError keeps the kind and the place of an error. Errors of one kind at one place share them:
+// they may differ only further up the stack.
 func (p *process) keepError(rec *Record) {
 	number := rec.Get("unique")
 	if rec.Name != "error" || rec.Continued || len(number) == 0 || len(number) > maxName || len(p.errors) >= maxErrors {
@@ -198,8 +198,8 @@ func (r closing) renderLosses(rec *Record) {
 	}
 }
 
-// appendLoss appends a line of a leak summary; the kinds of leaks end in one column. blocks is nil if
-// their number is not known.
+// appendLoss appends a line of a leak summary; the kinds of leaks end in one column. blocks is nil
+// if their number is not known.
 func appendLoss(b []byte, element string, size, blocks []byte) []byte {
 	const column = len("   definitely lost")
 	name := words(element)

@@ -16,7 +16,8 @@ type lexer struct {
 	short bool   // the token at pos needs bytes beyond the view
 
 	none [len(marks)]gap // in buf: for each mark, the range where a search found none
-	// in buf: the whole CDATA sections of the text that begins at sections.from; empty if there are none
+	// in buf: the whole CDATA sections of the text that begins at sections.from; empty if there are
+	// none
 	sections gap
 
 	lines int // line ends in the blanks between two records, so far
@@ -95,8 +96,8 @@ func (l *lexer) takeLines() (n int) {
 	return n
 }
 
-// blanksBefore returns the blanks between the beginning of the line and the record at this place, at
-// most maxIndent of them.
+// blanksBefore returns the blanks between the beginning of the line and the record at this place,
+// at most maxIndent of them.
 func (l *lexer) blanksBefore(at int) []byte {
 	from := at
 	for from > max(0, at-maxIndent) && (l.buf[from-1] == ' ' || l.buf[from-1] == '\t') {

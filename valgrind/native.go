@@ -103,8 +103,8 @@ func (n *namer) function(f *symbolize.Frame) string {
 	return spaced(report.FuncName(n.o.Symbolizer, f))
 }
 
-// spaced returns a demangled name in the spelling of Valgrind's demangler, which has a blank between
-// the closing brackets of templates.
+// spaced returns a demangled name in the spelling of Valgrind's demangler, which has a blank
+// between the closing brackets of templates.
 func spaced(name string) string {
 	if !strings.Contains(name, ">>") {
 		return name

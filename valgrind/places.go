@@ -81,8 +81,8 @@ func (p *places) Frames(f report.RawFrame) (frames []symbolize.Frame, id buildid
 	return nil, id
 }
 
-// Close reports why frames have no names, for each object that was not located, passes the counts of
-// frames to the Options, and closes the object files.
+// Close reports why frames have no names, for each object that was not located, passes the counts
+// of frames to the Options, and closes the object files.
 func (p *places) Close() {
 	p.t.cur.order = slices.DeleteFunc(p.t.cur.order, func(o *loaded) bool { return !p.wanted[o.name] })
 	p.t.finish()

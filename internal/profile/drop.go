@@ -25,8 +25,8 @@ const (
 
 	profilerFrames = `ProfileData::Add|ProfileData::prof_handler|CpuProfiler::prof_handler|__pthread_sighandler|__restore`
 
-	// jemallocFrames are the functions of a jemalloc that is linked into the program, whose names may
-	// have a prefix.
+	// jemallocFrames are the functions of a jemalloc that is linked into the program, whose names
+	// may have a prefix.
 	jemallocFrames = `_?(_rjem_|je_|_rjem_je_)?(prof_backtrace|prof_backtrace_impl|prof_tctx_create|prof_alloc_prep|imalloc.*|` +
 		`mallocx|rallocx|xallocx|sdallocx|dallocx)|(je|_rjem)_.*|(void\* )?(fallback_impl|newImpl|handleOOM).*|` + allocatorFrames
 )

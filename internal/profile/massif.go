@@ -12,9 +12,9 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// A Massif file (massif/ms_main.c, coregrind/m_xtree.c) has a head, and snapshots of lines KEY=VALUE.
-// Some snapshots end with a tree of the code that has allocated the memory, one line for each node,
-// indented by a blank for each level:
+// A Massif file (massif/ms_main.c, coregrind/m_xtree.c) has a head, and snapshots of lines
+// KEY=VALUE. Some snapshots end with a tree of the code that has allocated the memory, one line for
+// each node, indented by a blank for each level:
 //
 //	n2: 72792 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.
 //	 n1: 72704 0x48FB7B9: ??? (in /usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30)
@@ -221,7 +221,8 @@ func (x *massifFile) learnHead(line []byte) {
 	}
 }
 
-// resolve finds out where the objects of the frames were loaded, and asks for the names of all frames.
+// resolve finds out where the objects of the frames were loaded, and asks for the names of all
+// frames.
 func (x *massifFile) resolve(*resolver) error {
 	n := newNamer(x.o, x.m, x.command)
 	defer n.close()

@@ -10,8 +10,9 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// stacks returns the stacks of the tree at the peak, or of the last tree of a file without a peak. A
-// report of --xtree-memory has several trees, each of other values, and its samples have them all.
+// stacks returns the stacks of the tree at the peak, or of the last tree of a file without a peak.
+// A report of --xtree-memory has several trees, each of other values, and its samples have them
+// all.
 func (x *massifFile) stacks() (*stacks.Profile, error) {
 	if x.all != nil {
 		return x.all, nil

@@ -62,8 +62,8 @@ func parseFrame(text []byte) (f report.RawFrame, ok bool) {
 	return f, true
 }
 
-// beginOfPlace returns the index of " (" before the name of a source file; -1 if there is none. Paths
-// (--fullpath-after) may have blanks and brackets, but names of functions do not have " (/".
+// beginOfPlace returns the index of " (" before the name of a source file; -1 if there is none.
+// Paths (--fullpath-after) may have blanks and brackets, but names of functions do not have " (/".
 func beginOfPlace(text []byte) int {
 	if i := bytes.Index(text, []byte(" (/")); i >= 0 {
 		return i

@@ -36,8 +36,9 @@ const (
 type Options struct {
 	report.Options
 
-	// Places makes the Places of the process that a file of DHAT or Massif is about, from the program's
-	// name on its command line, which may be empty. If it is nil, no frame of such a file gets a name.
+	// Places makes the Places of the process that a file of DHAT or Massif is about, from the
+	// program's name on its command line, which may be empty. If it is nil, no frame of such a file
+	// gets a name.
 	Places func(program string) Places
 }
 

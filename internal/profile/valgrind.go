@@ -16,8 +16,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A traceFile is a file of DHAT or Massif. The names of its first frames depend on facts at its end,
-// so it is read more than once: a regular file from the disk, whatever its size, others from memory.
+// A traceFile is a file of DHAT or Massif. The names of its first frames depend on facts at its
+// end, so it is read more than once: a regular file from the disk, whatever its size, others from
+// memory.
 type traceFile struct {
 	io.ReadSeeker
 	begin int64  // the offset of the file

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// The wire format of protocol buffers: a message is a list of fields, each with a number and a type.
+// The wire format of protocol buffers: a message is a list of fields, each with a number and a
+// type.
 const (
 	numberType = 0
 	wide64Type = 1

@@ -9,14 +9,14 @@
 //
 // # What is opened
 //
-// Debug information and logs are hostile: they may name any file. A file is opened only below a root
-// that the operator named, through an [os.Root], so that neither ".." nor a symbolic link leads out
-// of it. It must be a regular file of at most 16 MiB; FIFOs and devices are not opened.
+// Debug information and logs are hostile: they may name any file. A file is opened only below a
+// root that the operator named, through an [os.Root], so that neither ".." nor a symbolic link
+// leads out of it. It must be a regular file of at most 16 MiB; FIFOs and devices are not opened.
 //
 // A path is matched with the roots after the prefix maps were applied. An absolute path must be
 // below the path of a root, as it was named or with its links resolved; the rest of the path is the
-// name below the root. A relative path is tried relative to the current folder, in the same way, and
-// then relative to each root. Nothing is guessed from the last parts of a path.
+// name below the root. A relative path is tried relative to the current folder, in the same way,
+// and then relative to each root. Nothing is guessed from the last parts of a path.
 package source
 
 import "time"

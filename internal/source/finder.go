@@ -18,8 +18,8 @@ import (
 )
 
 // A Server fetches source files by the build ID of their program and the absolute path in its debug
-// information. The error wraps [fs.ErrNotExist] if no server has the file. A *debuginfod.Client is a
-// Server.
+// information. The error wraps [fs.ErrNotExist] if no server has the file. A *debuginfod.Client is
+// a Server.
 type Server interface {
 	Source(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) ([]byte, error)
 }
@@ -53,15 +53,15 @@ type Options struct {
 	Around int
 
 	// Notify is called once for each file that is used without a checksum, and for each that is not
-	// used because it is another version; at most 16 times each. Explain is called for each file, with
-	// the reason why it is not used, or the place where it was found. Both get a line of text without
-	// control characters, may be called by several goroutines, and must not call the Finder. Nil: not
-	// called.
+	// used because it is another version; at most 16 times each. Explain is called for each file,
+	// with the reason why it is not used, or the place where it was found. Both get a line of text
+	// without control characters, may be called by several goroutines, and must not call the
+	// Finder. Nil: not called.
 	Notify, Explain func(message string)
 }
 
-// A Finder finds source files, and keeps them under a budget. Many goroutines may use it. Call Close
-// after use.
+// A Finder finds source files, and keeps them under a budget. Many goroutines may use it. Call
+// Close after use.
 type Finder struct {
 	o      Options
 	ctx    context.Context

@@ -17,8 +17,8 @@ import (
 var ErrOutside = errors.New("outside of the folders that flags name")
 
 // Roots are the folders below which source files may be opened: nothing else is opened, since a log
-// or debug information may name any path, and the contents of the files are printed. Many goroutines
-// may use them.
+// or debug information may name any path, and the contents of the files are printed. Many
+// goroutines may use them.
 type Roots []root
 
 type root struct {
@@ -74,8 +74,8 @@ func (all Roots) String() string {
 }
 
 // Open opens the source file at path, absolute or relative to the current folder or any of the
-// roots. where is the result of [buildid.File.Where]. It returns ErrOutside if path is outside of all
-// roots. Only regular files are opened.
+// roots. where is the result of [buildid.File.Where]. It returns ErrOutside if path is outside of
+// all roots. Only regular files are opened.
 func (all Roots) Open(path, where string) (*buildid.File, error) {
 	failed := ErrOutside
 	opener := access.BuildID(nil).(interface {

@@ -206,7 +206,8 @@ func (t *Template) Append(dst []byte, f *Fields) (_ []byte, ok bool) {
 	return dst, true
 }
 
-// appendEncoded appends a value of a field, percent-encoded except for letters, digits and "-._~/:".
+// appendEncoded appends a value of a field, percent-encoded except for letters, digits and
+// "-._~/:".
 func appendEncoded(dst []byte, value string) []byte {
 	if len(value) > maxURL { // the URL is too long then: it is not appended
 		value = value[:maxURL+1]

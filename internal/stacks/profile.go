@@ -32,7 +32,8 @@ type Profile struct {
 	index index
 }
 
-// A ValueType names what a value of each sample counts, and its unit, such as alloc_space and bytes.
+// A ValueType names what a value of each sample counts, and its unit, such as alloc_space and
+// bytes.
 type ValueType struct{ Name, Unit string }
 
 // A Mapping is an object file that was mapped into the program.
@@ -81,8 +82,8 @@ type Sample struct {
 	Labels []Label // sorted by key if AddSample has added the sample
 }
 
-// A Label describes a sample by a text, or by a number with a unit. Keys that begin with pprof:: are
-// reserved by pprof.
+// A Label describes a sample by a text, or by a number with a unit. Keys that begin with pprof::
+// are reserved by pprof.
 type Label struct {
 	Key, Text string
 	Number    int64
@@ -153,8 +154,8 @@ func (p *Profile) Wholes() []*Function {
 	return wholes
 }
 
-// AddLocation returns the number of a location, and adds it if it is new. The lines of a new one are
-// copied.
+// AddLocation returns the number of a location, and adds it if it is new. The lines of a new one
+// are copied.
 func (p *Profile) AddLocation(l Location) uint32 {
 	b := binary.AppendUvarint(p.index.key[:0], uint64(l.Mapping))
 	b = binary.AppendUvarint(b, l.Address)
@@ -186,8 +187,8 @@ func flag(set bool) byte {
 }
 
 // AddSample adds a sample, with as many values as the profile has. The values of samples with equal
-// stacks and labels are added up; a sum beyond the range of int64 becomes its limit. The slices of a
-// new sample are copied.
+// stacks and labels are added up; a sum beyond the range of int64 becomes its limit. The slices of
+// a new sample are copied.
 func (p *Profile) AddSample(s Sample) {
 	labels := s.Labels
 	if !slices.IsSortedFunc(labels, compareLabels) {
@@ -247,8 +248,8 @@ func (x *index) hash(stack []uint32, labels []Label) uint64 {
 	return maphash.Bytes(x.seed, b)
 }
 
-// carve returns a slice of n elements, the given ones first, from room, which it replaces if that is
-// too small: many small slices then take few allocations.
+// carve returns a slice of n elements, the given ones first, from room, which it replaces if that
+// is too small: many small slices then take few allocations.
 func carve[E uint32 | int64](room *[]E, elements []E, n int) []E {
 	const many = 1 << 12
 	if len(*room) < n {

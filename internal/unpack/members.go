@@ -120,8 +120,8 @@ func (m *Reader) Read(p []byte) (int, error) {
 // at returns the offset of the next byte that a decoder reads.
 func (m *Reader) at() int64 { return m.tape.end - int64(m.b.Buffered()) }
 
-// Bounds of the skippable frames of zstd before a frame, in bytes. After the first frame they may be
-// longer: a table for seeking follows the last one.
+// Bounds of the skippable frames of zstd before a frame, in bytes. After the first frame they may
+// be longer: a table for seeking follows the last one.
 const (
 	maxSkippedFirst = 4 << 10
 	maxSkipped      = 1 << 20

@@ -16,8 +16,8 @@ import (
 // Slack is the number of bytes that [Stream.Into] needs in its buffer after the output.
 const Slack = inflate.Slack
 
-// maxWindow is the number of bytes of history that a frame of zstd in a Stream may ask for, at most:
-// the default limit of zstd's own decoder.
+// maxWindow is the number of bytes of history that a frame of zstd in a Stream may ask for, at
+// most: the default limit of zstd's own decoder.
 const maxWindow = 128 << 20
 
 // A Stream is data compressed by zlib or zstd that claims to unpack to Size bytes. The caller
@@ -35,8 +35,8 @@ func (s Stream) Likely() bool { return Likely(s.Size, s.Packed) }
 // Likely reports whether packed bytes can plausibly unpack to size bytes, or size is small.
 func Likely(size, packed uint64) bool { return size <= 1<<20 || size/16 <= packed }
 
-// Window returns the bytes that the decoder takes beside its output. For zstd it is the window of the
-// first frame; later frames must not need more.
+// Window returns the bytes that the decoder takes beside its output. For zstd it is the window of
+// the first frame; later frames must not need more.
 func (s Stream) Window() uint64 {
 	if !s.Zstd {
 		return 0

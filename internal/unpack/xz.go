@@ -63,8 +63,8 @@ type XZCost struct {
 	Dictionaries uint64 // bytes of all dictionaries, which are cleared one after the other
 }
 
-// MeasureXZ returns the cost of a file of xz. It unpacks nothing, since each LZMA2 chunk begins with
-// its sizes. The file may end within its index.
+// MeasureXZ returns the cost of a file of xz. It unpacks nothing, since each LZMA2 chunk begins
+// with its sizes. The file may end within its index.
 func MeasureXZ(packed []byte) (c XZCost, err error) {
 	g := newXZGuard(nil, math.MaxInt64, func(dictionary uint64) error {
 		c.Dictionary = max(c.Dictionary, dictionary)

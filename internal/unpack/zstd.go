@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MinWindow is the least window for which a decoder of zstd is made, in bytes: it is the largest that
-// zstd makes without --ultra and --long.
+// MinWindow is the least window for which a decoder of zstd is made, in bytes: it is the largest
+// that zstd makes without --ultra and --long.
 const MinWindow = 8 << 20
 
 // A zstdReader reads frames one after the other.
