@@ -275,7 +275,8 @@ func (t *changeTable) row(r *change) {
 	})
 }
 
-// note returns what else changed: the function is only on one side, or the compiler cloned it.
+// note returns a remark on a function that is only on one side, or that the compiler cloned in
+// another way.
 func (c *Comparison) note(r *change) string {
 	switch {
 	case r.before < 0:
@@ -337,7 +338,7 @@ func (t *changeTable) line(name, location, note string, costs func(*changeColumn
 	t.b = append(t.b, '\n')
 }
 
-// cell prints what a column shows, and the blanks after it.
+// cell prints the number and the percentage of a column, and the blanks after them.
 func (t *changeTable) cell(col *changeColumn, before, after int64) {
 	number, share := col.text(before, after)
 	t.pad(col.width() - col.shares - len(number))

@@ -43,7 +43,7 @@ func (r *Report) Begin(in Input) error {
 	return err
 }
 
-// End ends the input that Begin has begun, if there is one. Close does the same.
+// End ends the input that Begin has begun, if there is one. Close ends it, too.
 func (r *Report) End() error {
 	if !r.in.open {
 		return nil

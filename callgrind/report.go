@@ -167,7 +167,7 @@ func (r *Report) resolved() *resolution {
 	return resolve(r.m, r.s)
 }
 
-// account reports what stayed unresolved, and why. v may be nil.
+// account reports the functions that remain unresolved, and why. v may be nil.
 func (r *Report) account(v *resolution) {
 	if v != nil {
 		r.countMissing(v.needed, v.named)

@@ -12,8 +12,8 @@ import (
 const elfMagic = "\x7fELF"
 
 // sectionsEnd returns the offset at which the section headers of the ELF file with the header h
-// end; ok is false if h is not a whole ELF header. The header has the number of sections, except
-// that it has 0 for 65,280 or more; then one is assumed.
+// end; ok is false if h is not a whole ELF header. If there are 65,280 sections or more, the header
+// has 0 as their number; then one is assumed.
 func sectionsEnd(h []byte) (end uint64, ok bool) {
 	if len(h) < 52 || string(h[:4]) != elfMagic {
 		return 0, false

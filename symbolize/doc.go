@@ -12,7 +12,7 @@
 // any, a full symbol table is preferred to dynamic symbols only, and earlier finders to later ones.
 // A file that cannot be read is noted and passed over.
 //
-// # What outlives what
+// # How long state is kept
 //
 //   - A miss is remembered for [retryMiss]; the first question after that starts another search in
 //     the background, and gets the remembered miss at once. The time doubles, up to a minute, while

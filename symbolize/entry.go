@@ -190,7 +190,7 @@ func (e *entry) better(now time.Time) {
 	e.retry = now.Add(e.pace)
 }
 
-// again schedules the next search for a missing file: soon, since somebody may add the file. The
+// again schedules the next search for a missing file: soon, since the user may add the file. The
 // interval doubles while a finder is out of order, that is, fails with any error but a plain miss.
 // e.mu is held.
 func (e *entry) again(outOfOrder bool) {

@@ -234,7 +234,7 @@ func (c *cache) evict(e *entry) {
 	c.suspend(e)
 }
 
-// account updates the ledger with what e holds; e.mu is held.
+// account updates the ledger to the bytes and files that e holds; e.mu is held.
 func (c *cache) account(e *entry) {
 	n := int64(entryCost + len(e.key.name))
 	for _, name := range e.names {

@@ -225,7 +225,7 @@ type FaultError struct {
 
 func (e *FaultError) Error() string { return e.Path + ": " + e.Err.Error() }
 
-// Unwrap returns what was wrong with the file.
+// Unwrap returns the reason why the file cannot be used.
 func (e *FaultError) Unwrap() error { return e.Err }
 
 // A Symbolizer answers questions about locations. Many goroutines may use it at once. Questions

@@ -499,8 +499,8 @@ func (e *epoch) scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 	return score
 }
 
-// isInterrupted reports whether a signal interrupted the code of a fact, so that it is not a
-// caller: the next inner frame is the trampoline that ends the handler.
+// isInterrupted reports whether a fact is about code that a signal interrupted, not about a caller:
+// whether the next inner frame is the trampoline that ends the handler.
 func (e *epoch) isInterrupted(fact *ipFact, f *file, bias uint64) (is bool) {
 	if fact.innerOf == e.of {
 		return f.endsHandler(fact.inner + 1 - bias)

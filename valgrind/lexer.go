@@ -56,7 +56,7 @@ func (l *lexer) add(p []byte, keep int) (moved int) {
 // advance moves the position to the next token.
 func (l *lexer) advance(to int) { l.pos, l.seek = to, to }
 
-// lookAt sets the view to what a token at this place may reach.
+// lookAt sets the view to the bytes that a token at this place may reach.
 func (l *lexer) lookAt(at int, final bool) {
 	l.view = l.buf[:min(len(l.buf), at+maxLeaf)]
 	l.final = final && len(l.view) == len(l.buf) || len(l.view) == at+maxLeaf

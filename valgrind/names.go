@@ -5,7 +5,7 @@ import "slices"
 // document is the name of the element that holds the report of a process.
 const document = "valgrindoutput"
 
-// A kind tells what elements of one name may contain.
+// A kind is what elements of one name may contain.
 type kind uint8
 
 const (

@@ -331,7 +331,7 @@ func title(name string) string {
 // words returns the name of an element as words.
 func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// renderPairs renders pairs of a count and an item named what, one pair a line. render renders the
+// renderPairs renders pairs of a count and an item named what, each on one line. render renders the
 // item's text.
 func (r *renderer) renderPairs(rec *Record, heading, what string, render func(text []byte)) {
 	if !slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Name != "" }) {

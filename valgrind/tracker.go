@@ -195,7 +195,8 @@ func (t *tracker) reportUnplaced(p *process) {
 	}
 }
 
-// finish reports what stayed unresolved in the whole report, and closes the files.
+// finish reports the objects without a place and the frames that remain unresolved, and closes the
+// files.
 func (t *tracker) finish() {
 	for _, p := range t.open {
 		t.reportUnplaced(p)

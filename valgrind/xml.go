@@ -110,7 +110,7 @@ func (x *rewriter) Close() error {
 	return cmp.Or(err, x.err)
 }
 
-// send passes what was collected to the current document.
+// send writes the collected text to the current document.
 func (x *rewriter) send() {
 	if len(x.out) > 0 && x.err == nil {
 		_, x.err = x.cur.to.Write(x.out)

@@ -133,8 +133,8 @@ func (s *dhatScanner) give(text []byte, part dhatPart, b []byte) error {
 	return s.part(part, b)
 }
 
-// token returns the length of the token that p begins with, and the part that it is. The length is
-// not positive if the end of the token is missing.
+// token returns the length and the kind of the token that p begins with. The length is not positive
+// if the end of the token is missing.
 func (s *dhatScanner) token(p []byte) (n int, part dhatPart) {
 	switch c := p[0]; c {
 	case ' ', '\t', '\r', '\n', ':':

@@ -333,7 +333,7 @@ func (e *entry) say(file, what string) {
 	e.said = append(e.said, string(escape.AppendText(nil, file+": "+what, "")))
 }
 
-// explain calls Options.Explain with what happened to a file.
+// explain calls Options.Explain for each line about a file.
 func (f *Finder) explain(said []string) {
 	if f.o.Explain != nil {
 		for _, s := range said {

@@ -104,9 +104,9 @@ type part struct {
 	amount int64
 }
 
-// divide divides an amount among the options of a node, and subtracts it from what is left of them.
-// Parts of at least small are in proportion to the remaining costs, if there are at most spare of
-// them. The rest goes to the options with the most left.
+// divide divides an amount among the options of a node, and subtracts it from their remaining
+// costs. Parts of at least small are in proportion to the remaining costs, if there are at most
+// spare of them. The rest goes to the options with the most left.
 func (d *decomposer) divide(node uint32, amount, small int64, spare int, parts []part) []part {
 	total := d.total[node]
 	d.total[node] -= amount

@@ -215,7 +215,7 @@ func (m *Reader) since() io.Reader {
 // isEnd reports whether a decoder's error is due to missing bytes.
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// peekFormat returns the format of what b holds next, by as few bytes as possible.
+// peekFormat returns the format of the next bytes of b, and reads as few as possible.
 func peekFormat(b *bufio.Reader) (f *Format, head []byte, err error) {
 	for n, undecided := 1, true; undecided && err == nil; n++ {
 		head, err = b.Peek(n)
