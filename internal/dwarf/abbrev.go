@@ -24,8 +24,8 @@ type abbrev struct {
 
 type abbrevFlags uint8
 
-// Entries at which an entryWalk stops, and entries whose children it may pass over, because they
-// have a DW_AT_sibling.
+// Flags of declarations. An entryWalk may stop at their entries, or pass over the children of the
+// entries, by DW_AT_sibling.
 const (
 	isFunction abbrevFlags = 1 << iota // a subprogram with code
 	isCall                             // an inlined call, or a function, which may be nested in another one

@@ -223,8 +223,8 @@ func (x *addressIndex) eachListed() iter.Seq[unitRange] {
 	}
 }
 
-// unlistedUnit returns the unit whose root entry covers addr, among those that .debug_aranges does
-// not list, or noUnit.
+// unlistedUnit returns the unit whose root entry covers addr, among the units that .debug_aranges
+// does not list, or noUnit.
 func (x *addressIndex) unlistedUnit(addr uint64) uint64 {
 	d := x.d
 	if x.unlisted == nil && d.shelf != nil {

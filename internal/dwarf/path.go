@@ -106,7 +106,7 @@ func (u *unit) entryFormats(c *cursor, buf *[maxFormats]entryFormat) (formats []
 	return formats, count
 }
 
-// readEntries reads a table of version 5, whose entries are described by formats ahead of it.
+// readEntries reads a table of version 5: the formats of the entries, then the entries.
 func (u *unit) readEntries(c *cursor, dst []fileEntry) []fileEntry {
 	var buf [maxFormats]entryFormat
 	formats, count := u.entryFormats(c, &buf)

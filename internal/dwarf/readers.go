@@ -53,8 +53,8 @@ func (s *sharing) Share() {
 // use may make further Readers in any goroutine. If Share was not called, Reader returns nil.
 //
 // A lookup of a Reader fails with ErrNotAlone if d would open a file for it, or would return an
-// error. The Reader then forgets what it has read of the unit, so that d finds the same as alone,
-// and all its later lookups fail likewise.
+// error. The Reader then forgets what it has read of the unit, so that d finds the same as without
+// Readers. All later lookups of the Reader fail with ErrNotAlone, too.
 func (s *sharing) Reader() *Data {
 	d := s.d
 	if s.shelf == nil {
@@ -117,7 +117,8 @@ func (s *sharing) lookupShared(dst []Frame, addr uint64) (frames []Frame, err er
 	return s.alone(frames, start, err)
 }
 
-// alone returns the results of a lookup, except those that a reader beside others must not report.
+// alone returns the results of a lookup, or ErrNotAlone if a reader beside others must not report
+// them.
 func (s *sharing) alone(frames []Frame, start int, err error) ([]Frame, error) {
 	if s.leftOff = s.leftOff || err != nil && s.besideOther; s.leftOff {
 		return frames[:start], ErrNotAlone
@@ -154,7 +155,8 @@ func (s *sharing) borrow(off uint64) *unit {
 	}
 }
 
-// put puts a new unit on the shelf, and returns the one that is there.
+// put puts a new unit on the shelf, unless another reader has put one there. It returns the unit on
+// the shelf.
 func (s *shelf) put(u *unit) *unit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +176,8 @@ func (s *shelf) abbrevsOf(key abbrevKey) *abbrevTable {
 	return s.abbrevs[key]
 }
 
-// putAbbrevs puts a table of abbreviations on the shelf, and returns the one that is there.
+// putAbbrevs puts a table of abbreviations on the shelf, unless another reader has put one there.
+// It returns the table on the shelf.
 func (s *shelf) putAbbrevs(key abbrevKey, t *abbrevTable) *abbrevTable {
 	s.mu.Lock()
 	defer s.mu.Unlock()

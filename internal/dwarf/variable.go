@@ -19,8 +19,8 @@ type Variable struct {
 	HasLinkage bool
 	Addr       uint64
 	Size       uint64 // bytes; 0: not known
-	// part of the variable at the address asked for, as ".refs", "[3].refs" or "[3]+0x4"; "" for
-	// its start, and if not known
+	// part of the variable at the requested address, such as ".refs", "[3].refs" or "[3]+0x4"; ""
+	// for its start, and if not known
 	Member string
 }
 
