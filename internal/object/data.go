@@ -15,7 +15,7 @@ import (
 type sectionData struct {
 	contents
 	headers
-	kept   map[string]kept // sections that were inflated or copied, by the name asked for
+	kept   map[string]kept // sections that were inflated or copied, by the requested name
 	claims claims
 }
 

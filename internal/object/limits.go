@@ -9,7 +9,7 @@ import (
 // write.
 const (
 	maxSections  = 4 << 16  // headers; -ffunction-sections objects reach some 100,000
-	manySections = 256      // sections from which on a map finds them
+	manySections = 256      // least number of sections for which a map finds them by name
 	maxSegments  = 4 << 16  // headers; core files of many mappings pass 65,535 by PN_XNUM
 	maxNames     = 16 << 20 // bytes of section names read
 	maxName      = 4 << 10  // bytes of one section name; longer ones are cut: no such name is looked up
@@ -22,8 +22,7 @@ const (
 
 	maxRatio  = 1000     // to 1; deflate cannot do better than 1,032:1, real debug sections stay below 20:1
 	ratioFree = 16 << 20 // bytes that may be inflated whatever the ratio
-	// to 1, over all sections of a file that are asked for: real debug sections together stay below
-	// 10:1
+	// to 1, over all requested sections of a file: real debug sections together stay below 10:1
 	maxRatioFile  = 32
 	ratioFreeFile = 1 << 30 // bytes of all sections that may be inflated whatever their ratio: 2 s
 
@@ -32,7 +31,8 @@ const (
 
 	maxMini       = 128 << 20 // bytes of MiniDebugInfo, inflated: the symbol table of a binary of a gigabyte
 	maxDictionary = 64 << 20  // bytes of history that a block of xz may ask for: as much as xz -9
-	// bytes of history that all blocks of xz together may ask for, beside the bytes that they hold
+	// bytes of history that all blocks of xz together may ask for, in addition to the bytes that
+	// they hold
 	maxDictionaries = 256 << 20
 
 	linearNames    = 2         // searches for a name that scan the table: building the table of hashes costs as much as 4, and a trace has a dozen names

@@ -63,9 +63,9 @@ type Segment struct {
 // fault, sections or segments may be missing.
 func (h *headers) Damage() error { return h.damage }
 
-// CutOff returns the size that the file has if nothing is cut off: the end of its section headers
-// or of its last section, and whether the file ends before. It ignores segments, whose contents a
-// debug file need not have.
+// CutOff returns the size of the whole file, which is the end of its section headers or of its last
+// section, and whether the file ends before that. It ignores segments, whose contents a debug file
+// need not have.
 func (h *headers) CutOff() (whole uint64, cut bool) {
 	entry := uint64(h.pick(shdrSize32, shdrSize64))
 	ends := func(off, size uint64) {

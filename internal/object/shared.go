@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// A SymbolTable is the table that File.Symbol asks first, for many goroutines at once. If no
-// section of the File is compressed, they may use it while another goroutine uses the File, until
-// the File is closed.
+// A SymbolTable is the table that File.Symbol searches first. Many goroutines may use it at once.
+// If no section of the File is compressed, they may do so while another goroutine uses the File,
+// until the File is closed.
 type SymbolTable struct {
 	t       symbols      // does not change
 	lookups atomic.Int64 // that scanned the table
@@ -15,8 +15,8 @@ type SymbolTable struct {
 	sorted  atomic.Pointer[symbols] // t with its sorted table; nil until that is built
 }
 
-// SymbolTable returns the table that Symbol asks first. The two share the sorted table, which is
-// built once.
+// SymbolTable returns the table that Symbol searches first. The two share the sorted table, which
+// is built once.
 func (ts *symbolTables) SymbolTable() *SymbolTable {
 	if ts.closed {
 		return new(SymbolTable)

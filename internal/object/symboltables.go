@@ -11,7 +11,7 @@ import (
 type symbolTables struct {
 	sectionData
 	symbols symbols  // .symtab, or .dynsym if that is missing or empty
-	dynamic *symbols // .dynsym if symbols is .symtab; nil: not asked yet
+	dynamic *symbols // .dynsym if symbols is .symtab; nil: not loaded yet
 	mini    mini
 }
 

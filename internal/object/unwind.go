@@ -53,7 +53,7 @@ func (u *unwind) at(addr uint64) (start, end uint64, ok bool) {
 	return u.ranges[i].start, u.ranges[i].end, true
 }
 
-// unwindSeparates reports whether addr is in another function than start, a lower address.
+// unwindSeparates reports whether start, a lower address than addr, is in a different function.
 func (f *File) unwindSeparates(start, addr uint64) bool {
 	if begin, _, ok := f.UnwindRange(addr); ok {
 		return begin > start
