@@ -13,7 +13,7 @@ type Quick struct {
 	depth  int
 	parts  int
 
-	b     []byte  // what is shown
+	b     []byte  // the demangled name so far
 	side  []byte  // texts of subs that are not, or no longer, in b
 	subs  []piece // substitution candidates
 	args  []piece // template arguments: a stack of lists
@@ -65,7 +65,7 @@ func (q *Quick) read(mangled string) (suffix string, ok bool) {
 
 const (
 	maxQuickShown = 1 << MaxShown // bytes; the library cuts longer names
-	maxQuickSide  = 64 << 10      // bytes of texts beside the name
+	maxQuickSide  = 64 << 10      // bytes of side
 	maxQuickDepth = 48            // nested types and names, which take space on the stack
 	maxQuickParts = 4 << 10       // types and names; for each element of an expansion
 
@@ -92,7 +92,7 @@ const (
 	rvalue                    // ends with &&
 	function                  // not a pointer to one
 	array
-	parted   // what is added to it is added at mid
+	parted   // additions are inserted at mid
 	pack     // elems has its elements
 	expanded // types, one for each element of a pack
 	empty    // an empty pack, or the expansion of one

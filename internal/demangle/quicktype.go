@@ -385,7 +385,8 @@ func (q *Quick) expansion() (t piece) {
 	return piece{form: expanded | empty}
 }
 
-// standard returns what a substitution of the standard library stands for, or an empty string.
+// standard returns the name for which a substitution of the standard library stands, or an empty
+// string.
 func standard(c byte) string {
 	switch c {
 	case 'a':
@@ -421,7 +422,7 @@ func (q *Quick) substituted() (t piece, candidate bool) {
 	return piece{last: h.last}, c == 't' || h.template
 }
 
-// substitution reads a reference to what was read before, or to the standard library.
+// substitution reads a reference to an earlier candidate, or to a name of the standard library.
 func (q *Quick) substitution(inScope bool) (p piece) {
 	q.at++
 	c := q.peek()
