@@ -78,7 +78,7 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 // maps neither libraries nor position-independent programs.
 const firstLibrary = 1 << 31
 
-// matchClickHouseList matches a line with a list of addresses, of which the first is at offset at.
+// matchClickHouseList matches a line with a list of addresses. The first address is at offset at.
 func matchClickHouseList(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const mark = "Stack trace: "

@@ -91,8 +91,8 @@ func (f *factLog) forget() {
 	f.mapAt, f.mapStart = -1, 0
 }
 
-// addListed adds a mapping from the list that this process logs with one mapping on each line. It
-// forgets another process's list.
+// addListed adds a mapping from a list of this process, with one mapping on each line. The first
+// mapping of a new list replaces all earlier ones.
 func (f *factLog) addListed(m Map, process uint64, number int64) {
 	f.touch(number)
 	if m.Start < f.mapStart || number-f.mapAt > maxMapGap || process != f.process {

@@ -64,7 +64,7 @@ const (
 	maxGrammars = 128
 )
 
-// add adds a grammar to those of the anchor.
+// add adds a grammar of the anchor.
 func (f *fits) add(g *grammar) {
 	i := slices.IndexFunc(f.kinds, func(k kind) bool { return k.first.acceptsAs(g) })
 	if i < 0 {

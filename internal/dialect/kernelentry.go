@@ -35,7 +35,8 @@ func isEntry(b []byte, from int, text []byte) bool {
 // "hardirqs last  enabled at (567): [<ffffffff81600be2>] asm_common_interrupt+0x22/0x40".
 var notInStack = [][]byte{[]byte("): "), []byte("at: "), []byte(" : ")}
 
-// isListed reports whether the function after before is not part of a stack.
+// isListed reports whether before, the text before a function, shows that the function is not part
+// of a stack.
 func isListed(before []byte) bool {
 	if text, ok := bytes.CutSuffix(before, []byte(">] ")); ok {
 		before = bytes.TrimSuffix(text[:hexBefore(text, len(text))], []byte("[<"))
@@ -78,7 +79,8 @@ func isWarning(before []byte) bool { return bytes.Contains(before, []byte("WARNI
 // fault.
 var links = [][]byte{[]byte("lr : "), []byte("ra : "), []byte("LR is at ")}
 
-// isLink reports whether the function after before belongs to a return address in a register.
+// isLink reports whether before, the text before a function, shows that the function belongs to a
+// return address in a register.
 func isLink(before []byte) bool {
 	for _, text := range links {
 		if bytes.HasSuffix(before, text) {

@@ -124,8 +124,8 @@ func (p *bare) set(text []byte) bool {
 	return len(p.cuts) > 0
 }
 
-// behind returns the offset in the whole line directly after the byte before at: before the
-// sequences at offset at.
+// behind returns the offset in the whole line for offset at of the bare line, before the sequences
+// that were removed there.
 func (p *bare) behind(at int) int {
 	i := sort.Search(len(p.cuts), func(i int) bool { return p.cuts[i].at >= at })
 	if i == 0 {
@@ -134,8 +134,8 @@ func (p *bare) behind(at int) int {
 	return at + p.cuts[i-1].total
 }
 
-// of returns the offset in the whole line of the byte at offset at: after the sequences at offset
-// at.
+// of returns the offset in the whole line of the byte at offset at of the bare line, after the
+// sequences that were removed there.
 func (p *bare) of(at int) int { return p.behind(at+1) - 1 }
 
 // span returns the place in the whole line of a part of the bare line, without sequences at its

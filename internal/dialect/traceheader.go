@@ -40,8 +40,8 @@ func (r *Reader) opened() (w window) {
 // in logs may be a frame.
 func (r *Reader) inTrace() bool { return r.opened()&windowTrace != 0 }
 
-// Wants reports whether every line up to the line with this number must be read, since windows are
-// open.
+// Wants reports whether the line with this number must be read even without an anchor, because a
+// window is open.
 func (r *Reader) Wants(number int64) bool { return number <= r.latest }
 
 // lookedBackFor are texts for which the grammars of compute-sanitizer, ABRT and ThreadSanitizer
