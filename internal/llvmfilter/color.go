@@ -96,8 +96,8 @@ func (f *Filter) restoreColor() {
 	}
 }
 
-// highlight begins the text that replaces an element, in a colour that differs from that of the
-// surrounding text.
+// highlight begins the text that replaces an element, in a colour that the surrounding text does
+// not have.
 func (f *Filter) highlight() {
 	if !f.o.Color {
 		return

@@ -35,7 +35,8 @@ type place struct {
 }
 
 // locate returns the map that contains the address of an element, and the place in the module's
-// file. Without such a map it reports that at the first field, and prints the element raw.
+// file. If there is no such map, it reports an error at the first field, and prints the element
+// raw.
 func (f *Filter) locate(e *element, addr uint64) (*mapping, place) {
 	m := f.containing(addr)
 	if m == nil {
@@ -235,8 +236,8 @@ func (f *Filter) name(shown, linkage string) string {
 	return shown
 }
 
-// file prints the path of a frame's source file, or that of the symbol if debug information has
-// none.
+// file prints the path of a frame's source file, or ofSymbol, the symbol's source file, if debug
+// information has none.
 func (f *Filter) file(fr *symbolize.Frame, ofSymbol string) {
 	path := fr.File
 	switch {
