@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A Listing remembers which indexes a directory lacks, so that the system is not asked about each
-// of many files without an index. The zero value is an empty one. It is safe for concurrent use.
+// A Listing remembers which indexes a directory lacks, so that many files without an index do not
+// take a system call each. The zero value is an empty one. It is safe for concurrent use.
 type Listing struct {
 	mu     sync.Mutex
 	asked  int                 // calls of Lacks since the directory was listed
