@@ -26,8 +26,8 @@ var newline = []byte{'\n'}
 // process. A process is complete unless the log ends within one of its reports, or another report
 // begins there. Equal reports of a process are one finding that occurred several times.
 //
-// A Finder takes at most about 8 MiB beside the findings. It is for one Filter and one goroutine,
-// which must be that of the findings.
+// A Finder takes at most about 8 MiB besides the findings. One Filter and one goroutine may use it,
+// the goroutine that uses the findings.
 type Finder struct {
 	backtrace.Grouping
 	to    *findings.Collection
@@ -47,8 +47,8 @@ type Finder struct {
 var _ filter.LogPrinter = (*Finder)(nil)
 
 // NewFinder returns a Finder that adds findings to to. input is the name of the log, own
-// distinguishes the program's frames from the system's, and paths sets the form of files in the
-// log's text, as [filter.Options.Paths] does for those that are found.
+// distinguishes the program's frames from the system's, and paths sets the form of the files in the
+// log's text, as [filter.Options.Paths] does for files in answers.
 func NewFinder(to *findings.Collection, input string, own *findings.Own, paths filter.Paths) *Finder {
 	return &Finder{
 		to: to, input: input, own: own, paths: paths,
@@ -61,7 +61,7 @@ func NewFinder(to *findings.Collection, input string, own *findings.Own, paths f
 const (
 	maxFoundLine   = 2 << 10  // bytes of a line that are read
 	maxTraces      = 32       // traces of a finding; a deadlock of n threads has 2n
-	maxDetails     = 16       // lines of a report that are kept beside its message
+	maxDetails     = 16       // lines of a report that are kept in addition to its message
 	maxKnown       = 32 << 10 // reports and PIDs that are remembered
 	maxFoundStacks = 1 << 10  // stacks whose frames are remembered, and reports whose fingerprints are
 	maxQuiet       = 256      // lines without a frame after which a report has ended
