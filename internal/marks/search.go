@@ -107,8 +107,8 @@ func NewSearch(b []byte, r *dialect.Reader) Search {
 	return ordinarySet().Search(b, r)
 }
 
-// NextOf is Next for lines: from is the beginning of one, so that "0x" is a mark there too. The
-// offset of "\n0x" is that of its '0', since the mark belongs to the line after '\n'.
+// NextOf is Next for lines: from is the beginning of one, so that "0x" is a mark there too. For
+// "\n0x" it returns the offset of the '0', since the mark belongs to the line after '\n'.
 func (s *Search) NextOf(from int) (at, lines int) {
 	if b := s.b; from+1 < len(b) && b[from] == '0' && b[from+1] == 'x' && (s.reader == nil || s.reader.MayMatch(b, from)) {
 		return from, 0
