@@ -7,6 +7,6 @@
 // time.
 //
 // Every byte of the input may be hostile: damage is reported as [ErrCorrupt] or
-// [io.ErrUnexpectedEOF], never by a panic, and nothing is written after the size asked for and
+// [io.ErrUnexpectedEOF], never by a panic, and nothing is written beyond the requested size and
 // [Slack].
 package inflate
