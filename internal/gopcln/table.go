@@ -298,7 +298,7 @@ func (t *Table) relocated(data []byte, addr uint64) []byte {
 	return data
 }
 
-// Footprint returns the bytes of heap that the table holds, without those of its file.
+// Footprint returns the bytes of heap that the table holds. It does not include its file.
 func (t *Table) Footprint() int64 {
 	n := int64(512)
 	for _, name := range t.fileNames {
