@@ -22,8 +22,8 @@ const (
 
 const maxX86 = 15 // bytes of an instruction
 
-// Lines returns a line for each instruction of code, of which the one at the offset at has failed, in
-// the form of the kernel's scripts/decodecode:
+// Lines returns a line for each instruction of code, in the form of the kernel's
+// scripts/decodecode. The instruction at offset at has failed:
 //
 //	2a:* 48 89 50 10             mov %rdx,0x10(%rax)  <-- trapping instruction
 //
