@@ -99,9 +99,9 @@ func buildFuzzed(all []testPackage, dir string) <-chan fuzzBinary {
 	return built
 }
 
-// fuzz runs one target, in the folder of its package. The flags are those that go test passes to a
-// binary, with two workers. It limits the time to minimize an interesting input: by default that is
-// up to a minute, in which the fuzzer tries no other input.
+// fuzz runs one target, in the folder of its package. It passes the flags that go test passes to a
+// binary, with two workers. It bounds the runs that minimize an interesting input: by default they
+// take up to a minute, in which the fuzzer tries no other input.
 func fuzz(binary, dir, corpus, target string, each time.Duration) (output, error) {
 	unfinished, err := os.MkdirTemp(filepath.Dir(binary), "unfinished-")
 	if err != nil {
@@ -130,7 +130,7 @@ func fuzz(binary, dir, corpus, target string, each time.Duration) (output, error
 // unfinishedVariable is the environment variable with the folder of fuzztest's records.
 const unfinishedVariable = "FUZZTEST_UNFINISHED"
 
-// An output is what a run of a fuzz target left.
+// An output has the texts that a run of a fuzz target wrote.
 type output struct {
 	text       string // standard output and standard error of the fuzzer
 	unfinished string // a line for each input that did not end
@@ -149,7 +149,8 @@ const (
 // minimized at the end, leaves other lines.
 var deadline = regexp.MustCompile(`^(?:fuzz: elapsed: .*\n|warning: .*\n)*--- FAIL: \w+ \([0-9.]+s\)\n    context deadline exceeded\n(?:FAIL\n)?$`)
 
-// judge returns the verdict on a run, and the reason if it did not pass. err is that of the process.
+// judge returns the verdict on a run, and the reason if it did not pass. err is the error of the
+// process.
 //
 // An input that did not end makes the run fail if it exceeded the bounds of fuzztest, which the
 // fuzzer does not report after the end of its time. Otherwise the fuzzer killed it two seconds after

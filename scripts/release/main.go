@@ -12,9 +12,9 @@
 //	packages.go, files/  deb and rpm: places of files, scripts, configuration; for lintian
 //	image.go, bom.go     image layouts; bills of materials
 //
-// nfpm makes the packages, image-spec of OCI has the types of images, cyclonedx-go those of bills
-// of materials. nfpm is pinned at 2.45, which writes RPMs by google/rpmpack. The go.mod has the
-// tool actionlint, too, with which a test checks the workflows.
+// nfpm makes the packages. OCI's image-spec has the types of images, and cyclonedx-go the types of
+// bills of materials. nfpm is pinned at 2.45, which writes RPMs by google/rpmpack. The go.mod has
+// the tool actionlint, too, with which a test checks the workflows.
 package main
 
 import (
@@ -102,7 +102,7 @@ func release(checkout, output string, targets []string, snapshot bool) error {
 	return sums(output)
 }
 
-// inChangelog returns an error unless the first heading of CHANGELOG.md is that of the version: "##
+// inChangelog returns an error unless the first heading of CHANGELOG.md names the version: "##
 // 0.9.0", with a date in parentheses or without. For alpha, beta and rc versions, the parentheses
 // may hold any text.
 func inChangelog(checkout, version string) error {

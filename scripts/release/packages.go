@@ -183,9 +183,9 @@ func (r *material) installed(of string, p *product) (all []installed, err error)
 }
 
 // packaged returns a file of examples/daemon as it is when a package installs it: the commands are
-// in /usr/bin, the configuration has the daemon's name, the user exists, and compose.yaml is absent.
-// The unit reloads by a command, since systemd knows Type=notify-reload from version 253 on, and
-// Debian 12 has 252. Manifests of Kubernetes keep the paths in their containers.
+// in /usr/bin, the configuration has the daemon's name, the user exists, and compose.yaml is
+// absent. The unit reloads by a command, since Type=notify-reload needs systemd 253, and Debian 12
+// has 252. Manifests of Kubernetes keep the paths in their containers.
 func packaged(name string, data []byte) []byte {
 	if strings.HasPrefix(name, "kubernetes") {
 		return data
