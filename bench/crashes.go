@@ -121,7 +121,7 @@ func calledFunctions(library string) ([]*function, error) {
 			called.callers = append(called.callers, caller{c.end, named[i-1]})
 		}
 	}
-	for range depth { // those that are left have a chain of one more caller each time
+	for range depth { // each round keeps the functions that have a chain of one more caller
 		kept := make(map[*function]bool)
 		for _, f := range named {
 			kept[f] = true
@@ -137,8 +137,8 @@ func calledFunctions(library string) ([]*function, error) {
 	return named, nil
 }
 
-// glibcStack returns depth frames, each of which calls the one before, as in a real backtrace: the
-// calls show that the library is the one that ran.
+// glibcStack returns depth frames. As in a real backtrace, each calls the previous one; the calls
+// show that the library is the file that ran.
 func (l *rawLogs) glibcStack() []rawFrame {
 	stack, at := make([]rawFrame, depth), l.functions[l.rand.IntN(len(l.functions))]
 	for i := range stack {

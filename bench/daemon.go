@@ -37,10 +37,10 @@ type daemon struct {
 	tree       string // the folder of debug files
 	log        string
 	dir        string // for the configuration, sockets, outputs and checkpoints
-	size       int64  // bytes that symfilter prints for the log: the daemon has to write the same
+	size       int64  // bytes that symfilter prints for the log; the daemon must write the same
 }
 
-// newDaemon builds symfilterd, and has symfilter print what the daemon has to write.
+// newDaemon builds symfilterd, and runs symfilter for the output that the daemon must write.
 func newDaemon(ctx context.Context, b *binaries, p *programs, log, dir string) (*daemon, error) {
 	d := &daemon{
 		symfilter:  filtering(b, p.symfilter).argv,
@@ -81,7 +81,7 @@ func newDaemon(ctx context.Context, b *binaries, p *programs, log, dir string) (
 	return d, nil
 }
 
-// want is the file with what the daemon has to write.
+// want is the file with the output that the daemon must write.
 func (d *daemon) want() string { return filepath.Join(d.dir, "want") }
 
 // configure writes a configuration with one pipeline, and returns the daemon's command line.
@@ -148,8 +148,8 @@ func (d *daemon) untilWritten(ctx context.Context, argv []string, stdout io.Writ
 }
 
 // overHTTP compares a daemon that answers a request, whose body is the log, with symfilter between
-// pipes. The time is that of the request; the CPU time is that of the daemon from its start to its
-// end.
+// pipes. It measures the wall time of the request, and the CPU time of the daemon from its start to
+// its end.
 func overHTTP(d *daemon) (other, mine *contender, err error) {
 	socket := filepath.Join(d.dir, "socket")
 	argv, err := d.configure("", fmt.Sprintf("http: %q", "unix:"+socket), "peer: true")
@@ -319,7 +319,7 @@ func (d *daemon) compareFile(path string) error {
 	return d.compare(f)
 }
 
-// compare reads an output, which has to be what symfilter prints for the log.
+// compare reads an output. It returns an error unless symfilter prints the same for the log.
 func (d *daemon) compare(output io.Reader) error {
 	want, err := os.Open(d.want())
 	if err != nil {

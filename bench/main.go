@@ -274,7 +274,7 @@ func bytesBelow(path string) int64 {
 	return sum
 }
 
-// programs are the commands of this checkout, and the versions of all that are compared.
+// programs are the commands of this checkout, and the versions of all compared programs.
 type programs struct {
 	symfilter string
 	versions  map[string]string // by program
@@ -337,7 +337,7 @@ func (p *programs) version(program string) string {
 	return version
 }
 
-// side returns what a contender's runs have taken.
+// side returns the results of a contender's runs.
 func (p *programs) side(c *contender) side {
 	_, argv := assignments(c.argv)
 	return side{Program: filepath.Base(argv[0]), Version: p.version(argv[0]), Median: median(c.runs), All: c.runs}

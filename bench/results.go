@@ -32,7 +32,7 @@ type result struct {
 	Workload  string       `json:"workload"`
 	Against   string       `json:"against"` // as the table names it
 	Runs      int          `json:"runs"`    // runs of each side
-	Wall      float64      `json:"wall"`    // ratios of symfilter's medians to those of the other side
+	Wall      float64      `json:"wall"`    // ratios of symfilter's medians to the other side's
 	CPU       float64      `json:"cpu"`
 	Peak      float64      `json:"peak"`
 	File      float64      `json:"file,omitempty"` // ratio of the bytes written; 0 if that is not compared

@@ -29,7 +29,7 @@ type contender struct {
 // contend returns a contender that reads the workload's log, and prints to the null device.
 func contend(argv ...string) *contender { return &contender{argv: argv} }
 
-// cost is what a run took, or a median of each figure.
+// cost has the figures of a run, or the median of each figure.
 type cost struct {
 	Wall time.Duration `json:"wall_ns"`
 	CPU  time.Duration `json:"cpu_ns"`
@@ -142,8 +142,8 @@ func once(ctx context.Context, argv []string, log string) (cost, error) {
 // pipes has no advantage.
 const pipeSize = 1 << 20 // bytes; the limit for ordinary users
 
-// betweenPipes runs cat LOG | command | cat. The wall time is that of the pipeline; CPU time and
-// memory are the command's.
+// betweenPipes runs cat LOG | command | cat. It measures the wall time of the pipeline, and the CPU
+// time and memory of the command.
 func betweenPipes(ctx context.Context, argv []string, log string) (cost, error) {
 	in, err := os.Open(log)
 	if err != nil {

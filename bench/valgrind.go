@@ -99,8 +99,7 @@ func callsIn(path string, n int) ([]uint64, error) {
 // A call is a direct call: the address after it, and the address of the called function.
 type call struct{ end, target uint64 }
 
-// directCalls returns what may be the direct calls in an x86-64 file, in the order of their
-// addresses.
+// directCalls returns the probable direct calls in an x86-64 file, in the order of their addresses.
 func directCalls(path string) (all []call, err error) {
 	f, err := elf.Open(path)
 	if err != nil {
