@@ -87,8 +87,8 @@ func (r *asker) observe() (end func()) {
 	return func() { r.opt.Patience.Asked(time.Since(began)) }
 }
 
-// chooseFrames asks for the frames at l or one byte before it, as form requires. back reports which
-// it chose.
+// chooseFrames asks for the frames at l or one byte before it, as form requires. back is true if it
+// chose the byte before l.
 func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (frames []symbolize.Frame, back bool, err error) {
 	if form == exactAddress {
 		frames, err = r.askFrames(m, l)

@@ -21,9 +21,9 @@ func takesBare(f *Filter) bool {
 		len(f.layout.Buf) == 0 && f.recent.slots != nil && isIdle(f.tracer)
 }
 
-// bareLines filters the lines at the start of b, up to the first line that begins at limit or
-// later, is not bare, or whose answer is not a recent one. It returns their length. It prints and
-// counts the lines as lineOf does.
+// bareLines filters lines at the start of b, and returns their length. It stops before the first
+// line that begins at limit or later, is not bare, or has no recent answer. It prints and counts
+// the lines as lineOf does.
 func bareLines(f *Filter, b []byte, limit int) (n int) {
 	limit = min(limit, len(b))
 	for n < limit {

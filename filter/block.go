@@ -201,8 +201,7 @@ func (f *Filter) plain(b []byte, lines int) {
 }
 
 // longPart prints a line that is too long to be interpreted, or a part of one. It changes the text
-// only to remove colours, if they are removed. A part for a page ends with whole colours and
-// characters.
+// only if colours are removed. A part for a page ends with whole colours and characters.
 func (f *Filter) longPart(b []byte) {
 	ends := 0
 	if bytes.HasSuffix(b, newline) {

@@ -164,7 +164,7 @@ func (a *arena[T]) at(s span) []T {
 	return a.pieces[s.piece][s.start : s.start+s.n : s.start+s.n]
 }
 
-// A cacheModule is a binary with a process's name for it, which is part of the rendered text.
+// A cacheModule is a binary and its name in a process. The name is part of the rendered text.
 type cacheModule struct {
 	id    buildid.ID
 	name  string

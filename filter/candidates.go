@@ -36,9 +36,9 @@ func (t *tracer) unnamed() (all []*judge.Image) {
 	return all
 }
 
-// candidates returns the files with code in the folders of Candidates, in the order of their paths:
-// calls may show where one of them was loaded. Of several copies of a program, such as a stripped
-// one and one with debug information, it returns the largest.
+// candidates returns the files with code in the folders of Candidates, by path. Calls may show
+// where one of them was loaded. Of several copies of a program, such as a stripped one and one with
+// debug information, it returns the largest.
 func (t *tracer) candidates() (all []*judge.Image) {
 	fs := &t.files
 	if !fs.listed {

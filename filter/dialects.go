@@ -66,8 +66,8 @@ type Dialects struct {
 	// module of a frame.
 	Taken func(path string)
 
-	// Code prints, after a line with a code listing by Linux for x86-64 or AArch64, the disassembly
-	// of the code around the failed instruction.
+	// Code prints the disassembly of the code around the failed instruction, after each line in
+	// which Linux lists code of x86-64 or AArch64.
 	Code bool
 
 	// KeepRaw appends answers to lines, instead of replacing text.

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// edited lays out the line text with the i-th frame of the answer a at the frame's edits, or
-// unchanged if a is nil. number replaces the frame's number.
+// edited lays out the line text, and applies the frame's edits with the i-th frame of the answer a.
+// If a is nil, it applies none. number replaces the frame's number.
 func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i int) {
 	f := c.f
 	at := 0

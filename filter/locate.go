@@ -314,7 +314,7 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	return at
 }
 
-// below lays out the answer for a frame in a list on its own lines.
+// below lays out the answer for a frame of a list, on lines of its own.
 func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	a := c.answer(fr)
@@ -340,8 +340,8 @@ func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f.recordLocated(start, fr, a)
 }
 
-// variable lays out a line with the address of a variable in mod in the form that a sanitizer uses
-// for a known name: 'NAME' of size SIZE at 0xSTART.
+// variable lays out a line with the address of a variable in mod as a sanitizer prints it if the
+// name is known: 'NAME' of size SIZE at 0xSTART.
 func (c *locator) variable(text []byte, fr *judge.Frame, mod *module) {
 	f := c.f
 	f.elements++

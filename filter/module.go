@@ -359,8 +359,8 @@ func (m *moduleLine) add(v interval, repeated bool) {
 	}
 }
 
-// closeModule prints the open module line, if any. It is called when something follows that is not
-// part of it.
+// closeModule prints the open module line, if any. It is called before output that is not part of
+// the line.
 func (f *lineFilter) closeModule() {
 	m := f.open
 	if m == nil {

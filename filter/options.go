@@ -161,9 +161,9 @@ type Patience struct {
 	// later lines. Local, Servers and PerMinute are ignored. See [symbolize.Now].
 	Never bool
 
-	// Asked is called after each question to the Symbolizer, that is, each one without an answer in
-	// the Cache, with its duration, including waits for debug files. It is called from the
-	// goroutine that uses the Filter, and must not call the Filter. Nil: not called.
+	// Asked is called with the duration of each question to the Symbolizer, including waits for
+	// debug files. An answer in the Cache needs no question. It is called from the goroutine that
+	// uses the Filter, and must not call the Filter. Nil: not called.
 	Asked func(took time.Duration)
 }
 

@@ -19,9 +19,9 @@ import (
 // Printer, Flush does not print unfinished lines.
 type Printer interface {
 	// AppendElement appends its form of an element of the current line, for AppendLine, and returns
-	// the extended slice. It is called in the order of the elements, except that it is called for a
-	// module or its maps when the line is printed. e and the memory that it refers to are valid
-	// until AppendElement returns.
+	// the extended slice. It is called in the order of the elements, but for a module or its maps
+	// when the line is printed. e and the memory that it refers to are valid until AppendElement
+	// returns.
 	AppendElement(dst []byte, e *Element) []byte
 
 	// AppendLine appends the output for a line, including its end, and returns the extended slice.

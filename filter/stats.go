@@ -42,7 +42,7 @@ func (f *Filter) Bases() []Base { return slices.Clone(f.bases) }
 // uses the Lines.
 func (l *Lines) Bases() []Base { return slices.Clone(l.f.bases) }
 
-// addBases appends bases to all, within maxBases, except those that it has.
+// addBases appends the bases that are not in all yet, up to maxBases in total.
 func addBases(all, bases []Base) []Base {
 	for _, b := range bases {
 		if len(all) < maxBases && !slices.Contains(all, b) {

@@ -195,8 +195,8 @@ func (g *Grouping) AddBetween(text []byte, ended bool) bool {
 	return true
 }
 
-// End ends the backtrace, if one is open: it calls stack with it, and line with each line after it
-// that was held because another frame might have followed.
+// End ends the open backtrace, if any. It calls stack with the backtrace, and line with each later
+// line that was held because another frame could follow.
 func (g *Grouping) End(stack func(*Stack), line func(text []byte, ended bool)) {
 	s := &g.stack
 	if !s.isOpen() {

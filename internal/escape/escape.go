@@ -100,9 +100,8 @@ func AppendString[S []byte | string](dst []byte, text S) (_ []byte, lossy bool) 
 	return append(append(dst, text[from:]...), '"'), lossy
 }
 
-// AppendJSON appends text, a value in JSON and UTF-8, with the characters beyond ASCII that
-// AppendString escapes, and DEL, escaped in the same way. They can only be within strings, so that the
-// value remains the same.
+// AppendJSON appends text, a JSON value in UTF-8. It escapes DEL, and the characters beyond ASCII
+// that AppendString escapes. These can only be within strings, so the value remains the same.
 func AppendJSON[S []byte | string](dst []byte, text S) []byte {
 	from := 0
 	for i := 0; i < len(text); {

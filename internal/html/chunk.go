@@ -172,8 +172,8 @@ type packer struct {
 	done    chan struct{} // gets one value for each call of pack
 }
 
-// newPacker returns a packer of the fastest level: the better ones save a tenth of the size, and
-// take up to twice the time.
+// newPacker returns a packer with the fastest compression level: better levels save a tenth of the
+// size, and take up to twice the time.
 func newPacker() *packer {
 	p := &packer{done: make(chan struct{}, 1)}
 	p.w, _ = gzip.NewWriterLevel(&p.packed, gzip.BestSpeed) // the level is a valid one

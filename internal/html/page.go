@@ -121,7 +121,7 @@ func (p *Page) Fold(title string) {
 	}
 }
 
-// Unfold ends what Fold has begun, if it has not ended.
+// Unfold ends the fold that Fold has begun, if it is still open.
 func (p *Page) Unfold() {
 	p.endRow()
 	if p.block.folds {

@@ -282,8 +282,8 @@ func unfinishedDocker(b []byte, hint *int) int {
 	return len(b)
 }
 
-// fieldsDocker appends the valid members of Docker's object. prefixDocker appends the time and the
-// stream in CRI's form, since the object would hide the text.
+// prefixDocker appends the time and the stream in CRI's form, since Docker's object would hide the
+// text. fieldsDocker appends the valid members of the object.
 func prefixDocker(dst []byte, p part) []byte {
 	const member = `"time":"`
 	time := p.tail[max(0, bytes.LastIndex(p.tail, []byte(member))):]

@@ -235,8 +235,8 @@ func (e *Envelope) catchUp() {
 	e.look()
 }
 
-// done returns the number of lines that the filter does not hold back as a backtrace, and the
-// number of the module line that it holds.
+// done returns the number of lines that the filter does not hold back as a backtrace, and the line
+// number of the module line that it holds, or 0.
 func (e *Envelope) done() (done, module int64) {
 	done = e.f.Line() - int64(e.f.HeldTrace())
 	if module = e.f.HeldModule(); module > done {

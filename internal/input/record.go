@@ -143,8 +143,8 @@ func (e *Envelope) filterRecord(l *seal) {
 	e.endLine()
 }
 
-// harmless reports whether a terminal may receive a record, apart from the values of its fields,
-// which must not be the whole line.
+// harmless reports whether a terminal may receive the parts of a record outside of its fields. It
+// returns false if a field is the whole line.
 func harmless(line []byte, fields []field) bool {
 	at := 0
 	for _, f := range fields {

@@ -24,8 +24,8 @@ const (
 	biasStage    = 4       // addresses that are compared before the worst biases are dropped
 )
 
-// The scores of facts, in bits: a fact of score n is 2^n times as likely at the true bias of the
-// file that ran as at another bias. One in 50 to 100 places in code follows a call.
+// The scores of facts, in bits: a fact of score n is 2^n times as likely at the true bias as at
+// another one. One in 50 to 100 places in code follows a call.
 const (
 	scoreCall       = 4
 	scoreNoCall     = -5

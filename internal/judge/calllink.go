@@ -35,8 +35,8 @@ func (outer *check) link(t *Trace, inner *check) {
 	inner.weigh(min(max(bits.Len64(called.codeSize()/size)-1, 0), maxLinkBits))
 }
 
-// calledSize returns the size of the function of called that addr is in, if the call of m that ends
-// at end leads to its beginning; otherwise 0.
+// calledSize returns the size of the function in called that contains addr, if the call in m that
+// ends at end leads to the function's beginning; otherwise 0.
 func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64) {
 	if target, ok := m.File.CallTarget(end); ok && m.File == called.File {
 		if from, to, ok := m.File.UnwindRange(target); ok && from == target && addr-from < to-from {

@@ -163,8 +163,8 @@ func (c *check) endsInCall() bool {
 	return yes || !known
 }
 
-// isMadeAtRun reports whether functions of this name are made while the kernel runs, so that they
-// are in no file.
+// isMadeAtRun reports whether the kernel makes functions with this name while it runs: no file has
+// them.
 func isMadeAtRun(name string) bool { return strings.HasPrefix(name, "bpf_") }
 
 // sizedSymbol returns the function of this name and size.

@@ -38,8 +38,8 @@ const (
 	maxJumping  = 1 << 8
 )
 
-// A recent is a map with at least the last most entries that were added or found, and at most twice
-// as many.
+// A recent is a map that keeps the entries added or found last: at least as many as the parameter
+// most of its methods, and at most twice as many.
 type recent[K comparable, V any] struct{ young, old map[K]V }
 
 // get returns the value of k.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mayBeTrampoline reports whether f may be in a signal trampoline: its file is of a kind that may
-// have one, and is missing or not proved.
+// mayBeTrampoline reports whether f may be in a signal trampoline: by its name, its file may have
+// one, and the file is missing or not proved.
 func (c *check) mayBeTrampoline(f *Frame) bool {
 	if c.of != nil && c.of.image.Err == nil && (c.verified == BySymbol || c.of.identifies(f) || c.of.all.proves(c.of.image)) || f.Symbol.Name != "" && !slices.Contains(trampolineNames, f.Symbol.Name) {
 		return false

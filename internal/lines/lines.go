@@ -31,7 +31,7 @@ type Cutter struct {
 }
 
 // Block returns the first part of p and the rest of p. If no unfinished line precedes p, the first
-// part is all whole lines in p. They are not examined one by one, so that one of them may be longer
+// part is all whole lines in p. Block does not examine them one by one: one of them may be longer
 // than Max.
 func (c *Cutter) Block(p []byte) (b []byte, kind Kind, rest []byte) {
 	if len(c.tail) == 0 && !c.long {

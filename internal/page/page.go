@@ -204,8 +204,8 @@ func (p *Page) elements(l *filter.Line) {
 	clear(p.values)
 }
 
-// addValues adds the values of a hexdict that have an answer, or a name if named is set, with their
-// offsets in text[at:], which has the values in order. It returns the offset after the last one.
+// addValues adds the values of a hexdict that have an answer or, if named is set, a name. It finds
+// them in order in text[at:], and returns the offset after the last one.
 func (p *Page) addValues(text []byte, at int, values []filter.DictValue, named bool) int {
 	for from := at; len(values) > 0 && from <= len(text); {
 		v := &values[0]

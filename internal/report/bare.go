@@ -52,8 +52,8 @@ func operatorName(name string) string {
 	return name
 }
 
-// withoutSuffixes returns a name without the suffixes of numbers that demanglers write for arguments
-// of templates and GCC does not: most<0, 1> for most<0ul, 1ul>.
+// withoutSuffixes removes the suffixes of numbers in template arguments, which demanglers print and
+// GCC does not: it returns most<0, 1> for most<0ul, 1ul>.
 func withoutSuffixes(name string) string {
 	if strings.IndexByte(name, '<') < 0 {
 		return name

@@ -84,7 +84,8 @@ func (b *Budget) take(n, spare int64) bool {
 	return true
 }
 
-// Give returns n bytes to the Budget, which returns steps that it no longer needs to the ledger.
+// Give returns n bytes to the Budget. If the Budget has much more from its ledger than it needs, it
+// returns the rest to the ledger.
 func (b *Budget) Give(n int64) {
 	used := b.used.Add(-n)
 	if b.ledger == nil {

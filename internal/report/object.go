@@ -229,8 +229,8 @@ func (f *Object) read() error {
 	return nil
 }
 
-// isModule reports whether a file is an object file with code, as modules of Linux are: it has
-// sections in place of segments.
+// isModule reports whether a file is an object file with code, such as a module of Linux, which has
+// sections instead of segments.
 func isModule(f *object.File) bool {
 	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
 	return f.Type == elf.ET_REL && slices.ContainsFunc(f.Sections(), func(s object.Section) bool { return s.Flags&code == code && s.Size > 0 })
