@@ -119,6 +119,10 @@ func (l *Line) register(r *Reader, value uint64, reg register) {
 		r.device.pc, r.device.at = value, r.number
 		r.open(windowESPRust, r.number) // of exceptions
 	}
+	// the first "ra" of Zephyr's call trace is the place of the fault
+	if reg.call == Return && value == r.device.pc && r.number > r.device.at && r.number-r.device.at < maxDump {
+		reg.call = Exact
+	}
 	f := l.address(value, reg.call)
 	f.Optional, f.Machine = reg.hint, reg.machine
 	r.ofKernel(f)

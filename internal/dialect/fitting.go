@@ -18,6 +18,7 @@ const (
 	wordNumber       // N, blanks, a word, and blanks; a blank follows the anchor's number, of eight or 16 digits
 	twoBlanks        // at least two blanks
 	kernelHigh       // the anchor's number begins with ffff, like addresses of 64-bit kernels
+	longNumber       // the number of the anchor has eight or 16 digits
 	freeNumber       // no letter before the decimal digits that end at back's byte or one before
 	shapes
 )
@@ -173,8 +174,8 @@ func (r *Reader) MayMatch(b []byte, mark int) bool {
 	return ok && r.of[a].any(b, at)
 }
 
-// at returns the kinds of grammars that may have a frame at the anchor at offset at. b may have lines
-// before and after the anchor's line.
+// at returns the kinds of grammars that may have a frame at the anchor at offset at. b may have
+// lines before and after the anchor's line.
 func (f *fits) at(b []byte, at int) (set uint64) {
 	set, blanks := f.bytes(b, at)
 	if s := f.shapes[hashNumber]; set&s != 0 && !hashBefore(b, blanks) {
@@ -187,6 +188,9 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 		set &^= s
 	}
 	if s := f.shapes[kernelHigh]; set&s != 0 && !isHigh(b, at) {
+		set &^= s
+	}
+	if s := f.shapes[longNumber]; set&s != 0 && !isLong(b, at) {
 		set &^= s
 	}
 	if s := f.shapes[freeNumber]; set&s != 0 && !endsFree(b, blanks) {
@@ -215,6 +219,7 @@ func (f *fits) any(b []byte, at int) bool {
 		(set&(f.shapes[anyShape]|f.shapes[twoBlanks]|f.shapes[kernelHigh]) != 0 ||
 			set&f.shapes[hashNumber] != 0 && hashBefore(b, blanks) ||
 			set&f.shapes[wordNumber] != 0 && longAfterWord(b, blanks, at) ||
+			set&f.shapes[longNumber] != 0 && isLong(b, at) ||
 			set&f.shapes[freeNumber] != 0 && endsFree(b, blanks)) ||
 		blanks > 2 && mayEndColor[b[blanks-1]]|mayEndColor[b[blanks-2]] != 0 && (colorEnds(b, blanks) || colorEnds(b, blanks-1))
 }
@@ -303,8 +308,13 @@ func hashBefore(b []byte, end int) bool {
 // longAfterWord reports whether a number of eight or 16 digits at offset at follows a word that
 // ends at end, and whether that word follows a number.
 func longAfterWord(b []byte, end, at int) bool {
+	return isLong(b, at) && numberedWord(b, end)
+}
+
+// isLong reports whether the number at at, with its prefix, has eight or 16 digits.
+func isLong(b []byte, at int) bool {
 	digits := hexDigits(b, at+len("0x")) - at - len("0x")
-	return (digits == 8 || digits == 16) && numberedWord(b, end)
+	return digits == 8 || digits == 16
 }
 
 // mayBeWhole reports whether the number at offset at, with its prefix, may have eight or 16 digits

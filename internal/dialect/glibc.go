@@ -57,6 +57,7 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	f.Process = processIn(b[:f.Start])
+	f.baseOfGodot(b[:f.Start])
 	if r.exactFrame(f) {
 		f.Call = Exact
 	}
@@ -78,6 +79,23 @@ func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
 	}
 	unknown = Span{open + 1, open + 5}
 	return unknown, onlyBlanks(b, unknown.To+1)
+}
+
+// baseOfGodot sets the offset of f, which has none, if Godot has printed it before glibc's text:
+//
+//	[1] 55d0c0a013cb (main+13cb) - ./godot() [0x55d0c0a013cb]
+func (f *Frame) baseOfGodot(before []byte) {
+	const end = ") - "
+	digits := hexBefore(before, max(len(before)-len(end), 0))
+	open := bytes.LastIndex(before[:digits], []byte(" ("))
+	if f.Kind != Runtime || !endsWith(before, len(before), end) || !endsWith(before, digits, "+") || open < 0 {
+		return
+	}
+	offset, _, ok := hexAt(before, digits)
+	addr, _, ok2 := hexAt(before, hexBefore(before, open))
+	if ok && ok2 && addr == f.Addr {
+		f.Kind, f.Value = BaseOffset, offset
+	}
 }
 
 // symbolOfGlibc parses the parentheses before the address at offset at, and returns the end of the

@@ -78,6 +78,7 @@ type Reader struct {
 	quota Quota
 
 	line    Line
+	part    Line // a line of a record of rsyslog
 	bare    bare // the line, if it has colours
 	modules modules
 	ends    frameEnds
@@ -145,7 +146,7 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	if wants || len(l.Text) < len(text) {
 		mark = -1
 	}
-	found := r.frames(l, mark)
+	found := bytes.Contains(l.Text, rsyslogEnd) && r.record(l) || r.frames(l, mark)
 	if wants || found {
 		r.quota.Add(len(text) + 1)
 	}

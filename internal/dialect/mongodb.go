@@ -15,18 +15,27 @@ import (
 //	 "processInfo":{"somap":[{"b":"55D0C0A00000","path":"/opt/shop/libledger.so","buildId":"3A0A…"}]}}
 //
 // a is a return address, b the load base of its module, and o the offset from there, all in
-// hexadecimal. The module with this base has its build ID in the same line. From version 4.4 on, a
-// line with the message "Frame" follows for each frame. An answer is added to the object of the
-// frame as a member, so that the line stays valid JSON:
+// hexadecimal. The module with this base has its build ID in the same line; if the line has no
+// modules, a low base is that of the program. From version 4.4 on, a line with the message "Frame"
+// follows for each frame. An answer is added to the object of the frame as a member, so that the
+// line stays valid JSON:
 //
 //	{"a":"7F31C2A01154","b":"7F31C2A00000","o":"1154","symbolized":["ledger_audit at ledger.cc:24"]}
 var mongodb = Dialect{
 	Name: "mongodb", Who: "MongoDB",
-	Needs:  "the build IDs in the line",
+	Needs:  "the build IDs in the line, or --image mongod=FILE",
 	Sample: `{"backtrace":[{"b":"7F31C2A00000","o":"1154"}],"processInfo":{"somap":[{"b":"7F31C2A00000","path":"/opt/shop/libledger.so","buildId":"3A0A920C3F1B7C55"}]}}`,
 }
 
-const maxMongoFrames = 512 // frames in a line; MongoDB prints at most 100
+const (
+	maxMongoFrames = 512 // frames in a line; MongoDB prints at most 100
+	mongoProgram   = "mongod"
+
+	// firstMapped is above the base of any program on x86-64 and AArch64, and below that of any
+	// library: Linux loads programs in the lower two thirds of the address space (ELF_ET_DYN_BASE),
+	// with 2^40 bytes of randomization, and libraries at its end.
+	firstMapped = 0x7000_0000_0000
+)
 
 type mongoFrame struct {
 	Addr   string          `json:"a"`
@@ -85,7 +94,7 @@ func matchMongo(r *Reader, l *Line, at int) bool {
 			continue
 		}
 		if m.Path == "" {
-			m.Path = "mongod" // the executable has no path
+			m.Path = mongoProgram // the executable has no path
 		}
 		r.facts.AddModule(ModuleFact{Name: m.Path, ID: id, Base: base, HasBase: true})
 	}
@@ -108,12 +117,23 @@ func (r *Reader) mongoFrame(l *Line, object []byte) bool {
 	}
 	base, ok1 := mongoHex(m.Base)
 	offset, ok2 := mongoHex(m.Offset)
-	module, ok3 := r.facts.Based(base)
-	if !ok1 || !ok2 || !ok3 {
+	if !ok1 || !ok2 {
+		return false
+	}
+	module, known := r.facts.Based(base)
+	if !known && (base < firstAddress || base%PageSize != 0) {
 		return false
 	}
 	f := l.frame()
-	f.Module, f.ID, f.Kind, f.Value, f.Addr, f.Call = module.Name, module.ID, BaseOffset, offset, base+offset, Return
+	f.Kind, f.Value, f.Addr, f.Call = BaseOffset, offset, base+offset, Return
+	switch {
+	case known:
+		f.Module, f.ID = module.Name, module.ID
+	case base < firstMapped:
+		f.Module = mongoProgram
+	default:
+		f.Kind, f.Value = Runtime, base+offset
+	}
 	if within, ok := mongoHex(m.Within); ok && m.Symbol != "" && within>>62 == 0 {
 		f.Symbol = Symbol{Name: m.Symbol, Offset: int64(within)}
 	}

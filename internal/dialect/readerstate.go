@@ -28,6 +28,10 @@ type State struct {
 	Fault32At  int64    `json:"fault_at,omitempty"`
 	Searched   int      `json:"searched,omitempty"` // steps that count against the Quota
 
+	EnvoyThread int    `json:"envoy_thread,omitempty"` // the file of the next frames of a thread
+	EnvoyPath   string `json:"envoy_path,omitempty"`
+	EnvoyAt     int64  `json:"envoy,omitempty"`
+
 	Kernel savedKernel `json:"kernel,omitzero"`
 }
 
@@ -49,6 +53,7 @@ func (r *Reader) Mark(s *State) {
 	s.SignalAt, s.FirstFrame, s.SignalPC = r.clickHouseSignal, r.jvmFrame, r.goSignal
 	s.GDBSignal[0], s.GDBSignal[1] = int64(r.gdb.frame), r.gdb.at
 	s.DiedAt, s.Fault32, s.Fault32At, s.Searched = r.deaths.at, r.device.pc, r.device.at, r.quota.used
+	s.EnvoyThread, s.EnvoyPath, s.EnvoyAt = r.envoy.thread, r.envoy.path, r.envoy.line
 	r.kernel.save(&s.Kernel)
 }
 
@@ -62,6 +67,10 @@ func (r *Reader) SetState(s State) {
 	r.clickHouseSignal, r.jvmFrame, r.goSignal = s.SignalAt, s.FirstFrame, s.SignalPC
 	r.gdb = gdbSignal{frame: int(s.GDBSignal[0]), at: s.GDBSignal[1]}
 	r.deaths.at, r.device = s.DiedAt, deviceFault{pc: s.Fault32, at: s.Fault32At}
+	r.envoy = envoyObject{}
+	if len(s.EnvoyPath) <= maxPath {
+		r.envoy = envoyObject{thread: s.EnvoyThread, path: s.EnvoyPath, line: s.EnvoyAt}
+	}
 	r.quota.used = min(max(s.Searched, 0), 2*MaxLogSteps)
 	r.kernel.restore(&s.Kernel)
 }

@@ -29,6 +29,7 @@ const (
 	windowESPRust
 	windowFirmware // always open if [Reader.Firmware] is set and OnX86 is not
 	windowX86      // always open if both are set
+	windowSwift
 )
 
 const (

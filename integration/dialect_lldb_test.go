@@ -1,0 +1,47 @@
+//go:build linux
+
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// lldb runs lldb with commands on the program of a twin, after the program has died, and returns
+// its output.
+func (w *traceTwin) lldb(t *testing.T, settings []string, commands ...string) []byte {
+	t.Helper()
+	need(t, "lldb-19")
+	all := []string{"--no-lldbinit", "--batch"}
+	for _, s := range settings {
+		all = append(all, "-O", "settings set "+s)
+	}
+	all = append(all, "-o", "run")
+	for _, c := range commands {
+		all = append(all, "-k", c)
+	}
+	cmd := exec.Command("lldb-19", append(all, w.program)...)
+	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=")
+	out, err := producers.combined(t, cmd)
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return out
+}
+
+// lldb names modules without their folders; its list of images has their paths, build IDs and
+// bases.
+func TestFramesOfLLDBAreResolved(t *testing.T) {
+	t.Parallel()
+	w := newTraceTwin(t, "fault", twinBuild{link: []string{"-pie"}})
+	out := w.lldb(t, []string{"target.disable-aslr false"}, "bt", "image list")
+	w.wantChain(t, w.frames(t, out)[1:], diedCalls...) // the first frame is shown twice
+	w.wantOnce(t, out)
+
+	bt, _, _ := strings.Cut(string(out), "(lldb) image list")
+	files := []string{"--image", "fault=" + w.program, "--image", w.dir + "/libledger.so"}
+	w.wantChain(t, w.frames(t, []byte(bt), files...)[1:], diedCalls...)
+	w.wantNothing(t, []byte(bt))
+}

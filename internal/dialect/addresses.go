@@ -1,0 +1,44 @@
+package dialect
+
+// A line with nothing but addresses, as Seastar prints a backtrace, one on each line or all on one:
+//
+//	0x13cb
+//	0x1401
+//
+// Addresses below 2 GiB are those of the ELF file, from which Seastar has subtracted 1. Others are
+// return addresses in the process. Lines of other programs have this form, too.
+var addresses = Dialect{
+	Name: "addresses", Who: "lines with nothing but addresses, as of Seastar",
+	Needs:    "--image FILE",
+	Sample:   "0x13cb",
+	OnDemand: true,
+}
+
+// matchAddresses matches a line whose first address is at at.
+func matchAddresses(r *Reader, l *Line, at int) bool {
+	b := l.Text
+	if !onlyBlanks(b[:at], 0) {
+		return false
+	}
+	first := at
+	for !onlyBlanks(b, at) {
+		at = blanksAfter(b, at)
+		addr, end, ok := prefixedHex(b, at)
+		if !ok || !onlyBlanks(b, end) && !hasAt(b, end, " ") || len(l.Frames) == maxListed {
+			return false
+		}
+		f := l.frame()
+		f.Start, f.Addr, f.Value, f.Kind, f.Call = first, addr, addr, Runtime, Return
+		if addr < firstLibrary {
+			f.Addr, f.Kind, f.Call, f.Program = 0, Vaddr, Adjusted, true
+		}
+		f.Below = "  " + string(b[at:end]) + ": "
+		at = end
+	}
+	if len(l.Frames) == 1 {
+		f := &l.Frames[0]
+		f.Below = ""
+		l.after(f, at)
+	}
+	return len(l.Frames) > 0
+}

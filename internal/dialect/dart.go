@@ -1,0 +1,108 @@
+package dialect
+
+import "bytes"
+
+// Dart's stack traces of a program that was compiled with --dwarf-stack-traces, as Flutter's with
+// --split-debug-info:
+//
+//	*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***
+//	pid: 4711, tid: 4730, name 1.ui
+//	build_id: '3a0a920c3f1b7c55a0a1a2a3a4a5a6a7'
+//	isolate_dso_base: 7a1b000000, vm_dso_base: 7a1b000000
+//	    #00 abs 0000007a1b2c3d4e virt 00000000001d2c3d _kDartIsolateSnapshotInstructions+0x1a2b3d
+//
+// The numbers of a frame are those of the call instruction: in the process, and in the ELF file.
+// The second one is missing if the file is not loaded as a library; both may be missing.
+var dart = Dialect{
+	Name: "dart", Who: "Dart and Flutter: programs compiled ahead of time",
+	Needs:  "the build ID before the frames, or --image FILE",
+	Sample: "    #00 abs 0000007a1b2c3d4e virt 00000000001d2c3d _kDartIsolateSnapshotInstructions+0x1a2b3d",
+}
+
+const (
+	dartProgram = "program of Dart" // name of the module in the facts
+	dartLibrary = "libapp.so"       // name of the module in frames: that of Flutter's library
+)
+
+// matchDart matches a frame whose distance from a symbol is at at.
+func matchDart(r *Reader, l *Line, at int) bool {
+	const suspension = " <asynchronous suspension>"
+	b := l.Text
+	distance, end, ok := prefixedHex(b, at)
+	from := bytes.LastIndexByte(b[:at], ' ') + 1
+	if !ok || distance>>62 != 0 || !isDartSymbol(b[from:at-1]) || !onlyBlanks(b, end) && !hasAt(b, end, suspension) {
+		return false
+	}
+	f := l.frame()
+	f.Symbol = Symbol{Name: string(b[from : at-1]), Offset: int64(distance)}
+	f.Kind, f.Value, f.Call = InSymbol, distance, Adjusted
+	virt, from, hasVirt := wordedHex(b, from, "virt ")
+	addr, from, hasAddr := wordedHex(b, from, "abs ")
+	digits := 0
+	if f.Number, digits, ok = decimalBefore(b, from-1); !ok || digits < 1 || b[digits-1] != '#' || b[from-1] != ' ' {
+		return false
+	}
+	f.Start = digits - 1
+	if !r.inTrace() {
+		r.readPast()
+	}
+	program, _ := r.facts.Module(dartProgram)
+	f.ID, f.Module = program.ID, dartLibrary
+	switch {
+	case hasVirt:
+		if f.Kind, f.Value = Vaddr, virt; f.ID.IsZero() {
+			f.Module = "" // that of --image without a name
+		}
+	case hasAddr && program.HasBase && addr > program.Base:
+		f.Kind, f.Value = BaseOffset, addr-program.Base
+	}
+	if hasAddr {
+		f.Addr = addr
+	}
+	l.edit(f, Edit{Span{end, end}, " ", Name, ""})
+	l.edit(f, Edit{Span{end, end}, " ", AtColumn, ""})
+	return true
+}
+
+// isDartSymbol reports whether name is that of the code of a program, or of Dart's own.
+func isDartSymbol(name []byte) bool {
+	return string(name) == "_kDartIsolateSnapshotInstructions" || string(name) == "_kDartVmSnapshotInstructions"
+}
+
+// wordedHex parses a hexadecimal number after a word, and a blank, before at. If there is none, it
+// returns at.
+func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
+	digits := hexBefore(b, max(at-1, 0))
+	n, end, ok := hexAt(b, digits)
+	if !ok || end != at-1 || !endsWith(b, at, " ") || !endsWith(b, digits, word) {
+		return 0, at, false
+	}
+	return n, digits - len(word), true
+}
+
+// dartBegins forgets the program of an earlier trace.
+func dartBegins(r *Reader, _ []byte, _ int) {
+	if _, ok := r.facts.Module(dartProgram); ok {
+		r.facts.AddModule(ModuleFact{Name: dartProgram})
+	}
+}
+
+// dartBuild reads the build ID of the program, which is at at, after its name.
+func dartBuild(r *Reader, b []byte, at int) {
+	from := at + len("build_id: ")
+	if hasAt(b, from, "'") {
+		from++
+	}
+	if id, ok := r.modules.id(b[from:hexDigits(b, from)]); ok && !bytes.Contains(b[:at], []byte("loading_unit")) {
+		r.facts.AddModule(ModuleFact{Name: dartProgram, ID: id})
+	}
+}
+
+// dartBase reads the base of the program, which is at at, after its name.
+func dartBase(r *Reader, b []byte, at int) {
+	m, _ := r.facts.Module(dartProgram)
+	if base, _, ok := hexAt(b, at+len("isolate_dso_base: ")); ok && base != 0 {
+		m.Name, m.Base, m.HasBase = dartProgram, base, true
+		r.facts.AddModule(m)
+	}
+}

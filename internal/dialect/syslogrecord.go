@@ -1,0 +1,59 @@
+package dialect
+
+import "bytes"
+
+// rsyslogEnd is the end of a line within a record of rsyslog, which keeps a message of several
+// lines on one: it writes control characters as "#" and three octal digits.
+var rsyslogEnd = []byte("#012")
+
+const maxRecordFrames = 512 // frames in a record; most programs print at most 128
+
+// record finds the frames in the lines of a message that is a record of rsyslog. The answers stay
+// in the record: each follows its frame.
+func (r *Reader) record(l *Line) bool {
+	part := &r.part
+	process := uint64(0)
+	for from := 0; from < len(l.Text) && len(l.Frames) < maxRecordFrames; {
+		to := len(l.Text)
+		if i := bytes.Index(l.Text[from:], rsyslogEnd); i >= 0 {
+			to = from + i
+		}
+		if from == 0 { // only the first line has the number of the process
+			process = processIn(l.Text[:to])
+		}
+		part.Text, part.Frames, part.edits = l.Text[from:to], part.Frames[:0], part.edits[:0]
+		if to > from && r.frames(part, -1) {
+			l.addLine(part, from, process)
+			if needsContext(part) {
+				r.open(windowTrace, r.number)
+			}
+		}
+		from = to + len(rsyslogEnd)
+	}
+	return len(l.Frames) > 0
+}
+
+// addLine adds the frames of a line of a record, which begins at from, to l.
+func (l *Line) addLine(part *Line, from int, process uint64) {
+	for i := range part.Frames {
+		f := part.Frames[i]
+		if f.Below != "" || f.Unframed || f.Data || f.Named || len(f.Edits) == 0 {
+			continue // these take lines of their own, or change what is not their own
+		}
+		edits := f.Edits
+		f.Start, f.Edits = f.Start+from, nil
+		f.Digits, f.First, f.Depth, f.Inline, f.PlaceBelow, f.Wraps = Span{}, Span{}, Span{}, Innermost, false, false
+		if f.Process == 0 {
+			f.Process = process
+		}
+		l.Frames = append(l.Frames, f)
+		added := &l.Frames[len(l.Frames)-1]
+		end := 0
+		for _, e := range edits {
+			e.From, e.To = e.From+from, e.To+from
+			l.edit(added, e)
+			end = e.To
+		}
+		l.edit(added, Edit{Span{end, end}, "", Callers, ""})
+	}
+}
