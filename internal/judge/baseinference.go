@@ -129,6 +129,11 @@ func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	t.quota().Spend(work)
 	e.vote()
 	v.inference = e.winner()
+	if lack := inferredBits - v.inference.Bits; lack > 0 && lack <= refinedBits {
+		work := e.refine(&v.inference)
+		t.worked += work
+		t.quota().Spend(work)
+	}
 	return true, len(e.voters) == all
 }
 
@@ -391,6 +396,13 @@ func (e *election) weigh(c candidate) (in Inference) {
 		if !isReturn(f) || f.Addr < c.bias || !e.image.isCode(addr-1) || slices.Contains(voted, addr) {
 			continue
 		}
+		if e.atTrampoline(i, c.bias) {
+			in.Bits += e.placeBits() - 1 // a file may have two
+			continue
+		}
+		if e.isInterrupted(i, c.bias) {
+			continue
+		}
 		if yes, _ := e.image.followsCall(addr, f.Call); !yes {
 			if i == 0 || e.has(e.frames[i-1], c.bias) { // or a signal may have interrupted it
 				in.Bits = math.Inf(-1)
@@ -401,7 +413,7 @@ func (e *election) weigh(c candidate) (in Inference) {
 		}
 		voted = append(voted, addr)
 		in.Votes++
-		in.Bits += e.bitsOf(f.Addr)
+		in.Bits += max(e.bitsOf(f.Addr), e.entryBits(i, c.bias))
 		if i > 0 {
 			if bits, ok := e.link(f, e.frames[i-1], c.bias); ok {
 				in.Links++
@@ -435,7 +447,7 @@ func (e *election) bitsOf(addr uint64) float64 {
 // is rarer if the two are far apart, since most calls lead to near functions. linkBits and
 // linkBitsPerDoubling are below the figures measured in libc, gdb and a program of 250 KB.
 func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, ok bool) {
-	if !e.has(inner, bias) || outer.Number >= 0 && outer.Number != inner.Number+1 {
+	if !e.has(inner, bias) || !follows(outer, inner) {
 		return 0, false
 	}
 	size := e.image.calledSize(e.image.callEnd(outer.Addr-bias, outer.Call), e.image, inner.Addr-bias-1)

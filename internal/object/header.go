@@ -60,6 +60,7 @@ type header struct {
 	layout
 	Type     elf.Type
 	Machine  elf.Machine
+	Entry    uint64 // address of the code at which a program begins; 0: none
 	phoff    uint64
 	phnum    uint64
 	shoff    uint64
@@ -131,10 +132,10 @@ func readHeader(r io.ReaderAt, size uint64) (header, error) {
 	h.Machine = elf.Machine(h.u16(buf[18:]))
 	counts := buf[40:] // from e_ehsize on, both classes have the same layout
 	if h.is64 {
-		h.phoff, h.shoff = h.u64(buf[32:]), h.u64(buf[40:])
+		h.Entry, h.phoff, h.shoff = h.u64(buf[24:]), h.u64(buf[32:]), h.u64(buf[40:])
 		counts = buf[52:]
 	} else {
-		h.phoff, h.shoff = uint64(h.u32(buf[28:])), uint64(h.u32(buf[32:]))
+		h.Entry, h.phoff, h.shoff = uint64(h.u32(buf[24:])), uint64(h.u32(buf[28:])), uint64(h.u32(buf[32:]))
 	}
 	phentsize, phnum := h.u16(counts[2:]), h.u16(counts[4:])
 	shentsize, shnum, shstrndx := h.u16(counts[6:]), h.u16(counts[8:]), h.u16(counts[10:])
