@@ -95,7 +95,7 @@ var direction = map[string][]string{
 	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/doctor", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access", "buildid"},
 }
 
-var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "integration", "internal/housetest", "internal/demangle/gen", "examples/emit/go"}
+var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "scripts/scoreboard", "integration", "internal/housetest", "internal/demangle/gen", "examples/emit/go"}
 
 // thirdParties lists the modules that may be imported; those in testParties by tests only.
 var (
@@ -137,7 +137,7 @@ var only = map[string][]string{
 	// No package but these uses the network or starts a program.
 	"net":      {"debuginfod", "internal/daemon", "internal/service", "internal/testenv", "bench"},
 	"net/http": {"debuginfod", "internal/daemon", "bench"},
-	"os/exec":  {"internal/child", "bench", "scripts/gotest", "internal/testenv", "internal/walkthrough", "internal/scripttest"},
+	"os/exec":  {"internal/child", "bench", "scripts/gotest", "scripts/scoreboard", "internal/testenv", "internal/walkthrough", "internal/scripttest"},
 
 	"golang.org/x/net/html": {"internal/pagetest"},
 
@@ -281,7 +281,7 @@ func TestFaultsOfImports(t *testing.T) {
 		{"a third party of tests", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/google/go-cmp/cmp"}}, "sgr may not import github.com/google/go-cmp/cmp"},
 		{"a third party of tests, in tests", listed{ImportPath: module + "/sgr", TestImports: []string{"github.com/google/go-cmp/cmp"}}, ""},
 		{"another's own third party", listed{ImportPath: module + "/sgr", Imports: []string{"github.com/fsnotify/fsnotify"}}, "sgr may not import github.com/fsnotify/fsnotify, which is for internal/follow"},
-		{"a program is started", listed{ImportPath: module + "/buildid", Imports: []string{"os", "os/exec"}}, "buildid may not import os/exec, which is for internal/child and bench and scripts/gotest and internal/testenv and internal/walkthrough and internal/scripttest"},
+		{"a program is started", listed{ImportPath: module + "/buildid", Imports: []string{"os", "os/exec"}}, "buildid may not import os/exec, which is for internal/child and bench and scripts/gotest and scripts/scoreboard and internal/testenv and internal/walkthrough and internal/scripttest"},
 		{"its own third party", listed{ImportPath: module + "/internal/follow", Imports: []string{"github.com/fsnotify/fsnotify"}}, ""},
 		{"an oracle of tests", listed{ImportPath: module + "/internal/dwarf", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, "internal/dwarf may not import github.com/go-delve/delve/pkg/dwarf/godwarf"},
 		{"delve's line, in a test of the command", listed{ImportPath: module + "/cmd/symfilter", XTestImports: []string{"github.com/go-delve/delve/pkg/dwarf/line"}}, "cmd/symfilter may not import github.com/go-delve/delve/pkg/dwarf/line in its tests"},

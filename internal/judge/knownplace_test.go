@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// startedProgram returns the call graph of a program that may be loaded anywhere, the return address
-// at its entry, and those in main.
+// startedProgram returns the call graph of a program that may be loaded anywhere, the return
+// address at its entry, and those in main.
 func startedProgram(t *testing.T) (g *callGraph, entry uint64, inMain []uint64) {
 	t.Helper()
 	testenv.OnlyOn(t, "linux/amd64")

@@ -10,8 +10,8 @@ import (
 // address of this call is the outermost one of a stack.
 const EntrySpan = 64
 
-// Main returns the address of the function that the code at Entry passes to the C library, on x86-64.
-// It is 0 if the code loads none.
+// Main returns the address of the function that the code at Entry passes to the C library, on
+// x86-64. It is 0 if the code loads none.
 func (f *File) Main() (addr uint64) {
 	code := f.Loaded(f.Entry)
 	code = code[:min(EntrySpan, len(code))]
