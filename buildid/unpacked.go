@@ -125,7 +125,7 @@ func (s *unpackedSet) close() error {
 	return s.trim()
 }
 
-// An unpackedRef is one use of an item, which its Close ends.
+// An unpackedRef is one use of an item; Close ends the use.
 type unpackedRef struct {
 	set  *unpackedSet
 	item *unpackedItem

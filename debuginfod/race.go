@@ -251,7 +251,7 @@ func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*a
 	if resp.StatusCode != http.StatusOK {
 		defer undo()
 		defer resp.Body.Close()
-		// What follows 101 is not a body, but the connection: no context ends reading from it.
+		// After status 101 the body is the connection itself, and no context ends reading from it.
 		if resp.StatusCode != http.StatusSwitchingProtocols {
 			late := time.AfterFunc(drainFor, func() { stop(errLost) })
 			io.CopyN(io.Discard, resp.Body, maxHeader) // so that the connection can be reused
@@ -272,7 +272,7 @@ func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*a
 	return a, nil
 }
 
-// begin checks the header of a and that the body begins with magic.
+// begin checks the header of a, and whether its body begins with magic.
 func (c *Client) begin(a *answer, magic string) *failure {
 	var r io.Reader = a.wire
 	switch encoding := strings.ToLower(a.resp.Header.Get("Content-Encoding")); encoding {

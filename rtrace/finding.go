@@ -32,7 +32,7 @@ type finder struct {
 	framed bool
 }
 
-// A leak is the resources of a type that were allocated at one place.
+// A leak sums the resources of one type that were allocated at one place.
 type leak struct {
 	kind          string
 	blocks, bytes uint64

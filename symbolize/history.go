@@ -21,7 +21,7 @@ type history struct {
 	evicted atomic.Int32
 }
 
-// A broken names a file whose debug information is left alone until a time.
+// A broken names a file whose debug information is not used before a time.
 type broken struct {
 	path  string
 	fault error

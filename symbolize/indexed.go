@@ -66,7 +66,7 @@ func (m *module) openIndex(o *Options, file *buildid.File) {
 	}
 }
 
-// useIndex opens the index if it exists and is good.
+// useIndex opens the index if it exists and is good, and removes a damaged one.
 func (m *module) useIndex(o *Options) {
 	x, err := m.dir.Open(m.source)
 	switch {

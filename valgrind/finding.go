@@ -363,7 +363,8 @@ func (f *finder) signal(rec *Record) *findings.Finding {
 	return x
 }
 
-// clean returns the text of an element without the line ends and blanks around it.
+// clean returns the text of an element with single spaces between its words, and no blanks or line
+// ends around them.
 func clean(text []byte) string {
 	if isClean(text) {
 		return string(text)

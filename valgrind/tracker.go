@@ -101,7 +101,7 @@ func (t *tracker) changeProcess(r *Record) turn {
 	return same
 }
 
-// forget returns the bytes of a process that has ended to the budget of the files.
+// forget gives the bytes of an ended process back to the budget of the files.
 func (t *tracker) forget(p *process) {
 	if !t.reads {
 		t.files.kept -= p.kept

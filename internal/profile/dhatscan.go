@@ -219,7 +219,7 @@ func (s *dhatScanner) inObject() bool {
 	return len(s.objects) > 0 && s.objects[len(s.objects)-1]
 }
 
-// valuePart returns the part that a text or number is.
+// valuePart returns the kind of a text or number at the current level.
 func (s *dhatScanner) valuePart() dhatPart {
 	switch s.level() {
 	case dhatFile:

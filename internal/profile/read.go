@@ -46,8 +46,8 @@ type Options struct {
 type View struct {
 	Label string // name of the input, for the heading of Text; may be empty
 
-	// Show is the name of the sample type, such as inuse_space. If it is empty, Show is the type
-	// that the profile names as its default, otherwise the last one, as in pprof viewers.
+	// Show is the name of the sample type, such as inuse_space. If it is empty, the default type of
+	// the profile is shown, or without one the last type, as in pprof viewers.
 	Show string
 
 	Inclusive bool // the table of Text is ordered by inclusive values

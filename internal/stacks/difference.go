@@ -7,7 +7,7 @@ import "slices"
 var baseLabel = Label{Key: "pprof::base", Text: "true"}
 
 // Difference returns the stacks of after, and the stacks of before with negated values and the
-// label pprof::base. Both profiles must have the same values. It has after's comments.
+// label pprof::base. Both profiles must have the same values. The result has the comments of after.
 func Difference(before, after *Profile) *Profile {
 	d := &Profile{Values: after.Values, Default: after.Default, Comments: after.Comments, DocURL: after.DocURL}
 	d.addAll(after, 1)
