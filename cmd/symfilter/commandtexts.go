@@ -55,10 +55,10 @@ Costs of a stripped program are exact by function; by line and inlined call only
 if it was recorded with valgrind --tool=callgrind --dump-instr=yes. Functions
 that call each other are marked with their cycle: <cycle 1>.
 
---diff compares two profiles, or the sums of several, by function: symbols,
-clones of functions and levels of recursion may differ. With --source, lines are
-compared too, in files whose text both sides have. --limit makes a build fail if
-a cost has grown: symfilter help gates.
+--diff compares two profiles, or the sums of several, by function. A function is
+matched even if its symbols, clones or levels of recursion differ. With
+--source, lines are compared too, in files whose text both sides have. --limit
+makes a build fail if a cost has grown: symfilter help gates.
 
   symfilter callgrind --diff before.out after.out
   symfilter callgrind --limit 'main:Ir=+1%' --diff old.* -- new.*
@@ -173,8 +173,8 @@ The one for bash needs no other package.
   fish        symfilter completion fish | source
   powershell  symfilter completion powershell | Out-String | Invoke-Expression
 `
-	manText = `Prints the manual page in the language of troff. Its date is SOURCE_DATE_EPOCH,
-or the date of the commit that symfilter was built from.
+	manText = `Prints the manual page in troff format. Its date is SOURCE_DATE_EPOCH, or the
+date of the commit that symfilter was built from.
 
   symfilter man | man -l -
 `

@@ -31,7 +31,7 @@ A file that is removed or truncated before symfilter has seen it is lost. The lo
 
 If a log was copied and truncated, the part that was not read is read from the copy.
 
-If a file was renamed and compressed (gzip, zstd, xz or bzip2) before it was read to its end, reading continues in the compressed file. It is recognized by the text at its beginning and before the place up to which it was read, whether its time was kept or not. Files that were rotated and compressed as a whole in the meantime are read, too, in order; compressed files that existed before are not. A file that is damaged, unpacks to more than 1,100 times its size, or is compressed in another way, is reported, with the size of the loss if that is known.
+If a file is renamed and compressed (gzip, zstd, xz or bzip2) before it was read to its end, reading continues in the compressed file. symfilter recognizes that file by its text, at the beginning and just before the position up to which it was read; its time need not have been kept. Files that were rotated and compressed as a whole in the meantime are read, too, in order; compressed files that existed before are not. A file that is damaged, unpacks to more than 1,100 times its size, or is compressed in another way, is reported, with the size of the loss if that is known.
 
 If more files are followed than may be open (ulimit -n), files that were read to their end are closed, and opened again when they grow.
 
@@ -43,7 +43,7 @@ If the name is a symbolic link that now leads to another file, the previous file
 
 If the name, or the file to which it links, is missing at the start, symfilter waits for it, and reads it from its beginning, with files of the log that were rotated since the start.
 
-A copy that cp makes beside the log, under a name that rotation gives, is not printed if it begins like the current file, or like one of the 8 that are open, and its last lines differ from each other; otherwise it is printed as another file.
+If cp makes a copy beside the log, under a name that rotation would give, the copy is not printed if it begins like the current file or one of the renamed files that are open (at most 8), and its last lines are not all the same. Otherwise it is printed as another file.
 
 If the copy of a truncated log is incomplete, and shorter than what was read, it is taken for another file and printed as a whole.
 

@@ -223,7 +223,7 @@ var options = [...]cli.Group[config]{
 		{Name: "limit", Metavar: "LIMIT", In: ofCallgrind, Field: func(c *config) any { return &c.changes.limits },
 			Text: "exit with 4 if a cost is larger: Ir=700k, main:Ir=+1%; see symfilter help gates"},
 		{Name: "mod-funcname", Metavar: "s/OLD/NEW/", In: ofCallgrind, Field: func(c *config) any { return &c.changes.functions },
-			Text: "with --diff and --limit: change names of functions; OLD is a regular expression"},
+			Text: "with --diff or --limit: change names of functions; OLD is a regular expression"},
 		{Name: "mod-filename", Metavar: "s/OLD/NEW/", In: ofCallgrind, Field: func(c *config) any { return &c.changes.files },
 			Text: "the same for names of source files"},
 		{Name: "sort", Metavar: "EVENTS", In: ofCallgrind, Field: func(c *config) any { return &c.callgrind.sort }, Text: "order by these events; otherwise in the order of the columns"},

@@ -96,11 +96,11 @@ An error is shown at the innermost frame of the program's own code; --own and
 --system change what is own. A truncated report, and errors that did not fit in
 memory, are results themselves, so that an incomplete run never looks clean.
 
-SARIF stays within GitHub's limits: 25,000 results of a tool, of which it shows
-5,000, and 10 MB after compression; faults come before warnings and notes, and
-what is left out is counted in the file. GitHub recognizes a result by its
-stack, or with --sarif-hash=line by its source line, like results of other
-tools.
+The SARIF file stays within GitHub's limits: 25,000 results for each tool, of
+which GitHub shows 5,000, and 10 MB after compression. Faults come before
+warnings and notes, and the file reports how many findings were left out. GitHub
+recognizes a result by its stack, or with --sarif-hash=line by its source line,
+like results of other tools.
 `
 	sourceHelp = `--source prints source lines below the frames of the program's own code:
 

@@ -17,7 +17,7 @@ func (p *Program[V]) Reference(wrapped func(paragraph string) string) string {
 	b.WriteString("\n## Flags\n\n" + markdownText(p.Environment+"\n", wrapped))
 	for i := range p.Groups {
 		g := &p.Groups[i]
-		b.WriteString("\n### " + g.Title + "\n\n| flag | does | of the commands |\n|---|---|---|\n")
+		b.WriteString("\n### " + g.Title + "\n\n| flag | does | commands |\n|---|---|---|\n")
 		for j := range g.Flags {
 			f := &g.Flags[j]
 			text := f.FullText() + f.remarks()

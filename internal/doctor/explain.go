@@ -12,7 +12,7 @@ import (
 )
 
 // Explain returns lines about each module of sum: why it stayed unresolved, the places that were
-// searched, and what to do. searched is set if texts were searched for addresses.
+// searched, and what to do. searched is set if the inputs were read to their end.
 func (s *Search) Explain(sum Counts, searched bool) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if searched && sum.Asked == 0 && sum.noCode.Frames == 0 {
@@ -31,7 +31,7 @@ func (s *Search) Explain(sum Counts, searched bool) (lines []string) {
 	}
 	lines = append(lines, s.remedier(sum, true).unusedImages(modules)...)
 	if outside > 0 {
-		add("unresolved: %s outside the maps of all modules; is a module or mmap element missing in the log?", wording.Count(outside, "address", "addresses"))
+		add("unresolved: %s outside the maps of all modules; is a module or mmap element missing from the log?", wording.Count(outside, "address", "addresses"))
 	}
 	return lines
 }
@@ -82,7 +82,7 @@ func because(u symbolize.Unresolved, r symbolize.Report) string {
 	return "no debug file; looked for at:"
 }
 
-// isReason reports whether err says more than that no finder has a file.
+// isReason reports whether err is more specific than that no finder has a file.
 func isReason(err error) bool {
 	_, missing := errors.AsType[*symbolize.NotFoundError](err)
 	return err != nil && !missing
@@ -143,8 +143,8 @@ func (s *Search) elsewhere(id buildid.ID) string {
 	return name + "; symfilter doctor " + id.String() + " searches again"
 }
 
-// packageName names a package of a distribution, and the usual name of the one
-// with its debug symbols.
+// packageName names a package of a distribution, and the usual name of the package with its debug
+// symbols.
 func packageName(p symbolize.Package) string {
 	name := strings.TrimSpace(p.Type + " package " + p.Name + " " + p.Version)
 	if debug := debugPackage(p.Type, p.Name); debug != "" {

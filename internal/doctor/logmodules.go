@@ -46,7 +46,7 @@ func (x *Examination) Log(ctx context.Context, label string, found Counts, hint 
 		}
 	}
 	if outside > 0 {
-		x.wrong("%s outside the maps of all modules; is a module or mmap element missing in the log?", wording.Count(outside, "address", "addresses"))
+		x.wrong("%s outside the maps of all modules; is a module or mmap element missing from the log?", wording.Count(outside, "address", "addresses"))
 	}
 }
 
@@ -61,8 +61,8 @@ func (m *examinedModule) hasDebugFile() bool {
 	return m.report.Path != "" && m.report.Holds == symbolize.DebugInfo && m.report.Fault == ""
 }
 
-// modulesOf returns the modules in questions to sym, once the searches for their files have ended,
-// and the modules with unresolved addresses, in descending order of their number.
+// modulesOf returns the modules about which sym was asked, once the searches for their files have
+// ended, and the modules with unresolved addresses, in descending order of their number.
 func modulesOf(ctx context.Context, sym *symbolize.Symbolizer, missing []symbolize.Unresolved) (all []examinedModule) {
 	for _, r := range sym.Reports() {
 		m := examinedModule{Unresolved: symbolize.Unresolved{ID: r.ID, Name: r.Name}}
