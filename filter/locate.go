@@ -108,7 +108,7 @@ func (c *locator) keyed(fr *judge.Frame) *answer {
 	slot := c.recent.slot(fr.Key, exactAddress)
 	if slot.addr == fr.Key && slot.epoch == c.recent.epoch && f.stillBest(&slot.text) {
 		f.answered++
-		c.countProof(fr)
+		f.proofs.count(fr.Place.Verified)
 		return &slot.answer
 	}
 	if turns := f.cached.turns.Load(); turns != c.recent.turns {
@@ -119,17 +119,10 @@ func (c *locator) keyed(fr *judge.Frame) *answer {
 	*a = answer{addr: fr.Place.Addr, rel: fr.Place.Addr, mod: c.module(c.identity(fr))}
 	f.completeAnswer(a, exactAddress)
 	if a.hasText {
-		c.countProof(fr)
+		f.proofs.count(fr.Place.Verified)
 		*slot = recentSlot{c.recent.epoch, exactAddress, fr.Key, *a}
 	}
 	return a
-}
-
-// countProof counts the proof of the answer for a frame, unless it is a build ID in the line.
-func (c *locator) countProof(fr *judge.Frame) {
-	if fr.Kernel != nil {
-		c.f.proofs.count(fr.Place.Verified)
-	}
 }
 
 // forget drops the answers that depend on the files of a trace.

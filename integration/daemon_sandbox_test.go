@@ -136,7 +136,7 @@ func TestReloadsBeyondTheSandboxAreRefused(t *testing.T) {
 	const cure = ": restart symfilterd, which loses no line of files, or start it with --no-sandbox"
 	for _, tt := range []struct{ name, add, want string }{
 		{"folder", "  new: {input: {files: [DIR/in/x]}, output: {file: DIR/other/x}}\n",
-			"pipelines.new.output.file: the sandbox, which is fixed at the start, does not let symfilterd make files in " + d.files + "/other"},
+			"pipelines.new.output.file: the sandbox, which is fixed at the start, does not let symfilterd create files in " + d.files + "/other"},
 		{"port", "  new: {input: {listen: 'tcp:" + address + "'}, output: {file: DIR/out/x}}\n",
 			"pipelines.new.input.listen: the sandbox, which is fixed at the start, does not let symfilterd open sockets of TCP or UDP"},
 		{"connection", "  new: {input: {files: [DIR/in/x]}, output: {connect: 'tcp:" + address + "'}}\n",
@@ -144,7 +144,7 @@ func TestReloadsBeyondTheSandboxAreRefused(t *testing.T) {
 		{"local connection", "  new: {input: {files: [DIR/in/x]}, output: {connect: 'unix:DIR/in/s'}}\n",
 			"pipelines.new.output.connect: the sandbox, which is fixed at the start, does not let symfilterd open connections to a socket with a path"},
 		{"socket", "  new: {input: {listen: 'unix:DIR/other/s'}, output: {file: DIR/out/x}}\n",
-			"pipelines.new.input.listen: the sandbox, which is fixed at the start, does not let symfilterd make files in " + d.files + "/other"},
+			"pipelines.new.input.listen: the sandbox, which is fixed at the start, does not let symfilterd create files in " + d.files + "/other"},
 		{"processes", "  new: {input: {files: ['/proc/1/cwd/x']}, output: {file: DIR/out/x}}\n",
 			"pipelines.new.input.files: the sandbox, which is fixed at the start, does not let symfilterd read files of other processes, such as /proc/1/cwd/x"},
 	} {

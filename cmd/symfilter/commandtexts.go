@@ -2,10 +2,9 @@ package main
 
 // The texts of the help pages, before the flags. Lines that begin with blanks are examples.
 const (
-	filterText = `Prints logs with every address replaced by function, file and line. Reads the
-backtraces of sanitizers, glibc, Android, gdb, systemd and many others;
-symbolizer markup; XML reports of Valgrind; profiles of Callgrind; reports of
-sp-rtrace. Reads standard input if no FILE is given, or for "-".
+	filterText = `Prints logs with every address replaced by function, file and line. Reads
+backtraces of sanitizers, glibc, Android, gdb, systemd and many others, markup,
+reports of Valgrind, Callgrind and sp-rtrace. No FILE, or "-": standard input.
 
   ./server 2>&1 | symfilter
   adb logcat -v raw | symfilter -s out/symbols
@@ -192,9 +191,9 @@ date of the commit that symfilter was built from.
   exit-status  what the exit status means
   flags        all flags
 `
-	runText = `Starts PROGRAM and filters what it writes to standard output and error. While it
-runs, symfilter reads its maps and those of the processes that it starts, so that
-addresses without a module are resolved, too, by the very files that are mapped.
+	runText = `Starts PROGRAM and filters what it writes to standard output and error. While
+it runs, symfilter reads its maps and those of the processes that it starts, so
+that addresses without a module are resolved, too, by the files that are mapped.
 
   symfilter run -- ./server --port 8080
   symfilter run -s out/symbols -- make test

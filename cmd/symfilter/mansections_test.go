@@ -41,7 +41,7 @@ func TestManPageNamesEveryFlag(t *testing.T) {
 
 func TestManPageIsTroff(t *testing.T) {
 	shown := strings.Join(strings.Fields(testenv.ShowManPage(t, commandLine().ManPage("1.2.3", "2026-11-20"))), " ")
-	for _, want := range []string{"-s, --symbol-path PATH", `or for "-".`} {
+	for _, want := range []string{"-s, --symbol-path PATH", `"-": standard input.`} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("not shown: %s", want)
 		}

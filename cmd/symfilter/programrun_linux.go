@@ -43,7 +43,7 @@ type programRun struct {
 // startProgram starts a program and filters its output, and returns its exit status.
 func startProgram(c *config, args []string, std standard) (int, error) {
 	if c.dash != 0 || len(args) == 0 {
-		return exitUsage, usageError{errors.New("run: write symfilter run [flags] -- PROGRAM [ARGUMENT...]; all words after -- are the program's")}
+		return exitUsage, usageError{errors.New("run: write symfilter run [flags] -- PROGRAM [ARG...]; all words after -- are the program's")}
 	}
 	if err := errors.Join(c.pickOutput(), c.check()); err != nil {
 		return exitUsage, err

@@ -20,7 +20,10 @@ var dart = Dialect{
 }
 
 const (
-	dartProgram = "program of Dart" // name of the module in the facts
+	// names in the facts; Text is the line that a fact is from
+	dartProgram = "program of Dart"
+	dartLoaded  = "base of Dart"
+	dartTrace   = "trace of Dart"
 	dartLibrary = "libapp.so"       // name of the module in frames: that of Flutter's library
 )
 
@@ -46,15 +49,15 @@ func matchDart(r *Reader, l *Line, at int) bool {
 	if !r.inTrace() {
 		r.readPast()
 	}
-	program, _ := r.facts.Module(dartProgram)
+	program, loaded := r.ofDartTrace(dartProgram), r.ofDartTrace(dartLoaded)
 	f.ID, f.Module = program.ID, dartLibrary
 	switch {
 	case hasVirt:
 		if f.Kind, f.Value = Vaddr, virt; f.ID.IsZero() {
 			f.Module = "" // that of --image without a name
 		}
-	case hasAddr && program.HasBase && addr > program.Base:
-		f.Kind, f.Value = BaseOffset, addr-program.Base
+	case hasAddr && loaded.HasBase && addr > loaded.Base:
+		f.Kind, f.Value = BaseOffset, addr-loaded.Base
 	}
 	if hasAddr {
 		f.Addr = addr
@@ -80,12 +83,24 @@ func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
 	return n, digits - len(word), true
 }
 
-// dartBegins forgets the program of an earlier trace.
-func dartBegins(r *Reader, _ []byte, _ int) {
-	if _, ok := r.facts.Module(dartProgram); ok {
-		r.facts.AddModule(ModuleFact{Name: dartProgram})
+// ofDartTrace returns a fact, unless it is from before the first line of the current trace. The facts of
+// past lines are not read in the order of the lines.
+func (r *Reader) ofDartTrace(name string) ModuleFact {
+	m, _ := r.facts.Module(name)
+	if trace, ok := r.facts.Module(dartTrace); ok && m.Text < trace.Text {
+		return ModuleFact{}
 	}
+	return m
 }
+
+// addDart adds a fact of the line that is being read.
+func (r *Reader) addDart(m ModuleFact) {
+	m.Text = uint64(max(r.facts.at, 0))
+	r.facts.AddModule(m)
+}
+
+// dartBegins notes where a trace begins: what was said of an earlier one is of another program.
+func dartBegins(r *Reader, _ []byte, _ int) { r.addDart(ModuleFact{Name: dartTrace}) }
 
 // dartBuild reads the build ID of the program, which is at at, after its name.
 func dartBuild(r *Reader, b []byte, at int) {
@@ -94,15 +109,13 @@ func dartBuild(r *Reader, b []byte, at int) {
 		from++
 	}
 	if id, ok := r.modules.id(b[from:hexDigits(b, from)]); ok && !bytes.Contains(b[:at], []byte("loading_unit")) {
-		r.facts.AddModule(ModuleFact{Name: dartProgram, ID: id})
+		r.addDart(ModuleFact{Name: dartProgram, ID: id})
 	}
 }
 
 // dartBase reads the base of the program, which is at at, after its name.
 func dartBase(r *Reader, b []byte, at int) {
-	m, _ := r.facts.Module(dartProgram)
 	if base, _, ok := hexAt(b, at+len("isolate_dso_base: ")); ok && base != 0 {
-		m.Name, m.Base, m.HasBase = dartProgram, base, true
-		r.facts.AddModule(m)
+		r.addDart(ModuleFact{Name: dartLoaded, Base: base, HasBase: true})
 	}
 }

@@ -146,7 +146,7 @@ func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	if wants || len(l.Text) < len(text) {
 		mark = -1
 	}
-	found := bytes.Contains(l.Text, rsyslogEnd) && r.record(l) || r.frames(l, mark)
+	found := r.recordOrFrames(l, mark)
 	if wants || found {
 		r.quota.Add(len(text) + 1)
 	}
@@ -318,4 +318,9 @@ func (l *Line) edit(f *Frame, e Edit) {
 func (l *Line) after(f *Frame, at int) {
 	l.edit(f, Edit{Span{at, at}, " ", Name, ""})
 	l.edit(f, Edit{Span{at, at}, " ", AtLine, ""})
+}
+
+// recordOrFrames finds the frames of l: of each line of a record of rsyslog, or of one line.
+func (r *Reader) recordOrFrames(l *Line, mark int) bool {
+	return bytes.Contains(l.Text, rsyslogEnd) && r.record(l) || r.frames(l, mark)
 }
