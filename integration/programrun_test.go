@@ -382,3 +382,38 @@ func TestWhatCannotBeStartedIsReported(t *testing.T) {
 		}
 	}
 }
+
+// The program has ended, and nobody reads its output: a signal ends symfilter, which has nobody left to
+// pass it on to.
+func TestASignalAfterTheEndOfAProgramEndsSymfilter(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	mark := filepath.Join(t.TempDir(), "ended")
+	cmd := exec.Command(command, "run", "--", "sh", "-c", "i=0; while [ $i -lt 900 ]; do printf '%0100d\\n' $i; i=$((i+1)); done; trap 'touch "+mark+"' EXIT")
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the program has ended", func() bool { _, err := os.Stat(mark); return err == nil })
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	for end := time.Now().Add(time.Minute); ; {
+		select {
+		case err := <-exited:
+			if got := ended(err); got != "signal: terminated" {
+				t.Errorf("symfilter ended with %s", got)
+			}
+			return
+		case <-time.After(50 * time.Millisecond):
+			cmd.Process.Signal(syscall.SIGTERM)
+		}
+		if time.Now().After(end) {
+			cmd.Process.Kill()
+			t.Fatal("symfilter does not end")
+		}
+	}
+}

@@ -29,6 +29,10 @@ const (
 	deathWait = 2 * time.Second
 )
 
+// endGrace is how long after the end of the program a signal may come that has ended it, too: the keys
+// of a terminal signal both. A later one ends symfilter.
+const endGrace = 200 * time.Millisecond
+
 // A programRun is a run of the command run.
 type programRun struct {
 	*session
@@ -49,6 +53,9 @@ func startProgram(c *config, args []string, std standard) (int, error) {
 		return exitUsage, err
 	}
 	if _, err := c.dialects(false); err != nil {
+		return exitUsage, err
+	}
+	if _, err := c.prefixMaps(); err != nil { // before the program is started
 		return exitUsage, err
 	}
 	r := &programRun{stream: &stream{stop: &stopper{reading: make(chan struct{})}}}
@@ -100,6 +107,9 @@ func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus
 	go func() {
 		for sig := range signals {
 			n, _ := sig.(syscall.Signal)
+			if r.program.EndedBefore(endGrace) && child.Ends(n) {
+				child.Die(n) // the reader of the output does not read it
+			}
 			r.program.Pass(n)
 		}
 	}()

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,9 +21,10 @@ import (
 // A Program is a program that was started.
 type Program struct {
 	PID     int
-	Path    string    // absolute
-	Outputs []*Output // one for standard output and error if they are the same file; otherwise two
-	started bool      // with a terminal
+	Path    string       // absolute
+	Outputs []*Output    // one for standard output and error if they are the same file; otherwise two
+	started bool         // with a terminal
+	ended   atomic.Int64 // when Wait saw the end, in nanoseconds; 0: not yet
 }
 
 // An Output is an output of the program. Read returns what it writes, and io.EOF once all processes
@@ -185,7 +187,14 @@ func (p *Program) Wait(stopped func(syscall.Signal)) (status syscall.WaitStatus,
 		case status.Stopped():
 			stopped(status.StopSignal())
 		default:
+			p.ended.Store(time.Now().UnixNano())
 			return status, nil
 		}
 	}
+}
+
+// EndedBefore reports whether Wait has returned the end of the program at least so long ago.
+func (p *Program) EndedBefore(ago time.Duration) bool {
+	ended := p.ended.Load()
+	return ended != 0 && time.Since(time.Unix(0, ended)) >= ago
 }

@@ -23,7 +23,11 @@ var Signals = []os.Signal{
 // signals the whole group, of which both are. What a signal was sent to is not known, so the keys
 // of a terminal in whose foreground this process is are taken to have caused SIGINT, SIGQUIT and
 // SIGTSTP, and its end SIGHUP.
+// After the end of the program it does nothing: another process may have the number.
 func (p *Program) Pass(sig syscall.Signal) {
+	if p.EndedBefore(0) {
+		return
+	}
 	switch sig {
 	case unix.SIGWINCH:
 		p.Resize()
@@ -42,6 +46,11 @@ func (p *Program) Pass(sig syscall.Signal) {
 		}
 	}
 	unix.Kill(p.PID, sig)
+}
+
+// Ends reports whether sig is one that asks a process to end.
+func Ends(sig syscall.Signal) bool {
+	return sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGTERM || sig == unix.SIGHUP
 }
 
 // isStopped reports whether the program is stopped.
