@@ -53,9 +53,9 @@ type Symbols struct {
 	// NoPaths prevents opening files at paths that a log or a report names.
 	NoPaths bool
 
-	// Servers are debuginfod servers, asked last. The zero value asks none and reads no cache of
-	// theirs; [debuginfod.OptionsFromEnv] gives those of the environment. Client, if not nil, is
-	// asked in their place; the caller closes it.
+	// Servers are debuginfod servers, asked last. The zero value uses no server and no debuginfod
+	// cache; [debuginfod.OptionsFromEnv] returns the options set in the environment. If Client is
+	// not nil, it is used instead of Servers; the caller closes it.
 	Servers debuginfod.Options
 	Client  *debuginfod.Client
 

@@ -91,9 +91,9 @@ type caller struct {
 	in  *function
 }
 
-// calledFunctions returns the functions of a library that are called by a chain of depth functions
-// with names, by direct calls. The library has only dynamic symbols, and each frame of the rows
-// must have an answer.
+// calledFunctions returns the named functions of a library that end a chain of direct calls: depth
+// callers, all of them named. Only named functions will do, because the library has no symbols but
+// the dynamic ones, and each frame in the benchmark must have an answer.
 func calledFunctions(library string) ([]*function, error) {
 	f, err := elf.Open(library)
 	if err != nil {

@@ -183,7 +183,7 @@ func (f *Filter) Flush() error {
 		start = done.text
 	}
 	f.tokens(tail[start:])
-	// the rest of the line is plain text
+	// after maxPieces pieces the rest of the line is plain text: wait for the end of the line
 	if done.pieces += len(f.pieces); done.pieces >= maxPieces {
 		done.held = true
 		return nil

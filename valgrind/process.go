@@ -99,8 +99,8 @@ type ipFact struct {
 	innerOf *loaded // the object of that frame; nil if the report names none
 }
 
-// A factKey distinguishes facts about one object. Two frames that differ only in the called address
-// in another object are one fact.
+// A factKey distinguishes the facts about one object. It omits the address of the next inner frame
+// if that is in another object: frames that differ only in this address have the same key.
 type factKey struct {
 	ip, inner uint64 // inner is 0 if it is in another object
 	caller    bool

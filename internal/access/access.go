@@ -43,9 +43,10 @@ var (
 	// NewFindings and, for Valgrind, NewPlaces, which returns a profile.Places.
 	Valgrind, Rtrace func(o any) any
 
-	// Contexts returns the contexts of many logs by their keys, within the filter.Limits l, for the
-	// records that a filter.Lines filters: Of(key []byte) *filter.Context, AppendProcesses and
-	// Restore. evicted is called as filter.Options.Evicted is; it may be nil.
+	// Contexts returns a container of filter.Contexts by key, one for each log whose records a
+	// filter.Lines filters. l is a filter.Limits. The container has the methods
+	// Of(key []byte) *filter.Context, AppendProcesses and Restore. It calls evicted like
+	// filter.Options.Evicted; evicted may be nil.
 	Contexts func(l any, evicted func(key, reason string)) any
 )
 

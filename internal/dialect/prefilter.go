@@ -51,8 +51,8 @@ func (m *MarkBytes) Begin(b []byte) bool {
 	return m.places[0][b[0]]&m.places[1][b[1]]&m.places[2][b[2]] != 0
 }
 
-// hashOf returns the index in MarkBytes.kinds for a mark, whose first byte is the lowest of the
-// number.
+// hashOf returns the index in MarkBytes.kinds for mark, the three bytes of a mark as a
+// little-endian number.
 func hashOf(mark uint32) uint32 { return mark * 0x9e3779b1 >> 19 }
 
 // Prefilter removes from steps the offsets without a mark in marks, and most offsets at which no

@@ -19,7 +19,8 @@ const (
 // maxSequence is the number of bytes of the largest sequence, whose rows have 32-bit addresses.
 const maxSequence = 1<<32 - 1
 
-// programSteps returns the steps of running the line program.
+// programSteps estimates the steps that running the line program takes, to be charged with spend:
+// one for every four bytes.
 func (t *lineTable) programSteps() int { return (len(t.program.buf) - t.program.pos) / 4 }
 
 // nearest runs the program to the end of a sequence. It returns the last of the rows with the

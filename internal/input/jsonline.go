@@ -33,9 +33,9 @@ type jsonScan struct {
 	values [][2]int // offsets of their values in b, without quotes; by index in keys
 }
 
-// jsonFields appends the values in a line that must be filtered to fields, in order, with their
-// text in buf. It returns false if the line is not a JSON object. A line without any of the
-// members, and a MongoDB line with a backtrace, is one field. A line that is nested too deeply is
+// jsonFields appends to fields, in order, the values in line that must be filtered; their text is
+// in buf. It returns false if the line is not a JSON object. The whole line is one field if it has
+// none of the members, or is a MongoDB line with a backtrace. A line that is nested too deeply is
 // one field with the text notFiltered.
 func jsonFields(fields []field, line []byte, names []string, buf *[]byte) (found []field, ok bool) {
 	s := jsonScan{b: line, names: names, fields: fields, text: (*buf)[:0]}
