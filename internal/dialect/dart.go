@@ -24,7 +24,7 @@ const (
 	dartProgram = "program of Dart"
 	dartLoaded  = "base of Dart"
 	dartTrace   = "trace of Dart"
-	dartLibrary = "libapp.so"       // name of the module in frames: that of Flutter's library
+	dartLibrary = "libapp.so" // name of the module in frames: that of Flutter's library
 )
 
 // matchDart matches a frame whose distance from a symbol is at at.
