@@ -14,7 +14,7 @@ var addresses = Dialect{
 	OnDemand: true,
 }
 
-// matchAddresses matches a line whose first address is at at.
+// matchAddresses matches a line whose first address is at offset at.
 func matchAddresses(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !onlyBlanks(b[:at], 0) {

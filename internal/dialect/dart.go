@@ -27,7 +27,7 @@ const (
 	dartLibrary = "libapp.so" // name of the module in frames: that of Flutter's library
 )
 
-// matchDart matches a frame whose distance from a symbol is at at.
+// matchDart matches a frame whose distance from a symbol is at offset at.
 func matchDart(r *Reader, l *Line, at int) bool {
 	const suspension = " <asynchronous suspension>"
 	b := l.Text
@@ -102,7 +102,7 @@ func (r *Reader) addDart(m ModuleFact) {
 // dartBegins notes where a trace begins: what was said of an earlier one is of another program.
 func dartBegins(r *Reader, _ []byte, _ int) { r.addDart(ModuleFact{Name: dartTrace}) }
 
-// dartBuild reads the build ID of the program, which is at at, after its name.
+// dartBuild reads the build ID of the program, which is at offset at, after its name.
 func dartBuild(r *Reader, b []byte, at int) {
 	from := at + len("build_id: ")
 	if hasAt(b, from, "'") {
@@ -113,7 +113,7 @@ func dartBuild(r *Reader, b []byte, at int) {
 	}
 }
 
-// dartBase reads the base of the program, which is at at, after its name.
+// dartBase reads the base of the program, which is at offset at, after its name.
 func dartBase(r *Reader, b []byte, at int) {
 	if base, _, ok := hexAt(b, at+len("isolate_dso_base: ")); ok && base != 0 {
 		r.addDart(ModuleFact{Name: dartLoaded, Base: base, HasBase: true})

@@ -311,7 +311,7 @@ func longAfterWord(b []byte, end, at int) bool {
 	return isLong(b, at) && numberedWord(b, end)
 }
 
-// isLong reports whether the number at at, with its prefix, has eight or 16 digits.
+// isLong reports whether the number at offset at, with its prefix, has eight or 16 digits.
 func isLong(b []byte, at int) bool {
 	digits := hexDigits(b, at+len("0x")) - at - len("0x")
 	return digits == 8 || digits == 16

@@ -19,7 +19,7 @@ var lldb = Dialect{
 	Sample: "    frame #2: 0x00007f31c2a01154 libledger.so`ledger_audit + 20",
 }
 
-// matchLLDB matches a frame whose address begins at at.
+// matchLLDB matches a frame whose address begins at offset at.
 func matchLLDB(r *Reader, l *Line, at int) bool {
 	const mark = "frame #"
 	b := l.Text
@@ -99,7 +99,7 @@ func (f *Frame) lldbSymbol(b []byte) bool {
 	return true
 }
 
-// lldbImage matches an entry of "image list", whose base is at at.
+// lldbImage matches an entry of "image list", whose base is at offset at.
 func lldbImage(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	base, end, ok := prefixedHex(b, at)

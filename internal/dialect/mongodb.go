@@ -28,8 +28,8 @@ var mongodb = Dialect{
 }
 
 const (
-	maxMongoFrames = 512 // frames in a line; MongoDB prints at most 100
-	mongoProgram   = "mongod"
+	maxJSONFrames = 512 // frames in an object of JSON; MongoDB prints at most 100
+	mongoProgram  = "mongod"
 
 	// firstMapped is above the base of any program on x86-64 and AArch64, and below that of any
 	// library: Linux loads programs in the lower two thirds of the address space (ELF_ET_DYN_BASE),
@@ -98,7 +98,7 @@ func matchMongo(r *Reader, l *Line, at int) bool {
 		}
 		r.facts.AddModule(ModuleFact{Name: m.Path, ID: id, Base: base, HasBase: true})
 	}
-	for _, object := range trace.Backtrace[:min(len(trace.Backtrace), maxMongoFrames)] {
+	for _, object := range trace.Backtrace[:min(len(trace.Backtrace), maxJSONFrames)] {
 		r.mongoFrame(l, object)
 	}
 	return len(l.Frames) > 0

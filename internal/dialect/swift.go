@@ -32,7 +32,7 @@ const (
 	swiftNoName = "<unknown>"
 )
 
-// matchSwift matches a frame whose address begins at at.
+// matchSwift matches a frame whose address begins at offset at.
 func matchSwift(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -75,7 +75,7 @@ func matchSwift(r *Reader, l *Line, at int) bool {
 // swiftAttributes are the marks between the number of a frame and its address.
 var swiftAttributes = []string{"[ra]", "[async]", "[inlined]", "[thunk]", "[system]"}
 
-// swiftIndex parses the number and the attributes before the address at at.
+// swiftIndex parses the number and the attributes before the address at offset at.
 func swiftIndex(b []byte, at int) (start, number int, attributes []byte, ok bool) {
 	from := blanksBefore(b, at)
 	blanks, end := at-from, from
@@ -106,7 +106,7 @@ func (f *Frame) swiftSymbol(b []byte) {
 	}
 }
 
-// swiftImage matches a module of the list after the frames, whose base is at at.
+// swiftImage matches a module of the list after the frames, whose base is at offset at.
 func swiftImage(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	base, to, ok := prefixedHex(b, at)
@@ -160,11 +160,12 @@ type swiftFrame struct {
 }
 
 // matchSwiftJSON matches a report as an object of JSON, in whose description the address of the
-// fault is at at.
+// fault is at offset at.
 func matchSwiftJSON(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := bytes.IndexByte(b, '{')
-	if start < 0 || !isLong(b, at) || !bytes.Contains(b[:at], []byte(`"kind": "crashReport"`)) || r.inPast {
+	if start < 0 || !isLong(b, at) || !bytes.Contains(b[:at], []byte(`"kind": "crashReport"`)) || r.inPast ||
+		bytes.Contains(b[start:at], []byte("0x")) { // a damaged line is parsed once, not at each number
 		return false
 	}
 	var report swiftReport
@@ -185,7 +186,7 @@ func matchSwiftJSON(r *Reader, l *Line, at int) bool {
 	for _, t := range report.Threads {
 		for _, object := range t.Frames {
 			i := bytes.Index(b[from:], object)
-			if i < 0 || len(l.Frames) == maxMongoFrames {
+			if i < 0 || len(l.Frames) == maxJSONFrames {
 				return len(l.Frames) > 0
 			}
 			from += i
@@ -196,7 +197,7 @@ func matchSwiftJSON(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// swiftObject adds the frame in an object, which begins at at, to l.
+// swiftObject adds the frame in an object, which begins at offset at, to l.
 func (r *Reader) swiftObject(l *Line, at int, object []byte) {
 	var m swiftFrame
 	if json.Unmarshal(object, &m) != nil || m.Answer != nil || m.Location != nil || m.Inlined {
