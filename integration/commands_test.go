@@ -97,7 +97,7 @@ func TestCommandsOfPagesNameFrames(t *testing.T) {
 		want  string
 		env   string
 	}{
-		{"usage.md", 4, frame, "SYMFILTER_SYMBOL_PATH=out/symbols"},
+		{"usage.md", 5, frame, "SYMFILTER_SYMBOL_PATH=out/symbols"},
 		{"kubernetes.md", 1, frame, "A="},
 		{"start/android.md", 2, frame, "A="},
 		{"compare.md", 2, `Pool<ledger::Order, 64ul>::destroy\(Pool<ledger::Order, 64ul>\*\).*/src/inventory/pool\.h:18`, "A="},
