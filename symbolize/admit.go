@@ -20,9 +20,8 @@ func (c *cache) admit(ctx context.Context, e *entry) *admission {
 }
 
 // spare asks for n bytes for sections that could be inflated into a spill file instead. It does not
-// wait. Other files make room only if e's file never made room for them, since files that do not
-// fit together would otherwise take turns being inflated, and only if no other file waits for
-// memory.
+// wait. Other files make room only if a's file never had to make room: otherwise files that do not
+// fit together would take turns being inflated. They make none while another file waits for memory.
 func (a *admission) spare(n int64) error {
 	m := &a.c.memory
 	if m.take(n, &m.sections) {
@@ -42,9 +41,9 @@ func (a *admission) spare(n int64) error {
 	return m.shortage(n)
 }
 
-// await asks for n bytes that cannot be spilled to a file, and waits for them. All waits for one
-// file last admitWait together, including the wait for its turn. Other files may be inflated
-// meanwhile.
+// await asks for n bytes that cannot be spilled to a file, and waits for them. All waits of one
+// file for memory last at most admitWait together, including those for its turn. Other files may be
+// inflated meanwhile.
 func (a *admission) await(n int64) error {
 	m := &a.c.memory
 	if m.take(n, &m.sections) {
@@ -65,7 +64,7 @@ func (a *admission) await(n int64) error {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
 	case <-end.C:
-		return a.now(n) // n may be small enough, although earlier requests are not
+		return a.now(n) // n may fit although the requests before it in the queue do not
 	case <-a.ctx.Done():
 		return ErrClosed
 	}

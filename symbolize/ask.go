@@ -10,7 +10,7 @@ type Policy struct {
 	Wait Wait
 }
 
-// A Wait selects what a question waits for. Under each policy a question without the best answer
+// A Wait selects what a question waits for. If the best answer takes longer than that, the question
 // fails with ErrPending and returns the answer so far; a later question may get the best one.
 type Wait uint8
 
@@ -23,15 +23,15 @@ const (
 	// Now waits for nothing: it opens no file, inflates and parses nothing, and does not wait for
 	// other questions about the file. It answers from the index of an open module and from the
 	// answers found in the background since the question was first asked. Other questions are
-	// queued for the background: at most 1,024 locations at a time, and 64 for one module whose
-	// file is being searched for.
+	// queued for the background: at most 1,024 locations at a time, and 64 for one module while its
+	// file is being searched for or inflated.
 	Now
 )
 
 // Ask appends the frames at a code location to dst, innermost first. If nothing is known there, it
 // returns dst unchanged. Errors other than ErrPending are a *NotFoundError, a *FaultError or
-// ErrClosed. The strings are copies. Answers from a file without debug information hold until a
-// better file is found: see [Frame.Until].
+// ErrClosed. The strings are copies. Answers from a file without debug information expire: see
+// [Frame.Until].
 func (s *Symbolizer) Ask(ctx context.Context, dst []Frame, l Location, p Policy) ([]Frame, error) {
 	switch p.Wait {
 	case Now:
@@ -65,20 +65,21 @@ func (s *Symbolizer) AskData(ctx context.Context, l Location, p Policy) (Variabl
 	return s.data(ctx, l)
 }
 
-// code waits for the module's file until ctx is done.
+// code is Ask with Servers: it waits for the module's file until ctx is done.
 func (s *Symbolizer) code(ctx context.Context, dst []Frame, l Location) ([]Frame, error) {
 	dst, _, err := s.codeUntil(ctx, dst, l)
 	return dst, err
 }
 
-// data waits for the module's file until ctx is done.
+// data is AskData with Servers: it waits for the module's file until ctx is done.
 func (s *Symbolizer) data(ctx context.Context, l Location) (Variable, error) {
 	v, _, err := s.dataUntil(ctx, l)
 	return v, err
 }
 
-// awaitLocal waits until the search for a location's file has nothing left to ask but servers and a
-// running inflation of its sections has ended, or until ctx is done. It starts neither.
+// awaitLocal waits until the search for a location's file has only servers left to ask, or until
+// the inflation of the file's sections has ended. It starts neither, and returns early if ctx is
+// done.
 func (s *Symbolizer) awaitLocal(ctx context.Context, l Location) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil || !s.warmer.lock(ctx, e) {
@@ -114,7 +115,7 @@ func (s *Symbolizer) askDataNow(l Location) (Variable, error) {
 	return v, err
 }
 
-// known returns the frames at l without opening, inflating or parsing anything, and without
+// known appends the frames at l to dst without opening, inflating or parsing anything, and without
 // waiting. It fails with ErrPending if a later answer may be better.
 func (s *Symbolizer) known(dst []Frame, l Location) ([]Frame, error) {
 	if e := s.cache.existing(l.ID, l.Name); e != nil {

@@ -17,7 +17,8 @@ const (
 	indexPart = 16 // lookups must have taken 1/indexPart of the time to make the index
 	// minimum number of lookups: a log with fewer addresses ends before its index is ready
 	indexLookups = 4096
-	// minimum if sections are compressed: with an index the next process need not inflate them
+	// minimum number of lookups if sections are compressed: with an index the next process need not
+	// inflate them
 	packedAsks  = 8
 	indexNice   = 5 // added to the nice value, since no line waits for an index
 	maxIndexers = 4 // goroutines that make one index; each holds a few units
@@ -100,7 +101,7 @@ func (s *Symbolizer) index(e *entry) {
 	}
 	s.cache.mu.RLock()
 	defer s.cache.mu.RUnlock()
-	// an estimate of the memory for names and a few units
+	// an estimate of the memory for names and a few units: a quarter of the debug information
 	held := min(int64(m.indexPrice())/int64(time.Second/indexRate)/4, s.cache.memory.limit()/2)
 	if s.cache.closed || !s.cache.memory.take(held, &s.cache.memory.work) {
 		s.background.busy.Store(false)
@@ -156,7 +157,7 @@ func lessImportant() {
 // adopt makes e's module answer from its new index; e.mu is held.
 func (s *Symbolizer) adopt(e *entry) {
 	m := e.module
-	// otherwise a fault in the mapped index would end the program
+	// without guard, a fault in the mapped index would end the program
 	e.notePanic(m.path, guard(func() error {
 		m.useIndex(&s.o)
 		return nil

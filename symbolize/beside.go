@@ -31,7 +31,7 @@ func apart(run func()) (wait func()) {
 // An earlySymbol looks up the symbol at an address while the same address is looked up in debug
 // information.
 type earlySymbol struct {
-	names *names // demangles its name; nil if no symbol is wanted
+	names *names // demangles the symbol's name; nil if no symbol is wanted
 	addr  uint64
 	wait  func() // waits for the goroutine that looks up the symbol; nil if there is none
 	found bool

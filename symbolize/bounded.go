@@ -93,7 +93,8 @@ func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, n
 	if within == nil {
 		return s.examine(ctx, id, name, do)
 	}
-	var taken atomic.Bool // set by the examination when it begins, or by the caller when it leaves
+	// set by the examination when it begins, or by the caller when it gives up
+	var taken atomic.Bool
 	ended := make(chan any, 1)
 	err, ok := askWithin(s, ctx, within, func(ctx context.Context) error {
 		return s.examine(ctx, id, name, func(obj *object.File) {
@@ -126,7 +127,8 @@ func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, n
 }
 
 // askWithin calls do in another goroutine, with a context that ends with ctx or within. It reports
-// whether do ended before within was done; if maxBeside questions run, do is not called.
+// whether do ended before within was done. If within is done already, or maxBeside questions run,
+// it does not call do.
 func askWithin[T any](s *Symbolizer, ctx, within context.Context, do func(context.Context) T) (answer T, ok bool) {
 	w := &s.warmer
 	if within.Err() != nil {
@@ -171,8 +173,8 @@ func (w *warmer) spawn(do func()) bool {
 	return true
 }
 
-// lock locks e.mu and reports whether it did so before ctx was done: a question may hold e.mu for
-// long.
+// lock locks e.mu, which a question may hold for long. It gives up when ctx is done, and reports
+// whether it has the lock.
 func (w *warmer) lock(ctx context.Context, e *entry) bool {
 	if e.mu.TryLock() {
 		return true

@@ -10,7 +10,7 @@ import (
 )
 
 // A cache holds the entries of a Symbolizer and the ledger of their memory. Its mu is taken after
-// an entry's mu, never before it.
+// an entry's mu. With mu held, an entry's mu is only tried.
 type cache struct {
 	mu      sync.RWMutex
 	entries map[key]*entry
@@ -73,11 +73,10 @@ func (c *cache) existing(id buildid.ID, name string) *entry {
 	return c.entries[keyOf(id, name)]
 }
 
-// forget drops the older half of the entries that have neither a file nor a task, or all of them if
-// there is still no room; c.mu is held. It skips locked entries.
+// forget drops entries that have neither a file nor a task: those unused in the latter half of all
+// questions, or all of them if that makes no room. It skips locked entries. c.mu is held.
 func (c *cache) forget() {
 	now := c.clock.Load()
-	// the older half first, then all if that made no room
 	for _, young := range []uint64{now / 2, now + 1} {
 		for _, e := range c.entries {
 			if e.used.Load() >= young || !e.mu.TryLock() {
@@ -115,7 +114,8 @@ func (c *cache) suspend(e *entry) {
 		return
 	}
 	c.counts.closed.Add(1)
-	provisional := e.isProvisional() // then the running search continues and finds the file again
+	// then questions wait for the running task, and search again after it
+	provisional := e.isProvisional()
 	c.shut(e)
 	if !provisional {
 		e.state = suspended

@@ -7,9 +7,9 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// data returns the symbol whose size includes addr, with the member at addr from debug information.
-// Without a symbol it returns the variable that debug information describes: linkers may omit the
-// symbols of local variables. The error is ErrNoSymbol, or makes the whole file unusable.
+// data returns the symbol that covers addr, with the member at addr from debug information. Without
+// a symbol it returns the variable that debug information describes: linkers may omit the symbols
+// of local variables. The error is ErrNoSymbol, or makes the whole file unusable.
 func (q *question) data(addr uint64) (Variable, error) {
 	sym, err := q.symbol(addr, false)
 	if err == ErrNoSymbol {

@@ -90,7 +90,7 @@ type knownName struct {
 
 const (
 	knownOverhead = 64 // bytes of memory of a known name beside its text
-	// up to this number a slice is searched: a map takes as much memory as that many names
+	// names kept in a slice: a map takes as much memory as that many names
 	fewNames = 8
 )
 
@@ -199,7 +199,8 @@ func oldRust(s string) (name, suffix string, ok bool) {
 	return name, suffix, suffix == "" || suffix[0] == '.'
 }
 
-// spellLLVM is demangled without its bounds.
+// spellLLVM returns s as LLVM's symbolizer shows it. It returns false if s is not a mangled name or
+// takes too many steps.
 func spellLLVM(s string) (shown string, ok bool) {
 	mangled, dot := strings.CutPrefix(s, ".")
 	if strings.HasPrefix(mangled, "_R") {
@@ -246,8 +247,8 @@ func quick(mangled string) (shown, suffix string, ok bool) {
 	return shown, suffix, ok
 }
 
-// slowName returns the demangled name, or "" if demangling is fast enough that an index need not
-// store the result.
+// slowName returns the demangled form of s for an index to store. It returns "" if none need be
+// stored, since s does not look mangled or is demangled fast.
 func slowName(s string) string {
 	if !looksMangled(strings.TrimPrefix(s, ".")) {
 		return ""
@@ -267,7 +268,7 @@ func slowName(s string) string {
 func spaced(name string) string {
 	name = spacing.Replace(name)
 	// A conversion to a pointer to member: the parenthesis after it begins the operator's own
-	// parameters, not those of a type.
+	// parameters, not the type's.
 	_, target, ok := strings.Cut(name, "::operator ")
 	if i := strings.LastIndex(target, "::* ("); ok && i >= 0 && strings.Count(target[:i], "<") == strings.Count(target[:i], ">") {
 		at := len(name) - len(target) + i + len("::*")
@@ -279,8 +280,8 @@ func spaced(name string) string {
 // spacing puts blanks where LLVM does.
 var spacing = strings.NewReplacer("operator<< <", "operator<<<", "operator< <", "operator<<", "::*(", "::* (", "(*(", "(* (")
 
-// parse returns the syntax tree of a C++ name, and its suffix: all the text after its first dot
-// outside an identifier. The tree is nil if mangled is not a mangled name.
+// parse returns the syntax tree of a C++ name, and its suffix: all the text from its first dot
+// outside an identifier on. The tree is nil if mangled is not a mangled name.
 func parse(mangled string) (tree demangle.AST, suffix string) {
 	tree, err := demangle.ToAST(mangled, demangle.LLVMStyle)
 	switch err {

@@ -14,9 +14,9 @@
 //
 // # How long state is kept
 //
-//   - A miss is remembered for [retryMiss]; the first question after that starts another search in
-//     the background, and gets the remembered miss at once. The time doubles, up to a minute, while
-//     a finder is out of order: while it fails with any error but a plain miss.
+//   - A miss is remembered for 2 s; the first question after that starts another search in the
+//     background, and gets the remembered miss at once. The time doubles, up to a minute, while a
+//     finder fails with an error other than a plain miss.
 //   - A file without debug information answers by its symbols. The first question after 5 s,
 //     doubling up to a minute, starts a search for a better one in the background, which replaces
 //     it.
@@ -73,8 +73,9 @@ const (
 	// a question waits up to this long, whatever its context, until a file that was closed to save
 	// memory is open again
 	reopenWait = time.Second
-	asideMin   = 10 * time.Minute // a file that broke its reader twice is left alone
-	asideMax   = 24 * time.Hour
+	// how long a file that broke its reader twice is left alone; doubles
+	asideMin = 10 * time.Minute
+	asideMax = 24 * time.Hour
 
 	// time in lookups after which the footprint is also measured: they may have parsed a few
 	// megabytes
@@ -84,9 +85,11 @@ const (
 	// steps that a question may take: 0.2 to 0.6 ms. Files of 300 MiB take 10,000 on average, even
 	// if their units do not fit in memory
 	answerSteps = 1 << 16
-	maxOwed     = 1 << 28 // steps beyond that: 1 to 2.5 s. Files of 300 MiB owe 30 million when most of their units were parsed for the first time
-	// steps per byte of debug information that making an index may take in addition: some 2 are
-	// needed
+	// steps beyond that: 1 to 2.5 s. Files of 300 MiB owe 30 million when most of their units were
+	// parsed for the first time
+	maxOwed = 1 << 28
+	// steps per byte of debug information that making an index may take, in addition to maxOwed:
+	// some 2 are needed
 	indexSteps = 16
 
 	// Sections that were released for lack of memory may be inflated again, up to these bounds.

@@ -27,8 +27,9 @@ type entry struct {
 	task   *task   // the running search or inflation; nil if there is none
 	// when a question may start another search although module or err is set
 	retry time.Time
-	pace  time.Duration // interval from the last search to retry while it doubles; 0 otherwise
-	names []string      // the names used for the module in questions; at most maxNames
+	// last interval from a search to retry, for doubling; 0: begin with the minimum
+	pace  time.Duration
+	names []string // the names used for the module in questions; at most maxNames
 	// best level reported to Options.Came; 0 if none was
 	told level
 	// the warmer's questions that wait for the end of task; at most maxParked
@@ -40,7 +41,7 @@ type entry struct {
 	open     openFiles         // files of module counted in memory.mapped and memory.byFD
 }
 
-// A state tells how an entry can answer:
+// A state is how an entry can answer. Its transitions:
 //
 //	unsought ──search──► answering, missing, setAside
 //	suspended ─search──► answering, missing, setAside, unsought
@@ -65,7 +66,7 @@ const (
 // is nil again once it has ended.
 type task struct {
 	purpose purpose
-	// closed once all local finders have answered, never later than done; equals done for an
+	// closed once all local finders have answered, at the latest with done; equals done for an
 	// inflation
 	local chan struct{}
 	done  chan struct{} // closed when the task has ended
@@ -118,8 +119,8 @@ func (m *module) level() level {
 	return noAnswers
 }
 
-// came reports whether e's module can answer more than all its files before. Options.Came is called
-// once for each such file. e.mu is held.
+// came reports whether Options.Came is to be called: e has a build ID, and its module can answer
+// more than all its files before. It returns true at most once for each level. e.mu is held.
 func (e *entry) came() bool {
 	if e.module == nil || e.module.level() <= e.told {
 		return false
@@ -159,7 +160,8 @@ func (e *entry) pending() error {
 	return nil
 }
 
-// wants remembers a name for the module and reports whether it is new; e.mu is held.
+// wants adds name to the names of the module, at most maxNames, and reports whether it did; e.mu is
+// held.
 func (e *entry) wants(name string) bool {
 	short := name[:min(len(name), maxModuleName)]
 	if len(e.names) == maxNames || slices.Contains(e.names, short) {

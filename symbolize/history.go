@@ -31,7 +31,7 @@ type broken struct {
 // applies reports whether the debug information of the file at path is left alone.
 func (b *broken) applies(path string) bool { return path == b.path && time.Now().Before(b.until) }
 
-// strike counts a break and returns how long the file is left alone.
+// strike counts a strike and returns how long the file is left alone.
 func (h *history) strike() time.Duration {
 	h.strikes++
 	if h.strikes < maxStrikes {
@@ -49,7 +49,8 @@ func (h *history) notePanic(path string, err error) {
 	}
 }
 
-// notify passes the fault of e's file to Options.Notify, once for each file; e.mu is held.
+// notify passes the fault of e's file to Options.Notify, unless that file was the last one passed
+// for e; e.mu is held.
 func (s *Symbolizer) notify(e *entry) {
 	m := e.module
 	if s.o.Notify == nil || m == nil || m.fault == nil || e.notified == m.path {

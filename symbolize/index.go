@@ -24,7 +24,7 @@ type indexer struct {
 	table   iter.Seq[object.Symbol]
 	w       *symindex.Writer
 	workers int
-	begin   func()              // called by each goroutine that walks or demangles; may be nil
+	begin   func()              // called in each goroutine that ordered starts; may be nil
 	done    func(units, of int) // progress; may be nil
 
 	stretches []dwarf.Stretch
@@ -34,7 +34,7 @@ type indexer struct {
 	names   numbered[string]  // names, which alias the file
 	paths   numbered[filePath]
 	symbols []symindex.Symbol
-	read    atomic.Int64 // bytes of units read since pages were given back
+	read    atomic.Int64 // bytes of units read since the file's pages were released
 	spent   atomic.Int64 // steps so far
 	limit   int64        // steps
 }
@@ -126,7 +126,8 @@ func (x *indexer) plan() (err error) {
 	return nil
 }
 
-// enter is called at the start of each goroutine that works for x, including its caller's.
+// enter is called at the start of each worker. It calls begin unless the worker runs in the
+// caller's goroutine.
 func (x *indexer) enter() {
 	if x.begin != nil && x.workers > 1 {
 		x.begin()
@@ -233,10 +234,9 @@ type unitIndex struct {
 type unitWriter struct {
 	*unitIndex
 	names map[uint64]uint32
-	// for each file number of the unit, the number in the index, from 1, plus 1; 1 if the file has
-	// no path; 0 if not read yet
+	// for each file of the unit, 1 more than the result of file; 0 if not read yet
 	files  []uint32
-	number []uint32 // for each call, its number in the index; 0 if not added yet
+	number []uint32 // for each call, its number from AddCall; 0 if not added yet
 	usual  []uint32 // for each call, its usual file
 	paths  func(uint32) (string, int, int)
 }
@@ -350,9 +350,9 @@ func (x *indexer) writeNames(ctx context.Context) error {
 	})
 }
 
-// ordered does n jobs in the given number of goroutines, each of which gets its function from
-// newWorker. It calls finish with one result after another, in order. At most 4 results per worker
-// wait.
+// ordered does n jobs in the given number of goroutines, or in the caller's if workers is at most
+// 1. Each gets its function from newWorker. ordered calls finish with one result after another, in
+// order. At most 4 results per worker wait. The first error ends it.
 func ordered[T any](ctx context.Context, workers, n int, newWorker func() func(int) (T, error), finish func(int, T) error) error {
 	if workers <= 1 {
 		do := newWorker()

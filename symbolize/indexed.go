@@ -19,7 +19,7 @@ type indexed struct {
 	index  *symindex.Index // nil: closed
 	o      *Options
 	copies atomic.Pointer[copies]
-	grown  atomic.Bool // copies have grown by muchText since the last call of account
+	grown  atomic.Bool // set when copies have grown by muchText, until the ledger counts them
 }
 
 // copies holds copied names and paths of an index, by number.
@@ -261,7 +261,7 @@ func (x *indexed) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	return frames, true
 }
 
-// frames appends the frames at addr, in copies; an error means that the index is damaged.
+// frames appends copies of the frames at addr; an error means that the index is damaged.
 func (x *indexed) frames(dst []Frame, addr uint64) ([]Frame, error) {
 	start := len(dst)
 	var room [8]symindex.Frame

@@ -83,8 +83,8 @@ func (x *indexer) put(ctx context.Context, dir symindex.Dir, source symindex.Sou
 	return p.Commit()
 }
 
-// sourceOf returns the state of file that its index must match; ok is false if it cannot have an
-// index.
+// sourceOf returns the state of file that its index must match. It returns false if the file cannot
+// have an index.
 func sourceOf(file *buildid.File, id buildid.ID) (symindex.Source, bool) {
 	if id.IsZero() {
 		return symindex.Source{}, false

@@ -48,7 +48,7 @@ func (i *inner) Examine(ctx, within context.Context, id buildid.ID, name string,
 	return (*Symbolizer)(i).examineWithin(ctx, within, id, name, do)
 }
 
-// Source is source.
+// Source is source: it returns the text or checksum of a source file from debug information.
 func (i *inner) Source(ctx context.Context, l Location, file string) (text []byte, md5 [16]byte, hasMD5 bool, err error) {
 	s, err := (*Symbolizer)(i).source(ctx, l, file)
 	return s.text, s.md5, s.hasMD5, err

@@ -224,7 +224,7 @@ type supplement struct {
 	sum  []byte // with DWARF 5 instead of id: a checksum recorded in both files
 }
 
-// readLinks reads m's references to other files; its descriptor must be open.
+// readLinks reads m's references to other files; m.file must be open.
 func (m *module) readLinks() {
 	m.near = []string{m.path}
 	m.link.Name, m.link.CRC, _ = m.obj.DebugLink()
@@ -300,7 +300,8 @@ func (x *search) findSupplement(m *module) (*part, error) {
 	return openPart(file, &s.o, altSections)
 }
 
-// findSum finds a supplementary file that has no build ID, by its path.
+// findSum finds m's supplementary file by its path, and compares the checksum in .debug_sup: the
+// file has no build ID.
 func (x *search) findSum(m *module) (*part, error) {
 	places := []string{m.sup.name}
 	if !filepath.IsAbs(m.sup.name) {

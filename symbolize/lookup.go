@@ -55,8 +55,8 @@ func (f *Frame) takeName(symbol *Frame) {
 	f.SymbolFile = symbol.SymbolFile
 }
 
-// debugFrames appends copies of the frames that debug information has for addr. The error is
-// object.ErrFault; complain has noted any other error.
+// debugFrames appends copies of the frames that debug information has for addr. complain has noted
+// the error; only object.ErrFault makes the file unusable.
 func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err error) {
 	s, m := q.s, q.m
 	if dst, ok := q.indexFrames(dst, addr); ok {
@@ -165,7 +165,7 @@ func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 	return v, nil
 }
 
-// named returns sym with its name; known are the names of the same module's symbols.
+// named returns sym with its name; known holds names of symbols of the same module.
 func named(known *knownNames, all *names, sym object.Symbol) (v symbol) {
 	v.addr, v.size = sym.Addr, sym.Size
 	// The address of the name's bytes is the key of its copy in known, which saves reading the

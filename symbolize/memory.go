@@ -160,14 +160,15 @@ func (c *cache) take(n int64, where *atomic.Int64, self *entry) error {
 	return m.shortage(n)
 }
 
-// takeNow grants bytes of sections, as object.Options.Take.
+// takeNow grants n bytes for sections; it is the Take of object.Options.
 func (c *cache) takeNow(n int64) error { return c.take(n, &c.memory.sections, nil) }
 
 // lend grants n bytes for tables that a lookup makes. At the end of the question repay moves them
 // to the entry. Bytes lent to callers of Take stay in the ledger's work until Give returns them.
 func (c *cache) lend(n int64) bool { return c.take(n, &c.memory.work, nil) == nil }
 
-// repay counts the tables made with borrowed memory in e, and returns the loan; e.mu is held.
+// repay adds the tables that a lookup made to e's bytes, and returns the memory lent for them; e.mu
+// is held.
 func (c *cache) repay(e *entry) {
 	m := e.module
 	if m == nil || m.loan == 0 {

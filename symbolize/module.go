@@ -58,7 +58,7 @@ type module struct {
 
 // packing is the state of the compressed debug sections of a file.
 type packing struct {
-	packed      bool      // not inflated yet: a lookup must do so first
+	packed      bool      // not inflated yet: a lookup must inflate them first
 	inflated    bool      // they were inflated, and take memory
 	inflatedAt  time.Time // zero if they were not
 	lookupsThen int       // lookups before inflatedAt
@@ -266,7 +266,7 @@ func (m *module) due(took time.Duration) bool {
 	m.spent += took
 	m.cost += took
 	linked := m.linked()
-	// neither a power of two
+	// the number of lookups is not a power of two, and nothing else calls for it
 	if m.lookups&(m.lookups-1) != 0 && m.lookups%accountEvery != 0 && m.spent < accountSpent && linked == m.counted {
 		return false
 	}

@@ -17,8 +17,8 @@ type question struct {
 	struck error // fault of this lookup that counts as a strike; nil if none
 }
 
-// acquire returns a question to the open file of l. It waits for the file until ctx is done; if the
-// entry is missing or set aside, it returns the error at once.
+// acquire returns a question about the file of l, and waits for that file until ctx is done. If the
+// file is missing or set aside, it returns the error at once.
 func (s *Symbolizer) acquire(ctx context.Context, l Location) (q question, err error) {
 	for {
 		e, err := s.cache.entry(l.ID, l.Name)
@@ -47,7 +47,8 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (q question, err e
 	}
 }
 
-// begin makes q a question to e, which is locked and open.
+// begin makes q a question to e, whose file is open and which is locked. If a search for a better
+// file is due, it starts that.
 func (q *question) begin(s *Symbolizer, e *entry) {
 	q.s, q.e, q.m, q.began = s, e, e.module, time.Now()
 	if e.module.dw == nil && e.task == nil && q.began.After(e.retry) {
@@ -83,7 +84,8 @@ func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 }
 
 // await waits for the end of t, a task of e. It returns nil if the question should look at e again.
-// Once ctx is done, it does so only if e has a file by then, even a provisional one.
+// Once ctx is done it returns ErrPending, unless e has a file by then, even a provisional one, or
+// reopens is set and t ends within reopenWait.
 func (s *Symbolizer) await(ctx context.Context, e *entry, t *task, reopens bool) error {
 	select {
 	case <-t.done:

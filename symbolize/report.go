@@ -18,7 +18,8 @@ type Report struct {
 	Attempts []buildid.Attempt // the places searched, in order, with the results
 	Fault    string            // fault of the file in use or set aside; empty if none
 	Pending  bool              // a search, or the inflation of its sections, is running
-	Package  Package           // the package named in the file in use
+	// the package named in the file in use, if that has no debug information
+	Package Package
 
 	// The file in use loads the module-relative addresses in [Low,High). Both are 0 if it has no
 	// loaded segments, as in an object file that was not linked.
@@ -54,8 +55,8 @@ func (m *module) loads() (low, high uint64) {
 	return low, high
 }
 
-// Report returns the state of a module. It starts no search; a module that no question has named
-// has an empty Report.
+// Report returns the state of a module. It starts no search; a module that neither a question nor
+// Prefetch has named has an empty Report.
 func (s *Symbolizer) Report(id buildid.ID, name string) Report {
 	e := s.cache.existing(id, name)
 	if e == nil {

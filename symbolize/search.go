@@ -80,7 +80,7 @@ type search struct {
 	e       *entry
 	names   []string // names of the module
 	avoid   broken   // a file whose debug information is left alone
-	servers func()   // called before the first server is asked; may be called again
+	servers func()   // called before each server is asked; only the first call acts
 
 	link     debugLink // link of the first file without debug information that has one
 	followed bool      // the link was followed
@@ -172,7 +172,7 @@ func (x *search) consider(file *buildid.File) bool {
 	return false
 }
 
-// open opens file and leaves its debug information alone if that broke its reader before.
+// open opens file, and drops its debug information if x.avoid applies to it.
 func (x *search) open(file *buildid.File) (*module, error) {
 	path := file.Path()
 	m, err := openModule(file, &x.s.o)
@@ -231,8 +231,8 @@ func (x *search) keep(m *module) {
 	}
 }
 
-// publish stores the outcome of the search in e, unless e has an equally good file; e.mu is held.
-// The fault of an earlier file stays recorded until another file replaces it.
+// publish stores the outcome of the search in e, unless e has a file at least as good; e.mu is
+// held. The fault of an earlier file stays recorded until another file replaces it.
 func (x *search) publish() {
 	s, e := x.s, x.e
 	e.attempts = x.attempts

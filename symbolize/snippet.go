@@ -3,8 +3,9 @@ package symbolize
 // A Snippet is the line of a source file that a Frame names, with the lines around it. The zero
 // value has no lines. Lines alias memory that must not be modified.
 type Snippet struct {
-	First    uint32   // number of the first of the lines, from 1
-	Lines    [][]byte // without line ends; any bytes
-	Verified bool     // the file is the one that was compiled: its checksum matches, or it is embedded
-	Origin   string   // where the file was found: "embedded", its path, or its server
+	First uint32   // number of the first of the lines, from 1
+	Lines [][]byte // without line ends; any bytes
+	// the file is the one that was compiled: its checksum matches, or it is embedded
+	Verified bool
+	Origin   string // where the file was found: "embedded", its path, or its server
 }

@@ -45,8 +45,8 @@ func isPackage(obj *object.File) bool {
 	return ok && s.Size > 0
 }
 
-// openSplit opens the file of a split unit: by its recorded path, as LLVM does, otherwise relative
-// to m's folder, by its recorded path and by its name.
+// openSplit opens the file of a split unit: at its recorded path, as LLVM does, otherwise below m's
+// folder, at its recorded path if that is relative, then by its name alone.
 func (m *module) openSplit(o *Options, dir, name string, holds func(*object.File) bool) dwarf.Linked {
 	var places []string
 	add := func(path string) {
@@ -105,7 +105,7 @@ type absentError struct{ error }
 
 func (absentError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// errOtherUnit reports a file at the recorded path that belongs to another build.
+// errOtherUnit reports that a file belongs to another build.
 var errOtherUnit = errors.New("a file of another build: the ID of its unit differs")
 
 // tryPart opens the file at path if holds accepts it.

@@ -17,13 +17,13 @@ type Stats struct {
 
 	Warming int64 // questions that wait for the background
 
-	OpenFiles   int64 // files mapped
+	OpenFiles   int64 // open files, mapped or in memory
 	HeapBytes   int64 // parsed units, names, and answers
 	MappedBytes int64 // inflated sections, outside of the Go heap if the system allows it
-	WorkBytes   int64 // lent by Take, and for making indexes
+	WorkBytes   int64 // memory lent by Take and to lookups, and for making indexes
 	Budget      int64 // limit of all bytes: Options.MaxMemory less the limit of indexes in memory
 
-	Questions int64 // questions about modules, including waiting ones
+	Questions int64 // questions about modules; one that waits for a file counts several times
 	IndexHits int64 // Questions answered by an index alone
 	Searches  int64 // for files
 	Faults    int64 // times that a file broke its reader, could not be used, or cost too much

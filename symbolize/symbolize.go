@@ -15,9 +15,9 @@ import (
 )
 
 // A Finder finds files by build ID, in a directory tree or on a server. Find returns an open file
-// whose ID was verified; the caller closes it. It wraps fs.ErrNotExist for a plain miss; other
-// errors mean that the finder is out of order, and make the next search wait longer. Find calls
-// note for each place it looked at. Many goroutines may call it.
+// whose ID was verified; the caller closes it. Its error wraps fs.ErrNotExist for a plain miss;
+// other errors mean that the finder is out of order, and make the next search wait longer. Find
+// calls note for each place it looked at. Many goroutines may call it.
 type Finder interface {
 	Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error)
 }
@@ -80,7 +80,8 @@ type Options struct {
 	IndexBudget int64
 
 	// Jobs is the number of goroutines that may read the debug information of one file at once, and
-	// make its index. Answers do not depend on it. 0: as many as there are processors (GOMAXPROCS).
+	// make its index. Answers do not depend on it. It is at most MaxJobs; 0 means as many as there
+	// are processors (GOMAXPROCS).
 	Jobs int
 
 	// NoDemangle leaves names as the linker knows them.
@@ -181,8 +182,8 @@ type Variable struct {
 }
 
 var (
-	// ErrPending reports that the search for the file had not ended when the context was done: a
-	// later question may be answered.
+	// ErrPending reports that the file was still being searched for or inflated when the question
+	// had to end: a later question may get a better answer.
 	ErrPending = errors.New("the search for the debug file has not ended")
 
 	// ErrNoSymbol reports that no named function or variable is known at an address.
@@ -229,8 +230,8 @@ func (e *FaultError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *FaultError) Unwrap() error { return e.Err }
 
 // A Symbolizer answers questions about locations. Many goroutines may use it at once. Questions
-// about one file are answered one after the other, unless an index or a parallel reader
-// (Options.Jobs) answers them.
+// about one file wait for each other, unless an index or a parallel reader (Options.Jobs) answers
+// them.
 type Symbolizer struct {
 	o    Options
 	ctx  context.Context // done when the Symbolizer is closed
@@ -313,9 +314,8 @@ func (s *Symbolizer) Close() error {
 }
 
 // Prefetch starts the search for a module's file, in a goroutine that Close waits for. It does not
-// wait for the search, but for a running question about the file, which may take long. While
-// maxQueued searches run or wait it does nothing: then the first question about the module starts
-// the search.
+// wait for the search, but it may wait long for a running question about the file. While maxQueued
+// searches run or wait it does nothing: then the first question about the module starts the search.
 func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 	defer s.cache.relieve()
 	for {

@@ -175,8 +175,8 @@ func (o *Options) helps() string {
 	return help
 }
 
-// affordable returns an error if compressed debug information would take more memory than is ever
-// granted, and cannot be inflated into a file. It inflates nothing.
+// affordable sets packed if sections must be inflated before a lookup. It returns an error if they
+// would take more memory than is ever granted, and cannot be inflated into a file.
 func (m *module) affordable(o *Options) error {
 	var cost int64
 	for _, name := range lookupSections {
@@ -203,8 +203,9 @@ func (e *entry) sourcesAwaitUnpacking() bool {
 	return m.packed && m.dw != nil
 }
 
-// variablesAwaitUnpacking is awaitsUnpacking for a question about a variable. No index answers such
-// questions. e.mu is held.
+// variablesAwaitUnpacking is awaitsUnpacking for a question about a variable, which no index
+// answers. It returns false if debug information finds no variables anyway: see
+// dwarf.Data.VariablesAreDear. e.mu is held.
 func (e *entry) variablesAwaitUnpacking() bool {
 	m := e.module
 	return m.packed && m.dw != nil && !m.dw.VariablesAreDear()
