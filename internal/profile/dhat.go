@@ -65,12 +65,12 @@ type dhatIndex struct {
 // A dhatFrameInfo is a frame of the table.
 type dhatFrameInfo struct {
 	named
-	text    string // in the file, in JSON, without quotation marks
+	text    string // as in the file: JSON without quotation marks
 	isFrame bool   // raw is set
-	inlined bool   // into the function of another frame at its address
+	inlined bool   // a call that was inlined into a frame with the same address
 }
 
-// learn takes a part of the file.
+// learn adds a part of the file to the index.
 func (x *dhatIndex) learn(p dhatPart, b []byte) error {
 	switch p {
 	case dhatMember:
@@ -117,10 +117,12 @@ func (x *dhatIndex) learnMember(value []byte) {
 // maxHeader bounds the bytes of a text about the run.
 const maxHeader = 64 << 10
 
-// maxSeparator bounds the bytes between two texts of the table; DHAT writes three.
+// maxSeparator bounds the bytes that are kept of the text between two frames of the table, where
+// DHAT writes three, and after the last frame.
 const maxSeparator = 64
 
-// between returns the bytes between two texts of the table.
+// between returns the bytes to write between two texts of the new table: the file's own if they
+// have a comma.
 func (x *dhatIndex) between() string {
 	if strings.ContainsRune(x.separator, ',') {
 		return x.separator
@@ -128,7 +130,8 @@ func (x *dhatIndex) between() string {
 	return ","
 }
 
-// unquoted returns the text of a JSON value; numbers and words are unchanged.
+// unquoted returns the text of a JSON value. Numbers and words are unchanged; a text that is not
+// valid JSON only loses its quotation marks.
 func unquoted(value []byte) string {
 	if value[0] != '"' {
 		return string(value)
@@ -167,7 +170,8 @@ func (x *dhatIndex) learnStack(text []byte) error {
 	return nil
 }
 
-// learnFrame takes a text of the table.
+// learnFrame adds a text of the table to frames. Texts after the first maxDHATFrames are only
+// counted.
 func (x *dhatIndex) learnFrame(text []byte) error {
 	if len(x.frames) == maxDHATFrames {
 		x.left++
@@ -182,7 +186,8 @@ func (x *dhatIndex) learnFrame(text []byte) error {
 	return nil
 }
 
-// called returns the number of the frame that frame i called in a stack; -1 if it called none.
+// called returns the number of the frame that frame i called in the first stack where it called
+// one; -1 if none is known.
 func (x *dhatIndex) called(i int) int {
 	if i < 0 || i >= len(x.inner) || int(x.inner[i]) > len(x.frames) {
 		return -1
@@ -210,7 +215,8 @@ func (x *dhatIndex) resolve(*resolver) error {
 	return nil
 }
 
-// teach passes the facts of the frames to n.
+// teach passes to n what the stacks show about the frames: their calls, and which addresses are
+// exact.
 func (x *dhatIndex) teach(n *namer) {
 	at := func(i int) uint64 { return x.frames[i].raw.Addr }
 	for i := range x.frames {
@@ -266,8 +272,8 @@ func (x *dhatIndex) reportDefects() {
 	}
 }
 
-// mayRenumber reports whether the numbers of frames in stacks may change, that is, whether all of
-// them are known.
+// mayRenumber reports whether frames may get new numbers: the file must be whole, and every stack
+// and every frame in it must be known.
 func (x *dhatIndex) mayRenumber() bool {
 	return x.hasTable && x.isWhole && x.foreign == 0 && x.left == 0 && len(x.inner) <= len(x.frames)
 }

@@ -65,7 +65,7 @@ type dhatScanner struct {
 func (s *dhatScanner) scan(r io.Reader) error {
 	buf := make([]byte, dhatBlock)
 	for {
-		n, err := io.ReadFull(r, buf) // an unfinished token is scanned once for each block
+		n, err := io.ReadFull(r, buf) // full blocks, since each scans an unfinished token again
 		if n > 0 {
 			if err := s.write(buf[:n], false); err != nil {
 				return err
@@ -80,7 +80,8 @@ func (s *dhatScanner) scan(r io.Reader) error {
 	}
 }
 
-// isWhole reports whether the file's object has ended.
+// isWhole reports whether the file's object has ended, with nothing before that deviates from
+// DHAT's format.
 func (s *dhatScanner) isWhole() bool { return s.over && !s.lost }
 
 // write scans the next bytes; final is set if none follow.
@@ -120,7 +121,7 @@ func (s *dhatScanner) write(p []byte, final bool) error {
 	return s.give(p[text:i], dhatText, nil)
 }
 
-// give passes bytes without meaning and a part.
+// give passes text, bytes without meaning, and then b, a part, to s.part. Either may be empty.
 func (s *dhatScanner) give(text []byte, part dhatPart, b []byte) error {
 	if len(text) > 0 {
 		if err := s.part(dhatText, text); err != nil {
@@ -167,8 +168,9 @@ func (s *dhatScanner) token(p []byte) (n int, part dhatPart) {
 	return bytes.IndexAny(p, ",]}: \t\r\n\"[{"), s.valuePart()
 }
 
-// giveUp ends the scanning of a token that begins with c and is too long, or has no end. Frames
-// after one that is too long could not be counted.
+// giveUp skips the token that begins with c, which is too long or has no end. A text is skipped to
+// its end; any other token, or a text of the table of frames, makes the rest of the file text,
+// since later frames could not be numbered.
 func (s *dhatScanner) giveUp(c byte) {
 	if c == '"' && s.level() != dhatTable {
 		s.inLong = true
@@ -198,7 +200,7 @@ func textLength(b []byte) int {
 }
 
 // endLong returns the index after the end of a long text, or the length of p if the end is not in
-// p. An escaped quotation mark also ends it: then the rest is only read as text.
+// p. An escaped quotation mark also ends the text; what follows is scanned as tokens.
 func (s *dhatScanner) endLong(p []byte) int {
 	i := bytes.IndexByte(p, '"')
 	s.inLong = i < 0
@@ -219,7 +221,7 @@ func (s *dhatScanner) inObject() bool {
 	return len(s.objects) > 0 && s.objects[len(s.objects)-1]
 }
 
-// valuePart returns the kind of a text or number at the current level.
+// valuePart returns the kind of part that a text or number at the current level is.
 func (s *dhatScanner) valuePart() dhatPart {
 	switch s.level() {
 	case dhatFile:
@@ -251,7 +253,7 @@ func (s *dhatScanner) open(c byte) {
 	s.isKey = object
 }
 
-// close leaves a value, and returns the part that its bracket c is.
+// close leaves the value that the bracket c ends, and returns the kind of part of that bracket.
 func (s *dhatScanner) close(c byte) dhatPart {
 	if len(s.levels) == 0 || s.inObject() != (c == '}') {
 		s.lost = true
@@ -270,8 +272,8 @@ func (s *dhatScanner) close(c byte) dhatPart {
 	return dhatText
 }
 
-// parseStack appends the numbers of frames in the text of an array to dst; ok is false if it has
-// anything else.
+// parseStack appends the numbers of frames in text, an array of JSON, to dst, which is empty. ok is
+// false if the array has a value that is not a number, or a number of more than nine digits.
 func parseStack(dst []uint32, text []byte) (stack []uint32, ok bool) {
 	n, digits, comma := uint64(0), 0, false
 	for _, c := range text[1:] {

@@ -14,8 +14,9 @@ type dhatValue struct {
 	kind stacks.ValueType
 }
 
-// values returns the values of the samples. Values of the heap have the names of Go's heap
-// profiles, which viewers know; "at the peak" means when the heap was largest.
+// values returns the values of the samples. If points have lifetimes, the values have the names of
+// Go's heap profiles, which viewers know, and similar names for the time when the heap was largest;
+// otherwise they have the names of the file's units.
 func (x *dhatIndex) values() []dhatValue {
 	if x.lifetimes {
 		return []dhatValue{
@@ -120,7 +121,8 @@ func (c *dhatSampler) add() error {
 	return err
 }
 
-// location returns the number of the location of a frame.
+// location returns the number of the location of a frame. Frames that the file does not have share
+// one location.
 func (c *dhatSampler) location(n uint32) (uint32, error) {
 	if int(n) >= len(c.x.frames) {
 		return c.maker.special("[missing in the file]"), nil

@@ -10,9 +10,9 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// rewrite prints the file with names. If calls were inlined, stacks get frames for them, and the
-// frames get new numbers in the order in which stacks refer to them, which is DHAT's order.
-// Everything else stays byte by byte.
+// rewrite prints the file with names. If calls were inlined and the file is whole, stacks get
+// frames for these calls, and all frames get new numbers in the order in which stacks refer to
+// them, which is DHAT's order. Everything else stays the same, byte by byte.
 func (x *dhatIndex) rewrite(w io.Writer) error {
 	if err := x.file.rewind(); err != nil {
 		return err
@@ -38,14 +38,14 @@ type dhatWriter struct {
 	w    *bufio.Writer
 	scan dhatScanner
 
-	// numbers of the new table, by the text of the frame; nil: the old table stays
+	// row of the new table, by the text of the frame; nil if the old table stays
 	table map[string]uint32
 	texts []string // the new table
 	// by number in the old table: the new numbers; nil before the first stack with the frame
 	numbers [][]uint32
 
 	row     int  // row of the next text in the old table
-	inTable bool // the last part was a text of the old table, which a new one replaces
+	inTable bool // the writer is in the old table, which a new one replaces
 	stack   []uint32
 	b       []byte
 	dropped int // frames of inlined calls that are left out
@@ -89,7 +89,7 @@ func (out *dhatWriter) writeRow(row int, b []byte) error {
 }
 
 // texts returns the texts that replace a frame, in JSON without quotation marks, the innermost
-// first; none if it stays.
+// first; none if the frame keeps its text.
 func (x *dhatIndex) texts(row int) []string {
 	f := &x.frames[row]
 	if len(f.frames) == 0 {
@@ -103,8 +103,8 @@ func (x *dhatIndex) texts(row int) []string {
 	return texts
 }
 
-// numbersOf returns the numbers of a frame in the new table, which gets its texts if it does not
-// have them yet.
+// numbersOf returns the numbers in the new table that replace frame n: of its inlined calls and of
+// the frame itself. It adds texts that the table does not have yet.
 func (out *dhatWriter) numbersOf(n uint32) ([]uint32, error) {
 	if out.numbers[n] != nil {
 		return out.numbers[n], nil
@@ -127,7 +127,7 @@ func (out *dhatWriter) numbersOf(n uint32) ([]uint32, error) {
 	return out.numbers[n], out.x.m.take(size)
 }
 
-const tableSize = 96 // bytes of a frame of the new table
+const tableSize = 96 // bytes of memory for a text that replaces a frame, without the text
 
 // writeStack prints a stack with new numbers.
 func (out *dhatWriter) writeStack(text []byte) error {
@@ -159,7 +159,7 @@ func (out *dhatWriter) writeStack(text []byte) error {
 // errChanged is the error for a file that was not the same when it was read again.
 var errChanged = errors.New("the file was changed while it was read")
 
-// writeTable prints the new table, with the frames that no stack has at its end.
+// writeTable prints the new table. Frames that are in no stack come last.
 func (out *dhatWriter) writeTable() error {
 	for n := range out.x.frames {
 		if _, err := out.numbersOf(uint32(n)); err != nil {

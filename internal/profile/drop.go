@@ -31,13 +31,13 @@ const (
 		`mallocx|rallocx|xallocx|sdallocx|dallocx)|(je|_rjem)_.*|(void\* )?(fallback_impl|newImpl|handleOOM).*|` + allocatorFrames
 )
 
-// maxExpression bounds the expressions of a profile for frames that are dropped, in bytes.
+// maxExpression bounds each of the expressions DropFrames and KeepFrames, in bytes.
 const maxExpression = 64 << 10
 
 // withoutDropped returns p without the frames that match p.DropFrames, as pprof viewers show it:
 // each matching frame and the frames that it called are removed. Matching frames at the root
-// remain, up to the first one that does not match. Expressions that are too long or invalid drop
-// nothing. The result shares everything but stacks and lines with p.
+// remain, up to the first one that does not match. An expression that is too long or invalid
+// matches nothing. The result shares everything but stacks and lines with p.
 func withoutDropped(p *stacks.Profile) *stacks.Profile {
 	drop := expression(p.DropFrames)
 	if drop == nil {
@@ -118,7 +118,8 @@ func expression(s string) *regexp.Regexp {
 	return re
 }
 
-// simpleName returns a name without its arguments, as the expressions expect it.
+// simpleName returns a name as the expressions expect it: without its arguments, and without the
+// dot that begins names on PowerPC.
 func simpleName(name string) string {
 	name = strings.TrimPrefix(name, ".")
 	for at := 0; ; {

@@ -23,7 +23,7 @@ const maxDepth = 1 << 16
 //	MAPPED_LIBRARIES:
 //	7f48fa7b9000-7f48fa90e000 r-xp 00022000 fe:00 1234    /usr/lib/libc.so.6
 //
-// Each line has the number and size of blocks that are in use, then of all that were allocated.
+// Each line has the number and size of the blocks in use, then of all allocations.
 
 var heapMark = []byte("heap profile:")
 
@@ -40,7 +40,7 @@ func readHeap(data []byte, r *resolver) (document, error) {
 	d.p.PeriodType, d.p.Period = stacks.ValueType{Name: "space", Unit: "bytes"}, max(h.rate, 1)
 	d.p.DropFrames, d.p.KeepFrames = allocatorFrames, keptRuntimeFrames
 	objects, space := "objects", "space" // the names that viewers know
-	// before the blocks in use, since viewers show the last type
+	// Allocations come before the blocks in use, since viewers show the last type.
 	if h.allocated {
 		d.p.Values = []stacks.ValueType{{Name: "alloc_objects", Unit: "count"}, {Name: "alloc_space", Unit: "bytes"}}
 		objects, space = "inuse_objects", "inuse_space"
@@ -88,7 +88,8 @@ func readHeap(data []byte, r *resolver) (document, error) {
 	return d, d.finish(data)
 }
 
-// blockSize returns the label with the size of the blocks of a sample.
+// blockSize returns the label with the mean size of the blocks of a sample, of the blocks in use if
+// there are any.
 func blockSize(counts []int64) []stacks.Label {
 	for i := 0; i < len(counts); i += 2 {
 		if n, size := counts[i], counts[i+1]; n != 0 {
@@ -101,7 +102,7 @@ func blockSize(counts []int64) []stacks.Label {
 // A heapHeader is the first line of a heap profile.
 type heapHeader struct {
 	rate      int64 // mean number of bytes between two samples; 0 and 1: all were recorded
-	allocated bool  // the numbers of all allocations differ from the numbers of blocks in use
+	allocated bool  // all allocations are counted, and differ from the blocks in use
 }
 
 func parseHeapHeader(line []byte) (h heapHeader, ok bool) {
@@ -116,7 +117,7 @@ func parseHeapHeader(line []byte) (h heapHeader, ok bool) {
 		return h, true
 	case "heap_v2", "heapz_v2", "heap":
 		h.rate, ok = parseCount(number)
-		if string(name) == "heap" { // Go's, twice its rate
+		if string(name) == "heap" { // Go writes twice its rate
 			h.rate /= 2
 		}
 		return h, ok && h.rate >= 0
@@ -165,7 +166,7 @@ func parseAddresses(dst []uint64, words []byte) ([]uint64, bool) {
 	return dst, true
 }
 
-// nextLine returns the first line of data without its end, and the rest of data.
+// nextLine returns the first line of data without blanks around it, and the rest of data.
 func nextLine(data []byte) (line, rest []byte) {
 	line, rest, _ = bytes.Cut(data, []byte{'\n'})
 	return bytes.TrimSpace(line), rest
@@ -262,7 +263,7 @@ func readCPU(data []byte, r *resolver) (document, error) {
 		for i := range addrs[1:] {
 			addrs[i+1]--
 		}
-		if len(addrs) > 1 && addrs[0] == addrs[1]+1 { // the leaf, from the signal and from the stack
+		if len(addrs) > 1 && addrs[0] == addrs[1]+1 { // leaf twice: from signal and stack
 			addrs = append(addrs[:1], addrs[2:]...)
 		}
 		count := int64(min(number, uint64(1)<<40))

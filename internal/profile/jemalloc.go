@@ -103,9 +103,9 @@ func parseThreadCounts(line []byte) (s [4]int64, ok bool) {
 	return s, ok
 }
 
-// dropAllocator removes the frames of the library of jemalloc from the beginning of each stack. The
-// first frame is always in the function that takes the backtrace, and the others up to malloc have
-// no names in a stripped library.
+// dropAllocator removes the frames of the library of jemalloc from the beginning of each stack, but
+// never the last frame. The first frame is always in the function that takes the backtrace, and the
+// others up to malloc have no names in a stripped library.
 func (r *rawStacks) dropAllocator() {
 	inside := func(n uint32) bool {
 		m := r.p.Locations[n-1].Mapping

@@ -16,7 +16,7 @@ const (
 // A mapList has the mapped code of a process, as /proc/PID/maps lists it.
 type mapList struct {
 	all    []stacks.Mapping
-	sorted []int // indexes of all, by address; made by find
+	sorted []int // indexes into all, ordered by address; made by find
 }
 
 // mapsMark begins the list of mappings in profiles of gperftools and jemalloc.
@@ -77,8 +77,8 @@ func parseMap(line []byte) (m stacks.Mapping, ok bool) {
 	return stacks.Mapping{Start: start, Limit: limit, Offset: offset, File: string(rest)}, true
 }
 
-// find returns the number of the mapping that contains addr, 0 if none does. If mappings overlap,
-// it returns the last one that begins at or before addr.
+// find returns the number of the mapping that contains addr, 0 if none does. It examines only the
+// last mapping that begins at or before addr, even if mappings overlap.
 func (l *mapList) find(addr uint64) uint32 {
 	if len(l.sorted) != len(l.all) {
 		l.sorted = l.sorted[:0]

@@ -30,8 +30,8 @@ const (
 	maxMassifDepth = 4096    // levels of a tree; Massif's --depth ends at 200
 )
 
-// isMassif reports whether a file that begins with head is Massif's: its first line is its flags,
-// the second the command.
+// isMassif reports whether a file that begins with head is Massif's: its first lines are the flags
+// (desc:), the command (cmd:) and the unit of time (time_unit:).
 func isMassif(head []byte) bool {
 	first, rest, _ := bytes.Cut(head, []byte("\n"))
 	if !bytes.HasPrefix(first, []byte("desc:")) {
@@ -66,7 +66,7 @@ type massifFile struct {
 	pages   bool // the current tree is of pages, allocated by system calls: --pages-as-heap=yes
 	// by level, the frames of the current node and of its ancestors; -1 for a node without a frame
 	path    []int
-	left    int    // children that the nodes of the current tree still have
+	left    int    // nodes of the current tree that have not been read yet
 	unended bool   // the last line has no line end
 	count   int    // snapshots so far
 	number  string // number of the last snapshot, as in the file
@@ -161,7 +161,7 @@ func (x *massifFile) scan(take func(line []byte, n *massifNode) error) error {
 	}
 }
 
-// learn takes the facts of a line.
+// learn adds a line to the index.
 func (x *massifFile) learn(line []byte, n *massifNode) error {
 	if n == nil {
 		x.learnHead(line)
@@ -186,7 +186,8 @@ func (x *massifFile) learn(line []byte, n *massifNode) error {
 	return err
 }
 
-// frame returns the index of the frame of a node; -1 if it has none.
+// frame returns the index of the frame of a node, which it adds if it is new; -1 if the node has no
+// frame.
 func (x *massifFile) frame(n *massifNode) (int, error) {
 	if i, ok := x.index[string(n.text)]; ok {
 		return i, nil
@@ -271,9 +272,10 @@ func (x *massifFile) rewrite(w io.Writer) error {
 
 // A massifWriter prints a Massif file with names.
 type massifWriter struct {
-	x      *massifFile
-	w      *bufio.Writer
-	deeper []int // by level: how many levels the children of the current node there were moved
+	x *massifFile
+	w *bufio.Writer
+	// by level: how many levels deeper the children of its current node are printed
+	deeper []int
 	b      []byte
 }
 
@@ -329,8 +331,8 @@ func (out *massifWriter) node(level int, children, size uint64) {
 	out.b = append(strconv.AppendUint(out.b, size, 10), ' ')
 }
 
-// texts returns the texts that replace the text of a node, innermost first; none if it stays. The
-// texts are made once for each frame, since the snapshots repeat the frames.
+// texts returns the texts that replace the text of a node, innermost first; none if the node keeps
+// its text. The texts are made once for each frame, since the snapshots repeat the frames.
 func (x *massifFile) texts(text []byte) ([]string, error) {
 	i, ok := x.index[string(text)]
 	if !ok || len(x.frames[i].frames) == 0 {

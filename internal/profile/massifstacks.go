@@ -11,8 +11,7 @@ import (
 )
 
 // stacks returns the stacks of the tree at the peak, or of the last tree of a file without a peak.
-// A report of --xtree-memory has several trees, each of other values, and its samples have them
-// all.
+// A report of --xtree-memory has a tree for each type of value, and its samples have all types.
 func (x *massifFile) stacks() (*stacks.Profile, error) {
 	if x.all != nil {
 		return x.all, nil
@@ -32,7 +31,7 @@ func (x *massifFile) stacks() (*stacks.Profile, error) {
 		}
 	}
 	for _, v := range p.Values {
-		if v.Name == "totB" { // otherwise the first: curB is 0 at the end of most programs
+		if v.Name == "totB" { // all allocations; curB is 0 at the end of most programs
 			p.Default = v.Name
 		}
 	}
@@ -63,7 +62,7 @@ type massifSampler struct {
 	locations []uint32 // by index of a frame; 0 if not made yet
 
 	snapshot int         // snapshot of the current line, from 1
-	value    int         // value of the current tree; -1 if the tree is not shown
+	value    int         // index of the value of the current tree; -1 if the tree is not shown
 	open     []massifSum // the current node and its ancestors, by level
 	at       []uint32
 	values   []int64 // all 0 between two samples
@@ -72,7 +71,7 @@ type massifSampler struct {
 // A massifSum is a node whose children are being read.
 type massifSum struct {
 	location uint32 // 0 for the root
-	rest     uint64 // bytes that no child has so far
+	rest     uint64 // bytes of the node without its children so far
 }
 
 func (s *massifSampler) line(line []byte, n *massifNode) error {
@@ -147,7 +146,7 @@ func valueOfTree(root *massifNode) (v stacks.ValueType, ok bool) {
 	return v, true
 }
 
-// learnValue takes the value of a tree.
+// learnValue adds the value of a tree to x's values, unless they have it or are too many.
 func (x *massifFile) learnValue(root *massifNode) {
 	v, ok := valueOfTree(root)
 	if ok && !slices.Contains(x.values, v) && len(x.values) < maxMassifValues {
@@ -158,7 +157,8 @@ func (x *massifFile) learnValue(root *massifNode) {
 // maxMassifValues bounds the values of a report; Valgrind's have six.
 const maxMassifValues = 16
 
-// end ends the nodes at this level and deeper, and adds a sample for each node with a rest.
+// end ends the nodes at this level and deeper. If the tree is shown, each node with bytes beside
+// its children becomes a sample.
 func (s *massifSampler) end(level int) error {
 	for len(s.open) > level {
 		last := len(s.open) - 1

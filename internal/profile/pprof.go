@@ -42,7 +42,7 @@ func isPprof(head []byte) bool {
 	return known > 0
 }
 
-// pprofProfile is the document of pprof's format.
+// A pprofProfile is the document of pprof's format.
 type pprofProfile struct {
 	p stacks.Profile
 	m *memory
@@ -97,7 +97,7 @@ func (d *pprofProfile) text(n uint64) (string, error) {
 	return d.strings[n], nil
 }
 
-// other reads the fields that refer to strings only.
+// other reads the fields that refer to strings or to nothing.
 func (d *pprofProfile) other(f field) (err error) {
 	p := &d.p
 	switch f.number {
@@ -146,7 +146,7 @@ func (d *pprofProfile) other(f field) (err error) {
 	return err
 }
 
-// message calls use for each number in the message f. Lists are passed number by number.
+// message calls use for each number in the message f, and ignores fields of other types.
 func (f *field) message(use func(number int, n uint64) error) error {
 	if f.kind != bytesType {
 		return errWire
@@ -204,7 +204,8 @@ func (d *pprofProfile) mapping(f field) error {
 	return cmp.Or(err, d.number(d.mappings, id, len(d.p.Mappings), "mapping"), d.m.take(256))
 }
 
-// number records that the message with this ID has number n.
+// number records in of that the message with this ID has number n. what names the message in
+// errors: an ID must not be 0, and is used once.
 func (d *pprofProfile) number(of map[uint64]uint32, id uint64, n int, what string) error {
 	if id == 0 {
 		return fmt.Errorf("a %s has the ID 0", what)
@@ -315,7 +316,7 @@ func (d *pprofProfile) sample(f field) error {
 	return cmp.Or(err, d.m.take(sampleSize))
 }
 
-// label reads a label of a sample. One without a value is left out.
+// label reads a label of a sample. A label without a value is left out.
 func (d *pprofProfile) label(s *stacks.Sample, f field) error {
 	var l stacks.Label
 	empty := true

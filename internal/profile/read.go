@@ -17,7 +17,7 @@ import (
 const (
 	maxNested   = 2       // times that a profile may be compressed by gzip
 	headSize    = 4 << 10 // bytes by which the format is recognized
-	memoryShare = 4       // a profile takes this part of the budget before it is read: 1/4
+	memoryShare = 4       // the bytes of an input may take a quarter of the budget
 )
 
 // An Output is a form in which a Profile is printed.
@@ -53,7 +53,8 @@ type View struct {
 	Inclusive bool // the table of Text is ordered by inclusive values
 }
 
-// Errors that Read wraps, for an input that cannot be read.
+// Errors that Read wraps for an input that cannot be read, and Write for one without stacks or too
+// large.
 var (
 	ErrUnknown  = errors.New("not a profile that symfilter knows: not pprof, gperftools, jemalloc, DHAT or Massif")
 	ErrTooLarge = errors.New("too large for the memory limit; raise it by --max-memory")
@@ -77,8 +78,8 @@ type format struct {
 	read   func(data []byte, r *resolver) (document, error)
 }
 
-// formats returns the formats, in the order in which they are tried. pprof's has no mark at its
-// beginning, and is tried last.
+// formats returns the formats except DHAT's and Massif's, which traceOf recognizes first, in the
+// order in which they are tried. pprof's has no mark at its beginning, and is tried last.
 func formats() []format {
 	return []format{
 		{"heap profile of jemalloc", isJemalloc, readJemalloc},
@@ -108,7 +109,7 @@ type Profile struct {
 // Read reads a profile from in to its end, and names its addresses. An error for an input that is
 // not a profile, or cannot be read, wraps ErrUnknown, ErrTooLarge or ErrCut, or describes the
 // fault; other errors come from in. If in is a regular file of DHAT or Massif, which may be of any
-// size, Write reads it again. The caller closes the Profile.
+// size, Write reads it again: keep it open. The caller closes the Profile.
 func Read(in io.Reader, o Options) (*Profile, error) {
 	p := &Profile{m: &memory{share: report.NewShare(o.Memory)}}
 	if err := p.read(in, &o); err != nil {
@@ -177,9 +178,9 @@ func (p *Profile) trace(f *traceFile, o *Options) (err error) {
 	return nil
 }
 
-// Write prints the profile to w. It fails before printing anything with a *ShowError, with
-// ErrTooLarge, or for a file without stacks; later errors are the first of w, or of a file that
-// cannot be read again.
+// Write prints the profile to w. It fails before it prints anything with a *ShowError, or for a
+// file without stacks. ErrTooLarge may come later if form is Own. Other errors are the first of w,
+// or of a file that cannot be read again or has changed.
 func (p *Profile) Write(w io.Writer, form Output, v View) error {
 	if own, ok := p.doc.(ownDocument); ok && form == Own {
 		return own.rewrite(w)
@@ -284,9 +285,9 @@ func (m *memory) grow(data *[]byte) error {
 	return nil
 }
 
-// unpack returns the bytes that data, compressed by gzip, contains. It accepts several members, and
+// unpack returns data, decompressed if it is compressed by gzip. It accepts several members, and
 // data compressed twice, since a server may compress a compressed file. It fails with ErrTooLarge
-// if the bytes exceed their part of the budget.
+// if the decompressed bytes exceed a quarter of the budget, or what is left of it.
 func (m *memory) unpack(data []byte) ([]byte, error) {
 	for range maxNested {
 		if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {

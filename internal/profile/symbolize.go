@@ -37,7 +37,7 @@ var (
 type mapsKind int
 
 const (
-	exactMaps  mapsKind = iota // from the kernel: each is one segment of a file
+	exactMaps  mapsKind = iota // as the kernel lists them: one segment of a file, or adjacent ones
 	joinedMaps                 // a producer may have joined them
 )
 
@@ -323,13 +323,14 @@ func (s *site) withoutOffsets(m *stacks.Mapping, addr uint64) (uint64, error) {
 	return 0, errOffsets
 }
 
-// fits reports whether a mapping may be of the file with these segments. A mapping of the kernel is
-// one segment, or several that follow each other; a joined one has all segments with code, and
-// nothing after the file's last segment.
+// fits reports whether a mapping may be of the file with these segments. It must be one segment
+// with code, or exactly the range from the first of these to the last. A joined mapping may be
+// larger than that range, but not end after the file's last segment.
 func fits(m *stacks.Mapping, loads []object.Segment, kind mapsKind) bool {
 	size := m.Limit - m.Start
 	for _, page := range pages {
-		var from, to, end uint64 // the first and last byte of code, the end of all
+		// offsets of whole pages: where code begins and ends, and where all segments end
+		var from, to, end uint64
 		none := true
 		for i := range loads {
 			l := &loads[i]

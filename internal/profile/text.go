@@ -114,7 +114,8 @@ func (t *table) object(l *stacks.Location) string {
 	return "[" + name + "]"
 }
 
-// heading prints the kind of the profile, and the values that follow.
+// heading prints the kind of the profile, the total of the shown value, and the names of the other
+// values.
 func (t *table) heading(w *bufio.Writer, name, label string) {
 	if label != "" {
 		name += ": " + label
@@ -250,7 +251,7 @@ func (t *table) key(b []byte, stack []uint32) (_ []byte, leaf int64) {
 	return b, leaf
 }
 
-// frame appends line k of a location, with the number of the line if that is set.
+// frame appends line k of a location, with its line number if lined is set.
 func (t *table) frame(b []byte, l *stacks.Location, k int, lined bool) []byte {
 	if k >= len(l.Lines) || l.Lines[k].Function == 0 || t.p.Functions[l.Lines[k].Function-1].Name == "" {
 		where := "0x" + strconv.FormatUint(l.Address, 16)

@@ -21,8 +21,8 @@ import (
 // memory.
 type traceFile struct {
 	io.ReadSeeker
-	begin int64  // the offset of the file
-	head  []byte // the bytes that decide its format
+	begin int64  // the offset at which reading begins
+	head  []byte // the first bytes, which show the format
 }
 
 // regularTrace returns in as a traceFile; nil if in is not a regular file, or does not begin like a
@@ -119,7 +119,7 @@ func newNamer(o *Options, m *memory, command string) *namer {
 	return n
 }
 
-// learn takes the facts of a frame: see Places.Learn.
+// learn passes a frame to the spelling and to the Places: see Places.Learn.
 func (n *namer) learn(f, inner *report.RawFrame) {
 	n.spelling.learn(f)
 	if n.places == nil || f.Object == "" {
@@ -146,9 +146,9 @@ func (n *namer) close() {
 	}
 }
 
-// isExact reports whether the first frame of a stack has the exact address of an instruction, as in
-// the library with Valgrind's replacements for malloc and others. If Valgrind has omitted the
-// frames in that library, the first frame is a caller.
+// isExact reports whether f, the first frame of a stack, has the exact address of an instruction.
+// Addresses in the library with Valgrind's replacements for malloc and others are exact. If
+// Valgrind omits the frames in that library, the first frame is a caller.
 func isExact(f *report.RawFrame) bool {
 	return len(path.Base(f.Object)) > len(preloaded) && path.Base(f.Object)[:len(preloaded)] == preloaded
 }
@@ -221,7 +221,7 @@ func isProgram(object, command string) bool {
 	return object != "" && path.Base(object) == path.Base(program(command))
 }
 
-// special returns the number of a location that does not stand for code.
+// special returns the number of a location that is not code, but has this name.
 func (s *stackMaker) special(name string) uint32 {
 	return s.p.AddLocation(stacks.Location{Lines: []stacks.Line{{Function: s.p.AddFunction(stacks.Function{Name: name})}}})
 }
