@@ -24,7 +24,7 @@ type Answer struct {
 	Err     error
 	Pending bool      // the debug file is still being searched for
 	Kept    bool      // callers may cache the Answer, at most until Until if that is set
-	Until   time.Time // a later lookup may give better Frames; zero if they are final
+	Until   time.Time // from this time on a lookup may give better Frames; zero if they are final
 }
 
 // NewAsker returns an Asker with the Options of a report.
@@ -54,8 +54,8 @@ func patienceOf(f io.Writer) *Patience {
 	return nil
 }
 
-// Prefetch starts the search for the debug file of f at its first call. The time that may be spent
-// waiting for that file counts from then.
+// Prefetch starts the search for the debug file of f at its first call. That call also starts the
+// time for which lookups may wait for the file.
 func (a *Asker) Prefetch(f *Object) {
 	if f.awaited != nil || f.Err != nil || a.o.Symbolizer == nil {
 		return
@@ -92,8 +92,8 @@ func (a *Asker) Frames(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 }
 
 // Variable returns the variable at the module-relative address rel of f, and waits as Frames does.
-// If there is none, the Variable has no name. A non-nil error is the reason why the answer is not
-// final.
+// If there is none, the Variable has no name. A non-nil error is the reason why f cannot be used,
+// or why a later answer may differ.
 func (a *Asker) Variable(f *Object, rel uint64) (v symbolize.Variable, err error) {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return v, f.Err

@@ -9,8 +9,8 @@ import (
 // equals the symbolizer's default.
 const DefaultMaxMemory = 512 << 20
 
-// ledgerStep is the number of bytes that a Budget takes from its Ledger at a time, so that not
-// every small entry of a table needs a call.
+// ledgerStep is the least number of bytes that a Budget takes from its Ledger at a time, unless the
+// Ledger has fewer. Thus most small entries of tables need no call.
 const ledgerStep = 1 << 20
 
 // A Ledger grants memory from a budget that others share: see [symbolize.ReportOptions]. The
@@ -84,8 +84,8 @@ func (b *Budget) take(n, spare int64) bool {
 	return true
 }
 
-// Give returns n bytes to the Budget. If the Budget has much more from its ledger than it needs, it
-// returns the rest to the ledger.
+// Give returns n bytes to the Budget. If the Budget then has more than 2*ledgerStep bytes that no
+// Share uses, or all are unused, it returns the unused bytes to its ledger.
 func (b *Budget) Give(n int64) {
 	used := b.used.Add(-n)
 	if b.ledger == nil {

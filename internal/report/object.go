@@ -36,7 +36,8 @@ var (
 	ErrTooMany = errors.New("not opened: the report names too many files")
 )
 
-// Objects holds the object files that a report names. Each file is examined once.
+// Objects holds the object files that a report names. Each file is read once, and again only if
+// Renew was called and the file has changed.
 type Objects struct {
 	o      *Options
 	most   int  // files that may be opened
@@ -98,8 +99,8 @@ func (all *Objects) Renew(most int) {
 	all.turn++
 }
 
-// Work returns how many times a file was opened, and how many times a file was checked for
-// existence or replacement.
+// Work returns how many times files were opened or refused, and how many times a file was missing
+// or was checked for a change.
 func (all *Objects) Work() (opened, looked int) { return all.opened, all.looked }
 
 // Named returns the Object for a name in the report. The first call for a name reads the file's
@@ -145,7 +146,7 @@ func (all *Objects) Named(name string) *Object {
 }
 
 // Changed checks at most most files of the current report, chosen at random if there are more. It
-// reports whether one was replaced, or has appeared since it was searched for.
+// reports whether one was replaced or removed, or has appeared since it was searched for.
 func (all *Objects) Changed(most int) bool {
 	for _, f := range all.all {
 		if f.turn != all.turn {
@@ -177,7 +178,8 @@ func fileState(f *buildid.File) string {
 	return access.BuildID(f).(interface{ State() string }).State()
 }
 
-// changed reports whether the file was replaced, or has appeared, since its last check.
+// changed reports whether the file was replaced or removed, or has appeared, since it was opened or
+// searched for.
 func (f *Object) changed() bool {
 	info, err := os.Stat(f.Path)
 	there := err == nil && info.Mode().IsRegular()
@@ -313,8 +315,8 @@ func NameOf(path, state string) string {
 
 var errReplaced = fmt.Errorf("%w: another file has its path now", fs.ErrNotExist)
 
-// Files finds object files that have no build ID. An [Asker] gives the symbolizer their path as
-// their name. It is a finder for Options.Symbolizer.
+// Files finds object files that have no build ID. An [Asker] gives the symbolizer their path and
+// state as their name: see [NameOf]. It is a finder for Options.Symbolizer.
 type Files struct{}
 
 // Find returns the file at q.Name, if q has no ID and q.Name is the absolute path of a regular

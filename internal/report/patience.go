@@ -28,11 +28,12 @@ const maxAwaited = 65536
 // The zero value never waits. One goroutine at a time may use a Patience.
 type Patience struct {
 	Symbolizer *symbolize.Symbolizer
-	// for one build ID, from the first line that names it: Local for the search on this machine and
-	// the inflation of the file, Servers for the whole search
+	// Local and Servers are the longest waits for one build ID, from the first line that names it:
+	// Local for the search on this machine and the inflation of the file, Servers for the whole
+	// search.
 	Local, Servers time.Duration
-	// for all build IDs; 0 is no bound. If set, the lines of a Block together wait for the longer
-	// of Local and Servers at most
+	// PerMinute is the longest wait in a minute, for all build IDs; 0 means no bound. If it is set,
+	// the lines of a Block together wait at most for the longer of Local and Servers: see Block.
 	PerMinute time.Duration
 	Context   context.Context // ends all waiting; nil never does
 	Until     time.Time       // waits end at this time; zero: no bound
@@ -51,10 +52,10 @@ type Awaited struct {
 	pending bool      // the search for the file was still running at the last lookup
 }
 
-// pause is a time during which the input was delayed, or several that began within a second.
+// pause is a delay of the input, or several delays that began within a second.
 type pause struct {
 	begin, end time.Time
-	len        time.Duration // the delays alone
+	len        time.Duration // sum of the delays, without the time between them
 }
 
 // Name returns the Awaited of a build ID that a line names at time now. The file of a module
@@ -89,8 +90,8 @@ func (p *Patience) Block() { p.blocks, p.block = true, 0 }
 // endBlock ends the block. Lines up to the next block have no common wait.
 func (p *Patience) endBlock() { p.blocks, p.block = false, 0 }
 
-// left returns how long a line may still wait for the file of a. wait is the whole time for one
-// build ID: Local or Servers.
+// left returns how long a line may still wait for the file of a; no time if the result is not
+// positive. wait is the whole time for one build ID: Local or Servers.
 func (p *Patience) left(wait time.Duration, a *Awaited, now time.Time) time.Duration {
 	if p.stuck {
 		return 0
@@ -115,7 +116,7 @@ func (p *Patience) spent(now time.Time) (sum time.Duration) {
 }
 
 // addPause adds a delay of the input. Delays that begin within one second are joined, since there
-// may be thousands; they count until the last one is a minute old.
+// may be thousands; spent includes all of them until a minute after the last one.
 func (p *Patience) addPause(begin time.Time, d time.Duration) {
 	n := len(p.pauses)
 	if n == 0 || begin.Sub(p.pauses[n-1].begin) >= time.Second {
