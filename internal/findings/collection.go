@@ -39,8 +39,8 @@ type equalFindings struct {
 	first *Finding
 	more  []*Finding // the others, by ordinal
 
-	// the current process and the number of these findings in it; their number in each other
-	// process
+	// process is the current process, and count the number of these findings in it. counts has
+	// their number in the other processes.
 	process, count int
 	counts         map[int]int
 }
@@ -80,9 +80,8 @@ func New(memory report.Ledger) *Collection {
 // maxRunProcesses bounds the processes of a run; each takes about 200 bytes and its command line.
 const maxRunProcesses = 1 << 20
 
-// Begin adds a process and returns its number, from 0. It returns -1 if there are a million
-// processes already, or no memory for another one: the process then counts as a finding that was
-// left out.
+// Begin adds a process and returns its number, from 0. It returns -1, and counts the process in
+// Left, if there are maxRunProcesses already, or no memory for another one.
 func (s *Collection) Begin(p Process) int {
 	if len(s.processes) >= maxRunProcesses || !s.share.Take(processSize+commandSize(p.Command), 0) {
 		s.Left++
@@ -112,8 +111,8 @@ func commandSize(command []string) (n int64) {
 	return n
 }
 
-// Process returns the process with this number, to be changed when the report has more about it. It
-// is valid until Begin is called; nil for the number -1.
+// Process returns the process with this number, or nil for the number -1. The caller may change it
+// if the report has more about it; the pointer is valid until Begin is called.
 func (s *Collection) Process(number int) *Process {
 	if number < 0 || number >= len(s.processes) {
 		return nil
@@ -128,8 +127,8 @@ func (s *Collection) Processes() []Process { return s.processes }
 func (s *Collection) All() []*Finding { return s.all }
 
 // Add adds count occurrences of a finding of a process, and returns the finding that it is merged
-// with, or x. Identify must have been called. Add keeps x, if it is new; it returns nil if there is
-// no memory for it.
+// with, or x. Identify must have been called. Add keeps x if it is new. It returns nil, and counts
+// x in Left, if there is no memory for it.
 func (s *Collection) Add(process int, x *Finding, count uint64) *Finding {
 	e := s.equal[x.Fingerprint]
 	var known *Finding
@@ -186,7 +185,8 @@ func (s *Collection) UseSuppression(name string) {
 func (s *Collection) UsedSuppression(name string) bool { return s.used[name] }
 
 // KnowLinkage notes the linkage name of a function that reports have under the name fn, if there is
-// memory for it. The first one stays: others differ by the variant of a constructor.
+// memory for it. Later names for fn are ignored: they belong to variants of one constructor or
+// destructor.
 func (s *Collection) KnowLinkage(fn, linkage string) {
 	if _, known := s.linkage[fn]; known || len(fn)+len(linkage) > maxNames || !s.share.Take(int64(len(fn)+len(linkage)+linkageSize), 0) {
 		return
@@ -199,7 +199,7 @@ func (s *Collection) KnowLinkage(fn, linkage string) {
 
 const (
 	maxNames    = 16 << 10 // bytes of a name and its linkage name together
-	linkageSize = 96       // bytes of their entry beside them
+	linkageSize = 96       // bytes of an entry without the two names
 )
 
 // Linkage returns the linkage name of a frame: its own, the name that KnowLinkage has noted, or the

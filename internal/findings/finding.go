@@ -86,7 +86,7 @@ type TraceFrame struct {
 	symbolize.Frame
 
 	Object  string     // path or name of the object file; empty if it is not known
-	ID      buildid.ID // build ID of the object file; nil if unknown
+	ID      buildid.ID // build ID of the object file; zero if unknown
 	Address uint64     // in the process; 0 if it is not known
 	Offset  uint64     // module-relative address; 0 if it is not known
 	IsOwn   bool       // the program's own, not of its system; Identify sets it
@@ -210,7 +210,7 @@ func (f *TraceFrame) identify(source Source, judge *frameJudge) {
 		known.name = StableName(&symbolize.Frame{Linkage: loggedName(&f.Frame)})
 	case f.Named():
 		known.name = StableName(&f.Frame)
-	case f.Object == "": // an error whose line is in the log, without a stack
+	case f.Object == "": // an error without a stack, such as UndefinedBehaviorSanitizer's
 		known.object = f.File
 	}
 	known.object = known.object[strings.LastIndexByte(known.object, '/')+1:]
@@ -223,8 +223,8 @@ func appendField(dst []byte, s string) []byte {
 }
 
 // appendMessageClass appends message with N for each number: digits, with or without thousands
-// separators, and hexadecimal digits after 0x. Digits that end a word stay: they are of a name such
-// as int32. It has no NUL.
+// separators, and hexadecimal digits after 0x. Digits after a letter or an underscore stay, as in
+// int32. NULs are left out.
 func appendMessageClass(dst []byte, message string) []byte {
 	for i := 0; i < len(message); {
 		c := message[i]

@@ -43,7 +43,8 @@ func (l *frameNames) add(name string, most int) {
 	}
 }
 
-// isFull reports whether no further frame belongs to the fingerprint.
+// isFull reports whether another frame cannot change the fingerprint. own is set if that frame is
+// the program's own.
 func (s *Stack) isFull(own bool) bool {
 	return s.named.n == namedFrames && (!own || s.own.n == ownFrames)
 }

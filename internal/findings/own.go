@@ -29,10 +29,10 @@ type OwnRule struct {
 // The built-in rule: a frame is of the system if its source file is below /usr/include, /usr/lib,
 // /usr/src (except app and myapp there), /usr/local/go/src or /rustc, if it is a relative path into
 // csu, sysdeps or elf, the folders of glibc, or if it is in the source tree of a sanitizer; if its
-// object is a runtime by its base name, such as libc.so.6; if its object is below /lib or /usr/lib
-// and its source file is unknown, a relative path, or below /build; if its function is one that
-// calls main; and if its source file is unknown and its function is one that sanitizers intercept,
-// such as malloc and memcpy.
+// object is a runtime by its base name, such as libc.so.6; if its object is below /lib or /usr/lib,
+// or variants such as /lib64, or below /usr/libexec/valgrind, and its source file is unknown, a
+// relative path, or below /build; if its function is one that calls main; and if its source file is
+// unknown and its function is one that sanitizers intercept, such as malloc and memcpy.
 type Own struct {
 	globs []*regexp.Regexp
 	own   []bool // which globs name own files
@@ -42,7 +42,7 @@ type Own struct {
 }
 
 // NewOwn returns an Own with rules after the built-in one. The last rule that matches a frame's
-// source file or its object decides. It fails if a glob is empty.
+// source file or its object decides. It fails if a glob is empty or has only slashes.
 func NewOwn(rules []OwnRule) (*Own, error) {
 	o := new(Own)
 	for _, r := range rules {
@@ -182,8 +182,9 @@ func isInterceptor(function string) bool {
 
 // The built-in rule's prefixes and parts of paths.
 var (
-	systemSources  = []string{"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/src/", "/rustc/"}
-	ownSources     = []string{"/usr/src/app/", "/usr/src/myapp/"} // where the documents of Docker's images put a program
+	systemSources = []string{"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/src/", "/rustc/"}
+	// the guides of Docker's official images put programs here
+	ownSources     = []string{"/usr/src/app/", "/usr/src/myapp/"}
 	runtimeSources = []string{"/libsanitizer/", "/compiler-rt/lib/"}
 	systemObjects  = []string{"/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/", "/usr/libx32/", "/usr/libexec/valgrind/"}
 	interceptors   = []string{

@@ -36,9 +36,10 @@ func StableName(f *symbolize.Frame) string {
 	return name
 }
 
-// loggedName returns the name of a function without the parts that depend on the build or on who
-// has named it: its last name, without namespaces, classes and arguments. Frames that were named
-// when they were logged have no linkage names, and demanglers differ in the spelling of arguments.
+// loggedName returns the name of a function without the parts that depend on the build or on the
+// tool that wrote the name: its last part, without namespaces, classes and arguments. Frames that
+// were named when they were logged have no linkage names, and demanglers differ in the spelling of
+// arguments.
 func loggedName(f *symbolize.Frame) string {
 	name, _ := report.Unversioned(f.Func)
 	if name == "" {
@@ -65,7 +66,8 @@ func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 // isInternal reports whether a mangled name may belong to a function with internal linkage: static,
 // in an unnamed namespace, local to a function, or the instance of a template for a lambda or a
-// local type. For other names it is seldom true, which makes their stable names shorter.
+// local type. It is seldom true for other names; a stable name is then only shorter than it need
+// be.
 func isInternal(mangled string) bool {
 	switch {
 	case strings.HasPrefix(mangled, "_ZL"), strings.HasPrefix(mangled, "_ZZ"):
