@@ -114,7 +114,7 @@ func TestCommandsOfPagesNameFrames(t *testing.T) {
 				}
 				ran++
 				out, errs := runLine(t, dir, at.Replace(line), page.env, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
-				if plain := regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAllString(out, ""); !regexp.MustCompile(page.want).MatchString(plain) {
+				if plain := regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAllString(out+errs, ""); !regexp.MustCompile(page.want).MatchString(plain) {
 					t.Errorf("%s prints\n%s\n%s", line, out, errs)
 				}
 			}

@@ -117,9 +117,9 @@ func (w *traceTwin) wantSame(t *testing.T, log []byte, args ...string) {
 type twinFrame struct {
 	Tag, Dialect, Verified, Module, Offset, Reason string
 	Frames                                         []struct {
-		Function, File string
-		Line           int
-		Inlined        bool
+		Function, Linkage, File string
+		Line                    int
+		Inlined                 bool
 	}
 }
 
