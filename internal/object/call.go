@@ -8,8 +8,9 @@ import (
 // CallEndsAt reports whether the instruction that ends at addr is a call, so that addr may be a
 // return address: for formats that do not mark return addresses. known is false if the file has no
 // code before addr (separate debug files have none), or if the machine is not one of x86, x86-64,
-// Arm (32 bits little-endian, Thumb if addr is odd), AArch64, RISC-V, PowerPC, s390x, MIPS, where a
-// call ends after its delay slot, LoongArch, AVR, and little-endian Xtensa.
+// Arm (32 bits little-endian; only Thumb if addr is odd), AArch64, RISC-V, PowerPC, s390x, MIPS
+// (not microMIPS), where a call ends after its delay slot, LoongArch, AVR, and little-endian
+// Xtensa.
 //
 // Only the bytes before addr are examined. On x86, where instructions begin at any address, one in
 // a thousand addresses that do not follow a call is taken for a return address; on Xtensa and AVR,
@@ -47,8 +48,8 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	return false, false
 }
 
-// InCall returns an address in the call before addr, a return address: the byte before it, on MIPS the
-// one before the delay slot if the call has one.
+// InCall returns an address in the call that precedes addr, a return address: addr-1, or on MIPS
+// the byte before the delay slot if the call has one.
 func (f *File) InCall(addr uint64) uint64 {
 	const slot = 4 // bytes
 	var buf [2 * slot]byte
@@ -102,8 +103,8 @@ func (d *sectionData) codeBefore(buf []byte, addr uint64) (code []byte, ok bool)
 	return nil, false
 }
 
-// A callSite is the code right before an address, at most 8 bytes. Its methods report whether it
-// ends in a call of one machine.
+// A callSite is the code right before an address, at most 8 bytes. The method of each machine
+// reports whether the code ends in a call.
 type callSite struct {
 	h    *headers
 	addr uint64
@@ -128,12 +129,13 @@ func (c *callSite) ordered(n int) uint32 {
 }
 
 // x86 reports whether the code ends in a call: relative, to code, or through a register or memory.
-// Prefixes are before the bytes that it reads.
+// Prefixes come before these bytes, and are not read.
 func (c *callSite) x86() bool {
 	code, n := c.code, len(c.code)
 	if n >= 5 && code[n-5] == 0xe8 {
 		target := c.h.wrap(c.addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:])))))
-		if c.h.Type == elf.ET_REL || c.h.ExecCovers(target) { // the target of an object file is a relocation's
+		// in an object file a relocation sets the target
+		if c.h.Type == elf.ET_REL || c.h.ExecCovers(target) {
 			return true
 		}
 	}
@@ -205,7 +207,7 @@ func (c *callSite) riscv() bool {
 func (c *callSite) powerpc() bool {
 	w := c.ordered(4)
 	bl := w&0xfc000001 == 0x48000001
-	// not one that only reads the program counter
+	// except the one that only reads the program counter
 	bcl := w&0xfc000001 == 0x40000001 && w != 0x429f0005
 	register := w&0xfc00ffff&^0x1800 == 0x4c000421 || w&0xfc00ffff&^0x1800 == 0x4c000021
 	return c.addr%4 == 0 && (bl || bcl || register)
@@ -247,11 +249,13 @@ func (c *callSite) loongarch() bool {
 func (c *callSite) avr() bool {
 	call := c.little(4)
 	h := call >> 16
-	return c.addr%2 == 0 && (call&0xfe0e == 0x940e || h&0xf000 == 0xd000 || h == 0x9509 || h == 0x9519) // call, rcall, icall, eicall
+	// call, rcall, icall, eicall
+	return c.addr%2 == 0 && (call&0xfe0e == 0x940e || h&0xf000 == 0xd000 || h == 0x9509 || h == 0x9519)
 }
 
 func (c *callSite) xtensa() bool {
 	b := c.code[len(c.code)-3:]
-	call, callx := b[0]&0x0f == 5, b[0]&0xcf == 0xc0 && b[1]&0xf0 == 0 && b[2] == 0 // call0 to call12, callx0 to callx12
+	// call0 to call12, callx0 to callx12
+	call, callx := b[0]&0x0f == 5, b[0]&0xcf == 0xc0 && b[1]&0xf0 == 0 && b[2] == 0
 	return call || callx
 }

@@ -30,9 +30,9 @@ func (f *File) CallTarget(addr uint64) (target uint64, ok bool) {
 	return 0, false
 }
 
-// CalledImport returns the name of the function of another file that is called by the call that ends
-// at addr, on x86-64: through the procedure linkage table, or through the global offset table. name
-// is valid until Close.
+// CalledImport returns the name of the imported function that the instruction before addr calls, on
+// x86-64: through the procedure linkage table, or through the global offset table. name is valid
+// until Close.
 func (f *File) CalledImport(addr uint64) (name []byte, ok bool) {
 	if f.Machine != elf.EM_X86_64 {
 		return nil, false

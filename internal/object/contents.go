@@ -18,8 +18,8 @@ type contents struct {
 	room     room
 }
 
-// held returns the bytes of the file at [off, off+size), which is within it, without a copy; ok is
-// false if they are read on demand.
+// held returns the bytes of the file at [off, off+size) without a copy. The range must be inside
+// the file. ok is false if the bytes must be read through r.
 func (c *contents) held(off, size uint64) (b []byte, ok bool) {
 	switch {
 	case c.mapped != nil:
@@ -63,7 +63,7 @@ func (c *contents) read(s *Section) (k kept) {
 	return k // keep releases the memory
 }
 
-// Spills reports whether sections that do not fit the memory may be inflated into files.
+// Spills reports whether sections that do not fit into memory may be inflated into files.
 func (c *contents) Spills() bool { return c.room.SpillDir != "" && canMap }
 
 // Granted returns the bytes of memory that Options.Take granted and that the file holds.

@@ -15,7 +15,8 @@ import (
 type sectionData struct {
 	contents
 	headers
-	kept   map[string]kept // sections that were inflated or copied, by the requested name
+	// sections that were inflated or copied, by the requested name or another key
+	kept   map[string]kept
 	claims claims
 }
 
@@ -38,8 +39,8 @@ func (d *sectionData) Data(name string) ([]byte, error) {
 	return d.fetch(name, name, d.section(name))
 }
 
-// fetch returns the bytes of s, which was requested by name; they are kept by key if they are not
-// mapped.
+// fetch returns the bytes of s, which was requested by name; they are kept under key if they are
+// not mapped.
 func (d *sectionData) fetch(key, name string, s *Section) ([]byte, error) {
 	switch k, ok := d.kept[key]; {
 	case d.closed:
@@ -132,8 +133,8 @@ func (d *sectionData) DataOf(i int) (data []byte, err error) {
 	return d.fetch(key, s.Name, s)
 }
 
-// tableData is Data for a section given by its header. Sections may share a name: only the first is
-// kept by it.
+// tableData returns the bytes of s, inflated but not relocated. Sections may share a name: only the
+// first is kept under it.
 func (d *sectionData) tableData(s *Section) ([]byte, error) {
 	key := s.Name
 	if d.section(s.Name) != s {
@@ -142,7 +143,7 @@ func (d *sectionData) tableData(s *Section) ([]byte, error) {
 	return d.stored(key, s, false)
 }
 
-// nameSections gives the sections the names that table refers to.
+// nameSections gives the sections the names to which table, the section headers, refers.
 func (d *sectionData) nameSections(table []byte) error {
 	sections := d.sections
 	index := uint64(d.shstrndx)

@@ -97,9 +97,9 @@ func both(a, b error) error {
 //
 // The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. If that has no
 // symbol with a size for addr, the other tables of the file are searched by the same rule: .dynsym
-// beside a .symtab, and MiniDebugInfo, which is unpacked then. A symbol whose size covers addr is
-// preferred to one without a size, then the nearest symbol, then a symbol of the table searched
-// first.
+// beside a .symtab, and MiniDebugInfo, which is unpacked then. The first symbol whose size covers
+// addr is returned. If no table has one, it is the nearest symbol without a size, from the first of
+// the tables that have it.
 //
 // The first lookups scan a table in the file (1 ms for 130,000 symbols); later ones use a sorted
 // table of 16 bytes a symbol, built once.

@@ -219,8 +219,8 @@ func (h *header) decodeSegment(b []byte) Segment {
 	}
 }
 
-// readTable reads num entries of entry bytes each, after checking that the file has them. The result
-// may alias the file.
+// readTable reads num entries of entry bytes each, after checking that the file has them. The
+// result may alias the file.
 func readTable(r io.ReaderAt, size uint64, what string, off, num uint64, entry int, limit uint64) ([]byte, error) {
 	if num == 0 {
 		return nil, nil
@@ -279,7 +279,8 @@ func (h *header) readSections(r io.ReaderAt, size uint64) (sections []Section, t
 	return sections, table, nil
 }
 
-// nameAt returns the offset of the name of section i of table in the section names.
+// nameAt returns the offset in the section names at which the name of section i begins; table has
+// the section headers.
 func (h *header) nameAt(table []byte, i int) uint32 {
 	return h.u32(table[i*h.pick(shdrSize32, shdrSize64):])
 }

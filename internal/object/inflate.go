@@ -25,7 +25,7 @@ func (d *sectionData) inflate(s *Section, legacy, spill bool) (k kept) {
 		return kept{err: err}
 	}
 	defer giveBack()
-	// otherwise the buffer grows as bytes arrive: a size that is not likely is rarely the real one
+	// without to, the buffer grows as bytes arrive: an unlikely size is rarely the real one
 	var to []byte
 	if d.room.Take != nil || p.Likely() {
 		to, k.arena, k.err = d.alloc(p.Size + unpack.Slack)
@@ -60,8 +60,8 @@ func (d *sectionData) stream(s *Section, legacy bool) (p unpack.Stream, err erro
 		return p, &FormatError{"compression header", fmt.Sprintf("unknown method %d", method)}
 	}
 	packed := s.Size - n
-	// By ReadAt, not from the mapping: a fault in a goroutine of the decoder could not be recovered. The
-	// offset fits an int64: it is within the file.
+	// By ReadAt, not from the mapping: a fault in a goroutine of the decoder could not be
+	// recovered. The offset fits an int64: it is within the file.
 	src := io.NewSectionReader(d.r, int64(s.Offset+n), int64(packed))
 	return unpack.Stream{Zstd: method == elf.COMPRESS_ZSTD, Size: size, Packed: packed, Src: src}, nil
 }

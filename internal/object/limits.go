@@ -12,48 +12,66 @@ const (
 	manySections = 256      // least number of sections for which a map finds them by name
 	maxSegments  = 4 << 16  // headers; core files of many mappings pass 65,535 by PN_XNUM
 	maxNames     = 16 << 20 // bytes of section names read
-	maxName      = 4 << 10  // bytes of one section name; longer ones are cut: no such name is looked up
+	// bytes of one section name; longer ones are cut: no such name is looked up
+	maxName = 4 << 10
 
-	maxNotes = 1 << 20 // bytes of notes searched for a build ID; vmlinux has 500, a core file may have gigabytes
-	maxID    = 64      // bytes of a build ID: a SHA-512
+	// bytes of notes searched for a build ID; vmlinux has 500, a core file may have gigabytes
+	maxNotes = 1 << 20
+	maxID    = 64 // bytes of a build ID: a SHA-512
 
-	maxLink        = 8 << 10  // bytes of .gnu_debuglink and .gnu_debugaltlink: a path is at most 4 KiB
+	// bytes of .gnu_debuglink and .gnu_debugaltlink: a path is at most 4 KiB
+	maxLink        = 8 << 10
 	maxPackageNote = 16 << 10 // bytes of a package note; real ones have 200
 
-	maxRatio  = 1000     // to 1; deflate cannot do better than 1,032:1, real debug sections stay below 20:1
+	// inflated to compressed bytes; deflate cannot do better than 1,032:1, real debug sections stay
+	// below 20:1
+	maxRatio  = 1000
 	ratioFree = 16 << 20 // bytes that may be inflated whatever the ratio
-	// to 1, over all requested sections of a file: real debug sections together stay below 10:1
+	// the same ratio of all requested sections of a file together; real debug sections stay below
+	// 10:1
 	maxRatioFile  = 32
 	ratioFreeFile = 1 << 30 // bytes of all sections that may be inflated whatever their ratio: 2 s
 
 	// bytes of one section in memory: 4 GiB, or 512 MiB if an address has 32 bits
 	maxHeapSection = 1 << (29 + 3*(bits.UintSize/64))
 
-	maxMini       = 128 << 20 // bytes of MiniDebugInfo, inflated: the symbol table of a binary of a gigabyte
-	maxDictionary = 64 << 20  // bytes of history that a block of xz may ask for: as much as xz -9
-	// bytes of history that all blocks of xz together may ask for, in addition to the bytes that
-	// they hold
+	// bytes of MiniDebugInfo, inflated: the symbol table of a binary of a gigabyte
+	maxMini       = 128 << 20
+	maxDictionary = 64 << 20 // bytes of history that a block of xz may ask for: as much as xz -9
+	// bytes of history that all blocks of xz together may ask for, in addition to their inflated
+	// size
 	maxDictionaries = 256 << 20
 
-	linearNames    = 2         // searches for a name that scan the table: building the table of hashes costs as much as 4, and a trace has a dozen names
-	linearNext     = 6         // searches for the symbol after another one that scan the table: building the list costs as much as 15
-	maxNameHashed  = 64 << 10  // bytes of a symbol's name that can be searched for
-	maxNamesHashed = 256 << 20 // bytes of names hashed in all, besides twice the bytes of the string table; overlapping names may exceed it, and then get no list
-	maxNamed       = 4 << 10   // symbols of one name
+	// first searches for a name, which scan the table: building the table of hashes costs as much
+	// as 4 scans, and a trace has a dozen names
+	linearNames = 2
+	// first searches for the symbol after another one, which scan the table: building the list
+	// costs as much as 15 scans
+	linearNext    = 6
+	maxNameHashed = 64 << 10 // bytes of a symbol's name that can be searched for
+	// bytes of names hashed in all, besides twice the bytes of the string table; overlapping names
+	// may exceed it, and then get no table of hashes
+	maxNamesHashed = 256 << 20
+	maxNamed       = 4 << 10 // symbols of one name
 
 	maxUnwind = 16 << 20 // functions of unwind information; Chromium has 1 million
-	maxCommon = 64 << 10 // common entries of .eh_frame whose encoding is remembered; linkers keep one of each kind
+	// common entries of .eh_frame whose encoding is remembered; linkers keep one of each kind
+	maxCommon = 64 << 10
 
 	minArena  = 64 << 10 // least bytes that get a mapping of their own
 	minSpill  = 1 << 20  // least bytes of sections that get a file
 	spareDisk = 1 << 30  // bytes of a file system that are left free for others
 
-	maxRelocations = 64 << 20 // relocations applied to one section; a large kernel module has 1 million
+	// relocations applied to one section; a large kernel module has 1 million
+	maxRelocations = 64 << 20
 
-	linearLookups = 16       // symbol lookups that scan the raw table: building the sorted one costs as much as 12 scans
-	linearSymbols = 16 << 20 // symbols scanned before the sorted table is built, however few the lookups: 0.1 s
-	slowSymbols   = 16 << 10 // symbols whose scan takes longer than waking up another processor: 0.03 ms
-	maxSymbols    = 16 << 20 // symbols of a table that are read; Chromium has 2 million
+	// symbol lookups that scan the raw table: building the sorted one costs as much as 12 scans
+	linearLookups = 16
+	// symbols scanned before the sorted table is built, however few the lookups: 0.1 s
+	linearSymbols = 16 << 20
+	// symbols whose scan takes longer than waking up another processor: 0.03 ms
+	slowSymbols = 16 << 10
+	maxSymbols  = 16 << 20 // symbols of a table that are read; Chromium has 2 million
 )
 
 // A LimitError reports that a file exceeds a limit of this package.

@@ -8,8 +8,8 @@ import (
 // Loaded returns the bytes that are loaded at addr, to the end of the PT_LOAD segment that covers
 // it, as they are in the file: a slice of the mapping, or of a copy of the segment that is kept if
 // the file is not mapped. The slice is valid until Close and must not be changed. Loaded returns
-// nil if nothing is loaded from the file. In a separate debug file the segments describe the other
-// file, so that Loaded returns nil for addresses in sections without bytes.
+// nil if nothing is loaded from the file. In a separate debug file the segments describe the
+// program, so Loaded returns nil for addresses in sections without bytes.
 func (d *sectionData) Loaded(addr uint64) []byte {
 	if d.closed {
 		return nil
@@ -53,8 +53,8 @@ func (d *sectionData) SegmentData(i int) []byte {
 
 // RelativeRelocations calls visit for each relocation by which the loader writes the load bias plus
 // value to the word at addr, until visit returns false. It reads the tables with addends (SHT_RELA,
-// or DT_RELA in a file without sections). If a file has other tables, the values are in the words
-// themselves.
+// or DT_RELA in a file without such sections). If a file has other tables, the values are in the
+// words themselves.
 func (d *sectionData) RelativeRelocations(visit func(addr, value uint64) bool) {
 	kind, ok := relativeKind(d.Machine)
 	if !ok || d.closed {

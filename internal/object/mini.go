@@ -50,7 +50,7 @@ func (ts *symbolTables) openMini() (m *File, err error) {
 	}
 	defer giveBack()
 	packed := make([]byte, s.Size)
-	// the reader may be closed; the decoder starts no goroutine, and reads a copy
+	// from the mapping if there is one, since the reader may be closed
 	if b, ok := ts.held(s.Offset, s.Size); ok {
 		copy(packed, b)
 	} else if err := readFull(ts.r, packed, s.Offset); err != nil {
@@ -86,8 +86,8 @@ func openImage(image []byte) (*File, error) {
 	return f, nil
 }
 
-// unpackMini inflates the xz of packed. If image is in an arena, it returns the arena too, even with
-// an error.
+// unpackMini inflates packed, which xz compressed. If it took an arena for image, it returns the
+// arena too, even with an error.
 func (c *contents) unpackMini(packed []byte) (image []byte, a *arena, err error) {
 	cost, err := costOfMini(packed)
 	if err != nil {

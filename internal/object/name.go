@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// A nameTable finds the symbols of a name: the first linearNames times by scanning the table, then
-// by a table of hashes.
+// A nameTable finds the symbols with a name: the first linearNames times by scanning the symbol
+// table, then by a table of hashes.
 type nameTable struct {
 	searches int
 	built    bool
@@ -21,8 +21,8 @@ type nameTable struct {
 	shift    uint       // bits of a hash that do not choose its bucket
 }
 
-// A nameHash is the hash of a symbol's name, and the index of the next symbol of its bucket; 0 if there is
-// none.
+// A nameHash is the hash of a symbol's name, and the index of the next symbol of its bucket; 0 if
+// there is none.
 type nameHash struct{ hash, next uint32 }
 
 func (n *nameTable) footprint() int64 {
@@ -46,8 +46,8 @@ func (ts *symbolTables) SymbolsNamed(name string) []Symbol {
 	return slices.CompactFunc(all, func(a, b Symbol) bool { return a.Addr == b.Addr })
 }
 
-// SearchCost returns the cost of the next call of SymbolsNamed for scanning or listing tables, in
-// steps of about 50 ns: 0 once they are listed.
+// SearchCost returns the cost of the next call of SymbolsNamed for unpacking, scanning or listing
+// tables, in steps of about 50 ns: 0 once they are listed.
 func (ts *symbolTables) SearchCost() int {
 	if ts.closed {
 		return 0

@@ -65,14 +65,15 @@ type noteSearch struct {
 	r      io.ReaderAt
 	size   uint64
 	budget uint64 // bytes left to read
-	err    error  // the first read that failed
+	err    error  // error of the first read that failed
 
 	owner string // owner of the note to find, with its NUL
 	kind  uint32 // type of that note
-	limit uint64 // most bytes of its contents; at least one
+	limit uint64 // most bytes of its contents, which must not be empty
 }
 
-// file returns the note to find, from the segments first, or nil and the first read that failed.
+// file returns the note to find, from the segments first, or nil and the error of the first read
+// that failed.
 func (s *noteSearch) file(segments []Segment, sections []Section) ([]byte, error) {
 	for _, p := range segments {
 		if p.Type == elf.PT_NOTE {
@@ -91,7 +92,7 @@ func (s *noteSearch) file(segments []Segment, sections []Section) ([]byte, error
 	return nil, s.err
 }
 
-// in returns the note among the size bytes of notes at off, or nil.
+// in returns the contents of the note to find among the size bytes of notes at off, or nil.
 func (s *noteSearch) in(off, size, align uint64) []byte {
 	if off > s.size {
 		return nil

@@ -87,8 +87,9 @@ func (t *rawSymbols) sectionIndex(index uint64) (shndx uint16) {
 	return h.u16(t.raw[index*t.entry+uint64(h.pick(14, 6)):])
 }
 
-// section returns the section that an entry is defined in, or nil if the file lacks it; ok is false
-// if the entry is not defined in a loaded section.
+// section returns the section in which an entry is defined, and whether that is loaded. If the
+// entry has an extended index (SHN_XINDEX) and the file has no table of those, it returns nil,
+// true; other entries without a section give nil, false.
 func (t *rawSymbols) section(index uint64, shndx uint16) (s *Section, ok bool) {
 	d := t.d
 	n := uint64(shndx)
@@ -109,7 +110,8 @@ func (t *rawSymbols) section(index uint64, shndx uint16) (s *Section, ok bool) {
 	return s, s.Flags&elf.SHF_ALLOC != 0
 }
 
-// placedAt returns the address of a symbol that the file has at addr, in the section shndx.
+// placedAt returns the address of the symbol at index after placeSections. addr is its address in
+// the file, and shndx its section index there.
 func (t *rawSymbols) placedAt(addr, index uint64, shndx uint16) uint64 {
 	if s, _ := t.section(index, shndx); s != nil && s.Flags&elf.SHF_EXECINSTR != 0 {
 		return s.Addr + addr
@@ -117,8 +119,8 @@ func (t *rawSymbols) placedAt(addr, index uint64, shndx uint16) uint64 {
 	return addr
 }
 
-// hasCommonLayout reports whether the entries, unchanged from the file, have addresses as
-// little-endian 64-bit numbers.
+// hasCommonLayout reports whether the addresses in the entries are little-endian 64-bit numbers
+// that can be used unchanged.
 func (t *rawSymbols) hasCommonLayout() bool {
 	h := &t.d.header
 	return h.is64 && !h.big && !t.d.hasModeBit() && !t.d.placed
@@ -143,7 +145,7 @@ func (t *rawSymbols) counts(sym *Symbol, name uint32, shndx uint16) bool {
 	switch t.strings[name] {
 	case '$':
 		return !t.d.mappingSymbol(t.strings[name:])
-	case '.': // a label that an assembler made for the difference of two
+	case '.': // a label that an assembler made for the difference of two addresses
 		return t.d.Machine != elf.EM_RISCV || !bytes.HasPrefix(t.strings[name:], []byte(".L0 "))
 	}
 	return true

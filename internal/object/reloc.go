@@ -116,7 +116,8 @@ func (h *header) relocationAt(b []byte, hasAddend bool) (x fieldRelocation) {
 	return x
 }
 
-// relocationSymbol returns the address of a symbol of the table; 0 if this file does not define it.
+// relocationSymbol returns the address of a symbol of the table: its value, plus the address of its
+// section if the file defines it. ok is false if the table has no such symbol.
 func (h *headers) relocationSymbol(table []byte, index uint64) (addr uint64, ok bool) {
 	size := uint64(h.pick(symSize32, symSize64))
 	if index >= uint64(len(table))/size {
@@ -135,7 +136,7 @@ func (h *headers) relocationSymbol(table []byte, index uint64) (addr uint64, ok 
 	return addr, true
 }
 
-// A relocation is the change to a field.
+// A relocation is the change that one kind of relocation makes to a field.
 type relocation struct {
 	bytes uint8 // bytes of the field; 0: no change
 	does  relocationKind
@@ -152,7 +153,8 @@ const (
 	sub6                           // as subtract, for the low six bits
 )
 
-// apply changes one field. The addend of SHT_REL is the present value of the field.
+// apply changes one field. If implicit is set (SHT_REL), the present value of the field is the
+// addend of set and relative.
 func (h *headers) apply(field []byte, how relocation, implicit bool, value, addend, place uint64) {
 	var held uint64
 	switch len(field) {
@@ -224,7 +226,8 @@ var relocationTables = []struct {
 		elf.R_ARM_ABS32: {4, set},
 		elf.R_ARM_REL32: {4, relative},
 	}},
-	// the pairs express a difference: the linker may shorten the code between two labels
+	// ADD and SUB come in pairs, for a difference: the linker may shorten the code between two
+	// labels
 	{elf.EM_RISCV, []relocation{
 		elf.R_RISCV_64:       {8, set},
 		elf.R_RISCV_32:       {4, set},

@@ -61,7 +61,7 @@ type room struct {
 	arenas []*arena   // memory of sections
 }
 
-// add adds an arena, which lives until the file is closed.
+// add adds an arena, which release frees, or free when the file is closed.
 func (r *room) add(a *arena) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *room) add(a *arena) {
 // file in the spill directory.
 type arena struct {
 	bytes  []byte
-	taken  int64 // bytes; 0: the arena is a file
+	taken  int64 // bytes that Take granted; 0 for a file, and without Take
 	onHeap bool
 	file   *os.File // while the arena is written
 }
@@ -112,8 +112,8 @@ func (o *Options) spill(size uint64, denied error) (*arena, error) {
 // spilled reports whether the arena is a file.
 func (a *arena) spilled() bool { return a.taken == 0 && !a.onHeap }
 
-// fill unpacks a stream to the arena's file, at offset at. It writes the file, which is not mapped for
-// writing: a page fault that waits for the disk would hold up the whole process.
+// fill unpacks a stream to the arena's file, at offset at. It writes the file, which is not mapped
+// for writing: a page fault that waits for the disk would hold up the whole process.
 func (a *arena) fill(p unpack.Stream, at uint64) error {
 	return p.To(io.NewOffsetWriter(a.file, int64(at)))
 }

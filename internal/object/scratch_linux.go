@@ -16,7 +16,8 @@ func inMemory(disk *unix.Statfs_t) bool {
 }
 
 // unnamed returns a new file in dir that never had a name, so that a killed process leaves nothing.
-// Only file systems without such files (NFS, some overlays) get one whose name was removed.
+// On file systems without such files (NFS, some overlays) the file has a name that is removed at
+// once.
 func unnamed(dir string) (*os.File, error) {
 	if file, err := os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE|unix.O_EXCL, 0o600); err == nil {
 		return file, nil
@@ -26,7 +27,8 @@ func unnamed(dir string) (*os.File, error) {
 
 // populate makes the pages of b present, for writing.
 func populate(b []byte) {
-	unix.Madvise(b, unix.MADV_POPULATE_WRITE) // an error does no harm: the first write makes a page present
+	// an error does no harm: the first write makes a page present
+	unix.Madvise(b, unix.MADV_POPULATE_WRITE)
 }
 
 // allocate allocates the blocks of file.

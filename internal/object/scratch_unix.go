@@ -87,8 +87,8 @@ func fill(file *os.File, size int64) error {
 	return nil
 }
 
-// removed returns a new file in dir whose name was removed. If the process is killed in between, the
-// name remains.
+// removed returns a new file in dir whose name was removed. If the process is killed in between,
+// the name remains.
 func removed(dir string) (*os.File, error) {
 	file, err := os.CreateTemp(dir, ".symfilter-*")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // until the File is closed.
 type SymbolTable struct {
 	t       symbols      // does not change
-	lookups atomic.Int64 // that scanned the table
+	lookups atomic.Int64 // number of lookups that scanned the table
 	sorting sync.Once
 	sorted  atomic.Pointer[symbols] // t with its sorted table; nil until that is built
 }
@@ -32,7 +32,8 @@ func (ts *symbolTables) SymbolTable() *SymbolTable {
 	return t.shared
 }
 
-// Symbol returns the symbol with a size that covers addr. If there is none, File.Symbol may find one.
+// Symbol returns the symbol with a size that covers addr. If there is none, File.Symbol may find
+// one.
 func (s *SymbolTable) Symbol(addr uint64) (sym Symbol, found bool) {
 	if len(s.t.raw) == 0 {
 		return sym, false
@@ -54,7 +55,8 @@ func (s *SymbolTable) ready() []symbolEntry {
 	return nil
 }
 
-// sort returns the table with the sorted one. It returns nil if the file could not be read.
+// sort returns the symbols with their sorted table, which it builds if necessary. It returns nil if
+// the file could not be read.
 func (s *SymbolTable) sort() *symbols {
 	s.sorting.Do(func() {
 		if s.sorted.Load() == nil {

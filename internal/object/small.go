@@ -49,7 +49,7 @@ func (b inHand) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// imageOf returns the image of f, which has the bytes data.
+// imageOf returns the image of the file with the headers h and the bytes data.
 func (h *headers) imageOf(data []byte) *smallImage {
 	all := make([]extent, 0, 64)
 	add := func(off, size uint64) {
@@ -86,10 +86,11 @@ func (h *headers) imageOf(data []byte) *smallImage {
 	return m
 }
 
-// maxGap is the number of bytes between two sections that are kept, for one extent instead of two.
+// maxGap is the largest gap between two sections, in bytes, that is kept so that they share an
+// extent.
 const maxGap = 16
 
-// find returns size bytes at off, a part of a section or segment; nil for others.
+// find returns the size bytes at off, or nil if no extent has all of them.
 func (m *smallImage) find(off, size uint64) []byte {
 	i, found := slices.BinarySearchFunc(m.extents, off, func(e extent, off uint64) int { return cmp.Compare(uint64(e.off), off) })
 	if !found {

@@ -10,7 +10,7 @@ import (
 
 // A Symbol is an entry of the symbol table.
 type Symbol struct {
-	Name  []byte // never empty; aliases the file, valid until Close
+	Name  []byte // aliases the file, valid until Close; empty only from Symbols
 	Addr  uint64 // link-time address, without the Thumb bit
 	Size  uint64 // bytes; 0: not known
 	Type  elf.SymType
@@ -64,8 +64,8 @@ func (t *symbols) covering(addr uint64) (Symbol, bool) {
 	return sym, true
 }
 
-// nearest returns the symbol with the greatest address that is not above addr, whether it covers it
-// or not.
+// nearest returns the symbol with the greatest address that is not above addr, even if the symbol
+// does not cover addr.
 func (t *symbols) nearest(addr uint64) (sym Symbol, found bool) {
 	if len(t.raw) == 0 {
 		return Symbol{}, false
@@ -94,7 +94,7 @@ func (t *symbols) listFiles() {
 	t.files = slices.Clip(t.files)
 }
 
-// at decodes an entry, whether it counts or not.
+// at decodes an entry, even one that counts rejects.
 func (t *symbols) at(index uint64) (sym Symbol, name uint32, shndx uint16) {
 	d := t.d
 	b := t.raw[index*t.entry:]
@@ -148,8 +148,9 @@ func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
 	return best, found
 }
 
-// nearest64 appends the entries of any kind with the greatest address that is not above addr, or
-// none if there is not room for all. It is for the common layout, and scans 5 GB/s.
+// nearest64 returns, in at, the indexes of all entries of any kind with the greatest address that
+// is not above addr, or nil if at has no room for all. It is for the common layout, and scans 5
+// GB/s.
 func (t *symbols) nearest64(addr uint64, at []uint64) []uint64 {
 	top, more := uint64(0), false // the address, not above addr; whether there are more than fit
 	for i, b := uint64(1), t.raw[min(symSize64, len(t.raw)):]; len(b) >= symSize64; i, b = i+1, b[symSize64:] {

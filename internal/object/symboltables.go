@@ -41,8 +41,8 @@ func (ts *symbolTables) secondary() *symbols {
 	return ts.dynamic
 }
 
-// covering returns the symbol that covers addr. It prefers a symbol with a size, then the nearest
-// symbol, then a symbol of the table searched first.
+// covering returns the symbol that covers addr, from the first table that has one with a size. If
+// no table has, it is the nearest symbol without a size, from the first of the tables that have it.
 func (ts *symbolTables) covering(addr uint64) (best Symbol, found bool) {
 	best, found = ts.primary().covering(addr)
 	if found && best.Size != 0 {
@@ -168,8 +168,8 @@ func (t *symbols) each(yield func(Symbol) bool) bool {
 	return true
 }
 
-// give calls yield for symbol i if it counts and has a name. It returns the result of yield, or
-// true.
+// give calls yield for symbol i if counts accepts it and it has a name. It returns the result of
+// yield, or true.
 func (t *symbols) give(i uint64, yield func(Symbol) bool) bool {
 	sym, name, shndx := t.at(i)
 	if !t.counts(&sym, name, shndx) {

@@ -144,7 +144,7 @@ func (u *Unpacking) Keep() error {
 		return nil
 	}
 	if !slices.ContainsFunc(u.jobs, func(j *unpacked) bool { return j.err == nil }) {
-		u.Drop() // for nothing
+		u.Drop() // no section was inflated
 	}
 	if u.arena != nil {
 		u.d.room.add(u.arena)

@@ -200,7 +200,8 @@ func (u *unwind) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte
 	return start, end, next, !c.bad && size != 0 && end > start && encoding&peIndirect == 0
 }
 
-// frameEncoding returns the pointer encoding of the functions of the common entry at data[at:].
+// frameEncoding returns the pointer encoding that the common entry at data[at:] sets for the
+// addresses of functions.
 func (u *unwind) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) {
 	c := cursor{h: &u.d.header, data: data, at: int(at)}
 	length := uint64(c.u32())
@@ -256,7 +257,7 @@ func (u *unwind) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) 
 }
 
 // readExidx makes a table of the functions in .ARM.exidx (Exception Handling ABI for the Arm
-// Architecture, 5): their starts.
+// Architecture, 5). Only their starts are recorded: a function ends where the next begins.
 func (u *unwind) readExidx() {
 	d := u.d
 	var addr, size uint64

@@ -10,12 +10,14 @@ import (
 
 // Limits of the table of words.
 const (
-	linearWords = 1       // searches for a word that read all names: making the table takes as long as 3
-	maxWords    = 4 << 20 // words of a symbol table; a large C++ program has 8 in a name
+	// searches for a word that read all names: making the table takes as long as 3
+	linearWords = 1
+	maxWords    = 4 << 20 // words of a symbol table; a large C++ program has some 8 in each name
 	maxDigits   = 4       // digits of the length of a word
 )
 
-// A wordTable finds the mangled names that have a word: an identifier after its length, or the whole name.
+// A wordTable finds the mangled names that have a word: an identifier after its length, or the
+// whole name.
 type wordTable struct {
 	searches int
 	built    bool
@@ -86,7 +88,8 @@ func (t *symbols) hashWords() {
 	}
 }
 
-// withWord calls yield for the symbols that may have word until it returns false, and then returns false.
+// withWord calls yield for the symbols that may have word until it returns false, and then returns
+// false.
 func (t *symbols) withWord(word string, yield func(Symbol) bool) bool {
 	w := &t.words
 	if !w.built {
@@ -108,7 +111,7 @@ func (t *symbols) withWord(word string, yield func(Symbol) bool) bool {
 
 // eachWord calls yield for each word of a mangled name: the whole name without a version, and the n
 // bytes after each number n. Each number that ends a run of digits is tried, since digits before it
-// may be the end of another word. In Rust an underscore after the number belongs to it.
+// may be the end of another word. In Rust an underscore may separate the number from the word.
 func eachWord(name []byte, yield func(word []byte)) {
 	whole := len(name)
 	for i := 0; i < len(name); i++ {
