@@ -52,8 +52,8 @@ func (a *answerer) ask(s site) *answer {
 	return got
 }
 
-// better reports whether an answer is better than the text of the report. An answer without a line
-// is not, if the report has a line.
+// better reports whether an answer is better than the text of the report: it has a function or a
+// source file, and it has a file if the report's last line for the frame has one.
 func (a *answer) better(rec *record) bool {
 	named, lined := false, false
 	for i := range a.Frames {
@@ -102,7 +102,8 @@ func fromModule(b []byte, module string) []byte {
 }
 
 // hasParameters reports whether a demangled name ends with parameters, as in "f(int) const".
-// Parentheses inside of the name do not count, as in "(anonymous namespace)::f" and "call<(A,)>".
+// Parentheses inside of the name are not parameters, as in "(anonymous namespace)::f" and
+// "call<(A,)>".
 func hasParameters(name string) bool {
 	name = strings.ReplaceAll(name, "(anonymous namespace)", "")
 	depth := 0

@@ -23,7 +23,7 @@ type finder struct {
 	to      *findings.Collection
 	input   string
 	own     *findings.Own
-	process int // number of the current process in the findings; -1: none has begun
+	process int // number of the current process in the findings; -1 if it is not in them
 	begun   bool
 
 	first  string // the first type in the report's list, used for calls without a type
@@ -38,10 +38,10 @@ type leak struct {
 	blocks, bytes uint64
 }
 
-// types of the resources of a group; calls of further types count for the last one
+// types of the resources of a group; calls of further types are added to the last one
 const maxLeakTypes = 64
 
-// Close adds the leaks of the last process.
+// Close adds the last leaks, and the calls that Processing left out for lack of memory to Left.
 func (f *finder) Close() error {
 	err := f.translator.Close()
 	f.finish()
@@ -49,7 +49,8 @@ func (f *finder) Close() error {
 	return err
 }
 
-// take adds the leaks and contexts of a record to the findings.
+// take adds an allocation or a frame to the current group, and the group's leaks to the findings
+// when the group ends.
 func (f *finder) take(rec *record) error {
 	switch rec.Kind {
 	case headerRecord:
@@ -84,8 +85,9 @@ func (f *finder) take(rec *record) error {
 	return nil
 }
 
-// begin begins the process of a header, or a nameless one without a header, unless it has begun.
-// The format has no mark for the end of a report: each one is taken as complete.
+// begin adds a process to the findings, unless there is one since the last header. Without a header
+// the process has no name. The format has no mark for the end of a report: each report is taken as
+// complete.
 func (f *finder) begin(header *record) {
 	if f.process >= 0 {
 		return
@@ -148,8 +150,8 @@ func (f *finder) finish() {
 	f.leaks, f.frames, f.framed = f.leaks[:0], f.frames[:0], false
 }
 
-// frame appends the frames at the address of rec: the symbolizer's, if they have more than the
-// report.
+// frame appends the frames at the address of rec: the symbolizer's if they are better than the
+// report's, otherwise the report's, or one without a name.
 func (t *translator) frame(dst []findings.TraceFrame, rec *record) []findings.TraceFrame {
 	s := t.space.site(rec)
 	place := findings.TraceFrame{Address: rec.Addr}

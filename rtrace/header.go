@@ -13,7 +13,8 @@ var filters = [...]string{"leaks", "compress", "resolve"}
 // byteOrderMark may begin a file written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// header records the steps of this processing in the header of a report.
+// header records the steps of this processing in the header of a report. It also notes whether the
+// report was compressed before: its calls are then not in the order of time.
 func (p *processor) header(rec *record) {
 	compressed := bytes.Contains(rec.headerValue("filter"), []byte("compress"))
 	p.kept.unordered = compressed && p.keeps()
@@ -33,7 +34,8 @@ func (p *processor) header(rec *record) {
 	h.store(rec)
 }
 
-// A header is a report's header that is being changed. Its unchanged fields keep their spelling.
+// A header is a report's header that is being changed. Fields that are not set keep the spelling of
+// their values.
 type header struct {
 	before    string
 	fields    []headerField

@@ -17,9 +17,9 @@ type inner Options
 // NewFindings returns a writer that adds the leaks of the report written to it to the Collection,
 // with frames resolved by the Options' Symbolizer, and the processes of the report. A leak groups
 // the resources of one type that were allocated with the same backtrace and not freed; its kind is
-// the type. The fields Leaks and Compress of Processing are set, the others select calls. input is
-// the name of the report; own distinguishes own frames from system frames. Writes never fail. The
-// writer is for one goroutine, which must be that of the Collection.
+// the type. NewFindings sets the fields Leaks and Compress of Processing; the other fields select
+// calls. input is the name of the report; own distinguishes own frames from system frames. Writes
+// never fail. The writer is for one goroutine, which must be that of the Collection.
 func (i *inner) NewFindings(to *findings.Collection, input string, own *findings.Own) io.WriteCloser {
 	return newFinder(to, input, own, Options(*i))
 }

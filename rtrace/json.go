@@ -13,7 +13,7 @@ import (
 // frames; calls that share a backtrace form one object.
 type jsonPrinter struct {
 	*printer
-	process int // number of reports so far
+	process int // number of headers so far
 	begun   bool
 
 	calls     jsonout.Buffer // the calls of the current object
@@ -21,7 +21,7 @@ type jsonPrinter struct {
 	arguments int            // number of arguments of the last call
 	frames    jsonout.Buffer // the frames of the current object
 	framed    bool           // the calls have frames
-	number    int            // number of calls in the object
+	number    int            // number of calls in the object and in its printed parts
 	grouped   bool           // the calls are a group, even if there is only one
 	blocks    int64
 	size      int64
@@ -87,7 +87,8 @@ func (j *jsonPrinter) print(rec *record) error {
 	return nil
 }
 
-// other prints a record that is an object by itself.
+// other prints a record that is an object by itself. The summary after grouped calls becomes a part
+// of the calls' object.
 func (j *jsonPrinter) other(rec *record) {
 	switch rec.Kind {
 	case commentRecord:
@@ -218,7 +219,8 @@ func (j *jsonPrinter) endCall() {
 	j.inCall, j.arguments = false, 0
 }
 
-// finish prints the current calls. If continues is set, another object has the rest of the calls.
+// finish prints the current calls. If continues is set, another object has the rest of the calls or
+// of their frames.
 func (j *jsonPrinter) finish(continues bool) {
 	j.endCall()
 	if j.number == 0 {

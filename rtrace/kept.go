@@ -70,8 +70,8 @@ type traceKey struct {
 	epoch  int // epoch of the mappings in which the addresses are
 }
 
-// A comment is a comment between calls. It is printed before the first call with an index above
-// that of the call preceding the comment.
+// A comment is a comment between calls. index is the index of the call before it: the comment is
+// printed before the first call with a larger index.
 type comment struct {
 	line  string
 	index uint64
@@ -98,7 +98,8 @@ func (k *kept) comment(p *processor, rec *record) {
 	}
 }
 
-// addGroup keeps the calls of a group with their backtrace, if the budget allows it.
+// addGroup keeps the calls of a group with their backtrace. For Leaks, it first matches frees with
+// allocations, and keeps only allocations that are not freed.
 func (k *kept) addGroup(p *processor, g *group) {
 	if p.Leaks && !k.unordered {
 		n := 0
@@ -149,7 +150,7 @@ func (k *kept) link(c *call) {
 	k.end = c
 }
 
-// drop removes a call. A call that is freed by another of its own group is not linked yet.
+// drop removes a call. A call of the current group is not linked yet, and is only marked.
 func (k *kept) drop(c *call) {
 	if c.trace == nil {
 		c.dropped = true
@@ -173,9 +174,9 @@ func (k *kept) drop(c *call) {
 	c.trace.uses--
 }
 
-// pair reports whether a call is kept after it is matched with the calls before it. A free is not
-// kept, nor is a repeated allocation of a resource that counts them. pair drops the call whose
-// resource is freed.
+// pair reports whether a call is kept after it is matched with the calls before it. Frees are not
+// kept, and neither are repeated allocations of a resource that counts them. pair drops the call
+// whose resource is freed.
 func (k *kept) pair(c *call) bool {
 	key := resource{c.kind, c.id}
 	known := k.table[key]
@@ -211,7 +212,7 @@ func (k *kept) sort() {
 	}
 }
 
-// print passes the remaining calls to the output.
+// print passes the remaining calls and comments to the output, and the sums of leaks.
 func (k *kept) print(p *processor) error {
 	if k.unordered {
 		k.sort()

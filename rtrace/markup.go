@@ -28,7 +28,7 @@ type translator struct {
 	answers     *answerer
 	missing     report.Missing
 	processor   *processor // nil without Processing
-	isReport    bool       // a record was read that is not a comment
+	isReport    bool       // a header, map, call or another declaration of a report was read
 }
 
 // newTranslator returns a translator that passes the records that remain after processing to use.
@@ -65,7 +65,7 @@ func (t *translator) mapped(rec *record) *mapping {
 	return m
 }
 
-// Close passes the remaining records on.
+// Close passes the remaining records on, and then the counts of unresolved frames.
 func (t *translator) Close() error {
 	err := t.recordReader.Close()
 	if !t.isReport {
@@ -120,10 +120,11 @@ func (r *renderer) render(rec *record) error {
 
 var newline = []byte{'\n'}
 
-// mapped renders a map: as elements if the part of the file is known, otherwise as text.
+// mapped renders a map: as elements if the mapped part of the file is known, and with
+// Options.Elements also its build ID; otherwise as text.
 func (r *renderer) mapped(rec *record) error {
 	r.begun = true
-	m := r.translator.mapped(rec) // adds the file, which the symbolizer may find by its path only
+	m := r.translator.mapped(rec) // also starts the search for the debug file
 	if m == nil || !m.placed || r.o.Elements && m.file.ID.IsZero() {
 		return r.dst.Text(rec.Raw)
 	}

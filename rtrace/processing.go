@@ -12,26 +12,27 @@ import (
 )
 
 // Processing selects the records of a report that are printed. Its fields are the options of
-// sp-rtrace-postproc, with the same meanings. If any is set, temporary comments are dropped, and
-// the header lists the steps.
+// sp-rtrace-postproc, with the same meanings. If any is set, temporary comments are dropped. The
+// header lists the steps Depth, Leaks and Compress.
 //
 // The steps are always done in this order: Depth, Resources, Addresses, Include, Exclude, Contexts,
-// Leaks, Compress. The last two keep calls until the end of the report; the others need no memory.
+// Leaks, Compress. Leaks and Compress keep calls until the end of the report, and Addresses until
+// the end of their backtrace; the other steps keep nothing.
 type Processing struct {
 	// Depth is the number of frames of each backtrace that are printed; nil prints all.
 	Depth *int
 
 	// Resources selects calls by the types of their resources, as a mask of the bits in the report;
-	// 0 selects all. A call without a type has the first type that the report lists. If the report
-	// lists none, the call is selected.
+	// 0 selects all. A call without a type has the first type that the report lists. A call is also
+	// selected if the report does not list its type.
 	Resources uint64
 
 	// Addresses selects calls whose backtrace has an address in one of these ranges; nil selects
 	// all.
 	Addresses []Range
 
-	// Include selects calls by their indexes, and Exclude removes them; nil selects all. If Include
-	// is set, Exclude is ignored.
+	// Include selects calls by their indexes; nil selects all. Exclude removes calls by their
+	// indexes, unless Include is set.
 	Include, Exclude Indexes
 
 	// Contexts selects the calls made in one of these contexts, as a mask of bits; 0 selects calls
@@ -245,7 +246,7 @@ func (all resourceTypes) ofCall(rec *record) *resourceType {
 	return nil
 }
 
-// wants reports whether the line of a call selects it.
+// wants reports whether a call is selected by its type, its index and its contexts.
 func (p *processor) wants(rec *record) bool {
 	if p.Resources != 0 {
 		if t := p.types.ofCall(rec); t != nil && t.mask&p.Resources == 0 {
@@ -353,7 +354,7 @@ func (p *processor) blank(rec *record) error {
 	return p.out(rec)
 }
 
-// collect adds a call to the group.
+// collect adds a call to the group, or leaves it out if there is no memory for it.
 func (p *processor) collect(rec *record) {
 	passes := rec.Kind == freeRecord && p.Leaks && !p.kept.unordered // a free that needs no memory
 	if !passes && !p.kept.fits(int64(len(rec.Raw))+callOverhead) {

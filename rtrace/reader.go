@@ -16,7 +16,7 @@ type recordReader struct {
 
 	cut lines.Cutter
 
-	headed bool // the first line was read, which may be a header
+	headed bool // a line that is not empty was read: later headers begin with version=
 
 	// The state of calls and their frames.
 	open       bool // frames of a call may follow
@@ -50,8 +50,8 @@ func newReader(visit func(*record) error) *recordReader {
 	return &recordReader{visit: visit, cut: lines.Cutter{Max: maxLine}}
 }
 
-// IsRecord reports whether line, after this header of a report, is a record rather than a comment
-// or a part of a call's backtrace.
+// IsRecord reports whether line, after this header of a report, is a call or the declaration of a
+// map, context, resource type or attachment.
 func IsRecord(header, line []byte) (ok bool) {
 	r := newReader(func(rec *record) error {
 		switch rec.Kind {

@@ -15,9 +15,9 @@ import (
 //
 // With [Text] the output is the report with more text after addresses: the function of a resolved
 // frame, and its line or module. Each inlined call has a line of its own. If only the module of a
-// frame is known, the text is the module. The header lists the step "resolve" if a frame was
-// resolved. All else is unchanged. With [JSON] there is one object for each record, as in
-// report.schema.json.
+// frame is known, the text is the module. The header lists the step "resolve" if one of the frames
+// in the first 16 MiB was resolved. All else is unchanged. With [JSON] there is one object for each
+// record, as in report.schema.json.
 //
 // The other outputs are profiles, which Close prints. A stack has the number and bytes of the
 // resources that its calls allocated, and of the resources not freed by the end of the report;
@@ -48,7 +48,7 @@ type printer struct {
 	*translator
 	w     io.Writer
 	out   jsonout.Buffer
-	waits bool // nothing is written yet
+	waits bool // the header and the output after it are held back
 }
 
 // Write prints the records of the lines that end in b.
@@ -82,7 +82,8 @@ func (r *reporter) Close() error {
 	return cmp.Or(err, r.send())
 }
 
-// release prints the header that is held back, and the output after it.
+// release prints the header that is held back, with the step "resolve" if resolved is set, and the
+// output after it.
 func (r *reporter) release(resolved bool) {
 	if !r.waits {
 		return
@@ -165,8 +166,8 @@ func (r *reporter) frame(rec *record) error {
 	return r.appendBytes(rec.end())
 }
 
-// unresolved prints a frame that stays without a name: unchanged if the report has text after its
-// address, or if its module is not known.
+// unresolved prints a frame that gets no name: with its module, or unchanged if the report has text
+// after the address, if the module is not known, or without a Symbolizer.
 func (r *reporter) unresolved(rec *record, s site) error {
 	if len(rec.Reported) > 0 || s.at == nil || r.o.Symbolizer == nil {
 		return r.appendBytes(rec.Raw)
@@ -175,7 +176,8 @@ func (r *reporter) unresolved(rec *record, s site) error {
 	return r.appendBytes(append(line, rec.end()...))
 }
 
-// lineEnd returns the line end for the lines of a frame: the line end that the report uses.
+// lineEnd returns the line end for the lines of a frame: the report's line end, or a line feed if
+// the report ends without one.
 func (r *reporter) lineEnd(rec *record) []byte {
 	if end := rec.end(); len(end) > 0 {
 		return end
