@@ -13,36 +13,38 @@ import (
 )
 
 // A program that may be loaded anywhere, and prints only addresses, still shows where it was
-// loaded. A call ends at each return address, so each address votes for the load biases at which a
-// call of the file ends at it. A wrong bias gets a vote only by chance. The file shows how likely
-// that is: in how many of its pages a call ends at the same offset. A call to the function of the
-// next frame is rarer still. A bias is inferred if, among all biases and files tried, a wrong one
-// would have as much evidence in fewer than one of 2^inferredBits traces.
+// loaded. A call ends at each return address, so an address votes for each load bias that puts it
+// at the end of a call in the file. A wrong bias gets a vote only by chance, more often the more
+// pages of the file have the end of a call at the same offset. A call to the function of the frame
+// that it led to is rarer still. A bias is inferred if, among all biases and files tried, a wrong
+// one would have as much evidence in fewer than one of 2^inferredBits traces.
 
 // Limits of the inference.
 const (
 	inferredBits  = 30 // a wrong base in less than one of 10^9 traces
-	runnerUpBits  = 20 // lead over the second best bias
+	runnerUpBits  = 20 // bits by which the best bias must lead the second best
 	leastVotes    = 3  // return addresses at which a call must end
 	usualVotes    = 5  // return addresses that most files need
 	maxCandidates = 16 // biases with the most votes that are weighed
-	// subtracted if no call ends at a return address that follows a frame of another file
+	// bits subtracted if no call ends at the return address of a frame whose previous frame is not
+	// in the file; two such frames refute the bias
 	strayBits     = 8.0
-	maxLinkWeight = 13  // bits of a call that leads to the next frame
+	maxLinkWeight = 13  // maximum bits of a call that leads to the function of the called frame
 	maxWeighed    = 512 // frames of a trace that are weighed
 )
 
-// The weight, in bits, of a call that leads to the next frame.
+// The weight, in bits, of a call that leads to the function of the called frame. It grows with the
+// distance between the two.
 const (
 	nearLink            = 2 << 10 // bytes between the two return addresses
 	linkBits            = 5       // up to nearLink
 	linkBitsPerDoubling = 0.75    // of the distance
 )
 
-// An Inference is the evidence of return addresses alone for a load bias of a file.
+// An Inference is the evidence for a load bias of a file, from return addresses alone.
 type Inference struct {
 	Votes    int     // return addresses at which a call of the file ends
-	Links    int     // calls among them that lead to the function of the next frame
+	Links    int     // calls among them that lead to the function of the called frame
 	RunnerUp int     // votes for the second best load bias
 	Biases   int     // load biases that were tried
 	Bits     float64 // a wrong load bias has as much evidence in one of 2^Bits traces
@@ -54,7 +56,7 @@ func (in *Inference) String() string {
 		in.Votes, in.Links, max(in.Biases-1, 0), in.RunnerUp, in.decades())
 }
 
-// decades returns the odds against a wrong base as a power of ten.
+// decades returns the odds against a wrong base as an exponent of ten.
 func (in *Inference) decades() int { return int(max(in.Bits, 0) * math.Log10(2)) }
 
 // proves reports whether the load bias is the right one.
@@ -64,7 +66,7 @@ func (in *Inference) proves() bool { return in.Votes >= leastVotes && in.Bits >=
 type voter struct {
 	addr uint64
 	call dialect.Call
-	bits float64 // of its vote
+	bits float64 // weight of its vote
 }
 
 // A candidate is a load bias that voters have voted for.
@@ -73,8 +75,9 @@ type candidate struct {
 	votes int
 }
 
-// infer looks for the load bias of v's file by the return addresses of frames. Only some of the
-// frames are in the file. frames are in the order of the log.
+// infer looks for the load bias of v's file by the return addresses of frames, only some of which
+// are in the file. It searches again only if there are more than a quarter more addresses than at
+// the last search. frames are in the order of the log.
 func (t *Trace) infer(v *verdict, frames []*Frame) {
 	frames = frames[:min(len(frames), maxWeighed)]
 	voters := votersOf(frames)
@@ -110,8 +113,9 @@ func (t *Trace) infer(v *verdict, frames []*Frame) {
 	}
 }
 
-// hold lets the voters vote, as far as the remaining work allows, and sets the inference of v. held
-// reports whether any of them voted, whole whether all did.
+// hold holds the election: it lets as many voters vote as the remaining work allows, and sets the
+// inference of v. held is not set if the file has too much or no code, or if too few voters can
+// vote. whole is set if all voted.
 func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	pages := v.image.codePages()
 	left := max(0, min(maxBiasWork-t.worked, t.quota().Left()))
@@ -143,8 +147,8 @@ type inferred struct {
 	by       Inference
 }
 
-// question returns the question about the load bias. It is the same wherever the file was loaded,
-// since its addresses are relative to page.
+// question returns the key under which the Memory keeps the result. It is the same wherever the
+// file was loaded, since its addresses are relative to page, the page of the first voter.
 func (e *election) question(page uint64) question {
 	q := about(e.image).number(uint64(e.files))
 	for _, f := range e.frames {
@@ -168,13 +172,14 @@ func (e *election) process() (question sum, one bool) {
 // process returns the number of the process of f; 0 if the log does not show it.
 func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
-// The bits of evidence for the load bias of an earlier trace. sameProcessBits requires an address
-// above 4 GiB and a process with the same number; priorBits requires one of these. Another process
-// is loaded at one of 2^28 pages, so few of its addresses are in this code.
+// The bits of evidence that frames are from the process of an earlier trace, and have its load
+// bias: sameProcessBits if the log has its number and the addresses are not below 4 GiB, priorBits
+// if only one of these holds. A 64-bit process is loaded at one of 2^28 pages, so few addresses of
+// another process are in this code.
 const sameProcessBits, priorBits = 30, 16
 
-// inferAsBefore sets the load bias of v to that of an earlier trace, if the return addresses
-// support it.
+// inferAsBefore gives v the load bias of an earlier trace of the process if the return addresses
+// support it, and reports whether they do.
 func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	process, one := e.process()
 	bias, known := t.remembered().bases.get(process, maxSearched)
@@ -186,12 +191,12 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	}
 	in := e.weigh(candidate{bias: bias})
 	f := e.frames[0]
-	// in 32 bits processes are loaded at few pages
+	// a 32-bit process is loaded at one of few pages
 	numbered, wide := f.process() != 0, f.Addr>>32 != 0
 	switch {
 	case numbered && wide:
 		in.Bits += sameProcessBits
-	// a program that is started again may have its number again, as in a container
+	// a restarted program may get the same number, as in a container
 	case numbered || wide:
 		in.Bits += priorBits
 	}
@@ -204,7 +209,7 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	return true
 }
 
-// loadAt sets the load bias, which calls have shown.
+// loadAt sets the load bias that calls have shown.
 func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, true, true }
 
 // A BaseError is the reason why the addresses of a trace are not located in a file that may have
@@ -212,7 +217,8 @@ func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, tru
 type BaseError struct {
 	Path      string
 	Inference Inference // for the best load bias
-	// further return addresses in the file that would prove the bias; 0 if no bias fits
+	// about how many further return addresses would prove the bias; 0 if no bias fits enough of
+	// them
 	More int
 }
 
@@ -272,7 +278,8 @@ func (m *Image) code() iter.Seq[object.Segment] {
 	}
 }
 
-// codePages returns the number of pages that the code of m occupies.
+// codePages returns an upper bound of the pages that the code of m occupies. It counts at most
+// maxBiases+1 pages for a segment.
 func (m *Image) codePages() (pages int) {
 	for s := range m.code() {
 		pages += int(min(s.FileSize/pageSize+2, maxBiases+1))
@@ -288,7 +295,7 @@ func (m *Image) codeSize() (size uint64) {
 	return size
 }
 
-// An election finds the load bias of a file for which most of the voters vote.
+// An election finds the load bias of a file that has the most evidence.
 type election struct {
 	image  *Image
 	frames []*Frame
@@ -300,7 +307,8 @@ type election struct {
 	best       candidate
 }
 
-// vote counts the votes for each load bias that puts a voter into the code.
+// vote counts the votes for each load bias that puts a voter into the code, and sets the weight of
+// each voter's vote. The candidates are the biases with the most votes, at least two each.
 func (e *election) vote() {
 	var votes []uint64
 	var all []biasRange
@@ -308,8 +316,8 @@ func (e *election) vote() {
 		v := &e.voters[i]
 		before, tried := len(votes), 0
 		for s := range e.image.code() {
-			// the first and last address of the segment at the same offset in a page as v.addr; not
-			// above v.addr, since the program headers are not trusted
+			// first is the lowest address of the segment at the same offset in a page as v.addr.
+			// Addresses above v.addr are not tried, since no bias is negative.
 			first, last := s.Addr+(v.addr-s.Addr)&(pageSize-1), min(s.Addr+s.FileSize-1, v.addr)
 			if first < s.Addr || first > last {
 				continue
@@ -318,7 +326,7 @@ func (e *election) vote() {
 			for page := range pages {
 				at := first + page*pageSize
 				if !e.image.isCode(at - 1) {
-					// no code is there, so this address is no evidence about the bias
+					// without code there, the address is neither for nor against the bias
 					continue
 				}
 				tried++
@@ -362,7 +370,8 @@ func different(all []biasRange) (n int) {
 	return n
 }
 
-// winner returns the inference for the best of the candidates, and sets best.
+// winner returns the inference for the best of the candidates, and sets e.best. If its lead is less
+// than runnerUpBits, its Bits are at most the lead.
 func (e *election) winner() (best Inference) {
 	best.Bits = math.Inf(-1)
 	second := math.Inf(-1)
@@ -385,8 +394,8 @@ func (e *election) winner() (best Inference) {
 	return best
 }
 
-// weigh returns the evidence of the frames for a candidate. Its Bits are negative if an address in
-// the code refutes it.
+// weigh returns the evidence of the frames for a candidate. Its Bits are minus infinity if the
+// frames refute it.
 func (e *election) weigh(c candidate) (in Inference) {
 	in.Bits = -math.Log2(float64(max(e.tried, 1))) - math.Log2(float64(max(e.files, 1)))
 	var voted []uint64
@@ -397,14 +406,15 @@ func (e *election) weigh(c candidate) (in Inference) {
 			continue
 		}
 		if e.atTrampoline(i, c.bias) {
-			in.Bits += e.placeBits() - 1 // a file may have two
+			in.Bits += e.placeBits() - 1 // one bit less, since a file may have two trampolines
 			continue
 		}
 		if e.isInterrupted(i, c.bias) {
 			continue
 		}
 		if yes, _ := e.image.followsCall(addr, f.Call); !yes {
-			if i == 0 || e.has(e.frames[i-1], c.bias) { // or a signal may have interrupted it
+			// after a frame of another file, a signal may have interrupted this one
+			if i == 0 || e.has(e.frames[i-1], c.bias) {
 				in.Bits = math.Inf(-1)
 				return in
 			}
@@ -428,7 +438,7 @@ func (e *election) weigh(c candidate) (in Inference) {
 	return in
 }
 
-// has reports whether f is in the code.
+// has reports whether, with this bias, f is in the code of the file.
 func (e *election) has(f *Frame, bias uint64) bool {
 	return f.Addr >= bias && e.image.isCode(f.Addr-bias)
 }

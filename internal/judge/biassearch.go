@@ -20,8 +20,9 @@ import (
 const (
 	maxSightings = 128     // addresses of a module that are compared
 	maxBiases    = 1 << 16 // biases tried for a module: enough for 256 MiB of code
-	maxBiasWork  = 1 << 20 // comparisons of an address with a bias, for all modules of a trace: 50 ms at 50 ns each
-	biasStage    = 4       // addresses that are compared before the worst biases are dropped
+	// comparisons of an address with a bias, for all modules of a trace: 50 ms, at 50 ns each
+	maxBiasWork = 1 << 20
+	biasStage   = 4 // addresses that are compared before the worst biases are dropped
 )
 
 // The scores of facts, in bits: a fact of score n is 2^n times as likely at the true bias as at
@@ -33,8 +34,8 @@ const (
 	scoreName       = 8  // maximum, for a function of 16 bytes in a page
 	scoreUsual      = 10 // the usual bias of such programs
 	scoreDropped    = 24 // a bias whose score is this far below the best is dropped
-	// lead of the best bias over all others, and over the best score that as many wrong ones reach
-	// by chance
+	// minimum lead of the best bias over all others together, and over the score that the best of
+	// as many wrong biases reaches by chance
 	scoreMargin = 8
 )
 
@@ -55,7 +56,7 @@ type bias struct {
 	facts int // facts for the bias
 }
 
-// sight adds the address of f to the sightings. interrupted is set if f follows a signal.
+// sight adds the address of f to the sightings. interrupted is set if a signal has interrupted f.
 func (v *verdict) sight(f *Frame, interrupted bool) {
 	call := f.Call
 	if interrupted || call == dialect.System || call == dialect.Adjusted && f.Number == 0 {
@@ -126,7 +127,7 @@ func (t *Trace) search(v *verdict) {
 func (v *verdict) sightings(page uint64) sum {
 	q := about(v.image)
 	if _, high := v.image.span(); page <= high {
-		q = q.number(page) // a bias is not negative
+		q = q.number(page) // no bias is negative, so that a low page allows fewer
 	}
 	if v.usual != 0 {
 		q = q.number(v.usual - page)
@@ -139,7 +140,8 @@ func (v *verdict) sightings(page uint64) sum {
 }
 
 // search looks for the bias that explains the sightings. It reduces work, the number of comparisons
-// that are left; complete is not set if none were left. first is the address of the first sighting.
+// that are left; complete is not set if too few were left. first is the address of the first
+// sighting.
 func (v *verdict) search(first uint64, work *int) (b bias, found, complete bool) {
 	all, complete := v.possible(first, work)
 	tried := len(all)
@@ -164,8 +166,8 @@ func (v *verdict) search(first uint64, work *int) (b bias, found, complete bool)
 	return b, found, true
 }
 
-// best returns the bias that the facts prove. tried is the number of biases before the worst were
-// dropped.
+// best returns the bias with the highest score, and whether the facts prove it. tried is the number
+// of biases that were possible before the facts were compared.
 func (v *verdict) best(all []bias, tried int) (b bias, ok bool) {
 	others := math.Log2(float64(max(tried, 1)))
 	for i := range all {
@@ -199,9 +201,9 @@ func withoutWorst(all []bias) []bias {
 	return slices.DeleteFunc(all, func(b bias) bool { return b.score < best-scoreDropped })
 }
 
-// possible returns the biases for which first, an address, is in an executable segment. It returns
-// none if there are too many; complete is not set if their number exceeds work. It reduces work by
-// their number.
+// possible returns the biases for which first, the address of the first sighting, is in an
+// executable segment. It returns none if there are more than maxBiases; complete is not set if
+// their number exceeds work. It reduces work by their number.
 func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) {
 	type biases struct{ low, number uint64 }
 	var ranges []biases

@@ -53,7 +53,8 @@ func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64)
 	return size
 }
 
-// callEnd returns the end of the call before addr.
+// callEnd returns the end of the call before addr: addr itself, or a higher address if the producer
+// has subtracted from it.
 func (m *Image) callEnd(addr uint64, kind dialect.Call) uint64 {
 	if kind == dialect.Adjusted {
 		// the only distances that producers subtract on machines with CallTarget

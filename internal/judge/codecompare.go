@@ -9,18 +9,19 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// How the code in a log and the code of a file are compared. The kernel patches itself: see
-// maskX86. The bounds were measured with the code of Debian's 6.1.0-56-amd64 on four processors, at
-// 3.6 million places each: at least 5/8 of the compared bytes equal the file's, and 3/4 at all but
-// 10 places. Of 735,000 pairs of different places of the file, no two agree in 5/8.
+// Bounds for the comparison of code in a log with code of a file. The kernel patches itself: see
+// maskX86. The fractions in compareX86 are from Debian's kernel 6.1.0-56-amd64 on four processors,
+// at 3.6 million places each: at least 5/8 of the compared bytes equal the file's, and at least 3/4
+// at all but 10 places. Of 735,000 pairs of different places in the file, none agrees in 5/8 of the
+// bytes.
 const (
 	minCompared = 16 // bytes that must be comparable
-	minWords    = 4  // instructions of AArch64 that must be comparable; a kernel lists five
+	// instructions of AArch64 that must be equal, or all different; a kernel lists five
+	minWords = 4
 )
 
 // compareCode compares the listing with the code of the file around addr. It sets matches if the
-// file has that code, other if it has different code there, and neither if too little of the code
-// can be compared.
+// file has that code, other if it has different code there, and neither if the result is uncertain.
 func compareCode(file *object.File, c *dialect.Code, addr uint64) (matches, other bool) {
 	code, start := file.Code(addr)
 	want, before := c.Bytes(file.Order), uint64(c.At*c.Width)
@@ -44,7 +45,8 @@ func compareCode(file *object.File, c *dialect.Code, addr uint64) (matches, othe
 }
 
 // compareX86 compares code of a file with code of a log. If at least three quarters of the compared
-// bytes are equal, it matches; if less than half are, the file has other code.
+// bytes are equal, it matches; if less than half are, the file has other code. unlinked is set for
+// a relocatable file.
 func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 	mask := maskX86(code, unlinked)
 	count, equal := 0, 0
@@ -69,11 +71,11 @@ func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 	return 4*equal >= 3*count, 2*equal < count
 }
 
-// maskX86 marks the bytes of x86-64 code that may differ in a running kernel: calls and jumps, and
-// everything that the kernel replaces them by (tracing, static calls and keys, return thunks,
-// retpolines, and calls of paravirt), the prefix of locks, padding, addresses that move with the
-// kernel, and in files that were not linked, the fields of relocations. It checks each byte, since
-// the start of the first instruction is unknown, so it may mark more bytes than needed.
+// maskX86 marks the bytes of x86-64 code that may differ in a running kernel: calls, jumps and the
+// code that replaces them (tracing, static calls and keys, return thunks, retpolines, paravirt
+// calls), lock prefixes, padding, addresses that move with the kernel, and in relocatable files the
+// fields of relocations. It checks each byte, since the start of the first instruction is unknown,
+// so it may mark more bytes than needed.
 func maskX86(code []byte, unlinked bool) []bool {
 	mask := make([]bool, len(code))
 	mark := func(from, n int) {
@@ -92,7 +94,7 @@ func maskX86(code []byte, unlinked bool) []bool {
 		if b == 0x0f && len(rest) > 1 && rest[1]&0xf0 == 0x80 { // a conditional jump
 			mark(i, 6)
 		}
-		if b == 0x65 { // relative to the processor's own data
+		if b == 0x65 { // the prefix gs, for the processor's own data
 			mark(i+relativeToX86(rest), 4)
 		}
 		if len(rest) < 4 {
@@ -124,8 +126,9 @@ var patchedX86 = []patched{
 	{"\xf3\x0f\x1e\xfa", 4}, {"\xf0", 1}, {"\x3e", 1}, {"\x90", 1}, {"\xcc", 1},
 }
 
-// relativeToX86 returns the offset of the four bytes of an address relative to the instruction,
-// which begins with a segment prefix. If there is no such address, it returns len(code).
+// relativeToX86 returns the offset of the four-byte displacement of a RIP-relative operand. The
+// instruction at the start of code begins with a segment prefix. Without such an operand it returns
+// len(code).
 func relativeToX86(code []byte) int {
 	at := 1
 	if at < len(code) && code[at]&0xf0 == 0x40 { // REX

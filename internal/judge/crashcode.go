@@ -45,7 +45,7 @@ func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
 }
 
 // crashed locates the frame of a crashed process by the code that the log lists, and reports
-// whether the log lists any.
+// whether it has set the Place of f.
 func (t *Trace) crashed(f *Frame) bool {
 	c := f.Crash
 	if c == nil || f.Place.Verified != "" {
@@ -86,7 +86,7 @@ func (t *Trace) crashed(f *Frame) bool {
 	return true
 }
 
-// showsCrash reports whether the file has the code of f's crash at its place.
+// showsCrash reports whether the file has one of the listings of f's crash at f's address.
 func (m *Image) showsCrash(f *Frame) bool {
 	addr, ok := numbered(m, f)
 	if !ok || !m.isCode(addr) {

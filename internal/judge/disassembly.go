@@ -12,8 +12,8 @@ import (
 // one step.
 const maxDisassembled = 4 << 10
 
-// isWithinInstruction reports whether addr is after the first byte of an instruction of x86-64,
-// where no fault can occur. It returns false if this is unknown.
+// isWithinInstruction reports whether addr is inside an instruction of x86-64, after its first
+// byte, where no fault can occur. It returns false if this is unknown.
 func (t *Trace) isWithinInstruction(f *object.File, addr uint64) bool {
 	start, end, ok := f.UnwindRange(addr)
 	if !ok || f.Machine != elf.EM_X86_64 || addr-start > maxDisassembled || t.quota().Left() <= 0 {
@@ -25,8 +25,8 @@ func (t *Trace) isWithinInstruction(f *object.File, addr uint64) bool {
 	return known && !begins
 }
 
-// isWithinInstructions reports whether neither addr nor the address after it is the first byte of
-// an instruction.
+// isWithinInstructions reports whether both addr and the address after it are inside an
+// instruction.
 func (t *Trace) isWithinInstructions(f *object.File, addr uint64) bool {
 	return t.isWithinInstruction(f, addr) && t.isWithinInstruction(f, addr+1)
 }

@@ -8,8 +8,8 @@ const (
 	// a call before the address: true for at most one of 32 places in code, as measured in
 	// libraries and small programs
 	callBits       = 5
-	failureBits    = 6  // one failure allowed among 64 frames: 2^6 ways to pass by chance
-	symbolBits     = 20 // a symbol at its distance; it outweighs a failure
+	failureBits    = 6  // subtracted for a failure, which may be at any of 64 frames
+	symbolBits     = 20 // a symbol at the logged distance; it outweighs a failure
 	trampolineBits = 18 // this code occurs once or twice in a megabyte
 	proofBits      = 14 // a file that did not run reaches this in one of 16,384 traces
 )
@@ -18,9 +18,9 @@ const (
 // name, if no address refutes the file.
 const guessedCalls = 4
 
-// unlinkedCalls is the number of return addresses after a call that a file needs for a frame that
-// no call links to a neighbouring frame in the same file, although the file would show such a call:
-// see [check.link]. unlinkedFaultCalls replaces it if the frame's address does not follow a call
+// unlinkedCalls return addresses after a call are needed to locate a frame in a file if no call
+// links the frame to its neighbour in the same file, although the file shows such calls: see
+// [check.link]. unlinkedFaultCalls are needed if the frame's own address does not follow a call
 // either, as at a fault.
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
@@ -30,25 +30,26 @@ const youngerCalls, youngerLinks = 4, 2
 
 const maxEvidence = 64 // addresses counted for a module, of each kind
 
-// An Evidence counts facts for and against a file. Each address counts once.
+// An Evidence counts facts for and against a file. Called and Failed have each address once.
 type Evidence struct {
 	Called []uint64 `json:"called,omitempty"` // addresses with a call before them
 	// return addresses without a call before them, and addresses outside the code
 	Failed []uint64 `json:"failed,omitempty"`
-	// address of a stack's last frame, if it is outside the code; it does not count as failed
+	// first address of a stack's last frame that is outside the code; it does not count as failed
 	Stray uint64 `json:"stray,omitempty"`
 	// number of Failed frames at which the file has different code
 	Contradicted int `json:"contradicted,omitempty"`
 	Symbols      int `json:"symbols,omitempty"` // frames that agree with symbols or listed code
 	// frames in a signal trampoline, the code to which a signal handler returns
 	Trampolines int `json:"trampolines,omitempty"`
-	// frames reached by a call in the same file
+	// frames whose function the call of the next frame leads to
 	Links int `json:"links,omitempty"`
-	// most bits of one frame in the function that it names, or that the next frame calls
+	// highest weight, in bits, of a frame that is in the function that the log names, or that its
+	// caller calls
 	Linked int `json:"linked,omitempty"`
 }
 
-// addOnce adds addr to a list of addresses.
+// addOnce adds addr to a list of addresses, unless the list has it or is full.
 func addOnce(list *[]uint64, addr uint64) {
 	if len(*list) < maxEvidence && !slices.Contains(*list, addr) {
 		*list = append(*list, addr)
@@ -91,7 +92,7 @@ func (e *Evidence) placesInYounger() bool {
 	return len(e.Called) >= youngerCalls && e.Links >= youngerLinks
 }
 
-// bounded returns a copy of e, which may come from a file, with its bounds enforced.
+// bounded returns a copy of e, which may come from a checkpoint, with its bounds enforced.
 func (e *Evidence) bounded() Evidence {
 	return Evidence{
 		Called: slices.Clone(e.Called[:min(len(e.Called), maxEvidence)]), Failed: slices.Clone(e.Failed[:min(len(e.Failed), maxEvidence)]),
@@ -112,7 +113,7 @@ func (s *StackState) next(f *Frame) {
 	rises, falls := s.Last >= 0 && f.Number > s.Last, f.Number == s.Last-1 && (f.Number > 0 || s.Down)
 	oneStack := rises || falls
 	if f.Number < 0 {
-		// the first frame may have a number if it is the place of a fault
+		// only the first frame of an unnumbered stack may have a number: 0, at the place of a fault
 		oneStack = s.Last <= 0 && !f.Apart
 	}
 	if !oneStack || f.Process != s.Process {

@@ -9,8 +9,9 @@ import (
 
 // A verdict holds the evidence of a trace about one module.
 type verdict struct {
-	first dialect.Frame // module fields of the first frame that named the module; see verdictOf
-	// path of a file that was tried for frames without a module, until a frame named it
+	// module fields of the first frame that named the module; see verdictOfModule
+	first dialect.Frame
+	// path of a file that was tried for frames without a module before a frame named it, else empty
 	unnamed string
 	image   *Image
 	file    sum // identity of the image
@@ -26,19 +27,19 @@ type verdict struct {
 
 	seen  []sighting // addresses that the bias must explain, until it is known
 	tried int        // length of seen at the last search
-	cut   bool       // the Quota ended the search
+	cut   bool       // the limit of the work ended the search
 	usual uint64     // a bias that is likely; 0 if unknown
 
-	voted     int       // return addresses of the last inference of the bias
+	voted     int       // number of return addresses at the last inference of the bias
 	inferred  bool      // calls have shown bias
 	inference Inference // evidence of the calls for bias
 
-	weighed [readings]weighing // of the frames of kind Offsetted, by reading
-	reading reading            // the reading of their numbers
+	weighed [readings]weighing // counts of the Offsetted frames, by reading
+	reading reading            // the chosen reading of Offsetted numbers
 	unread  bool               // no reading agrees with the file, or several do
 	unseen  bool               // the file could not be read
 
-	loads map[*dialect.KernelLoad]*moved // where kernels were loaded, for frames of the kind InKernel
+	loads map[*dialect.KernelLoad]*moved // load addresses of kernels
 
 	sizes map[sizedName]sized // functions of a kernel that were looked up
 }
@@ -51,8 +52,10 @@ func (v *verdict) evidence(stack int) *Evidence {
 	return v.here
 }
 
-// verdictOf returns the verdict on f's module. It is nil if f has no module, or if the trace has
-// too many.
+// verdictOf returns the verdict on f's module, and opens its file if the module is new. A module
+// that several processes have loaded has a verdict for each load address, and f's address selects
+// one. The result is nil if f is already located or refused, if it has no module, or if the trace
+// has too many modules.
 func (t *Trace) verdictOf(f *Frame) *verdict {
 	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() && !f.Program {
 		return nil
@@ -70,7 +73,7 @@ func (t *Trace) verdictOf(f *Frame) *verdict {
 	return t.verdictOfModule(key, f.Frame, f.live)
 }
 
-// keyOf returns the key of f's module in the first process that has it.
+// keyOf returns the key of f's module with load and base 0: see moduleKey.
 func keyOf(f *dialect.Frame) moduleKey {
 	key := moduleKey{process: f.Process, id: f.ID}
 	if f.Prefix.Len() >= sureID {
@@ -87,8 +90,8 @@ func keyOf(f *dialect.Frame) moduleKey {
 	return key
 }
 
-// verdictOfModule is verdictFor with the file for the module of f. p is the mapping of that module
-// in its process, or nil.
+// verdictOfModule is verdictFor with the file for the module of f. p is the mapping of the module
+// in its process, or nil if that is unknown.
 func (t *Trace) verdictOfModule(key moduleKey, f *dialect.Frame, p *ProcessMap) *verdict {
 	return t.verdictFor(key, func(v *verdict) *Image {
 		v.first = dialect.Frame{LoggedPlace: dialect.LoggedPlace{Module: f.Module, ID: f.ID, Prefix: f.Prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}}
@@ -103,8 +106,8 @@ func (t *Trace) verdictOfModule(key moduleKey, f *dialect.Frame, p *ProcessMap) 
 	})
 }
 
-// verdictFor returns the verdict with this key, and opens its file if it is new. It returns nil
-// if the trace has too many.
+// verdictFor returns the verdict with this key, and opens its file if it is new. It returns nil if
+// the trace has too many modules.
 func (t *Trace) verdictFor(key moduleKey, open func(v *verdict) *Image) *verdict {
 	v := t.modules[key]
 	if v == nil && len(t.modules) < maxModules {
@@ -150,8 +153,8 @@ func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 }
 
 // runtime returns the address in the file for a frame with an address in the process, whose symbol
-// is one of syms. The symbol takes precedence over the bias, which may be that of another process
-// in the same log. If no symbol gives a bias of whole pages, the file did not run.
+// is one of syms. The symbol takes precedence over the bias, which may belong to another process in
+// the same log. If no symbol gives a bias of whole pages, the file did not run.
 func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	if len(syms) == 0 {
 		switch {

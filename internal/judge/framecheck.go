@@ -14,7 +14,8 @@ type check struct {
 	stack     int       // number of that stack
 	returns   uint64    // the return address if it follows a call; otherwise 0
 	corrected bool      // see Trace
-	// the address must follow a call, because the previous frame is not a trampoline
+	// an address without a call before it is a failure; not set if a trampoline may be missing from
+	// the log between this frame and the previous one
 	called bool
 	exact  bool // the frame was interrupted by a signal
 	// the previous frame may be a trampoline; its file is missing or not proved
@@ -40,11 +41,12 @@ type check struct {
 	known   bool // follows is known
 	signal  bool // the next frame was interrupted by a signal
 
-	// the call of the frame's caller leads to its function, or its own call to the function of the
-	// frame that it called
-	linked  bool
-	astray  bool // one of these calls leads to another function
-	beside  bool // there is such a call, in the same file
+	// the caller's call leads to the function of this frame, or this frame's call to the function
+	// of the called frame
+	linked bool
+	astray bool // a call between this frame and a neighbour leads to another function
+	// a neighbour is in the same file, of x86-64, and the outer frame of the two follows a call
+	beside  bool
 	run     run
 	runs    bool // run is set
 	refuted bool // all frames of run are refuted
@@ -245,7 +247,8 @@ func (c *check) compareCall(t *Trace, f *Frame) bool {
 	return false
 }
 
-// needsNoCall reports whether f's address means the same with and without a call before it.
+// needsNoCall reports whether it proves nothing that f's address follows a call, or does not: the
+// address may be exact, or calls before it cannot be recognized.
 func (c *check) needsNoCall(f *Frame) bool {
 	switch c.call {
 	case dialect.Exact, dialect.System:
@@ -259,8 +262,8 @@ func (c *check) needsNoCall(f *Frame) bool {
 // missCall notes that the return address of f follows no call.
 func (c *check) missCall(f *Frame) {
 	m := c.of.image
-	// A symbol whose distance is right only modulo the page size proves less than one at the exact
-	// distance: linkers align functions, so one in 256 other builds has it there by chance.
+	// A symbol whose distance is right only modulo the page size proves less than a symbol at the
+	// exact distance: linkers align functions, so one in 256 other builds has it there by chance.
 	if !c.called || m.Forced || c.verified != "" && (f.Kind != dialect.Runtime || m.Fixed) {
 		return
 	}
@@ -287,8 +290,9 @@ func (c *check) weigh(bits int) {
 	c.here.Linked = max(c.here.Linked, bits)
 }
 
-// stray notes that the file has no code at the address. The first such address that is the last
-// frame of a stack is not a failure: then calls before the other frames have to prove the file.
+// stray notes that the file has no code at the address of a frame. If last is set, the frame is the
+// last one of its stack: then it is not a failure, unless an earlier stack has ended at another
+// such address. Calls before the other frames have to prove the file.
 func (c *check) stray(last bool) {
 	if !last || c.of.all.Stray != 0 && c.of.all.Stray != c.addr {
 		c.fail()
@@ -318,7 +322,8 @@ func (c *check) contradict() {
 // located reports whether the frame has a file, and no check has failed.
 func (c *check) located() bool { return c.of != nil && c.of.image.Err == nil && c.err == nil }
 
-// identifies reports whether the file has the build ID in the log.
+// identifies reports whether the file has the build ID in the log, or the beginning of one with at
+// least sureID bytes.
 func (v *verdict) identifies(f *Frame) bool {
 	return !f.ID.IsZero() && v.image.ID == f.ID || f.Prefix.Len() >= sureID
 }
@@ -360,7 +365,7 @@ func withoutModule(f *Frame) error {
 	return ErrNoModule
 }
 
-// hasID reports whether the log has the build ID of f's module.
+// hasID reports whether the log has the build ID of f's module, or at least sureID bytes of it.
 func (f *Frame) hasID() bool { return !f.ID.IsZero() || f.Prefix.Len() >= sureID }
 
 // isBuildOf reports whether the build ID that the log has for f identifies v's file.
@@ -368,8 +373,8 @@ func (v *verdict) isBuildOf(f *Frame) bool {
 	return f.hasID() && (v.image.File == nil || v.image.ID == f.ID || f.Prefix.Len() >= sureID)
 }
 
-// failure returns a reason why f is not located that applies even if the log has the build ID of
-// the file; nil if there is none.
+// failure returns the reason why f is not located, except that the file is not proved: see proof.
+// It returns nil if there is none.
 func (c *check) failure(f *Frame) error {
 	v := c.of
 	switch {
@@ -415,21 +420,21 @@ func (c *check) proof(f *Frame) (verified string, err error) {
 	return "", ErrUnproven
 }
 
-// isRefuted reports whether the file did not run.
+// isRefuted reports whether the evidence shows that the file did not run.
 func (c *check) isRefuted() bool {
 	v := c.of
 	return c.refuted || (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced
 }
 
-// isTooYoung reports whether the file was changed after the log was written, and the stack does not
-// prove it nevertheless.
+// isTooYoung reports whether the file was changed after the log was written, and the evidence of
+// the stack is too weak for such a file.
 func (c *check) isTooYoung() bool {
 	return c.of.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == "")
 }
 
-// isUnconnected reports whether no call links f to a neighbouring frame, although one should, and
-// too few other calls prove the file. Footnotes list each address of many stacks once: there, the
-// next address is not a caller.
+// isUnconnected reports whether no call links f to a neighbouring frame, and either a call between
+// them leads to another function, or one should link them and too few other calls prove the file.
+// Footnotes list each address of many stacks once: there, the next address is not a caller.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {

@@ -24,7 +24,7 @@ type Image struct {
 
 	// Segments are the program headers of the file, and Fixed is set if its load address is its
 	// link address. File is nil if only these are known: then the build ID in the log identifies
-	// the file, and the trace only decides how Offsetted numbers are read.
+	// the file, and the trace reads the rest during calls of Visit.
 	Segments []object.Segment
 	Fixed    bool
 
@@ -105,9 +105,9 @@ func (m *Image) knownBias() (bias uint64, ok bool) {
 	return 0, false
 }
 
-// biasOfMap returns the load bias of the file if the mapping belongs to it. The first page of a
-// code segment may also contain the end of the previous segment, which has another address: lld
-// lays out files like this.
+// biasOfMap returns the load bias of the file if the mapping belongs to it. A mapping of code is
+// compared with the code segments first: in files that lld lays out, its first page may also
+// contain the end of the previous segment, which has another address.
 func (m *Image) biasOfMap(entry *dialect.Map) (bias uint64, ok bool) {
 	if entry.Code {
 		if bias, ok = m.biasOfMapIn(entry, elf.PF_X); ok {
@@ -185,7 +185,7 @@ func (m *Image) followsCall(addr uint64, kind dialect.Call) (yes, known bool) {
 	case elf.EM_XTENSA:
 		distances = []uint64{dialect.ESPLess}
 	case elf.EM_AARCH64, elf.EM_ARM, elf.EM_RISCV:
-		distances = distances[:3] // at 8 the call may be after the address
+		distances = distances[:3] // 8 bytes further, another call may end
 	}
 	for _, d := range distances {
 		if y, k := m.File.CallEndsAt(addr + d); k {
@@ -195,8 +195,8 @@ func (m *Image) followsCall(addr uint64, kind dialect.Call) (yes, known bool) {
 	return yes, known
 }
 
-// trampoline returns the code to which a signal handler returns. It makes the system call
-// rt_sigreturn, has no symbol with a size, and follows no call.
+// trampoline returns the code to which a signal handler returns, or "" if it is not known for the
+// machine. It makes the system call rt_sigreturn, has no symbol with a size, and follows no call.
 func trampoline(m elf.Machine) string {
 	switch m {
 	case elf.EM_X86_64:
@@ -223,7 +223,8 @@ func (m *Image) symbolAt(s dialect.Symbol, addr uint64) (yes, known bool) {
 	return yes, known
 }
 
-// symbols returns the symbols with a name: mangled, with or without a version, or demangled.
+// symbols returns the symbols with a name, which may be mangled, with or without a version, or
+// demangled.
 func (m *Image) symbols(name string) []object.Symbol {
 	if m.File == nil || name == "" {
 		return nil

@@ -12,8 +12,8 @@ type Trace struct {
 	// module.
 	Open func(f *dialect.Frame) *Image
 
-	// Named returns the files on this machine with this name, which has no folders, from all
-	// searched folders. It may be nil.
+	// Named returns the files with this name, which has no folders, in all searched folders. It may
+	// be nil.
 	Named func(name string) []*Image
 
 	// Unnamed returns files that may contain the addresses of frames without a module: files that
@@ -21,7 +21,7 @@ type Trace struct {
 	Unnamed func() []*Image
 
 	// Mapped returns the mapping of code at an address in the processes that wrote the log, or nil.
-	// Loaded is called for each frame that is located by one. Both may be nil.
+	// Loaded is called for each frame that a mapping locates. Both may be nil.
 	Mapped func(addr uint64) *ProcessMap
 	Loaded func(p *ProcessMap)
 
@@ -39,8 +39,8 @@ type Trace struct {
 	// Memory is the log's memory, which its traces share. If it is nil, the trace has its own.
 	Memory *Memory
 
-	// Doubt is called for a file that a stack refutes although frames of its process were located
-	// in it before. It may be nil.
+	// Doubt is called for a file that a stack refutes although earlier frames of the same process
+	// were located in it. It may be nil.
 	Doubt func(m *Image)
 
 	// Inferred is called if calls alone show the base of a file, the address of its first page in
@@ -49,8 +49,8 @@ type Trace struct {
 
 	serial  int // number of the trace in its Memory
 	modules map[moduleKey]*verdict
-	worked  int // comparisons of the search for biases so far, at most maxBiasWork
-	files   int // files that are tried for frames without a module
+	worked  int // comparisons by the searches for biases so far; see maxBiasWork
+	files   int // number of files that are tried for frames without a module
 	mapped  mapped
 
 	apart bool // frames name their process by number
@@ -59,7 +59,7 @@ type Trace struct {
 	stack     StackState      // the current stack
 	number    int             // number of the last frame
 	signals   map[uint64]bool // the processes whose last frame was a signal's trampoline
-	corrected bool            // the numbers in a module are not addresses: see Trace.read
+	corrected bool            // Offsetted numbers of a module are not addresses: see Trace.read
 	inGiven   bool            // a frame was located in a file that the operator has named
 }
 
@@ -71,7 +71,7 @@ type moduleKey struct {
 	prefix  buildid.ID // see Frame
 	// distinguishes processes with the module at different addresses; see verdict.elsewhere
 	load int
-	base uint64 // of a ProcessMap; otherwise 0
+	base uint64 // Base of a ProcessMap; 0 without one
 }
 
 // sureID is the number of bytes of a build ID that identify a file like the whole ID. Fewer bytes
@@ -176,7 +176,8 @@ func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
 	return checks
 }
 
-// follow sets the fields of f's check that depend on before, the check of the previous frame.
+// follow sets the fields of f's check that depend on the previous frame: on before, its check, and
+// on of, the frame itself.
 func (c *check) follow(f *Frame, before *check, of *Frame) {
 	c.called = c.called || f.Number == of.Number+1 && before.located()
 	if c.mayFault = before.mayBeTrampoline(of); c.mayFault {
@@ -225,8 +226,8 @@ func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 // maps, and the others.
 type mapped struct{ agree, fail int }
 
-// weighMaps refuses frames whose module is known only from maps of an earlier trace, unless enough
-// frames agree with the maps to exclude that these are from another process.
+// weighMaps refuses frames whose module is known only from maps of an earlier trace, which may be
+// another process's, unless enough frames agree with the maps and none contradicts them.
 func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *dialect.Facts) {
 	if _, old := facts.MapsOf(); !old {
 		return
@@ -282,7 +283,8 @@ func (t *Trace) Lasts() int64 {
 // process.
 func (t *Trace) Apart() bool { return t.apart }
 
-// assign sets the module fields of f from facts in the lines around it.
+// assign sets the module fields of f from facts in the lines around it, and from the maps of its
+// process.
 func (t *Trace) assign(f *Frame, facts *dialect.Facts) {
 	if f.Kernel != nil {
 		if f.Module == dialect.KernelImage {
@@ -310,8 +312,8 @@ func (t *Trace) assign(f *Frame, facts *dialect.Facts) {
 	t.askProcess(f, facts)
 }
 
-// complete sets the build ID of f's module to the known ID that begins with prefix, if there is
-// one.
+// complete sets the build ID of f's module, if it has none, to the known ID that begins with
+// prefix. If there is no such ID, it sets f.Prefix.
 func (t *Trace) complete(f *Frame, prefix buildid.ID) {
 	if prefix.IsZero() || !f.ID.IsZero() {
 		return
@@ -337,7 +339,8 @@ func (t *Trace) quota() *dialect.Quota {
 	return t.Quota
 }
 
-// refuse locates only frames with a build ID and an address in the file.
+// refuse locates only frames whose lines alone locate them: see PlaceByID. The reason for the
+// others is ErrBudget.
 func refuse(frames []*Frame) {
 	for _, f := range frames {
 		if f.Place = (Place{Err: neverLocated(f)}); f.Place.Err == nil && !f.PlaceByID() {

@@ -12,7 +12,7 @@ type Frame struct {
 	*dialect.Frame
 	Place  Place
 	mapped bool // the module is known only from maps in the log
-	// the mapping of the process that has the frame, if that identifies the module; otherwise nil
+	// the mapping in a living process that identifies the module; nil if there is none
 	live *ProcessMap
 }
 
@@ -27,7 +27,7 @@ func Unplaced(all []Frame, frames []dialect.Frame) []Frame {
 // A Place is the place of a frame: a file and an address in it.
 type Place struct {
 	// Image is the file, or nil if the build ID of the frame identifies it. If Err is not nil,
-	// Image is the refuted file, or nil.
+	// Image is the file that was tried, or nil.
 	Image *Image
 
 	// Addr is the address to look up in the file: for a return address, it is within the call.
@@ -46,9 +46,9 @@ const (
 	ByPath    = "path"     // not checked; other frames prove the file, or the operator names it
 )
 
-// PlaceByID sets the Place of f if its line alone locates it, by a build ID and an address of the
-// file. It reports whether it has set the Place, or the Place is not needed because f is Named or
-// never located.
+// PlaceByID sets the Place of f if its line alone decides it: a build ID with an address in the
+// file locates f, and f.Unread refuses it. It reports whether f is decided; a Named frame needs no
+// Place.
 func (f *Frame) PlaceByID() bool {
 	if f.Named {
 		return true

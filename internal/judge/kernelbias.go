@@ -16,7 +16,8 @@ var (
 	ErrOutKnown = errors.New("the kernel has no code at this address: it may be in a module, and the log does not show where that was loaded")
 )
 
-// Kernels are moved by multiples of these distances.
+// Kernels are moved by multiples of moveStep or moveStepAny. The other constants bound the search
+// for the distance.
 const (
 	moveStep     = 2 << 20  // bytes; x86-64 and RISC-V
 	moveStepAny  = 64 << 10 // bytes; other machines
@@ -97,7 +98,7 @@ func (m *Image) firstCode() uint64 {
 	return first
 }
 
-// loadedAt notes that a frame has this bias.
+// loadedAt notes that a frame has this bias, if it is a multiple of moveStepAny.
 func (k *moved) loadedAt(bias uint64) {
 	switch {
 	case bias%moveStepAny != 0:
@@ -108,9 +109,9 @@ func (k *moved) loadedAt(bias uint64) {
 	}
 }
 
-// tryMoves tries all biases for which f is in the file's code. It accepts a bias if the file then
-// has the code listed in the log, or if it is the only bias for which all return addresses in the
-// code, and enough of them, follow a call.
+// tryMoves tries the biases for which f is in the file's code, at most maxMoves. It accepts the
+// only one for which the file has the code listed in the log or, if the log lists none, for which
+// all return addresses in the code, and enough of them, follow a call.
 func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
 	listed := f.Listed != nil && len(f.Listed.Units) > 0
 	if !listed && len(k.returns) < sureCalls || t.worked > maxBiasWork || t.quota().Left() < 0 {
@@ -151,7 +152,8 @@ func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
 	}
 }
 
-// fits reports whether the return addresses follow calls if the file was loaded with this bias.
+// fits reports whether, with this bias, all return addresses in the code, and at least sureCalls,
+// follow a call.
 func (k *moved) fits(file *object.File, bias uint64) bool {
 	calls := 0
 	for _, addr := range k.returns {

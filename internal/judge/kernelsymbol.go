@@ -18,7 +18,8 @@ const (
 	maxSized = 1 << 16
 )
 
-// A sizedName is the name of a function and its distance to the next one.
+// A sizedName is the name of a function and its logged size, which is the distance to the next
+// symbol.
 type sizedName struct {
 	name string
 	size uint64
@@ -26,7 +27,7 @@ type sizedName struct {
 
 // A sized is the function of a sizedName in a file.
 type sized struct {
-	addr, size uint64 // place of its code in the file; size is 0 if unknown
+	addr, size uint64 // address of its code in the file; size is 0 if unknown
 	unsure     bool   // its size proves nothing
 	machine    elf.Machine
 	err        error
@@ -54,8 +55,8 @@ func (t *Trace) PlaceKnown(f *Frame) bool {
 	return ok
 }
 
-// identifyModules sets the build IDs of kernel modules in frames without one: a kernel prints them
-// only in a call trace, not on the line with RIP. Another frame of the trace has the ID.
+// identifyModules gives the frames of a kernel module the build ID that another frame of the trace
+// has for it: a kernel prints the ID in a call trace, but not on the line with RIP.
 func identifyModules(frames []*Frame) {
 	var ids map[string]buildid.ID // zero for a module with several builds
 	for _, f := range frames {
@@ -102,8 +103,8 @@ func (t *Trace) rememberPlace(f *Frame) {
 	k.places[f.Key] = f.Place
 }
 
-// runInKernel checks f, a function in a kernel or a module. The proof is a function of this name
-// and size in the file.
+// runInKernel checks f, a frame in a kernel or in one of its modules. The proof is a function of
+// the logged name and size in the file.
 func (c *check) runInKernel(f *Frame) {
 	if f.Kind == dialect.InKernel {
 		c.runAtAddress(f)
@@ -203,10 +204,10 @@ func sizedIn(file *object.File, s *dialect.Symbol, all []object.Symbol) (found s
 	return found
 }
 
-// isOfSize reports whether the kernel's next symbol may follow sym after size bytes, which the
-// kernel logs as the size of the function. unsure is set if a match proves nothing. For the last
-// function of a section any size is possible: the file does not show which section follows. The
-// kernel may have omitted the next symbol of the file, a label, so that a later one is the next.
+// isOfSize reports whether size, which the kernel logs, may be the distance from sym to the
+// kernel's next symbol. unsure is set if a match proves nothing. For the last function of a section
+// any size is possible: the file does not show which section follows. The kernel may have omitted
+// the next symbol of the file, a label, and have used a later one.
 func isOfSize(file *object.File, sym *object.Symbol, size uint64) (fits, unsure bool) {
 	if !file.ExecCovers(sym.Addr) {
 		return false, false

@@ -7,12 +7,12 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Some return addresses have a known place in their file: the outermost one of a program, and that
-// of a signal handler. An address is there for one wrong bias alone, so that it counts for as many
-// bits as the biases that were tried, less the choice of the frame, and one bit because a trace
-// need not have such a frame.
+// Two kinds of return addresses have a known place in their file: in the code at which a program
+// begins, and in a signal trampoline. A frame is there at one of the biases alone. So its weight is
+// the logarithm of the biases tried, less the logarithm of the frames, any of which may be there,
+// and less one bit because a trace need not have such a frame.
 
-// placeBits returns the bits of a frame at a place that the file has once.
+// placeBits returns the weight, in bits, of a frame at a place that the file has once.
 func (e *election) placeBits() float64 {
 	return max(0, math.Log2(float64(max(e.tried, 1)))-math.Log2(float64(len(e.frames)))-1)
 }
@@ -42,12 +42,13 @@ func (e *election) isInterrupted(i int, bias uint64) bool {
 // follows reports whether outer may be the caller of inner, the previous frame of the log.
 func follows(outer, inner *Frame) bool { return outer.Number < 0 || outer.Number == inner.Number+1 }
 
-// startFrames is the number of frames of the C library between the code at which a program begins
-// and main.
+// startFrames is the maximum number of frames of the C library between the code at which a program
+// begins and main.
 const startFrames = 2
 
-// entryBits returns the bits of frame i if the code at which a program begins has called the next
-// one, and of main if that is among the next ones. They are 0 for another frame.
+// entryBits returns the weight, in bits, of frame i if it is in the code at which the program
+// begins, plus the weight of main if that is at most startFrames further in. It returns 0 for any
+// other frame.
 func (e *election) entryBits(i int, bias uint64) (bits float64) {
 	file := e.image.File
 	if past := e.frames[i].Addr - bias - file.Entry; file.Entry == 0 || past == 0 || past > object.EntrySpan {

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// How rare a call that leads to the next frame is by chance depends on the file: the weight by
-// distance is a bound for all files. For a trace that misses few bits it is counted in this file.
+// How rarely a call leads to the called frame by chance depends on the file: the weight by distance
+// is a lower bound for all files. If a trace lacks few bits, the calls of its file are counted.
 
 const (
-	refinedBits = 10      // that the evidence may lack to be counted in the file
-	linkSamples = 1 << 15 // places at which the two addresses of a call and its frame are tried
+	refinedBits = 10      // maximum bits that the evidence may lack for the calls to be counted
+	linkSamples = 1 << 15 // about how many places are tried for the addresses of two frames
 )
 
-// refine adds to in, the inference for the best bias, the bits by which calls that lead to the next
-// frame are rarer in this file than their weights say. It returns the work.
+// refine adds to in, the inference for the best bias, the bits by which calls that lead to the
+// called frame are rarer in this file than their weights say. It returns the work.
 func (e *election) refine(in *Inference) (work int) {
 	var voted []uint64
 	for i, f := range e.frames {
@@ -34,9 +34,10 @@ func (e *election) refine(in *Inference) (work int) {
 	return work
 }
 
-// countLinks moves the addresses of a call and the frame that it leads to through the code, and
-// returns how often there is such a call by chance, the real one included. They keep their place
-// among 16 bytes, to which functions are aligned.
+// countLinks moves the addresses of outer and inner together through the code. It returns the
+// number of places tried, and at how many of these a call ends at outer's address that leads to the
+// function at inner's. The addresses keep their offsets in 16 bytes, to which functions are
+// aligned.
 func (e *election) countLinks(outer, inner *Frame) (linked, tried int) {
 	const align = 16
 	distance := inner.Addr - outer.Addr

@@ -9,7 +9,7 @@ type run struct {
 	file    sum
 	process uint64 // 0 if the log does not show it
 	bias    uint64 // page at which the module was loaded, minus its page in the file
-	trace   int    // number of the trace, if the log shows neither
+	trace   int    // number of the trace if process and bias are 0; otherwise 0
 }
 
 // A usage holds the evidence about a run.
@@ -20,8 +20,8 @@ type usage struct {
 
 const maxRuns = 1 << 10 // runs in a Memory; up to twice as many may be kept
 
-// runOf returns the run of f, whose check is c. ok is not set if no frame has to prove the file,
-// because its build ID or the operator does.
+// runOf returns the run of f, whose check is c. ok is not set if no frame has to prove the file:
+// its build ID or the operator does, or it is a kernel's.
 func (t *Trace) runOf(f *Frame, c *check) (r run, ok bool) {
 	v := c.of
 	if v == nil || v.image.Err != nil || v.image.File == nil || v.image.Given || f.Kernel != nil || v.identifies(f) {
@@ -41,8 +41,8 @@ func (t *Trace) runOf(f *Frame, c *check) (r run, ok bool) {
 	return r, true
 }
 
-// refuteRuns sets whether the runs of checks are refuted. It calls Doubt if frames were located in
-// the file before.
+// refuteRuns records the runs that a stack refutes, and sets refuted in their checks. It calls
+// Doubt if frames were located in the file before.
 func (t *Trace) refuteRuns(frames []*Frame, checks []check) {
 	m := t.remembered()
 	if t.serial == 0 {
@@ -76,5 +76,5 @@ func (t *Trace) useRun(c *check) {
 	}
 }
 
-// ForgetRuns forgets the processes of the log: the next line is of another log.
+// ForgetRuns forgets the processes of the log: the next line is from another log.
 func (m *Memory) ForgetRuns() { m.runs, m.bases = recent[run, usage]{}, recent[sum, uint64]{} }

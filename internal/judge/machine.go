@@ -6,7 +6,7 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-const espRustLess = 4 // bytes that are subtracted on RISC-V
+const espRustLess = 4 // bytes that esp-backtrace subtracts on RISC-V
 
 // espOnRISCV returns the kind of the address in a frame of ESP-IDF on RISC-V, where backtraces have
 // addresses as they were on the stack. The address for abort is a return address minus 3 bytes: it

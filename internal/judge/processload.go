@@ -6,7 +6,7 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-const maxLoads = 16 // processes in one trace with a module at different addresses
+const maxLoads = 16 // load addresses of one module in a trace
 
 // span returns the lowest address of the file's segments, and the address after the highest.
 func (m *Image) span() (low, high uint64) {

@@ -13,7 +13,7 @@ type ProcessMap struct {
 	Start  uint64 // address of the first byte of the mapping
 	Offset uint64 // its offset in the file
 	Base   uint64 // address of the first page of the file
-	Bias   uint64 // an address in the process, minus that in the file
+	Bias   uint64 // difference between an address in the process and in the file
 	Path   string
 	ID     buildid.ID // build ID of the mapped file; zero if it has none
 	PID    int

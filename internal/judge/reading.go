@@ -25,7 +25,7 @@ const (
 type weighing struct {
 	calls  int    // frames after a call
 	failed int    // frames that follow no call, or are outside the code
-	addr   uint64 // address of the last frame in the file
+	addr   uint64 // address in the file of the last frame, with this reading
 }
 
 // agrees reports whether more frames support the reading than refute it: a frame that a signal
@@ -78,8 +78,8 @@ func (t *Trace) read(frames []*Frame) {
 	}
 }
 
-// weigh compares f with the file of its module, for each reading. called is set if its address must
-// follow a call.
+// weigh compares f with the file of its module, for each reading. called is set if the address of f
+// must follow a call.
 func (v *verdict) weigh(file *object.File, f *Frame, called bool) {
 	code := Image{File: file}
 	for as := range readings {
@@ -150,7 +150,7 @@ func (m *Image) visited(addr uint64) (trampoline bool) {
 	return trampoline
 }
 
-// visit calls examine with the open file, and reports whether the file could be opened.
+// visit calls examine with the open file, and reports whether it was open and could be read.
 func (m *Image) visit(examine Examination) (done bool) {
 	err := object.Guard(func() {
 		if m.Visit == nil {

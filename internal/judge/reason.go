@@ -56,7 +56,7 @@ func neverLocated(f *Frame) error {
 	if f.Unread != nil {
 		return f.Unread
 	}
-	const kernel = 0xff // upper bits of kernel addresses
+	const kernel = 0xff // highest byte of kernel addresses
 	if upper := f.Addr >> 48; f.Kind == dialect.Runtime && upper != 0 && upper>>8 != kernel {
 		return ErrSigned
 	}

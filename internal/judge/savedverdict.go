@@ -42,8 +42,8 @@ func (t *Trace) SetState(s TraceState) {
 	}
 }
 
-// A Verdict holds the evidence about one module so far. The first fields describe the first frame
-// that named the module.
+// A Verdict holds the evidence about one module so far. Module, ID, Prefix, Process, Addr, Program
+// and Deleted are from the first frame that named the module.
 type Verdict struct {
 	Module  string     `json:"-"`
 	ID      buildid.ID `json:"-"` // zero if it is not known
@@ -54,8 +54,8 @@ type Verdict struct {
 	Program bool       `json:"program,omitempty"`
 	Deleted bool       `json:"deleted,omitempty"`
 
-	// Path is set for a file that was tried for frames without a module. Then the fields above are
-	// zero.
+	// Path is set for a file that was tried for frames without a module. Then no frame named the
+	// module, and the fields from such a frame are zero.
 	Path string `json:"-"`
 
 	Bias   uint64 `json:"bias,omitempty"`

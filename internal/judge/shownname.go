@@ -14,7 +14,8 @@ const (
 	maxSameName  = 64      // symbols with one demangled name
 )
 
-// A names finds the symbols of a file by name, within the Quota of the log. The zero value has no bound.
+// A names finds the symbols of a file by name, within the Quota of the log. The zero value has no
+// bound.
 type names struct {
 	demangle  func(string) string
 	memory    *Memory
@@ -85,7 +86,7 @@ func (n *names) shown(f *object.File, name string, word []byte) (all []object.Sy
 		plain, _, _ := strings.Cut(string(s.Name), "@")
 		shown := closed(n.demangle(plain))
 		if hash != "" || shown == want || cut && strings.HasPrefix(shown, want+"(") || plainWanted != "" && plainName(shown) == plainWanted {
-			// the symbol is in both tables
+			// a symbol may be in both symbol tables
 			if !slices.ContainsFunc(all, func(o object.Symbol) bool { return o.Addr == s.Addr }) {
 				s.Name = nil // the name is invalid after the file is closed
 				all = append(all, s)
@@ -126,7 +127,7 @@ func withoutCrateIDs(name string) string {
 	}
 }
 
-// closed returns a demangled name in the spelling of newer demanglers.
+// closed returns a demangled name with >> for > >, as newer demanglers write it.
 func closed(name string) string {
 	for strings.Contains(name, "> >") {
 		name = strings.ReplaceAll(name, "> >", ">>")

@@ -13,7 +13,7 @@ import (
 // none. A Memory takes at most 1 MiB. The zero value is for a new log.
 type Memory struct {
 	searches recent[sum, searched]        // for load biases, by file and sightings
-	inferred recent[sum, inferred]        // by file and return addresses
+	inferred recent[sum, inferred]        // inferences, by file and return addresses
 	bases    recent[sum, uint64]          // load biases that were inferred, by file and process
 	shown    recent[sum, []object.Symbol] // by file and shown name; the names of the symbols are not kept
 	texts    recent[sum, textFound]       // by file and text
@@ -38,8 +38,8 @@ const (
 	maxJumping  = 1 << 8
 )
 
-// A recent is a map that keeps the entries added or found last: at least as many as the parameter
-// most of its methods, and at most twice as many.
+// A recent is a map that keeps the entries that were added or found last: at least n and at most 2n
+// of them, where n is the argument most of get and put.
 type recent[K comparable, V any] struct{ young, old map[K]V }
 
 // get returns the value of k.

@@ -37,9 +37,9 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 
 // tries are the files that were tried for frames without a module.
 type tries struct {
-	files    []*verdict // whose load bias is known
+	files    []*verdict // files whose load bias is known
 	programs []*verdict // files that may contain frames with an address of an ELF file
-	// the operator has named a file that has one place in the process, or has given its base
+	// the load bias of a file that the operator has named is known, and not only from calls
 	fixed    bool
 	unproven error // why the load bias of a file that the operator has named is not known
 }
