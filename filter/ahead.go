@@ -65,9 +65,9 @@ const (
 	aheadFresh = 8
 	// a single new answer is enough if it takes longer than this
 	aheadSlow = 100 * time.Microsecond
-	// answers are put into the Cache after this time, even if they are few
+	// up to aheadCopied answers are put into the Cache after this time
 	aheadSoon = 500 * time.Microsecond
-	// a worker gives up after a part with this many addresses and no new answer
+	// a worker gives up after a part with at least this many addresses and no new answer
 	aheadVain  = 32
 	aheadShare = 4 // a block may take 1/4 of the Cache's budget
 	// a flush copies up to this many answers into the Cache, and hands over the memory of more
@@ -110,7 +110,7 @@ func (a *ahead) noteAnswer(took time.Duration, s *space) {
 	}
 }
 
-// begin begins to resolve the block ahead.
+// begin begins to resolve the rest of the block ahead, unless it is short.
 func (a *ahead) begin(of *space) {
 	rest := int64(len(a.block)) - a.at.Load()
 	if rest < aheadLeast {

@@ -185,8 +185,8 @@ func (f *lineFilter) footnoteTarget(a *answer) {
 	f.functionsAndLines(a, " ", "")
 }
 
-// functionsAndLines lays out the function of each frame of an answer, with its file and line between
-// before and after.
+// functionsAndLines lays out the function of each frame of an answer, with its file and line
+// between before and after.
 func (f *lineFilter) functionsAndLines(a *answer, before, after string) {
 	for i := range a.text.cuts {
 		t := a.text.frame(i)

@@ -75,7 +75,7 @@ func bareFrame(b []byte) (e frameFields, size int) {
 	}
 	b = b[:min(len(b), most)]
 	i := len(head)
-	for ; b[i]-'0' <= 9; i++ { // see least: the line ends within b
+	for ; b[i]-'0' <= 9; i++ { // the digits and the head are shorter than the shortest line
 		if i == len(head)+bareDigits {
 			return e, 0
 		}

@@ -19,7 +19,8 @@ var (
 )
 
 // block filters b, which ends with a line end. It passes lines without a mark on in bulk. A mark is
-// "{{{", ESC if colours are followed, or the anchor of a frame of a raw backtrace.
+// "{{{", ESC if colours are followed or removed, the anchor of a frame of a raw backtrace, or a
+// number if the log is from firmware.
 func (f *Filter) block(b []byte) {
 	next := blockMarks{of: f, b: b, search: searchOf(f.tracer, b), open: -1, esc: len(b), number: len(b)}
 	if firmware(f.tracer) {
@@ -100,12 +101,12 @@ type blockMarks struct {
 	of     *Filter
 	b      []byte
 	search marks.Search
-	open   int // offset of the next mark except ESC; unknown if less than from
+	open   int // offset of the next "{{{" or anchor; unknown if less than from
 	esc    int // offset of the next ESC; unknown if less than from
 	// number is the offset of the next firmware number; unknown if less than from.
 	number   int
 	programs dialect.ProgramSearch
-	counters marks.Search // replaces programs if Reader.OnX86 is set
+	counters marks.Search // finds names of registers if Reader.OnX86 is set: see nextNumber
 	base     int          // offset at which the counting of lines starts
 	lines    int          // line ends from base to open
 }
@@ -141,9 +142,8 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 	return m.open, m.lines
 }
 
-// nextOpen returns the offset of the first mark from the offset from on, and the number of line
-// ends before it. The mark is markup, or one that a dialect may match; ESC is not considered. from
-// is the start of a line.
+// nextOpen returns the offset of the first "{{{", or anchor of a dialect, at from or later, and the
+// number of line ends before it. from is the start of a line.
 func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	if m.of.tracer == nil {
 		at, lines = marks.FindOpen(m.b[from:])

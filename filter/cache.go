@@ -28,8 +28,8 @@ type Cache struct {
 	misses     int64      // questions without an answer
 	numbers    uint32     // last number given to a module; numbers are not reused
 
-	// turns counts changes of generation. A reference to an answer of an older generation keeps large
-	// pieces of memory alive.
+	// turns counts changes of generation. A reference to an answer of an older generation keeps
+	// large pieces of memory alive.
 	turns atomic.Uint32
 }
 
@@ -37,7 +37,7 @@ type Cache struct {
 // contain pointers, which the garbage collector would follow.
 type generation struct {
 	modules map[cacheModule]uint32
-	frames  map[cacheKey]uint32 // in answers
+	frames  map[cacheKey]uint32 // indices in answers
 	answers []keptAnswer
 	text    arena[byte]
 	cuts    arena[frameCuts]
@@ -269,7 +269,7 @@ func (c *Cache) copyOf(keys []cacheKey, g *generation) {
 	}
 }
 
-// withdraw drops the answers found ahead that are still unused.
+// withdraw drops the answers with these keys that were found ahead and are still unused.
 func (c *Cache) withdraw(keys []cacheKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,9 +36,9 @@ func (t *tracer) unnamed() (all []*judge.Image) {
 	return all
 }
 
-// candidates returns the files with code in the folders of Candidates, by path. Calls may show
-// where one of them was loaded. Of several copies of a program, such as a stripped one and one with
-// debug information, it returns the largest.
+// candidates returns the files with code that Candidates names or that are in its folders, except
+// files with a fixed address. Calls may show where one of them was loaded. Of several copies of a
+// program, such as a stripped one and one with debug information, it returns the largest.
 func (t *tracer) candidates() (all []*judge.Image) {
 	fs := &t.files
 	if !fs.listed {
@@ -51,7 +51,7 @@ func (t *tracer) candidates() (all []*judge.Image) {
 			fs.candidates = filesBelow(fs.candidates, path, maxCandidateDepth)
 		}
 	}
-	chosen := make(map[buildid.ID]int) // of copies, in all
+	chosen := make(map[buildid.ID]int) // index in all of the largest copy so far, by build ID
 	var kept []candidateFile
 	for _, c := range fs.candidates {
 		if len(all) == maxCandidates {
@@ -96,7 +96,7 @@ func filesBelow(files []candidateFile, folder string, depth int) []candidateFile
 			break
 		}
 		path := filepath.Join(folder, e.Name())
-		switch info, err := os.Stat(path); { // a tree of build IDs may have links
+		switch info, err := os.Stat(path); { // a tree of build IDs may have symbolic links to files
 		case err != nil:
 		case e.IsDir() && depth > 0:
 			files = filesBelow(files, path, depth-1)

@@ -77,9 +77,10 @@ type versioned struct {
 // A savedContext is the JSON form of a Context.
 type savedContext struct {
 	Modules checkpoint.List[savedModule] `json:"modules,omitempty"`
-	Maps    checkpoint.List[savedMap]    `json:"maps,omitempty"` // by address; they are disjoint
-	HexDict *savedDict                   `json:"hexdict,omitempty"`
-	Facts   *savedFacts                  `json:"facts,omitempty"`
+	// disjoint, in the order of their addresses
+	Maps    checkpoint.List[savedMap] `json:"maps,omitempty"`
+	HexDict *savedDict                `json:"hexdict,omitempty"`
+	Facts   *savedFacts               `json:"facts,omitempty"`
 }
 
 type savedModule struct {

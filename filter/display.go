@@ -48,7 +48,7 @@ func newDisplay(o *Options) *layout.Display {
 func baseModule(name string) string { return escape.Clean(name[strings.LastIndexByte(name, '/')+1:]) }
 
 // markFrame marks the current line of output as the line of the i-th frame of the answer for e.
-// whole reports whether nothing follows the frame in its line.
+// whole is set if nothing follows the frame in its line.
 func markFrame(f *lineFilter, e *frameFields, a *answer, i int, whole bool) {
 	if !f.layout.Display.Fold {
 		return

@@ -243,8 +243,9 @@ func (c *locator) callers(a *answer) {
 	}
 }
 
-// callNamed returns the index in a of the call that a JSON object describes by name, or of the
-// innermost call if the object has no name. It returns false if the name is another function's.
+// callNamed returns the index in a of the call that a JSON object describes by name: the innermost
+// call if the object has no name, and the outermost one if the name is an alias in the symbol
+// table. It returns false if the name is another function's.
 func callNamed(c *locator, fr *judge.Frame, a *answer) (n int, ok bool) {
 	name := fr.Symbol.Name
 	if name == "" {

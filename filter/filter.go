@@ -31,8 +31,8 @@ type Filter struct {
 	whole   LogPrinter // the printer, if it is a LogPrinter; otherwise nil
 }
 
-// New returns a Filter that prints to w. It writes whole lines, in large blocks, and never closes
-// w. If [Options.Emit] is set, w is not used.
+// New returns a Filter that prints to w in large blocks, and never closes w. If [Options.Emit] is
+// set, w is not used.
 func New(w io.Writer, o Options) *Filter {
 	f := new(Filter)
 	f.o = o
@@ -78,8 +78,9 @@ func New(w io.Writer, o Options) *Filter {
 // Write filters p. When it returns, every complete line in p has been written, except three kinds:
 // a module line that is still collecting its maps, which is written before the next line that is
 // not part of it; the lines of a raw backtrace, whose frames are judged together; and, with
-// Display.Fold, a run of system frames. Close writes them all, Flush all but the module line. Write
-// returns only errors of the writer: a log cannot cause one.
+// Display.Fold, a run of system frames. Close writes them all; Flush leaves the module line and,
+// with Dialects.Whole, the backtrace. Write returns only errors of the writer: a log cannot cause
+// one.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()
@@ -238,8 +239,9 @@ func (f *Filter) holdsElement(tail []byte) bool {
 	return tail[len(tail)-1] == '\r' || access.MayBecomeElement(tail[from:])
 }
 
-// Close prints the last line, if it is unfinished, and the module line that is collecting its maps.
-// It returns the first error of the writer.
+// Close prints all lines that are held back: an unfinished last line, a raw backtrace, a run of
+// system frames, and the module line that is collecting its maps. It returns the first error of the
+// writer.
 func (f *Filter) Close() error {
 	f.endSunk(nil)
 	tail, long := f.cut.Finish()

@@ -73,7 +73,7 @@ func reportTaken(t *tracer, f *judge.Frame) {
 }
 
 // reportRefused reports the file of a frame if the log shows that the device runs another program.
-// It repeats the same reason only if the file was right in between.
+// It repeats a reason only if the file was right, or was refused for another reason, in between.
 func reportRefused(t *tracer, f *judge.Frame) {
 	m := f.Place.Image
 	if m == nil || !m.Given || t.opt.Refused == nil {

@@ -23,7 +23,7 @@ const (
 // inventedMark begins each pc that was made from a frame.
 var inventedMark = []byte("{{{pc:0xfff")
 
-// inventedModules are the made-up modules since the last reset of the log.
+// inventedModules are the made-up modules since the last reset of the log, with their numbers.
 type inventedModules map[cacheModule]uint64
 
 // identity returns the name and the build ID of the module of a located frame.
@@ -105,7 +105,7 @@ func (c *locator) elementLine(text, eol []byte, frames []judge.Frame) {
 		f.endLine(eol)
 		return
 	}
-	// it is not known whether the address was in a pc or a data element
+	// Unframed addresses stay: it is not known whether one was in a pc or a data element.
 	unframed := func(fr judge.Frame) bool { return fr.Unframed }
 	if slices.ContainsFunc(frames, unframed) {
 		// the caller's frames must stay unchanged

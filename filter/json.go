@@ -11,7 +11,7 @@ import (
 // except the last have "continues".
 const maxObject = 1 << 20
 
-// maxElements similarly bounds the bytes of elements in one object, except for the last one. An
+// maxElements bounds the bytes of elements in one object; only the last element may exceed it. An
 // element takes about 150 bytes without its names, but may have only 10 in the log.
 const maxElements = 4 << 20
 

@@ -18,7 +18,7 @@ func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {
 	}
 	for i := range t.opt.Images {
 		if g := &t.opt.Images[i]; g.isForKernel(f.Module) {
-			// the build ID of a compressed module is known only now
+			// only the opened file shows the build ID of a compressed module
 			if given := t.imageOfOperator(g); f.ID.IsZero() || given.Err == nil && given.ID == f.ID {
 				return given
 			}

@@ -16,7 +16,7 @@ import (
 //	#3 0x7f31c2a01154 ledger::settle(int) at ledger.cc:7 (/opt/shop/libledger.so+0x1153)
 type lateMaps struct {
 	frames     []judge.Frame   // printed frames of the trace
-	copies     []dialect.Frame // memory of judge.Frame.Frame in frames: its last block
+	copies     []dialect.Frame // last block of memory for the dialect.Frames that frames refer to
 	bytes      int             // approximate memory of frames
 	unresolved int             // number of frames without answers
 
@@ -65,8 +65,8 @@ func (m *lateMaps) keep(frames []judge.Frame) {
 	}
 }
 
-// await reports whether the line of frames must stay unchanged. If so, it keeps the frames, one for
-// each address.
+// await reports whether the line of frames must stay unchanged, because all of them are footnotes,
+// which maps may follow. If so, it keeps the frames, one for each address.
 func (m *lateMaps) await(frames []judge.Frame) bool {
 	for i := range frames {
 		f := &frames[i]
@@ -90,7 +90,8 @@ func (m *lateMaps) note(addr uint64) {
 	m.noted[addr] = true
 }
 
-// isNote reports whether b, the line after the last map, is a footnote or the module line of one.
+// isNote reports whether b, the line after the last map, is a footnote or the module line before
+// one.
 func (m *lateMaps) isNote(b []byte) bool {
 	if bytes.HasPrefix(b, []byte("{{{module:")) {
 		return true

@@ -48,10 +48,10 @@ func NewLines(o Options) *Lines {
 }
 
 // Append appends a record, symbolized, to dst and returns the extended slice. The record has one
-// line or several; if the last has no line end, neither has the output. Maps that follow a module
-// in the same record are printed with it; maps in a later record get their own line. Append reads
-// and changes c, which must not be copied while it is in use. Line numbers in diagnostics count
-// from the beginning of the record.
+// line or several. If its last line has no line end, the output has none either. Maps that follow a
+// module in the same record are printed with it; maps in a later record get their own line. Append
+// reads and changes c, which must not be copied while it is in use. Line numbers in diagnostics
+// count from the beginning of the record.
 func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) {
 	f := l.f
 	l.enterContext(c)

@@ -31,7 +31,8 @@ type stack struct {
 	added  int    // frames added by inlined calls
 }
 
-const maxStacks = 16 // stacks of processes with interleaved lines; a power of two
+// stacks of processes with interleaved lines; the first is for frames without numbers
+const maxStacks = 16
 
 const maxLocated = 4096 // modules in raw backtraces that are remembered
 
@@ -101,8 +102,8 @@ func locatedAnswer(c *locator, fr *judge.Frame) *answer {
 	return a
 }
 
-// keyed is locatedAnswer for a frame whose line has its module, build ID and address. It does not
-// lock the shared Cache for a hot frame.
+// keyed is locatedAnswer for a frame whose Key identifies its answer. It does not lock the shared
+// Cache for a hot frame.
 func (c *locator) keyed(fr *judge.Frame) *answer {
 	f := c.f
 	slot := c.recent.slot(fr.Key, exactAddress)
@@ -261,8 +262,8 @@ func (c *locator) sentence(text []byte, frames []judge.Frame) {
 	f.layout.LogBytes(text[at:])
 }
 
-// nameUnframed lays out the text from at to the end of a code or data address, with its answer in
-// the form of a pc or data element's. It returns that end, or at if there is no answer.
+// nameUnframed lays out the text from at to the end of a code or data address, with the answer as
+// for a pc or data element. It returns that end, or at if there is no answer.
 func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	f, e := c.f, &fr.Edits[0]
 	f.elements++
@@ -333,8 +334,8 @@ func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f.recordLocated(start, fr, a)
 }
 
-// variable lays out a line with the address of a variable in mod as a sanitizer prints it if the
-// name is known: 'NAME' of size SIZE at 0xSTART.
+// variable lays out a line with the address of a variable in mod. If the name is known, the line
+// becomes 'NAME' of size SIZE at 0xSTART, as sanitizers print it.
 func (c *locator) variable(text []byte, fr *judge.Frame, mod *module) {
 	f := c.f
 	f.elements++

@@ -12,7 +12,8 @@ const (
 	// the address is the code location; in a raw frame, it is within the call
 	exactAddress  lookup = iota
 	returnAddress        // the call is one byte before the logged address
-	unspecified          // one byte before, or exact if only the exact address has a line
+	// one byte before, or exact if only the exact address has a line, in the same function
+	unspecified
 	// for a first frame: exact, or one byte before if only that has a line
 	unspecifiedFirst
 	dataAddress // a data address
@@ -44,7 +45,7 @@ func lookupOfFrame(e *frameFields) lookup {
 // chooseAddress returns the address to look up, and the choice that remains. The interval here
 // contains the logged address addr, and back contains the address before it. If form leaves a
 // choice but the two addresses are not neighbours in one module, chooseAddress chooses the logged
-// one: no call ends at the start of a module.
+// one, unless only the other is in a module: no call ends at the start of a module.
 func chooseAddress(here, back interval, addr uint64, form lookup) (answer, lookup) {
 	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1
 	switch {

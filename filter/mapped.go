@@ -16,7 +16,7 @@ type ProcessMapping struct {
 	Start, End uint64 // first address, and address after the last
 	Offset     uint64 // offset in the file
 	Base       uint64 // address of the first page of the file
-	Bias       uint64 // an address in the process, minus that in the file
+	Bias       uint64 // difference between an address in the process and in the file
 	Path       string // as the process sees it
 	PID        int    // number of the process
 

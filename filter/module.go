@@ -28,12 +28,12 @@ type moduleLine struct {
 	adds   bool  // the module's own line was already printed
 	maps   []interval
 	shown  map[interval]bool // set of printed maps; nil until the log repeats one
-	at     int               // offset of the brackets in layout.buf until the line is printed
+	at     int               // offset of the brackets in layout.Buf until the line is printed
 	end    int               // offset after the brackets, once they are printed
 	raw    []byte            // text of the log before the first element of the line
 	merges bool              // later lines may still merge into it
-	before []byte            // as printed
-	after  []byte            // as printed
+	before []byte            // text before the brackets, as printed
+	after  []byte            // text after the brackets, as printed
 	eol    []byte
 	state  sgr.State // colour of the log at the brackets
 
@@ -108,7 +108,7 @@ func (f *lineFilter) contextualLine(eol []byte) {
 
 // rawContextualLine is contextualLine for ModuleLinesRaw: it prints the line unchanged.
 func (f *lineFilter) rawContextualLine(eol []byte) {
-	f.closeModule() // restored from a checkpoint of a Filter with another ModuleLines
+	f.closeModule() // a checkpoint of a Filter with another ModuleLines may have restored one
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {
@@ -449,7 +449,7 @@ func briefModule(f *layout.Line, m *moduleLine, name string) {
 func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 	e, bad := p.module()
 	if bad != nil {
-		return nil, false // the scanner has reported it
+		return nil, false // not reached: the scanner has checked the fields
 	}
 	if len(e.Name) > maxName {
 		e.Name = e.Name[:maxName] + "…"

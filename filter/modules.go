@@ -54,8 +54,7 @@ func (k *kernelModules) places(here func(string) string, module, release string)
 	return all[moduleName(module)]
 }
 
-// listModules adds the modules listed in folder's modules.dep, with their debug files, and reports
-// whether there is such a list.
+// listModules adds the modules listed in folder's modules.dep, and reports whether it lists any.
 func listModules(all map[string][]string, here func(string) string, folder string) bool {
 	f, err := buildid.OpenRegular(here(path.Join(folder, "modules.dep")), "modules.dep")
 	if err != nil {

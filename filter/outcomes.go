@@ -79,7 +79,7 @@ func (r *resolver) countAnswer(from Origin, a *answer) {
 	r.outcomes[from][result]++
 }
 
-// countCode counts the answer for a code address, unless the element has none: see
+// countCode counts the answer for a code address, unless the element has no address: see
 // frameFields.empty.
 func (r *resolver) countCode(from Origin, addr uint64, kind markup.PCKind, a *answer) {
 	if addr != 0 || kind != markup.Ambiguous || a.mod != nil {

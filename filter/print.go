@@ -140,8 +140,8 @@ type printing struct {
 	records      *elementRecords // records of the line's elements; nil if the printer needs none
 	part         int             // bytes of text after which a longer line is printed in parts
 	flushed      flushed
-	inPlace      bool   // buf is the space after ready
-	spare        []byte // buf, while inPlace is set
+	inPlace      bool   // layout.Buf is the space after ready
+	spare        []byte // memory of layout.Buf while inPlace is set
 	processKey   string // key of the line's process
 	printed      Line
 	onAnswer     func(*Resolved) // Options.Resolved

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// A process is a process of the stream.
+// A process is the context of one process whose lines are in the stream.
 type process struct {
 	key  string
 	used uint64 // processes.turn at the process's last line

@@ -17,7 +17,7 @@ type resolver struct {
 	ahead   *ahead // nil until a block needs it
 	now     int64  // Unix nanoseconds of the current block; 0: not read yet
 	missing map[cacheModule]*symbolize.Unresolved
-	bases   []Base                // load addresses that only calls show
+	bases   []Base                // load addresses that the log does not give
 	missed  *symbolize.Unresolved // entry of missing that was counted last, or nil
 	failed  int64                 // elements that stayed unresolved
 	answerCounts
@@ -66,7 +66,8 @@ type answer struct {
 }
 
 // recent holds the last answers of a Filter by logged address, so that a hot frame needs neither a
-// search in the space nor the lock of the shared Cache. Every change of the space clears it.
+// search in the space nor the lock of the shared Cache. Every change of the space clears it. The
+// recent of a locator has them by Frame.Key.
 type recent struct {
 	epoch uint32
 	turns uint32 // the Cache's turns when the answers were copied from it
@@ -236,8 +237,8 @@ func (r *resolver) recordMiss(m *module, err error) {
 	r.countMiss(cacheModule{id: m.buildID(), name: m.name()}, err)
 }
 
-// countMiss counts an unresolved address, and returns the counts of its module, or nil without a
-// module.
+// countMiss counts an unresolved address, and returns the counts of its module, or nil if none are
+// kept.
 func (r *resolver) countMiss(k cacheModule, err error) *symbolize.Unresolved {
 	r.failed++
 	if errors.Is(err, symbolize.ErrPending) {

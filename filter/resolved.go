@@ -28,7 +28,7 @@ type Resolved struct {
 	Logged uint64
 
 	// Dialect is the name of a raw frame's dialect; such a frame has no Tag. Verified is the proof
-	// of its answer: one of the constants of package dialect. Both are empty for elements.
+	// of its answer: build-id, symbol, call, code, path or process. Both are empty for elements.
 	Dialect  string
 	Verified string
 

@@ -7,13 +7,13 @@ import (
 )
 
 // savedFacts is the form of Facts in a checkpoint. In nearly all logs, paths and names are UTF-8,
-// which a checkpoint.Text has as strings.
+// which a checkpoint.Text stores as strings.
 type savedFacts struct {
 	Maps    checkpoint.List[savedMapping]    `json:"maps,omitempty"`
 	Modules checkpoint.List[savedModuleFact] `json:"modules,omitempty"`
-	Hash    string                           `json:"sha256,omitempty"`   // of dialect.Program
-	ID      string                           `json:"build_id,omitempty"` // of dialect.Program
-	Version checkpoint.Text                  `json:"version,omitempty"`  // of dialect.Program
+	Hash    string                           `json:"sha256,omitempty"`   // dialect.Program.Hash
+	ID      string                           `json:"build_id,omitempty"` // dialect.Program.ID
+	Version checkpoint.Text                  `json:"version,omitempty"`  // dialect.Program.Version
 	// process that has logged Maps
 	Process uint64 `json:"process,omitempty"`
 	// Maps are from an earlier trace

@@ -6,8 +6,8 @@ import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
-// A savedPast is an earlier line that may have a header, with the number of lines without headers
-// before it.
+// A savedPast is an earlier line that may have a header, with the number and the bytes of the lines
+// without headers before it.
 type savedPast struct {
 	Bytes int             `json:"bytes,omitempty"`
 	Lines int             `json:"lines,omitempty"`

@@ -87,7 +87,8 @@ const moduleWeight = 4
 // reset removes all modules and maps.
 func (s *space) reset() { *s = space{moved: s.moved} }
 
-// define adds m. changed reports whether another binary had its ID before; that binary's maps stay.
+// define adds m, with file as the patience for its debug file. changed reports whether another
+// binary had its ID before; that binary's maps stay.
 func (s *space) define(m markup.Module, file *report.Awaited) (mod *module, changed bool, err error) {
 	old := s.modules[m.ID]
 	if old != nil && old.buildID() == m.BuildID && old.name() == m.Name {

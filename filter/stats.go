@@ -23,8 +23,8 @@ type Stats struct {
 	Outcomes Outcomes // addresses by origin and result
 }
 
-// A Base is the load address of a file. A raw backtrace proves the address; the log does not give
-// it.
+// A Base is a load address of a file. The log does not give it: the return addresses of a raw
+// backtrace prove it, or the maps of a living process.
 type Base struct {
 	Path  string
 	Addr  uint64 // address of its first page in the process
@@ -52,8 +52,7 @@ func addBases(all, bases []Base) []Base {
 	return all
 }
 
-// Proofs counts resolved frames of raw backtraces by the proof of their answers: see the constants
-// of package dialect.
+// Proofs counts resolved frames of raw backtraces by the proof of their answers: see [Resolved].
 type Proofs struct {
 	BuildID int64
 	Symbol  int64
@@ -105,10 +104,10 @@ func (l *Lines) Stats() Stats { return l.stats }
 
 // CacheStats describe a Cache.
 type CacheStats struct {
-	Bytes  int64 // held
+	Bytes  int64 // bytes of all answers and modules, about
 	Budget int64 // maximum bytes
 	Hits   int64 // questions with an answer; a Filter asks only once about a repeated address
-	Misses int64 // questions without one
+	Misses int64 // questions without an answer
 }
 
 // Stats returns the state of c. Many goroutines may call it.

@@ -465,7 +465,7 @@ func (t *tracer) limits() (lines, bytes int) {
 	return maxTraceLines, maxTraceBytes
 }
 
-// gap returns the number of lines without a frame that may follow the last one.
+// gap returns the number of lines without a frame that may follow the last line with one.
 func gap(t *tracer) int64 {
 	for i := len(t.buffered) - 1; i >= max(0, len(t.buffered)-maxReportGap); i-- {
 		if frames := t.buffered[i].frames; len(frames) > 0 {
@@ -571,8 +571,8 @@ func (t *tracer) print(b []byte, frames []judge.Frame) {
 	t.maps.keep(frames)
 }
 
-// mapLine filters b, a line with a map that begins at start. It reports whether the line is held
-// back.
+// mapLine holds back b, a line with a map that begins at start, if frames may need the map. It
+// reports whether the line is held back.
 func (t *tracer) mapLine(b []byte, start int) bool {
 	m := &t.maps
 	if t.opt.NoHold || len(t.buffered) == 0 && m.unresolved == 0 {

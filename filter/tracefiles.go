@@ -31,7 +31,7 @@ type traceFiles struct {
 	// the operator's files, to which Sysroot and NoPaths do not apply
 	images     *report.Objects
 	givenFiles map[string]givenFile // facts about the operator's files, by path
-	candidates []candidateFile      // files below Candidates
+	candidates []candidateFile      // files of Dialects.Candidates and in its folders
 	listed     bool                 // candidates is set
 
 	// number of times that a file was opened or examined, in all traces; see charge
@@ -173,7 +173,8 @@ var libraries = []string{
 	"/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/lib64", "/usr/local/lib",
 }
 
-// library returns the file of a library without a path. It may be in the program's folder.
+// library returns the file of a library without a path. folder is the program's, which is searched
+// first.
 func (t *tracer) library(name, folder string) *judge.Image {
 	if m := firstIn(t, name, []string{folder}, t.opt.Folders, libraries); m != nil {
 		m.ByName = true
@@ -220,10 +221,10 @@ func (t *tracer) imageOfOperator(g *Image) *judge.Image {
 	return m
 }
 
-// special are the folders whose files differ between processes, or are not program files.
+// special are the folders of files that differ between processes, or are not program files.
 var special = []string{"/proc/", "/dev/", "/sys/"}
 
-// Reasons for paths in special.
+// Reasons why files in special are not opened.
 var (
 	errProc   = errors.New("a path in /proc is another file here; --image NAME=FILE names it")
 	errDevice = errors.New("not opened: it is in /proc, /dev or /sys, or a link into them; --image NAME=FILE names another file")
