@@ -13,7 +13,7 @@ const maxCancelling = 1 << 26
 // cycle, until no cycle is left. It returns the sum of these costs, and sets postorder.
 //
 // It is a depth-first search that returns to the tail of an arc when the arc loses all of its cost.
-// After maxCancelling steps, only the arc that closes a cycle loses its cost, all of it.
+// After maxCancelling steps, only the arc that closes a cycle loses cost: all that it has.
 func (d *decomposer) cancel() (removed int64) {
 	const (
 		fresh = iota

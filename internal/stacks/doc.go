@@ -3,5 +3,5 @@
 // A [Profile] has samples: stacks of locations with values. [Profile.WritePprof],
 // [Profile.WriteFolded] and [Profile.WriteSpeedscope] print it; equal profiles give equal bytes.
 // [Decompose] makes stacks from a call graph, which has the costs of places and of calls only, and
-// [Difference] subtracts the stacks of one profile from those of another.
+// [Difference] subtracts the stacks of one profile from another profile's.
 package stacks

@@ -15,8 +15,8 @@ import (
 // WriteFolded writes the stacks of p with one of their values to w, as the tools around
 // flamegraph.pl read them: a line for each stack, with the names of its functions from the root to
 // the leaf, separated by semicolons, then a blank and the value. Stacks of equal names are added
-// up, and sorted by name; those with the value 0 are left out. A semicolon within a name becomes a
-// colon, control characters are written as \x0a. It returns the first error of w.
+// up, and sorted by name. Stacks with the value 0 are left out. A semicolon within a name becomes a
+// colon, and control characters are escaped, as in \x0a. It returns the first error of w.
 func (p *Profile) WriteFolded(w io.Writer, value int) error {
 	return writeFolded(w, value, p)
 }

@@ -37,15 +37,14 @@ type Loss struct {
 // In the sum of all stacks, each sink has its own cost, and each arc that is not part of a cycle
 // has the cost of its calls, exactly, if costs add up: if the calls to a function cost as much as
 // its sinks and its own calls. Chains of three or more functions are one of several possibilities:
-// where a function was called from several places, a call graph does not show which of its calls
+// if a function was called from several places, a call graph does not show which of its calls
 // belongs to which caller. Costs circulating in a cycle are removed first. If the calls to a
-// function cost more than that, the largest of them lose the difference; if less, stacks begin at
-// the function. Costs below 0 are decomposed separately.
+// function cost more than its sinks and its own calls, the largest of them lose the difference; if
+// they cost less, stacks begin at the function. Costs below 0 are decomposed separately.
 //
 // Each value adds at most len(g.Arcs) + len(g.Sinks) stacks. All stacks together have at most
-// maxFrames locations; the costs for which that is not enough, and all costs of a value if their
-// sum exceeds int64, get stacks of one location each. Graph.Weights may make a location count as
-// several.
+// maxFrames locations. Costs beyond this limit, and all costs of a value if their sum exceeds
+// int64, get stacks of one location each. Graph.Weights may make a location count as several.
 func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64), maxFrames int) Loss {
 	d := newDecomposer(p, g, maxFrames)
 	loss := Loss{Recursion: make([]int64, len(p.Values)), Unplaced: make([]int64, len(p.Values))}
@@ -87,7 +86,8 @@ type decomposer struct {
 	frames int      // locations that may still be added
 	path   []uint32 // locations of the current stack, outermost first
 
-	partOf          []uint32 // by option: 1 + the index of the part that it already has of a piece
+	// by option: 1 + the index of its part in the piece that is being divided; 0 without a part
+	partOf          []uint32
 	reversed, found []uint32 // reused
 }
 
@@ -131,7 +131,7 @@ func (d *decomposer) addsUp() bool {
 // balance makes the cost into each node, plus the cost that begins there, equal to the cost out of
 // it.
 func (d *decomposer) balance() {
-	for _, node := range d.postorder { // callees first: what leads out is final
+	for _, node := range d.postorder { // callees first, so that the costs out of node are final
 		out, in := int64(0), int64(0)
 		for _, o := range d.out.Of(node) {
 			out += d.left[o]

@@ -96,9 +96,10 @@ type index struct {
 	functions map[Function]uint32
 	locations map[string]uint32
 	samples   map[uint64]uint32 // by hash: 1 + the index of the last sample with it
-	earlier   []uint32          // by sample: the one before it with the same hash, as in samples
-	seed      maphash.Seed
-	key       []byte
+	// by sample: 1 + the index of the previous sample with the same hash; 0 if there is none
+	earlier []uint32
+	seed    maphash.Seed
+	key     []byte
 
 	stacks []uint32 // room for the stacks and values of new samples
 	values []int64
@@ -248,8 +249,8 @@ func (x *index) hash(stack []uint32, labels []Label) uint64 {
 	return maphash.Bytes(x.seed, b)
 }
 
-// carve returns a slice of n elements, the given ones first, from room, which it replaces if that
-// is too small: many small slices then take few allocations.
+// carve returns a slice of n elements that begins with the given ones. It takes small slices from
+// room, which it replaces when that is used up, so that many slices take few allocations.
 func carve[E uint32 | int64](room *[]E, elements []E, n int) []E {
 	const many = 1 << 12
 	if len(*room) < n {

@@ -20,10 +20,10 @@ type speedscopeFrame struct {
 }
 
 // WriteSpeedscope writes p to w in speedscope's own format: JSON, with a profile for each value.
-// The viewer opens the default value's. Each frame is a function, with its file and the line at
-// which it begins. speedscope shows name after the value's name. Stacks of equal frames are added
-// up; those with values below 0 are left out, since speedscope refuses them. It returns the first
-// error of w.
+// The viewer opens the profile of the default value. Each frame is a function, with its file and
+// the line at which it begins. speedscope shows name after the value's name. Stacks of equal frames
+// are added up; stacks with values below 0 are left out, since speedscope refuses them. It returns
+// the first error of w.
 func (p *Profile) WriteSpeedscope(w io.Writer, name string) error {
 	s := &speedscopeWriter{p: p, out: bufio.NewWriterSize(w, sendSize)}
 	s.out.WriteString(`{"$schema":`)
@@ -60,7 +60,8 @@ func (s *speedscopeWriter) text(text string) {
 	s.out.Write(s.b)
 }
 
-// frames writes the frames, and returns those of each location, outermost first.
+// frames writes the frames, and returns the numbers of the frames at each location, outermost
+// first.
 func (s *speedscopeWriter) frames() [][]uint32 {
 	var all []speedscopeFrame
 	index := make(map[speedscopeFrame]uint32)
@@ -117,8 +118,8 @@ func (s *speedscopeWriter) frame(f *speedscopeFrame) {
 	s.out.WriteString("}")
 }
 
-// profile writes the stacks with one value. speedscope shows the name of the profile, not that of
-// the file.
+// profile writes the stacks with one value. Its name includes the name of the file, which
+// speedscope does not show.
 func (s *speedscopeWriter) profile(value int, name string, frames [][]uint32) {
 	t := newTree([]*Profile{s.p}, value, func(*Profile) [][]uint32 { return frames }, s.empty)
 	v := s.p.Values[value]

@@ -13,18 +13,18 @@ const smallShare = 1000
 type piece struct {
 	amount int64
 	node   uint32
-	arc    uint32 // that led to the node, if it is not a root
-	depth  int    // length of the path before the arc
-	root   bool
+	arc    uint32 // the arc to the node; not set for a root
+	depth  int    // length of the path before the arc's location
+	root   bool   // the flow begins at the node
 }
 
 // split divides the flow into stacks.
 //
 // A piece of flow at a node is divided among the remaining costs of the node's options. Each option
-// gets at most one part, so that each stack is found once. A part of the whole remaining cost of an
-// option uses it up. spare bounds the divisions, so that there are not more stacks than options:
-// each part after a piece's first takes one from it, and each option used up, except a node's last,
-// gives one back.
+// gets at most one part, so that each stack is found once. A part that takes the whole remaining
+// cost of an option uses the option up. spare is the number of divisions that are left, so that
+// there are not more stacks than options: each part of a piece after the first takes one, and each
+// option used up, except a node's last, gives one back.
 func (d *decomposer) split() {
 	d.heap.build(d)
 	var pending []piece
@@ -66,8 +66,8 @@ func (d *decomposer) split() {
 	}
 }
 
-// emit adds the current path with a sink as a stack. If there is no room for it, the cost is left
-// to the sink, and no further stack is added.
+// emit adds the current path with a sink as a stack. If the limit of locations leaves no room for
+// it, the sink keeps the cost, and no further stack is added.
 func (d *decomposer) emit(sink uint32, amount int64) {
 	if d.frames -= d.weight(sink); d.frames < 0 {
 		d.frames = 0
@@ -79,7 +79,7 @@ func (d *decomposer) emit(sink uint32, amount int64) {
 	d.addSample(d.reversed, amount)
 }
 
-// weight returns the weight of the current path with a sink.
+// weight returns the number of locations that the current path with a sink counts as.
 func (d *decomposer) weight(sink uint32) int {
 	weights := d.g.Weights
 	if weights == nil {

@@ -27,7 +27,7 @@ func Times(a, b int64) int64 {
 	return p
 }
 
-// AddTo adds the values b to a, as many as a has.
+// AddTo adds the values b to a, as many as both have.
 func AddTo(a, b []int64) {
 	for i := range a[:min(len(a), len(b))] {
 		a[i] = Plus(a[i], b[i])

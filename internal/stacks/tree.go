@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A tree adds up stacks of equal frames. It shares the beginnings of stacks, so that deep ones do
-// not repeat them in memory.
+// A tree adds up stacks of equal frames. Stacks share their beginnings, so that deep stacks do not
+// repeat them in memory.
 type tree struct {
 	nodes []treeNode // the first one is the empty stack
 }
