@@ -60,8 +60,8 @@ type breaker struct {
 }
 
 // add adds a part. A part that does not fit on a line of its own is broken at points in its name,
-// and at commas only if that is not enough. The points are offsets from the byte that is base bytes
-// before the part.
+// and at commas only if that is not enough. The offsets of points are relative to a place base
+// bytes before the part.
 func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int) {
 	next, visible := columns(part, b.col)
 	if kind == logText || next <= b.width || !visible {
@@ -126,7 +126,7 @@ func (b *breaker) append(part []byte, col int) {
 		}
 		at += n + next
 	}
-	if b.col = col; col > b.width { // the terminal has continued it
+	if b.col = col; col > b.width { // the terminal wraps the part
 		b.col = (col-1)%b.width + 1
 	}
 }
@@ -174,8 +174,9 @@ func columns(text []byte, col int) (end int, visible bool) {
 // many starts of links is linear. The URI of a link has at most 2,000.
 const maxLink = 4 << 10
 
-// sequence returns the length of the control sequence at the start of b: a colour (ESC [ ... m) or
-// a link (ESC ] ... ESC \). For any other sequence it is 1: only the ESC.
+// sequence returns the length of the control sequence at the start of b: ESC [ ... with its final
+// byte, such as a colour, or a link (ESC ] ... ESC \). For any other sequence it is 1: only the
+// ESC.
 func sequence(b []byte) int {
 	if len(b) < 2 {
 		return 1

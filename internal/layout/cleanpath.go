@@ -42,7 +42,8 @@ func CleanPath(file string) string {
 	return file
 }
 
-// WithoutDots removes the elements . and .. of a path.
+// WithoutDots removes the elements . and .. of a path, and empty ones. If no element is left, it
+// returns the path unchanged.
 func WithoutDots(path string) string {
 	var kept []string
 	for element := range strings.SplitSeq(path, "/") {

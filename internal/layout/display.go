@@ -13,13 +13,13 @@ type Display struct {
 	Style
 	fold fold
 
-	// Of the current line of output:
+	// The current line of output:
 	start   int          // its offset in the text
-	frame   int          // offset of the frame in it; negative: none
+	frame   int          // offset of its frame in the text; negative if it has none
 	indent  int          // columns of indentation of the frame's further lines
 	breaks  []breakPoint // in order
 	kept    bool         // do not break the line
-	folded  FoldFrame    // set if the line is a frame's
+	folded  FoldFrame    // set if the line shows a frame
 	parts   []linePart   // earlier lines of output for the current line of the log
 	scratch []byte
 }
@@ -153,8 +153,8 @@ func (k *Display) Keep() {
 	}
 }
 
-// SourceColumns returns the number of columns for a source line after the text before it, which
-// ends buf.
+// SourceColumns returns the number of columns that are left for a source line after the text at the
+// end of buf.
 func (k *Display) SourceColumns(buf []byte) int {
 	if k == nil || k.Width <= 0 {
 		return maxSourceColumns

@@ -216,8 +216,9 @@ func (l *Display) appendFolded(dst []byte) []byte {
 	return dst
 }
 
-// appendNames appends function names of the run to its line, whose text begins at the offset start
-// of dst. It appends as many as fit into width columns, or all if width is 0.
+// appendNames appends the names of the first and the last function of the run to its line, whose
+// text begins at the offset start of dst. If the two do not fit into width columns, it appends only
+// the first, or none. A width of 0 has no limit.
 func (k *fold) appendNames(dst []byte, start, width int) []byte {
 	first, last := k.function[0], k.function[1]
 	forms := []string{first + " … " + last, first + " …"}

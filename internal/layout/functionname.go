@@ -82,7 +82,7 @@ func isNameByte(c byte) bool {
 const utf8First = 0x80
 
 // argumentsOf returns the range of the arguments in a demangled name, including their parentheses:
-// (int, long) in ns::f<int>(int, long) const. The range is empty if there are none.
+// (int, long) in ns::f<int>(int, long) const. The range is empty if there are none, as in f().
 func argumentsOf(name string) (from, to int) {
 	end := len(name)
 	if i := strings.LastIndex(name, "+0x"); i > 0 { // offset from a symbol

@@ -41,7 +41,7 @@ type Line struct {
 	Display *Display // nil: output for programs
 
 	State   sgr.State // colour set by the log; used only if Colors is Followed
-	Current sgr.State // the output's
+	Current sgr.State // colour at the end of Buf
 }
 
 // Drop removes all text.

@@ -129,7 +129,7 @@ func Ended(text []byte) (end int) {
 }
 
 // AroundAnswer splits the colour sequences within text that an answer replaces: sequences for the
-// start of the answer, and the last one, which ends them.
+// start of the answer, and, if there are several, the last one, which ends their colours.
 func AroundAnswer(text []byte) (begin, end [][]byte) {
 	all := dialect.Colors(text)
 	if n := len(all) - 1; n > 0 {

@@ -29,8 +29,9 @@ func AppendSourceLine(dst []byte, number uint32, line []byte, column uint32) (_ 
 }
 
 // appendSourceColumns appends the number and text of a source line for people. Tabs become blanks;
-// control characters and bytes that are not UTF-8 become visible. It appends at most the first most
-// columns; a character counts as one. Elements of markup in the text become plain text.
+// control characters and bytes that are not UTF-8 become visible. If the text has more columns than
+// the parameter most, it appends the beginning and dots; each character counts as one column.
+// Elements of markup in the text become plain text.
 //
 // caret is the number of blanks before a caret below the byte at column, which counts from 1. It is
 // negative if column is 0, or its byte is not appended.
@@ -90,9 +91,9 @@ func appendBlanks(dst []byte, n int) []byte {
 
 // SourceLines appends source lines below frames.
 type SourceLines struct {
-	shownLine uint32          // last appended source line
-	shownFile string          // its file; empty if there is none
-	shownAt   int64           // log line number of the frame that it belongs to
+	shownLine uint32          // source line of the last frame
+	shownFile string          // file of that line; empty if there is none
+	shownAt   int64           // log line number of the last frame
 	reader    *dialect.Reader // detects source lines that look like frames
 	scratch   []byte
 }
