@@ -1,5 +1,5 @@
-// Package llvmfilter reproduces llvm-symbolizer --filter-markup, faults included: both outputs have
-// the same bytes as those of LLVM 19.
+// Package llvmfilter reproduces llvm-symbolizer --filter-markup, faults included: its standard
+// output and standard error have the same bytes as LLVM 19's.
 //
 // It replaces LLVM's filter in a pipeline whose tests or users depend on its exact output. Faults
 // of LLVM's filter (deleted text, lost frames) are reproduced; package filter does not have them.
@@ -34,18 +34,19 @@ const (
 	// bytes of a line without its line end; LLVM takes 1.5 times its length in memory, without a
 	// limit
 	maxLine = 64 << 20
-	maxEcho = 64 << 10 // bytes of diagnostics about one line, in addition to those of maxRepeat
-	// times that diagnostics repeat a line: each error does, so their size would grow with the
-	// square of its length
+	// bytes of diagnostics about one line, in addition to its repetitions: see maxRepeat
+	maxEcho = 64 << 10
+	// maximum number of repetitions of a line in its diagnostics: each error repeats the line, so
+	// that their size would grow with the square of its length
 	maxRepeat = 16
-	// modules at a time: those of a process with every library of a large distribution
+	// modules at a time: as many as in a process with every library of a large distribution
 	maxModules = 65536
 	// maps at a time: four for each module; also maps in one module line, in which maps of size 0
 	// can be repeated
 	maxMaps    = 262144
 	maxContext = 64 << 20  // bytes of module names at a time
 	maxBroken  = 4096      // unusable debug files remembered as reported
-	maxKept    = 8 << 20   // bytes of frames kept by address: those of a few hundred stacks
+	maxKept    = 8 << 20   // bytes of frames kept by address: the frames of a few hundred stacks
 	maxIDBytes = 64        // bytes of a build ID that can be searched for
 	readBlock  = 256 << 10 // bytes read at a time; larger blocks leave the processor's caches
 	chunk      = 64 << 10  // bytes of output that are collected before they are written

@@ -99,8 +99,8 @@ func (f *Filter) ask(m *module, question func(context.Context) (answered bool, e
 	return err
 }
 
-// within calls question. At the first call for a module it waits for the module's file; a file with
-// symbols is good enough.
+// within calls question, which waits for the module's file. If Options.Wait is set, only the first
+// call for a module waits, at most that long. An answer from a file with symbols is good enough.
 func (f *Filter) within(m *module, question func(context.Context) (answered bool, err error)) error {
 	ctx := f.o.Context
 	if ctx == nil {

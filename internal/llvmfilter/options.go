@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Options are the settings of llvm-symbolizer's flags for --filter-markup, except those of the
+// Options are the settings of llvm-symbolizer's flags for --filter-markup, except flags of the
 // symbolizer. The zero value resolves no address.
 type Options struct {
 	// Symbolizer resolves addresses and demangles names. If it is nil, no file is found and names
