@@ -67,7 +67,8 @@ func hexadecimal(f []byte, i int) (v uint64, end int, ok bool) {
 		v = v<<4 | uint64(d-1)
 		j++
 	}
-	for j < len(f) && hexDigits[f[j]] != 0 && v>>60 == 0 { // leading zeros came before
+	// more digits fit only after leading zeros
+	for j < len(f) && hexDigits[f[j]] != 0 && v>>60 == 0 {
 		v = v<<4 | uint64(hexDigits[f[j]]-1)
 		j++
 	}
@@ -83,7 +84,8 @@ func ended(f []byte, i, j int, v uint64, ok bool) (uint64, int, bool) {
 	return 0, fieldEnd(f, i), false
 }
 
-// hexID parses a build ID of up to 64 bytes.
+// hexID parses a build ID of up to 64 bytes. Unlike the other functions, it returns the end of the
+// field only if ok is set.
 func hexID(f []byte, i int) (end int, ok bool) {
 	const maxDigits = 2 * 64
 	j := i

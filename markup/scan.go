@@ -231,8 +231,8 @@ func hasBraces(b []byte, i int, c byte) bool {
 	return i+2 < len(b) && b[i] == c && b[i+1] == c && b[i+2] == c
 }
 
-// tagEnd returns the end of the tag that begins at i, or -1 if there is none that ':' or "}}}"
-// follows.
+// tagEnd returns the end of the tag that begins at i, or -1 if there is no tag, or neither ':' nor
+// "}}}" follows it.
 func tagEnd(b []byte, i int) int {
 	end := i
 	for end < len(b) && 'a' <= b[end] && b[end] <= 'z' {
