@@ -24,18 +24,19 @@ type abbrev struct {
 
 type abbrevFlags uint8
 
-// Flags of declarations. An entryWalk may stop at their entries, or pass over the children of the
-// entries, by DW_AT_sibling.
+// Flags of declarations. An entryWalk may stop at entries of a declaration, or pass over their
+// children by DW_AT_sibling.
 const (
 	isFunction abbrevFlags = 1 << iota // a subprogram with code
-	isCall                             // an inlined call, or a function, which may be nested in another one
+	// an inlined call, or a function, which may be nested in another one
+	isCall
 	isVariable
 	isScope // a namespace, a class, or a function whose children cannot be passed over
 
-	leapFunctions // no functions are below it, but perhaps lambdas: see functionAt
+	leapFunctions // no functions are below it, but perhaps lambdas: see scanAgain
 	leapCalls     // no inlined calls are below it
 	leapVariables // no variables with an address are below it
-	leapTypes     // no types are below it that other units can name; any entry but a unit
+	leapTypes     // walks over scopes and types may pass over its children: any entry but a unit
 )
 
 // An attrSpec is an attribute of a declaration.
@@ -44,8 +45,8 @@ type attrSpec struct {
 	implicit   int32 // index into the table's implicit values
 }
 
-// A step skips a part of an entry: fixed bytes, then one attribute of a form whose size varies;
-// form 0: none.
+// A step skips a part of an entry: fixed bytes, then one attribute of a form whose size varies, or
+// no attribute if form is 0.
 type step struct {
 	fixed uint16
 	form  uint16
@@ -54,7 +55,7 @@ type step struct {
 // An abbrevTable holds the declarations at one .debug_abbrev offset, compiled for one encoding.
 type abbrevTable struct {
 	list     []abbrev // in the order of declaration
-	first    uint64   // the code of list[0]; dense: list[i] has the code first+i
+	first    uint64   // the code of list[0]; list[i] has the code first+i if byCode is nil
 	byCode   map[uint64]uint32
 	specs    []attrSpec
 	steps    []step
@@ -283,7 +284,7 @@ func (a *abbrev) classify(hasPC bool) {
 	}
 }
 
-// sibling returns the position in DW_AT_sibling, or -1 if it is damaged or not ahead.
+// sibling returns the position that DW_AT_sibling gives, or -1 if it is damaged or not ahead.
 func (t *abbrevTable) sibling(b []byte, p int, a *abbrev, big bool) int {
 	start := p
 	if a.sibSteps > 0 {

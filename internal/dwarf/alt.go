@@ -1,7 +1,8 @@
 package dwarf
 
 // dwz moves entries and strings that several files have in common to a supplementary file (DWARF 5,
-// 7.3.6; before it, GNU's .gnu_debugaltlink). That file has no code: only names are read from it.
+// 7.3.6; before it, GNU's .gnu_debugaltlink). That file has no code: only names and types are read
+// from it.
 
 // isAlt reports whether v refers to an entry of the supplementary file.
 func (v value) isAlt() bool {

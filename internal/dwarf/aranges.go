@@ -6,8 +6,8 @@ import (
 )
 
 // An addressIndex finds the unit of an address. The first lookups scan the ranges in .debug_aranges
-// and in the root entries of units that it does not list. After coldLookups the ranges are swept
-// into a sorted set.
+// and in the root entries of units not listed there. After coldLookups the ranges are swept into a
+// sorted set.
 type addressIndex struct {
 	d           *Data
 	listed      rangeSet    // ranges in .debug_aranges
@@ -43,7 +43,8 @@ type arangeSet struct {
 	size  uint8  // bytes of each
 }
 
-// nextArangeSet reads the set at c. ok is false if it cannot be used; more is false after the last.
+// nextArangeSet reads the set at c. ok is false if it cannot be used; more is false after the last
+// set, and at damage.
 func nextArangeSet(c *cursor) (s arangeSet, ok, more bool) {
 	if c.left() == 0 {
 		return s, false, false
@@ -135,8 +136,8 @@ func (x *addressIndex) sweepListed() []unitRange {
 // have some 5,000.
 const fewNear = 8 << 10
 
-// coldListedUnit scans the section. Several units may claim the address: the linker keeps one of
-// several equal functions, but the tables list them all.
+// coldListedUnit scans .debug_aranges; for sure see settle. Several units may claim the address:
+// the linker keeps one of several equal functions, but the tables list them all.
 func (x *addressIndex) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	d := x.d
 	unit = noUnit
@@ -165,7 +166,7 @@ func (x *addressIndex) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	return settleNear(near, addr)
 }
 
-// appendNear appends the ranges of the set that near reports, which may matter for settle.
+// appendNear appends the ranges of the set that may matter for settle: see unitRange.near.
 func (s *arangeSet) appendNear(dst []unitRange, addr uint64, big, zeroCode bool) []unitRange {
 	if s.size == 8 && !big { // nearly always the case
 		for b := s.pairs; len(b) >= 16; b = b[16:] {
@@ -281,7 +282,7 @@ func (x *addressIndex) coldUnlistedUnit(addr uint64) (unit uint64, sure bool) {
 }
 
 // readRoots returns the ranges in the root entries of the units that .debug_aranges does not list.
-// These are few units, or all if the section is missing, since Clang writes none. It walks over all
+// These are few units, or all if the section is missing: Clang does not write it. It walks over all
 // unit headers.
 func (x *addressIndex) readRoots() []unitRange {
 	d := x.d

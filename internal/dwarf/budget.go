@@ -24,7 +24,7 @@ func (b *budget) begin() {
 // continues makes b continue a lookup of another Data.
 func (b *budget) continues(of *budget) { b.tick, b.work, b.err = of.tick, of.work, nil }
 
-// spend takes n steps off the budget of the current lookup, and reports whether any are left.
+// spend takes n steps from the budget of the current lookup, and reports whether there were enough.
 func (b *budget) spend(n int) bool {
 	b.work -= n
 	b.meter.steps += int64(n)
@@ -43,12 +43,12 @@ func (b *budget) damaged(format string, args ...any) {
 }
 
 // Afford makes lookups call ask before they allocate a large table of rows. If ask returns false
-// the table is not kept, and the next lookup in that unit runs the line program again. It must come
-// before the first Lookup.
+// the table is not kept, and the next lookup in that unit runs the line program again. Afford must
+// come before the first Lookup.
 func (b *budget) Afford(ask func(bytes int64) bool) { b.afford = ask }
 
-// affordRows asks for the memory of the table's rows, if they may be many: once for the running
-// program, and once for the copy that is kept.
+// affordRows asks for the memory of the table's rows, if they may be many. It asks for twice their
+// size: for the running program, and for the copy that is kept.
 func (b *budget) affordRows(t *lineTable) bool {
 	rows := min((len(t.program.buf)-t.program.pos)/rowBytes, maxRows)
 	bytes := 2 * int64(rows) * int64(unsafe.Sizeof(lineRow{}))

@@ -21,7 +21,7 @@ type coldRun struct {
 	fits bool // there are not too many rows
 
 	join     func() // waits for the other goroutine; nil if there is none
-	panicked any    // value that it recovered
+	panicked any    // value that the other goroutine recovered
 }
 
 // release drops the references of c to its file, after end.
@@ -105,8 +105,9 @@ func (c *coldRun) start() {
 		return
 	}
 	c.join = beside(func() {
-		defer func() { c.panicked = recover() }()                // end passes it on
-		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the program may be in a mapped file that shrinks
+		defer func() { c.panicked = recover() }() // end passes it on
+		// the program may be in a mapped file that shrinks
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		c.run()
 	})
 }

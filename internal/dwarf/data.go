@@ -24,8 +24,8 @@ type Frame struct {
 	// a split unit.
 	Name       []byte
 	HasLinkage bool // Name is a linkage name
-	// set only after LazyNames: Name is not set then, but [Data.Name] returns it. Equal numbers
-	// mean equal names
+	// number of the name, for [Data.Name]; set after LazyNames, instead of Name, except in split
+	// units. Equal numbers mean equal names
 	Ref uint64
 
 	File    string // as recorded: joined with its directories, not cleaned; "" if unknown
@@ -56,7 +56,7 @@ type Data struct {
 	names     Naming
 	lazyNames bool                // see LazyNames
 	beside    func(func()) func() // see Beside; nil: a lookup takes one goroutine
-	scratch   *scratch            // while a lookup takes; see space
+	scratch   *scratch            // set during a lookup: see space
 }
 
 // New finds the debug sections of f, and follows references to other files with l. It parses

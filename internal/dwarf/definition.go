@@ -57,7 +57,8 @@ func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 	return def
 }
 
-// findDefinitions scans all units.
+// findDefinitions returns the definitions in all units, sorted by scope, one for each. It returns
+// none if .debug_info is too large, or in a package.
 func (v *variables) findDefinitions() []definition {
 	d := v.d
 	if d.packaged || len(d.sec.get(secInfo)) > maxDefinitionScan {

@@ -11,7 +11,8 @@
 // The answers agree with LLVM 19's llvm-symbolizer. If several descriptions cover an address, the
 // package chooses as it does: see the comments of sweep (units), pick (functions and inlined
 // calls), gather (functions that overlap, and cold parts) and beginLine (rows). Ranges of code that
-// the linker discarded, which start at 0 or at one of the two highest addresses, are ignored.
+// the linker discarded, which start at one of the two highest addresses, or at 0 if no code is
+// loaded there, are ignored.
 //
 // # Variables
 //

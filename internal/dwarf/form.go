@@ -1,6 +1,7 @@
 package dwarf
 
-// An encoding and the form of an attribute determine its size.
+// An encoding is the version of a unit and the sizes in it, on which the sizes of its attributes
+// depend.
 type encoding struct {
 	version  uint16
 	addrSize uint8 // bytes: 4 or 8

@@ -57,8 +57,8 @@ type functionSet struct {
 	looks    uint8
 }
 
-// A cluster is a stretch of addresses without a gap; spans are its ranges, in the order of their
-// entries: nearly always one.
+// A cluster is a stretch of addresses without a gap. first and n select its ranges in
+// functionSet.spans, in the order of their entries: nearly always one.
 type cluster struct {
 	lo, hi uint64
 	first  uint32
@@ -91,7 +91,7 @@ func (s *functionSet) find(addr uint64) int {
 	return -1
 }
 
-// sort makes the clusters. Ranges of different clusters do not touch, so pick need not see them
+// sort makes the clusters. Ranges of different clusters do not overlap, so pick need not see them
 // together.
 func (s *functionSet) sort() {
 	s.sorted = true
@@ -148,8 +148,8 @@ const (
 )
 
 // scanFunctions walks over the unit's entries, appends the functions to u.funcs.list and returns
-// their ranges. Unless full is set it skips the children of everything but namespaces; with full it
-// adds only functions that are not in the list yet.
+// their ranges. Unless full is set, it skips the children of functions, classes and most other
+// entries that have a DW_AT_sibling. With full it adds only functions that are not in the list yet.
 func (u *unit) scanFunctions(full bool) []span {
 	d := u.d
 	f := &u.funcs

@@ -3,57 +3,82 @@ package dwarf
 // Limits. Limits without a stated reason are far above the output of known compilers, and low
 // enough to bound time and memory.
 const (
-	maxWork        = 1 << 25   // steps of one lookup, of 5 to 10 ns: 0.2 s, thirty times what the largest units take
-	maxUnitBytes   = 1<<32 - 1 // entries are identified by 32-bit offsets in their unit
-	arangeCost     = 1 << 7    // bytes of .debug_aranges that count as a step
-	maxUnits       = 4 << 20   // units of a file: 32 MiB of offsets. A browser with type units has 1 million
-	maxDIEs        = 4 << 20   // entries visited in one walk over a unit
-	maxDepth       = 256       // entries nested in each other below a function
-	maxFrames      = 128       // frames returned for one address
-	maxChain       = 16        // DW_AT_abstract_origin and DW_AT_specification references followed for one name
-	maxAbbrevs     = 1 << 16   // declarations in one abbreviation table; the largest seen have some 3,000
-	maxSpecs       = 1 << 10   // attributes of one declaration; the largest seen have some 40
-	maxRanges      = 1 << 19   // address ranges of the functions of one unit and of the calls inlined into them: 12 MiB
-	maxCalls       = 1 << 20   // inlined calls kept for one unit: 48 MiB
-	maxUnitRanges  = 1 << 20   // address ranges of all units together that are kept: 24 MiB. A browser of 30,000 units has some 700,000
-	maxRows        = 4 << 20   // line rows kept for one unit: 48 MiB. For a table with more, stops are kept
-	manyRowBytes   = 4 << 20   // bytes of rows for which Afford's function is asked first
-	stopRows       = 1 << 12   // rows between two stops: a lookup runs the program over that many, in 20 µs
-	maxStops       = 1 << 19   // stops kept for one unit: 16 MiB
-	maxStopBytes   = 1 << 20   // bytes of a line program between two stops; more bytes make no rows
-	maxFiles       = 1 << 20   // files, or directories, of one unit: 40 MiB
-	maxFormats     = 32        // fields described for an entry of a version 5 file table; DWARF defines 5
-	maxNameBytes   = 1 << 20   // length of a name; longer ones are unknown. The demangler's limit is far below
-	maxPathBytes   = 64 << 10  // length of a file's whole path; PATH_MAX is 4 KiB
-	maxSplitFiles  = 64        // .dwo files of one program open at a time: each takes a mapping, and nearby lines of a log need few
-	maxProbes      = 1 << 16   // slots read in the index of a package for one unit; a table of the greatest allowed load takes a few
-	openCost       = 1 << 14   // steps that count for opening a file: 0.1 ms
-	maxScratchKept = 4 << 20   // bytes of a list of a scratch that are kept from one lookup to the next
+	// steps of one lookup, of 5 to 10 ns: 0.2 s, thirty times what the largest units take
+	maxWork      = 1 << 25
+	maxUnitBytes = 1<<32 - 1 // entries are identified by 32-bit offsets in their unit
+	arangeCost   = 1 << 7    // bytes of .debug_aranges that count as a step
+	// units of a file: 32 MiB of offsets. A browser with type units has 1 million
+	maxUnits  = 4 << 20
+	maxDIEs   = 4 << 20 // entries visited in one walk over a unit
+	maxDepth  = 256     // entries nested in each other below a function
+	maxFrames = 128     // frames returned for one address
+	// DW_AT_abstract_origin and DW_AT_specification references followed for one name
+	maxChain = 16
+	// declarations in one abbreviation table; the largest seen have some 3,000
+	maxAbbrevs = 1 << 16
+	maxSpecs   = 1 << 10 // attributes of one declaration; the largest seen have some 40
+	// address ranges of the functions of one unit and of the calls inlined into them: 12 MiB
+	maxRanges = 1 << 19
+	maxCalls  = 1 << 20 // inlined calls kept for one unit: 32 MiB
+	// address ranges of all units together that are kept: 24 MiB. A browser of 30,000 units has
+	// some 700,000
+	maxUnitRanges = 1 << 20
+	// line rows kept for one unit: 48 MiB. For a table with more, stops are kept
+	maxRows      = 4 << 20
+	manyRowBytes = 4 << 20 // bytes of rows for which Afford's function is asked first
+	// rows between two stops: a lookup runs the program over that many, in 20 µs
+	stopRows     = 1 << 12
+	maxStops     = 1 << 19 // stops kept for one unit: 16 MiB
+	maxStopBytes = 1 << 20 // bytes of a line program between two stops; more bytes make no rows
+	maxFiles     = 1 << 20 // files, or directories, of one unit: 40 MiB
+	// fields described for an entry of a version 5 file table; DWARF defines 5
+	maxFormats = 32
+	// length of a name; longer ones are unknown. The demangler's limit is far below
+	maxNameBytes = 1 << 20
+	maxPathBytes = 64 << 10 // length of a file's whole path; PATH_MAX is 4 KiB
+	// .dwo files of one program open at a time: each takes a mapping, and nearby lines of a log
+	// need few
+	maxSplitFiles = 64
+	// slots read in the index of a package for one unit; a table of the greatest allowed load takes
+	// a few
+	maxProbes = 1 << 16
+	openCost  = 1 << 14 // steps that count for opening a file: 0.1 ms
+	// bytes of a list of a scratch that are kept from one lookup to the next
+	maxScratchKept = 4 << 20
 )
 
 // Lookups after which tables are built.
 const (
-	coldLookups     = 64       // scans of .debug_aranges before it is sorted: a scan costs 30 µs for a kernel, sorting 2 ms
-	coldUnitLookups = 3        // scans of a unit's functions before they are sorted
-	coldLineLookups = 1        // runs of a unit's line program that keep no rows; a run that keeps them costs two to three of these if its memory is new
-	warmLookups     = 64       // lookups in a file, after which more lookups in a unit with a bigProgram are expected
-	bigProgram      = 32 << 10 // bytes of a line program: its unit has much of the file's code
+	// scans of .debug_aranges before it is sorted: a scan costs 30 µs for a kernel, sorting 2 ms
+	coldLookups     = 64
+	coldUnitLookups = 3 // scans of a unit's functions before they are sorted
+	// runs of a unit's line program that keep no rows; a run that keeps them costs two to three of
+	// these if its memory is new
+	coldLineLookups = 1
+	// lookups in a file, after which more lookups in a unit with a bigProgram are expected
+	warmLookups = 64
+	bigProgram  = 32 << 10 // bytes of a line program: its unit has much of the file's code
 )
 
 // Limits of the search for variables.
 const (
-	maxStaticScan     = 1 << 30  // bytes of .debug_info and .debug_addr scanned for variables: 0.25 s
-	maxStaticInflate  = 64 << 20 // bytes that are inflated only for variables: 0.2 s. Otherwise one variable in a log would cost seconds
-	maxStatics        = 1 << 20  // addresses of variables kept: 16 MiB. A kernel has some 53,000
-	maxAliases        = 32       // units, and entries, read for one address: one variable may have copies in many units
-	maxVariableWork   = 1 << 22  // steps of one lookup, without the scan of the whole file: 30 ms
-	scanCost          = 1 << 7   // bytes of the scan that count as a step
-	maxUnitVariables  = 1 << 18  // variables of one unit: 4 MiB
-	maxVariableName   = 1 << 10  // bytes of one name in a member path
-	maxMemberPath     = 4 << 10  // bytes of a whole member path; a longer one is left out
-	maxTypeDepth      = 64       // types nested in each other, with typedefs and qualifiers
-	maxDimensions     = 16       // dimensions of an array
-	maxTypeWork       = 1 << 18  // steps of finding a member: 15 ms; the last of a struct of 1,000 members takes some 30,000
+	// bytes of .debug_info and .debug_addr scanned for variables: 0.25 s
+	maxStaticScan = 1 << 30
+	// bytes that are inflated only for variables: 0.2 s. Otherwise one variable in a log would cost
+	// seconds
+	maxStaticInflate = 64 << 20
+	maxStatics       = 1 << 20 // addresses of variables kept: 16 MiB. A kernel has some 53,000
+	// units, and entries, read for one address: one variable may have copies in many units
+	maxAliases       = 32
+	maxVariableWork  = 1 << 22 // steps of one lookup, without the scan of the whole file: 30 ms
+	scanCost         = 1 << 7  // bytes of the scan that count as a step
+	maxUnitVariables = 1 << 18 // variables of one unit: 4 MiB
+	maxVariableName  = 1 << 10 // bytes of one name in a member path
+	maxMemberPath    = 4 << 10 // bytes of a whole member path; a longer one is left out
+	maxTypeDepth     = 64      // types nested in each other, with typedefs and qualifiers
+	maxDimensions    = 16      // dimensions of an array
+	// steps of finding a member: 15 ms; the last of a struct of 1,000 members takes some 30,000
+	maxTypeWork       = 1 << 18
 	maxTypeUnits      = 1 << 20  // type units that can be found by their signature: 24 MiB
 	maxTypeUnitsKept  = 1 << 10  // units of .debug_types kept parsed at a time
 	maxDefinitionScan = 64 << 20 // bytes of .debug_info read for definitions, entry by entry: 0.1 s

@@ -50,8 +50,8 @@ func (w *typeWalk) variable(t typeAt) (info variableInfo) {
 	return info
 }
 
-// language notes whether u is in Fortran or Rust, which write paths in another way. The codes are
-// from DWARF 5, 7.12, and later additions.
+// language notes whether u is in Fortran or Rust, whose member paths are written differently. The
+// codes are from DWARF 5, 7.12, and later additions.
 func (w *typeWalk) language(u *unit) {
 	var e typeEntry
 	if !w.read(typeAt{u, u.root}, &e) {
@@ -65,7 +65,7 @@ func (w *typeWalk) language(u *unit) {
 	}
 }
 
-// member returns the path to the byte at off in an object of a type and of limit bytes; "" if it is
+// member returns the path to the byte at off in an object of type t and limit bytes; "" if it is
 // not known.
 func (w *typeWalk) member(t typeAt, off, limit uint64) string {
 	if off == 0 {
@@ -83,7 +83,8 @@ func (w *typeWalk) member(t typeAt, off, limit uint64) string {
 	return string(w.path)
 }
 
-// resolve follows t through names and qualifiers, and from a declaration to the type, and reads it.
+// resolve follows t through typedefs and qualifiers, and from a declaration to its definition, and
+// reads the entry there.
 func (w *typeWalk) resolve(t typeAt, e *typeEntry) (typeAt, bool) {
 	for range maxTypeDepth {
 		if !w.read(t, e) {
@@ -156,7 +157,7 @@ type dimension struct {
 // shape reads the dimensions of an array. It returns false if the element at an offset cannot be
 // determined.
 func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool {
-	if !w.spend(16) { // it takes memory for a while
+	if !w.spend(16) { // an arrayShape takes memory until the walk ends
 		return false
 	}
 	a.elem = w.follow(t, e.typ)
@@ -244,7 +245,7 @@ func signed(v value) int64 {
 	return int64(v.u)
 }
 
-// walk appends the path from an object of a type and of limit bytes to its byte at off. rest is the
+// walk appends the path from an object of type t and limit bytes to its byte at off. rest is the
 // distance from the end of the path to the byte; exact is false if no part there contains the byte.
 func (w *typeWalk) walk(t typeAt, off, limit uint64, depth int) (rest uint64, exact bool) {
 	var e typeEntry
@@ -313,7 +314,7 @@ type partial struct {
 	rest uint64
 }
 
-// try follows the part of an object that begins at its byte at. name is nil for a part without a
+// try follows the part of an object that begins at offset at. name is nil for a part without a
 // name. It returns true if that settles the search. Otherwise the path is unchanged, and a path to
 // padding is kept in p.
 func (w *typeWalk) try(p *partial, name []byte, t typeAt, off, at, limit uint64, depth int) (rest uint64, done bool) {

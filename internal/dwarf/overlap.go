@@ -8,10 +8,10 @@ import (
 )
 
 // LLVM chooses among the ranges of all functions of a unit and all calls in them, in the order of
-// their entries. In strict DWARF 2 that is not the same as first choosing a function, and then one of
-// its calls: there a function has one range, and GCC describes the cold part of a function as another
-// function. Calls that were inlined into that part are below the function itself, outside of its
-// range.
+// their entries. In strict DWARF 2 that is not the same as first choosing a function, and then one
+// of its calls: there a function has one range, and GCC describes the cold part of a function as
+// another function. Calls that were inlined into that part are below the function itself, outside
+// of its range.
 
 // coldPartPrefix begins the names of functions that are the cold part of another one.
 const coldPartPrefix = "__second_sect_of_"
@@ -90,7 +90,8 @@ func (u *unit) gather() {
 			t.bases = append(t.bases, f.calls)
 			u.keepSpans(f, spans)
 		}
-		// Two reaches of 24 bytes for each range: at most 24 MiB, as for the ranges of one function.
+		// Two reaches of 24 bytes for each range: at most 24 MiB, as for the ranges of one
+		// function.
 		if given += len(near); given > maxRanges {
 			u.damaged("more than %d ranges of inlined calls", maxRanges)
 			break
@@ -149,7 +150,7 @@ func (m reachMap) find(addr uint64) (piece, i int) {
 }
 
 // give adds a reach as LLVM adds to its map: the reach that r starts in is split, and its part
-// after r becomes another reach, regardless of others.
+// after r becomes another reach, regardless of other reaches.
 func (m *reachMap) give(r reach) {
 	if p, i := m.find(r.lo); i >= 0 && r.lo < (*m)[p][i].hi {
 		around := &(*m)[p][i]

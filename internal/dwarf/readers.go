@@ -23,7 +23,7 @@ type shelf struct {
 	epoch atomic.Uint64 // changes when units are dropped
 	held  atomic.Int64  // bytes of everything on the shelf
 
-	mu      sync.Mutex // for a step in a map; nothing is parsed while it is held
+	mu      sync.Mutex // held for single operations on the maps; nothing is parsed meanwhile
 	units   map[uint64]*unit
 	abbrevs map[abbrevKey]*abbrevTable
 
@@ -53,8 +53,8 @@ func (s *sharing) Share() {
 // use may make further Readers in any goroutine. If Share was not called, Reader returns nil.
 //
 // A lookup of a Reader fails with ErrNotAlone if d would open a file for it, or would return an
-// error. The Reader then forgets what it has read of the unit, so that d finds the same as without
-// Readers. All later lookups of the Reader fail with ErrNotAlone, too.
+// error. After an error of its own, the Reader forgets what it has read of the unit, so that d
+// finds the same as without Readers, and all its later lookups fail with ErrNotAlone, too.
 func (s *sharing) Reader() *Data {
 	d := s.d
 	if s.shelf == nil {
@@ -94,7 +94,8 @@ func (s *sharing) lookupShared(dst []Frame, addr uint64) (frames []Frame, err er
 	if u == nil {
 		return s.alone(dst, start, d.firstErr(nil))
 	}
-	d.work = maxWork // the steps to find the unit, and for tables of the whole file, do not count for it
+	// the steps to find the unit, and for tables of the whole file, do not count for it
+	d.work = maxWork
 	whole, returned := false, false
 	defer func() {
 		if !returned || !whole && s.besideOther { // it may be in any state
@@ -202,7 +203,7 @@ func (s *shelf) drop(u *unit) {
 	s.epoch.Add(1)
 }
 
-// idle returns the units that no reader has borrowed, with the epoch of their last use.
+// idle returns the units that no reader has borrowed, each with the lookup that used it last.
 func (s *shelf) idle() map[*unit]uint64 {
 	if s == nil {
 		return nil

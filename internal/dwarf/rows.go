@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// rowBytes is the number of bytes of a line program per row, as terse compilers write them.
+// rowBytes is the number of bytes of a line program for each row, in the output of terse compilers.
 const rowBytes = 5
 
-// The room made for a line program: one row for each keptBytes of it, and fewSequences plus one for
-// each sequenceBytes. Most programs need less.
+// The room made for a line program: one row for each keptBytes of it, and fewSequences sequences
+// plus one for each sequenceBytes. Most programs need less.
 const (
 	keptBytes     = 12  // bytes of the program for each row that is kept
 	fewSequences  = 100 // and one for each sequenceBytes
@@ -62,8 +62,8 @@ func (u *unit) mayKeep() bool {
 	return !t.crowded
 }
 
-// collect runs the program and returns its rows and its sequences, in the memory of its arguments if
-// that is enough. ok is false if there are too many rows.
+// collect runs the program and returns its rows and its sequences, in the memory of its arguments
+// if that is enough. ok is false if there are too many rows.
 func (m *lineRun) collect(rows []lineRow, seqs []sequence) (_ []lineRow, _ []sequence, ok bool) {
 	bytes := len(m.prog) - m.pos
 	rows, seqs = room(rows, min(bytes/keptBytes, maxRows)), room(seqs, fewSequences+bytes/sequenceBytes)
@@ -126,8 +126,8 @@ func (m *lineRun) appendAll(rows []lineRow) (_ []lineRow, fits bool) {
 	return rows, true
 }
 
-// storeRows stores what collect has returned: the rows and sequences, or, if there are too many rows,
-// stops in their place.
+// storeRows stores what collect has returned: the rows and sequences, or, if there are too many
+// rows, stops in their place.
 func (u *unit) storeRows(m *lineRun, rows []lineRow, seqs []sequence, ok bool) {
 	d, t := u.d, &u.lines
 	d.space().rows = rows

@@ -13,7 +13,7 @@ type scratch struct {
 	seqs      []sequence
 	near      []unitRange
 	abbrevs   abbrevTable
-	cold      coldRun // from its start to its end, rows and seqs are its own
+	cold      coldRun // uses rows and seqs while it runs
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

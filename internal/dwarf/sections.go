@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// A section is the number of a section that is read.
+// A section identifies a section of the file.
 type section uint8
 
 const (
@@ -49,7 +49,7 @@ type sections struct {
 	load     func(name string) ([]byte, error)
 	data     [numSections][]byte
 	loaded   [numSections]bool
-	err      error // why the first section failed to load; such a section is empty
+	err      error // why a section failed to load, for the first that did; it is taken for empty
 
 	alt *sections // sections of the supplementary file, or nil
 	// sections of the file with the skeletons of these units, which the split units use, too; nil

@@ -18,9 +18,9 @@ type Source struct {
 	HasMD5 bool
 }
 
-// Source returns the text or checksum of a source file, from the unit that describes addr. The file
-// is the [Frame.File] of an address in that unit. ok is false if the unit has neither, which only
-// line tables of version 5 can have.
+// Source returns the text or checksum of a source file, from the unit that describes addr. file is
+// the [Frame.File] of a frame in that unit. ok is false if the unit has neither; only line tables
+// of version 5 can have them.
 //
 // The table of files is read again each time, so that lookups of code keep nothing for it.
 func (d *Data) Source(addr uint64, file string) (s Source, ok bool, err error) {

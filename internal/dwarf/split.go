@@ -42,7 +42,7 @@ type links struct {
 	files  map[string]*splitFile // by directory and name
 	// heap bytes of all files, without the supplementary file's sections
 	held    int64
-	keyHeap int64 // bytes of keys of files
+	keyHeap int64 // bytes of the entries of files, with their keys
 	open    int   // packages and .dwo files
 }
 
@@ -152,7 +152,8 @@ func (l *links) drop(f *splitFile) {
 	l.keyHeap -= fileCost + int64(len(f.key))
 }
 
-// shrink drops the parsed units of the supplementary file.
+// shrink drops the parsed units of the supplementary file, and lets the package be looked for
+// again.
 func (l *links) shrink() {
 	if l == nil {
 		return

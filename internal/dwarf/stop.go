@@ -38,7 +38,7 @@ func (s *stopper) row(m *lineRun, rel uint64) {
 	}
 }
 
-// add makes a stop.
+// add makes a stop, or sets lost if a limit is exceeded.
 func (s *stopper) add(r registers, p int) {
 	if s.lost = s.lost || p-s.at > maxStopBytes || len(s.list) >= maxStops; !s.lost {
 		s.list = append(s.list, lineStop{r, uint64(p)})
@@ -56,7 +56,8 @@ func (u *unit) keepStops() {
 	var seqs []sequence
 	for m.running() && !stops.lost {
 		for !stops.lost && m.next() {
-			if rel := m.pc - m.low; rel <= maxSequence { // else it is before the sequence's start or after its end
+			// else it is before the sequence's start or after its end
+			if rel := m.pc - m.low; rel <= maxSequence {
 				stops.row(&m, rel)
 			}
 		}

@@ -110,7 +110,7 @@ func (w *typeWalk) charge(d *Data) {
 	d.meter.steps += int64(w.begun - w.left)
 }
 
-// spend takes n steps off the budget, and reports whether there is any left.
+// spend takes n steps from the budget, and reports whether there were enough.
 func (w *typeWalk) spend(n int) bool {
 	if w.left -= n; w.left < 0 {
 		w.left = 0
@@ -208,7 +208,7 @@ func (e *typeEntry) attribute(attr uint16) *value {
 	return nil
 }
 
-// children calls do for the entries below the one at t, e, until it returns false.
+// children calls do for the direct children of e, the entry at t, until do returns false.
 func (w *typeWalk) children(t typeAt, e *typeEntry, do func(child typeAt, e *typeEntry) bool) {
 	if !e.children {
 		return
@@ -371,7 +371,7 @@ func (v *variables) packagedTypeUnit(sig uint64) *unit {
 	return u
 }
 
-// typeUnitList reads all unit headers.
+// typeUnitList returns the signatures of all type units, sorted. It reads all unit headers.
 func (v *variables) typeUnitList() []signature {
 	d := v.d
 	var list []signature

@@ -37,8 +37,9 @@ type unit struct {
 	rangesBase uint64 // the split unit's listBase, before version 5
 	half       *half  // the split unit; nil: not looked for yet
 
-	mu      sync.Mutex // on a shelf, held by the reader that has borrowed the unit; guards what follows
-	dropped bool       // it is not on the shelf any more
+	// on a shelf, held by the reader that has borrowed the unit; guards what follows
+	mu      sync.Mutex
+	dropped bool // it is not on the shelf any more
 
 	used  uint64 // the lookup that used it last
 	held  int64  // bytes of heap when last counted
@@ -201,7 +202,8 @@ func (u *unit) indexedAddr(i uint64) (uint64, bool) {
 	return addr, !c.bad
 }
 
-// stringOf returns the string that an attribute holds; home is the section that it was read from.
+// stringOf returns the string that an attribute holds; home is the section that the attribute was
+// read from.
 func (u *unit) stringOf(v value, home section) strRef {
 	d := u.d
 	switch v.form {

@@ -47,7 +47,8 @@ func varSectionsOf(f *object.File) varSections {
 	return varSections{unread: f, dear: f.HeapCost(sectionNames[secInfo]) > maxStaticInflate}
 }
 
-// read lists the sections, which few files need.
+// read fills ranges. It is called for the first question about a variable, which most files never
+// get.
 func (v *varSections) read() {
 	for _, s := range v.unread.Sections() {
 		if s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_EXECINSTR == 0 && s.Size > 0 && s.Addr+s.Size > s.Addr {
@@ -106,8 +107,8 @@ func (v *variables) footprint() int64 {
 // the symbol of the variable, if there is one: then only that variable is returned, and only up to
 // the symbol's size. ok is false if nothing is known. Errors are as for Lookup.
 //
-// The first call for a file scans the whole of .debug_info, at several GB/s. Later ones parse at
-// most a unit.
+// The first call for a file scans the whole of .debug_info, at several GB/s. Later calls parse the
+// units that may have a variable at the address, usually one.
 func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error) {
 	d.begin()
 	if d.sec.vars.dear {
@@ -164,7 +165,7 @@ type variableChoice struct {
 // bestVariable returns the variable of sym. Of the variables at its address it prefers the one with
 // sym's name, then with sym's size, then the first in .debug_info. If no name agrees, the size
 // must: a symbol may name several variables that the compiler merged. Without a symbol it returns
-// the last variable that starts at or below addr.
+// the first variable at the highest address not above addr.
 func (v *variables) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 	d := v.d
 	starts := v.starts
@@ -300,7 +301,7 @@ func (v *variables) staticsInPlace(info []byte, size int) []static {
 		}
 		addr := loadAddr(info[p:], size, d.big)
 		if !d.sec.vars.hold(addr) {
-			p-- // 3 may be followed by 9
+			p-- // a match by chance: the next one may begin here
 			continue
 		}
 		for at+1 < len(units) && units[at+1] <= uint64(p) {

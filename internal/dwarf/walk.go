@@ -2,9 +2,10 @@ package dwarf
 
 import "encoding/binary"
 
-// An entryWalk goes through entries of a unit in the order of .debug_info: one entry and all entries
-// below it. It stops at entries of the kinds in stop, and passes over all others. The reader of an
-// entry at which it stops sets pos to the position after the attributes, or calls leapTo.
+// An entryWalk goes through entries of a unit in the order of .debug_info: one entry and all
+// entries below it. It stops at entries of the kinds in stop, and passes over all others. The
+// reader of an entry at which it stops sets pos to the position after the attributes, or calls
+// leapTo.
 type entryWalk struct {
 	data  []byte // bytes of the unit
 	table *abbrevTable
@@ -98,7 +99,8 @@ func (w *entryWalk) next() bool {
 		default:
 			w.leapt = true
 			at := p + int(a.sibAt)
-			if a.sibSteps == 0 && a.sibForm == formRef4 && at+4 <= len(b) && !w.big { // nearly always the case
+			// nearly always the case
+			if a.sibSteps == 0 && a.sibForm == formRef4 && at+4 <= len(b) && !w.big {
 				to := int(binary.LittleEndian.Uint32(b[at:]))
 				if a = nil; to > p && to <= len(b) {
 					p = to

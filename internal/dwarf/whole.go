@@ -22,7 +22,7 @@ var ErrNotWhole = errors.New("debug information that cannot be walked over as a 
 type Stretch struct{ Lo, Hi, Unit uint64 }
 
 // Stretches returns the addresses that units describe, in order. It loads all sections, and fails
-// if Lookup would fail at some address.
+// if one cannot be loaded, if a table of units is damaged, or with ErrNotWhole.
 func (d *Data) Stretches() ([]Stretch, error) {
 	defer d.trim()
 	d.load()
@@ -147,7 +147,7 @@ func (t *functionTable) base(i int) int {
 }
 
 // Walk calls emit with the pieces of stretches of one unit, in order; each stretch begins with a
-// piece. The pieces agree with Lookup. The Unit is valid until the next call. Walk fails if Lookup
+// piece. The pieces agree with Lookup. The Unit is valid until the next Walk. Walk fails if Lookup
 // would fail at some address.
 func (d *Data) Walk(off uint64, stretches []Stretch, emit func(*Unit, Piece)) (*Unit, error) {
 	defer d.trim()
@@ -344,7 +344,7 @@ func (k *walker) coldPart(lo, hi uint64) {
 	}
 }
 
-// depth returns the depth of inlined calls in f.
+// depth returns the depth of inlined calls in f, or 0 if f has too few calls to exceed maxFrames.
 func (t *functionTable) depth(f *function) int {
 	if f.numCalls < maxFrames-1 {
 		return 0
