@@ -96,8 +96,8 @@ func (t *listing) sources() {
 }
 
 // sourceRoots opens the folders below which sources may be opened: the folders of the options, or
-// the current folder, and the targets of the prefix maps. A folder that cannot be opened is
-// reported.
+// the current folder, and the targets of the prefix maps. A folder of the options that cannot be
+// opened is reported; a target need not be a folder.
 func (o *Options) sourceRoots() source.Roots {
 	named := o.SourceRoots
 	if len(named) == 0 {
@@ -207,7 +207,8 @@ func (t *listing) numbered(number uint32, line []byte) {
 	t.b = append(escape.AppendText(t.b, string(expand(line[:min(len(line), maxSourceLine)])), ""), '\n')
 }
 
-// costs prints the columns of a line, or blanks if costs is nil.
+// costs prints the columns of a line, without the inclusive one. A cost of 0 is blank, and so are
+// all costs if costs is nil.
 func (t *listing) costs(costs []int64) {
 	for i := range t.columns {
 		c := &t.columns[i]

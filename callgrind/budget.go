@@ -6,7 +6,7 @@ import "github.com/symfilter/symfilter/internal/report"
 // that has parts of this kind only. A growing table exists twice while it is copied, and the
 // results computed at the end take as much as the places.
 const (
-	placeHalves  = 5   // peak bytes for two bytes of places, calls and jumps
+	placeHalves  = 5   // peak bytes for every two bytes of places, calls and jumps
 	nameCost     = 144 // bytes of a name, without its text
 	functionCost = 160
 )

@@ -13,7 +13,7 @@ type splitter struct {
 	known map[string]uint32 // the nodes of names, and of names up to a quote
 }
 
-// maxQuotes is the number of quotes in a name that may have callers; --separate-callers=N makes N.
+// maxQuotes bounds the quotes in a name that is searched for callers; --separate-callers=N makes N.
 const maxQuotes = 64
 
 func newSplitter(v *resolution) *splitter {

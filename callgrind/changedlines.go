@@ -28,8 +28,8 @@ type changedFile struct {
 // maxVersions bounds the files of one side that get the same name by substitutions.
 const maxVersions = 4
 
-// sources prints the changed lines of source files, those with the largest changes first. A file is
-// shown if both sides have the same text of it.
+// sources prints the changed lines of source files, the files with the largest changes first. A
+// file is shown if both sides have the same text of it.
 func (t *changeTable) sources() {
 	files := t.changedFiles()
 	roots := t.o.sourceRoots()
@@ -179,7 +179,7 @@ func (t *changeTable) commonText(roots source.Roots, f *changedFile) (text []byt
 	return text, ""
 }
 
-// source prints the lines of a file whose costs changed, and those around them.
+// source prints the lines of a file whose costs changed, and the lines around them.
 func (t *changeTable) source(f *changedFile, text []byte) {
 	var columns []changeColumn
 	for _, p := range t.shown {

@@ -115,8 +115,8 @@ func (c *Comparison) table(common []string) (err error) {
 // inclusive reports whether the first columns have inclusive costs.
 func (t *changeTable) inclusive() bool { return t.o.Inclusive && t.called }
 
-// choose returns the rows to show, those with the largest changes first, and the number of rows
-// with smaller changes.
+// choose returns the rows to show, the largest changes first, and the number of rows with smaller
+// changes.
 func (t *changeTable) choose() (rows []change, rest int) {
 	type weighed struct {
 		change
@@ -354,7 +354,7 @@ func (t *changeTable) cell(col *changeColumn, before, after int64) {
 	t.b = append(t.b, "  "...)
 }
 
-// rest prints how many functions the table leaves out.
+// rest prints how many functions the table leaves out, and what a ~ in it means.
 func (t *changeTable) rest(smaller, same int) {
 	if smaller > 0 {
 		t.put(faint, "and "+functions(int64(smaller))+" with smaller changes (--threshold=100 shows all)\n")

@@ -35,7 +35,7 @@ type change struct {
 // costs).
 func NewComparison(w io.Writer, o Options) *Comparison {
 	c := &Comparison{out: printer{w: w, members: o.Members}}
-	o.Diagnose = (&report.Once{To: o.Diagnose}).Report // for a diagnostic of both sides
+	o.Diagnose = (&report.Once{To: o.Diagnose}).Report // reports a diagnostic of both sides once
 	c.o = o
 	o.Output, o.Foreign = Table, nil
 	c.Before, c.After = NewReport(io.Discard, o), NewReport(io.Discard, o)
@@ -43,7 +43,7 @@ func NewComparison(w io.Writer, o Options) *Comparison {
 	return c
 }
 
-// Failed reports whether a limit does not hold, or a profile was cut, after Close.
+// Failed reports, after Close, whether a limit does not hold, or a profile was cut or has no costs.
 func (c *Comparison) Failed() bool { return c.gate.failed }
 
 // Close prints the comparison. It does not close the writer. It returns the first error of reading,
@@ -67,8 +67,8 @@ func (c *Comparison) Close() error {
 	return cmp.Or(err, failed, c.out.err)
 }
 
-// comparable reports whether both sides have costs. A missing profile or a profile that was cut
-// makes the comparison fail.
+// comparable reports whether both sides have costs. If one has none, or was cut, the comparison has
+// failed.
 func (c *Comparison) comparable() bool {
 	ok := true
 	for i, r := range []*Report{c.Before, c.After} {
@@ -129,7 +129,7 @@ func (c *Comparison) match() {
 	}
 }
 
-// common returns the names of the events that both sides count, those with costs first.
+// common returns the names of the events that both sides count, events with costs first.
 func (c *Comparison) common() (names []string, err error) {
 	a, b := c.Before, c.After
 	var idle []string

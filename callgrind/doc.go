@@ -12,7 +12,7 @@
 // --dump-instr=yes it also wrote the address of every instruction. These are addresses of the
 // object file, so the build ID of that file and the address form a location. Costs are summed by
 // the functions at the locations, not by the names in the profile. If a stripped function jumped
-// into the code of another, the cost of that code counts for the other function, as in the profile
+// into the code of another, the cost of that code is added to the other function, as in the profile
 // of the unstripped program.
 //
 // The format is "Callgrind Format Specification", version 1, in Valgrind's manual. If it and

@@ -30,14 +30,15 @@ func (g *graph) eachPlace(visit func(same []uint32)) {
 	}
 }
 
-// A fileCost is the cost of a function in one source file: its own file, or that of a function
+// A fileCost is the cost of a function in one source file: its own file, or the file of a function
 // inlined into it.
 type fileCost struct {
 	name  nameID
 	costs []int64
 }
 
-// filesOf returns the cost of a function in each source file, in the order of their first lines.
+// filesOf returns the cost of a function in each source file, in the order in which the profile
+// names the files.
 func (g *graph) filesOf(n uint32) (all []fileCost) {
 	if g.placesOf.All == nil {
 		g.placesOf = stacks.GroupBy(len(g.all), len(g.ofPlace), func(i int) uint32 { return g.ofPlace[i] })
@@ -59,5 +60,6 @@ func (g *graph) filesOf(n uint32) (all []fileCost) {
 	return all
 }
 
-// maxFiles is the number of source files of one function that are counted separately.
+// maxFiles bounds the result of filesOf: if a function has more files, the last entry sums the
+// rest, without a name.
 const maxFiles = 256

@@ -28,12 +28,12 @@ type gate struct {
 	failed   bool
 }
 
-// Failed reports whether a limit does not hold, or the profile to which limits apply was cut, after
-// Close.
+// Failed reports, after Close, whether a limit does not hold, or the profile to which limits apply
+// was cut or has no costs.
 func (r *Report) Failed() bool { return r.gate.failed }
 
-// checkLimits checks the limits of a report, and prints the verdicts. v is nil if the profile has
-// no costs.
+// checkLimits checks the limits of a report. It prints the verdicts after a table or JSON, and
+// otherwise reports them as diagnostics. v is nil if the profile has no costs.
 func (r *Report) checkLimits(v *resolution) {
 	if len(r.o.Limits) == 0 || r.failed != nil {
 		return
@@ -182,7 +182,8 @@ func (s *side) costOf(l *Limit, names map[string]bool, isProgram bool, m *measur
 	return n, found
 }
 
-// value returns the cost that a verdict is about: a change in percent, or a count.
+// value returns the cost that a verdict is about, as text: a change in percent, or a count; or else
+// the reason why it is missing.
 func (v *verdict) value() string {
 	switch {
 	case v.missing != "":

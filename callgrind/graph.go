@@ -36,7 +36,7 @@ type graph struct {
 type edge struct {
 	from, to uint32
 	count    int64
-	implied  bool // not a call in the profile: the code of function to is part of function from there
+	implied  bool // the profile has no such call: it has code of to inside from
 }
 
 func (g *graph) selfOf(n uint32) []int64   { return g.self[int(n)*g.width:][:g.width] }
@@ -143,8 +143,8 @@ func (g *graph) connect(parts []part) {
 
 // include computes the inclusive cost of each function: the cost of the calls to it from other
 // functions, as callgrind_annotate does, or if there are none, its own cost and the cost of its
-// calls to others. With several parts, it is the larger of these. In a cycle, nested calls are
-// counted several times, so that the cost is limited to that of the whole cycle.
+// calls to others. With several parts, it is the larger of both sums. In a cycle, nested calls are
+// counted several times, so the cost is limited to the cost of the whole cycle.
 func (g *graph) include() {
 	n := uint32(len(g.all))
 	g.inclusive = make([]int64, int(n)*g.width)
@@ -228,8 +228,8 @@ func (g *graph) limit(costs []int64, from, to uint32) {
 // cycleNumber returns the number of a node's cycle, from 1; 0 if it is in none.
 func (g *graph) cycleNumber(n uint32) uint32 { return g.cycleOf[g.cycle[n]] }
 
-// wholes returns the cost of each cycle: that of its functions and of their calls to functions
-// outside.
+// wholes returns the cost of each cycle: the own costs of its functions, and the costs of their
+// calls to functions outside. A cycle of one function has 0.
 func (g *graph) wholes(cycle, members []uint32) []int64 {
 	whole := make([]int64, len(members)*g.width)
 	for i := range uint32(len(g.all)) {

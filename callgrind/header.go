@@ -129,7 +129,8 @@ func (r *recordReader) setColumns(names []string) {
 	r.costs = make([]int64, len(r.ev.counted))
 }
 
-// assume begins a part that has no header.
+// assume makes assumed the only event of a profile that has costs without an events: line before
+// them.
 func (r *recordReader) assume() error {
 	if r.documents == 0 {
 		if err := r.newDocument(); err != nil {

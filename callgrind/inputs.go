@@ -14,7 +14,8 @@ type Input struct {
 	// Label is its name.
 	Label string
 
-	// Diagnose and Foreign replace those in the report's Options until the input ends.
+	// Diagnose and Foreign replace the fields of these names in the report's Options until the
+	// input ends.
 	Diagnose func(string)
 	Foreign  io.WriteCloser
 }
@@ -28,7 +29,7 @@ type inputs struct {
 	open     bool     // the current input has not ended
 	lines    int      // lines of all inputs that have ended
 	costs    bool     // the current input has costs
-	cut      []string // labels of inputs that end in the middle, or have no costs
+	cut      []string // labels of inputs that end in the middle, or have neither costs nor totals
 }
 
 // Begin ends the current input and begins another: a file of the same run, whose costs are added.

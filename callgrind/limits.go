@@ -3,12 +3,12 @@ package callgrind
 // Limits, with units and reasons.
 const (
 	maxLine      = 1 << 20  // bytes of a line; a function's name with its callers takes some KiB
-	maxName      = 64 << 10 // bytes of a name that are kept: ten times the longest C++ name
+	maxName      = 64 << 10 // bytes of a name that are kept: ten times the longest C++ name seen
 	maxNames     = 4 << 20  // names of objects, files and functions, all together
-	maxIDs       = 1 << 22  // number of a name in a dense table: each takes 4 bytes
+	maxIDs       = 1 << 22  // numbers of names in a dense table: each takes 4 bytes
 	maxSparse    = 1 << 18  // names with larger numbers
-	maxEvents    = 64       // kinds of events; Callgrind has 19
-	maxEventName = 128      // bytes of the name of an event; those of Callgrind have 6
+	maxEvents    = 64       // kinds of events; Callgrind has some 20
+	maxEventName = 128      // bytes of the name of an event; Callgrind's have up to ten
 	maxTerms     = 64       // terms of a derived event
 	maxPositions = 4        // numbers of a position: address, block, line
 	maxHeader    = 1 << 12  // lines of the header of a part that are kept
@@ -30,7 +30,7 @@ const (
 
 	maxFrames      = 1 << 25 // locations of all stacks together
 	minFrames      = 1 << 13
-	frameCost      = 8   // bytes of heap for each, with the samples
+	frameCost      = 8   // bytes of heap for each location, with the samples
 	placeStackCost = 144 // bytes of heap for a place of stacks
-	callStackCost  = 64  // and for a call
+	callStackCost  = 64  // bytes of heap for a call of stacks
 )

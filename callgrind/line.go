@@ -256,7 +256,7 @@ func (r *recordReader) call(b []byte) error {
 	r.rec.Count = int64(min(count, math.MaxInt64))
 	r.checkSize(b[i : i+used])
 	r.target(b, i+used)
-	if r.calledOb || r.calledFile || r.calledFn { // otherwise the callee is that of the preceding call
+	if r.calledOb || r.calledFile || r.calledFn { // otherwise it is the preceding call's callee
 		if !r.calledOb {
 			r.callee.Object = r.rec.Object
 		}

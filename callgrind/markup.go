@@ -49,7 +49,8 @@ type renderer struct {
 // object.
 const moduleShift = 40
 
-// Close renders the last line, if it has no line end. It does not close the sink.
+// Close renders the last line, if it has no line end, and reports the files without which addresses
+// are not elements. It does not close the sink.
 func (r *renderer) Close() error {
 	defer r.share.Release()
 	err := r.recordReader.Close()
@@ -97,7 +98,7 @@ func (r *renderer) log(line []byte) error {
 	return r.err
 }
 
-// record renders a record.
+// renderRecord renders a record.
 func (r *renderer) renderRecord(rec *record) error {
 	switch rec.Kind {
 	case documentRecord:

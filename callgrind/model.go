@@ -23,7 +23,7 @@ type model struct {
 	jumps     sums // by place and target: how often followed, how often executed
 	keepJumps bool // jumps are summed, too
 	stacked   bool // stacks follow: if places take more than 5/8 of the budget, stacks have no room
-	full      bool // new places count for their functions
+	full      bool // the costs of new places are added to their functions
 
 	charged int64 // bytes of heap taken from the budget for the model
 
@@ -132,7 +132,7 @@ func (m *model) place(rec *record) int {
 	if i >= 0 {
 		return i
 	}
-	if m.isFull(&m.costs) { // the cost counts for the whole function
+	if m.isFull(&m.costs) { // the cost is added to the function as a whole
 		k.addr, k.line, k.to = 0, 0, 0
 		if m.isTooFull(&m.costs) {
 			k.from = 0
@@ -144,7 +144,7 @@ func (m *model) place(rec *record) int {
 	return m.costs.insert(k)
 }
 
-// functionNumber returns the number of a function.
+// functionNumber returns the number of a function, or 0 if there is no room for it.
 func (m *model) functionNumber(fn function) uint32 {
 	n, ok := m.index[fn]
 	switch {

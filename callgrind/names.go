@@ -16,7 +16,7 @@ func newNames(s *allotment) *names {
 	return &names{share: s, text: []string{""}, index: make(map[string]nameID)}
 }
 
-// intern returns the ID of text. If there is no room for it, that is the ID of "???".
+// intern returns the ID of text, or the ID of "???" if there is no room for another name.
 func (n *names) intern(text []byte) nameID {
 	if len(text) == 0 {
 		return 0

@@ -29,7 +29,7 @@ const (
 	Calling                  // the functions that it called
 )
 
-// Options are the options of all readers of reports, and those of a profile's report. Unresolved
+// Options are the options of all readers of reports, and the options for profiles. Unresolved
 // counts functions, not frames. With Elements, only addresses in files with a build ID become
 // elements. Memory bounds the names, places and calls of the profile: beyond it, the costs of new
 // places are added to their functions.
@@ -51,8 +51,9 @@ type Options struct {
 	// are empty, all parts are read. NewMarkup reads all parts.
 	Parts, Threads []int
 
-	// Output is the form that NewReport prints. The following options apply to Table only; Show
-	// also selects the events of stacks.
+	// Output is the form that NewReport prints. The options from Tree to Around, and Color, apply
+	// to Table only, with two exceptions: Show also selects the events of stacks; Inclusive, Show
+	// and Sort also decide the order of functions in JSON.
 	Output Output
 
 	// Tree adds the callers and callees of each function. Inclusive sorts functions by their

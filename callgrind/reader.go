@@ -16,7 +16,8 @@ type recordReader struct {
 	diagnose func(string)
 	err      error
 
-	// receives lines that do not belong to a profile, unchanged; if nil, they are left out
+	// foreign gets the lines that do not belong to a profile, unchanged. If it is nil, they are
+	// left out and reported.
 	foreign func(line []byte) error
 
 	cut        lines.Cutter
@@ -64,8 +65,8 @@ const (
 )
 
 // newReader returns a recordReader that passes each record to handle and stops at the first error
-// of handle. It reports each line that is not part of a profile to diagnose, which may be nil. If
-// memory is nil, its memory is bounded by report.DefaultMaxMemory.
+// of handle. It reports defects of the profile to diagnose, which may be nil. If memory is nil, its
+// memory is bounded by report.DefaultMaxMemory.
 func newReader(handle func(*record) error, diagnose func(string), memory report.Ledger) *recordReader {
 	r := &recordReader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(memory)}, complaints: make(map[string]int), positions: 1, addrIndex: -1}
 	r.names = newNames(&r.share)

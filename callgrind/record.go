@@ -18,7 +18,7 @@ type codePlace struct {
 	Object   nameID // ob: the object file
 	File     nameID // fl: the source file of the function
 	Function nameID // fn: the name of the function
-	Source   nameID // fi, fe: the source file of the line, if it differs because of inlined code
+	Source   nameID // fi, fe: the source file of the line: File, or the file of inlined code
 	codePosition
 }
 

@@ -11,9 +11,9 @@ import (
 )
 
 // NewReport returns a writer that sums the profile written to it and prints a report to w, in the
-// form that Options.Output selects. The symbolizer of o resolves its locations. A profile, and the
-// parts in JSON, are printed as each part ends; Close prints all the rest. One goroutine at a time
-// may use it.
+// form that Options.Output selects. The symbolizer of o resolves its locations. The parts of
+// Profile, and the costs of parts in JSON, are printed as each part ends; Close prints the rest.
+// One goroutine at a time may use it.
 func NewReport(w io.Writer, o Options) *Report {
 	r := &Report{o: &o, in: inputs{diagnose: o.Diagnose}}
 	r.chosen.parts, r.chosen.threads = o.Parts, o.Threads
@@ -72,7 +72,7 @@ func (r *Report) addRecord(rec *record) error {
 	if r.again != nil {
 		r.again.keepHeader(rec)
 	}
-	// the search for its debug file runs while the rest is read
+	// the search for the object's debug file runs while the rest of the profile is read
 	if rec.Kind == costRecord && rec.Object != r.object {
 		r.object = rec.Object
 		r.s.objects.file(rec.Object)
@@ -216,7 +216,7 @@ func (v *resolution) lacksAddresses() bool {
 	return nameless > all/100
 }
 
-// countMissing counts by object the functions without a name, and those that got one.
+// countMissing counts, by object, the functions without a name and the functions that got one.
 func (r *Report) countMissing(needed, named map[nameID]int) {
 	for _, n := range named {
 		r.missing.Named += int64(n)

@@ -162,9 +162,10 @@ func (v *resolution) places() {
 	}
 }
 
-// findHomes returns the physical function of each function of the profile. pairs has, for a
-// function and each physical function with places of it, the first address there. Unless that is
-// the function's own code, the function jumped into it: findHomes replaces the address by the node.
+// findHomes returns the physical function of each function of the profile. For a function and each
+// physical function in which it has places, pairs has the first of their addresses. If that
+// physical function is another function, which the first one jumped into, findHomes replaces the
+// address by the number of the other function's node.
 func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 	m := v.m
 	homes := make([]uint32, len(m.functions))
@@ -340,7 +341,8 @@ func (v *resolution) base(fn uint32) string {
 	return name
 }
 
-// maxCallers bounds the functions of one name that levels follows to find a caller.
+// maxCallers bounds the callers kept for a function, and the functions of one name that levels
+// follows to find a caller.
 const maxCallers = 16
 
 // findCallers finds the functions that call each function.
@@ -359,8 +361,9 @@ func (v *resolution) findCallers() {
 	}
 }
 
-// An impliedCall is code of function to that the profile attributes to function from, because from
-// jumped into it. If Callgrind knows both functions, it writes such a jump as a call.
+// An impliedCall is a call that the profile lacks. Its caller, from, jumped into the code of to,
+// and the profile has the costs of that code under from. If Callgrind knows both functions, it
+// writes such a jump as a call.
 type impliedCall struct {
 	from, to uint32
 	count    int64

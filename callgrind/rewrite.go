@@ -19,7 +19,7 @@ type rewriter struct {
 	lines    []headerLine // lines of the header of the current part
 	written  [3]map[nameID]int
 	last     codePosition
-	object   nameID // object of the last printed position
+	object   nameID // object of the last ob= line
 	file     nameID
 	begun    bool
 	unmarked bool // a document begins without a line that marks it
@@ -308,7 +308,7 @@ func (w *rewriter) position(p codePosition, addresses bool) {
 	w.b = appendPosition(w.b, p.Line, w.last.Line, 10)
 }
 
-// appendPosition appends a number, relative to last if that is shorter.
+// appendPosition appends a number, relative to last if they are near.
 func appendPosition(b []byte, n, last uint64, base int) []byte {
 	const near = 10_000
 	switch {

@@ -11,9 +11,9 @@ import (
 
 // A selection chooses parts of a profile, by their numbers or by their threads.
 type selection struct {
-	parts, threads []int // those of Options
+	parts, threads []int // of Options: Parts and Threads
 
-	// of the current part
+	// The current part.
 	position int  // in its document, from 1
 	part     int  // its number; 0 if its header has none
 	thread   int  // 0 if its header has none
@@ -28,8 +28,8 @@ const maxListedParts = 64
 // some reports whether the selection leaves parts out.
 func (s *selection) some() bool { return len(s.parts)+len(s.threads) > 0 }
 
-// takes reports whether a record belongs to a chosen part. It must get all records of a report, in
-// order.
+// takes reports whether a record is used: it belongs to a chosen part, or it begins a part or is a
+// line of its header. takes must get all records of a report, in order.
 func (s *selection) takes(rec *record) bool {
 	if !s.some() {
 		return true
@@ -63,7 +63,7 @@ func (s *selection) takes(rec *record) bool {
 	return ok
 }
 
-// number32 parses the number of a part or a thread; it is 0 if b is not one.
+// number32 parses the number of a part or a thread; it returns 0 if b is not such a number.
 func number32(b []byte) int {
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(b[:min(len(b), 32)])), 10, 32)
 	if err != nil {

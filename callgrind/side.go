@@ -153,7 +153,8 @@ func (s *side) naming(v *resolution, n *node) (at naming) {
 	return at
 }
 
-// keepsMangled reports whether mangled names are to be shown as they are.
+// keepsMangled reports whether the options say to show mangled names: the Symbolizer then leaves
+// link unchanged.
 func (s *side) keepsMangled(link string) bool {
 	sym := s.o.Symbolizer
 	return sym != nil && sym.Demangle(link) == link

@@ -83,7 +83,7 @@ func (s *stacker) nameNodes() {
 }
 
 // firstLines finds the line at which each function begins: the lowest known one, since the line of
-// its entry may be that of inlined code, and pprof lists no line before it.
+// its entry may be a line of inlined code, and pprof lists no line before it.
 func (s *stacker) firstLines() {
 	first := make(map[stacks.Function]uint32)
 	note := func(n, line uint32) {

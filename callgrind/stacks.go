@@ -124,8 +124,8 @@ func (r *Report) reportNegative(p *stacks.Profile) {
 	}
 }
 
-// stackMeasures returns the measures of the stacks: those of Options.Show, or else all events that
-// were counted. Folded stacks have one, by default the first event with costs.
+// stackMeasures returns the measures of the stacks: the events of Options.Show, or else all events
+// that were counted. Folded stacks have one, by default the first event with costs.
 func (r *Report) stackMeasures(v *resolution) ([]measure, error) {
 	if len(r.o.Show) == 0 {
 		all := counted(r.reader.Events())

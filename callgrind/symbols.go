@@ -139,8 +139,8 @@ func (s *symbols) isCalled(name string, p *physical) bool {
 }
 
 // style infers the options of Valgrind that made the profile: mangled names (--demangle=no), and
-// one name for all callers of main (unless --show-below-main=yes). A part of a profile may have
-// neither a mangled name nor a caller of main.
+// one name for all callers of main (unless --show-below-main=yes). What one part shows is kept for
+// the next, which may have neither a mangled name nor a caller of main.
 func (s *symbols) style(m *model) {
 	plain := false
 	for _, f := range m.functions[1:] {

@@ -203,7 +203,7 @@ func (t *listing) cost(c *column, n uint32) int64 {
 	return c.value(t.g.selfOf(n))
 }
 
-// sort sorts the functions by decreasing cost.
+// sort makes order, the functions that are present, by decreasing cost.
 func (t *listing) sort() {
 	g := t.g
 	costs := func(n uint32) []int64 {
@@ -242,7 +242,7 @@ func (t *listing) costlier(a, b []int64) int {
 	return 0
 }
 
-// isPresent reports whether a function has costs or was called.
+// isPresent reports whether a function has costs, was called, or has called another.
 func (g *graph) isPresent(n uint32) bool {
 	return !isZero(g.selfOf(n)) || !isZero(g.inclOf(n)) || g.calls[n] != 0 || len(g.callersOf(n)) > 0 || g.from.First[n] != g.from.First[n+1]
 }
@@ -579,8 +579,8 @@ func (g *graph) location(n uint32) string {
 	return string(b)
 }
 
-// share returns n as a percentage of total. It returns nothing for negative numbers and for 1000
-// percent or more, which are possible with negative costs.
+// share returns n as a percentage of total. It returns nothing if total is not positive, and for
+// negative numbers and 1000 percent or more, which negative costs make possible.
 func share(n, total int64) string {
 	if total <= 0 || n < 0 || n/10 >= total {
 		return ""
