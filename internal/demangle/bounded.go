@@ -2,8 +2,8 @@ package demangle
 
 // Bounds of every name that is demangled.
 const (
-	MaxMangled = 4 << 10 // bytes given to the demangler: its quadratic patterns cost 24 ms here, 83 ms at twice this
-	MaxShown   = 14      // for MaxLength: 2^14 bytes. Back references double a name every few bytes
+	MaxMangled = 4 << 10 // bytes of a name that is demangled; the demangler's memory grows with it
+	MaxShown   = 14      // for MaxLength: 2^14 bytes; back references can double a name
 )
 
 // Bounded returns show(name). It returns name if that is longer than MaxMangled, or if show returns

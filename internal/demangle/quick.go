@@ -14,27 +14,27 @@ type Quick struct {
 	parts  int
 
 	b     []byte  // the demangled name so far
-	side  []byte  // texts of subs that are not, or no longer, in b
+	side  []byte  // copies of texts of subs that change in b
 	subs  []piece // substitution candidates
 	args  []piece // template arguments: a stack of lists
 	elems []piece // elements of packs among args
 
 	active    span // args of the template whose parameters may be named
-	templates int  // templates around: parameters belong to the first one
+	templates int  // template functions being read; unless 1, parameters are left to the library
 	scope     int  // number of the enclosing template function; 0 outside of one
 	scopes    int
-	closures  int  // lambdas around
-	cast      bool // in the type of a conversion
+	closures  int  // lambdas being read
+	cast      bool // in the type of a conversion operator
 	element   int  // index of the current element of an expansion; none outside of expansions
 	packed    bool // the expansion has named a pack
 	pack      span // elements of that pack
 	repeated  bool // the current element is not the first
-	uses      use  // of the type that is being read
+	uses      use  // what the text of the current type depends on
 }
 
-// Show returns the demangled name, and the suffixes that follow the mangled name, from its first
-// dot on. ok is true only if the library certainly shows the same. Other names, such as names with
-// expressions, conversions to parameters or mistakes, are left to the library.
+// Show returns the demangled name and the mangled name's suffix, which is empty or begins with a
+// dot. ok is false if the library may show another name, as for names with expressions, conversions
+// to parameters or mistakes.
 func (q *Quick) Show(mangled string) (shown, suffix string, ok bool) {
 	if suffix, ok = q.read(mangled); ok {
 		shown = string(q.b)
@@ -48,7 +48,7 @@ func (q *Quick) Can(mangled string) bool {
 	return ok
 }
 
-// read writes the name to q.b.
+// read demangles the name into q.b, and returns its suffix as Show does.
 func (q *Quick) read(mangled string) (suffix string, ok bool) {
 	if !strings.HasPrefix(mangled, "_Z") || len(mangled) > MaxMangled {
 		return "", false
@@ -67,7 +67,7 @@ const (
 	maxQuickShown = 1 << MaxShown // bytes; the library cuts longer names
 	maxQuickSide  = 64 << 10      // bytes of side
 	maxQuickDepth = 48            // nested types and names, which take space on the stack
-	maxQuickParts = 4 << 10       // types and names; for each element of an expansion
+	maxQuickParts = 4 << 10       // types, names and arguments, once for each element of an expansion
 
 	none = -1
 )
@@ -75,7 +75,7 @@ const (
 // A span is a part of a list.
 type span struct{ lo, hi int }
 
-// use lists the parts of a text that may stand for something else in another place.
+// use has the reasons why a part of a mangled name may be another text in another place.
 type use uint8
 
 const (
@@ -99,7 +99,7 @@ const (
 	special  // a name that ends in a conversion, constructor or destructor
 )
 
-// several are forms that stand for any number of types.
+// several is the set of forms that are not exactly one type.
 const several = pack | expanded | empty
 
 // An ident is the part of a class's name that the names of its constructors repeat.
@@ -111,9 +111,9 @@ type piece struct {
 	last        ident
 	elems       span
 	scope       int
-	param       int16 // 1 + the number of the template parameter that it is; else 0
+	param       int16 // 1 + the number of the template parameter, if the piece is one; else 0
 	form        form
-	cv          uint8 // qualifiers at its end
+	cv          uint8 // set of qualifiers at its end; see cvTexts
 	uses        use
 	beside      bool // in side
 }
@@ -156,7 +156,8 @@ func (q *Quick) write(s string) {
 	q.b = append(q.b, s...)
 }
 
-// enter counts a level, which leave ends.
+// enter begins a name, type or argument, which leave ends. It fails if there are too many, or if
+// they are nested too deeply.
 func (q *Quick) enter() {
 	q.depth++
 	q.parts++
@@ -299,7 +300,7 @@ func (q *Quick) parametersEnd() bool {
 	return false
 }
 
-// special reads a symbol that belongs to a type or function, such as a vtable or a thunk.
+// special reads a special name, such as a vtable, a thunk or a guard variable.
 func (q *Quick) special() {
 	code := q.s[q.at:min(q.at+2, len(q.s))]
 	q.at += len(code)

@@ -46,7 +46,7 @@ func (q *Quick) name() (h head) {
 	return h
 }
 
-// nested reads a name in scopes.
+// nested reads a nested name: a name with its scopes, between N and E.
 func (q *Quick) nested() (h head) {
 	q.at++
 	h.quals = q.qualifiers()
@@ -66,12 +66,12 @@ func (q *Quick) nested() (h head) {
 		}
 		last := p.last
 		if p.form&special != 0 && (c == 'C' || c == 'D') {
-			q.fail() // the class of a constructor's or destructor's name
+			q.fail() // a constructor, destructor or conversion is not a class
 		}
 		switch {
 		case isDigit(c) || isLower(c) || c == 'U' || c == 'L':
 			if p.form&special != 0 {
-				q.fail() // a scope of a conversion
+				q.fail() // a name within a constructor, destructor or conversion
 			}
 			u := q.unqualified()
 			p.last, p.form = u.last, u.form
@@ -121,7 +121,7 @@ func (q *Quick) nested() (h head) {
 	return h
 }
 
-// unshown reads the class whose constructor is inherited, which is not shown.
+// unshown reads the class from which a constructor is inherited. It is not shown.
 func (q *Quick) unshown() {
 	at, subs := len(q.b), len(q.subs)
 	q.typ()
@@ -140,7 +140,7 @@ func (q *Quick) again(lo, hi int32) {
 	q.b = append(q.b, q.b[lo:hi]...)
 }
 
-// cvTexts are sets of qualifiers, the bits of cv.
+// cvTexts has the text of each set of qualifiers that cv returns.
 var cvTexts = [8]string{"", " restrict", " volatile", " volatile restrict", " const", " const restrict", " const volatile", " const volatile restrict"}
 
 // cv reads qualifiers.
@@ -232,7 +232,7 @@ func (q *Quick) unqualified() (p piece) {
 	return p
 }
 
-// identifier reads a length and as many bytes.
+// identifier reads a length and an identifier of that many bytes.
 func (q *Quick) identifier() {
 	n := 0
 	for isDigit(q.peek()) && n < MaxMangled {

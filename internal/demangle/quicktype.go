@@ -2,7 +2,7 @@ package demangle
 
 import "strings"
 
-// quickTypes are the types that one letter stands for.
+// quickTypes has the names of the types that are encoded as one lower-case letter, from 'a' on.
 var quickTypes = [26]string{0: "signed char", 'b' - 'a': "bool", 'c' - 'a': "char", 'd' - 'a': "double",
 	'e' - 'a': "long double", 'f' - 'a': "float", 'g' - 'a': "__float128", 'h' - 'a': "unsigned char", 'i' - 'a': "int",
 	'j' - 'a': "unsigned int", 'l' - 'a': "long", 'm' - 'a': "unsigned long", 'n' - 'a': "__int128",
@@ -122,7 +122,8 @@ func (q *Quick) typ() (t piece) {
 	return t
 }
 
-// candidate adds p to the substitution candidates. Text that may still change is copied.
+// candidate adds p to the substitution candidates, except in the second and later elements of an
+// expansion, which repeat the candidates of the first. Text that may still change is copied.
 func (q *Quick) candidate(p piece) {
 	if q.repeated {
 		return
@@ -149,8 +150,7 @@ func (q *Quick) aside(p *piece) {
 	p.beside = true
 }
 
-// insert inserts text in b at an offset. It moves those candidates, from index subs on, that come
-// after it.
+// insert inserts text in b at an offset, and moves the candidates after it, from index subs on.
 func (q *Quick) insert(at int, text string, subs int) {
 	if q.write(text); q.failed {
 		return
@@ -170,7 +170,7 @@ func (q *Quick) pointer(c byte, t piece, subs int) piece {
 		q.fail()
 	}
 	if c != 'P' && t.form&(lvalue|rvalue) != 0 {
-		if t.uses == 0 { // the library looks at the second of equal ones only once
+		if t.uses == 0 { // the library simplifies a repeated node only once
 			q.fail()
 		}
 		if c == 'R' && t.form&rvalue != 0 {
@@ -180,7 +180,7 @@ func (q *Quick) pointer(c byte, t piece, subs int) piece {
 			}
 			q.b = q.b[:len(q.b)-1]
 			t.form = lvalue
-			for i := range q.subs[subs:] { // the parameter's, which is read again
+			for i := range q.subs[subs:] { // of the parameter: substitution reads it again
 				if p := &q.subs[subs+i]; p.param == 0 {
 					q.fail()
 				} else {
@@ -253,7 +253,8 @@ func (q *Quick) array() (t piece) {
 	return t
 }
 
-// member reads a pointer to a member of a class, which is written before the class.
+// member reads a pointer to a member of a class. The mangled name has the class and then the
+// member's type, the output the other way round.
 func (q *Quick) member(subs int) (t piece) {
 	q.at++
 	start := len(q.b)
@@ -266,7 +267,7 @@ func (q *Quick) member(subs int) (t piece) {
 		q.fail()
 		return t
 	}
-	// the text of candidates must not move
+	// the texts change places, so the candidates get copies
 	for i := range q.subs[subs:] {
 		q.aside(&q.subs[subs+i])
 	}
@@ -296,7 +297,8 @@ func (q *Quick) parameter() piece {
 	return q.argument(q.compact())
 }
 
-// argument writes argument i of the enclosing template.
+// argument writes argument i of the enclosing template, or "auto" for a parameter of a generic
+// lambda.
 func (q *Quick) argument(i int) (t piece) {
 	if q.closures > 0 && q.templates == 0 && !q.cast {
 		q.write("auto")
@@ -330,7 +332,7 @@ func (q *Quick) argument(i int) (t piece) {
 	return t
 }
 
-// copied writes p again.
+// copied writes the text of p again, and returns the new piece.
 func (q *Quick) copied(p piece) piece {
 	from := q.b
 	if p.beside {
@@ -385,8 +387,7 @@ func (q *Quick) expansion() (t piece) {
 	return piece{form: expanded | empty}
 }
 
-// standard returns the name for which a substitution of the standard library stands, or an empty
-// string.
+// standard returns the name in namespace std that S and c abbreviate, or an empty string.
 func standard(c byte) string {
 	switch c {
 	case 'a':
@@ -405,7 +406,7 @@ func standard(c byte) string {
 	return ""
 }
 
-// substituted reads a substitution as a type, and reports whether it is a new candidate.
+// substituted reads a substitution as a type, and reports whether the type is a new candidate.
 func (q *Quick) substituted() (t piece, candidate bool) {
 	c := q.ahead(1)
 	if c == '_' || isDigit(c) || isUpper(c) {
@@ -423,6 +424,7 @@ func (q *Quick) substituted() (t piece, candidate bool) {
 }
 
 // substitution reads a reference to an earlier candidate, or to a name of the standard library.
+// inScope is set within a nested name.
 func (q *Quick) substitution(inScope bool) (p piece) {
 	q.at++
 	c := q.peek()

@@ -136,7 +136,8 @@ func apply(source map[string]string, patch string) error {
 
 var packageDoc = regexp.MustCompile(`(?m)^(//.*\n)*package demangle$`)
 
-// finished returns a file of the copy.
+// finished returns a patched file as the copy has it: without printers and package comment, marked
+// as generated.
 func finished(name, text string) ([]byte, error) {
 	text, err := withoutPrinters(name, text)
 	if err != nil {
