@@ -11,11 +11,11 @@ import (
 )
 
 // The bounds of a backtrace that is held, and of a line between two of its frames. The sanitizers
-// print at most 256 frames; the rest of a longer one is not counted as a backtrace of its own.
+// print at most 256 frames. The rest of a longer backtrace is a Stack with Cut set.
 const (
 	maxStackRows  = 512
 	maxStackText  = 128 << 10 // bytes
-	maxBelowFrame = 64        // lines of local variables
+	maxBelowFrame = 64        // lines of local variables after a frame of gdb
 
 	MaxBetween = 1 << 10 // bytes
 )
@@ -23,7 +23,7 @@ const (
 // MaxMessage bounds the message of a backtrace.
 const MaxMessage = 200 // bytes
 
-// maxTail bounds the lines before a backtrace in which its message is searched.
+// maxTail is the size to which the text before a backtrace, kept to find its message, is cut.
 const maxTail = 4 << 10 // bytes
 
 // maxHeldElements bounds the elements that a Grouping holds at a time. Further elements are treated
@@ -35,11 +35,11 @@ var newline = []byte{'\n'}
 // A Grouping groups the lines of a log's backtraces, for a [filter.Printer]. Lines of a backtrace
 // are held until it ends. The zero value is for a log that has just begun.
 type Grouping struct {
-	held  []Held // elements of lines that are not printed yet
+	held  []Held // elements, until all of their lines are printed
 	lines int    // number of elements in held whose lines are not printed yet
 	round uint32 // number of times that held was emptied
 	stack Stack
-	last  []byte // the beginning of the last line that is not a frame
+	last  []byte // the beginning of the last line that has text and is not a frame
 	tail  []byte // the lines since the last backtrace, at most the last 2*maxTail bytes
 }
 
@@ -61,7 +61,8 @@ func (g *Grouping) Hold(dst []byte, h *Held) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(len(g.held)-1))
 }
 
-// Element returns the held element for which Hold has appended made, or nil.
+// Element returns the element for which [Grouping.Hold] appended made. It returns nil if Hold
+// appended nothing, or if [Grouping.Release] has forgotten the element.
 func (g *Grouping) Element(made []byte) *Held {
 	if len(made) < 8 || binary.LittleEndian.Uint32(made) != g.round {
 		return nil
@@ -72,7 +73,8 @@ func (g *Grouping) Element(made []byte) *Held {
 	return nil
 }
 
-// elementAt returns the held element around an offset in the text of a line, or nil.
+// elementAt returns the held element at an offset in the text of a line. If the line has one
+// element, it returns that for any offset. It returns nil if there is none.
 func (g *Grouping) elementAt(l *filter.Line, at int) *Held {
 	for i := range l.Elements {
 		if e := &l.Elements[i]; e.Start <= at && (at < e.End || at == e.Start) || len(l.Elements) == 1 {
@@ -82,7 +84,8 @@ func (g *Grouping) elementAt(l *filter.Line, at int) *Held {
 	return nil
 }
 
-// Release forgets the elements of a line that was printed.
+// Release notes that a line with these elements was printed. It forgets all elements if no other
+// line has any, or if too many are held.
 func (g *Grouping) Release(elements []filter.LineElement) {
 	for i := range elements {
 		if len(elements[i].Appended) > 0 {
@@ -99,8 +102,8 @@ func (g *Grouping) Release(elements []filter.LineElement) {
 // IsOpen reports whether lines of a backtrace are held.
 func (g *Grouping) IsOpen() bool { return g.stack.isOpen() }
 
-// AddFrames adds a line with frames to the backtrace, or begins a new one with it. Before that it
-// calls end, which must call End.
+// AddFrames adds a line with frames to the open backtrace, or begins a new one with it. If it must
+// end the open one for that, it calls end, which must call End.
 func (g *Grouping) AddFrames(l *filter.Line, end func()) {
 	s := &g.stack
 	var first *filter.Resolved
@@ -183,8 +186,8 @@ func (g *Grouping) AddNamed(text []byte, process string, ended bool, end func())
 	return true
 }
 
-// AddBetween adds a line that may be between two frames of the open backtrace, and reports whether
-// it may.
+// AddBetween adds a line to the open backtrace if it may be between two frames, and reports whether
+// it did.
 func (g *Grouping) AddBetween(text []byte, ended bool) bool {
 	s := &g.stack
 	if !s.mayAddBetween(text) {
@@ -236,7 +239,7 @@ func (g *Grouping) Remember(text []byte) {
 	}
 }
 
-// RememberAll is Remember for whole lines.
+// RememberAll is Remember for several lines. It ignores empty lines at the end.
 func (g *Grouping) RememberAll(whole []byte) {
 	for rest := whole; len(rest) > 0; {
 		at := bytes.LastIndexByte(rest[:len(rest)-1], '\n') + 1

@@ -6,7 +6,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// AppendPlace appends the place of an answer in its module.
+// AppendPlace appends bytes that identify the module of an answer and the offset in it.
 func AppendPlace(dst []byte, a *filter.Resolved) []byte {
 	dst = a.ID.AppendHex(AppendName(dst, a.Module))
 	return binary.LittleEndian.AppendUint64(append(dst, 0), a.Offset)

@@ -12,19 +12,19 @@ import (
 type Stack struct {
 	Rows    []Row
 	Answers []filter.Resolved // the answers of its rows
-	Cut     bool              // the stack is the rest of one that was too long
-	Message []byte            // the line before it
+	Cut     bool              // the stack continues one that was too long
+	Message []byte            // the beginning of the last line with text before it
 
 	text    []byte
 	process string // key of its process
 	number  uint64 // number of the last frame
 	dialect string // dialect of the last frame
-	waiting int    // rows at the end that are lines after a frame: they belong to the stack if the next frame follows
+	waiting int    // rows at the end that are not frames: part of the stack if a frame follows
 }
 
 // A Row is a line of a backtrace.
 type Row struct {
-	Ended  bool // the line has an end
+	Ended  bool // the line has a line end
 	More   bool // the line belongs to the frame of the row before
 	Named  bool // the frame was symbolized when it was logged
 	Frame  int  // index in the frames of its answer; NoFrame without an answer
@@ -42,7 +42,8 @@ func (s *Stack) Text(i int) []byte {
 	return s.text[from:s.Rows[i].end]
 }
 
-// IsSingle reports whether the stack is the line of one frame without a number, not a backtrace.
+// IsSingle reports whether the stack has a single answer, without a frame number and without lines
+// after it: one address, not a backtrace.
 func (s *Stack) IsSingle() bool {
 	return len(s.Answers) == 1 && s.Answers[0].Frame == filter.NoNumber && s.Rows[0].Answer == 0 && s.Rows[len(s.Rows)-1].Answer == 0
 }
@@ -53,8 +54,9 @@ func (s *Stack) IsText() bool {
 	return len(s.Answers) == 0 && s.dialect == gdbDialect && len(s.Rows) == 1
 }
 
-// Frame returns the frame of the i-th row: by its answer, or as the producer has named it. ok is
-// not set for a row without a frame.
+// Frame returns the frame of the i-th row, with the name from its answer or, if that has none, from
+// its text. ok is false if the row has neither an answer nor a frame that was symbolized when it
+// was logged.
 func (s *Stack) Frame(i int) (fr findings.TraceFrame, ok bool) {
 	r := &s.Rows[i]
 	if r.Answer < 0 {
