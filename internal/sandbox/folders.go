@@ -59,7 +59,7 @@ func FolderOf(path string) string {
 }
 
 // OfOtherProcess reports whether path, which may be a pattern, leads through the files of another
-// process, such as /proc/1234/root, itself or by symbolic links.
+// process, such as /proc/1234/root, directly or by symbolic links.
 func OfOtherProcess(path string) bool {
 	if path == "" || path == "-" {
 		return false
@@ -83,7 +83,8 @@ func OfOtherProcess(path string) bool {
 
 const maxLinks = 40 // in one path, as for the kernel
 
-// namesProcess reports whether path is below the folder of another process in /proc.
+// namesProcess reports whether path is the folder of another process in /proc or below it, or is a
+// pattern that may match such a path.
 func namesProcess(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/proc/")
 	if !ok || rest == "" {

@@ -130,8 +130,8 @@ func handled(abi int, p Policy) (attr unix.LandlockRulesetAttr) {
 	return attr
 }
 
-// keep adds a rule for the folder or file at path. One that cannot be opened is left out: a later
-// use of these rights there fails and is reported.
+// keep adds a rule for the folder or file at path. It leaves out a path that cannot be opened: a
+// later use of these rights there fails and is reported.
 func keep(ruleset uintptr, path string, rights uint64) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -152,8 +152,8 @@ func keep(ruleset uintptr, path string, rights uint64) {
 	unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 }
 
-// inAllThreads returns the error of a system call for all threads, with an explanation. In a build
-// with cgo such a call always fails; other names the alternative.
+// inAllThreads returns the error of a system call in all threads. It explains the error of a build
+// with cgo, in which such a call always fails; other names the alternative.
 func inAllThreads(errno syscall.Errno, other string) error {
 	if errno == syscall.ENOTSUP {
 		return fmt.Errorf("a build with cgo needs %s for it; a static one does not", other)

@@ -7,9 +7,9 @@ import (
 )
 
 // Apply gives up, in all threads and for good, the rights that p does not keep. A part that the
-// kernel, the architecture or the container lacks is left out; the other parts are in force
-// nevertheless, and the State has the reason. Call it once, before the process reads anything of
-// unknown origin.
+// kernel, the architecture or the container lacks is left out, and the State has the reason. The
+// other parts are in force, unless they need that part. Call it once, before the process reads
+// anything of unknown origin.
 func Apply(p Policy) (s State) {
 	if err := filterCalls(p); err != nil {
 		s.off("seccomp", err)

@@ -21,14 +21,14 @@ const (
 	allow    verdict = iota
 	deny             // EPERM
 	absent           // ENOSYS: the caller falls back to an older call
-	threads          // clone: allowed for threads
+	threads          // clone: allowed for threads without new namespaces
 	own              // kill, tgkill: allowed for this process and the policy's child
 	self             // prlimit64: allowed for the calling process
 	nice             // setpriority: allowed for the calling thread
 	mute             // fcntl: denied if it chooses the process that a file's events signal
 	tame             // ioctl: the same, and denied if it types into a terminal
 	internet         // socket: allowed for TCP and UDP over IP
-	local            // socket: allowed with paths
+	local            // socket: allowed for Unix sockets
 	sockets          // socket: allowed for both
 	verdictCount
 )
@@ -55,7 +55,7 @@ var denied = [...]calls{
 // filter; pidfds; and mounting.
 var unknown = calls{unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_CLONE3}
 
-// lastCall is the last call that the filter may allow. Later ones fail as unknown calls.
+// lastCall is the last call that the filter may allow. Later calls fail like unknown ones.
 const lastCall = unix.SYS_FUTEX_REQUEUE
 
 type verdicts [lastCall + 1]verdict
@@ -149,7 +149,7 @@ func (v verdict) code(dst []unix.SockFilter, policy *Policy) []unix.SockFilter {
 			jump(unix.BPF_JSET, unix.CLONE_THREAD, 0, 2),
 			jump(unix.BPF_JSET, namespaces, 1, 0), pass, refuse)
 	case own:
-		self := uint32(os.Getpid()) // it never forks once it is confined
+		self := uint32(os.Getpid()) // the process never forks once it is confined
 		child := self
 		if policy.Child != 0 {
 			child = uint32(policy.Child)
@@ -206,7 +206,8 @@ type span struct {
 	verdict
 }
 
-// maxFilter bounds the instructions of the filter; it is below the distance of a jump.
+// maxFilter bounds the instructions of the filter, so that the distance of each jump fits in a
+// byte.
 const maxFilter = 256
 
 var errFar = errors.New("the filter is too long")
@@ -222,11 +223,11 @@ func program(policy Policy) ([]unix.SockFilter, error) {
 			spans = append(spans, span{uint32(call), v})
 		}
 	}
-	// including the calls of amd64's x32, whose numbers have a high bit
+	// all later calls, including those of amd64's x32, whose numbers have a high bit
 	spans = append(spans, span{lastCall + 1, absent})
 	const head = 3
 	p := plan{filter: make([]unix.SockFilter, head, maxFilter), tails: make([]unix.SockFilter, 0, maxFilter/4)}
-	tail := head + len(spans) - 1 // a search among n spans takes n-1 steps
+	tail := head + len(spans) - 1 // a search among n spans has n-1 instructions
 	for v := range p.blocks {
 		p.blocks[v] = tail + len(p.tails)
 		if used := func(s span) bool { return s.verdict == verdict(v) }; slices.ContainsFunc(spans, used) {
@@ -247,10 +248,10 @@ func program(policy Policy) ([]unix.SockFilter, error) {
 type plan struct {
 	filter []unix.SockFilter
 	tails  []unix.SockFilter // the instructions of the verdicts
-	blocks [verdictCount]int // the start of each verdict in tails
+	blocks [verdictCount]int // index in the whole filter of each verdict's first instruction
 }
 
-// search appends the steps that find one of spans, at least two.
+// search appends the instructions that find the span of a call. There must be at least two spans.
 func (p *plan) search(spans []span) {
 	at, half := len(p.filter), len(spans)/2
 	lower, upper := spans[:half], spans[half:]
@@ -268,16 +269,16 @@ func (p *plan) search(spans []span) {
 	}
 }
 
-// filterCalls sets no_new_privs and installs the filter in all threads. In one call the kernel
-// applies both to the other threads.
+// filterCalls sets no_new_privs and installs the filter in all threads. The kernel applies both to
+// the other threads in one call.
 func filterCalls(p Policy) error {
 	filter, err := program(p)
 	if err != nil {
 		return err
 	}
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	// Both steps must run in one thread. That is almost always so, and locking the goroutine to its
-	// thread would start another one, which takes 50 µs.
+	// Both steps must run in one thread. The goroutine almost always stays in its thread, and
+	// locking it there would start another thread, which takes 50 µs.
 	before := unix.Gettid()
 	err = install(&prog)
 	if unix.Gettid() != before {
