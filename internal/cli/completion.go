@@ -62,8 +62,9 @@ func (p *Program[V]) completer(cmd *Command) *cobra.Command {
 	return root
 }
 
-// completeArgument offers words for an argument: for the first word of a command line the commands
-// that it may become, followed by files. It leaves other files to the shell.
+// completeArgument offers words for an argument: the words that cmd allows or, for the first word
+// of a command line, the commands that begin with word, followed by files. It leaves other
+// arguments to the shell, which completes files.
 func (p *Program[V]) completeArgument(cmd *Command, args []string, word string) (offered []string, how cobra.ShellCompDirective) {
 	switch {
 	case cmd.Words != nil && len(args) == 0:

@@ -13,8 +13,8 @@ func (p *Program[V]) Variable(flag string) string {
 	return strings.ToUpper(p.Name + "_" + strings.ReplaceAll(flag, "-", "_"))
 }
 
-// FromEnvironment sets the flags that the command line did not set from the environment. Empty
-// variables are ignored.
+// FromEnvironment sets flags from the environment, except those that the command line has set. It
+// ignores empty variables.
 func (p *Program[V]) FromEnvironment(set *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
 	set.VisitAll(func(f *pflag.Flag) {
 		if f.Changed || err != nil || f.Name == "help" || f.Name == "version" {
@@ -45,8 +45,9 @@ func (p *Program[V]) FromEnvironment(set *pflag.FlagSet, lookup func(string) (st
 	return err
 }
 
-// UnknownVariables returns a message for each variable of the environment that has the form of a
-// flag but names none, with a suggestion from set.
+// UnknownVariables returns a message for each variable of the environment that begins with the
+// program's name but names no flag, with a suggestion from set. It ignores empty variables, and
+// variables that Kubernetes sets.
 func (p *Program[V]) UnknownVariables(environment []string, set *pflag.FlagSet) (messages []string) {
 	for _, v := range environment {
 		name, value, _ := strings.Cut(v, "=")

@@ -38,7 +38,8 @@ func (p *Program[V]) Reference(wrapped func(paragraph string) string) string {
 	return b.String()
 }
 
-// commandsWith returns the names of the commands that have the flag.
+// commandsWith returns the names of the commands that have the flag, except commands of p.Texts,
+// and p.ModeName if the mode has it.
 func (p *Program[V]) commandsWith(f *Flag[V]) string {
 	var names []string
 	for _, cmd := range p.Commands {
@@ -56,8 +57,8 @@ func (p *Program[V]) commandsWith(f *Flag[V]) string {
 	return strings.Join(names, " ")
 }
 
-// markdownText returns paragraphs, which are separated by empty lines, in Markdown. Paragraphs that
-// begin with blanks are examples and lists, and stay unchanged.
+// markdownText returns paragraphs, which are separated by empty lines, in Markdown. Examples, which
+// begin with two blanks, and lists of two columns become blocks of text.
 func markdownText(text string, wrapped func(paragraph string) string) string {
 	var b strings.Builder
 	for i, paragraph := range strings.Split(strings.TrimSuffix(text, "\n"), "\n\n") {

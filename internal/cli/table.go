@@ -26,7 +26,7 @@ type Program[V any] struct {
 
 	More     CommandSet // commands whose help pages refer to the page of all flags
 	Texts    CommandSet // commands whose only flag is --help
-	Mode     CommandSet // bit of another set of flags
+	Mode     CommandSet // bit for flags of another style of command line
 	ModeName string     // flag that selects Mode
 }
 
@@ -58,10 +58,10 @@ type Group[V any] struct {
 type Flag[V any] struct {
 	Name, Short string
 	Metavar     string // the name of the value in the help; empty for a switch
-	Alone       string // meaning of the flag without its optional value
+	Alone       string // value of the flag if it is given without one; empty: it needs one, or is a switch
 	Text        string // what the flag does, for the first screen and completion
 	More        string // what the other pages add to Text
-	// default value in the help, if it shows one; the program sets it elsewhere
+	// default value that the help shows, if any; the program sets it elsewhere
 	Preset string
 	In     CommandSet      // the commands that have the flag
 	On     CommandSet      // commands whose --help lists it; not needed if In has one command
@@ -141,8 +141,8 @@ func (p *Program[V]) Usage(cmd *Command) string {
 	return strings.Join(strings.Fields(p.Name+" "+cmd.Name+" "+cmd.Args), " ")
 }
 
-// CheckArgs returns an error if the command does not take this number of arguments, or one of these
-// words.
+// CheckArgs returns an error if the command does not take this number of arguments, or if it has
+// Words and the first argument is not one of them.
 func (p *Program[V]) CheckArgs(cmd *Command, args []string) error {
 	var words []string
 	if cmd.Words != nil {

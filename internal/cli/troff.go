@@ -2,8 +2,8 @@ package cli
 
 import "strings"
 
-// Troff renders paragraphs, which are separated by empty lines, in the language of manual pages.
-// Paragraphs that begin with blanks are examples.
+// Troff renders paragraphs, which are separated by empty lines, in troff format. Paragraphs that
+// begin with blanks are examples.
 func Troff(text string) string {
 	var b strings.Builder
 	for i, paragraph := range strings.Split(strings.TrimSuffix(text, "\n"), "\n\n") {
@@ -19,8 +19,8 @@ func Troff(text string) string {
 	return b.String()
 }
 
-// TroffEscape escapes the characters that troff would interpret: backslashes, dashes, and dots and
-// quotes at the start of a line.
+// TroffEscape escapes the characters that troff would interpret: backslashes, dashes, double
+// quotes, and dots and apostrophes at the start of a line.
 func TroffEscape(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`).Replace(s)
 	lines := strings.Split(s, "\n")
