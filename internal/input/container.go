@@ -26,8 +26,9 @@ type container struct {
 	// format.
 	open func(line []byte, buf *[]byte) (p part, text []byte, ok bool)
 
-	// seal appends a line that has the envelope p and another text, with a line end. For a
-	// terminal, it does not quote the escape sequences of colours.
+	// seal appends a line that has the envelope p and another text, with a line end. whole means
+	// that the container's line ends there. For a terminal, ESC is not escaped, so that colours
+	// work.
 	seal func(dst []byte, p part, text []byte, whole, terminal bool) []byte
 
 	// unfinished returns the start of the first line in b that may be a part of a longer one, or
@@ -283,7 +284,7 @@ func unfinishedDocker(b []byte, hint *int) int {
 }
 
 // prefixDocker appends the time and the stream in CRI's form, since Docker's object would hide the
-// text. fieldsDocker appends the valid members of the object.
+// text.
 func prefixDocker(dst []byte, p part) []byte {
 	const member = `"time":"`
 	time := p.tail[max(0, bytes.LastIndex(p.tail, []byte(member))):]
@@ -291,6 +292,7 @@ func prefixDocker(dst []byte, p part) []byte {
 	return appendPrefix(dst, p, time[:timestamp(time)])
 }
 
+// fieldsDocker appends the stream, and the time and the attributes if they are valid.
 func fieldsDocker(dst []byte, p part) []byte {
 	var of struct {
 		Time  string
@@ -407,8 +409,8 @@ func hex4(b []byte) (r rune, ok bool) {
 }
 
 // appendQuoted appends text as the inside of a JSON string. With html, it escapes <, >, & and the
-// line ends of Unicode too, as Go and Docker do. It escapes neither bytes that are not UTF-8,
-// because the log did not escape them either, nor, for a terminal, ESC.
+// line ends of Unicode too, as Go and Docker do. Bytes that are not UTF-8 stay unchanged, as in the
+// log, and so does ESC for a terminal.
 func appendQuoted(dst, text []byte, html, terminal bool) []byte {
 	const hex = "0123456789abcdef"
 	from := 0

@@ -42,8 +42,8 @@ type remembering interface {
 }
 
 // AppendContext appends the state of the Writer as one line of JSON without a line end; see
-// [filter.Filter.AppendContext]. It returns false if the format has no context: the input must then
-// be reread from its start.
+// [filter.Filter.AppendContext]. It returns false for a compressed input, and for formats without a
+// context: such an input must be reread from its start.
 func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	if w.packed != nil {
 		return dst, false
@@ -74,7 +74,8 @@ type processKeeper interface {
 	Restore(context []byte) error
 }
 
-// processes returns the processes of the input, or nil if it has none.
+// processes returns the translator's methods for processes. It returns nil while the format is
+// unknown, for a compressed input, and for formats that are not logs.
 func (w *Writer) processes() processKeeper {
 	if w.packed != nil {
 		return nil
@@ -87,9 +88,9 @@ func (w *Writer) processes() processKeeper {
 }
 
 // AppendProcesses appends the context of the input's processes so far: their modules, maps and open
-// hexdicts, without unfinished and held lines. The next input is then a separate stream. It returns
-// false without a context: while the format is unknown, for a compressed input, and for formats
-// that are not logs.
+// hexdicts, without unfinished and held lines, since the next input is a separate stream. It
+// returns false without a context: while the format is unknown, for a compressed input, and for
+// formats that are not logs.
 func (w *Writer) AppendProcesses(dst []byte) (context []byte, ok bool) {
 	if p := w.processes(); p != nil {
 		return p.AppendProcesses(dst), true
@@ -209,12 +210,12 @@ type heldContext struct {
 	Last  int64                            `json:"last"`
 	Parts checkpoint.List[checkpoint.Text] `json:"parts,omitempty"` // lines without text
 	Raw   checkpoint.Text                  `json:"raw,omitempty"`   // input lines; replaces parts
-	// for a record in Raw: ends of the output so far of each field
+	// for a record in Raw: the end in Got of the output of each field that has begun
 	Ends  []int           `json:"ends,omitempty"`
 	Out   checkpoint.Text `json:"out,omitempty"`
 	Open  bool            `json:"open,omitempty"`
 	NoEnd bool            `json:"noend,omitempty"`
-	// the filter's output for it so far
+	// the filter's output for these lines so far
 	Got checkpoint.Text `json:"got,omitempty"`
 }
 
@@ -327,8 +328,8 @@ func (e *Envelope) restoreHeld(from *heldContext) error {
 	return e.restoreSeal(l, len(l.parts) > 0)
 }
 
-// restoreRecord restores a record. ends has the end of the output so far of each field whose output
-// has begun.
+// restoreRecord restores a record. ends has, for each field whose output has begun, the end of that
+// output in l.got.
 func (e *Envelope) restoreRecord(l *seal, ends []int) error {
 	fields, ok := []field(nil), false
 	if e.c.open == nil {

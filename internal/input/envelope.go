@@ -159,8 +159,9 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 // the Filter.
 func (e *Envelope) Filter() *filter.Filter { return e.f.Filter }
 
-// Write filters p. When it returns, every complete line in p has been written, except a module line
-// that the filter holds, and parts of an unfinished line that may contain an element.
+// Write filters p. When it returns, every complete line in p has been written, except lines that
+// the filter holds (a module line, a raw backtrace), and parts of an unfinished line that may
+// contain an element.
 func (e *Envelope) Write(p []byte) (int, error) {
 	if e.format == Journal {
 		e.writeEntries(p)
@@ -203,8 +204,8 @@ func (e *Envelope) Close() error {
 	return cmp.Or(e.out.err, err)
 }
 
-// passUnfinished prints an unfinished last line unchanged, for a log that pauses within its first
-// entry. The rest of that line is not opened either.
+// passUnfinished prints an unfinished last line or entry unchanged, for a log that pauses within
+// its first entry. The rest of it is not opened either.
 func (e *Envelope) passUnfinished() error {
 	if b := e.entries.giveUp(); len(b) > 0 {
 		e.passEntry(b)
@@ -262,7 +263,8 @@ func (e *Envelope) Flush() error {
 	return e.out.err
 }
 
-// Release prints all held lines, and the module line that is collecting its maps.
+// Release prints all lines that the filter holds, also the module line that is collecting its maps.
+// Parts of an unfinished line stay held.
 func (e *Envelope) Release() error {
 	e.f.Release() // e.out keeps the writer's error
 	e.catchUp()
@@ -371,7 +373,7 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	}
 	e.passOn(s, flush)
 	marked := e.every || e.dict || e.marked(text)
-	if p.whole && !s.begun && !(len(text) > 0 && text[0] == '{') { // the line has no envelope of its own
+	if p.whole && !s.begun && !(len(text) > 0 && text[0] == '{') { // not JSON: no escapes
 		marked = e.every || e.dict || e.f.HasMark(text)
 	}
 	switch {
@@ -413,7 +415,7 @@ func (e *Envelope) bareLine(line []byte, flush func()) bool {
 	if !e.each && !e.f.HasMark(line) {
 		return false
 	}
-	flush() // the line opens or closes a hexdict, which changes how the next line is read
+	flush() // the line may open or close a hexdict, which changes how the next line is read
 	e.enter(nil)
 	e.filterBare(line)
 	return true
@@ -489,9 +491,9 @@ func (e *Envelope) join(s *stream) {
 	e.filterLine(&l)
 }
 
-// passOn prints the held parts of streams other than but, unchanged, if they have no mark: they
-// were held because they end with a brace or an ESC. It is called before a line of another stream,
-// so that lines without markup keep their order.
+// passOn prints held parts without a mark unchanged, except parts of the given stream, which may be
+// nil. They were held because they end with a brace or an ESC. It is called before a line of that
+// stream, so that lines without markup keep their order.
 func (e *Envelope) passOn(but *stream, flush func()) {
 	for i := range e.streams {
 		s := &e.streams[i]

@@ -14,7 +14,7 @@ type filtering struct {
 	releaser
 }
 
-// A position reports how many lines the Filter has finished.
+// A position reports how many lines the Filter has read, and which of them it holds.
 type position interface {
 	Line() int64
 	HeldTrace() int
@@ -37,14 +37,14 @@ type subject interface {
 
 type releaser interface{ Release() error }
 
-// filteringWith returns the Filter with the options o, which must have an Emit.
+// filteringWith returns a Filter with the options o, which must have an Emit.
 func filteringWith(o filter.Options) filtering {
 	f := filter.New(nil, o)
 	inner := access.Filter(f)
 	return filtering{f, inner.(position), inner.(expecting), inner.(subject), inner.(releaser)}
 }
 
-// inner returns the translator or, if it is a Filter, its methods for this module.
+// inner returns the translator or, if that is a Filter, its internal methods: see [access.Filter].
 func (w *Writer) inner() any {
 	if f, ok := w.dst.(*filter.Filter); ok {
 		return access.Filter(f)

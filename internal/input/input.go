@@ -41,9 +41,7 @@ func Names() []string {
 
 func (f Format) String() string { return Names()[f] }
 
-// Plain returns a reader of the contents of r: unpacked if r is compressed, and in UTF-8 if they
-// are UTF-16. At damage, the reader returns an error. The memory for unpacking is held until done
-// is called.
+// Plain is like Unpacked, but its reader also converts UTF-16 with a byte order mark to UTF-8.
 func Plain(r io.Reader, memory *unpack.Memory) (plain io.Reader, done func(), err error) {
 	z, done, err := Unpacked(r, memory)
 	if err != nil {
@@ -56,9 +54,9 @@ func Plain(r io.Reader, memory *unpack.Memory) (plain io.Reader, done func(), er
 	return recoded(b), done, nil
 }
 
-// Unpacked returns a reader of the bytes of r, unpacked if r is compressed, including bytes after
-// the compressed data. At damage, the reader returns an error. The memory for unpacking is held
-// until done is called.
+// Unpacked returns a reader that unpacks r if r begins like a compressed file, and then reads the
+// bytes after the compressed data. At damage, the reader returns an error. If Unpacked returns no
+// error, the memory for unpacking is held until done is called.
 func Unpacked(r io.Reader, memory *unpack.Memory) (contents io.Reader, done func(), err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, _ := b.Peek(headSize)
@@ -84,12 +82,13 @@ type Translators struct {
 	// Fields are the members that identify lines of JSON; nil: DefaultFields.
 	Fields []string
 
-	// Encoded is called once for an input that is not in UTF-8: by Write, or by the goroutine that
-	// unpacks. It may be nil.
+	// Encoded is called once for an input that is not in UTF-8: by a method of the Writer, or by
+	// the goroutine that unpacks. It may be nil.
 	Encoded func(Encoding)
 
-	// Text is called with the text before translation, unpacked and in UTF-8: by Write, or by the
-	// goroutine that unpacks. It must not keep or modify the bytes. It may be nil.
+	// Text is called with the text before translation, unpacked and in UTF-8: by a method of the
+	// Writer, or by the goroutine that unpacks. It must not keep or modify the bytes. It may be
+	// nil.
 	Text func([]byte)
 
 	// Damaged is called when damage is found in a compressed input, by the goroutine that unpacks.
@@ -412,8 +411,7 @@ func (w *Writer) Packed() string {
 	return w.packed.format.String()
 }
 
-// Format returns the format, or Auto while it is unknown. The format of a packed input is unknown
-// before Close.
+// Format returns the format. It returns Auto while the format is unknown, and for a packed input.
 func (w *Writer) Format() Format {
 	if w.packed != nil {
 		return Auto

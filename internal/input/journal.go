@@ -29,7 +29,7 @@ type entryCutter struct {
 	from int    // bytes of tail after at that were searched without finding a line end
 
 	long bool   // the Head of the entry was returned
-	skip uint64 // bytes of the current value of a long entry
+	skip uint64 // bytes left of the current binary field of a long entry
 	mid  bool   // the current value of a long entry ends with the line
 }
 
@@ -90,7 +90,8 @@ func (c *entryCutter) cut(data, p []byte, kind lines.Kind) (b []byte, _ lines.Ki
 }
 
 // unfinished keeps data, or returns it as a part if the entry is too long. The first had bytes of
-// data are in c.tail. data ends within a field whose value has size bytes if it is binary.
+// data are in c.tail. data ends within a field: size is the length of that field if it is binary
+// and its length is known, otherwise 0.
 func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, kind lines.Kind, rest []byte) {
 	field := data[c.at:]
 	if !c.long && len(data) <= maxLine && size <= maxLine || size == 0 && bytes.IndexByte(field, '=') < 0 && len(field) < maxLine {
@@ -113,7 +114,7 @@ func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, k
 
 // fieldLength returns the length of the first field in b with its line end, or of an empty line,
 // which ends an entry. The first from bytes of b have no line end. If the end of the field is
-// missing it returns 0, and the size of a binary field.
+// missing, n is 0, size is the length of a binary field, if known, and searched is the next from.
 func fieldLength(b []byte, from int) (n int, size uint64, searched int, end bool) {
 	i := bytes.IndexByte(b[from:], '\n')
 	if i < 0 {
@@ -181,8 +182,8 @@ func fieldValue(b []byte) (name, value []byte) {
 	return b[:i], b[i+9 : len(b)-1]
 }
 
-// journalFields appends the fields of an entry that are filtered. For an entry without text it
-// appends an empty field, since an empty line may end a stack. It calls known with
+// journalFields appends the fields of an entry that are filtered. If all of these are empty it
+// appends the first one, since an empty line may end a stack. It calls known, if not nil, with
 // systemd-coredump's fields about files.
 func journalFields(fields []field, entry []byte, names []string, known func(name string, value []byte)) []field {
 	var empty []field // first field without text
@@ -213,7 +214,7 @@ func journalFields(fields []field, entry []byte, names []string, known func(name
 }
 
 // appendMessages appends the messages in b, which has lines of fields and lines of messages. It
-// takes a message that looks like a field for a field.
+// omits a line of a message that looks like another field.
 func appendMessages(dst, b []byte) []byte {
 	entry := false // the previous line is a field
 	for line := range bytes.Lines(b) {
@@ -241,7 +242,8 @@ func (e *Envelope) writeEntries(p []byte) {
 	}
 }
 
-// passEntry prints a part of an entry unchanged. If the output is objects it prints nothing.
+// passEntry prints a part of an entry unchanged. It prints nothing if the output is objects or
+// comes from a Printer.
 func (e *Envelope) passEntry(b []byte) {
 	e.f.Release() // e.out keeps the writer's error
 	e.catchUp()

@@ -48,7 +48,7 @@ func NewJournalLines(o filter.Options, w io.Writer) *Envelope {
 	return e
 }
 
-// An entryHead has the fields of an entry other than its message; nil if the entry lacks one.
+// An entryHead has the values of these fields of an entry; nil for a field that the entry lacks.
 type entryHead struct {
 	realtime, machine, boot, pid, syslogPID, host, ident, comm, unit, priority []byte
 }
@@ -151,7 +151,7 @@ func appendWord(dst, b []byte) []byte {
 	return dst
 }
 
-// members appends the members of the JSON objects of the entry's lines.
+// members appends the members that the entry adds to the object of each of its lines.
 func (h *entryHead) members(dst []byte) []byte {
 	if t := h.time(nil); len(t) > 0 {
 		dst = append(append(append(dst, `,"time":"`...), t...), '"')

@@ -16,8 +16,8 @@ func DefaultFields() []string {
 
 const maxDepth = 64 // nesting depth of objects and arrays in a line; deeper lines are not filtered
 
-// A jsonScan reads one line of JSON, and finds the values to filter. It accepts the same lines as
-// encoding/json.
+// A jsonScan reads one line of JSON, and finds the values to filter. It accepts the same objects as
+// encoding/json, to a depth of maxDepth.
 type jsonScan struct {
 	b      []byte
 	at     int
@@ -78,7 +78,7 @@ func beginsJSON(b []byte, names []string) (may, has bool) {
 	return whole && len(s.fields) > 0 || s.at >= len(b), s.begun
 }
 
-// line reads the object that is the line.
+// line reads the line, and reports whether it is one valid object.
 func (s *jsonScan) line() bool {
 	s.blanks()
 	if !s.next('{') || !s.object(1) {
@@ -227,8 +227,8 @@ func (s *jsonScan) value(depth int) bool {
 // control characters.
 const message = "MESSAGE"
 
-// beforeArrays returns the offset in b of the first text in the form of an array of bytes, or
-// len(b). The search for marks does not find marks in such an array.
+// beforeArrays returns the offset in b of the first member MESSAGE with an array, or len(b). The
+// search for marks does not find marks in an array of bytes.
 func beforeArrays(b []byte) int {
 	const member = `"` + message + `"`
 	for at := 0; ; at += len(member) {

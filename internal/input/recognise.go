@@ -71,9 +71,9 @@ var (
 
 // isCallgrind returns Callgrind if b begins like a profile, Auto if more bytes are needed, and
 // Markup otherwise. A profile may begin with the line "# callgrind format", followed by a header
-// line or a line that names a function, a file or an object. Many producers write only header
-// lines, including one for events, and then a line that names a function, a file or an object. One
-// line is not enough, since it may be the first line of a log.
+// line or a line that names a function, a file or an object. Without that line, the headers
+// version, creator, and cmd or events are enough; so is the header events before a line that names
+// a function, a file or an object. One line is not enough, since it may be the first line of a log.
 func isCallgrind(b []byte, until extent) Format {
 	magic := false
 	seen := make(map[string]bool)
@@ -132,9 +132,9 @@ func isHeader(line []byte, cut bool) string {
 }
 
 // isRTrace returns RTrace if b begins like a report of sp-rtrace, Auto if more bytes are needed,
-// and Markup otherwise. The header has at least two pairs of keys and values, one of them the
-// version. A record of such a report must follow, unless the input ends, since the header alone may
-// be the first line of a log.
+// and Markup otherwise. The header has a version, and the architecture or at least two other known
+// keys. A record of such a report must follow, unless the input ends, since the header alone may be
+// the first line of a log.
 func isRTrace(b []byte, until extent) Format {
 	line, rest, whole := bytes.Cut(b, newline)
 	cut := !whole && until != ended

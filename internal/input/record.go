@@ -28,7 +28,7 @@ const (
 	htmlString      // a string in which <, > and & are escaped, as in Go
 	byteArray       // an array of numbers, as in journald for texts with control characters
 	exported        // a field in journald's export format, with its name and its line end
-	wholeLine       // an unchanged line of JSON, in which replacements must preserve a valid object
+	wholeLine       // a whole line of JSON, which must still be a valid object after filtering
 )
 
 // notFiltered is the text of a wholeLine that is printed unchanged.
@@ -76,7 +76,7 @@ func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
 }
 
 // jsonFields is the function jsonFields for e. With Dialects.Elements, a line that is one field is
-// filtered only if it has elements: it has no place for the modules of new ones.
+// filtered only if it has elements: it has no place for the modules that new elements need.
 func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field, bool) {
 	fields, ok := jsonFields(fields, line, e.names, buf)
 	if f := fields[max(0, len(fields)-1):]; ok && e.elements && f[0].form == wholeLine && !bytes.Contains(line, markupOpen) {
@@ -169,7 +169,7 @@ var prefixFields = []string{"time", "timestamp", "@timestamp", "ts", "date", "le
 const maxPrefix = 64 // bytes
 
 // appendRecordPrefix appends time, level and logger of a line of JSON, with a blank after each, if
-// they are strings. It appends nothing for a line that is one field, or a journal entry.
+// they are short strings. It appends nothing if the first field is not a string of JSON.
 func appendRecordPrefix(dst, record []byte, fields []field) []byte {
 	if f := fields[0].form; f != jsonString && f != htmlString {
 		return dst
@@ -219,7 +219,7 @@ func (s *sealer) finishRecord(l *seal) {
 		}
 	}
 	switch {
-	case l.cut, !changed: // treated as a record without fields
+	case l.cut, !changed: // too large, not valid, or unchanged
 		s.print(l.raw)
 		s.bare = l.noEnd
 		return
@@ -267,7 +267,7 @@ func isObject(b []byte) bool {
 	return bytes.Count(b, newline) <= 1 && s.line()
 }
 
-// unchanged reports whether out is the text of f, with a line end.
+// unchanged reports whether out is the text of f with a line end, or f must not be filtered.
 func (f *field) unchanged(out []byte) bool {
 	n := len(f.text)
 	if f.form == wholeLine && string(out) == notFiltered+"\n" {

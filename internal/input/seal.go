@@ -20,9 +20,10 @@ type seal struct {
 	open       bool   // the container's line continues after this one
 	noEnd      bool   // the log ends with this line, without a line end
 	got        []byte // the filter's output for the line so far
-	// the output is too large: its start was printed early, or it will not be printed at all
+	// the output is too large or not valid: its start was printed early, or the record will be
+	// printed unchanged
 	cut    bool
-	fields []field // fields of a record; nil for a line of a container
+	fields []field // fields of a record; nil if the line is not a record
 	// the part of a record that a page or a journal shows before each line; nil until first needed
 	prefix []byte
 	field  int // first field whose output may be incomplete

@@ -127,8 +127,8 @@ func (u *unpacker) with(do func(*Writer) error) error {
 	return do(u.w)
 }
 
-// pending reports whether is returns true for the Writer, or some written bytes are not unpacked
-// yet.
+// pending returns true if some written bytes are not unpacked yet, otherwise the result of is for
+// the Writer.
 func (u *unpacker) pending(is func(*Writer) bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// An Encoding is the encoding of an input's text, if it is not UTF-8.
+// An Encoding is the encoding of an input's text.
 type Encoding uint8
 
 // The encodings. [Encoding.Marked] reports which begin with a byte order mark.
@@ -175,7 +175,7 @@ func (d *utf16Decoder) units(b []byte) int {
 	return len(b) &^ 1
 }
 
-// unit appends the text of a unit that is a whole character.
+// unit appends the text of a unit. It keeps the first surrogate of a pair for the next unit.
 func (d *utf16Decoder) unit(first, second byte) {
 	c := rune(second)<<8 | rune(first)
 	if d.big {
@@ -218,7 +218,7 @@ func (d *utf16Decoder) end() []byte {
 	return d.buf
 }
 
-// A utf16Reader reads r in an encoding that the decoder knows.
+// A utf16Reader reads UTF-16 from r, and returns it as UTF-8.
 type utf16Reader struct {
 	r       io.Reader
 	decoder utf16Decoder
