@@ -37,7 +37,7 @@ func (r *bzip2Reader) Read(p []byte) (int, error) {
 // that it reads next.
 type bzip2Members struct {
 	b       *bufio.Reader
-	n       int    // bytes that were read since the last unpacked one
+	n       int    // bytes read since bytes were last unpacked; negative within a member's header
 	hi, low uint64 // the last bytes
 }
 

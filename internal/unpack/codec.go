@@ -46,8 +46,9 @@ var zstdMagics = []string{
 // isSkippable reports whether a file of zstd begins with a skippable frame.
 func isSkippable(head []byte) bool { return len(head) > 3 && string(head[1:4]) == "\x2a\x4d\x18" }
 
-// bzip2Magics are the beginnings of files with each size of blocks: before a block, and before the
-// end of a file without one. The three bytes "BZh" may begin a line of text.
+// bzip2Magics are the beginnings of files, for each size of blocks: the header and the start of a
+// block, or the header and the end of a file that has no block. The bytes "BZh" alone may begin a
+// line of text.
 var bzip2Magics = []string{
 	"BZh1" + bzip2Begin, "BZh2" + bzip2Begin, "BZh3" + bzip2Begin, "BZh4" + bzip2Begin, "BZh5" + bzip2Begin,
 	"BZh6" + bzip2Begin, "BZh7" + bzip2Begin, "BZh8" + bzip2Begin, "BZh9" + bzip2Begin,
@@ -60,7 +61,7 @@ const (
 	bzip2End   = "\x17\x72\x45\x38\x50\x90"
 )
 
-// LongestMagic is the number of bytes that always decide whether a file is compressed.
+// LongestMagic is the number of bytes with which FormatOf always decides.
 const LongestMagic = 10
 
 // FormatOf returns the format of a compressed file that begins with head, or nil. If head is too
@@ -103,7 +104,7 @@ func (g guarded) Read(b []byte) (n int, err error) {
 	return g.r.Read(b)
 }
 
-// caught returns the error for a panic of a decoder.
+// caught sets err if a decoder panics. It must be deferred.
 func caught(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the decoder failed: %v", p)

@@ -13,7 +13,7 @@ type Memory struct {
 	total, left uint64
 }
 
-// DefaultMemory is the number of bytes for the windows of an input, if [Translators] have no
+// DefaultMemory is the number of bytes for the windows of an input whose input.Translators have no
 // Memory.
 const DefaultMemory = 256 << 20
 
@@ -51,7 +51,7 @@ func (l *lease) take(n uint64) error {
 	return nil
 }
 
-// end returns the bytes.
+// end gives the bytes back to the Memory.
 func (l *lease) end() {
 	l.of.mu.Lock()
 	defer l.of.mu.Unlock()

@@ -52,8 +52,8 @@ func (f *Format) Open(packed io.Reader, memory *Memory) (*Reader, error) {
 	return m, nil
 }
 
-// All returns the unpacked bytes of packed, at most most bytes. It fails if other bytes follow the
-// members.
+// All returns the unpacked bytes of packed. It fails if these are more than most bytes, if the
+// decoder needs more memory than that, or if other bytes follow the members.
 func (f *Format) All(packed io.Reader, most int) ([]byte, error) {
 	m, err := f.Open(packed, NewMemory(int64(most)))
 	if err != nil {
@@ -72,7 +72,7 @@ func (f *Format) All(packed io.Reader, most int) ([]byte, error) {
 	return b, nil
 }
 
-// Close returns the memory. It does not close the packed file.
+// Close gives the memory back. It does not close the packed file.
 func (m *Reader) Close() error {
 	m.memory.end()
 	return nil
@@ -81,7 +81,7 @@ func (m *Reader) Close() error {
 // Unpacked reports whether anything was unpacked, if only the end of an empty member.
 func (m *Reader) Unpacked() bool { return m.unpacked }
 
-// Lost returns the bytes after damage that are not passed on, so far.
+// Lost returns the number of bytes after damage that were not passed on so far.
 func (m *Reader) Lost() int64 {
 	if m.salvage == nil {
 		return 0
@@ -153,7 +153,7 @@ func (m *Reader) next() error {
 			m.rest = m.since()
 			return nil
 		}
-		m.b.Discard(8 + int(binary.LittleEndian.Uint32(head[4:]))) // the next Peek returns an error
+		m.b.Discard(8 + int(binary.LittleEndian.Uint32(head[4:]))) // if this fails, Peek will
 	}
 }
 
@@ -235,7 +235,7 @@ type tape struct {
 }
 
 // maxKept is the number of bytes that may show whether a member is valid. Before the first unpacked
-// byte, gzip has a header of 64 KiB, and bzip2 a block of some 900 KB.
+// byte, gzip may have a header of 64 KiB, and bzip2 a block of some 900 KB.
 const maxKept = 2 << 20
 
 // start returns the offset of the first byte that is kept.

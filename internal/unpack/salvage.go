@@ -13,7 +13,7 @@ const TextRun = 64
 type salvage struct {
 	b    *bufio.Reader
 	text bool  // the text has begun
-	lost int64 // bytes before it
+	lost int64 // bytes before the text
 }
 
 func (s *salvage) Read(p []byte) (int, error) {

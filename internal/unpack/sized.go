@@ -16,8 +16,8 @@ import (
 // Slack is the number of bytes that [Stream.Into] needs in its buffer after the output.
 const Slack = inflate.Slack
 
-// maxWindow is the number of bytes of history that a frame of zstd in a Stream may ask for, at
-// most: the default limit of zstd's own decoder.
+// maxWindow bounds the bytes of history that a frame of zstd in a Stream may ask for: the default
+// limit of zstd's own decoder.
 const maxWindow = 128 << 20
 
 // A Stream is data compressed by zlib or zstd that claims to unpack to Size bytes. The caller
@@ -119,8 +119,8 @@ func (s Stream) decode(use func(io.Reader) error) (err error) {
 	return nil
 }
 
-// ReadExactly appends exactly size bytes of r to b, which is empty, and reads the end of r. b grows
-// only as bytes arrive.
+// ReadExactly appends exactly size bytes of r to b, and reads the end of r. b must be empty, and
+// its capacity must not be 0; it grows only as bytes arrive.
 func ReadExactly(r io.Reader, b []byte, size uint64) ([]byte, error) {
 	for uint64(len(b)) < size {
 		if len(b) == cap(b) {
@@ -140,7 +140,8 @@ func ReadExactly(r io.Reader, b []byte, size uint64) ([]byte, error) {
 	return b, readEnd(r, size)
 }
 
-// readEnd reads the end of a stream after its size.
+// readEnd reads the end of a stream after its size bytes. It fails if more bytes follow, or if the
+// checksum is wrong.
 func readEnd(r io.Reader, size uint64) error {
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {

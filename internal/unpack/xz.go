@@ -17,7 +17,7 @@ import (
 // the decoder has all of it, and counts the unpacked bytes of the chunks so far.
 
 // Bounds on the cost of an xz stream. New dictionaries are cleared: all together may have 4 GiB
-// (about a second), and 4,096 bytes for each unpacked byte.
+// (about a second), and 4,096 bytes more for each unpacked byte.
 const (
 	xzBlocks       = 1 << 18 // blocks of a stream; 16 bytes are kept for each
 	xzDictionaries = 4 << 30 // bytes
@@ -82,7 +82,7 @@ func MeasureXZ(packed []byte) (c XZCost, err error) {
 // File Format" 1.2.1, section 2). The decoder checks everything else.
 type xzGuard struct {
 	r    *bufio.Reader
-	most uint64                        // bytes of all dictionaries, and xzPerByte for each unpacked byte
+	most uint64                        // bytes of all dictionaries, besides xzPerByte
 	take func(dictionary uint64) error // is called for each block
 
 	field []byte                           // the current field so far
@@ -95,7 +95,7 @@ type xzGuard struct {
 	check        int    // bytes of the check after each block
 	blocks       int    // blocks of the current stream
 	packed       uint64 // bytes of the current block's chunks
-	records      uint64 // numbers of the index that follow
+	records      uint64 // numbers of the index that are left
 	padding      int    // bytes of the index so far; 0 before the first one
 	unpacked     uint64 // bytes of the chunks so far
 	dictionaries uint64 // bytes of all dictionaries so far
@@ -323,7 +323,7 @@ func (g *xzGuard) indexNext() {
 		g.next(1, (*xzGuard).indexNumber)
 		return
 	}
-	g.skip = uint64(3 & -g.padding) // and the CRC and the footer
+	g.skip = uint64(3 & -g.padding) // the padding; the CRC and the footer follow
 	g.next(4+12, (*xzGuard).footer)
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MinWindow is the least window for which a decoder of zstd is made, in bytes: it is the largest
-// that zstd makes without --ultra and --long.
+// MinWindow is the smallest window, in bytes, for which a decoder of zstd is made: the largest
+// window that zstd uses without --ultra and --long.
 const MinWindow = 8 << 20
 
 // A zstdReader reads frames one after the other.
@@ -61,7 +61,7 @@ func newZstd(r io.Reader, window uint64) (*zstd.Decoder, error) {
 // bytes after it for another frame.
 type zstdFrame struct {
 	b    *bufio.Reader
-	left int  // bytes of the current part: a header, a block or the checksum
+	left int  // bytes left of the current part: a header, a block or the checksum
 	sum  bool // a checksum follows the last block
 	last bool // the current part is the last block, or comes after it
 }
