@@ -33,7 +33,7 @@ const (
 	maxMisses     = 8        // misses in a row after which no more files of the build are requested
 	maxBuilds     = 4096     // builds whose misses are counted
 
-	missFor    = 10 * time.Second       // after which a file that was not found is looked for again
-	soon       = 100 * time.Millisecond // the same for a file that is being downloaded
-	noBuildFor = 10 * time.Minute       // for which servers without sources of a build are not asked again
+	missFor    = 10 * time.Second       // time until a file that was not found is looked for again
+	soon       = 100 * time.Millisecond // the same if it, or its debug file, is still being fetched
+	noBuildFor = 10 * time.Minute       // time until servers without sources of a build are asked
 )

@@ -53,10 +53,10 @@ type Options struct {
 	Around int
 
 	// Notify is called once for each file that is used without a checksum, and for each that is not
-	// used because it is another version; at most 16 times each. Explain is called for each file,
-	// with the reason why it is not used, or the place where it was found. Both get a line of text
-	// without control characters, may be called by several goroutines, and must not call the
-	// Finder. Nil: not called.
+	// used because it is another version; at most 16 times each, and then once for all others.
+	// Explain is called for each file, with the reason why it is not used, or the place where it
+	// was found. Both get a line of text without control characters, may be called by several
+	// goroutines, and must not call the Finder. Nil: not called.
 	Notify, Explain func(message string)
 }
 
@@ -106,7 +106,7 @@ func NewFinder(o Options) *Finder {
 	return f
 }
 
-// Close ends all requests and waits for that.
+// Close cancels all requests, and waits until they have ended.
 func (f *Finder) Close() error {
 	f.cancel()
 	f.fetches.Wait()
@@ -132,7 +132,8 @@ func (f *Finder) Snippet(l symbolize.Location, frame *symbolize.Frame) (s symbol
 	return symbolize.Snippet{First: uint32(first), Lines: lines, Verified: t.verified, Origin: t.origin}
 }
 
-// find returns the text of the file of frame.
+// find returns the entry and the text of frame's file. It looks for the file if that is new, or if
+// a miss has expired.
 func (f *Finder) find(l symbolize.Location, frame *symbolize.Frame) (*entry, *text) {
 	k := fileKey{id: l.ID, file: frame.File}
 	if l.ID.IsZero() {
@@ -238,7 +239,7 @@ func (f *Finder) load(e *entry, l symbolize.Location, frame *symbolize.Frame) *t
 }
 
 // A compiled is the text or checksum of a source file in the debug information of a module. It is
-// zero for most compilers, which record neither.
+// zero if the compiler recorded neither.
 type compiled struct {
 	text   []byte // the whole file, a copy; nil: not embedded
 	md5    [md5.Size]byte
@@ -342,5 +343,5 @@ func (f *Finder) explain(said []string) {
 	}
 }
 
-// isMissing reports whether err is a plain miss.
+// isMissing reports whether err means that no server has the file.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -11,7 +11,7 @@ import (
 type Linker struct {
 	Template  *Template      // nil for no links
 	Roots     Roots          // for {rel}
-	PrefixMap prefixmap.Maps // leads from the paths in debug information to {path} and {rel}
+	PrefixMap prefixmap.Maps // maps the paths in debug information, for {path} and {rel}
 }
 
 // Append appends the URL of the source line of frame, a frame at l. frame.File is the path as

@@ -97,13 +97,13 @@ func (all Roots) Open(path, where string) (*buildid.File, error) {
 	return nil, failed
 }
 
-// Read returns the text of the source file at path, which is looked for as by Open; at most 16 MiB.
+// Read returns the text of the source file that Open opens. It fails for files of more than 16 MiB.
 func (all Roots) Read(path string) ([]byte, error) {
 	data, _, err := all.read(path)
 	return data, err
 }
 
-// read returns the text of the file at path, and its path.
+// read is Read, and also returns the path at which the file was found.
 func (all Roots) read(path string) (data []byte, found string, err error) {
 	file, err := all.Open(path, "source")
 	if err != nil {
@@ -123,7 +123,7 @@ func (all Roots) read(path string) (data []byte, found string, err error) {
 }
 
 // Rel returns path relative to the first root that it is below, with slashes; a relative path that
-// is below none is returned as it is. ok is false if the path is outside of all roots. The file is
+// is below none is only cleaned, unless it leads upwards. ok is false for other paths. The file is
 // not looked for.
 func (all Roots) Rel(path string) (name string, ok bool) {
 	for i := range all {

@@ -21,7 +21,7 @@ type Template struct {
 	host  string // name of this machine, for {host}
 }
 
-// A templatePart is text, or a field if that is not empty.
+// A templatePart is a field or, if field is empty, text.
 type templatePart struct{ text, field string }
 
 // Fields are the values for a Template. Any bytes may be in them.
@@ -95,7 +95,7 @@ func ParseTemplate(text, server string) (*Template, error) {
 	return t, nil
 }
 
-// literal returns text without braces, which begin and end fields.
+// literal returns text with its braces encoded, since braces begin and end fields.
 func literal(text string) string { return strings.NewReplacer("{", "%7B", "}", "%7D").Replace(text) }
 
 // repository returns the template of a repository of a forge.
