@@ -51,7 +51,7 @@ type Detail struct {
 	Function string
 	File     string // as printed
 	Line     uint32
-	URL      string // URL of the source; only HTML escapes change it
+	URL      string // URL of the source; empty: no link
 	Module   string
 	Offset   uint64 // in the module
 	BuildID  string
@@ -78,18 +78,18 @@ func (p *Page) Frames(rows []Row) {
 	p.grown()
 }
 
-// Large reports whether the page is large, so that only frames of new backtraces have Details.
+// Large reports whether the page is large, so that only frames of new backtraces need Details.
 func (p *Page) Large() bool { return p.large }
 
 // Known reports whether a backtrace with this key needs no Details: it is on the page already, or
-// the page has as many distinct backtraces as it may have.
+// is not counted, because the key is empty or the page has maxDistinct others.
 func (p *Page) Known(key string) bool {
 	_, known := p.distinct.byKey[key]
 	return known || key == "" || len(p.distinct.byKey) >= maxDistinct
 }
 
 // Backtrace prints a backtrace. In a new backtrace each frame can be unfolded to its Detail; a
-// repeated one is folded as a whole, and only counted.
+// repeated one is counted, and folded as a whole.
 func (p *Page) Backtrace(b *Backtrace) {
 	p.endRow()
 	entry, isNew := p.distinct.count(b, p.line+1)

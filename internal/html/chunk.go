@@ -27,7 +27,7 @@ type chunk struct {
 	next  int64  // number of the first line of the next chunk that is compressed
 	input string // name of the input that begins with the next line
 
-	full    [][]byte  // texts of chunks, in arrays of their own; all, if the page may become large
+	full    [][]byte  // texts of full chunks that are not compressed yet, each in its own array
 	packing []*packer // compressors of chunks, in the order of the chunks
 	idle    []*packer
 	spare   [][]byte // memory for text
@@ -46,7 +46,8 @@ func (c *chunk) begin() []byte {
 	return c.text
 }
 
-// add sets the text, to which a line, or a part of one, was added. It sets full chunks aside.
+// add sets the text, to which the caller has added lines or a part of one. It sets full chunks
+// aside.
 func (c *chunk) add(text []byte, ended bool) {
 	c.text = text
 	if ended {

@@ -87,7 +87,7 @@ func (f form) append(dst, text []byte) []byte {
 	return appendEscaped(dst, text)
 }
 
-// transition ends the colour from, and begins the colour to.
+// transition appends the end of one colour, from, and the beginning of the next, to.
 func (f form) transition(dst []byte, from, to sgr.State) []byte {
 	if from == to {
 		return dst

@@ -86,7 +86,7 @@ func printable(text []byte) int {
 	for ; i+8 <= len(text); i += 8 {
 		w := binary.LittleEndian.Uint64(text[i:])
 		if others := (w | (w + each) | (w - each*' ')) & high; others != 0 {
-			return i + bits.TrailingZeros64(others)/8 // the first is certain; it may carry
+			return i + bits.TrailingZeros64(others)/8 // a carry changes only later bytes
 		}
 	}
 	for i < len(text) && text[i] >= ' ' && text[i] < 0x7f {

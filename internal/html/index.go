@@ -42,8 +42,8 @@ const (
 	maxTime    = 64  // bytes
 )
 
-// count counts b, whose first line is this line of the page. It returns no entry for a backtrace
-// without a Key, or beyond maxDistinct.
+// count counts b, which begins at this line of the page. It returns no entry for a backtrace
+// without a Key, or for a new one beyond maxDistinct.
 func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 	if b.Key == "" {
 		return nil, false

@@ -38,7 +38,7 @@ var script string
 // A Page writes a page, from its beginning to its end. It keeps a small page in memory, as HTML and
 // as the text of chunks, until it is whole or no longer small; of a large page, it keeps 5 chunks.
 // No content of a log makes it fail. One goroutine at a time may use a Page; a large Page
-// compresses up to 4 chunks at a time, each in a goroutine that ends when this is done.
+// compresses up to 4 chunks at a time, each in a goroutine that ends with the compression.
 type Page struct {
 	title string
 	small int    // maxSmall, unless Limit was called
@@ -304,7 +304,7 @@ func (p *Page) End() {
 	p.out = append(p.out, "<script>"+script+"</script>\n</body>\n</html>\n"...)
 }
 
-// shorten returns s with at most maxName bytes.
+// shorten returns s. If it has more than maxName bytes, it is cut and ends in "…".
 func shorten(s string) string {
 	if len(s) > maxName {
 		return strings.ToValidUTF8(s[:maxName], "") + "…"

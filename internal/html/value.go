@@ -14,7 +14,7 @@ type Value struct {
 // values holds the answers for values, each in a popover.
 type values struct {
 	ids     map[valueKey]int
-	pending []byte // their elements, which follow the block
+	pending []byte // elements of new answers, which are printed after the block
 }
 
 // A valueKey identifies an answer.
@@ -23,8 +23,8 @@ type valueKey struct {
 	offset       uint64
 }
 
-// Values prints a line of the log as Text does. A button at each value shows its answer. In chunks
-// there are no buttons.
+// Values prints a line of the log as Text does. A button at each value shows its answer. Lines in
+// chunks, and lines with colours, have no buttons.
 func (p *Page) Values(text []byte, ended bool, all []Value) {
 	if p.large || len(all) == 0 || bytes.IndexByte(text, esc) >= 0 {
 		p.Text(text, ended)
