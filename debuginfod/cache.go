@@ -59,7 +59,8 @@ func (k key) url() string {
 	return "/buildid/" + k.path()
 }
 
-// magic returns the bytes with which the file begins.
+// magic returns the bytes with which the file begins: none for a source file, which may be any
+// text.
 func (k key) magic() string {
 	if k.source != "" {
 		return ""
@@ -90,8 +91,8 @@ func keys(q buildid.Query) []key {
 	return []key{{id: q.ID, kind: buildid.Debug}, {id: q.ID, kind: buildid.Executable}}
 }
 
-// A diskCache finds files that this client or another one with elfutils' layout fetched earlier. It
-// makes no request, and changes only access times. It is safe for concurrent use.
+// A diskCache holds files that this client or another one with elfutils' layout fetched earlier. It
+// makes no request. It is safe for concurrent use.
 type diskCache struct {
 	dir    string
 	misses missCount
@@ -109,7 +110,7 @@ func newCache(dir string) *diskCache {
 
 // find returns the verified file that q asks for; the caller closes it. It calls note, which may be
 // nil, for each place without a usable file. If there is no such file, the error wraps
-// [fs.ErrNotExist]; a temporary error of the system does not.
+// [fs.ErrNotExist]; a temporary error of the system does not. It changes only access times.
 func (c *diskCache) find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
@@ -229,7 +230,7 @@ type look struct {
 	// servers that had no such file; nil if another program has written the miss
 	by      []serverMiss
 	missFor time.Duration // for how long their answers are believed
-	wrong   bool          // a regular file of this user with the wrong content
+	wrong   bool          // a regular file with the wrong content
 	// a temporary error, after which the file may exist; nil otherwise
 	passing error
 }

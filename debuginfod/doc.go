@@ -9,7 +9,7 @@
 //
 // The rules of the cache that it shares with elfutils:
 //
-//   - Its directory is that of elfutils' client, unless [Options] names another. A file is
+//   - The cache is in the directory of elfutils' client, unless [Options] names another. A file is
 //     CACHE/<hex ID>/debuginfo or CACHE/<hex ID>/executable, mode 0400 in a directory of mode 0700.
 //     It is written without a name (or under a temporary one, if the file system has no files
 //     without a name), verified, synced and given its name, so that a file with its final name is
@@ -35,7 +35,7 @@
 //     name in the system's directory of temporary files for as long as it is open.
 //   - At most 10,000 misses are kept; the oldest are removed first, with directories that become
 //     empty by that.
-//   - Temporary files that a killed process left are removed after [staleTemp].
+//   - Temporary files that a killed process left are removed after an hour.
 //   - Source files are kept under the names of elfutils 0.192, and are not verified, since a source
 //     file has no build ID. Misses of source files are not recorded.
 //   - Sections are neither kept in the cache nor taken from it: the cache does not record the
@@ -46,7 +46,8 @@ import "time"
 
 // The limits. [Options] overrides those whose comment names an environment variable.
 const (
-	// time to connect to a server, and again for the TLS handshake; a slower server counts as down
+	// time to connect to a server, and again for the TLS handshake; a slower server is treated as
+	// down
 	connectTimeout = 10 * time.Second
 	// DEBUGINFOD_TIMEOUT: as in elfutils; servers unpack archives before they answer
 	defaultTimeout = 90 * time.Second
@@ -59,7 +60,7 @@ const (
 
 	maxRedirects = 3         // per request: enough for a mirror and its store
 	maxHeader    = 64 << 10  // bytes of an answer's header
-	packedShare  = 64        // part of a file's size that gzip may add to it: 5 bytes for each stored block, and members
+	packedShare  = 64        // gzip may add 1/64 of a file's size: stored blocks, members
 	maxHeaders   = 1 << 20   // bytes of the file that DEBUGINFOD_HEADERS_FILE names
 	maxControl   = 64        // bytes of a control file of the cache: it holds a number
 	maxURLs      = 64        // servers

@@ -29,8 +29,8 @@ type serverMiss struct {
 	at     time.Time // in seconds
 }
 
-// missedBy returns the servers of k's miss, which was made at the time made. It returns nil if they
-// are not known: another program has written the miss.
+// missedBy returns the servers of k's miss; made is the time at which the miss was written. It
+// returns nil if they are not known, as for a miss that another program has written.
 func missedBy(root *os.Root, k key, made time.Time) (all []serverMiss) {
 	f, info, err := openRegular(root, k.missedByPath(), os.O_RDONLY)
 	if err != nil {
@@ -71,7 +71,8 @@ func writeMissedBy(root *os.Root, k key, all []serverMiss) {
 	}
 }
 
-// believed reports whether l is a miss that every server has answered, so that none need be asked.
+// believed reports whether no server need be asked because l is a miss: every server has answered
+// that it has no such file, or another program has recorded the miss.
 func (c *Client) believed(l look) bool {
 	if !l.miss || c.o.AskAgain {
 		return false

@@ -100,7 +100,7 @@ type miss struct {
 
 // trimMisses removes the oldest misses if there are more than l.kept, and the directories that
 // become empty. It returns an upper bound of the number left: if the cache has few build IDs, it
-// does not count the misses among them. It never holds more than twice l.most misses in memory.
+// does not count the misses among them. It holds at most about twice l.most misses in memory.
 func trimMisses(root *os.Root, l missLimits) int {
 	top, err := root.Open(".")
 	if err != nil {

@@ -73,7 +73,7 @@ type Progress struct {
 type Request struct {
 	Server  string
 	Outcome Outcome
-	Bytes   int64         // received of the answer's body, as sent
+	Bytes   int64         // bytes received of the answer's body, before they are inflated
 	Took    time.Duration // until the body was received, or the request failed
 }
 
@@ -232,7 +232,7 @@ func parseURLs(words []string) []*server {
 	return all
 }
 
-// newServer returns the server whose URL begins with prefix.
+// newServer returns the server with the URL prefix, to which paths are appended.
 func newServer(prefix string) *server {
 	s := &server{prefix: strings.TrimRight(prefix, "/"), verdicts: map[key]verdict{}}
 	u, err := url.Parse(s.prefix)

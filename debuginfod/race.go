@@ -24,7 +24,7 @@ type contender struct {
 	tries int
 	back  *backoff.ExponentialBackOff
 
-	final  bool      // not to be asked again; one of the next three fields is set
+	final  bool      // not to be asked again: miss or fault is the outcome
 	known  bool      // the outcome is a remembered answer
 	miss   bool      // the server has no such file
 	fault  *failure  // the reason of a failure
@@ -187,8 +187,7 @@ func (c *Client) answered(a *answer, f *failure) {
 	c.observe(a.c.s, Found, f, a.watch.bytes.Load(), a.began)
 }
 
-// observe passes a request that has ended to Options.Observe. good is its outcome without a
-// failure.
+// observe passes a request that has ended to Options.Observe. good is its outcome if f is nil.
 func (c *Client) observe(s *server, good Outcome, f *failure, bytes int64, began time.Time) {
 	if c.o.Observe == nil {
 		return
@@ -346,8 +345,8 @@ func misses(all []*contender) (some []serverMiss) {
 	return some
 }
 
-// verdicts stores the final answers about k, and returns one Attempt for each server that was
-// asked.
+// verdicts stores the final answers about k, and returns an Attempt for each contender that has an
+// outcome.
 func verdicts(all []*contender, k key, missFor time.Duration) []buildid.Attempt {
 	var notes []buildid.Attempt
 	now := time.Now()

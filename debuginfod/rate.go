@@ -17,7 +17,7 @@ type askRate struct {
 	tokens        float64
 	filled        time.Time // when tokens was last updated; zero if the bucket is full
 	known         map[buildid.ID]struct{}
-	order         []buildid.ID // the keys of known; once there are newKnown, a ring whose oldest is at next
+	order         []buildid.ID // keys of known, oldest first; if full, a ring that begins at next
 	next          int
 	held          map[buildid.ID]struct{} // refused IDs that were not admitted later; at most maxHeld
 	limitedCalled bool                    // Options.Limited was called

@@ -38,7 +38,8 @@ func newTransport(control dialControl) *http.Transport {
 	}
 }
 
-// A watch cancels a request if the server sends fewer than minProgress bytes in some period of d.
+// A watch cancels a request if the server sends fewer than minProgress bytes in a period of length
+// d.
 type watch struct {
 	bytes  atomic.Int64 // bytes of the answer's body, counted by its reader
 	d      time.Duration
@@ -89,7 +90,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 		u.RawPath = strings.TrimRight(u.RawPath, "/") + path
 	}
 	at, trusted := &u, true
-	var from scope // narrowest of the servers so far: limits the next redirect
+	var from scope // limits the next redirect; see narrowest
 	for hops := 0; ; hops++ {
 		var peer scope
 		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { peer = scopeOfPeer(info.Conn.RemoteAddr()) }}

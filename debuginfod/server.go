@@ -119,8 +119,8 @@ func (s *server) allow(now time.Time) (said string, ok bool) {
 	return "not asked: it failed before and another request is trying it", false
 }
 
-// outcome reports the outcome of a request to the breaker. f is nil if the whole answer was
-// received, whatever its status.
+// outcome reports the outcome of a request to the breaker. f is nil if the server sent the whole
+// file, or answered that it has none.
 func (s *server) outcome(f *failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,8 +25,9 @@ const (
 // each place without the file. If ctx ends, Source returns at once.
 //
 // The error wraps [fs.ErrNotExist] if every server answered that it has no such file, and for a
-// path that leads above its root: a proxy that shortens it would request something else. A source
-// file has no build ID: its text is as trustworthy as its server.
+// path that no server can have, such as one that leads above its root: a proxy that shortens it
+// would request something else. A source file has no build ID: its text is as trustworthy as its
+// server.
 func (c *Client) Source(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) ([]byte, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
