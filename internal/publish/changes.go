@@ -129,8 +129,8 @@ func (t *changesText) frame(n int, f *findings.TraceFrame) {
 	t.WriteByte('\n')
 }
 
-// others prints the places of further findings with the fingerprint, such as those of an unrolled
-// loop.
+// others prints the places of further findings with the fingerprint, such as the copies of an
+// unrolled loop.
 func (t *changesText) others(all []*findings.Finding) {
 	if len(all) == 0 {
 		return
@@ -201,7 +201,7 @@ func (t *changesText) process(number int) string {
 	return p.Command[0] + " (PID " + p.PID + ")"
 }
 
-// gone prints a finding that was known before.
+// gone prints a finding that no longer occurs.
 func (t *changesText) gone(e *gate.Entry) {
 	s := "gone: " + e.Kind
 	if e.Function != "" {

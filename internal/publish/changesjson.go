@@ -133,7 +133,7 @@ func (j *changesJSON) trace(t *findings.Trace) {
 	j.EndObject()
 }
 
-// gone appends a finding that was known before.
+// gone appends a finding that no longer occurs.
 func (j *changesJSON) gone(e *gate.Entry) {
 	j.record("gone")
 	j.String("fingerprint", e.Fingerprint)

@@ -38,7 +38,7 @@ func (a *asciiLines) has(r *Result, p place) bool {
 	return uint64(p.line) <= uint64(len(*f)) && int64(p.column) <= int64((*f)[p.line-1])
 }
 
-// measure returns the lines of a text.
+// measure returns the line lengths of a text.
 func measure(text []byte) *asciiFile {
 	var f asciiFile
 	n := int32(0)

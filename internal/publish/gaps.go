@@ -13,7 +13,7 @@ import (
 // complete.
 const incompleteKind = "Incomplete"
 
-// maxGaps is the number of processes that a message names.
+// maxGaps is the number of processes or inputs that a message names.
 const maxGaps = 8
 
 // A gap describes a part that is missing from the findings of a tool.
@@ -109,7 +109,8 @@ func leftOut(n int64) string {
 	return plural(n, "finding") + " left out: the memory that --max-memory allows is used up"
 }
 
-// fingerprint returns 32 digits that are equal for gaps of the same tool and program.
+// fingerprint returns 32 hexadecimal digits, which are equal for equal gaps of the same tool and
+// file.
 func (g *gap) fingerprint() string {
 	h := sha256.Sum256([]byte(g.what + "\x00" + g.tool + "\x00" + g.file))
 	return hex.EncodeToString(h[:16])

@@ -65,7 +65,7 @@ type testCase struct {
 	process *findings.Process
 	all     []*findings.Finding // findings that make it fail
 	known   int                 // findings that do not fail the build
-	single  bool                // the case stands for one finding, not for a process
+	single  bool                // the case is a finding, not a process
 }
 
 // size returns the size of the file so far, in bytes.
@@ -242,8 +242,8 @@ func (j *junit) unique(class, name string) string {
 	return name
 }
 
-// commandOf returns the command of a process without folders, or if unknown the name of its report
-// or its PID.
+// commandOf returns the command of a process, without the folder of the program, or if unknown the
+// name of its report.
 func commandOf(p *findings.Process) string {
 	if len(p.Command) == 0 || p.Command[0] == "" {
 		return cmp.Or(visible(path.Base(p.Input), maxName), "process")
@@ -386,8 +386,8 @@ func (j *junit) attribute(name, value string) {
 	j.raw(`"`)
 }
 
-// text prints a text whose control characters, except line ends, have been made visible. It makes
-// the two other characters visible that XML 1.0 forbids.
+// text prints s, escaped for XML. The caller has made control characters visible, except line ends;
+// text does so for U+FFFE and U+FFFF, which XML 1.0 forbids too.
 func (j *junit) text(s string) {
 	from := 0
 	for i, c := range s {

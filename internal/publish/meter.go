@@ -46,7 +46,7 @@ func (m *meter) Write(p []byte) (int, error) {
 func (m *meter) measure() {
 	m.gzip, _ = gzip.NewWriterLevel(&m.size, gzip.BestSpeed) // fails only for an invalid level
 	for _, block := range m.blocks {
-		// fails only for blocks from elsewhere
+		// fails only for damaged blocks
 		m.scratch, _ = s2.Decode(m.scratch[:cap(m.scratch)], block)
 		m.gzip.Write(m.scratch)
 	}

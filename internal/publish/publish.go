@@ -146,7 +146,7 @@ func (r *Result) program(x *findings.Finding) string {
 	return "unknown"
 }
 
-// Lengths, in characters, of texts that code hosts cut or refuse.
+// Bounds of texts, in characters: code hosts cut or refuse longer ones.
 const (
 	maxName  = 255
 	maxAbout = 1024
@@ -191,8 +191,8 @@ func about(t *findings.Trace) string {
 	return "also here"
 }
 
-// visible returns at most most characters of a text, with control characters made visible. A text
-// that was cut ends in three dots.
+// visible returns s with control characters made visible, cut to most characters. A cut text ends
+// in three dots.
 func visible(s string, most int) string {
 	if len(s) <= most && isPlain(s) {
 		return s

@@ -88,7 +88,7 @@ func (s *sarif) message(name, text string) {
 	s.close('}')
 }
 
-// ended returns at most most characters of a text, with a full stop.
+// ended returns a text, cut to most characters, with a full stop at its end.
 func ended(text string, most int) string {
 	if text = plain(visible(text, most-1)); strings.HasSuffix(text, ".") {
 		return text

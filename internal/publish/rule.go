@@ -15,14 +15,15 @@ const bufferSize = 64 << 10
 // maxTools is the number of runs that GitHub accepts in a file; each tool has one run.
 const maxTools = 20
 
-// ruleID returns the name of the rule that a finding breaks: memcheck/InvalidRead. It has letters,
-// digits, dots, hyphens and underscores only, and at most 255 of them.
+// ruleID returns the name of the rule that a finding breaks: memcheck/InvalidRead. Beside the slash
+// it has only letters, digits, dots, hyphens and underscores. It has at most 255 bytes.
 func ruleID(tool, kind string) string {
 	id := identifier(tool, "symfilter") + "/" + identifier(kind, "error")
 	return id[:min(len(id), maxName)]
 }
 
-// identifier returns s as a part of a rule's name, or empty for an empty one.
+// identifier returns s as a part of a rule's name, or the argument empty if nothing of s can be in
+// such a name.
 func identifier(s, empty string) string {
 	if len(s) > maxName {
 		s = s[:maxName]

@@ -260,8 +260,9 @@ func sizeOf(message string) string {
 	return size[:end]
 }
 
-// stack returns the lines of a suppression's stack, in memory of to. A run of frames of the system
-// is "...", and the frames after the last own one are left out; without an own frame all are kept.
+// stack returns the lines of a suppression's stack, in the memory of to. A run of frames of the
+// system is "...", and the frames after the last own one are left out; without an own frame all are
+// kept.
 func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 	frames := s.of.Traces[0].Frames
 	names, objects := to.names[:0], to.objects[:0]
@@ -303,7 +304,7 @@ func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 	return to
 }
 
-// linesOf returns the lines of an own frame. Findings share their frames.
+// linesOf returns the lines of an own frame. It keeps them, since findings share frames.
 func (p *suppressions) linesOf(f *findings.TraceFrame) suppressionLines {
 	if known, ok := p.lines[f]; ok {
 		return known

@@ -3,7 +3,7 @@ package publish
 import "strings"
 
 // uri returns the reference to a file, percent-encoded: relative to the root of the repository, or
-// with the scheme file, the only one possible in a checkout, if the file is outside of the root.
+// with the scheme file if the file is outside of the root.
 func (r *Result) uri(name string) string {
 	name, inside := r.path(name)
 	switch {
