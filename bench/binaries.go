@@ -18,7 +18,7 @@ import (
 
 // The binaries, files in the folder bins: C with DWARF 5 and .debug_aranges (630 MB), C++17 with
 // deep inlining (460 MB), and C++14 of another project (libjvm of OpenJDK), which shows whether
-// tuning for the first two helps others. Nothing may be tuned for it.
+// tuning for the first two helps others. Nothing may be tuned for libjvm.
 const (
 	vmlinux = "vmlinux"
 	radosgw = "rgw.debug"
@@ -96,8 +96,8 @@ mv new/usr/lib/debug/boot/vmlinux-* ../bins/"$1"
 rm -r new
 `
 
-// fetchBiggest downloads a package of debug files, of which it keeps the biggest one, as it is and
-// with sections that are not compressed. The latter appears last.
+// fetchBiggest downloads a package of debug files, and keeps the biggest one twice: as it is, and
+// with decompressed sections. The second copy is made last, since fetch looks for it.
 const fetchBiggest = `set -eu
 mkdir -p dl/new bins && cd dl
 apt-get download "$1"

@@ -79,7 +79,7 @@ func writeRaw(b *binaries, path string, write func(l *rawLogs)) error {
 	})
 }
 
-// A function of the library has a name in its table of symbols.
+// A function is a function of the library with a dynamic symbol.
 type function struct {
 	start, end uint64
 	callers    []caller

@@ -258,8 +258,8 @@ func (d *daemon) start(ctx context.Context, argv []string, stdout io.Writer) (*r
 	return r, nil
 }
 
-// wait returns once ready returns true. It returns an error if the command ends before that, or
-// patience does.
+// wait returns once ready returns true. It returns an error if the command ends first, or if
+// patience is over.
 func (r *running) wait(ready func() bool) error {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()

@@ -12,7 +12,7 @@
 //
 // With -json the table is also written to FILE, with the figures of each run and the versions of
 // the programs, after each row. With -base symfilter is compared with another build of itself, for
-// example that of an older commit. With -compare two files of -json are compared, and nothing is
+// example of an older commit. With -compare two files of -json are compared, and nothing is
 // measured. With -agree answers are compared instead, for a number of random code addresses in each
 // FILE, or in the big binaries.
 //

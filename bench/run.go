@@ -20,8 +20,8 @@ import (
 // contender is a command with the costs of its runs.
 type contender struct {
 	argv []string
-	log  string // its input, if that is not the one of the workload
-	// measure runs it once; nil for once
+	log  string // its input; empty: the workload's log
+	// measure runs the command one time; nil: the function once
 	measure func(ctx context.Context, argv []string, log string) (cost, error)
 	runs    []cost
 }
@@ -78,8 +78,9 @@ func interleave(ctx context.Context, runs int, log string, all ...*contender) er
 	return nil
 }
 
-// prepare returns a command without a network, and with a new empty cache, so that it finds no
-// index of an earlier run. A nil stdout is the null device. The end of ctx kills the process.
+// prepare returns a command with a new empty cache, so that it finds no index of an earlier run,
+// and without debuginfod servers, unless argv assigns other values. A nil stdout is the null
+// device. The end of ctx kills the process.
 func prepare(ctx context.Context, argv []string, stdin *os.File, stdout io.Writer) (cmd *exec.Cmd, cleanup func(), err error) {
 	cache, err := os.MkdirTemp("", "symfilter-bench-")
 	if err != nil {

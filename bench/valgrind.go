@@ -14,11 +14,11 @@ import (
 // elementTree is a command that reads a report of Valgrind as scripts usually do.
 var elementTree = []string{"python3", "-c", "import sys, xml.etree.ElementTree as E; E.parse(sys.stdin.buffer)"}
 
-// reported is the object of a report's frames: large, and with dynamic symbols only.
+// reported is the object file of a report's frames: large, and with dynamic symbols only.
 const reported = "/usr/lib/*/libLLVM.so.19.1"
 
 // valgrindReport writes a report of Valgrind of about size bytes: leaks whose frames are callers at
-// distinct places in a library. Stacks repeat after distinct leaks.
+// distinct places in a library. Stacks repeat after at most distinct leaks.
 func valgrindReport(size int64, distinct int) func(b *binaries, path string) error {
 	return leaks(size, distinct, depth, func(i, j int) int { return i*7 + j })
 }
@@ -29,8 +29,8 @@ func differentLeaks(size int64, distinct int) func(b *binaries, path string) err
 	return leaks(size, distinct, 28, func(int, int) int { return r.IntN(distinct) })
 }
 
-// leaks writes a report of leaks with depth callers; place returns the number of the place of the
-// caller j of the leak i.
+// leaks writes a report of leaks with depth callers; place returns the number of the place of
+// caller j in leak i.
 func leaks(size int64, distinct, depth int, place func(i, j int) int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		name, calls, err := reportedCalls(distinct)

@@ -12,7 +12,7 @@ import (
 type workload struct {
 	name  string
 	log   func(b *binaries, path string) error // writes the log; nil for empty input
-	of    string                               // the workload whose log it is; empty for its own
+	of    string                               // the workload whose log is read if log is nil
 	debug string                               // the folder of debug trees
 	// piped is set if the command runs between two cats, and is compared with a cat in its place.
 	piped bool
