@@ -58,7 +58,7 @@ func (a *admin) serve(log *slog.Logger) {
 	}
 }
 
-// close ends serve. Unfinished answers have a second to end.
+// close ends serve. Unfinished answers get a second to complete.
 func (a *admin) close() {
 	defer a.listeners.Close() // if serve was never called
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -100,7 +100,7 @@ func (d *Daemon) newAnswers() http.Handler {
 			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
 			return
 		}
-		if r.URL.Path == "/healthz" { // even beyond the limit
+		if r.URL.Path == "/healthz" { // answered even beyond the limit of connections
 			answer(w, r)
 			return
 		}
@@ -112,7 +112,7 @@ func (d *Daemon) newAnswers() http.Handler {
 func (d *Daemon) health(w http.ResponseWriter, _ *http.Request) {
 	answer := struct {
 		Healthy bool   `json:"healthy"`
-		Stuck   string `json:"stuck,omitempty"` // a pipeline
+		Stuck   string `json:"stuck,omitempty"` // name of a pipeline whose filter is stuck
 	}{Stuck: d.stuck(d.stuckAfter())}
 	answer.Healthy = answer.Stuck == ""
 	writeJSON(w, answer.Healthy, answer)

@@ -16,7 +16,8 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// peerField is replaced by the peer's name in the path of a file output.
+// peerField is replaced in the path of a file output by the name of the peer, or of the followed
+// file without its folder.
 const peerField = "{peer}"
 
 // compare reports contradictory keys and impossible values.
@@ -38,7 +39,8 @@ func (p *parser) compare(c *Config) {
 // given returns the node of a key, or nil.
 func (p *parser) given(path, name string) *yaml.Node { return p.at[join(path, name)] }
 
-// item returns the node of an item of a list, or the list's key.
+// item returns the node of an item of the list at path, or if that was not read, the node of the
+// list's key.
 func (p *parser) item(path string, i int) *yaml.Node {
 	return p.keyAt(p.at[path], path+"["+strconv.Itoa(i)+"]")
 }
@@ -108,7 +110,7 @@ func (p *parser) one(path string, s *Section) {
 	}
 }
 
-// useless reports keys that have no effect.
+// useless reports keys that have no effect because the section has none of the keys in their With.
 func (p *parser) useless(path string, s *Section) {
 	for _, k := range s.Keys {
 		n := p.given(path, k.Name)
@@ -155,8 +157,8 @@ func (p *parser) input(c *Input, path string) {
 	p.hosts(path, c.Hosts)
 }
 
-// listener checks the address of a listener, and whether its settings allow the peers that can
-// reach it.
+// listener checks the address of a listener, whether its settings allow the peers that can reach
+// it, and whether tls and mode have an effect.
 func (p *parser) listener(path, name, address string, datagrams, remote bool, tls *TLS) {
 	n, key := p.given(path, name), join(path, name)
 	a, err := parseAddress(address, datagrams)
@@ -184,7 +186,8 @@ func (p *parser) listener(path, name, address string, datagrams, remote bool, tl
 	}
 }
 
-// halves reports a certificate without its key, or a key without its certificate.
+// halves reports a certificate without a key, a key without a certificate, and for a server the
+// lack of both.
 func (p *parser) halves(path string, c *TLS, server bool) {
 	switch {
 	case c == nil || !p.complete(path):
@@ -197,12 +200,12 @@ func (p *parser) halves(path string, c *TLS, server bool) {
 	}
 }
 
-// complete reports whether neither a section nor its values have a fault.
+// complete reports whether no fault was found in a section and its values.
 func (p *parser) complete(path string) bool {
 	return !slices.ContainsFunc(p.faults, func(f Fault) bool { return f.Key == path || strings.HasPrefix(f.Key, path+".") })
 }
 
-// output checks an output against the input of its pipeline.
+// output checks an output, also against the input of its pipeline.
 func (p *parser) output(c *Pipeline, path string) {
 	out, in := &c.Output, &c.Input
 	if n := p.given(path, "peer"); n != nil {
@@ -314,7 +317,7 @@ func (c *Config) conflicts() (all Faults) {
 	return all
 }
 
-// canonical returns the canonical form of an address.
+// canonical returns the canonical form of an address; an invalid address is unchanged.
 func canonical(address string) string {
 	a, err := parseAddress(address, strings.HasPrefix(address, "udp:") || strings.HasPrefix(address, "unixgram:"))
 	if err != nil {

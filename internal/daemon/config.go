@@ -31,11 +31,13 @@ type Admin struct {
 	Hosts []string `yaml:"hosts"`
 }
 
-// A TLS names the files of a listener's certificate. They are read again at each reload.
+// A TLS names the files of certificates. A listener reads them again at each reload, an output for
+// each connection.
 type TLS struct {
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
-	// authorities that sign client certificates; empty: clients need none
+	// for a listener, authorities that sign client certificates; empty: clients need none; for an
+	// output, authorities that sign the server's certificate; empty: the system's
 	ClientCA string `yaml:"client_ca"`
 }
 
@@ -64,7 +66,7 @@ type Limits struct {
 	Contexts     int  `yaml:"contexts"`      // processes with known modules and maps
 	ContextBytes Size `yaml:"context_bytes"` // memory of their modules and maps
 	Connections  int  `yaml:"connections"`   // open connections
-	// longer lines pass unchanged; from connections, in parts
+	// bytes of a line from a connection; longer lines are cut
 	Line Size     `yaml:"line"`
 	Idle Duration `yaml:"idle"` // time without a connection after which a peer's context is dropped
 }
@@ -77,8 +79,7 @@ type Pipeline struct {
 	Output   Output   `yaml:"output"`
 }
 
-// An Input is the source of lines: exactly one of Files, Stdin, Listen, HTTP and JournalUpload is
-// set.
+// An Input is the source of lines: exactly one of Files, Stdin, Listen, HTTP and Journal is set.
 type Input struct {
 	Files       []string `yaml:"files"`
 	ExcludePath []string `yaml:"exclude_path"`
@@ -120,7 +121,7 @@ type Patience struct {
 // An Output is the destination of lines: exactly one of Stdout, File, Peer and Connect is set.
 type Output struct {
 	Stdout string `yaml:"stdout"` // text or json
-	// path, in which {peer} is replaced by the peer of a connection
+	// path, in which {peer} is replaced: see peerField
 	File      string `yaml:"file"`
 	Mode      Mode   `yaml:"mode"`
 	OpenFiles int    `yaml:"open_files"`
@@ -132,7 +133,7 @@ type Output struct {
 }
 
 // URLs are the base URLs of debuginfod servers. System selects the URLs in the environment variable
-// DEBUGINFOD_URLS, or in /etc/debuginfod without it.
+// DEBUGINFOD_URLS, or if it has none, the URLs in /etc/debuginfod.
 type URLs struct {
 	System bool
 	List   []string

@@ -147,7 +147,7 @@ func (n *needs) pipeline(key string, p *Pipeline) {
 		}
 	}
 	switch a, err := parseAddress(p.Output.Connect, false); {
-	case p.Output.Connect == "" || err != nil: // it cannot be opened
+	case p.Output.Connect == "" || err != nil: // no address, or one that cannot be opened
 	case a.network == "unix":
 		n.call(key+".output.connect", connecting+" to a socket with a path", func(p *sandbox.Policy) *bool { return &p.Local })
 	default:
@@ -175,8 +175,8 @@ func (n *needs) call(key, what string, kept func(*sandbox.Policy) *bool) {
 
 func (n *needs) write(key, path string) { n.writes = append(n.writes, need{key: key, path: path}) }
 
-// read adds paths of other processes' files, the only files that the sandbox does not let
-// symfilterd read.
+// read adds the paths that lead to files of other processes. The sandbox allows reading all other
+// files.
 func (n *needs) read(key string, paths ...string) {
 	for _, path := range paths {
 		if sandbox.OfOtherProcess(path) {

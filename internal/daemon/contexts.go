@@ -150,7 +150,8 @@ func (c *contexts) sleepLocked(s *session) {
 	}
 }
 
-// keep stores the context of a peer without a connection. c.mu is held.
+// keep stores the context of a peer without a connection, or drops it if there is no room. c.mu is
+// held.
 func (c *contexts) keep(q *peer, context []byte, used time.Time) {
 	l := c.house.limits.Load()
 	size := int64(len(context) + len(q.name))
@@ -175,7 +176,7 @@ func (c *contexts) keep(q *peer, context []byte, used time.Time) {
 	}
 }
 
-// take removes and returns the stored context of a peer. c.mu is held.
+// take removes and returns the stored context of a peer, nil if it has none. c.mu is held.
 func (c *contexts) take(q *peer) (context []byte) {
 	if q.place == nil {
 		return nil
@@ -196,7 +197,8 @@ func (c *contexts) drop(q *peer, why eviction) {
 	q.memory.tidy(q)
 }
 
-// dropOldest drops the longest stored context; it returns false if there is none. c.mu is held.
+// dropOldest drops the stored context that has been idle longest. It returns false if there is
+// none. c.mu is held.
 func (c *contexts) dropOldest() bool {
 	oldest := c.kept.Front()
 	if oldest == nil {
@@ -206,7 +208,7 @@ func (c *contexts) dropOldest() bool {
 	return true
 }
 
-// expire drops the contexts of peers that have been disconnected for limits.idle.
+// expire drops the contexts of peers that have been disconnected for longer than limits.idle.
 func (c *contexts) expire(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

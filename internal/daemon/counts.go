@@ -46,7 +46,7 @@ type eviction uint8
 
 const (
 	evictedLimit eviction = iota // more or larger contexts than the configuration allows
-	evictedIdle                  // no line has arrived for limits.idle
+	evictedIdle                  // its peer was disconnected for longer than limits.idle
 	evictions
 )
 
@@ -116,9 +116,10 @@ func (t *tallies) followed() followed {
 
 // writes measures the writes to a pipeline's output, which its streams share.
 type writes struct {
-	mu    sync.Mutex
-	open  int           // writes in progress
-	since time.Time     // start of the first open write, or the end of a later one
+	mu   sync.Mutex
+	open int // writes in progress
+	// start of the first open write, or end of the last finished one if that is later
+	since time.Time
 	total time.Duration // total time with a write in progress, up to since
 	err   error         // error of the last finished write
 }
@@ -133,7 +134,7 @@ func (w *writes) begin(now time.Time) {
 	w.open++
 }
 
-// end ends a write. That a reload has replaced the output does not count as an error.
+// end ends a write. It does not record errReplaced: a reload is not a fault of the output.
 func (w *writes) end(now time.Time, err error) {
 	if errors.Is(err, errReplaced) {
 		err = nil

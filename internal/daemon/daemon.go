@@ -28,8 +28,8 @@ const stopPatience = 4 * time.Second
 // restEvery is the interval between searches for idle sessions.
 const restEvery = 2 * time.Second
 
-// manyFilters is the number of filters, of some 150 KB each, above which a daemon that becomes idle
-// returns memory to the system at once; the runtime would take minutes.
+// manyFilters is the least number of filters, of some 150 KB each, after which a daemon returns
+// their memory to the system as soon as all are idle; the runtime would take minutes.
 const manyFilters = 32
 
 // Options connect a Daemon to its process.
@@ -104,8 +104,9 @@ func New(c *Config, o Options) (*Daemon, error) {
 	return d, nil
 }
 
-// Run runs the pipelines until ctx is done, or all their inputs have ended. Then they stop reading,
-// and write everything read so far, within 5 seconds.
+// Run runs the pipelines until ctx is done, or all their inputs have ended. Then it stops reading,
+// and writes everything read so far. After stopPatience, it gives up lines that an output does not
+// accept.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.begin()
 	// a reload that waits for an output must not delay the end
@@ -129,7 +130,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 }
 
-// tick parks idle sessions. It reports whether an input is still running.
+// tick parks idle sessions, drops expired contexts, and reports whether an input is still running.
 func (d *Daemon) tick(now time.Time) bool {
 	d.one.Lock()
 	defer d.one.Unlock()
@@ -192,12 +193,12 @@ type change struct {
 	inputs  map[string]runner // inputs of pipelines with new or changed inputs
 	made    map[string]*pipeline
 	certs   func() // activates reread certificates
-	admin   *admin // new admin listener; nil if its configuration is unchanged, or has none
+	admin   *admin // new admin listener; nil if its configuration is unchanged or names none
 }
 
-// Reload replaces the configuration. Unchanged pipelines continue. Sessions of changed pipelines
-// continue with the new options and output. A changed input is stopped, and the new one started.
-// After an error, nothing has changed.
+// Reload replaces the configuration. Unchanged pipelines continue, with reopened outputs. Sessions
+// of changed pipelines continue with the new options and output. A changed input is stopped, and
+// the new one started. After an error, nothing has changed.
 func (d *Daemon) Reload(c *Config) error {
 	d.one.Lock()
 	defer d.one.Unlock()

@@ -39,21 +39,22 @@ const (
 // without a line end gets one. One goroutine at a time may use a framer.
 type framer struct {
 	framing framing
-	most    int // maximum bytes of a line; longer lines are cut
+	most    int // maximum bytes of a line, at least smallFrame; longer lines are cut
 	// cut lines and the last one get a line end, since lines of other streams may follow
 	end bool
 
 	// grow requests n more bytes of buffer beyond the first block, or releases -n of them. If it
 	// returns false, the line is cut.
 	grow func(n int) bool
-	// malformed is called with text where a length is expected; the text becomes a line.
+	// malformed is called with the text that begins where a length is expected; its first line has
+	// no length.
 	malformed func(text []byte)
 
 	buf   []byte // has room for one more byte
 	have  int    // bytes in buf
 	given int    // bytes of buf returned by take
 	few   int    // consecutive small reads
-	need  int    // bytes of the current message; 0: a length follows
+	need  int    // bytes of the current message that were not taken; 0: a length follows
 	line  bool   // the text up to the next line end has no length
 	out   []byte // lines of messages with a length
 }
@@ -79,8 +80,8 @@ func (f *framer) resize(n int) bool {
 	return true
 }
 
-// take returns the whole lines so far, after n bytes were read into the slice returned by room.
-// They are valid until the next call of room.
+// take returns the whole lines so far, or a part of a line that is too long, after n bytes were
+// read into the slice returned by room. They are valid until the next call of room.
 func (f *framer) take(n int) []byte {
 	f.have += n
 	if f.few++; n > smallFrame/2 {

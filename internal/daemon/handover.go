@@ -90,7 +90,7 @@ func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 			}
 			continue
 		}
-		if h, ok := t.in.(*httpInput); ok { // it takes its paths immediately
+		if h, ok := t.in.(*httpInput); ok { // an HTTP input that has begun takes its paths soon
 			select {
 			case <-h.ready:
 			case <-ready.Done():
@@ -99,9 +99,9 @@ func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	}
 }
 
-// remove ends the pipeline, and closes gone after that. If the output accepts nothing for
-// switchPatience, unwritten lines are discarded. The checkpoint is kept, since a later reload may
-// add the pipeline again.
+// remove ends the pipeline, and closes gone after that. If its output blocks, or its input takes
+// too long, unwritten lines are discarded: see endsUnlessBlocked. The checkpoint is kept, since a
+// later reload may add the pipeline again.
 func (p *pipeline) remove() (gone chan struct{}) {
 	gone = make(chan struct{})
 	p.stop()
@@ -142,8 +142,8 @@ func (p *pipeline) endsUnlessBlocked() bool {
 	}
 }
 
-// renamed returns a pipeline that the change removes and that satisfies input, or nil. It skips the
-// pipelines in taken, and adds its result to them.
+// renamed returns a pipeline that the change removes and whose configuration satisfies input, or
+// nil. It skips the pipelines in taken, and adds its result to them.
 func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeline]bool) *pipeline {
 	for name, p := range d.pipelines {
 		if _, stays := c.conf.Pipelines[name]; !stays && !taken[p] && input(d.conf.Pipelines[name]) {

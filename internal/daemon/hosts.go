@@ -50,7 +50,7 @@ func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
 // no page can reach it.
 func isCalled(r *http.Request, names []string) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if _, ok := local.(*net.TCPAddr); !ok || r.Host == "" { // HTTP/1.0
+	if _, ok := local.(*net.TCPAddr); !ok || r.Host == "" { // not TCP, or HTTP/1.0 without a Host
 		return true
 	}
 	name := hostName(r.Host)
@@ -64,8 +64,8 @@ func isCalled(r *http.Request, names []string) bool {
 	return err == nil && isNamed(name, []string{own})
 }
 
-// foreignOrigin returns the Origin of a request if it is neither the listener's own nor on one of
-// hosts. The same host with another port is another origin.
+// foreignOrigin returns the Origin of a request if its host is not in hosts, and its host and port
+// are not those in Host.
 func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool) {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
@@ -76,8 +76,8 @@ func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool
 	return "", false
 }
 
-// hostName returns HOST from HOST:PORT or HOST, without the brackets of an IPv6 address and the
-// final dot of an absolute name.
+// hostName returns the host of HOST:PORT or HOST in lower case, without the brackets of an IPv6
+// address and the final dot of an absolute name.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -97,7 +97,7 @@ type callers struct {
 	hosts   []string // values of the hosts keys
 }
 
-// all returns all host names of the listener.
+// all returns the configured names, and the host of the listener's own address.
 func (n *callers) all() []string {
 	a, err := parseAddress(n.address, false)
 	if err != nil || a.network != "tcp" {

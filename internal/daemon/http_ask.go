@@ -41,7 +41,7 @@ func (a *ask) adjust(o *filter.Options) {
 	}
 }
 
-// ask reads the header of a request. The error is a refusal.
+// ask reads the options of a request from its header and URL. The error is a refusal.
 func (h *httpInput) ask(r *http.Request) (a *ask, err error) {
 	conf := &h.p.stage.Load().conf
 	a = &ask{from: peerOf(r), peer: conf.Output.Peer, json: conf.Output.Format == "json"}
@@ -87,7 +87,8 @@ func peerOf(r *http.Request) string {
 	return ""
 }
 
-// logType checks a content type. curl --data-binary sends the type of an HTML form.
+// logType refuses content types that no log has. It accepts the type of an HTML form, which curl
+// --data-binary sends.
 func logType(s string) error {
 	if s == "" {
 		return nil
@@ -106,7 +107,7 @@ func logType(s string) error {
 		"a body of the type %.60q is not read; send the log itself as text/plain or application/octet-stream: curl -T FILE URL, or --data-binary @FILE", s)
 }
 
-// accept selects the form of the response by the Accept headers.
+// accept selects the form of the response by the Accept headers. The error is a refusal.
 func (a *ask) accept(headers []string) error {
 	best, given := 0.0, false
 	for _, header := range headers {
@@ -154,7 +155,7 @@ func (h *httpInput) unpacked(r *http.Request) (body io.Reader, done func(), err 
 	return u, u.end, nil
 }
 
-// A sniffed body is unpacked if it begins like packed data.
+// A sniffed is a request's body, unpacked if the header or the first bytes show that it is packed.
 type sniffed struct {
 	r      io.Reader
 	memory *unpack.Memory
@@ -163,7 +164,7 @@ type sniffed struct {
 	head     []byte // read, not yet returned
 	packed   counter
 	plain    io.Reader      // nil: not known yet
-	n        int64          // bytes of plain so far
+	n        int64          // bytes read from plain
 	unpacker *unpack.Reader // nil: not packed, or not known yet
 }
 

@@ -171,7 +171,7 @@ type answer struct {
 	begun   bool
 }
 
-// begin sends the header.
+// begin sets the header, which the first write or flush sends.
 func (a *answer) begin() {
 	h := a.w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -228,8 +228,8 @@ type blocks struct {
 }
 
 // next returns the whole lines that have arrived; a line longer than a block is returned in parts.
-// The slice is valid until the next call, and has room for one more byte. If the reader fails, next
-// returns all remaining bytes.
+// The slice is valid until the next call, and has room for one more byte. At an error or the end of
+// the reader, next returns all remaining bytes, with the error or io.EOF.
 func (b *blocks) next() ([]byte, error) {
 	if b.buf == nil {
 		b.buf = make([]byte, smallBlock, smallBlock+1)

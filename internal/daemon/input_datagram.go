@@ -160,7 +160,7 @@ func (d *datagrams) give(from string, lines []byte) error {
 	session := s.session
 	d.mu.Unlock()
 	_, err := session.Write(lines)
-	if errors.Is(err, errEnded) { // ended by another goroutine, for a new sender
+	if errors.Is(err, errEnded) { // another goroutine has ended the idle session
 		return d.give(from, lines)
 	}
 	if err != nil {
@@ -203,9 +203,9 @@ func (d *datagrams) rest(now time.Time) {
 	}
 }
 
-// endIdle ends the session of the longest idle sender, if it has been idle since the given time. It
-// ends one session for each lock of d.mu: ending thousands would take seconds, in which no datagram
-// is received.
+// endIdle ends the session of the longest idle sender, if it has been idle since the given time,
+// and reports whether there was one. It ends only one, so that d.mu is not held for long: ending
+// thousands takes seconds, in which no datagram would be received.
 func (d *datagrams) endIdle(since time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

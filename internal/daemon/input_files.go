@@ -81,7 +81,7 @@ func (f *files) unpack(packed io.Reader) (io.Reader, func(), error) {
 	return input.Unpacked(packed, f.p.house.unpacking)
 }
 
-// isOutput reports whether the pipeline writes to a file.
+// isOutput reports whether the pipeline's output writes, or has written, to a file.
 func (f *files) isOutput(info os.FileInfo) bool { return ownsFile(f.p.stage.Load().out, info) }
 
 // unread returns the number of bytes that the reader of the output, and the peers of outputs that

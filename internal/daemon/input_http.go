@@ -124,7 +124,7 @@ func (h *httpInput) begin() bool {
 	return true
 }
 
-// running returns the context of the run.
+// running returns the context of the run; if that has ended, a context that is done.
 func (h *httpInput) running() context.Context {
 	h.mu.Lock()
 	defer h.mu.Unlock()

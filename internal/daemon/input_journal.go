@@ -40,8 +40,8 @@ func (j *journalInput) enter() *session {
 	return j.h.p.memory.enter(journalPeer, nil, true)
 }
 
-// end releases the session that the input holds, if it is s or s is nil: after the last upload, or
-// because the output has failed.
+// end releases the session that the input holds, if s is nil or that session: nil after the last
+// upload, the session itself once its output has failed.
 func (j *journalInput) end(s *session) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -103,7 +103,7 @@ func (j *journalInput) write(ctx context.Context, control *http.ResponseControll
 	defer func() {
 		var failed *outputError
 		if errors.As(err, &failed) {
-			j.end(s) // returns the same error
+			j.end(s) // its error is err again
 		}
 		if e := j.h.p.memory.leave(s); err == nil && e != nil {
 			err = &outputError{e}

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// block is the number of bytes read at once, and the maximum of unwritten bytes of a stream.
+// block is the number of bytes read at once, and the maximum number of unwritten bytes of a stream.
 const block = 256 << 10
 
 // stdin is the input of a pipeline from standard input.
@@ -106,5 +106,5 @@ func (l *lineReader) read(b []byte) {
 	l.reads <- someRead{n, err}
 }
 
-// lastLineEnd returns the number of bytes up to the last line end.
+// lastLineEnd returns the number of bytes up to and with the last line end; 0 if there is none.
 func lastLineEnd(b []byte) int { return bytes.LastIndexByte(b, '\n') + 1 }

@@ -23,11 +23,13 @@ const (
 	handshakeTime = 10 * time.Second
 	// lastWrites is the time for responses to a peer after the input was stopped.
 	lastWrites = 2 * time.Second
-	// acceptPause is the pause after an error of Accept, usually because of too many open files.
+	// acceptPause is the pause after a failed attempt to accept a connection, usually because of
+	// too many open files, or to receive a datagram.
 	acceptPause = 100 * time.Millisecond
 )
 
-// stream reads lines from the connections of a TCP or unix socket. Each connection is a session.
+// stream reads lines from the connections of a TCP or unix socket. Each connection has a session of
+// its own, unless a key lets all connections of a peer share one.
 type stream struct {
 	p         *pipeline
 	conf      Input
@@ -190,7 +192,8 @@ func (s *stream) read(ctx context.Context, l *listener, c *connection) (continue
 	return continues && err == nil
 }
 
-// lines gives the lines of a connection to its session.
+// lines gives the lines of a connection to its session. It sets continues if another input
+// continues the connection.
 func (s *stream) lines(ctx context.Context, l *listener, c *connection, to io.Writer, continues *bool) error {
 	f := &framer{framing: s.framing, end: true, most: int(s.p.house.limits.Load().Line), grow: s.p.house.contexts.borrow}
 	f.malformed = func(text []byte) {
@@ -261,7 +264,7 @@ func (l *listener) hand(c *connection) bool {
 	return true
 }
 
-// inherit returns the connections of the previous input.
+// inherit returns the connections of the previous input, and removes them from the port.
 func (p *port) inherit() (all []*connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -59,7 +59,7 @@ func (i *inspection) note(key, format string, args ...any) {
 	i.notes = append(i.notes, key+": "+fmt.Sprintf(format, args...))
 }
 
-// folder reports a folder that does not exist.
+// folder reports a path that does not lead to a folder.
 func (i *inspection) folder(key, dir string, report func(key, format string, args ...any)) {
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -113,7 +113,7 @@ func (i *inspection) symbols(s *Symbols) {
 	}
 }
 
-// tls loads certificates.
+// tls reports certificate files that cannot be loaded.
 func (i *inspection) tls(path string, c *TLS) {
 	if c == nil {
 		return

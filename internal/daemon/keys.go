@@ -31,7 +31,7 @@ type Key struct {
 	Text    string
 
 	least, most int64  // bounds of a value: bytes, ns, or a count
-	also        string // another default, in words
+	also        string // the default in words, if it is not a single value
 	section     bool   // the value is a section or a mapping of sections
 	kind        reflect.Type
 }
@@ -97,13 +97,13 @@ const (
 	day           = 24 * 3600 * second
 )
 
-// network has the inputs with a listener.
+// network lists the keys of inputs with a listener.
 var network = []string{"listen", "http", "journal_upload"}
 
 // hostsText explains the key hosts.
 const hostsText = "host names of the listener, such as the name of a proxy or a service, and hosts whose pages may use it; addresses, localhost, the machine's own name, the name in the listener's address and the name that TLS has checked are always allowed"
 
-// Sections returns the table of all keys, in the order of the documents.
+// Sections returns the table of all keys, in the order in which the documents list them.
 func Sections() []Section {
 	all := []Section{
 		{of: kindOf[Config](), Text: "The whole file. It is YAML: one document, at most 1 MiB. Environment variables are not expanded.", Keys: []Key{

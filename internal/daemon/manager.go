@@ -95,8 +95,8 @@ func (d *Daemon) Refresh(load func() (*Config, error)) error {
 	return err
 }
 
-// manage reports to the service manager until ctx is done: that the daemon is alive, while all
-// pipelines make progress within half of the watchdog's interval, and each change of the status.
+// manage reports each change of the status to the service manager until ctx is done. If there is a
+// watchdog, it also reports that the daemon is alive, as long as no pipeline is stuck.
 func (d *Daemon) manage(ctx context.Context) {
 	m := d.house.options.Manager
 	every := reportEvery

@@ -20,7 +20,7 @@ type measures struct {
 	received *prometheus.CounterVec // bytes received from servers, by server
 
 	reloadError atomic.Pointer[error] // error of the last reload; nil if it succeeded
-	// Unix nanoseconds of the last successfully loaded configuration
+	// time of the last successful load of a configuration, in Unix nanoseconds
 	reloaded atomic.Int64
 }
 

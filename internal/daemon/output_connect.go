@@ -22,10 +22,11 @@ const (
 	dialTimeout = 10 * time.Second // bound on a connection attempt, and on a TLS handshake
 	sendBuffer  = 256 << 10        // bytes in the system's buffer for a peer on a network
 	localBuffer = 64 << 10         // the same for a unix socket, whose peer is on this machine
-	// bytes sent at once; after each part, the peer's progress is read
+	// bytes sent at once
 	sendPart = 16 << 10
 	owedSome = 64 << 10 // bytes kept before the peer's progress is read
-	owedLine = 1 << 20  // maximum bytes of a line that are sent again
+	// bytes; a peer that has received more of a line does not get the beginning again
+	owedLine = 1 << 20
 )
 
 // A connectOutput writes to a peer, and connects again when a connection ends: lines that the peer
@@ -69,7 +70,8 @@ func newConnectOutput(c Output, log *slog.Logger) (*connectOutput, error) {
 	return o, nil
 }
 
-// security reads the TLS files, so that each connection uses their current contents.
+// security returns the TLS configuration, or nil. It reads the files each time, so that each
+// connection uses their current contents.
 func (o *connectOutput) security() (*tls.Config, error) {
 	if o.secure == nil {
 		return nil, nil
@@ -181,7 +183,8 @@ func (o *connectOutput) connect(ctx context.Context) error {
 	return nil
 }
 
-// send sends a part of p, and remembers it if fresh is set. The caller has the turn.
+// send sends p, and returns the number of bytes sent. If fresh is set, it adds these bytes to owed.
+// The caller has the turn.
 func (o *connectOutput) send(ctx context.Context, p []byte, fresh bool) (int, error) {
 	if fresh && len(o.owed) >= owedSome {
 		o.forgetTaken()
@@ -221,7 +224,8 @@ func (o *connectOutput) forgetTaken() {
 	}
 }
 
-// forget drops the first owed bytes, up to the start of a line. It returns their number.
+// forget drops the whole lines in owed[:first]; if the line that follows them has more than
+// owedLine bytes there, it drops these, too. It returns the number of dropped bytes.
 func (o *connectOutput) forget(first int) int {
 	if first <= 0 {
 		return 0
@@ -267,7 +271,8 @@ func (o *connectOutput) watch(conn net.Conn, plain syscall.Conn, secure bool) {
 	}
 }
 
-// unread returns the number of written bytes that the peer may not have received.
+// unread returns the number of written bytes that the peer may not have received, or false if it is
+// unknown.
 func (o *connectOutput) unread() (int64, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -279,7 +284,8 @@ func (o *connectOutput) unread() (int64, bool) {
 
 func (*connectOutput) reopen() error { return nil }
 
-// close ends the connection; the system still sends its buffered bytes.
+// close ends the connection; the system still sends its buffered bytes. If the peer is away and
+// lines are owed, the error is an *unsentError with them.
 func (o *connectOutput) close() error {
 	o.end()
 	o.turns <- struct{}{} // nobody writes, since no stage uses the output any more

@@ -36,8 +36,8 @@ const (
 )
 
 // A fileOutput appends to a file, or to a file for each peer. It makes missing files. If a file was
-// renamed or removed, it makes a new one. It ends an unfinished last line of a killed process
-// before it writes the first line.
+// renamed or removed, it makes a new one. If a killed process has left an unfinished last line, it
+// ends that line first.
 type fileOutput struct {
 	persistent
 	dir, before, after string // a file's name is before + peer + after
@@ -358,7 +358,7 @@ func (o *fileOutput) flush() error {
 	o.mu.Unlock()
 	var errs []error
 	for _, f := range dirty {
-		// otherwise it was synced before
+		// a closed file was synced before: see closeFile
 		if err := o.fsync(f); err != nil && !errors.Is(err, os.ErrClosed) {
 			errs = append(errs, err)
 		}

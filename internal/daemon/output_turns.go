@@ -25,7 +25,7 @@ type turns chan struct{}
 
 func newTurns() turns { return make(turns, 1) }
 
-// take waits for the turn, until ctx is done.
+// take waits for the turn. It returns errReplaced if ctx is done first.
 func (t turns) take(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return errReplaced
@@ -50,8 +50,9 @@ func (t turns) takeWithin(d time.Duration) bool {
 
 func (t turns) give() { <-t }
 
-// takeFor waits for the turn of a stream, until no other stream has an unfinished line at the end
-// of the output. The caller must write the returned bytes before the stream's own bytes.
+// takeFor takes the turn for a stream once it need not wait for another stream's unfinished line at
+// the end of the output. The caller must write the returned bytes, which end such a line, before
+// the stream's own bytes.
 func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first []byte, err error) {
 	for {
 		if err := t.take(ctx); err != nil {
@@ -102,7 +103,7 @@ func (l *lineEnd) wrote(from *session, p []byte) {
 	}
 }
 
-// pause waits for the given time, or until ctx is done.
+// pause waits for the given time. It returns errReplaced if ctx is done first.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -122,8 +123,8 @@ type persistent struct {
 	some bool   // the attempt has written something
 }
 
-// insist calls do until it succeeds or ctx is done. It logs each error that differs from the last
-// one.
+// insist calls do until it succeeds. It logs each error that differs from the last one. It returns
+// errReplaced if ctx is done first.
 func (k *persistent) insist(ctx context.Context, do func() error) error {
 	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
 		k.some = false

@@ -98,7 +98,7 @@ type flow interface {
 	unread() (int64, bool)
 }
 
-// asFlow returns the output as a flow; nil for a file.
+// asFlow returns o as a flow; nil if o is nil or writes to a file.
 func asFlow(o output) flow {
 	if s, ok := o.(*sharedOutput); ok {
 		o = s.output

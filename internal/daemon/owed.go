@@ -56,7 +56,8 @@ func (p *pipeline) succeed(next *stage) {
 }
 
 // takes reports whether the output of s can accept lines that the output of before did not deliver.
-// An output with a file for each peer cannot: one connection had the lines of all peers.
+// Both must write the same form. An output with a file for each peer cannot: one connection had the
+// lines of all peers.
 func (s *stage) takes(before *stage) bool {
 	form := func(c Output) string { return cmp.Or(c.Stdout, c.Format, "text") }
 	out := s.out

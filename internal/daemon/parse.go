@@ -63,10 +63,11 @@ func Parse(text []byte) (*Config, error) {
 type parser struct {
 	sections map[reflect.Type]*Section
 	faults   Faults
-	missing  Faults                // missing keys; often they are present, but misspelt
-	at       map[string]*yaml.Node // present keys, by path
-	nodes    int                   // visited
-	spent    bool                  // there are too many values
+	// missing keys; they come last, since often they are only misspelt
+	missing Faults
+	at      map[string]*yaml.Node // present keys, by path
+	nodes   int                   // visited
+	spent   bool                  // there are too many values
 }
 
 // fault records a fault at a node, or of the whole file if n is nil.
@@ -156,7 +157,7 @@ func (p *parser) presets(v reflect.Value) {
 	}
 }
 
-// implied returns the tag of a default.
+// implied returns the YAML tag of a default for the field v.
 func implied(k *Key, v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Bool:
@@ -167,7 +168,8 @@ func implied(k *Key, v reflect.Value) string {
 	return "!!str"
 }
 
-// resolve returns the node that an alias refers to, or nil if the file is too large or too deep.
+// resolve returns n, or the node that n refers to if it is an alias. It returns nil if the file is
+// too large or too deep.
 func (p *parser) resolve(n *yaml.Node, path string, depth int) *yaml.Node {
 	p.nodes++
 	if p.nodes > maxNodes || depth > maxDepth {
@@ -227,7 +229,7 @@ func (p *parser) structure(n *yaml.Node, v reflect.Value, path string, depth int
 	}
 }
 
-// keyAt returns the node of the key at a path, or other.
+// keyAt returns the node of the key at a path, or other if the file has no such key.
 func (p *parser) keyAt(other *yaml.Node, path string) *yaml.Node {
 	if n := p.at[path]; n != nil {
 		return n
@@ -282,7 +284,8 @@ func (p *parser) unknown(n *yaml.Node, path, name string, s *Section) {
 	p.fault(n, join(path, printable(name)), "unknown; the keys here are %s", listed(names, "and"))
 }
 
-// printable returns a name from the file in a form for messages.
+// printable returns a name from the file in a form for messages: shortened, and quoted if
+// necessary.
 func printable(name string) string {
 	if len(name) > 64 {
 		name = strings.ToValidUTF8(name[:64], "") + "…"
@@ -393,7 +396,8 @@ func (p *parser) list(n *yaml.Node, v reflect.Value, k *Key, path string, depth 
 	v.Set(reflect.ValueOf(all))
 }
 
-// text returns a string that is not empty.
+// text returns the string of n. It reports a fault if n is not a string, or if the string is empty
+// or has a NUL.
 func (p *parser) text(n *yaml.Node, path string) (string, bool) {
 	switch {
 	case n.Kind != yaml.ScalarNode || n.Tag == "!!null":

@@ -55,7 +55,7 @@ type peer struct {
 	memory  *memory
 	name    string
 	open    int      // open connections
-	several bool     // several connections were open at once since the first one
+	several bool     // several sessions were open at once; reset once no connection is open
 	session *session // the only session; nil if there is none, or several
 	// closed when the session that is ending has ended; nil if no session is ending
 	leaving chan struct{}

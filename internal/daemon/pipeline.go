@@ -158,7 +158,7 @@ func (p *pipeline) abandon() {
 	}
 }
 
-// open returns the sessions.
+// open returns the sessions that have not ended.
 func (p *pipeline) open() []*session {
 	p.mu.Lock()
 	defer p.mu.Unlock()

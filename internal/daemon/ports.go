@@ -429,7 +429,7 @@ func (p *packets) receive(b, control []byte) (d datagram, err error) {
 	return d, net.ErrClosed
 }
 
-// A datagram is a received datagram.
+// A datagram describes a received datagram.
 type datagram struct {
 	n       int    // bytes
 	cut     bool   // the datagram was longer than the buffer

@@ -27,7 +27,7 @@ type problem struct {
 }
 
 // problems returns the current problems: first problems of the whole daemon, then of each pipeline,
-// by name. It takes no lock that an input, an output or a reload may hold.
+// by name. It takes only locks that are never held while an input, an output or a reload waits.
 func (d *Daemon) problems(now time.Time) (all []problem) {
 	switch phase(d.phase.Load()) {
 	case starting:

@@ -71,7 +71,7 @@ func (s *Section) schema() object {
 	return o
 }
 
-// requiring returns schemas, each of which requires a key.
+// requiring returns a schema for each name, which requires the key of that name.
 func requiring(names []string) (all []object) {
 	for _, name := range names {
 		all = append(all, object{"required": []string{name}})
@@ -103,7 +103,7 @@ func (k *Key) schema(s *Section) object {
 	return o
 }
 
-// values returns the schema of a key's value without its text.
+// values returns the schema of a key's value, without description and default.
 func (k *Key) values(s *Section) object {
 	text := object{"type": "string", "minLength": 1}
 	list := object{"type": "array", "items": text, "minItems": k.least, "maxItems": k.most}

@@ -33,7 +33,7 @@ type session struct {
 	peer string    // names the stream in the output's path
 	own  io.Writer // receives the output instead of the pipeline's output; may be nil
 
-	ownIfPeer bool // own receives it only while the pipeline's output is the peer
+	ownIfPeer bool // own receives the output only while the pipeline's output is the peer
 
 	// adjust changes the filter's options; may be nil. It is set before the first Write.
 	adjust func(*filter.Options)
@@ -116,7 +116,7 @@ func (s *session) Write(lines []byte) (int, error) {
 	return n, err
 }
 
-// wake makes the filter, using the context of a parked session.
+// wake makes the filter if there is none, with the context of a parked session.
 func (s *session) wake() {
 	if s.in != nil {
 		return
@@ -280,7 +280,7 @@ func (s *session) silent() {
 // rest parks the session if it has been idle since the given time.
 func (s *session) rest(since time.Time) {
 	if !s.mu.TryLock() {
-		return // it works
+		return // it is busy
 	}
 	defer s.mu.Unlock()
 	if s.in != nil && s.used.Before(since) && !s.ended && s.err == nil {
@@ -323,7 +323,7 @@ func (s *session) suspend() (context []byte, err error) {
 	return s.parked, errors.Join(s.err, err)
 }
 
-// context appends the context of the stream so far.
+// context appends the context of the stream so far. It returns false if there is none.
 func (s *session) context(dst []byte) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

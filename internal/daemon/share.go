@@ -11,8 +11,8 @@ import (
 )
 
 // The methods of this file manage a session's context: they enforce the limits, and carry the
-// context over reloads and connections. The caller holds s.mu, unless the comment of a method
-// differs.
+// context over reloads and connections. The caller holds s.mu, unless a method's comment says that
+// it locks s.mu.
 
 // adopt moves the session to its pipeline's current stage, if a reload has replaced the session's
 // stage.
@@ -36,7 +36,8 @@ func (s *session) adopt() {
 // errReplaced.
 type interrupter interface{ interrupt() }
 
-// restage adopts the pipeline's stage. A busy session does so afterwards.
+// restage adopts the pipeline's stage. A busy session does so afterwards; a session that waits for
+// a replaced peer is interrupted. It locks s.mu.
 func (s *session) restage() {
 	if w, ok := s.own.(interrupter); ok && s.p.stage.Load().out != nil {
 		w.interrupt()
@@ -75,7 +76,7 @@ func (s *session) remember() {
 	s.past, s.changed = nil, true
 }
 
-// note records whether the context has changed.
+// note records a change of the context since the last call.
 func (s *session) note() {
 	if s.in == nil || !s.in.ProcessesChanged() {
 		return
@@ -86,7 +87,8 @@ func (s *session) note() {
 	}
 }
 
-// manyProcesses is the number of processes above which their sizes are not added up at each change.
+// manyProcesses is the number of processes at which a session with a memory stops adding up their
+// sizes at each change: it then does so at most once in the time silence.
 const manyProcesses = 64
 
 // weigh enforces the limits. It drops the context of a session that exceeds them, or for which

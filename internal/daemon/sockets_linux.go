@@ -92,7 +92,7 @@ func receive(s socket, b, control []byte) (d datagram, err error) {
 	return d, nil
 }
 
-// peerUser returns the uid of the connected process.
+// peerUser returns the uid of the connected process, or "" if it is unknown.
 func peerUser(c *net.UnixConn) (uid string) {
 	raw, err := c.SyscallConn()
 	if err != nil {

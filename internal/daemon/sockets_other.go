@@ -21,7 +21,7 @@ func wrongType(err error) bool { return errors.Is(err, syscall.EPROTOTYPE) }
 
 func prepareDatagrams(net.PacketConn) {}
 
-// receive reads a datagram. Dropped ones are not counted.
+// receive reads a datagram. Dropped datagrams are not counted.
 func receive(s socket, b, _ []byte) (d datagram, err error) {
 	n, from, err := s.(net.PacketConn).ReadFrom(b)
 	d.n = n

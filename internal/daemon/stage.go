@@ -54,7 +54,7 @@ type stage struct {
 	writers sync.WaitGroup // writes to out in progress
 }
 
-// newStage opens the output of c. The stage takes over one use of the symbols.
+// newStage opens the output of c. Unless it fails, the stage takes over one use of the symbols.
 func newStage(c Pipeline, limits Limits, sym *symbols, open func(Output) (output, error)) (*stage, error) {
 	s := &stage{conf: c, symbols: sym}
 	if err := s.setOptions(limits); err != nil {
