@@ -64,7 +64,7 @@ func (s *search) damaged(g *generation, err error) {
 }
 
 // reportGone reports that a file in the checkpoint is gone. what names it in the message; broken is
-// its archive, which is damaged, or nil if it has none.
+// its damaged archive, or nil.
 func (s *search) reportGone(what string, last savedReading, broken *generation) {
 	since := last.Time.Format(time.DateTime)
 	lost := max(0, last.Size-last.Off)

@@ -17,7 +17,7 @@ const (
 	// 1,032.
 	unpackRatio = 1100
 	unpackFloor = 256 << 20 // bytes
-	maxNothing  = 100       // reads of a decoder that return nothing
+	maxNothing  = 100       // empty reads in a row after which a decoder has failed
 )
 
 var errBomb = errors.New("it unpacks to more than a log would")
@@ -178,7 +178,8 @@ func (c *contents) failed(err error) error {
 	return c.err
 }
 
-// openPacked opens the compressed file at path at the beginning of its contents.
+// openPacked opens the compressed file at path at the beginning of its contents. If the error is a
+// damage, it returns the file, too.
 func (d *disk) openPacked(path string) (*generation, error) {
 	h, info, err := d.openHandle(path)
 	if err != nil {

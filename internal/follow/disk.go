@@ -21,7 +21,7 @@ const (
 	listCheap = 2 * time.Millisecond // a folder that is listed faster is listed at every change
 	// a larger folder that changes all the time is listed for at most 1/16 of the time
 	listShare = 16
-	// longest clock step of a file system without fractions of a second: FAT has 2 s
+	// more than the clock step of any file system without fractions of a second: FAT's is 2 s
 	coarseStep       = 3 * time.Second
 	manyDescriptors  = 1 << 20 // practically no limit
 	spareDescriptors = 512     // left for debug files and connections, if the limit is high enough
@@ -110,8 +110,9 @@ type listing struct {
 var errLater = errors.New("listed too often")
 
 // list returns the names in dir. A folder that does not change is listed once, however many sources
-// ask. A large folder that changes all the time is listed for at most 1/listShare of the time; if
-// it was listed too recently, the error is errLater.
+// ask; if no events arrive from it, once in each pollInterval. A large folder that changes all the
+// time is listed for at most 1/listShare of the time; if it was listed too recently, the error is
+// errLater.
 func (d *disk) list(dir string) (listing, error) {
 	asked := d.since()
 	d.mu.Lock()
@@ -308,7 +309,7 @@ func (h *handle) Close() {
 }
 
 // descriptors returns the number of log files that may be open. It is below the system's limit,
-// which debug files, connections and short checks need, too.
+// since debug files, connections and short checks need descriptors, too.
 func descriptors() int64 {
 	n := descriptorLimit()
 	return max(n/2, n-spareDescriptors, 1)

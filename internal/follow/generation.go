@@ -40,7 +40,7 @@ type generation struct {
 	hole   bool      // the file was truncated and rewritten: skip its leading NUL bytes
 	moved  time.Time // time of the last growth
 	looked time.Time // time of the last look for late lines
-	// size at the last look; more than was read, if reading takes long
+	// size at the last look that succeeded, to report how much a truncation has lost
 	largest int64
 	// offset to which it may be read for now: bytes after it may be younger than lines in another
 	// file; 0: no limit
@@ -312,8 +312,8 @@ func (g *generation) longLine(ctx context.Context, b, buf []byte, emit func(p []
 	return true, g.inParts(ctx, g.look+int64(i), buf, emit)
 }
 
-// inParts emits the line that ends at end in parts. If it fails after the first part, it ends the
-// line with a line feed.
+// inParts emits the line that ends at end in parts. If a read fails after the first part, it ends
+// the line.
 func (g *generation) inParts(ctx context.Context, end int64, buf []byte, emit func(p []byte, quiet bool) error) error {
 	quiet := end <= g.silent
 	for at := g.off; at < end; {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// skipHole returns the offset at or after off at which data begins in f, of size bytes. It returns
-// size if only a hole follows, and off if the file system does not report holes.
+// skipHole returns the first offset at or after off at which f, a file of size bytes, has data. It
+// returns size if only a hole follows, and off if the file system does not report holes.
 func skipHole(f *os.File, off, size int64) int64 {
 	at := off
 	if conn, err := f.SyscallConn(); err == nil {

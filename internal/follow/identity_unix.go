@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// identify returns the ID of the file of info; f is not used.
+// identify returns the ID of the file that info describes.
 func identify(_ *os.File, info fs.FileInfo) lineage.ID {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -30,7 +30,7 @@ func links(info fs.FileInfo) int {
 	return 1
 }
 
-// lookAt returns the file at path, with symbolic links resolved.
+// lookAt returns the ID and the state of the file at path, with symbolic links resolved.
 func lookAt(path string) (lineage.ID, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {

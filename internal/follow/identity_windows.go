@@ -20,7 +20,7 @@ func identify(f *os.File, _ fs.FileInfo) lineage.ID {
 // links returns 1: an open file cannot lose its name on this system.
 func links(fs.FileInfo) int { return 1 }
 
-// lookAt returns the file at path, with symbolic links resolved.
+// lookAt returns the ID and the state of the file at path, with symbolic links resolved.
 func lookAt(path string) (lineage.ID, fs.FileInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -151,7 +151,7 @@ func readJournal(f *os.File, now boot) (journal, error) {
 }
 
 // parseJournal parses a state file. It stops at the first record that is incomplete or damaged,
-// such as one whose writer was killed.
+// such as the record of a process that was killed while it wrote.
 func parseJournal(data []byte, now boot) (j journal, err error) {
 	if n := min(len(data), len(stateMagic)); string(data[:n]) != stateMagic[:n] && len(bytes.Trim(data, "\x00")) > 0 {
 		return j, errForeign

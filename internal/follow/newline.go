@@ -34,8 +34,8 @@ func (g *generation) isCompressed() bool {
 	return f != nil
 }
 
-// needsBeginning reports whether the file's reader needs all of its bytes: it is compressed, or its
-// beginning has the byte order mark of UTF-16.
+// needsBeginning reports whether the file's reader needs all of its bytes: it is an archive, or
+// begins with the byte order mark of UTF-16.
 func (g *generation) needsBeginning() bool { return len(g.newline()) != 1 }
 
 // firstEnd returns the index after the first line end in b, or 0.
@@ -44,7 +44,8 @@ func (g *generation) firstEnd(b []byte) int { return g.lineEndIn(b, bytes.Index)
 // lastEnd returns the index after the last line end in b, or 0.
 func (g *generation) lastEnd(b []byte) int { return g.lineEndIn(b, bytes.LastIndex) }
 
-// lineEndIn returns the index after the line end in b that index finds, or 0.
+// lineEndIn returns the index after the line end in b that index finds, or 0. In an archive, which
+// has no lines, it returns len(b).
 func (g *generation) lineEndIn(b []byte, index func(b, end []byte) int) int {
 	end := g.newline()
 	if end == nil {

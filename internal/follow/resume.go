@@ -175,8 +175,8 @@ func (r *resumption) openSink() (err error) {
 	return nil
 }
 
-// readNext continues with a copy of the file that was being read, which was not found, or else with
-// the file after it.
+// readNext is called if the file that was being read was not found. It continues with a copy of
+// that file, or else with the file after it.
 func (r *resumption) readNext() (bool, error) {
 	s := r.s
 	if r.last.Len > 0 {
@@ -200,7 +200,7 @@ func (r *resumption) readNext() (bool, error) {
 }
 
 // places returns the last place and the places in older files. The last place is in the file that
-// had the name, or that was to be read before the file that had it.
+// had the name, or in a file that was to be read before that one. It is zero if there was none.
 func (saved *savedSource) places() (last savedReading, older []savedReading) {
 	older = saved.Reading
 	if n := len(older); n > 0 && older[n-1].Sink == 0 {
@@ -279,7 +279,7 @@ func (r *resumption) readOlder() error {
 }
 
 // reportLost reports why reading does not continue at the place of the checkpoint. copied is a copy
-// of what the file held, broken a damaged archive.
+// of what the file held, broken a damaged archive; either may be nil.
 func (r *resumption) reportLost(copied, broken *generation) {
 	s, now, last := r.s, r.now, r.last
 	if (now == nil || now.id.Ino != last.Ino) && copied == nil {

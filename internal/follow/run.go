@@ -17,7 +17,7 @@ type result struct {
 	err   error
 	given int64         // bytes that were printed
 	asked bool          // a snapshot was requested
-	cost  time.Duration // of the snapshot
+	cost  time.Duration // cost of the snapshot
 }
 
 // A run is the state of one call of Run.
@@ -30,7 +30,7 @@ type run struct {
 	step       int       // number of intervals until the next tick
 	ticked     time.Time // time of the last tick
 	nextSafety int       // the tick of the next check of all files, except idle files with events
-	nextSweep  int       // the tick of the next check of these files too
+	nextSweep  int       // the tick of the next check that includes idle files with events
 	nextChange int       // the tick of the next look for changes of sinks
 	err        error     // the first error of a sink, or errInUse
 
@@ -122,7 +122,7 @@ func (r *run) turnSize() int {
 	return readSize
 }
 
-// loop starts turns, for n workers, until ctx is done or a sink fails.
+// loop starts turns, for n workers, until ctx is done or r.err is set.
 func (r *run) loop(n int) {
 	for _, s := range slices.SortedFunc(maps.Values(r.sources), func(a, b *source) int { return strings.Compare(a.path, b.path) }) {
 		r.saver.restore(s)
@@ -335,7 +335,7 @@ func (r *run) tick() {
 }
 
 // rests returns the number of intervals until a tick has something to do. If all files are idle and
-// have events, it is the number until the next look at all of them.
+// have events, it is the number until the next look at all of them, or at their sinks.
 func (r *run) rests() int {
 	if len(r.restless) > 0 || r.saver.unsynced() {
 		return 1
@@ -353,7 +353,8 @@ func (r *run) hasten(ticker *time.Ticker) {
 	ticker.Reset(r.interval())
 }
 
-// look has all files examined, and searches for new ones.
+// look has all files examined, idle files with events only if that is due, and searches for new
+// ones.
 func (r *run) look() {
 	r.nextSafety = r.ticks + max(safetyPolls, len(r.sources)/safetyShare)
 	due := r.ticks >= r.nextSweep

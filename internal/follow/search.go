@@ -24,7 +24,8 @@ type search struct {
 	cut     map[lineage.ID]cutArchive // archives that may still be written
 }
 
-// steady returns the siblings at a moment when no file is being renamed.
+// steady returns the siblings at a moment when no file is being renamed. The only error is
+// errLater.
 func (s *search) steady() (beside *family, err error) {
 	for range maxTries {
 		if beside, err = s.siblings(s.family); err != nil || s.isCurrent(beside) {

@@ -14,7 +14,7 @@ import (
 )
 
 // A source is one name that is followed. It is used by the worker that runs its turn, and between
-// turns by the goroutine of Run. It reads its files in turn.
+// turns by the goroutine of Run. It reads its files one after the other.
 type source struct {
 	*shared
 	files
@@ -47,7 +47,7 @@ type shared struct {
 	dirty       bool   // something is not in the last snapshot
 }
 
-// A schedule is the state that the run keeps for a source. Only the goroutine of Run uses it, also
+// A schedule is the state that the run keeps for a source. Only the goroutine of Run uses it, even
 // during a turn.
 type schedule struct {
 	queued, running bool
@@ -105,7 +105,8 @@ func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 }
 
 // turn examines the files of the source and prints new lines, at most about as many bytes as buf
-// holds. It reports whether there may be more. It returns only errors of a sink.
+// holds. It reports whether there may be more. It returns an error only if a sink returned it or
+// ctx is done.
 func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.attention = false
 	defer s.makeRoom(s.f.disk)
@@ -242,7 +243,7 @@ func (s *source) failed(ctx context.Context, g *generation, err error) error {
 	return nil
 }
 
-// retire closes g after it has been read to its end.
+// retire closes g, which is not read any further, and records how far it was read.
 func (s *source) retire(g *generation) {
 	if m, err := g.mark(); err != nil {
 		s.search.lineage.Forget(g.id)
@@ -450,7 +451,7 @@ func (s *source) begin() (bool, error) {
 
 // finish ends the source. If suspend is set, another run will continue: finish closes the sinks of
 // rotated files, and calls Suspend of the sink of the name. Otherwise it prints unfinished lines,
-// followed by end, and closes the sinks.
+// with a line end if end is set, and closes the sinks.
 func (s *source) finish(buf []byte, suspend, end bool) error {
 	if s.out == nil {
 		return nil

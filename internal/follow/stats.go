@@ -56,7 +56,7 @@ type progress struct {
 	rest   int64      // unread bytes of all files of the source but the newest
 	newest lineage.ID // the file that the name led to
 	off    int64      // read offset in the newest file
-	size   int64      // of the newest file
+	size   int64      // size of the newest file
 }
 
 // lag returns the number of unread bytes of the source at path.

@@ -54,8 +54,8 @@ func (s *source) truncated() error {
 	return s.readCopies(copies)
 }
 
-// truncatedUnread does the same as truncated if no line of the current file was read yet. It
-// reports whether there are copies.
+// truncatedUnread is truncated for a current file of which no line was read yet. It does nothing if
+// there are no copies, and reports whether there are some.
 func (s *source) truncatedUnread() (bool, error) {
 	copies, _, err := s.search.copiesOf(s.cur, s.read, s.held(), s.old)
 	if err != nil || len(copies) == 0 {

@@ -84,7 +84,7 @@ type watcher struct {
 // watched is a folder with its events.
 type watched struct {
 	id   lineage.ID // ID of the folder whose events arrive; zero if none do
-	uses int        // number of places in it
+	uses int        // number of places in it, and one more if it is a folder of a pattern
 }
 
 // newWatcher starts a goroutine, which Close ends. open opens the system's events; if it is nil,
@@ -270,8 +270,8 @@ func (w *watcher) watchPatterns(dirs map[string]bool) {
 	w.patterns = dirs
 }
 
-// use adds one use of dir, and requests its events if it is the first. It reports whether they
-// arrive.
+// use adds one use of dir, and requests its events unless they arrive already. It reports whether
+// they arrive.
 func (w *watcher) use(dir string) bool {
 	d := w.dirs[dir]
 	if d == nil {
