@@ -49,7 +49,7 @@ func sortByAge(files []candidate, before []string, all []File) {
 	}
 }
 
-// sortByNumber does what sortByAge does for files of one shape.
+// sortByNumber is sortByAge for files whose names have the same shape.
 func sortByNumber(of string, files []candidate, before []string, all []File) {
 	var names []File
 	for _, f := range files {

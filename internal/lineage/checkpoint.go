@@ -28,7 +28,8 @@ type Entry struct {
 	ListsArchives bool
 }
 
-// MaxKnown is the number of files already read that a checkpoint lists.
+// MaxKnown is the number of files already read that a checkpoint lists. If archives are read, it
+// lists as many files that no longer exist, and more of both after a burst: see MaxBurst.
 const MaxKnown = 8
 
 // Entry returns the entry of the log, without Reading and Current. held are the open files.

@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// copyWindow is the number of bytes that are compared, before the end of the shorter of two files.
+// copyWindow is the number of bytes before an offset that sameUpTo compares, in addition to the
+// heads.
 const copyWindow = 4 << 10
 
 // sameUpTo reports whether the first n bytes of a and b are the same, judged by their heads and the
-// last bytes before n. It returns these last bytes.
+// last bytes before n. It returns these last bytes. It returns false if n is 0.
 func sameUpTo(a, b Content, n int64) (last []byte, same bool) {
 	one, other := a.State().Head, b.State().Head
 	head := min(len(one), len(other))
@@ -29,8 +30,8 @@ func sameUpTo(a, b Content, n int64) (last []byte, same bool) {
 	return last, bytes.Equal(last, theirs)
 }
 
-// areCopies reports whether one of a and b is a copy of the other, or of its beginning. If all
-// compared lines are equal to each other, the files are not taken for copies: the same line may
+// areCopies reports whether one of two plain files is a copy of the other, or of its beginning. If
+// all compared lines are equal to each other, the files are not taken for copies: the same line may
 // have been logged many times.
 func areCopies(a, b Content) bool {
 	x, y := a.State(), b.State()
@@ -75,8 +76,8 @@ func isTruncated(f Content) bool {
 	return (err == nil || err == io.EOF) && !bytes.Equal(b[:n], s.Recent)
 }
 
-// isPartOf reports whether all that the archive c holds is the beginning of f, which has size
-// bytes: lines may have been added to f after it was compressed.
+// isPartOf reports whether f, which has size bytes, begins with the contents of the archive c:
+// lines may have been added to f after it was compressed.
 func isPartOf(c, f Content, size int64) bool {
 	var next [1]byte
 	if _, err := c.ReadAt(next[:], size); err != io.EOF {
@@ -90,8 +91,8 @@ func isPartOf(c, f Content, size int64) bool {
 	return same
 }
 
-// hasTwin reports whether one of the plain files in all begins with all that the archive c holds: a
-// program that shifts the names of rotated files before it compresses gives the archive another
+// hasTwin reports whether one of the plain files in all begins with the contents of the archive c:
+// a program that shifts the names of rotated files before it compresses gives the archive another
 // number, and removes the file later.
 func hasTwin(c Content, all []Content) bool {
 	head := c.State().Head

@@ -102,8 +102,8 @@ func contentsOf(steps []Step) (all []Content) {
 // Discard closes copies whose search is to be repeated.
 func (l *Log) Discard(copies []Step) { l.unclaim(copies) }
 
-// isOfNow reports whether c is a copy of the current content of the file: such a copy is still
-// being made, before the truncation.
+// isOfNow reports whether c is a copy of now, the current content of the file, or of its beginning:
+// such a copy is still being made, before the next truncation.
 func isOfNow(c, now Content) bool {
 	size := c.State().Size
 	if size > now.State().Size {
@@ -113,9 +113,9 @@ func isOfNow(c, now Content) bool {
 	return same
 }
 
-// unpackedCopies appends to copies the archives of copies of old, which was truncated. rest is the
-// index of the copy that holds all bytes that were read of it, or -1; continued reports whether
-// there is one. The only error is ErrLater.
+// unpackedCopies appends to copies the archives of copies of old, which was truncated. rest, and
+// last in the result, is the index of the copy that holds all bytes that were read of old, or -1.
+// continued reports whether an archive holds them. The only error is ErrLater.
 func (l *Log) unpackedCopies(ctx context.Context, open Opener, beside *Family, old, now Content, held []Content, copies []Step, rest int) (all []Step, last int, continued bool, err error) {
 	s := old.State()
 	replaced := now == nil || now.State().ID != s.ID

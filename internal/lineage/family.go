@@ -70,7 +70,7 @@ func (n Names) beginning(prefix string) Names {
 	return rest[:most]
 }
 
-// Put adds the file at path, which rotation moved from the path of.
+// Put adds the file at path. of is the path from which rotation moved it.
 func (f *Family) Put(path, of string, look LookFunc) {
 	switch c, err := look(path); {
 	case err == nil:

@@ -20,7 +20,7 @@ type Log struct {
 	read    []Mark  // files that were read and still exist
 	// archives that are not to be read, with the time of their last change
 	leftOut   map[ID]time.Time
-	outdated  []File      // of leftOut, for Outdated
+	outdated  []File      // archives in leftOut that Outdated has not returned yet
 	archiveOf map[ID]File // archives of files that are still open
 
 	ignored time.Time // files beside the name that were not written to since then are ignored
@@ -46,7 +46,7 @@ type Predecessor struct {
 	Content // nil if the file is gone
 	// files not written to since then are older; if zero, every file without a record is younger
 	Since time.Time
-	// archives are not read before the first file of a run, unless they were written since then
+	// before the first file of a run, archives are not read, even if they were written after Since
 	LeavesArchives bool
 }
 

@@ -15,7 +15,7 @@ type Mark struct {
 	Len        int       `json:"len"`  // number of bytes in Head
 	Off        int64     `json:"off"`
 	RecentHash string    `json:"before"` // hash of up to RecentSize bytes before Off
-	Time       time.Time `json:"time"`   // of the file's last change
+	Time       time.Time `json:"time"`   // time of the file's last change
 }
 
 // MarkAt returns the mark of the place off in the file of s. recent are the bytes before that

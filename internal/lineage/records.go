@@ -11,12 +11,12 @@ import (
 )
 
 // Records list the files that the logs read, have read or must not read. A file that exists has a
-// record, a file that no longer exists a mark. Archives that a log does not read are in
+// record; a file that no longer exists has a mark. Archives that a log does not read are in
 // Log.leftOut. [Log.Entry] returns the part of all this that the next run needs. Records are safe
 // for concurrent use.
 type Records struct {
 	mu   sync.Mutex
-	byID map[ID]*record // of files that exist
+	byID map[ID]*record // records of files that exist
 	// marks of files that a log has read or left out and that no longer exist. By these marks their
 	// archives are recognised; see lastMarks
 	goneMarks map[*Log][]Mark
@@ -222,7 +222,8 @@ func (f *Records) recordOf(c Content) (record, bool) {
 	return record{}, false
 }
 
-// same reports whether c has a record and is unchanged since, so that it need not be opened.
+// same reports whether c is being read, or is unchanged since its record was made, so that it need
+// not be opened.
 func (f *Records) same(c File) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -230,7 +231,7 @@ func (f *Records) same(c File) bool {
 	return r != nil && (r.active || r.mark.Time.Equal(c.ModTime) && r.mark.Off == c.Size)
 }
 
-// closedRecord returns the record of a file if l has read and closed it.
+// closedRecord returns the record of a file if l has read bytes of the file and closed it.
 func (l *Log) closedRecord(id ID) (record, bool) {
 	f := l.records
 	f.mu.Lock()
@@ -241,8 +242,8 @@ func (l *Log) closedRecord(id ID) (record, bool) {
 	return record{}, false
 }
 
-// ignore records that c is older than l and is not read. It returns false if c cannot be opened
-// because too many files are open, or if another file has its path now.
+// ignore records that c is older than l and is not read. It returns false if that cannot be
+// recorded now: too many files are open, or c is no longer at its path.
 func (l *Log) ignore(open Opener, c File) bool {
 	if l.records.same(c) {
 		return true

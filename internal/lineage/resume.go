@@ -55,8 +55,8 @@ type Resumption struct {
 	log      *Log
 	opener   Opener
 	from     Entry
-	last     Mark    // of Found
-	older    []Place // of Older
+	last     Mark    // place of the checkpoint in Found
+	older    []Place // places of the checkpoint in the files of Older
 	folder   Folder
 	files    []Content // existing files, nil for each chosen one
 	archives []Content // existing archives, nil for each chosen one
