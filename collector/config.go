@@ -76,7 +76,8 @@ type Patience struct {
 // longest returns the time that a batch may wait.
 func (p *Patience) longest() time.Duration { return max(p.Local, p.Servers) }
 
-// Symbols lists the sources of debug files, which are asked in the order of the fields.
+// Symbols lists the sources of debug files. They are searched in the order of the fields, servers
+// last.
 type Symbols struct {
 	SymbolPaths          []string `mapstructure:"symbol_paths"`
 	IDsFiles             []string `mapstructure:"ids_files"`

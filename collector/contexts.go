@@ -30,7 +30,7 @@ type stream struct {
 	context filter.Context
 	loaded  bool // context was looked for in the storage
 	kept    bool // the storage has a context
-	warned  bool // that frames have no module
+	warned  bool // it was logged that frames have no module
 	inDict  bool // a hexdict is open
 
 	snapshot latest // context as it is to be saved
@@ -49,7 +49,7 @@ type contexts struct {
 
 	mu    sync.Mutex
 	of    map[string]*stream
-	order list.List // *stream values, used last in front
+	order list.List // *stream values, most recently used first
 	bytes int
 	dicts int // streams with an open hexdict
 }
@@ -131,7 +131,8 @@ func (c *contexts) release(s *stream, size int, dict bool, now time.Time) {
 	}
 }
 
-// dropOldest drops the stream that has been idle longest, unless all are in use. c.mu is held.
+// dropOldest drops the stream that has been idle longest, at least for liveFor. It returns false if
+// there is none. c.mu is held.
 func (c *contexts) dropOldest(now time.Time) bool {
 	for e := c.order.Back(); e != nil; e = e.Prev() {
 		s := e.Value.(*stream)
@@ -148,8 +149,8 @@ func (c *contexts) dropOldest(now time.Time) bool {
 	return false
 }
 
-// dropGrown drops a stream whose context has grown beyond the bound for all contexts, while the
-// others are in use. c.mu is held.
+// dropGrown drops a stream whose context has just grown, if all contexts together exceed their
+// bound and no other stream can be dropped. c.mu is held.
 func (c *contexts) dropGrown(s *stream, more int) {
 	if more > 0 && s.users == 0 {
 		c.remove(s)

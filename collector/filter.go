@@ -20,7 +20,7 @@ const (
 	unresolvedAttribute = "symfilter.unresolved"
 )
 
-// counts are of one batch.
+// counts are the counts of one batch.
 type counts struct{ filtered int64 }
 
 // filter filters the texts of the batch, saves the contexts that have changed, and counts.
@@ -69,7 +69,7 @@ func (w *worker) noModule() (n int64) {
 	return n
 }
 
-// stream filters the texts of one stream. Batches with the same stream arrive one after the other.
+// stream filters the texts of one stream. Batches that share a stream wait here for each other.
 func (w *worker) stream(ctx context.Context, p *part) {
 	s, h := p.stream, w.p.shared
 	s.mu.Lock()
@@ -156,7 +156,8 @@ func (r *run) together(first int32) {
 		w.traces = newTraces(w)
 		w.traces.lines.Until(w.end)
 	}
-	begin, last, gap := first, int32(0), 0 // the run, its last text with a mark, and texts after it
+	// first text of the run, its last text with a mark, and number of texts after that
+	begin, last, gap := first, int32(0), 0
 	flush := func(next int32) {
 		if last != 0 {
 			w.traces.filter(r, begin, last)

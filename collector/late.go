@@ -115,8 +115,8 @@ func (l *late) came() {
 }
 
 // run sends records until the processor ends. A file may arrive while the record with the first
-// address of its module is still being filtered, so a file without open addresses is looked at
-// again a second later.
+// address of its module is still being filtered, so all open modules are looked at every second,
+// too.
 func (l *late) run() {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()

@@ -24,8 +24,8 @@ type eviction uint8
 
 const (
 	evictedIdle    eviction = iota // no record for idle_timeout
-	evictedLimit                   // one of the limits, idle longest
-	evictedRefused                 // one of the limits, while all others were in use
+	evictedLimit                   // a limit was reached, and the process had been idle longest
+	evictedRefused                 // a limit was reached, and all others were in use
 	evictions
 )
 
@@ -156,7 +156,7 @@ func (t *telemetry) unregister() {
 	}
 }
 
-// asked counts a question to the symbolizer.
+// asked records the duration of a lookup by the symbolizer.
 func (t *telemetry) asked(took time.Duration) {
 	t.builder.ProcessorSymfilterLookupDuration.Record(context.Background(), took.Seconds())
 }
@@ -193,7 +193,7 @@ func (t *telemetry) storageFailed(what string, err error) {
 	}
 }
 
-// drop counts a process whose context was dropped.
+// drop counts a process that is not remembered, and logs that a limit is reached.
 func (t *telemetry) drop(why eviction) {
 	t.evicted[why].Add(1)
 	if why == evictedIdle {

@@ -54,7 +54,7 @@ type worker struct {
 	texts   []text // the first is unused
 	parts   []part
 	of      map[string]int // index in parts, by key
-	recent  int            // index of the last part, whose key is recentKey
+	recent  int            // index of the part that was used last, whose key is lastKey
 	lastKey []byte
 	out     []byte
 	changed []*stream
@@ -198,7 +198,7 @@ func (w *worker) add(t text, b []byte, at int) {
 	w.link(p, t)
 }
 
-// kinds reports whether b, whose first mark is at at, may have a frame of a raw backtrace, and
+// kinds reports whether b, whose first mark is at at, may have a frame of a raw backtrace, or else
 // whether it has an element that is not closed.
 func kinds(b []byte, at int) (raw, unclosed bool) {
 	for at < len(b) {

@@ -33,7 +33,7 @@ import (
 	symfilter "github.com/symfilter/symfilter/collector"
 )
 
-// version is that of the Collector's components.
+// version is the version of the Collector's components.
 const version = "0.160.0"
 
 func main() {
