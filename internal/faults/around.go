@@ -44,8 +44,8 @@ const (
 	maxApartBytes = 2 << 10 // bytes
 )
 
-// Within reports whether lines may be between two stacks of one report: only the last line may name
-// a read or a write, since such a line begins another report.
+// Within reports whether lines may be between two stacks of one report. A line that names a read or
+// a write begins another report, unless it is the last one, which introduces the second stack.
 func Within(lines []byte) bool {
 	if len(lines) > maxApartBytes || bytes.Count(lines, newline) > maxApart {
 		return false
@@ -59,7 +59,8 @@ func Within(lines []byte) bool {
 	return true
 }
 
-// Kind returns the kind of the crash or error that these lines before a backtrace report, or "".
+// Kind returns the kind of the crash or error in lines, which precede a backtrace, or "" if they
+// report none.
 func Kind(lines []byte) (kind string) {
 	for rest := lines[nextReportLine(lines):]; len(rest) > 0; rest = rest[nextReportLine(rest):] {
 		var line []byte

@@ -84,7 +84,8 @@ var crashParts = sync.OnceValue(func() *phrases {
 // The bounds of a crash's message.
 const (
 	maxMessageLength = 200 // bytes
-	maxMessageLines  = 24  // between it and the backtrace: Android prints the registers
+	// lines between the message and the backtrace: Android prints the registers
+	maxMessageLines = 24
 )
 
 // crashIn returns the crash that the lines before a backtrace report: the crash of the first line

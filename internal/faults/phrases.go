@@ -21,8 +21,8 @@ func newPhrases(texts []string) *phrases {
 	return p
 }
 
-// next returns the first offset from from on at which a text of p is, and the texts that are there,
-// as bits. Without one, the bits are 0.
+// next returns the first offset in b, at least from, at which a text of p begins, and all texts
+// that begin there, as bits. If there is none, it returns len(b) and 0.
 func (p *phrases) next(b []byte, from int) (at int, set uint64) {
 	last := len(p.places) - 1
 	for at = from; at+last < len(b); at++ {

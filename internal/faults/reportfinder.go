@@ -26,8 +26,8 @@ var newline = []byte{'\n'}
 // process. A process is complete unless the log ends within one of its reports, or another report
 // begins there. Equal reports of a process are one finding that occurred several times.
 //
-// A Finder takes at most about 8 MiB besides the findings. One Filter and one goroutine may use it,
-// the goroutine that uses the findings.
+// A Finder takes at most about 8 MiB besides the findings. It is for one Filter. Only the goroutine
+// that uses the findings may use it.
 type Finder struct {
 	backtrace.Grouping
 	to    *findings.Collection
@@ -46,9 +46,9 @@ type Finder struct {
 
 var _ filter.LogPrinter = (*Finder)(nil)
 
-// NewFinder returns a Finder that adds findings to to. input is the name of the log, own
-// distinguishes the program's frames from the system's, and paths sets the form of the files in the
-// log's text, as [filter.Options.Paths] does for files in answers.
+// NewFinder returns a Finder that adds its findings to a collection. input is the name of the log,
+// own distinguishes the program's frames from the system's, and paths sets the form of the files in
+// the log's text, as [filter.Options.Paths] does for files in answers.
 func NewFinder(to *findings.Collection, input string, own *findings.Own, paths filter.Paths) *Finder {
 	return &Finder{
 		to: to, input: input, own: own, paths: paths,
@@ -63,7 +63,7 @@ const (
 	maxTraces      = 32       // traces of a finding; a deadlock of n threads has 2n
 	maxDetails     = 16       // lines of a report that are kept in addition to its message
 	maxKnown       = 32 << 10 // reports and PIDs that are remembered
-	maxFoundStacks = 1 << 10  // stacks whose frames are remembered, and reports whose fingerprints are
+	maxFoundStacks = 1 << 10  // stacks whose frames, and reports whose fingerprints, are remembered
 	maxQuiet       = 256      // lines without a frame after which a report has ended
 	maxQuietError  = 8        // the same after a runtime error: the bytes around a pointer, at most
 	maxQuietCrash  = 64       // the same after a crash: registers, code and the memory around them
@@ -221,7 +221,7 @@ func (f *Finder) line(text []byte) {
 	f.KeepTail(newline)
 }
 
-// begin begins the report that a header has.
+// begin begins a report with its header.
 func (f *Finder) begin(h *reportHeader, prefix string) {
 	f.end(f.open.mode == ofRuntimeError || f.open.mode == ofCrash)
 	f.open = logReport{mode: h.mode, pid: h.pid, prefix: prefix}
@@ -331,8 +331,8 @@ func (f *Finder) trace(frames []*findings.TraceFrame, single bool) {
 	f.DropTail()
 }
 
-// withLine returns frames. If none of them has a line, the innermost one in the result has the line
-// at. frames does not change, since other findings may share it.
+// withLine returns frames; if none of them has a line, a copy whose innermost frame has the file
+// and line of at. frames itself does not change, since other findings may share it.
 func withLine(frames []*findings.TraceFrame, at *findings.TraceFrame) []*findings.TraceFrame {
 	if slices.ContainsFunc(frames, func(f *findings.TraceFrame) bool { return f.HasLine }) {
 		return frames
@@ -383,7 +383,7 @@ func (f *Finder) end(whole bool) {
 	}
 }
 
-// process returns the number of the process with a PID, or of the log if that is empty.
+// process returns the number of the process with a PID, or of the log if pid is empty.
 func (f *Finder) process(pid, tool string) int {
 	n, known := f.pids[pid]
 	if known {

@@ -22,8 +22,8 @@ type reportHeader struct {
 	line, column uint32
 }
 
-// reportMarks are the ends of the words that are in each line with which a report of a sanitizer
-// begins or ends: "Sanitizer: ", "libFuzzer: " and ": runtime error: ".
+// reportMarks are the ends of words. Each line with which a report of a sanitizer begins or ends
+// has one of them: "Sanitizer: ", "libFuzzer: " and ": runtime error: ".
 var reportMarks = []struct {
 	word string
 	at   int // index of the three bytes in word that a block is searched for
@@ -46,8 +46,8 @@ func isReportLine(text []byte) bool {
 	return false
 }
 
-// nextReportLine returns the offset of the first line with which a report may begin, or the length
-// of lines.
+// nextReportLine returns the offset of the first line with which a report may begin or end, or the
+// length of lines.
 func nextReportLine(lines []byte) int {
 	s := reportSet().Search(lines, nil)
 	for from := 0; ; {
@@ -131,7 +131,8 @@ func toolOf(name string) string {
 	return ""
 }
 
-// processBefore returns the PID of "==PID==" before the offset at, and the offset where it begins.
+// processBefore returns the PID of "==PID==" before the offset at, and the offset where that
+// begins; at and "" if it is missing.
 func processBefore(line string, at int) (from int, pid string) {
 	s := strings.TrimSuffix(strings.TrimSuffix(line[:at], " "), "==")
 	digits := strings.TrimRight(s, "0123456789")

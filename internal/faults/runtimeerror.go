@@ -38,7 +38,7 @@ func runtimeError(text []byte) (h reportHeader, ok bool) {
 }
 
 // runtimeKinds are the kinds of UBSan's errors, by a part of their messages. The first one that
-// matches wins. The names are from LLVM's ubsan_checks.inc. A summary has them with
+// matches wins. The names are from LLVM's ubsan_checks.inc. UBSan prints them in a summary with
 // report_error_type=1.
 var runtimeKinds = []struct{ part, kind string }{
 	{"unsigned integer overflow", "unsigned-integer-overflow"},
