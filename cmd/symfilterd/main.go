@@ -4,8 +4,8 @@
 //	symfilterd --config FILE [--check] [--no-sandbox]
 //
 // SIGHUP reads the configuration again and reopens outputs. SIGTERM and SIGINT end it within five
-// seconds. It exits with 0 after these, 1 if it cannot run, 2 after wrong usage or with a
-// configuration that cannot be used.
+// seconds. It exits with 0 after these or after the end of all inputs, 1 if it cannot run, 2 after
+// wrong usage or with a configuration that cannot be used.
 package main
 
 import (

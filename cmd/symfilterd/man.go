@@ -83,7 +83,8 @@ func reference() string {
 	return b.String()
 }
 
-// indented returns a paragraph of at most 80 columns.
+// indented returns text as a paragraph of at most 80 columns, indented by the given number of
+// columns.
 func indented(text string, columns int) string {
 	var b strings.Builder
 	indent := strings.Repeat(" ", columns)

@@ -27,7 +27,7 @@ type options struct {
 // shells are the shells with a completion script.
 var shells = []string{"bash", "zsh", "fish"}
 
-// define returns the flags.
+// define returns the flags, and the values of three of them; o gets the others.
 func (o *options) define() (flags *pflag.FlagSet, schema, version, help *bool) {
 	flags = pflag.NewFlagSet("symfilterd", pflag.ContinueOnError)
 	flags.SortFlags = false
