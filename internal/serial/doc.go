@@ -30,7 +30,7 @@ var errOrdinary = errors.New("not a serial port")
 type Port struct {
 	path   string
 	rate   int
-	again  time.Duration // how often it is looked for
+	again  time.Duration // time between two looks for it
 	report func(message string)
 	open   func(path string, rate int) (*os.File, error) // open, or a replacement in tests
 	// returns the existing ports: list, or a replacement in tests
@@ -64,9 +64,9 @@ func New(path string, rate int, report func(message string)) *Port {
 func (p *Port) GiveUp(after time.Duration) { p.limited, p.patience = true, after }
 
 // Read reads what the device has sent, at least one byte. While the port is away, Read looks for it
-// every second. It returns io.EOF after Close only, and another error if the time of GiveUp is
-// over, or if the port exists and cannot be opened. If the port was open before, Read waits
-// instead: the port's owner and rights may not be set yet.
+// every second. It returns io.EOF after Close, and at the end of a file that is not a port, and
+// another error if the time of GiveUp is over, or if the port exists and cannot be opened. If the
+// port was open before, Read waits instead: the port's owner and rights may not be set yet.
 func (p *Port) Read(b []byte) (int, error) {
 	for {
 		file, err := p.current()
