@@ -76,7 +76,7 @@ func (s *Stream) line(now []byte, whole bool) {
 		if whole {
 			text += "\n"
 		}
-		quoted, _ := json.Marshal(text) // a string has a form in JSON
+		quoted, _ := json.Marshal(text) // cannot fail for a string
 		s.buf = append(append(s.buf, `{"log":`...), quoted...)
 		s.buf = append(append(s.buf, `,"stream":"`...), s.name...)
 		s.buf = append(append(append(s.buf, `","time":"`...), now...), "\"}\n"...)
