@@ -12,10 +12,10 @@ import (
 
 const digits = "0123456789abcdef"
 
-// AppendText appends text, in which it makes visible, as \x1b or \u202e: control characters,
-// characters that have no width (Unicode's format characters, variation selectors and fillers; not
-// accents), characters that separate lines or change the direction of text, and bytes that are not
-// UTF-8. The ASCII characters in keep are not changed.
+// AppendText appends text. It escapes, as \x1b or \u202e, control characters, characters that have
+// no width (Unicode's format characters, variation selectors and fillers; not accents), characters
+// that separate lines or change the direction of text, and bytes that are not UTF-8. The ASCII
+// characters in keep are not changed.
 func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 	from := 0
 	for i := 0; i < len(text); {

@@ -55,8 +55,8 @@ func (w *Writer) pass(text []byte) error {
 	return err
 }
 
-// unfinished returns the number of bytes at the end of text that later bytes may complete: of a
-// character, or of a line end after a carriage return.
+// unfinished returns the number of bytes at the end of text that later bytes may complete: the
+// beginning of a character, or a carriage return, which a line feed may follow.
 func unfinished(text []byte) int {
 	if n := len(text); n > 0 && text[n-1] == '\r' {
 		return 1
