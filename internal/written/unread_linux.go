@@ -72,7 +72,7 @@ func AwaitClosed(f *os.File, closed func()) {
 }
 
 // AwaitBroken waits until the other end of a connection is gone, or the connection is closed. A
-// peer that only sends nothing more is not gone.
+// peer that has only ended its own sending is not gone.
 func AwaitBroken(conn syscall.Conn) {
 	if raw, err := conn.SyscallConn(); err == nil {
 		raw.Read(isBroken)
