@@ -19,7 +19,7 @@ import (
 // Publish, and then Close, or with Discard. It is not safe for concurrent use.
 type File struct {
 	*os.File
-	root   *os.Root // owned by the caller, who closes it after the end of the File
+	root   *os.Root // the caller owns it, and closes it after the File
 	prefix string   // prefix of temporary names, below root
 	temp   string   // its temporary name; empty if it has none
 }
@@ -119,9 +119,9 @@ func (f *File) Discard() {
 }
 
 // Tidy prepares a folder of such files for the removal of the least recently used files. It removes
-// the temporary files whose names begin with prefix and that were not written to for the time
-// stale: their processes were killed. It returns the files whose names end with suffix, the least
-// recently modified first; none if the folder cannot be read.
+// temporary files (their names begin with prefix) that were not written to for longer than stale:
+// their processes were killed. It returns the files whose names end with suffix, the least recently
+// modified first; none if the folder cannot be read.
 func Tidy(dir, prefix, suffix string, stale time.Duration) (files []fs.FileInfo) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
