@@ -19,7 +19,7 @@ import (
 // probability at the true bias to that at another. One in 25 places in code follows a call.
 const (
 	forCall     = 4
-	againstCall = -5 // 2 % of the frames after the first are not callers, and are not recognised
+	againstCall = -5 // 2 % of the frames after the first are no callers, but pass for callers
 	forSignal   = 10 // the code ends a signal handler: nine bytes, once or twice in a file
 	forRequest  = 8  // Valgrind's own code makes a request to Valgrind
 	forTarget   = 9  // the call is to the function of the next inner frame
@@ -29,7 +29,7 @@ const (
 	forData     = 10 // the variable is at the address in the report
 	againstGap  = -3 // the address is in no function of the unwind information
 	overlap     = -8 // another object is in the same place
-	prior       = 10 // Valgrind usually loads programs and the dynamic linker there
+	prior       = 10 // the bias is the usualBias of the object
 	// lead of a bias that is accepted: all others together then have a probability of at most 1 in
 	// 256
 	margin = 8
@@ -79,7 +79,7 @@ type solver struct {
 	allowed  int       // the work that may be done
 }
 
-// spendWork adds n units of work, and reports whether the limit allows them.
+// spendWork adds n units of work and returns true, unless the limit has been exceeded before.
 func (s *solver) spendWork(n int) bool {
 	if s.work > s.allowed {
 		return false
@@ -567,7 +567,8 @@ func (f *file) hasUnwindInfo() bool {
 	return ok
 }
 
-// callsFunction reports whether a direct call to the function that callee is in ends at addr.
+// callsFunction reports whether a direct call that ends at addr leads to the function with the
+// address callee in it.
 func (f *file) callsFunction(addr, callee uint64) bool {
 	start, _, ok := f.Image.UnwindRange(callee)
 	if !ok || f.Image.Machine != elf.EM_X86_64 && f.Image.Machine != elf.EM_386 {

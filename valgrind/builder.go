@@ -11,7 +11,7 @@ type builder struct {
 	active    bool // there is a current record
 	at        int  // index in the buffer at which the record begins
 	name      string
-	continued bool // an earlier part of it was handed over
+	continued bool // an earlier part of the record was handed over
 	latin1    bool // the report is in ISO 8859-1
 
 	open   []string // the names of the open elements, the outermost first
@@ -132,8 +132,8 @@ func (b *builder) isInStack() bool {
 	return b.stack > 0 && len(b.open) < maxDepth && b.open[len(b.open)-1] == "stack"
 }
 
-// beginStack ends the open stack, if any, and begins another at this depth. It ends with the open
-// element at index holder.
+// beginStack ends the open stack, if any, and begins another at this depth. The new stack ends with
+// the element at index holder of open.
 func (b *builder) beginStack(depth, holder int) {
 	b.holder = holder
 	b.endStack()
@@ -170,7 +170,7 @@ func (b *builder) addLeaf(name string, text span) {
 	b.items = append(b.items, rawItem{name: name, text: text, depth: int32(max(0, len(b.open)-1)), isLeaf: true})
 }
 
-// addText adds a text between two elements; it extends the last item if it continues that.
+// addText adds a text between two elements, or extends the last item if that is the text before it.
 func (b *builder) addText(s span) {
 	depth := int32(len(b.open) - 1)
 	if n := len(b.items); n > 0 {

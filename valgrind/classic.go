@@ -139,7 +139,7 @@ func (c *classic) head() {
 	c.line("", nil)
 }
 
-// line writes a line of text without its control characters.
+// line writes a line of text, with control characters except TAB escaped.
 func (c *classic) line(before string, text []byte) {
 	c.out = append(append(c.out, c.prefix...), before...)
 	c.out = append(appendClean(c.out, text), '\n')
@@ -295,7 +295,8 @@ func (c *classic) aux(text []byte, helgrind bool) {
 	c.lines(before, c.names.describe(text))
 }
 
-// suppression writes a suppression, which has no prefix.
+// suppression writes a suppression, which has no prefix. It omits one that repeats the last
+// suppression: see classic.repeat.
 func (c *classic) suppression(raw []byte) {
 	if raw == nil || bytes.Equal(raw, c.repeat) {
 		c.repeat = nil

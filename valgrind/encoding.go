@@ -19,8 +19,8 @@ func encodingOf(declaration []byte) string {
 	return string(name[:min(len(name), maxName)])
 }
 
-// isUTF8 reports whether the bytes of a report in this encoding are UTF-8. UTF-16 counts as UTF-8,
-// since such a report has been decoded before it gets here.
+// isUTF8 reports whether the bytes of a report in this encoding are UTF-8. It returns true for
+// UTF-16, since such a report is decoded before it gets here.
 func isUTF8(encoding string) bool {
 	switch strings.ToUpper(encoding) {
 	case "", "UTF-8", "UTF8", "US-ASCII", "ASCII", "UTF-16", "UTF-16LE", "UTF-16BE":

@@ -102,7 +102,8 @@ func (e *epoch) overlaps(other *epoch) bool {
 }
 
 // findSymbols returns the symbols that Valgrind prints as fn: symbols with this name, with or
-// without a version, demangled or not, and replacements for a function of this name.
+// without a version, demangled or not, and replacements for a function of this name. It returns
+// none if it reaches maxDemangled, since some may then be missing.
 func (f *file) findSymbols(fn string, demangle func(string) string) (all []object.Symbol) {
 	same := func(name string) bool { return name == fn }
 	if fn == report.BelowMain {

@@ -41,7 +41,7 @@ type run struct {
 	number   int                // number of the process in the findings
 	errors   map[string]counted // by their unique numbers
 	finished bool               // it has the state FINISHED
-	// where its threads were created, by Helgrind's thread number
+	// threads has the stacks in which the process created its threads, by Helgrind's thread number.
 	threads map[string]findings.Trace
 
 	// stub is set if the process's report ends after the command line: the process is a forked
@@ -56,7 +56,8 @@ type counted struct {
 	count   uint64 // as of the last error counts
 }
 
-// Close adds the error that the end of the report cuts off.
+// Close adds the error that the end of the report cuts off, and marks the processes of stubs as
+// complete.
 func (f *finder) Close() error {
 	err := f.Reader.Close()
 	f.t.finish()
@@ -152,7 +153,7 @@ func (f *finder) describe(p *process) {
 			to.Complete = true
 		}
 	}
-	if len(f.byPID) >= maxProcesses { // the report of the program begun by exec comes soon
+	if len(f.byPID) >= maxProcesses { // no loss: after exec, the next report follows soon
 		clear(f.byPID)
 	}
 	f.byPID[p.pid] = r.number
@@ -174,8 +175,8 @@ func (f *finder) forget() {
 	}
 }
 
-// complete marks a process whose document has ended. The state FINISHED alone does not prove a
-// complete report, since the leaks come after it.
+// complete marks the report of a process as complete if its document has ended and has the state
+// FINISHED. The state alone does not prove a complete report, since the leaks come after it.
 func (f *finder) complete(p *process) {
 	r := f.runOf(p)
 	if to := f.to.Process(r.number); to != nil && r.finished {
@@ -222,7 +223,7 @@ func (f *finder) count(rec *Record) {
 
 const maxDetails = 16 // lines of an error's text that are kept beside its message
 
-// finding returns an error as a finding, with all its stacks.
+// finding returns an error as a finding, with all its stacks, each cut to maxThreadFrames.
 func (f *finder) finding(rec *Record) *findings.Finding {
 	x := &findings.Finding{Kind: f.text(rec.Get("kind"))}
 	if what, ok := whatOf(rec); ok {
@@ -305,7 +306,8 @@ func (f *finder) keepLinkage(rec *Record) {
 	}
 }
 
-// Bounds of the threads of a process whose creation stacks are kept, and of their frames.
+// Bounds of the threads of a process whose creation stacks are kept, and of the frames of every
+// stack in a finding.
 const (
 	maxThreads      = 256
 	maxThreadFrames = 64

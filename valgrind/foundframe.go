@@ -74,7 +74,7 @@ func (s *sharedFrame) is(f *Frame) bool {
 	return f.RawIP == nil && string(f.Fn) == s.fn && string(f.File) == file && string(f.Dir) == s.source[:s.dir] && string(f.Obj) == s.object && textsOf(f) == s.has
 }
 
-// textsOf returns which texts a frame has; an empty text counts as present.
+// textsOf returns which texts a frame has; an empty text is present.
 func textsOf(f *Frame) [4]bool {
 	return [...]bool{f.Obj != nil, f.Fn != nil, f.Dir != nil, f.File != nil}
 }
@@ -124,7 +124,8 @@ func (s *sharedSite) trace(n int) []findings.TraceFrame {
 	return s.oneFrame[:]
 }
 
-// keep stores a site under its key, if the bound allows.
+// keep stores a site under its key, unless it alone takes more than a 16th of maxSharedBytes. If
+// the bound is reached, keep first drops all other sites.
 func (s *sharing) keep(k siteKey, site *sharedSite) {
 	size := sharedFrameSize * len(site.from)
 	for i := range site.from {

@@ -8,7 +8,7 @@ import "bytes"
 type lexer struct {
 	buf  []byte
 	pos  int // in buf: the next token, or the blanks before it
-	word int // in buf: only blanks lie between pos and word
+	word int // in buf: only blanks are between pos and word
 	seek int // in buf: the token at pos does not end before seek
 
 	view  []byte // prefix of buf that the token at pos may reach
@@ -153,7 +153,7 @@ func (l *lexer) textEnd(inRecord bool) (end int) {
 }
 
 // isTag reports whether the '<' at this place begins a tag. At the end of the report, a possible
-// beginning of a tag counts as a tag.
+// beginning of a tag is a tag, too.
 func (l *lexer) isTag(at int) bool {
 	if at+1 == len(l.view) {
 		l.needsMore()

@@ -166,7 +166,7 @@ func (r *renderer) writeModule(e *epoch) {
 	if f.ID.IsZero() {
 		name = f.Path
 	}
-	if r.o.Symbolizer != nil { // it may find the file only by its path
+	if r.o.Symbolizer != nil { // a file without a build ID is found only by its path
 		r.o.Symbolizer.Prefetch(f.ID, f.Path)
 	}
 	r.sendElement(markup.Module{ID: e.number, Name: name, BuildID: f.ID})
@@ -284,7 +284,7 @@ func (r *renderer) renderFunction(fn []byte) {
 	r.line = append(r.line, ' ')
 }
 
-// isMangled reports whether a name is a mangled one.
+// isMangled reports whether a name is mangled, as in C++ or Rust.
 func isMangled(fn []byte) bool {
 	if len(fn) < 3 || len(fn) > maxPath || fn[0] != '_' || fn[1] != 'Z' && fn[1] != 'R' {
 		return false

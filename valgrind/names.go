@@ -13,7 +13,7 @@ const (
 	leaf                  // text; a '<' in it was not escaped
 	rawLeaf               // text that Valgrind does not escape
 	container             // other elements
-	topLevel              // other elements; it begins a record even if the one before has not ended
+	topLevel              // other elements; it begins a record even without an end of the last one
 )
 
 // isLoss reports whether this is the name of a kind of lost memory, which a leak_summary lists side
@@ -100,7 +100,7 @@ var elements = [...]element{
 	{"xauxwhat", container},
 }
 
-// key returns a number by which elements are sorted: nearly every name has one of its own, and
+// key returns a number by which elements are sorted: nearly every name has a different number, and
 // numbers are compared faster than names.
 func key(first byte, length int) int { return int(first)<<8 | length }
 

@@ -68,7 +68,7 @@ func (n *namer) answerOf(s *site) []symbolize.Frame {
 	return nil
 }
 
-// learnOption takes an option of Valgrind's command line.
+// learnOption records an option of Valgrind's command line, if it changes the settings.
 func (p *process) learnOption(option []byte) {
 	switch {
 	case bytes.HasPrefix(option, []byte(leakErrorsOption)):

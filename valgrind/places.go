@@ -43,10 +43,10 @@ func (p *places) Learn(f, inner report.RawFrame) {
 	p.solved = false
 }
 
-// Frames returns the frames at the address of f, innermost first, and the build ID of its object,
-// if they add a name or a line to the report. Otherwise it returns no frames, and counts f for
-// Options.Unresolved if the report has no name either. It waits for debug files as the Options
-// allow. The frames must not be modified.
+// Frames returns the frames at the address of f, innermost first, if they add a name or a line to
+// the report. Otherwise it returns no frames, and counts f for Options.Unresolved if the report has
+// no name either. id is the build ID of the object, zero if it is not known. It waits for debug
+// files as the Options allow. The frames must not be modified.
 func (p *places) Frames(f report.RawFrame) (frames []symbolize.Frame, id buildid.ID) {
 	t := p.t
 	if !p.solved {

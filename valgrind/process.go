@@ -148,7 +148,8 @@ func (p *process) knownObject(name []byte) *loaded {
 	return p.last
 }
 
-// object returns the object of this name; nil if there are too many objects.
+// object returns the object of this name, which it adds if it is new; nil if there is no room for
+// it.
 func (p *process) object(name []byte) *loaded {
 	if o := p.knownObject(name); o != nil {
 		return o

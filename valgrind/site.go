@@ -157,7 +157,7 @@ func (a *answerer) hasNoSymbol(s *site) bool {
 	return len(known.frames) == 0
 }
 
-// keptAnswer returns the answer for a site that was kept and still holds; nil if there is none.
+// keptAnswer returns the kept answer for a site; nil if there is none, or if it has expired.
 func (a *answerer) keptAnswer(s *site) *answer {
 	known := a.known[placeKey{s.at, s.rel}]
 	if known != nil && !known.until.IsZero() && a.now().After(known.until) {
@@ -166,8 +166,8 @@ func (a *answerer) keptAnswer(s *site) *answer {
 	return known
 }
 
-// keepAnswer stores an answer, unless it expires at once. The answer that no symbol covers a site
-// expires after nothingHolds, since a debug file may arrive.
+// keepAnswer returns an answer, and stores it if it may be kept. The answer that no symbol covers a
+// site expires after nothingHolds, since a debug file may arrive.
 func (a *answerer) keepAnswer(s *site, from report.Answer) *answer {
 	got := &answer{frames: from.Frames, err: from.Err, until: from.Until}
 	if !from.Kept {

@@ -127,8 +127,8 @@ func (p *process) countsAsError(kind string) bool {
 	return slices.Contains(strings.Split(p.leakErrors, ","), kind)
 }
 
-// addLeak adds a loss record. If its number is not above that of the last one, or its total is
-// another, it begins another leak check, which lists all leaks again.
+// addLeak adds a loss record. If its number is not above the last record's, or its total is not the
+// last record's, it begins another leak check, which lists all leaks again.
 func (s *summary) addLeak(rec *Record, kind int) {
 	if s.statedLeaks {
 		return

@@ -481,5 +481,5 @@ func (r *renderer) writeMapsBefore(e *epoch) {
 	r.line = append(r.line, part...)
 }
 
-// appendClean appends a line of text without its control characters, except for TAB.
+// appendClean appends a line of text, with control characters except TAB escaped.
 func appendClean(dst, text []byte) []byte { return escape.AppendText(dst, text, "\t") }

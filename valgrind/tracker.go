@@ -23,7 +23,7 @@ type tracker struct {
 	answers *answerer
 	reads   bool // the report is read ahead: facts are kept after the end of their process
 
-	hasElements bool // a record of the report was read
+	hasElements bool // an element of a report was read
 }
 
 func newTracker(o *Options) *tracker {

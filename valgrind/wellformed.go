@@ -197,8 +197,8 @@ func isXML(b []byte) bool {
 	return true
 }
 
-// appendXML appends text escaped for XML. A character that XML 1.0 forbids becomes \x and its
-// digits; invalid UTF-8 becomes U+FFFD.
+// appendXML appends text escaped for XML. A control character that XML 1.0 forbids becomes \x and
+// its digits; invalid UTF-8, U+FFFE and U+FFFF become U+FFFD.
 func appendXML(dst, text []byte) []byte {
 	from := 0
 	for i := 0; i < len(text); {
@@ -257,7 +257,8 @@ func appendSection(dst, text []byte) []byte {
 	return append(appendCharacters(dst, text), marks[cdataEnd]...)
 }
 
-// appendCharacters appends text in a CDATA section, with U+FFFD for characters that XML forbids.
+// appendCharacters appends text in a CDATA section. It replaces characters that XML forbids as
+// appendXML does.
 func appendCharacters(dst, text []byte) []byte {
 	for len(text) > 0 {
 		c, size := utf8.DecodeRune(text)

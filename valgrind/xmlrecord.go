@@ -96,7 +96,7 @@ func (e *elementWriter) indent() {
 	}
 }
 
-// closeTo ends the open elements but the outermost n.
+// closeTo ends the open elements except the outermost n.
 func (e *elementWriter) closeTo(n int) {
 	for i := len(e.path) - 1; i >= n; i-- {
 		name := e.path[i]
@@ -106,7 +106,8 @@ func (e *elementWriter) closeTo(n int) {
 	}
 }
 
-// reach opens and ends elements until exactly those with these names are open. An open frame ends.
+// reach opens and ends elements until exactly the elements with these names are open, but no frame
+// and nothing in a frame.
 func (e *elementWriter) reach(names []string) {
 	if i := slices.Index(names, "frame"); i >= 0 {
 		names = names[:i]

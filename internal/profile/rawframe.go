@@ -20,8 +20,9 @@ type Places interface {
 	// zero value if unknown.
 	Learn(f, inner report.RawFrame)
 
-	// Frames returns the frames at the address of f, innermost first, and the build ID of its
-	// object; none if they add nothing to the file. Call Learn for all facts before.
+	// Frames returns the frames at the address of f, innermost first; none if they add nothing to
+	// the file. The ID is the build ID of the object, zero if it is not known. Call Learn for all
+	// facts before.
 	Frames(f report.RawFrame) ([]symbolize.Frame, buildid.ID)
 
 	// Close reports the frames without names, and releases the Places.
