@@ -20,6 +20,11 @@ type ProcessMapping struct {
 	Path       string // as the process sees it
 	PID        int    // number of the process
 
+	// Predictable is set if the address was not chosen at random: the program is not
+	// position-independent, or the kernel randomizes nothing. Then another process may have other
+	// code there, and the mapping answers only stacks whose calls prove it.
+	Predictable bool
+
 	// ID is the build ID of the mapped file. If the file has none, File describes it, and only the
 	// same file at Path is used.
 	ID   buildid.ID
@@ -38,7 +43,8 @@ func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {
 	}
 	return &judge.ProcessMap{
 		Start: m.Start, Offset: m.Offset, Base: m.Base, Bias: m.Bias, Path: m.Path, ID: m.ID, PID: m.PID,
-		Open: func() *judge.Image { return t.imageMapped(&m) },
+		Predictable: m.Predictable,
+		Open:        func() *judge.Image { return t.imageMapped(&m) },
 	}
 }
 

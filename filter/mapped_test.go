@@ -26,6 +26,8 @@ func TestAddressesAreLookedUpInTheMapsOfTheirProcess(t *testing.T) {
 		process = "process"
 	)
 	program := ProcessMapping{Start: 0x400000, End: 0x402000, Base: 0x400000, Path: "/opt/shop/a.out", PID: 7, ID: id}
+	predictable := program
+	predictable.Predictable = true
 	for _, c := range []struct {
 		name, log string
 		mapping   ProcessMapping
@@ -34,6 +36,8 @@ func TestAddressesAreLookedUpInTheMapsOfTheirProcess(t *testing.T) {
 		{"an address alone", alone, program, process},
 		{"a program by name", named, program, process},
 		{"an offset and an address", offset, program, process},
+		{"an address that any program may have", alone, predictable, ""},
+		{"such an address and a program by name", named, predictable, ""},
 		{"another program's name", other, program, ""},
 		{"a map in the log", mapped, program, ""},
 		{"no mapping", alone, ProcessMapping{Start: 0x7f0000000000, End: 0x7f0000001000, Path: "/lib/x.so", ID: id}, ""},

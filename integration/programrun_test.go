@@ -26,8 +26,8 @@ import (
 // A startedTwin is a stripped program, a stripped library, and the folder of their debug files.
 type startedTwin struct{ program, plugin, debug string }
 
-// buildStarted builds testdata/run/program.c.
-func buildStarted(t *testing.T) startedTwin {
+// buildStarted builds testdata/run/program.c, with further flags for the program.
+func buildStarted(t *testing.T, more ...string) startedTwin {
 	t.Helper()
 	need(t, "gcc", "strip", "objcopy")
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func buildStarted(t *testing.T) startedTwin {
 		t.Fatal(err)
 	}
 	source := filepath.Join(checkout, "integration", "testdata", "run", "program.c")
-	for file, flags := range map[string][]string{w.program: {"-pie", "-fPIE"}, w.plugin: {"-DPLUGIN", "-shared", "-fPIC"}} {
+	for file, flags := range map[string][]string{w.program: append([]string{"-pie", "-fPIE"}, more...), w.plugin: {"-DPLUGIN", "-shared", "-fPIC"}} {
 		run(t, nil, "gcc", append(flags, "-g", "-O1", "-Wl,--build-id", source, "-o", file)...)
 		run(t, nil, "objcopy", "--only-keep-debug", file, filepath.Join(w.debug, filepath.Base(file)+".debug"))
 		run(t, nil, "strip", "--strip-all", file)
@@ -90,6 +90,16 @@ func TestAStartedProgramIsResolvedByItsMaps(t *testing.T) {
 	out, err := w.heldRun(t, "stack")
 	if err != nil || !regexp.MustCompile(regexp.QuoteMeta(w.program)+` was loaded at 0x[0-9a-f]+000: the maps of process \d+ have it there`).MatchString(out) {
 		t.Errorf("--explain: %v\n%s", err, out)
+	}
+}
+
+// A program that is not position-independent is at the address of all others, so that its stack has
+// to prove it.
+func TestAStartedProgramAtAFixedAddressProvesItself(t *testing.T) {
+	w := buildStarted(t, "-no-pie", "-fno-pie")
+	out, err := w.heldRun(t, "stack")
+	if got, want := programFunctions(out), []string{"print_stack", "settle", "act", "main"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v: functions %s, want %s\n%s", err, got, want, out)
 	}
 }
 

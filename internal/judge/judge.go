@@ -126,6 +126,7 @@ func (t *Trace) assignModules(frames []*Frame, facts *dialect.Facts) {
 		f.PlaceByID()
 		t.crashed(f)
 	}
+	t.proveMaps(frames)
 	identifyModules(frames)
 }
 

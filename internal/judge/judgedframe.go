@@ -14,6 +14,8 @@ type Frame struct {
 	mapped bool // the module is known only from maps in the log
 	// the mapping in a living process that identifies the module; nil if there is none
 	live *ProcessMap
+	// a mapping at a predictable address, which the stack has to prove; nil after that
+	likely *ProcessMap
 }
 
 // Unplaced appends frames, not yet located, to all. The result refers to frames.

@@ -8,7 +8,7 @@ import (
 )
 
 // A ProcessMap is a mapping of code in a process of this machine that wrote the log: unlike a
-// mapping in a log, it is certain.
+// mapping in a log, it is certain unless it is predictable.
 type ProcessMap struct {
 	Start  uint64 // address of the first byte of the mapping
 	Offset uint64 // its offset in the file
@@ -18,12 +18,16 @@ type ProcessMap struct {
 	ID     buildid.ID // build ID of the mapped file; zero if it has none
 	PID    int
 
+	// Predictable is set if the address was not chosen at random, so that a process whose maps were
+	// never read may have another file there.
+	Predictable bool
+
 	// Open returns the mapped file if it has no build ID.
 	Open func() *Image
 }
 
 // askProcess sets the module of f by the maps of the process, if the log has neither its build ID
-// nor its load base.
+// nor its load base. A predictable address has to be proved first: see proveMaps.
 func (t *Trace) askProcess(f *Frame, facts *dialect.Facts) {
 	if t.Mapped == nil || f.Addr == 0 || f.Data || f.mapped || f.live != nil || f.Kernel != nil || !f.ID.IsZero() || !f.Prefix.IsZero() {
 		return
@@ -35,6 +39,15 @@ func (t *Trace) askProcess(f *Frame, facts *dialect.Facts) {
 	if m == nil || !m.has(f) {
 		return
 	}
+	if m.Predictable {
+		f.likely = m
+		return
+	}
+	f.setMap(m)
+}
+
+// setMap sets the module of f to the file of a mapping.
+func (f *Frame) setMap(m *ProcessMap) {
 	if f.Module == "" {
 		f.Module = m.Path
 	}

@@ -24,6 +24,7 @@ type process struct {
 	pid      int
 	folder   *os.Root // of /proc; it stays that of this process when another one gets its number
 	mappings []mapping
+	random   bool // the kernel has chosen its addresses at random
 }
 
 // A mapping is a mapping with code.
@@ -93,6 +94,7 @@ func (of *process) update(p *Processes, now time.Time) bool {
 		before[of.mappings[i].place] = &of.mappings[i]
 	}
 	var all []mapping
+	of.random = isRandom(text)
 	for line := range bytes.Lines(text) {
 		m, ok := parseMapping(line)
 		if !ok || len(all) == maxMappings {
@@ -122,6 +124,29 @@ func (of *process) update(p *Processes, now time.Time) bool {
 	}
 	of.mappings = all
 	return true
+}
+
+// narrow is the number of addresses of 32 bits: programs that are not position-independent are in
+// them, and the kernel randomizes as few as 8 bits of an address there.
+const narrow = 1 << 32
+
+// isRandom reports whether the kernel has randomized the addresses of a process with these maps. If
+// it has not, as for setarch -R, the stack ends with the last page of the address space, or on x86
+// with the page before that.
+func isRandom(maps []byte) bool {
+	before, _, found := bytes.Cut(maps, []byte("[stack]\n"))
+	if !found {
+		return false
+	}
+	line := before[bytes.LastIndexByte(before, '\n')+1:]
+	_, rest, _ := bytes.Cut(line, []byte("-"))
+	digits, _, _ := bytes.Cut(rest, []byte(" "))
+	end, err := strconv.ParseUint(string(digits), 16, 64)
+	if err != nil || end == 0 {
+		return false
+	}
+	const page = 4096 // x86 has no larger ones
+	return end&(end-1) != 0 && (end+page)&(end+page-1) != 0
 }
 
 // agrees reports whether m and o have the same code at each address in both.

@@ -156,10 +156,10 @@ func (p *Processes) findNew() {
 func (p *Processes) At(addr uint64) (filter.ProcessMapping, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m, pid, found := p.find(addr)
+	m, of, found := p.find(addr)
 	if !found {
 		p.lookLocked()
-		m, pid, _ = p.find(addr)
+		m, of, _ = p.find(addr)
 	}
 	if m == nil || m.file == nil {
 		return filter.ProcessMapping{}, false
@@ -171,13 +171,14 @@ func (p *Processes) At(addr uint64) (filter.ProcessMapping, bool) {
 	f := m.file
 	return filter.ProcessMapping{
 		Start: m.start, End: m.end, Offset: m.offset, Base: bias + f.lowest, Bias: bias,
-		Path: m.path, PID: pid, ID: f.id, File: f.info,
+		Path: m.path, PID: of.pid, ID: f.id, File: f.info,
+		Predictable: f.fixed || !of.random || m.start < narrow,
 	}, true
 }
 
-// find returns the mapping at an address, and the number of a process that has it. found is set if
-// some process has one; m is nil if they differ.
-func (p *Processes) find(addr uint64) (m *mapping, pid int, found bool) {
+// find returns the mapping at an address, and the process that has it. found is set if some process
+// has one; m is nil if they differ.
+func (p *Processes) find(addr uint64) (m *mapping, by *process, found bool) {
 	agree := true
 	look := func(of *process) {
 		for i := range of.mappings {
@@ -185,11 +186,11 @@ func (p *Processes) find(addr uint64) (m *mapping, pid int, found bool) {
 			switch {
 			case addr < c.start || addr >= c.end:
 			case !found:
-				m, pid, found = c, of.pid, true
+				m, by, found = c, of, true
 			case !c.agrees(m):
 				agree = false
-			case of.pid < pid:
-				m, pid = c, of.pid
+			case of.pid < by.pid:
+				m, by = c, of
 			}
 		}
 	}
@@ -200,7 +201,7 @@ func (p *Processes) find(addr uint64) (m *mapping, pid int, found bool) {
 		look(of)
 	}
 	if !agree {
-		return nil, 0, true
+		return nil, nil, true
 	}
-	return m, pid, found
+	return m, by, found
 }

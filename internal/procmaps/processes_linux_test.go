@@ -3,7 +3,9 @@ package procmaps
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 	"unsafe"
@@ -177,6 +179,64 @@ func TestOwnMappingsNameTheFile(t *testing.T) {
 	if !ok || m.inode != state.Ino || filepath.Base(m.path) != "x86_64.elf" {
 		t.Errorf("got %+v, %v, want inode %d", m, ok, state.Ino)
 	}
+}
+
+// Addresses that are the same at each start of a program are marked.
+func TestAddressesThatAreNotRandomAreMarked(t *testing.T) {
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		t.Skip("no cat:", err)
+	}
+	for _, c := range []struct {
+		name        string
+		personality uintptr
+		random      bool
+	}{{"usual", 0, true}, {"setarch -R", noRandom, false}} {
+		cmd := exec.Command(cat)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := startAs(cmd, c.personality); err != nil {
+			t.Fatal(err)
+		}
+		p := New(cmd.Process.Pid)
+		of := p.live[cmd.Process.Pid]
+		if of == nil || of.random != c.random {
+			t.Errorf("%s: %+v, want random: %v", c.name, of, c.random)
+		}
+		for i := range of.mappings {
+			m := &of.mappings[i]
+			if got, ok := p.At(m.start); ok && got.Predictable == c.random {
+				t.Errorf("%s: %#x of %s: predictable %v", c.name, m.start, m.path, got.Predictable)
+			}
+		}
+		in.Close()
+		cmd.Wait()
+	}
+	p := New(os.Getpid())
+	for _, of := range p.live {
+		of.random = true
+		of.mappings = []mapping{{place: place{start: 0x10000, end: 0x20000}, file: headersOf(t, "x86_64.elf")}}
+	}
+	if got, ok := p.At(0x10370); !ok || !got.Predictable {
+		t.Errorf("below 4 GiB: %+v, %v", got, ok)
+	}
+}
+
+// noRandom is ADDR_NO_RANDOMIZE of linux/personality.h.
+const noRandom = 0x0040000
+
+// startAs starts a command with a personality.
+func startAs(cmd *exec.Cmd, personality uintptr) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, _, errno := unix.RawSyscall(unix.SYS_PERSONALITY, personality, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.RawSyscall(unix.SYS_PERSONALITY, before, 0, 0)
+	return cmd.Start()
 }
 
 func TestLinesOfMapsAreParsed(t *testing.T) {

@@ -1,0 +1,55 @@
+package judge
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/symfilter/symfilter/internal/dialect"
+)
+
+// A mapping at an address that is not random locates only the stacks that prove it: another
+// program may have been loaded there by a process that nobody has seen.
+func TestPredictableMappingsNeedProof(t *testing.T) {
+	m, returns := thisProgram(t)
+	text, _ := m.File.Section(".text")
+	rng := rand.New(rand.NewPCG(7, 8))
+	some := func(n int) []uint64 { return draw(rng, returns, n) }
+	foreign := func(n int) (addrs []uint64) {
+		for range n {
+			addrs = append(addrs, text.Addr+rng.Uint64N(text.Size))
+		}
+		return addrs
+	}
+	for _, c := range []struct {
+		name        string
+		stacks      [][]uint64
+		predictable bool
+		want        []int // located frames of each stack
+	}{
+		{"a random address", [][]uint64{some(1)}, false, []int{1}},
+		{"one frame", [][]uint64{some(1)}, true, []int{0}},
+		{"too few calls", [][]uint64{some(5)}, true, []int{0}},
+		{"enough calls", [][]uint64{some(8)}, true, []int{8}},
+		{"another stack of the trace", [][]uint64{some(8), some(1)}, true, []int{8, 0}},
+		{"another program", [][]uint64{foreign(8)}, true, []int{0}},
+		{"frames of another program among them", [][]uint64{append(some(8), foreign(8)...)}, true, []int{0}},
+	} {
+		var frames []*Frame
+		for _, addrs := range c.stacks {
+			frames = append(frames, framesOf(0, addrs)...)
+		}
+		trace := Trace{
+			Open: func(*dialect.Frame) *Image { return m },
+			Mapped: func(uint64) *ProcessMap {
+				return &ProcessMap{Base: text.Addr &^ (pageSize - 1), Path: m.Path, PID: 7, Predictable: c.predictable, Open: func() *Image { return m }}
+			},
+		}
+		trace.Judge(frames, &dialect.Facts{})
+		for i, addrs := range c.stacks {
+			if found, wrong := located(frames[:len(addrs)], addrs); found != c.want[i] || wrong > 0 {
+				t.Errorf("%s: stack %d has %d located frames, %d of them wrong; want %d", c.name, i, found, wrong, c.want[i])
+			}
+			frames = frames[len(addrs):]
+		}
+	}
+}
