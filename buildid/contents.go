@@ -10,14 +10,16 @@ import (
 
 // A root describes the files below one of the paths of a SymbolPath.
 type root struct {
-	path   string    // as in the options
-	files  int       // ELF files, those in zip files included, that can be found by their build IDs
+	path string // as in the options
+	// ELF files, including members of zip files, that can be found by their build IDs
+	files  int
 	id     ID        // build ID of the file at path if it is an ELF file; zero otherwise
 	faults []Attempt // files and folders at or below path that cannot be read; at most 16
 }
 
 // roots describes the paths, in the order of the options, as they were at the last walk. If there
-// was none, it walks the paths. An error means that the walk ended early, as with ctx.
+// was none, it reads the index that another process left, or walks the paths. An error means that
+// the walk ended early, for example with ctx.
 func (p *SymbolPath) roots(ctx context.Context) ([]root, error) {
 	index := p.index.Load()
 	if index == nil {

@@ -43,8 +43,8 @@ type Attempt struct {
 	Where, Reason string
 }
 
-// A File is an open file whose build ID was checked through the same descriptor. The caller of a
-// finder owns it and closes it. It is safe for concurrent reads.
+// A File is an open file. A finder has checked its build ID through the same descriptor; the caller
+// of the finder owns the File and closes it. It is safe for concurrent reads.
 type File struct {
 	r          io.ReaderAt
 	size       int64
@@ -137,8 +137,9 @@ func (f *File) modified() (nanoseconds int64, ok bool) {
 // Size returns the size of the file in bytes when it was opened.
 func (f *File) Size() int64 { return f.size }
 
-// stateText returns the inode, size and time of f, which change if another file replaces f or f is
-// written to. It is empty unless f is a file of the system.
+// stateText returns the inode, size and time of f, or of the compressed file from which f was
+// unpacked. They change if another file replaces that file or it is written to. stateText is empty
+// for other files in memory or in an archive.
 func (f *File) stateText() string {
 	switch {
 	case f.whole != nil:
@@ -158,8 +159,8 @@ func (s state) text() string { return fmt.Sprintf("%d-%d-%d", s.inode, s.size, s
 // Path returns the path that was opened.
 func (f *File) Path() string { return f.path }
 
-// OS returns the open file, which can be mapped, or nil if there is none. f keeps its ownership:
-// the caller must not close it.
+// OS returns the open file, which can be mapped, or nil if there is none. f remains its owner: the
+// caller must not close it.
 func (f *File) OS() *os.File { return f.os }
 
 // Where returns the name of the finder that found the file.

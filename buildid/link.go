@@ -22,8 +22,8 @@ type link struct {
 // findLink returns the debug file of the program at the path near. It looks where GDB does: in the
 // program's folder, in .debug in that folder, and below each of dirs at the folder's path. If the
 // real folder of the program, with symbolic links followed, is another one, findLink looks there
-// too. The file must have the checksum of the link, and the build ID id unless the file or the
-// query has none.
+// too. The file must have the checksum of the link, and the build ID id unless id is zero or the
+// file has none.
 //
 // A name that would lead out of these folders is rejected. If note is not nil, it is called for
 // every place that was searched without success. The error wraps [fs.ErrNotExist] if none of them

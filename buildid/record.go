@@ -88,7 +88,7 @@ type rootIndex struct {
 	base    string // path, or its folder if it is a file
 	file    bool
 	folders []*folder // sorted by rel
-	elf     int       // ELF files and members with an ID
+	elf     int       // number of ELF files, with or without an ID, and of members with an ID
 	archive bool      // at least one of the files is an archive
 }
 

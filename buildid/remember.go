@@ -326,7 +326,7 @@ func (c *cursor) id() ID {
 	return ID{s}
 }
 
-// string returns the next string. It shares memory with the data, which stays in memory as long.
+// string returns the next string. It shares memory with the data, which it keeps in memory.
 func (c *cursor) string() string {
 	return c.next(c.uvarint())
 }

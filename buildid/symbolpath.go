@@ -22,10 +22,10 @@ type SymbolPath struct {
 	// a mutex for making the index, as a channel with one token, so that a context can end the wait
 	lock chan struct{}
 
-	// The fields below are guarded by the token.
+	// The token guards deep, shallow, unsaved and saved.
 	deep     pace      // pace of walks that examine all files
 	shallow  pace      // pace of walks that examine folders only
-	unsaved  []bool    // by path: its index differs from that on disk
+	unsaved  []bool    // by path: the index of the path differs from the one on disk
 	saved    time.Time // time of the last write of the index
 	unpacked unpackedSet
 	opens    atomic.Int64 // files opened to read their notes
@@ -35,9 +35,10 @@ type SymbolPath struct {
 type SymbolPathOptions struct {
 	Paths []string // files, folders (recursively), and zip files
 
-	// CacheDir is a folder that belongs to the user; it is created if it is missing. If CacheDir is
-	// empty, no folder is used. It keeps the index of the paths for the next run. Members of zip
-	// files are inflated there too, into files without a name.
+	// CacheDir is a folder that belongs to the user; it is created if it is missing. It keeps the
+	// index of the paths for the next run, and members of zip files are inflated into files without
+	// a name there. If CacheDir is empty or not usable, no index is kept, and members are inflated
+	// in the system's folder for temporary files.
 	CacheDir string
 }
 
@@ -65,7 +66,7 @@ func (p *SymbolPath) Close() error {
 
 // Find returns the file whose note holds q.ID. Among several files, Debug and Alt queries prefer
 // one with debug information, then one with a full symbol table. Executable queries prefer one that
-// holds its code. Among equals the path that sorts first wins.
+// holds the code. Among equals the path that sorts first wins.
 //
 // The first Find walks the paths in goroutines that end before it returns; concurrent calls wait
 // for it. New files are found: a Find that finds nothing, or no debug information, examines the
@@ -267,7 +268,8 @@ func (p *SymbolPath) remembered() *pathIndex {
 		if err != nil {
 			continue
 		}
-		if folders, err := p.memory.load(abs); err == nil { // after an error all folders are read again
+		// after an error all folders are read again
+		if folders, err := p.memory.load(abs); err == nil {
 			roots[i].folders, some = folders, true
 		}
 	}

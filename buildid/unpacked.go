@@ -52,7 +52,7 @@ func (s *unpackedSet) get(ctx context.Context, key unpackedKey, inflate func() (
 			return item, nil
 		}
 		s.release(item)
-		// the context of the goroutine that inflated it has ended, but not this one
+		// try again if only the context of the goroutine that inflated it has ended
 		if ctx.Err() == nil && !isContext(item.err) {
 			return nil, item.err
 		}

@@ -269,7 +269,7 @@ func (w *walk) list(d *folder, path string, was *folder) error {
 	return err
 }
 
-// files updates the records of d from index from to index to.
+// files updates the records d.files[from:to].
 func (w *walk) files(r *rootWalk, d *folder, from, to int) {
 	changed, faulty := false, false
 	for i := from; i < to && w.ctx.Err() == nil; i++ {
