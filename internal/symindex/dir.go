@@ -57,7 +57,7 @@ func (d Dir) Open(s Source) (*Index, error) {
 // may be from a time when they could write the directory, are treated as damaged indexes. Opening
 // never waits.
 func open(path string) (*Index, error) {
-	// opening a device can have an effect, so the type is checked before it
+	// opening a device can have an effect, so the type is checked first
 	if info, err := os.Lstat(path); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
@@ -92,7 +92,8 @@ func open(path string) (*Index, error) {
 	}
 	x.mapped = mapped
 	if now := time.Now(); now.Sub(info.ModTime()) > usedAgain {
-		os.Chtimes(path, now, now) // if that fails, indexes are removed in the order of their creation
+		// if that fails, indexes are removed in the order of their creation
+		os.Chtimes(path, now, now)
 	}
 	return x, nil
 }

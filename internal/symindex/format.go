@@ -102,7 +102,7 @@ func (h *header) decode(b []byte) error {
 	return nil
 }
 
-// blocks returns the number of blocks of a body with that many bytes.
+// blocks returns the number of blocks in body bytes.
 func blocks(body uint64) uint64 { return (body + blockSize - 1) / blockSize }
 
 // The first byte of a row: values and masks.

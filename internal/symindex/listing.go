@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// A Listing remembers which indexes a directory lacks, so that many files without an index do not
-// take a system call each. The zero value is an empty one. It is safe for concurrent use.
+// A Listing remembers the names in a directory of indexes for a moment, so that many files without
+// an index do not take a system call each. The zero value is an empty one. It is safe for
+// concurrent use.
 type Listing struct {
 	mu     sync.Mutex
 	asked  int                 // calls of Lacks since the directory was listed
@@ -21,10 +22,11 @@ type Listing struct {
 }
 
 const (
-	listAfter = 16          // files that are looked for one by one before the directory is listed
-	listAgain = time.Second // a module opened within that time does without an index that another process has just made
-	maxListed = 1 << 16     // names; a directory with more is not listed: 20 ms
-	listChunk = 1024        // names read at a time
+	listAfter = 16 // files that are looked for one by one before the directory is listed
+	// a module opened within that time does without an index that another process has just made
+	listAgain = time.Second
+	maxListed = 1 << 16 // names; a directory with more is not listed: 20 ms
+	listChunk = 1024    // names read at a time
 )
 
 // Lacks reports whether d had no index of s a moment ago. If it returns false, d may have one or
@@ -82,5 +84,5 @@ func (l *Listing) list(d Dir) {
 			return
 		}
 	}
-	l.listed = l.listed.Add(time.Minute) // too many: not tried again for that long
+	l.listed = l.listed.Add(time.Minute) // too many: not tried again for a minute
 }

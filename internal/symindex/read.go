@@ -19,7 +19,7 @@ type Index struct {
 	body   []byte
 	head   header
 	sums   []byte
-	sound  []atomic.Uint64 // one bit for each block that was checked
+	sound  []atomic.Uint64 // one bit for each block, set once its checksum was verified
 	mapped bool
 }
 
@@ -304,8 +304,8 @@ func (x *Index) entry(dir, strings sectionID, i uint32) ([]byte, error) {
 	return s, nil
 }
 
-// Name returns the linkage name and the demangled name number i, which is empty if the index has
-// none. Both alias the index.
+// Name returns the linkage name with the number i, and its demangled form, which is empty if the
+// index does not store it. Both alias the index.
 func (x *Index) Name(i uint32) (linkage, shown []byte, err error) {
 	b, err := x.entry(secNameDir, secNames, i)
 	if err != nil {

@@ -23,7 +23,7 @@ type row struct {
 	addr         uint64
 	call         uint64 // offset of the call plus 1
 	file         uint64
-	usual        bool // the file is the usual one of the call, and the field file is not set
+	usual        bool // the file is the usual one of the call; decodeRow then sets file to 0
 	line, column uint64
 }
 
@@ -68,7 +68,8 @@ func (u *Unit) AddCall(c Call) uint32 {
 }
 
 // AddRow adds a row; usual is set if its file is the Usual one of its call. Rows must come in
-// ascending order of addresses. A row equal to the previous one is left out.
+// ascending order of addresses. A row that differs from the previous one only in its address is
+// left out.
 func (u *Unit) AddRow(r Row, usual bool) {
 	now := row{r.Addr, uint64(r.Call), uint64(r.File), usual && r.File != 0, uint64(r.Line), uint64(r.Column)}
 	if now.file == 0 {

@@ -18,7 +18,7 @@ type Symbol struct {
 }
 
 // A Writer writes an index: first all units, then all names; other parts may be added at any time.
-// The first error is returned by Finish. A Writer is not safe for concurrent use.
+// Finish returns the first error. A Writer is not safe for concurrent use.
 type Writer struct {
 	w    *bufio.Writer
 	at   io.WriterAt
