@@ -3,9 +3,9 @@
 // the readers of envelopes drive a Filter line by line, and the doctor examines the cache of a
 // Client.
 //
-// The package of a type sets its variable before any program can have a value of it. A caller
-// asserts the value that it gets to an interface with the methods that it needs, declared beside
-// the caller.
+// The package of a type sets the type's variable when it is initialized, before a program can have
+// a value of the type. A caller asserts the methods it gets to an interface that it declares
+// itself.
 package access
 
 import (
@@ -33,7 +33,7 @@ var (
 	Filter func(f any) any
 
 	// BuildID returns the methods of a *buildid.File, *buildid.SymbolPath, *buildid.IDsFile or
-	// *buildid.Tree, and for nil the methods that stand for functions of the package.
+	// *buildid.Tree, and for nil, methods that call functions of the package.
 	BuildID func(of any) any
 
 	// Debuginfod returns the methods of a *debuginfod.Client.
@@ -67,8 +67,8 @@ type Indexed struct {
 	Found bool   // a good index existed, and none was made
 }
 
-// ErrNotIndexed reports that a file cannot have an index: it has no build ID, no debug information,
-// or parts of its debug information in other files.
+// ErrNotIndexed reports that a file cannot have an index, for example because it has no build ID,
+// no debug information, or parts of its debug information in other files.
 var ErrNotIndexed = errors.New("not indexed")
 
 // A CacheInfo is the state of debuginfod's cache, for display.

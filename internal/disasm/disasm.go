@@ -28,7 +28,7 @@ const maxX86 = 15 // bytes of an instruction
 //	2a:* 48 89 50 10             mov %rdx,0x10(%rax)  <-- trapping instruction
 //
 // On x86 the listing may begin within an instruction. The first bytes are left out so that an
-// instruction begins at at. Lines panics if at is outside of code.
+// instruction begins at offset at. Lines panics if at is outside of code.
 func Lines(machine Machine, code []byte, at int) (lines []string) {
 	from, decode := 0, arm64Text
 	if machine == X86 {
@@ -46,7 +46,8 @@ func Lines(machine Machine, code []byte, at int) (lines []string) {
 	return lines
 }
 
-// x86Start returns the first offset from which on instructions lead to at; at itself if there is none.
+// x86Start returns the lowest offset, of the first 15, from which consecutive instructions lead to
+// the offset at. It returns at itself if there is none.
 func x86Start(code []byte, at int) int {
 	for start := range min(at, maxX86) {
 		for end := start; end <= at; {

@@ -170,7 +170,7 @@ func inPlainPre(n *html.Node) bool {
 	return false
 }
 
-// Chunk returns the text of a chunk.
+// Chunk returns the text of a chunk, with its marks. content is gzip in base64.
 func Chunk(content string) (string, error) {
 	packed, err := base64.StdEncoding.DecodeString(content)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Run runs the scripts in testdata/script, each of which shows one behaviour, with the
-// environment vars. They have the project's test data as $TESTDATA, and the command exits beside
-// cmds: exits 2 symfilter --what. UPDATE=1 writes their files with the output that is compared.
+// Run runs the scripts in testdata/script, each of which shows one behaviour, with the environment
+// vars. The scripts find the project's test data in $TESTDATA, and have the command exits besides
+// cmds: exits 2 symfilter --what. UPDATE=1 rewrites the expected output in the scripts.
 func Run(t *testing.T, vars map[string]string, cmds map[string]func(*testscript.TestScript, bool, []string)) {
 	data, err := filepath.Abs("../../testdata")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // runtime, which otherwise ends the program with a dump of its stacks.
 const neededDescriptors = 3
 
-// CheckDescriptors returns an error if fewer files may be opened than any run needs.
+// CheckDescriptors returns an error if fewer files may be opened than every run needs.
 func CheckDescriptors() error {
 	var open []int
 	defer func() {

@@ -21,11 +21,12 @@ const (
 
 	leastHeap = 8 // the heap may have 1/8 of the limit, whatever is held outside of it
 
-	overhead = 32 << 20 // bytes beside the limit that the collector may leave: the runtime and the current lines
+	// bytes beside the limit that the collector may leave: the runtime and the current lines
+	overhead = 32 << 20
 )
 
-// LimitHeap limits the heap to maxMemory bytes. It returns a function that takes the number of
-// bytes held outside of the heap, and lowers the limit by them.
+// LimitHeap limits the heap to maxMemory bytes, plus overhead. It returns a function that takes the
+// number of bytes held outside of the heap, and lowers the limit by them.
 func LimitHeap(maxMemory int64) (offHeap func(bytes int64)) {
 	debug.SetMemoryLimit(maxMemory + overhead)
 	return func(bytes int64) {
@@ -46,7 +47,8 @@ func TuneGarbage(small int) {
 // afterCollection re-evaluates the percentage, now percent, after the next collection: the
 // finalizer of an unreachable object runs then. small is the percentage of a small heap.
 func afterCollection(small, percent int) {
-	type mark struct{ _ *int } // a pointer keeps the object out of a block shared with others, whose finalizer might never run
+	// a pointer keeps the object out of a block shared with others, whose finalizer might never run
+	type mark struct{ _ *int }
 	runtime.SetFinalizer(new(mark), func(*mark) {
 		// package runtime/metrics has the live heap, but its initialisation takes 4 % of the start
 		// of the process; the next collection is due when the heap has grown by percent since the

@@ -82,7 +82,7 @@ func OnlyOn(t testing.TB, platforms ...string) {
 }
 
 // Forbidden skips the test because the kernel, or the rights of the user, forbid something that it
-// does, such as to trace another process.
+// does, such as tracing another process.
 func Forbidden(t testing.TB, what string, reason any) {
 	t.Helper()
 	t.Skip("not permitted here: " + what + ": " + strings.TrimSpace(fmt.Sprint(reason)))
@@ -102,8 +102,8 @@ func ShowManPage(t testing.TB, page string) string {
 	return stdout.String()
 }
 
-// FreeAddress returns a TCP address of this machine at which nothing listens. Its port is below
-// those that the kernel gives to connections and to listeners of port 0, so that no other program
+// FreeAddress returns a TCP address of this machine at which nothing listens. Its port is below the
+// ports that the kernel gives to connections and to listeners of port 0, so that no other program
 // gets it before the test uses it.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
@@ -129,7 +129,7 @@ func Until(t testing.TB, what string, done func() bool) {
 }
 
 // Wait waits until done reports true, for a minute at most, and returns whether it did. No test
-// that passes takes as long. A test that fails can print its state instead.
+// that passes takes as long. Unlike with [Until], the caller reports the failure.
 func Wait(done func() bool) bool {
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {

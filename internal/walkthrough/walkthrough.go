@@ -45,7 +45,7 @@ var fence = regexp.MustCompile("^```(\\w+)( manual)?$")
 // has no end, or output without commands.
 func Blocks(page string) (all []Block, err error) {
 	lines := strings.Split(page, "\n")
-	var last *Block // whose output may come next
+	var last *Block // the block whose output may come next
 	for i := 0; i < len(lines); i++ {
 		m := fence.FindStringSubmatch(lines[i])
 		if m == nil {
@@ -77,7 +77,7 @@ func Blocks(page string) (all []Block, err error) {
 	return all, nil
 }
 
-// A Place is where a page is followed.
+// A Place has the folders and the environment in which the commands of a page run.
 type Place struct {
 	Dir  string   // a clone, in which the page may write
 	Home string   // an empty folder
@@ -123,7 +123,7 @@ func Run(t testing.TB, p Place, blocks []Block) {
 	}
 }
 
-// Equal reports whether the printed lines equal those on the page, except for text that differs
+// Equal reports whether the printed lines equal the lines on the page, except for text that differs
 // between runs or compilers: addresses, offsets in modules, process IDs, build IDs.
 func Equal(shown, printed []string) bool {
 	if len(shown) == 0 {

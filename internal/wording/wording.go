@@ -40,5 +40,5 @@ func Cause(err error) error {
 }
 
 // Line escapes the bytes that would end the line or control a terminal: messages quote logs and
-// files. The escapes are those of the filter's output.
+// files. It uses the escapes of the filter's output.
 func Line(s string) string { return string(escape.AppendText(nil, s, "")) }
