@@ -79,7 +79,7 @@ func writeRaw(b *binaries, path string, write func(l *rawLogs)) error {
 	})
 }
 
-// A function is a function of the library with a dynamic symbol.
+// A function is code of the library that has a dynamic symbol.
 type function struct {
 	start, end uint64
 	callers    []caller

@@ -110,7 +110,7 @@ func newCache(dir string) *diskCache {
 
 // find returns the verified file that q asks for; the caller closes it. It calls note, which may be
 // nil, for each place without a usable file. If there is no such file, the error wraps
-// [fs.ErrNotExist]; a temporary error of the system does not. It changes only access times.
+// [fs.ErrNotExist]; a temporary error of the system does not. find changes only access times.
 func (c *diskCache) find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}

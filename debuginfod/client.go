@@ -208,7 +208,7 @@ func (c *Client) remembered(k key, l look) buildid.Attempt {
 }
 
 // rememberedIDs returns the number of build IDs for which no server was asked because the cache
-// remembers that they had no such file. It counts at most 65,536 of them.
+// remembers that the servers had no such file. It counts at most 65,536 of them.
 func (c *Client) rememberedIDs() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -147,7 +147,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 }
 
 // setHeaders sets the headers of req. It adds the operator's headers and password only if trusted
-// is set: no redirect has left the operator's host.
+// is set: no redirect has left the operator's scheme and host.
 func (c *Client) setHeaders(req *http.Request, s *server, operator http.Header, trusted bool) {
 	req.Header.Set("User-Agent", c.agent)
 	req.Header.Set("Accept-Encoding", "identity")

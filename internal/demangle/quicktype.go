@@ -164,7 +164,7 @@ func (q *Quick) insert(at int, text string, subs int) {
 	}
 }
 
-// pointer makes t, which ends at the end of b, a pointer or a reference.
+// pointer turns t, the last type in b, into a pointer or a reference: c is P, R or O.
 func (q *Quick) pointer(c byte, t piece, subs int) piece {
 	if t.form&several != 0 {
 		q.fail()

@@ -16,7 +16,7 @@
 //	<h2>NAME</h2>                                        before each input, if there are several
 //	<pre>TEXT</pre>                                      up to 200 lines
 //	<div class="g">                                      the backtraces of a report, or one
-//	<div>                                                each with the text before it, but the first
+//	<div>                                                each with the text before it, except the first
 //	<details class="b" id="c1" open>                     one that is new; of no crash or error: "b o"
 //	<summary>Backtrace 1, ROLE: FUNCTION FILE:LINE</summary>
 //	<details class="f" open><summary><code>LINE</code></summary>     a frame

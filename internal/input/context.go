@@ -16,7 +16,7 @@ type writerContext struct {
 	Version int             `json:"v"`
 	Input   string          `json:"input"`             // the format
 	UTF16   *utf16Context   `json:"utf16,omitempty"`   // nil if the input is not UTF-16
-	Watch   *watchContext   `json:"watch,omitempty"`   // nil after the start of a log
+	Watch   *watchContext   `json:"watch,omitempty"`   // nil if no report may begin
 	Head    checkpoint.Text `json:"head,omitempty"`    // bytes kept while their format is not known
 	Context json.RawMessage `json:"context,omitempty"` // context of the translator for the format
 }
@@ -204,7 +204,8 @@ type streamContext struct {
 	Raw   checkpoint.Text `json:"raw,omitempty"` // lines of held parts
 }
 
-// A heldContext is the envelope of the module line that the filter holds, or of a backtrace line.
+// A heldContext is the envelope of a line that the filter holds: the module line, or a line of a
+// backtrace.
 type heldContext struct {
 	Line  int64                            `json:"line"`
 	Last  int64                            `json:"last"`

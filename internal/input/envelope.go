@@ -31,7 +31,7 @@ type Envelope struct {
 	f      filtering
 	out    sealer
 
-	search   bool // lines without markup need not be passed to the filter one by one
+	search   bool // lines without marks are given to the filter's Text, which interprets nothing
 	every    bool // every line is opened, even without markup
 	pass     bool // parts without markup are printed at once
 	ascii    bool // envelopes must be ASCII, since a terminal would obey control characters

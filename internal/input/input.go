@@ -113,7 +113,7 @@ type Writer struct {
 	begun   bool           // the compression and the encoding of the input are known
 	packed  *unpacker      // nil if the input is not packed
 	decoder *utf16Decoder  // nil if the input is not UTF-16
-	zeros   zeroWatch      // detects the beginning of another input
+	zeros   zeroWatch      // detects UTF-16 without a byte order mark
 	dst     io.WriteCloser // nil until the format is known
 	// set at the beginning of a log whose format was recognised; nil afterwards
 	watch *reportWatch

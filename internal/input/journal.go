@@ -33,7 +33,8 @@ type entryCutter struct {
 	mid  bool   // the current value of a long entry ends with the line
 }
 
-// next returns the first part of p, its kind, and the rest of p.
+// next takes p, and returns the next entry or part of one, its kind, and the rest of p. The kind is
+// lines.None if more bytes are needed.
 func (c *entryCutter) next(p []byte) (b []byte, kind lines.Kind, rest []byte) {
 	switch {
 	case c.skip > 0:

@@ -12,7 +12,7 @@ const (
 )
 
 // isValgrind returns Valgrind if b begins with its XML, Auto if more bytes are needed, and Markup
-// otherwise. Declarations end on their line; comments and a document type may have several.
+// otherwise. A declaration ends on its line; a comment or a document type may have several lines.
 func isValgrind(b []byte, _ extent) Format {
 	for first := true; ; first = false {
 		if !first {

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// A seal holds the envelope for the output of one or several lines for the filter.
+// A seal holds the envelope of one or several lines for the filter, and their output.
 type seal struct {
 	// line numbers in the filter; the text of a Docker entry may have several lines
 	line, last int64

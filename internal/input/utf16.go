@@ -97,7 +97,7 @@ type utf16Decoder struct {
 	buf []byte
 }
 
-// decode returns the text of p, which the next call overwrites.
+// decode returns the text that p completes. The next call overwrites it.
 func (d *utf16Decoder) decode(p []byte) []byte {
 	if d.bytes {
 		return p

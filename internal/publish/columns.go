@@ -8,7 +8,8 @@ const (
 	maxTextBytes = 32 << 20 // bytes kept about all of them
 )
 
-// asciiLines knows which lines of source files are ASCII. Its zero value is ready for use.
+// asciiLines remembers which lines of source files are ASCII, and their lengths. Its zero value is
+// ready for use.
 type asciiLines struct {
 	files map[string]*asciiFile
 	bytes int

@@ -104,7 +104,7 @@ type place struct {
 	file   string // as named in the debug information or the report
 	line   uint32 // from 1
 	column uint32 // in bytes, from 1; 0: not known
-	known  bool   // false if the place stands for an object file
+	known  bool   // false if file is an object file, a program or a report
 }
 
 // place returns the file and line of a finding for the formats: [findings.Finding.Place], or if it

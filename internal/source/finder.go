@@ -36,7 +36,8 @@ type Options struct {
 	// PrefixMap maps paths in debug information to paths on this machine.
 	PrefixMap prefixmap.Maps
 
-	// Server is asked for files of builds with a build ID that are not found otherwise. Nil: none.
+	// Server is asked for a file that is not found otherwise, if its module has a build ID. Nil: no
+	// server.
 	Server Server
 
 	// Patience is how long a question waits for the debug file, which may have to be reopened, and
@@ -89,7 +90,7 @@ type entry struct {
 	place *list.Element
 	found sync.Mutex // held while the file is looked for
 	text  *text      // nil: not looked for yet
-	until time.Time  // when a miss is looked for again
+	until time.Time  // when a missing file is looked for again
 	said  []string   // for Options.Explain, while the file is looked for
 
 	told, beyond bool // a notice about it was given; a line beyond its end was asked for
