@@ -12,18 +12,18 @@ import (
 
 // An ahead resolves the frames of a block on other processors. It works from the end of the block
 // backwards, while the Filter works from the start, until they meet. It prints nothing; the Filter
-// finds the answers in the Cache. It asks only questions that the symbolizer answers at once. If
-// the Filter is asking about the same module, the ahead's question delays the Filter by no more
-// than a lookup in the same unit of debug information.
+// finds the answers in the Cache. It asks only questions that the symbolizer answers at once. A
+// Filter that asks about the same module waits for the ahead no longer than a lookup in one unit of
+// debug information takes.
 type ahead struct {
 	opt     *Options
 	cached  *Cache
-	filter  *asker // the Filter's
+	filter  *asker // the Filter's asker
 	workers []*aheadWorker
 
 	block []byte // block of the Filter; nil: nothing may be resolved ahead
 	begun bool   // the ahead runs, or has run, for the block in the current space
-	fresh int    // answers by the Filter in the block before the ahead began
+	fresh int    // new answers by the Filter in the block before the ahead began
 
 	left  atomic.Int64 // bytes that no worker has taken, from the start of block
 	part  int64        // bytes that a worker takes at a time
@@ -32,7 +32,7 @@ type ahead struct {
 	stop  atomic.Bool
 	ended sync.WaitGroup
 
-	faults int64 // the symbolizer's faults when the ahead began; see discard
+	faults int64 // the symbolizer's faults when the ahead began; see check
 
 	before int // new answers before the current block, by the Filter and the workers
 }
@@ -40,7 +40,7 @@ type ahead struct {
 // An aheadWorker is one goroutine of an ahead. Its answers are private until it puts them into the
 // Cache.
 type aheadWorker struct {
-	asker // its own
+	asker // the worker's own
 	of    *ahead
 	space *space
 	near  interval // the last interval found
@@ -61,7 +61,7 @@ const (
 	aheadLeast = 256     // minimum bytes: some five frames
 	// new answers in a block that make many new ones likely in the next block, too
 	aheadNew = 256
-	// new answers in a block that justify another goroutine for the rest of it
+	// new answers in a block that justify to resolve the rest of it ahead
 	aheadFresh = 8
 	// a single new answer is enough if it takes longer than this
 	aheadSlow = 100 * time.Microsecond
@@ -181,7 +181,7 @@ func (f *lineFilter) endBlock() {
 }
 
 // met reports whether a worker must stop at an offset: the Filter has reached it or has stopped the
-// ahead, or the answers for the block have their share of the Cache.
+// ahead, or the answers for the block have used up their share of the Cache.
 func (a *ahead) met(at int64) bool {
 	return a.stop.Load() || a.at.Load() >= at || a.size.Load() > a.cached.budget/aheadShare
 }

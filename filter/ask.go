@@ -26,7 +26,7 @@ type asker struct {
 	until    time.Time
 	frames   []symbolize.Frame // scratch
 	renderer renderer
-	rendered int // number of answers so far
+	rendered int // number of code addresses answered so far
 }
 
 // expired returns a context that is done.
@@ -36,7 +36,7 @@ func expired() context.Context {
 	return ctx
 }
 
-// key returns the key of the Cache for the answer at rel of m.
+// key returns the Cache's key for the answer at the address rel of m.
 func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 	n := m.cached.Load()
 	if n == 0 {
@@ -46,8 +46,9 @@ func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 	return cacheKey{rel, n, form}
 }
 
-// render asks the symbolizer. If there is no answer, ok is false, and err is the reason, or nil if
-// no symbol covers the address. The draft is valid until the next call.
+// render asks the symbolizer about the address rel of m, and renders the answer. If there is none,
+// ok is false, and err is the reason, or nil if no symbol covers the address. The draft is valid
+// until the next call.
 func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
 	if r.opt.Symbolizer == nil {
 		return text, false, nil

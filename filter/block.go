@@ -179,8 +179,8 @@ func nextEscape(b []byte, at int) int {
 	return len(b)
 }
 
-// plain prints b unchanged: whole lines, or a part of a line that is too long to be interpreted.
-// lines is the number of line ends in b.
+// plain prints b, in which there is nothing to resolve: whole lines, or a part of a line that is
+// too long to be interpreted. lines is the number of line ends in b.
 func (f *Filter) plain(b []byte, lines int) {
 	f.closeModule()
 	f.ready = f.layout.Display.EndTrace(f.ready)

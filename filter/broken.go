@@ -24,7 +24,7 @@ func (f *Filter) guardedBlock(b []byte) {
 	}
 }
 
-// guardedLine is lineOf, except that it prints the line unchanged if filtering it panics.
+// guardedLine filters a line, and prints it unchanged if this panics.
 func (f *Filter) guardedLine(b []byte) {
 	f.survive(func() {
 		means, _ := meaning(&f.lineFilter, nil, b, -1, 0)

@@ -248,7 +248,8 @@ func (c *Cache) keep(k cacheKey, r draft) rendered {
 	return c.young.put(k, &r)
 }
 
-// adopt adds the answers of g, with the keys in keys, and takes over size bytes of their memory.
+// adopt adds the answers of g, with the keys in keys, and takes over their memory, which has size
+// bytes.
 func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

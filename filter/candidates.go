@@ -51,7 +51,7 @@ func (t *tracer) candidates() (all []*judge.Image) {
 			fs.candidates = filesBelow(fs.candidates, path, maxCandidateDepth)
 		}
 	}
-	chosen := make(map[buildid.ID]int) // index in all of the largest copy so far, by build ID
+	chosen := make(map[buildid.ID]int) // by build ID: the index in all of its largest copy so far
 	var kept []candidateFile
 	for _, c := range fs.candidates {
 		if len(all) == maxCandidates {
@@ -75,13 +75,13 @@ func (t *tracer) candidates() (all []*judge.Image) {
 	return all
 }
 
-// A candidateFile is a file below a folder of Candidates.
+// A candidateFile is a file that Candidates names, or that is in one of its folders.
 type candidateFile struct {
 	path string
 	size int64
 }
 
-// filesBelow appends the regular files in a folder, and in its subfolders down to depth, to files,
+// filesBelow appends to files the regular files in a folder and in its subfolders down to depth,
 // until there are maxCandidateFiles.
 func filesBelow(files []candidateFile, folder string, depth int) []candidateFile {
 	dir, err := os.Open(folder)

@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
-// contexts holds the Contexts of the logs whose records [Lines] filter, by key, for
+// contexts holds, by key, the Contexts of logs whose records are filtered by [Lines]. It implements
 // [access.Contexts]. At its limits it drops the Contexts that have been idle longest. One goroutine
 // at a time may use contexts.
 type contexts struct{ all processes }

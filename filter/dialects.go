@@ -54,7 +54,8 @@ type Dialects struct {
 	ForceImages bool
 
 	// Refused, if not nil, is called if the log shows that a file of Images is not the device's
-	// program. It is called again only if the device has run the file's program in between.
+	// program. It is called again only if the device has run the file's program in between, or for
+	// another reason.
 	Refused func(path string, reason error)
 
 	// Located, if not nil, is called for each frame that is located in a file although its line has
@@ -73,9 +74,9 @@ type Dialects struct {
 	// KeepRaw appends answers to lines, instead of replacing text.
 	KeepRaw bool
 
-	// Elements makes markup of the log instead of answers: located frames become elements, with
-	// made-up modules and maps, and the rest is printed unchanged. Terminal, Color and Printer of
-	// the Options must not be set.
+	// Elements turns located frames into markup elements, with made-up modules and maps, instead of
+	// answers. The rest of the log is printed unchanged. Terminal, Color and Printer of the Options
+	// must not be set.
 	Elements bool
 
 	// Unwrap appends the texts of lines to dst, with their line ends. Some of the lines are still
@@ -96,7 +97,7 @@ type Dialects struct {
 
 // An Image is a file that the operator assigns to a module.
 type Image struct {
-	// name of the module in the log, or the last part of its path; empty: any module without a file
+	// name of the module in the log, or the last part of its path; empty: the name of the file
 	Name    string
 	Path    string // absolute
 	Base    uint64 // address of its first page in the process, if HasBase is set

@@ -1,6 +1,6 @@
 // Package filter symbolizes a log in a single pass: it keeps the address space that the contextual
-// elements describe, asks the symbolizer about the addresses of the presentation elements, and
-// prints the log with functions, files and lines in place of these elements.
+// elements describe, asks the symbolizer about the addresses of the presentation elements and of
+// the frames of raw backtraces, and prints the log with functions, files and lines in their place.
 //
 // A [Filter] is an io.WriteCloser: when Write returns, the complete lines have been printed. It is
 // also an io.ReaderFrom, which reads large blocks and writes each at once, and a [markup.Sink],
@@ -8,10 +8,10 @@
 //
 // # What comes out
 //
-// Lines without markup are unchanged. Elements have the layout of LLVM's filter, but nothing is
-// lost: text around an element stays, a frame without symbols keeps its module, offset and build
-// ID, and a malformed element is unchanged. See the symbolizer markup format, "Presentation
-// elements" and "Contextual elements".
+// Lines without markup or a frame are unchanged. Elements have the layout of LLVM's filter, but
+// nothing is lost: text around an element stays, a frame without symbols keeps its module, offset
+// and build ID, and a malformed element is unchanged. See the symbolizer markup format,
+// "Presentation elements" and "Contextual elements".
 //
 // # Concurrency
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// edited lays out the line text, and applies the frame's edits with the i-th frame of the answer a.
-// If a is nil, it applies none. number replaces the frame's number.
+// edited lays out text, the line of fr, and applies the frame's edits with the i-th frame of the
+// answer a. If a is nil, it applies none. number replaces the frame's number.
 func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i int) {
 	f := c.f
 	at := 0
@@ -150,7 +150,7 @@ func (c *locator) simple(text []byte, fr *judge.Frame) bool {
 		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && isPlain(c.f, text)
 }
 
-// isPlain reports whether the line text and the answers in it are laid out unchanged.
+// isPlain reports whether text, a line of the log, and the answers in it are laid out unchanged.
 func isPlain(f *lineFilter, text []byte) bool {
 	l := &f.layout
 	return l.Display == nil && !f.o.Dialects.KeepRaw && !l.Terminal && !l.Links &&

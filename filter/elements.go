@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// presentation lays out an element that shares its line with other text.
+// presentation lays out an element that is not contextual, unless backtraceLine does.
 func (f *lineFilter) presentation(p *piece) {
 	switch p.Tag {
 	case markup.TagBT, markup.TagPC, markup.TagData, markup.TagSymbol:

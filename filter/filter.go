@@ -15,10 +15,10 @@ import (
 // A Filter prints the log that is written to it, symbolized. The package documentation describes
 // the output. One goroutine at a time may use a Filter.
 //
-// A Filter cuts the stream into lines and passes lines without markup on. Its lineFilter filters
+// A Filter cuts the stream into lines and passes lines without a mark on. Its lineFilter filters
 // the others: the splitter cuts a line into pieces, the resolver finds the answers for their
 // addresses in the context of the process, the layout makes text from pieces and answers, and the
-// printer turns the text into a line of output.
+// printer turns the text into a line of output. The tracer does this for raw backtraces.
 type Filter struct {
 	lineFilter
 	cut  lines.Cutter

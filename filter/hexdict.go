@@ -28,7 +28,7 @@ const (
 const (
 	// values that are looked up; further ones are treated as numbers
 	maxNotes = 4 * maxDictLines
-	// bytes of all footnotes' prefixes; beyond this, no footnote has a prefix
+	// bytes of all footnotes' prefixes; beyond this, footnotes have no prefix
 	maxNotePrefix = 64 << 10
 )
 

@@ -18,7 +18,7 @@ type lateMaps struct {
 	frames     []judge.Frame   // printed frames of the trace
 	copies     []dialect.Frame // last block of memory for the dialect.Frames that frames refer to
 	bytes      int             // approximate memory of frames
-	unresolved int             // number of frames without answers
+	unresolved int             // number of frames that are not located
 
 	noted map[uint64]bool // addresses of frames that occur only in footnotes
 

@@ -13,7 +13,8 @@ type lineFilter struct {
 	resolver
 	printing
 
-	tracer         *tracer     // resolves raw backtraces; nil if Dialects.None is set
+	// resolves raw backtraces; nil with Dialects.None or without a Symbolizer
+	tracer         *tracer
 	line           int64       // number of the current line, from 1
 	current        currentLine // set while a line is filtered
 	open           *moduleLine // the module line that is collecting its maps; nil if there is none

@@ -14,7 +14,7 @@ import (
 // A locator lays out lines with frames of raw backtraces.
 type locator struct {
 	f       *lineFilter
-	modules map[cacheModule]*module // by name and build ID; each keeps its number in the Cache
+	modules map[cacheModule]*module // each keeps its number in the Cache
 
 	recent        recent           // answers by Frame.Key
 	stacks        [maxStacks]stack // stacks with renumbered frames, by the text before the frames
@@ -308,7 +308,7 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	return at
 }
 
-// below lays out the answer for a frame of a list, on lines of its own.
+// below lays out the answer for a frame with Below, on lines of its own.
 func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	a := c.answer(fr)

@@ -48,7 +48,8 @@ func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {
 	}
 }
 
-// imageMapped returns the file of a mapping, if the file is still at its path.
+// imageMapped returns the file of a mapping. Its Err is set if the file is not at its path any
+// more.
 func (t *tracer) imageMapped(m *ProcessMapping) *judge.Image {
 	info, err := os.Stat(prefixmap.Maps(t.opt.PrefixMap).Place(m.Path, t.opt.Sysroot))
 	if err != nil || m.File == nil || !os.SameFile(info, m.File) || info.Size() != m.File.Size() || !info.ModTime().Equal(m.File.ModTime()) {

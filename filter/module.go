@@ -21,7 +21,7 @@ import (
 //
 // A later line merges into it if all elements of the later line are maps of the same module,
 // nothing follows the last one, and the text before the first one is equal except for digits, such
-// as those of a time.
+// as the digits of a time.
 type moduleLine struct {
 	mod    *module
 	line   int64 // number of the line in the log

@@ -79,10 +79,10 @@ type Options struct {
 	Printer Printer
 
 	// Resolved is called with the answer for each address of the log, in the order of the log,
-	// before its line is printed: for each backtrace, code and data element, and for each value of
-	// a hexdict that a module covers. It is called from the goroutine that uses the Filter, and
-	// must not call the Filter. r and the memory that it refers to are valid until Resolved
-	// returns, and must not be modified. Nil: not called.
+	// before its line is printed: for each backtrace, code and data element, each frame of a raw
+	// backtrace, and each value of a hexdict that a module covers. It is called from the goroutine
+	// that uses the Filter, and must not call the Filter. r and the memory that it refers to are
+	// valid until Resolved returns, and must not be modified. Nil: not called.
 	Resolved func(r *Resolved)
 
 	// Terminal escapes control characters in the log's text, except TAB and colours, for a terminal
@@ -171,7 +171,7 @@ type Patience struct {
 type Diagnostic struct {
 	Line    int64  // 1-based line of the stream
 	Byte    int    // 1-based byte in the line
-	Message string // what was expected and what was found, on one line
+	Message string // the fault, such as what was expected and found, on one line
 }
 
 // Paths selects how source files are shown: the form of their paths, source lines, and links.

@@ -19,9 +19,9 @@ import (
 // Printer, Flush does not print unfinished lines.
 type Printer interface {
 	// AppendElement appends its form of an element of the current line, for AppendLine, and returns
-	// the extended slice. It is called in the order of the elements, but for a module or its maps
-	// when the line is printed. e and the memory that it refers to are valid until AppendElement
-	// returns.
+	// the extended slice. It is called in the order of the elements, except that a module or its
+	// maps follow when the line is printed. e and the memory that it refers to are valid until
+	// AppendElement returns.
 	AppendElement(dst []byte, e *Element) []byte
 
 	// AppendLine appends the output for a line, including its end, and returns the extended slice.
@@ -84,7 +84,7 @@ type LineElement struct {
 // An Element is an element of a line, with its answer.
 type Element struct {
 	Tag    markup.Tag
-	Answer *Resolved      // set for bt, pc and data elements, nil otherwise
+	Answer *Resolved      // set for bt, pc and data elements, and for raw frames, which have no Tag
 	Name   string         // logged name of a symbol or dump file
 	Shown  string         // demangled name of a symbol
 	Type   string         // type of a dump file
@@ -117,7 +117,7 @@ type Mapping struct {
 // A record is an element of the current line in its printer's form.
 type record struct {
 	appended   []byte
-	start, end int // offsets in the text; end is negative until known
+	start, end int // offsets in the text
 	// set for a module or its maps; then appended is set when all maps are known
 	module *moduleLine
 }

@@ -37,7 +37,7 @@ func (r *resolver) init(o *Options, c *Cache, sources bool) {
 }
 
 // Unresolved returns at most 1,024 modules with unresolved elements, in no particular order, and
-// the number of all unresolved elements, including those outside of any module.
+// the number of all unresolved elements, including elements outside of any module.
 func (f *Filter) Unresolved() (modules []symbolize.Unresolved, elements int64) {
 	for _, u := range f.missing {
 		modules = append(modules, *u)
@@ -78,7 +78,7 @@ type recent struct {
 type recentSlot struct {
 	epoch uint32
 	form  lookup
-	addr  uint64 // as logged
+	addr  uint64 // logged address, or Frame.Key
 	answer
 }
 

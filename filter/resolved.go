@@ -76,8 +76,8 @@ func (r *Resolved) Link(i int) string {
 	return r.found.links[i]
 }
 
-// Own reports whether the i-th frame is the program's own, according to Display.Own. An address
-// without frames counts as one frame, and its module decides.
+// Own reports whether the i-th frame is the program's own, according to Display.Own. For an address
+// without frames, its module decides.
 func (r *Resolved) Own(i int) bool {
 	if len(r.Frames) == 0 {
 		return r.own == nil || r.own.Is("", "", r.Module)

@@ -15,7 +15,7 @@ type splitter struct {
 	pieces       []piece
 	firstElement int // index in pieces of the first element; -1 if there is none
 
-	elements int // well-formed elements of all lines
+	elements int // well-formed elements and raw frames so far
 
 	// steps counts the work on lines with marks: bytes scanned, moved and kept, and pieces
 	// examined. Only tests read it, to compare it with the length of the lines. A plain line takes

@@ -9,7 +9,7 @@ import (
 // Stats counts the work of a Filter, or of Lines, so far.
 type Stats struct {
 	Lines      int64  // lines of the log
-	Elements   int64  // well-formed elements
+	Elements   int64  // well-formed elements and raw frames
 	Resolved   int64  // addresses with a name
 	Unresolved int64  // addresses without a name, including addresses outside of all modules
 	Pending    int64  // part of Unresolved: the debug file was still being searched

@@ -43,7 +43,7 @@ type tracer struct {
 	past   past
 
 	trace  *judge.Trace // the current trace, or nil
-	logged time.Time    // time at which its first line was written; zero if unknown
+	logged time.Time    // latest time at which its first line was written; zero if unknown
 	files  traceFiles
 	last   int64 // line of the trace's last frame, or of a later fact
 	full   bool  // trace has reached a limit, and no more of its lines are held back
@@ -51,7 +51,7 @@ type tracer struct {
 	buffered    []bufferedLine
 	text        []byte // text of the held lines
 	printed     int    // number of printed held lines; not 0 after a panic in one of them
-	expectsMaps bool   // maps may follow the frames, so the larger limits apply
+	expectsMaps bool   // maps may follow the frames, so that, with Whole, the larger limits apply
 	// the only held line has a listing, which the next line may already show
 	listing bool
 	before  dialect.State // state of reader, except its windows, before the first held line
@@ -336,8 +336,8 @@ func (t *tracer) placeAlone(frames []judge.Frame) (sure bool) {
 	return sure
 }
 
-// endOld ends the current stack if its last frame is too many lines before the given line, and
-// likewise the current trace.
+// endOld ends the current stack, and the current trace, if the last frame is too many lines before
+// the given line.
 func (t *tracer) endOld(number int64) {
 	if t.trace == nil || len(t.buffered) > 0 {
 		return

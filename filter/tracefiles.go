@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	maxImages  = 1024 // files that a trace may refer to
-	maxUnnamed = 64   // files tried for frames without a module
+	maxImages = 1024 // files that a trace may refer to
+	// limit of files tried for frames without a module, which only the operator's may exceed
+	maxUnnamed = 64
 	// files of a trace that are checked for changes before another stack is judged
 	maxChanged = 16
 	// files that stay open after a trace, because making their symbol tables takes longer than
@@ -287,7 +288,7 @@ func leadsToSpecial(clean string) bool {
 			continue
 		}
 		if links++; links > maxLinks {
-			return false // nothing there can be opened
+			return false // the system does not open such a path
 		}
 		if strings.HasPrefix(target, "/") {
 			at = ""

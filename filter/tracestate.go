@@ -46,7 +46,7 @@ type savedVerdict struct {
 	judge.Verdict
 }
 
-// saved returns the state of t, or nil if t has no dialects.
+// saved returns the state of t, or nil without dialects.
 func (t *tracer) saved() *savedTraces {
 	if t == nil {
 		return nil
