@@ -37,8 +37,8 @@ const (
 // distance between the two.
 const (
 	nearLink            = 2 << 10 // bytes between the two return addresses
-	linkBits            = 5       // up to nearLink
-	linkBitsPerDoubling = 0.75    // of the distance
+	linkBits            = 5       // bits up to the distance nearLink
+	linkBitsPerDoubling = 0.75    // further bits for each doubling of the distance
 )
 
 // An Inference is the evidence for a load bias of a file, from return addresses alone.

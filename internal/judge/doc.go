@@ -3,8 +3,8 @@
 // A [Trace] judges the frames of one trace together: it finds load biases from maps, from frames
 // that have two numbers, and from calls before return addresses, and checks that the file on this
 // machine is the one that ran. A frame that fails a check, or that no check can prove, is not
-// located: its line stays as it is. The frames of a process provide [Evidence] for or against a
-// file, which decides for all of them.
+// located: its line is printed unchanged. The frames of a process provide [Evidence] for or against
+// a file, which decides for all of them.
 //
 // Package dialect reads the lines, and the caller opens the files. A log and the files that it
 // names may be hostile: the work for the traces of a log is bounded by its [dialect.Quota].

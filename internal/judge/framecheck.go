@@ -52,8 +52,7 @@ type check struct {
 	refuted bool // all frames of run are refuted
 }
 
-// comparison lists the steps of compare in order. A step returns false if the next ones have
-// nothing to compare: the frame is refuted, or everything is known.
+// comparison lists the steps of compare in order. A step returns false to end the comparison.
 var comparison = []func(c *check, t *Trace, f *Frame) bool{
 	(*check).findAddress,
 	(*check).adjustToMachine,
@@ -307,8 +306,8 @@ func (c *check) fail() {
 	addOnce(&c.here.Failed, c.addr)
 }
 
-// agreesAlone reports whether the file has the frame's own symbol or code, which counts even if
-// other frames prove nothing.
+// agreesAlone reports whether the file has the frame's own symbol, code or signal trampoline, which
+// is a proof even if other frames prove nothing.
 func (c *check) agreesAlone() bool {
 	return c.verified == BySymbol || c.verified == ByCode || c.trampoline
 }

@@ -135,7 +135,8 @@ func (m *Image) biasOfMapIn(entry *dialect.Map, flags elf.ProgFlag) (bias uint64
 	return 0, false
 }
 
-// biasOfText returns the load bias at which the file's section .text is at an address.
+// biasOfText returns the load bias at which the file's section .text is at addr. ok is not set if
+// this is not a multiple of the page size.
 func (m *Image) biasOfText(addr uint64) (bias uint64, ok bool) {
 	if m.File == nil {
 		return 0, false

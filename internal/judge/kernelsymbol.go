@@ -129,7 +129,8 @@ func (c *check) runInKernel(f *Frame) {
 		value &^= 1 // bit 0 of a return address marks Thumb code
 		fallthrough
 	case elf.EM_MIPS:
-		if call == dialect.Either { // see isWarning
+		// the title of a warning: on these machines it has a return address
+		if call == dialect.Either {
 			call = dialect.Return
 		}
 	}

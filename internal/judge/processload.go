@@ -37,7 +37,7 @@ func (v *verdict) elsewhere(f *Frame) bool {
 }
 
 // mixesLoads reports whether frames of an earlier process follow frames of a later one. loads has
-// the latest process of each module so far.
+// the highest load of each module so far, and is updated.
 func mixesLoads(loads map[string]int, v *verdict) bool {
 	latest := loads[v.first.Module]
 	loads[v.first.Module] = max(latest, v.load)

@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// placeUnnamed finds the modules of frames that have only an address, such as those of glog and
+// placeUnnamed finds the modules of frames that have only an address, as in traces of glog and
 // Rust, among the files that the operator or the log names. Such a file has a fixed address, or its
 // load bias follows from the base that the operator gives, from names of exported functions in the
 // trace, or from calls before return addresses. of has the verdicts of the frames.
