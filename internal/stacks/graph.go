@@ -147,7 +147,8 @@ func (d *decomposer) balance() {
 	}
 }
 
-// unplaced adds a stack of its own location for each cost that is left, and returns their sum.
+// unplaced adds, for each sink that has a cost left, a stack of the sink's location alone. It
+// returns the sum of these costs.
 func (d *decomposer) unplaced() (sum int64) {
 	for i, n := range d.left[len(d.g.Arcs):] {
 		if n > 0 {

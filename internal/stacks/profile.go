@@ -8,9 +8,9 @@ import (
 )
 
 // A Profile is a set of weighted stacks. Its mappings, functions and locations have numbers: number
-// n is at index n-1, and 0 is none. The Add methods keep each of them once; a caller that appends
-// to the slices itself must keep the numbers valid. The zero value is empty and ready for use. One
-// goroutine at a time may use a Profile.
+// n is at index n-1, and 0 means that there is none. The Add methods keep each of them once; a
+// caller that appends to the slices itself must keep the numbers valid. The zero value is empty and
+// ready for use. One goroutine at a time may use a Profile.
 type Profile struct {
 	Values  []ValueType
 	Default string // name of the value that viewers show first; "" selects the first value
@@ -66,7 +66,7 @@ type Location struct {
 	Mapping uint32 // 0 if unknown
 	Address uint64 // address in the running program, within the mapping; 0 if unknown
 	Lines   []Line // innermost first: the last one is not inlined
-	Folded  bool   // some lines are of several functions that the linker has folded
+	Folded  bool   // several functions are here, because the linker has folded identical code
 }
 
 // A Line is a line of a function.
