@@ -14,9 +14,9 @@ const tabStop = 8
 // spaces is the largest indentation of a line.
 const spaces = "                                                                "
 
-// breakLine continues the current line of output, at the end of buf, on further lines at break
-// points, if it is wider than the terminal. The terminal wraps a part that is wider than a whole
-// line.
+// breakLine breaks the current line of output, at the end of buf, if it is wider than the terminal:
+// it continues the line at break points on further lines. The terminal itself wraps a part that is
+// wider than a whole line.
 func (k *Display) breakLine(buf []byte) []byte {
 	if n, _ := columns(buf[k.start:], 0); n <= k.Width {
 		return buf
@@ -143,8 +143,8 @@ func withoutBlank(part []byte) []byte {
 	return part
 }
 
-// columns returns the column after text that begins in column col, from 0, and whether a terminal
-// shows anything of it.
+// columns returns the column after text that begins in column col, and whether a terminal shows any
+// of it. Columns count from 0.
 func columns(text []byte, col int) (end int, visible bool) {
 	for i := 0; i < len(text); {
 		c := text[i]

@@ -9,8 +9,9 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// Limits of the frames of a backtrace that are held back before its first own frame. Frames beyond
-// these limits are printed at once. A backtrace of a crash has fewer than 30 there.
+// Limits of folding. MaxFoldFrames and MaxFoldBytes bound the frames that are held back before the
+// first own frame of a backtrace; frames beyond them are printed at once. A backtrace of a crash
+// has fewer than 30 before its first own frame.
 const (
 	MaxFoldFrames  = 256
 	MaxFoldBytes   = 64 << 10
@@ -69,8 +70,8 @@ func (l *Display) Held() int {
 }
 
 // Print appends the lines of output in buf for a line of the log, except for lines that it holds
-// back. The end of the last line is not in buf, but is eol. line is the number of the line in the
-// log. continues means that another part of the line of the log follows.
+// back. eol is the end of the last line, which buf does not have. line is the number of the line in
+// the log. continues means that another part of the line of the log follows.
 func (l *Display) Print(dst, buf, eol []byte, line int64, continues bool) []byte {
 	if !l.Fold {
 		l.Forget()

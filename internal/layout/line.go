@@ -130,7 +130,7 @@ func (l *Line) LogBytes(b []byte) {
 	}
 }
 
-// WithoutColor returns b without its colour sequences, including those within elements. If the
+// WithoutColor returns b without its colour sequences, including sequences within elements. If the
 // bytes around a removed sequence would form another one, its ESC is escaped.
 func WithoutColor(b []byte) []byte {
 	if bytes.IndexByte(b, esc) < 0 {
