@@ -2,7 +2,7 @@ package llvmfilter
 
 import "bytes"
 
-// The last digit of the SGR codes 30 to 37.
+// The last digits of the SGR codes for three colours.
 const (
 	green = '2'
 	blue  = '4'

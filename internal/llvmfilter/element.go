@@ -10,8 +10,9 @@ type element struct {
 	fields     int    // number of fields; an element that ends with ':' has an empty one
 }
 
-// nextElement returns the first element of line at or after the offset at. It begins with the first
-// "{{{" and ends with the next "}}}", whatever is between them. Without a tag it is text.
+// nextElement returns the first element of line at or after the offset at. An element begins with
+// the first "{{{" and ends with the next "}}}", whatever is between them. An element without a tag
+// is text.
 func nextElement(line []byte, at int) (e element, ok bool) {
 	for {
 		start := bytes.Index(line[at:], opening)

@@ -38,7 +38,7 @@ func (r *fields) require(satisfied bool, i int, message string) {
 	}
 }
 
-// literal requires field i to be text.
+// literal requires field i to have the given text.
 func (r *fields) literal(i int, text, message string) {
 	if r.ok {
 		r.require(string(r.e.field(i).text) == text, i, message)

@@ -50,8 +50,8 @@ func New(out, diag io.Writer, o Options) *Filter {
 }
 
 // Write filters p. When it returns, every complete line in p has been written; a module line that
-// still collects its maps has been written up to them. It returns only errors of the writer, never
-// of the log's contents.
+// still collects its maps has been written up to them. It returns only errors of the writer: a log
+// cannot cause one.
 func (f *Filter) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		var b []byte

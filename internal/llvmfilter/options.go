@@ -19,7 +19,7 @@ type Options struct {
 	Context context.Context
 
 	// Wait is how long an element waits for the search for a debug file; after that, the file
-	// counts as missing. 0 is no limit.
+	// counts as missing. 0 means no limit.
 	Wait time.Duration
 
 	// NoDemangle shows linkage names for bt, pc and data elements. LLVM demangles the names of
