@@ -321,8 +321,8 @@ func (c *check) contradict() {
 // located reports whether the frame has a file, and no check has failed.
 func (c *check) located() bool { return c.of != nil && c.of.image.Err == nil && c.err == nil }
 
-// identifies reports whether the file has the build ID in the log, or the beginning of one with at
-// least sureID bytes.
+// identifies reports whether the file has the build ID in the log, which may be cut, but not to
+// fewer than sureID bytes.
 func (v *verdict) identifies(f *Frame) bool {
 	return !f.ID.IsZero() && v.image.ID == f.ID || f.Prefix.Len() >= sureID
 }

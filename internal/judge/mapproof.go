@@ -13,7 +13,7 @@ import (
 // from one to the next.
 
 // proveMaps sets the modules of frames at predictable addresses if their stacks prove the mappings
-// there. The other frames stay as they are in a log without processes.
+// there. The other frames are judged as if no process had the mapping.
 func (t *Trace) proveMaps(frames []*Frame) {
 	if !slices.ContainsFunc(frames, func(f *Frame) bool { return f.likely != nil }) {
 		return
