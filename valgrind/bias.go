@@ -268,8 +268,8 @@ func (e *epoch) places() (n int) {
 	return n
 }
 
-// lead sorts the candidates, best first, and returns the base-2 logarithm of the ratio of the best
-// one's probability to that of all others together.
+// lead sorts the candidates, best first, and returns the base-2 logarithm of the best candidate's
+// probability divided by the sum of all others' probabilities.
 func lead(all []candidate) float64 {
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	others := 0.0
@@ -279,8 +279,8 @@ func lead(all []candidate) float64 {
 	return -math.Log2(others)
 }
 
-// scoreFacts compares the facts with the candidates, each address once; candidates with a much
-// lower score than the best are dropped meanwhile. It reports false if that is too much work.
+// scoreFacts compares the facts with the candidates, each address once. It drops bad candidates
+// early: see dropped. It reports false if the comparison is too much work.
 func (s *solver) scoreFacts(e *epoch, f *file) bool {
 	for e.counted < len(e.ips) {
 		part := e.ips[e.counted:min(len(e.ips), e.counted+stageSize)]

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A builder collects the parts of the current record. Their positions count from the beginning of
-// the record, so that the buffer that holds it may move.
+// A builder collects the parts of the current record. Their positions are relative to the beginning
+// of the record, so that the buffer with its bytes may move.
 type builder struct {
 	active    bool // there is a current record
 	at        int  // index in the buffer at which the record begins
@@ -81,7 +81,7 @@ func (b *builder) resume(name string, open []string, at int) {
 	}
 }
 
-// isTooLong reports whether the record, up to this place in the buffer, is to be handed over in
+// isTooLong reports whether the record, up to this place in the buffer, must be handed over in
 // parts. It is not divided within a frame, if possible.
 func (b *builder) isTooLong(at int) bool {
 	size := at - b.at

@@ -15,7 +15,7 @@ import (
 // prints without --xml if it finds the debug information itself: "==PID== Invalid read of size 4".
 // It omits facts that the XML lacks, such as the sizes in HEAP SUMMARY before protocol 6. As in
 // Valgrind, --quiet in the logged command line leaves only errors. Close writes the rest, and does
-// not close w. Errors are those of w. The writer is for one goroutine.
+// not close w. All errors come from w. The writer is for one goroutine.
 func NewText(w io.Writer, o Options) io.WriteCloser {
 	c := &classic{w: w, o: &o, t: newTracker(&o)}
 	c.names = newNamer(&o, c.t)

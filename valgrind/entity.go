@@ -23,7 +23,8 @@ func appendSections(dst, b []byte) []byte {
 	return dst[:start+copy(dst[start:], text)]
 }
 
-// appendDecoded appends b with the entities of XML decoded. An '&' that does not begin one stays.
+// appendDecoded appends b with the entities of XML decoded. An '&' that does not begin an entity is
+// kept.
 func appendDecoded(dst, b []byte) []byte {
 	for {
 		i := bytes.IndexByte(b, '&')

@@ -17,7 +17,7 @@ type inner Options
 // NewFindings returns a writer that adds the errors of the report written to it to the Collection,
 // with frames resolved by the Options' Symbolizer, and the processes of the report. input is the
 // name of the report; own distinguishes the user's own frames from system frames. Writes never
-// fail. The writer is for one goroutine, which must be that of the Collection.
+// fail. The writer and the Collection must be used by the same goroutine.
 func (i *inner) NewFindings(to *findings.Collection, input string, own *findings.Own) io.WriteCloser {
 	return newFinder(to, input, own, Options(*i))
 }

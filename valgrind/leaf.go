@@ -146,8 +146,8 @@ func (l *lexer) userCommentAt(from int) (t leafText) {
 	return t
 }
 
-// isPart reports whether the blanks at i are followed by a known element of a document, or by the
-// end of the document.
+// isPart reports whether the blanks at i are followed by an element that begins a record, or by the
+// end tag of the document.
 func (l *lexer) isPart(i int) bool {
 	for i < len(l.view) && l.view[i] <= ' ' {
 		i++

@@ -29,7 +29,8 @@ func Bias(object string, bias uint64) Map {
 }
 
 // ReadMap reads /proc/PID/maps, or a log of Valgrind that was made with -v -v or -d -d. It reads at
-// most 16 MiB. It fails if r does, or if the input has no line of either kind.
+// most 16 MiB. It fails if r does, for a line longer than 64 KiB, and if the input has no line of
+// either kind.
 func ReadMap(r io.Reader) (Map, error) {
 	m := Map{biases: make(map[string]uint64)}
 	var reading string

@@ -15,7 +15,7 @@ import (
 // NewMarkup returns a writer that renders the report written to it to dst: text that reads like
 // Valgrind's own report, with an element for each frame, and for each address of a variable. Each
 // process begins with a reset. A record is rendered when it is whole; Close renders the rest, and
-// does not close dst. Errors are those of dst. The writer is for one goroutine.
+// does not close dst. All errors come from dst. The writer is for one goroutine.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{dst: dst, t: newTracker(&o), o: &o}
 	r.answers = r.t.answers

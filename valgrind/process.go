@@ -275,8 +275,8 @@ func (p *process) learnFrame(f *Frame, caller bool, inner *Frame) {
 	}
 }
 
-// addFact returns the epoch of a fact, and adds the fact to it; nil if the object has no file, the
-// fact is about data, or there is no room for another epoch.
+// addFact returns the epoch of a fact, and adds the fact to it unless its bias is known; nil if the
+// object has no file, the fact is about data, or there is no room for another epoch.
 func (o *loaded) addFact(fact ipFact) *epoch {
 	f := o.file
 	if f.Err != nil {
@@ -309,7 +309,8 @@ func (o *loaded) addFact(fact ipFact) *epoch {
 	return e
 }
 
-// addFact adds a fact. It reports false, and adds nothing, if no bias agrees with all facts.
+// addFact narrows the windows by a fact, and keeps the fact if it is new and there is room. It
+// reports false, and changes nothing, if no bias agrees with all facts.
 func (e *epoch) addFact(fact ipFact, f *file) bool {
 	key := fact.key(e.of)
 	slot := &e.recent[fact.ip%uint64(len(e.recent))]

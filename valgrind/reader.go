@@ -10,8 +10,8 @@ import (
 // of the function that takes the records. A Reader is for one goroutine.
 //
 // A token (a tag, a text with its end tag, a line of text) is read as if the report were whole. If
-// the lexer needs more bytes than it has, the state stays as it was, and the token is read again
-// after the next Write.
+// the lexer needs more bytes than it has, the state is unchanged, and the token is read again after
+// the next Write.
 type Reader struct {
 	take func(*Record) error
 	err  error
@@ -20,7 +20,7 @@ type Reader struct {
 	rec  builder // the current record
 	hole bool    // zeros were read, followed by nothing but blanks
 
-	encoding string // encoding of the report, if it is not supported: its bytes stay as they are
+	encoding string // encoding of the report if it is not supported: its bytes are not converted
 }
 
 // NewReader returns a Reader that passes records to take, which must not keep them. Reading ends at

@@ -16,7 +16,7 @@ import (
 // NewReport returns a writer that prints the report written to it to w as JSON Lines, whose schema
 // is report.schema.json: an object for each record, with all its content in order, its frames
 // resolved by the symbolizer of o. A record is printed when it is whole; Close prints the rest, and
-// does not close w. Errors are those of w. The writer is for one goroutine.
+// does not close w. All errors come from w. The writer is for one goroutine.
 func NewReport(w io.Writer, o Options) io.WriteCloser {
 	r := &reporter{w: w, o: &o, t: newTracker(&o)}
 	r.answers = r.t.answers

@@ -38,7 +38,7 @@ type loss struct {
 type summary struct {
 	counted          bool   // the document has error counts; without them the errors are not known
 	counts, contexts uint64 // from the last errorcounts: all errors, and distinct ones
-	leaks            uint64 // leaks that count as errors
+	leaks            uint64 // leaks that are errors: see countsAsError
 	suppressed       uint64 // suppressed errors
 	suppressions     uint64 // suppressions that were used
 

@@ -15,7 +15,7 @@ import (
 // It adds the functions, files and lines that the report lacks, and a frame for each inlined call.
 // Well-formed records are copied; others are written in Valgrind's layout. w gets a document for
 // each process, one after another; an interrupted process continues in a document of its own, which
-// repeats its header. Close ends the last document, and does not close w. Errors are those of w.
+// repeats its header. Close ends the last document, and does not close w. All errors come from w.
 // The writer is for one goroutine.
 func NewXML(w io.Writer, o Options) io.WriteCloser {
 	x := newRewriter(func() (Document, error) { return following{w}, nil }, o)
@@ -33,7 +33,7 @@ type Document interface {
 }
 
 // NewXMLDocuments is [NewXML] with a Document for each process; at most 65 are open at the same
-// time. Errors are those of begin and of Documents.
+// time. All errors come from begin and from Documents.
 func NewXMLDocuments(begin func() (Document, error), o Options) io.WriteCloser {
 	return newRewriter(begin, o)
 }
