@@ -17,7 +17,7 @@ import (
 
 // A changedFile is a source file with the costs of its lines on both sides.
 type changedFile struct {
-	name  string // as it is shown, after the substitutions
+	name  string // as shown, after the substitutions
 	paths [2][]string
 	lines map[uint32]*[2][]int64
 	size  float64 // sum of the changes of its lines

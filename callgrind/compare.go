@@ -31,8 +31,8 @@ type change struct {
 }
 
 // NewComparison returns a Comparison whose Close prints to w, in the form of Options.Output: Table,
-// JSON, Pprof (the stacks of After, and those of Before with negated costs) or Folded (with two
-// costs).
+// JSON, Pprof (the stacks of After, and the stacks of Before with negated costs) or Folded (with
+// two costs).
 func NewComparison(w io.Writer, o Options) *Comparison {
 	c := &Comparison{out: printer{w: w, members: o.Members}}
 	o.Diagnose = (&report.Once{To: o.Diagnose}).Report // reports a diagnostic of both sides once
@@ -47,7 +47,7 @@ func NewComparison(w io.Writer, o Options) *Comparison {
 func (c *Comparison) Failed() bool { return c.gate.failed }
 
 // Close prints the comparison. It does not close the writer. It returns the first error of reading,
-// of the writer, or of the options: an [EventError] or a [PartError].
+// of the writer, or of the options: an [EventError], a [PartError] or [ErrMemory].
 func (c *Comparison) Close() error {
 	defer c.Before.reader.share.Release()
 	defer c.After.reader.share.Release()

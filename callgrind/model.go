@@ -46,7 +46,7 @@ type headings struct {
 	all                            []string // the descriptions of the part
 }
 
-// partSums holds the costs of the current part, and those of all parts that have ended.
+// partSums holds the costs of the current part, and of all parts that have ended.
 type partSums struct {
 	begun           bool
 	self            []int64 // sum of the part's lines
@@ -118,7 +118,7 @@ func (m *model) addRecord(rec *record) error {
 
 func line32(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
-// place returns the index in costs for the place of a record.
+// place returns the index in costs for the place of a record, which it adds if it is new.
 func (m *model) place(rec *record) int {
 	if len(rec.Costs) > m.costs.width {
 		m.widen(len(rec.Costs))
@@ -241,7 +241,7 @@ func (m *model) jump(rec *record) {
 	c[1] = stacks.Plus(c[1], rec.Executed)
 }
 
-// header keeps the header lines that a report shows.
+// header keeps the header lines that a report shows, and the sums of the part.
 func (m *model) header(rec *record) {
 	h := &m.head
 	value := strings.TrimRight(string(rec.Value), " \t")

@@ -41,9 +41,9 @@ func (n *names) intern(text []byte) nameID {
 // unknown is Callgrind's name for an unknown object, file or function.
 const unknown = "???"
 
-// A definition is the name that a number stands for: its nameID in the low nameBits bits, and above
-// them the kind of the line that gave the name. If no line did, the kind is 0 and the name is the
-// text of the number itself, such as "(5)". 0 means that the number was not used yet.
+// A definition is the name that a number means: its nameID in the low nameBits bits, and above them
+// the kind of the line that gave the name. If no line did, the kind is 0 and the name is the text
+// of the number itself, such as "(5)". 0 means that the number was not used yet.
 type definition uint32
 
 const nameBits = 24 // maxNames has 23

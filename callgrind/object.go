@@ -68,7 +68,7 @@ func (all *objects) frames(dst []symbolize.Frame, f *objectFile, addr uint64) []
 	return got.Frames
 }
 
-// report emits diagnostics for files that are missing, or of another build than the one that ran.
+// report emits diagnostics for files that are missing or from another build.
 func (all *objects) report(o *Options, unresolved []symbolize.Unresolved) {
 	for _, u := range unresolved {
 		if u.Err != nil && u.ID.IsZero() {

@@ -82,8 +82,8 @@ type Options struct {
 	// the default, 3; a negative number selects no lines.
 	Around int
 
-	// Limits are bounds of costs. If one does not hold, or the profile was cut, the report has
-	// failed: see [Report.Failed].
+	// Limits are bounds of costs. If one does not hold, or the profile was cut or has no costs, the
+	// report has failed: see [Report.Failed].
 	Limits []Limit
 
 	// FunctionNames and FileNames change the names by which a [Comparison] matches functions and

@@ -126,8 +126,7 @@ func (r *recordReader) Write(p []byte) (int, error) {
 	}
 	rest := p
 	for len(rest) > 0 && r.err == nil {
-		// the same as the first case, in fewer steps: most lines of a profile have less than ten
-		// bytes
+		// a shortcut for the first case below: most lines of a profile have fewer than ten bytes
 		if n := bytes.IndexByte(rest, '\n') + 1; n > 0 && n <= maxLine && r.cut.IsEmpty() {
 			r.read(rest[:n])
 			rest = rest[n:]

@@ -122,7 +122,7 @@ func (r *Report) endForeign() error {
 }
 
 // Close prints the report. It does not close the writer. It returns the first error of reading, of
-// the writer, or of the options: an [EventError] or a [PartError].
+// the writer, or of the options: an [EventError], a [PartError] or [ErrMemory].
 func (r *Report) Close() error {
 	defer r.reader.share.Release()
 	err := r.endReading()

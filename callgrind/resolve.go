@@ -32,7 +32,7 @@ type resolution struct {
 	index map[nodeKey]uint32
 
 	ofFunction []uint32 // by function of the profile: its node
-	ofPlace    []uint32 // by place: its node, usually that of the function
+	ofPlace    []uint32 // by place: its node, usually its function's
 	file       []nameID // by place
 	line       []uint32
 
@@ -97,7 +97,8 @@ func (v *resolution) isUnknown(file nameID) bool {
 	return file == 0 || v.m.r.Text(file) == unknown
 }
 
-// findNeedy finds the functions whose name or file is missing in the profile.
+// findNeedy finds the functions whose name or file is missing in the profile, and counts in needed
+// the functions without a name.
 func (v *resolution) findNeedy() {
 	m := v.m
 	v.needy = make([]bool, len(m.functions))

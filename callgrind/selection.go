@@ -79,8 +79,7 @@ func see(all *[]int, n int) {
 	}
 }
 
-// A PartError reports that no part of the profile is among those of Options.Parts and
-// Options.Threads.
+// A PartError reports that Options.Parts and Options.Threads select no part of the profile.
 type PartError struct{ Err error }
 
 func (e *PartError) Error() string { return e.Err.Error() }

@@ -40,7 +40,7 @@ const joinedCost = 320
 var ErrMemory = errors.New("the functions of the profiles exceed the memory in which they can be compared: raise --max-memory")
 
 // joinSides joins the functions of profiles. If functions of one side can be distinguished only by
-// their files, files are part of the keys on all sides.
+// their files, files are part of these functions' keys on all sides.
 func joinSides(profiles ...*resolution) ([]*side, error) {
 	sides := make([]*side, len(profiles))
 	named := make([][]naming, len(profiles))
