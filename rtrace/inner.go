@@ -19,7 +19,7 @@ type inner Options
 // the resources of one type that were allocated with the same backtrace and not freed; its kind is
 // the type. NewFindings sets the fields Leaks and Compress of Processing; the other fields select
 // calls. input is the name of the report; own distinguishes own frames from system frames. Writes
-// never fail. The writer is for one goroutine, which must be that of the Collection.
+// never fail. The writer and the Collection must be used by the same goroutine.
 func (i *inner) NewFindings(to *findings.Collection, input string, own *findings.Own) io.WriteCloser {
 	return newFinder(to, input, own, Options(*i))
 }

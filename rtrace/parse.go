@@ -273,8 +273,8 @@ func parseArgument(rec *record, line []byte) bool {
 // keys are the keys of headers, in their order.
 var keys = [...]string{"version", "arch", "timestamp", "process", "pid", "filter", "backtrace depth", "origin", "timestamps"}
 
-// parseHeader parses a header: keys and values. It is the first line of a report. In later lines, a
-// header must begin with "version=".
+// parseHeader parses a header: keys and values. The first line of a report is a header if it has a
+// known key. A later line must begin with "version=" and have two known keys.
 func parseHeader(rec *record, line []byte, first bool) {
 	line, bom := cutPrefix(line, byteOrderMark)
 	if bom && !first {

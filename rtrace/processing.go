@@ -15,9 +15,9 @@ import (
 // sp-rtrace-postproc, with the same meanings. If any is set, temporary comments are dropped. The
 // header lists the steps Depth, Leaks and Compress.
 //
-// The steps are always done in this order: Depth, Resources, Addresses, Include, Exclude, Contexts,
-// Leaks, Compress. Leaks and Compress keep calls until the end of the report, and Addresses until
-// the end of their backtrace; the other steps keep nothing.
+// The result is as if the steps were done in this order: Depth, Resources, Addresses, Include,
+// Exclude, Contexts, Leaks, Compress. Leaks and Compress keep calls until the end of the report,
+// and Addresses until the end of their backtrace; the other steps keep nothing.
 type Processing struct {
 	// Depth is the number of frames of each backtrace that are printed; nil prints all.
 	Depth *int

@@ -45,7 +45,7 @@ type stacker struct {
 	left  int64 // calls that were left out for lack of memory
 
 	unordered bool       // frees may come before allocations, in a compressed report
-	frees     []resource // kept until the end of such a report
+	frees     []resource // frees of an unordered report, kept until its end
 
 	types    resourceTypes
 	contexts map[uint64]string // names, by bits
