@@ -50,7 +50,7 @@ type dhatIndex struct {
 	frames    []dhatFrameInfo
 	inner     []uint32 // by number of a frame: 1 + the number of the frame that it called first; 0 if none
 	separator string   // text between the first two texts of the table
-	after     string   // after the last text of the table
+	after     string   // text after the last frame of the table
 
 	inTable  bool
 	hasTable bool // the table of frames has ended

@@ -232,7 +232,8 @@ func (s *dhatScanner) valuePart() dhatPart {
 	return dhatText
 }
 
-// open enters the value that begins with c.
+// open enters the value that begins with c. It sets lost if DHAT's format has no value there, or if
+// values are too deep.
 func (s *dhatScanner) open(c byte) {
 	level, object := dhatOther, c == '{'
 	switch {
@@ -253,7 +254,8 @@ func (s *dhatScanner) open(c byte) {
 	s.isKey = object
 }
 
-// close leaves the value that the bracket c ends, and returns the kind of part of that bracket.
+// close leaves the value that the bracket c ends, and returns the kind of part of that bracket. It
+// sets lost if c ends no value.
 func (s *dhatScanner) close(c byte) dhatPart {
 	if len(s.levels) == 0 || s.inObject() != (c == '}') {
 		s.lost = true

@@ -293,7 +293,8 @@ func magnitude(n int64) int64 {
 	return n
 }
 
-// scaledUnit returns a value with its unit, as pprof prints it: 1.50MB, 2.31s.
+// scaledUnit returns a value with its unit, as pprof prints it: 1.50MB, 2.31s. 0 and values of
+// other units have no unit.
 func scaledUnit(n int64, unit string) string {
 	type step struct {
 		name string
