@@ -209,7 +209,7 @@ func (f *Object) open() (err error) {
 	return err
 }
 
-// read reads the file's identity and the places of its code.
+// read reads the file's identity and its loaded segments. It fails if the file has no code.
 func (f *Object) read() error {
 	f.state = fileState(f.file)
 	if f.ID, _ = buildid.Read(f.file, f.file.Size()); f.ID.IsZero() {
