@@ -15,16 +15,16 @@ const maxVerdicts = 16 << 10
 
 // An OwnRule makes the frames of files that match a glob a program's own, or the system's. In a
 // glob, * matches any bytes but "/", ** any bytes, and ? any byte but "/"; all other bytes match
-// themselves. A glob that names a folder matches everything below it, and one that does not begin
-// with "/" may match from any folder on: third_party matches /home/me/third_party/zip/zip.c.
+// themselves. A glob that names a folder matches everything below it, and a glob that does not
+// begin with "/" may match from any folder on: third_party matches /home/me/third_party/zip/zip.c.
 type OwnRule struct {
 	Own  bool // false: frames of the system
 	Glob string
 }
 
-// An Own distinguishes a program's own frames from those of its system: the C library, the runtimes
-// of languages and of sanitizers, and the libraries of the distribution. A nil Own has no rules but
-// the built-in one. Several goroutines may use an Own at once.
+// An Own distinguishes a program's own frames from the frames of its system: the C library, the
+// runtimes of languages and of sanitizers, and the libraries of the distribution. A nil Own has no
+// rules but the built-in one. Several goroutines may use an Own at once.
 //
 // The built-in rule: a frame is of the system if its source file is below /usr/include, /usr/lib,
 // /usr/src (except app and myapp there), /usr/local/go/src or /rustc, if it is a relative path into
