@@ -17,7 +17,7 @@ type Config struct {
 	Log     Log     `yaml:"log"`
 	Symbols Symbols `yaml:"symbols"`
 	Limits  Limits  `yaml:"limits"`
-	// folder of checkpoints and contexts; empty: none are saved
+	// folder of checkpoints and contexts; empty: none survive a restart
 	State     string              `yaml:"state"`
 	Pipelines map[string]Pipeline `yaml:"pipelines"`
 }
@@ -27,7 +27,7 @@ type Admin struct {
 	Listen      string `yaml:"listen"` // HOST:PORT or unix:PATH; empty: none
 	AllowRemote bool   `yaml:"allow_remote"`
 	TLS         *TLS   `yaml:"tls"`
-	// host names of the listener; names of loopback and of this machine are always allowed
+	// further host names of the listener; localhost and this machine's name are always allowed
 	Hosts []string `yaml:"hosts"`
 }
 

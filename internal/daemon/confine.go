@@ -94,7 +94,7 @@ func (c *Config) needs() (*needs, error) {
 	if caches.Index == "" {
 		caches.Index = symfilter.UserCacheDir()
 	} else {
-		// a fault names the folder even if it does not exist
+		// Folders leaves out a folder that does not exist, which allows must still report
 		n.write("symbols.cache_directory", caches.Index)
 	}
 	if servers {
@@ -140,7 +140,7 @@ func (n *needs) pipeline(key string, p *Pipeline) {
 	if file := p.Output.File; file != "" {
 		n.read(key+".output.file", file)
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-			n.write(key+".output.file", file) // only the device: its folder has others
+			n.write(key+".output.file", file) // only this device: its folder has others
 		} else {
 			n.write(key+".output.file", filepath.Dir(file))
 			n.write(key+".output.file", sandbox.FolderOf(file))

@@ -9,8 +9,9 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// awakeMost is the number of sessions with a filter. A filter that has shown a frame takes 150 KB,
-// and its context 1.5 KB. Beyond this number, the longest awake sessions are parked.
+// awakeMost is the maximum number of sessions with a filter. A filter that has shown a frame takes
+// 150 KB, and its context 1.5 KB. Beyond the maximum, the sessions that have had a filter for
+// longest are parked.
 const awakeMost = 256
 
 // contexts enforces the configured limits on the processes in the streams of all pipelines: their

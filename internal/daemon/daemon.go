@@ -70,11 +70,11 @@ type Daemon struct {
 type view struct {
 	pipelines []*pipeline // sorted by name
 	symbols   *symbols
-	admin     callers // callers of the admin listener
+	admin     callers // names of the admin listener
 }
 
-// New opens the inputs and outputs of c, gives up the rights of the process that c does not need,
-// and starts reading.
+// New opens the inputs and outputs of c, confines the process with Options.Confine to the rights
+// that c needs, and starts reading.
 func New(c *Config, o Options) (*Daemon, error) {
 	d := &Daemon{
 		house: &house{

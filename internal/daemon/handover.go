@@ -154,15 +154,15 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 	return nil
 }
 
-// sameReading reports whether the input of a can continue as the input of b. A checkpoint of files
-// depends on the output: if the output's reader may vanish (a pipe, a connection), the next input
-// rereads the lines that the reader had not taken.
+// sameReading reports whether the input of a can continue as the input of b. For files, the outputs
+// must be of one kind, too: if an output's reader may vanish (a pipe, a connection), the checkpoint
+// leaves out the lines that the reader has not taken.
 func sameReading(a, b Pipeline) bool {
 	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect && reflect.DeepEqual(a.Output.TLS, b.Output.TLS))
 }
 
-// moveState renames the checkpoints of a pipeline: the prefix of their paths changes from the
-// argument from to the argument to.
+// moveState moves the checkpoints of a pipeline: from and to are the old and the new prefix of
+// their paths.
 func moveState(from, to string) error {
 	if from == to || from == "" || to == "" {
 		return nil
@@ -234,8 +234,8 @@ func (s *stateRoom) path(h *house, state, name string) string {
 // privateRoot returns the parent folder of private folders.
 func privateRoot() string { return cmp.Or(os.Getenv("RUNTIME_DIRECTORY"), os.TempDir()) }
 
-// isPrivate reports whether checkpoints end with this run, because the configuration names no
-// folder.
+// isPrivate reports whether the end of the run removes the checkpoints, because the configuration
+// names no folder.
 func (s *stateRoom) isPrivate(state string) bool { return state == "" }
 
 func (s *stateRoom) remove() error {

@@ -17,7 +17,7 @@ type stdin struct {
 }
 
 func (s *stdin) run(ctx context.Context) error {
-	if s.in.turns.take(ctx) != nil { // a pipeline that is being removed may still own it
+	if s.in.turns.take(ctx) != nil { // a pipeline that is being removed may still have the turn
 		return nil
 	}
 	defer s.in.turns.give()

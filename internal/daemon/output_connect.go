@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	dialTimeout = 10 * time.Second // bound on a connection attempt, and on a TLS handshake
+	dialTimeout = 10 * time.Second // for a connection attempt with its TLS handshake
 	sendBuffer  = 256 << 10        // bytes in the system's buffer for a peer on a network
 	localBuffer = 64 << 10         // the same for a unix socket, whose peer is on this machine
 	// bytes sent at once
@@ -215,7 +215,7 @@ func (o *connectOutput) send(ctx context.Context, p []byte, fresh bool) (int, er
 	return n, err
 }
 
-// forgetTaken drops the owed bytes that the peer has received.
+// forgetTaken drops the owed bytes that the peer has certainly received.
 func (o *connectOutput) forgetTaken() {
 	if o.left == nil {
 		o.forget(len(o.owed) - sendBuffer) // the system buffers no more than this
@@ -288,7 +288,7 @@ func (*connectOutput) reopen() error { return nil }
 // lines are owed, the error is an *unsentError with them.
 func (o *connectOutput) close() error {
 	o.end()
-	o.turns <- struct{}{} // nobody writes, since no stage uses the output any more
+	o.turns <- struct{}{} // no write is in progress, since no stage uses the output any more
 	away, owed := o.conn == nil, o.owed[:max(0, len(o.owed)-o.torn)]
 	o.drop()
 	o.turns.give()

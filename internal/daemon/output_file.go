@@ -401,7 +401,7 @@ func (o *fileOutput) closeAll() error {
 }
 
 func (o *fileOutput) close() error {
-	o.turns <- struct{}{} // nobody writes, since no stage uses the output any more
+	o.turns <- struct{}{} // no write is in progress, since no stage uses the output any more
 	defer o.turns.give()
 	o.closed = true
 	err := o.closeAll()

@@ -15,7 +15,7 @@ const (
 	// linePause is the interval between checks whether the line has ended.
 	linePause = 2 * time.Millisecond
 
-	// Pauses before a failed output, such as a full disk, is retried.
+	// Pauses before a failed write, for instance to a full disk, is retried.
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
 )

@@ -49,8 +49,8 @@ type house struct {
 	leave   context.CancelFunc
 }
 
-// clock returns the nanoseconds since the start of the daemon, at least 1. It does not jump with
-// the time of the day.
+// clock returns the nanoseconds since the start of the daemon, at least 1. Unlike the time of day,
+// it never jumps.
 func (h *house) clock() int64 { return max(1, int64(time.Since(h.began))) }
 
 // A pipeline carries the lines of one input through the filters of its sessions to one output.
@@ -59,11 +59,11 @@ type pipeline struct {
 	house *house
 	log   *slog.Logger
 	state string          // prefix of the paths of its checkpoints; empty: none
-	waits context.Context // done: ends all waits for debug files
+	waits context.Context // once it is done, no line waits for debug files
 
 	stage  atomic.Pointer[stage]
 	counts counts
-	memory *memory // contexts of the peers of sockets
+	memory *memory // contexts of the peers of listeners
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}

@@ -49,7 +49,7 @@ type seat struct {
 func ofPeer(most int) int { return most - most/4 }
 
 // enter takes a seat for a connection with a protocol other than HTTP. It returns nil if none is
-// free.
+// free for the peer.
 func (r *room) enter(peer string) *seat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,8 +61,9 @@ func (r *room) enter(peer string) *seat {
 	return s
 }
 
-// take takes a seat for an HTTP connection, if necessary from a slow one. If it gets none, its seat
-// is refused; if there are too many refused connections, the oldest is closed.
+// take returns a seat for an HTTP connection, if necessary the seat of a slow connection. If there
+// is none, the result has refused set; if there are too many refused connections, the oldest is
+// closed.
 func (r *room) take(c net.Conn, peer string) *seat {
 	s := &seat{room: r, peer: peer, conn: c, since: time.Now()}
 	r.mu.Lock()

@@ -183,7 +183,7 @@ func (s *session) park() bool {
 	}
 	s.count()
 	s.note()
-	s.snapshot.Store(nil) // saved makes it from the parked context instead
+	s.snapshot.Store(nil) // saved makes memory's context from the parked context instead
 	context = bytes.Clone(context)
 	s.p.house.contexts.set(s, max(1, int(s.processes)), int64(len(context)))
 	s.sleep()

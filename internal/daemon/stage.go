@@ -116,8 +116,9 @@ func (s *stage) setOptions(limits Limits) error {
 	return nil
 }
 
-// fits reports whether filters of the stage to can continue with contexts that filters of s made
-// from lines of the format. A reload that changes how lines are read also replaces the input.
+// fits reports whether filters of another stage, to, can continue with contexts that filters of s
+// have made from lines of the format. A reload that changes how lines are read also replaces the
+// input.
 func (s *stage) fits(to *stage, format input.Format) bool {
 	from, now := &s.conf.Input, &to.conf.Input
 	return from.Key == now.Key && slices.Equal(from.JSONFields, now.JSONFields) && (from.Journal == "") == (now.Journal == "") &&
