@@ -37,7 +37,7 @@ func (a *arrivals) restart(places []place, id lineage.ID, opened bool) {
 // take records that a file was opened.
 func (a *arrivals) take(id lineage.ID) {
 	if id == a.uncounted {
-		a.uncounted = lineage.ID{} // once: its inode may be used again
+		a.uncounted = lineage.ID{} // only once: a later file may have the same inode
 	} else {
 		a.taken++
 	}

@@ -33,11 +33,10 @@ const (
 	maxHeld = 8
 	// files that are checked in one poll interval, at a cost of 1/100 of a processor
 	safetyShare = 100
-	// idle files with events that are compared in one poll interval. They need it less: if the
-	// event queue overflows, all files are examined, and replaced folders are found with the other
-	// files
+	// idle files with events that are compared in one poll interval. Few are enough: if the event
+	// queue overflows, all files are examined, and replaced folders are found with the other files
 	sweepShare = 50
-	// searches of its folder that may miss a closed file before it counts as removed
+	// searches that may miss a closed file before the file counts as removed
 	maxMissing = 3
 	// interval between two checks of a rotated file that has not grown for long
 	lateInterval = time.Second
@@ -57,7 +56,7 @@ const (
 type disk struct {
 	room  int64                // open files above which files that are not being read are closed
 	short shortage             // lack of descriptors, if others use them
-	full  func()               // called once, when more files are open
+	full  func()               // called once, when more files are open than limit allows
 	tight atomic.Bool          // full was called
 	open  atomic.Int64         // files that are open
 	since func() time.Duration // a monotonic clock
@@ -102,7 +101,7 @@ type folderState struct {
 // A listing holds the names in a folder at one moment.
 type listing struct {
 	names lineage.Names
-	begun time.Duration // start of the listing, which tells the listings of a folder apart
+	begun time.Duration // start of the listing, by which two listings of a folder are distinguished
 	sure  bool          // if a later call returns the same listing, nothing has changed in between
 }
 

@@ -45,8 +45,8 @@ const (
 	// pause between two rounds of checks triggered by events: a writer of many short lines must not
 	// cost a check for each line
 	pace = 2 * time.Millisecond
-	// poll intervals without growth after which a rotated file is given up even if its successor is
-	// empty, or its last line has no line end
+	// poll intervals without growth after which the next file is read even if the last line of the
+	// rotated file has no line end
 	settle = 2
 	// how long a rotated file that does not grow is still read: a writer may not have noticed the
 	// rotation yet
@@ -93,8 +93,8 @@ func (s Start) String() string {
 // Options configure a Follower.
 type Options struct {
 	// Names are names of files, or patterns of [path/filepath.Match]. Files that match later are
-	// followed too, from their beginning, except compressed ones. The name of an existing file is
-	// not a pattern.
+	// followed too, from their beginning. Compressed and temporary files never match. The name of
+	// an existing file is not a pattern.
 	Names []string
 
 	// Exclude are patterns of [path/filepath.Match] for files that are not followed, whether they
@@ -157,10 +157,10 @@ type Options struct {
 // A Sink takes the lines of one file. It is used by one goroutine at a time, though not always the
 // same.
 //
-// Each Write gets whole lines, with two exceptions: a line of more than 256 KiB is passed in parts,
-// one after the other, and at the end of Run a last line may have no line end. When Write returns,
-// the bytes must have been passed on to the output or be part of the result of Context. An error of
-// Write or Close ends Run.
+// Each Write gets whole lines, with two exceptions: a line of more than 256 KiB, or 128 KiB with
+// [Options.Taken], is passed in parts, one after the other, and at the end of Run a last line may
+// have no line end. When Write returns, the bytes must have been passed on to the output or be part
+// of the result of Context. An error of Write or Close ends Run.
 //
 // All functions may be nil.
 type Sink struct {
@@ -237,9 +237,9 @@ type Follower struct {
 }
 
 // New returns a Follower, which continues at the checkpoint in Options.State. It fails for invalid
-// Options, if the checkpoint cannot be written, or if another file is at its path; that file is not
-// changed: see [IsForeign]. A checkpoint that is torn, or from another machine, is reported by
-// Notify and not used.
+// Options, if the checkpoint cannot be written or another process uses it, or if another file is at
+// its path; that file is not changed: see [IsForeign]. A checkpoint that is torn, or from another
+// machine, is reported by Notify and not used.
 func New(o Options) (*Follower, error) {
 	if err := o.check(); err != nil {
 		return nil, err

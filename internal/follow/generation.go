@@ -122,7 +122,7 @@ func (g *generation) readHead() error {
 	return nil
 }
 
-// ReadAt implements [io.ReaderAt]. It reads the contents of a compressed file.
+// ReadAt implements [io.ReaderAt]. If the file is compressed, it reads the contents.
 func (g *generation) ReadAt(p []byte, off int64) (int, error) {
 	if g.contents != nil {
 		return g.contents.ReadAt(p, off)
@@ -386,7 +386,7 @@ func (g *generation) kept() (line []byte, lost int64) {
 	return tail(g.recent, int(n)), 0
 }
 
-// changedUnread reports whether nothing was read of g yet and it was truncated since it was opened.
+// changedUnread reports whether g was truncated after it was opened and before any of it was read.
 func (g *generation) changedUnread() (bool, error) {
 	if g.look > 0 || g.f == nil || g.contents != nil {
 		return false, nil

@@ -68,7 +68,7 @@ type savedSource struct {
 }
 
 // An entry is the JSON of a savedSource. It may list hundreds of siblings, which seldom change: a
-// record leaves them out if they equal the siblings in the entry before.
+// record leaves them out if they equal the siblings in the name's previous entry.
 type entry struct {
 	raw    json.RawMessage // without Beside
 	beside string          // JSON of Beside

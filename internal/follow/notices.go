@@ -45,8 +45,8 @@ func (s *shared) trouble(format string, args ...any) {
 	}
 }
 
-// retry reports the reason why the file cannot be opened. If too many files are open, they are
-// opened in turn, and that was reported once for all of them.
+// retry reports the reason why the file cannot be opened, unless too many files are open: then they
+// are opened in turn, which was reported once for all of them.
 func (s *shared) retry(err error) {
 	if !tooMany(err) {
 		s.trouble("%v; retrying", wording.Cause(err))

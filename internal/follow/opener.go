@@ -37,7 +37,7 @@ func contentsOf(all []*generation) (of []lineage.Content) {
 	return of
 }
 
-// fileOf returns the file of c, or nil.
+// fileOf returns c as a generation, or nil if c is nil.
 func fileOf(c lineage.Content) *generation {
 	g, _ := c.(*generation)
 	return g

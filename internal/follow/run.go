@@ -49,7 +49,7 @@ type run struct {
 	// where they begin
 	held    []result
 	flushed time.Time     // time of the last such checkpoint
-	pause   time.Duration // pause before the next such checkpoint, which is larger
+	pause   time.Duration // pause before the next such checkpoint; it doubles each time
 }
 
 // Times and shares at the start of a run, with units and reasons.

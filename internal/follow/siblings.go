@@ -44,8 +44,8 @@ func siblingAt(path string) (lineage.File, error) {
 	return lineage.File{Path: path, ID: id, ModTime: info.ModTime(), Size: info.Size()}, nil
 }
 
-// siblings returns the siblings of two files: the one that the source is reading or read last, and
-// the one to which the source's name leads now. It returns earlier if the folders are certain not
+// siblings returns the siblings of two files: the file that the source reads or has read last, and
+// the file to which the source's name leads now. It returns earlier if the folders are certain not
 // to have changed since. The error is errLater if a folder cannot be listed now.
 func (s *search) siblings(earlier *family) (*family, error) {
 	real, err := filepath.EvalSymlinks(s.path)

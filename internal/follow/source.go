@@ -32,7 +32,7 @@ type source struct {
 	truncations int        // times that the file was truncated
 	truncatedID lineage.ID // ID of a file that was truncated, while a copy of it is read
 
-	lastProgress sharedProgress // at the end of the last turn
+	lastProgress sharedProgress // progress at the end of the last turn
 }
 
 // shared is the state that all parts of a source use: its names, its last message, and flags for

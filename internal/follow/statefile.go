@@ -218,8 +218,8 @@ func (w *saver) markSynced(file *os.File, end int64) error {
 	return err
 }
 
-// renew replaces the file with one whose first record has the entries in all; their output was
-// synced. A reader finds either the old file or the new one; w.writing is held.
+// renew replaces the file with a new one, whose first record has the entries in all; their output
+// was synced. A reader finds either the old file or the new one; w.writing is held.
 func (w *saver) renew(all map[string]entry) (err error) {
 	whole := make(map[string]json.RawMessage, len(all))
 	for path, e := range all {

@@ -10,7 +10,7 @@ import (
 
 // Stats are the numbers of a Follower at one moment. Totals count since [New].
 type Stats struct {
-	Files     int   // followed names that lead to a file
+	Files     int   // followed names that have a current file
 	ReadBytes int64 // total of bytes passed to sinks to be printed
 
 	// LagBytes is the number of bytes in the files that were not passed to a sink yet, including
@@ -50,7 +50,7 @@ func (f *Follower) Stats() Stats {
 // totals are sums over all files.
 type totals struct{ read, lost, losses atomic.Int64 }
 
-// A progress is how far a source has read.
+// A progress records how far a source has read.
 type progress struct {
 	exists bool
 	rest   int64      // unread bytes of all files of the source but the newest

@@ -81,7 +81,7 @@ type watcher struct {
 	wake chan struct{} // holds a token if there are changes to collect
 }
 
-// watched is a folder with its events.
+// A watched is a folder whose events are requested.
 type watched struct {
 	id   lineage.ID // ID of the folder whose events arrive; zero if none do
 	uses int        // number of places in it, and one more if it is a folder of a pattern
