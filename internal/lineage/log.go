@@ -12,7 +12,7 @@ import (
 type Log struct {
 	Name       string    // for messages
 	Unpacks    bool      // archives are read
-	Begun      bool      // a file was read in this run, or in the one of the checkpoint
+	Begun      bool      // a file was read in this run, or in the run that wrote the checkpoint
 	LastChange time.Time // last change of the current file while the name was known to lead to it
 
 	records *Records
@@ -94,9 +94,9 @@ func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (cla
 	return claimed, late
 }
 
-// unseen is Successors for plain files. The records decide which files are younger, not times,
-// since clocks may be set back. One exception: if a file has an old time and an archive of it
-// existed before, someone has probably unpacked the archive.
+// unseen is Successors for plain files. Apart from before.Since, the records decide which files are
+// younger, not times, since clocks may be set back. A file with an old time is skipped only if an
+// archive of it existed before: someone has probably unpacked the archive.
 func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Content, rotated []Content) (unseen []Content) {
 	for _, c := range beside.Files {
 		if now != nil && c.ID == now.State().ID || l.records.same(c) || c.ModTime.Before(before.Since) {

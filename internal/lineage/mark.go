@@ -56,8 +56,7 @@ func (m Mark) stepIn(c Content) (s Step, held bool) {
 }
 
 // isOf reports whether c, which has the inode of the file of m, is that file: it must hold all
-// bytes that were read. Any file holds the zero bytes that were read of an empty file, so an empty
-// file must still be empty.
+// bytes that were read. If none were read, it must be empty, since any other file would match, too.
 func (m Mark) isOf(c Content) bool { return m.holds(c) && (m.Off > 0 || c.State().Size == 0) }
 
 // wasArchive reports whether c, which was found by m, was an archive when m was taken. The time in
