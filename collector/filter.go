@@ -16,7 +16,7 @@ const (
 	// alone.
 	maxRun = 4 << 20
 
-	// unresolvedAttribute is the number of addresses of a record that have no name.
+	// unresolvedAttribute counts the addresses of a record that have no name.
 	unresolvedAttribute = "symfilter.unresolved"
 )
 
@@ -188,7 +188,7 @@ func (r *run) together(first int32) {
 				flush(i)
 				w.traces.size = n
 			}
-			if last == 0 && gap > 0 { // unmarked ones before the first mark belong to no trace
+			if last == 0 && gap > 0 { // unmarked texts before the first mark belong to no trace
 				flush(i)
 			}
 			last, gap = i, 0

@@ -99,7 +99,8 @@ func (s *shared) open(ctx context.Context, set processor.Settings, host componen
 	return s.telemetry.register(set.TelemetrySettings)
 }
 
-// openSymbols opens no file yet: files are searched for when a log names a build ID.
+// openSymbols opens the sources of debug files, but no file: files are searched for when a log
+// names a build ID.
 func (s *shared) openSymbols() (*symfilter.Opened, error) {
 	c := &s.cfg.Symbols
 	o := symfilter.Symbols{

@@ -37,7 +37,7 @@ type text struct {
 type part struct {
 	stream      *stream
 	first, last int32 // indexes of texts
-	continues   bool  // texts without a mark may belong to the ones before them
+	continues   bool  // texts without a mark may belong to the texts before them
 	raw         bool  // one of the texts may have a frame of a raw backtrace
 	dict        bool  // a hexdict is open
 }
