@@ -107,8 +107,8 @@ func crashIn(lines []byte) (x findings.Finding, ok bool) {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// crash returns the crash of a kind. text is the rest of the line that reports it, and next the line
-// after it.
+// crash returns the crash of a kind. text is the rest of the line that reports the crash, and next
+// the line after that.
 func crash(kind, text, next string) findings.Finding {
 	x := findings.Finding{Tool: "crash", Kind: kind}
 	switch {

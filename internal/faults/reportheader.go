@@ -256,7 +256,7 @@ func accessIn(line string) string {
 	return strings.ToUpper(word) + " of size " + rest[:digits]
 }
 
-// detailIn returns the text for people in a line between the stacks of a report, or "".
+// detailIn returns the explanation in a line between the stacks of a report, or "".
 func detailIn(line string) string {
 	if _, rest, ok := strings.Cut(line, " is located "); ok {
 		if i := strings.Index(rest, " [0x"); i > 0 {
