@@ -59,7 +59,7 @@ func New(path string, rate int, report func(message string)) *Port {
 	return &Port{path: path, rate: rate, again: lookAgain, report: report, open: open, others: list, closed: make(chan struct{})}
 }
 
-// GiveUp bounds the time for which Read looks for a port that was not there yet. It must be called
+// GiveUp bounds the time for which Read looks for a port that was never open. It must be called
 // before the first Read.
 func (p *Port) GiveUp(after time.Duration) { p.limited, p.patience = true, after }
 
