@@ -139,7 +139,7 @@ func Open(path string, report func(error), stop <-chan struct{}) (*File, error) 
 	return &File{path: path, report: report, stop: stop, out: out}, nil
 }
 
-// Write appends b, which is whole lines. It returns an error only after stop was closed.
+// Write appends b, which holds whole lines. It returns an error only after stop was closed.
 func (f *File) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
