@@ -1,6 +1,6 @@
 // Package contextfile keeps the context of a stream in a small file, from which the next process
 // that reads the stream continues. One process at a time can use a file; it is replaced as a whole,
-// and a file that is something else is never changed.
+// and a file that is not a context file is never changed.
 package contextfile
 
 import (
