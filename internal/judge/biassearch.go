@@ -43,9 +43,9 @@ const (
 type sighting struct {
 	addr uint64
 	call dialect.Call
-	// symbols with the name of the function that the log has for the address, if any
+	// the file's symbols with name
 	inside []object.Symbol
-	name   string // name of the symbols in inside
+	name   string // name of the function that the log has for the address, if any
 }
 
 // A bias is a load bias that a module may have.

@@ -9,10 +9,10 @@ import (
 
 const maxLinkBits = 12 // a function of 256 bytes in a megabyte
 
-// link weighs the file of inner, the called frame, by the call that ends at outer's return address.
-// If that call leads to the function that contains inner's address, the file is probably the one
-// that ran: another file would have this function there only by chance, which is less likely the
-// smaller the function or the larger the file.
+// link weighs the file of inner, the called frame, by the call that ends at outer's return address,
+// and sets linked, beside and astray of both. If that call leads to the function that contains
+// inner's address, the file is probably the one that ran: another file would have this function
+// there only by chance, which is less likely the smaller the function or the larger the file.
 func (outer *check) link(t *Trace, inner *check) {
 	if !outer.located() || !inner.located() || outer.returns == 0 || outer.of.image.File == nil || inner.of.image.File == nil || inner.stack != outer.stack {
 		return
