@@ -84,7 +84,7 @@ func ended(f []byte, i, j int, v uint64, ok bool) (uint64, int, bool) {
 	return 0, fieldEnd(f, i), false
 }
 
-// hexID parses a build ID of up to 64 bytes. Unlike the other functions, it returns the end of the
+// hexID parses a build ID of up to 64 bytes. Unlike the other parsers, it returns the end of the
 // field only if ok is set.
 func hexID(f []byte, i int) (end int, ok bool) {
 	const maxDigits = 2 * 64

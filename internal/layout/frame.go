@@ -11,7 +11,8 @@ const UnknownFunction = "??"
 
 // A Frame holds the texts of one frame, with control characters escaped.
 type Frame struct {
-	Name   string // name of the function, with +0x12 if it is from a symbol; "??" if unknown
+	// name of the function, with its offset (+0x12) if the frame has no line; "??" if unknown
+	Name   string
 	File   string // empty if the frame has no line
 	Line   string // decimal
 	Column string // decimal; empty if unknown
