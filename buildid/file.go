@@ -139,7 +139,7 @@ func (f *File) Size() int64 { return f.size }
 
 // stateText returns the inode, size and time of f, or of the compressed file from which f was
 // unpacked. They change if another file replaces that file or it is written to. stateText is empty
-// for other files in memory or in an archive.
+// if there is no such file.
 func (f *File) stateText() string {
 	switch {
 	case f.whole != nil:

@@ -101,7 +101,8 @@ type idsEntry struct {
 	path string
 }
 
-// isCurrent reports whether l was read from the file of info in its present state.
+// isCurrent reports whether l was read from the file that info describes, and the file has not
+// changed since.
 func (l *idsList) isCurrent(info fs.FileInfo) bool {
 	return l != nil && l.info.Size() == info.Size() && l.info.ModTime().Equal(info.ModTime()) && os.SameFile(l.info, info)
 }

@@ -114,7 +114,7 @@ func (c *cache) suspend(e *entry) {
 		return
 	}
 	c.counts.closed.Add(1)
-	// then questions wait for the running task, and search again after it
+	// with a provisional file, questions wait for the running task and search again after it
 	provisional := e.isProvisional()
 	c.shut(e)
 	if !provisional {

@@ -1,5 +1,5 @@
-// Package disasm disassembles the code that Linux lists around an instruction that has failed, and
-// finds where instructions begin and where code jumps to, for x86-64 and AArch64.
+// Package disasm disassembles the code that Linux lists around an instruction that has failed, for
+// x86-64 and AArch64. For x86-64 it also finds where instructions begin and where code jumps to.
 package disasm
 
 import (

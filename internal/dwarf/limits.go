@@ -27,9 +27,10 @@ const (
 	maxRows      = 4 << 20
 	manyRowBytes = 4 << 20 // bytes of rows for which Afford's function is asked first
 	// rows between two stops: a lookup runs the program over that many, in 20 µs
-	stopRows     = 1 << 12
-	maxStops     = 1 << 19 // stops kept for one unit: 16 MiB
-	maxStopBytes = 1 << 20 // bytes of a line program between two stops; more bytes make no rows
+	stopRows = 1 << 12
+	maxStops = 1 << 19 // stops kept for one unit: 16 MiB
+	// bytes of a line program between two stops; with more, the table is lost
+	maxStopBytes = 1 << 20
 	maxFiles     = 1 << 20 // files, or directories, of one unit: 40 MiB
 	// fields described for an entry of a version 5 file table; DWARF defines 5
 	maxFormats = 32

@@ -40,7 +40,7 @@ type varSections struct {
 	unlinked *object.File
 }
 
-// A dataRange is a section that may hold variables.
+// A dataRange has the addresses of a section that may hold variables.
 type dataRange struct{ lo, hi uint64 }
 
 func varSectionsOf(f *object.File) varSections {

@@ -143,7 +143,7 @@ func (d *sectionData) tableData(s *Section) ([]byte, error) {
 	return d.stored(key, s, false)
 }
 
-// nameSections gives the sections the names to which table, the section headers, refers.
+// nameSections sets the names of the sections; table has their headers.
 func (d *sectionData) nameSections(table []byte) error {
 	sections := d.sections
 	index := uint64(d.shstrndx)

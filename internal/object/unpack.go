@@ -32,8 +32,8 @@ type unpacked struct {
 
 const sectionAlign = 64 // bytes of a cache line, at which sections begin
 
-// Unpack returns an Unpacking of the named sections, except those that are not compressed, already
-// in memory, or relocated. It reads only their headers.
+// Unpack returns an Unpacking of the named sections, except sections that are not compressed,
+// already in memory, or relocated. It reads only their headers.
 func (d *sectionData) Unpack(names ...string) *Unpacking {
 	u := &Unpacking{d: d}
 	for _, name := range names {

@@ -29,8 +29,8 @@ const (
 	listChunk = 1024    // names read at a time
 )
 
-// Lacks reports whether d had no index of s a moment ago. If it returns false, d may have one or
-// not.
+// Lacks reports whether d had no index of s a moment ago. If it returns false, d may or may not
+// have one.
 func (l *Listing) Lacks(d Dir, s Source) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

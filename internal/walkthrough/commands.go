@@ -47,7 +47,7 @@ func Commands(page, program string) (all [][]string) {
 func simpleCommands(line string) (all [][]string) {
 	var words []string
 	var word strings.Builder
-	started := false // a word, which may be empty: ''
+	started := false // a word has begun, perhaps an empty one: ''
 	endWord := func() {
 		if started {
 			words = append(words, word.String())
