@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An admission asks for the memory in which one file is inflated, in a goroutine that holds a slot
-// of memory.running and no entry's lock. One goroutine uses it.
+// An admission asks for the memory to inflate one file. One goroutine uses it, which holds no
+// entry's lock, and a slot of memory.running except while it waits.
 type admission struct {
 	c   *cache
 	ctx context.Context // done when the Symbolizer is closed
@@ -42,8 +42,8 @@ func (a *admission) spare(n int64) error {
 }
 
 // await asks for n bytes that cannot be spilled to a file, and waits for them. All waits of one
-// file for memory last at most admitWait together, including those for its turn. Other files may be
-// inflated meanwhile.
+// file for memory last at most admitWait together, including the wait for its turn. Other files may
+// be inflated meanwhile.
 func (a *admission) await(n int64) error {
 	m := &a.c.memory
 	if m.take(n, &m.sections) {

@@ -17,7 +17,7 @@ import (
 // it: a lookup made ahead counts at once, so an expensive file may be given up a few frames
 // earlier.
 //
-// The lock of an entry may be taken first, then that of a reader, never the other way around.
+// An entry's lock is taken before a reader's. With a reader's lock held, an entry's is only tried.
 type crew struct {
 	s       *Symbolizer
 	e       *entry
@@ -39,7 +39,7 @@ type crew struct {
 
 	read atomic.Int64 // bytes of the file that all readers read since its pages were released
 	owed atomic.Int64 // the crew's part of history.owes, in steps
-	own  atomic.Int64 // bytes that single readers hold, without shared ones
+	own  atomic.Int64 // bytes that the readers hold, without what they share
 }
 
 // A crewReader is used by one goroutine at a time.

@@ -34,7 +34,7 @@ func (q *question) data(addr uint64) (Variable, error) {
 }
 
 // debugVariable returns the variable that debug information describes at addr; if sym has a name,
-// only the variable of that name. The error is ErrNoSymbol or object.ErrFault; other errors are
+// only the variable of that symbol. The error is ErrNoSymbol or object.ErrFault; other errors are
 // noted.
 func (q *question) debugVariable(addr uint64, sym dwarf.Extent) (v Variable, err error) {
 	s, m := q.s, q.m

@@ -64,9 +64,10 @@ const (
 	accountEvery = 64
 	nameOverhead = 128 // bytes a remembered name costs beside its text
 
-	// until a missing file is searched for again: about as long as a person waits after adding it
+	// time until a missing file is searched for again: about as long as a person waits after adding
+	// it
 	retryMiss = 2 * time.Second
-	// until a file with debug information is searched for again, if the one in use has none;
+	// time until a file with debug information is searched for again, if the one in use has none;
 	// doubles
 	betterMin = 5 * time.Second
 	betterMax = time.Minute // bound of the times that double
@@ -111,7 +112,7 @@ const (
 	smallHeap = 64 << 10
 	// OffHeap is called when its figure has changed by this many bytes
 	tellEvery = 8 << 20
-	// wait for memory that others hold: five times the time to inflate a GiB
+	// longest wait for memory that others hold: five times the time to inflate a GiB
 	admitWait = 10 * time.Second
 	// interval of checks whether other files can release memory
 	admitAgain = 100 * time.Millisecond

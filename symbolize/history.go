@@ -8,7 +8,7 @@ import (
 
 // A history is what an entry remembers about its files, even after they were closed.
 type history struct {
-	strikes   int    // times that a file broke its reader
+	strikes   int    // number of strikes: a file broke its reader, or cost too much
 	broken    broken // the file whose debug information is left alone
 	fault     string // the last fault of a file that is or was in use; empty if none
 	notified  string // path of the file last reported to Options.Notify
@@ -21,7 +21,7 @@ type history struct {
 	evicted atomic.Int32
 }
 
-// A broken names a file whose debug information is not used before a time.
+// A broken names a file whose debug information is not used before the time until.
 type broken struct {
 	path  string
 	fault error

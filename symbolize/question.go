@@ -47,8 +47,8 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (q question, err e
 	}
 }
 
-// begin makes q a question to e, whose file is open and which is locked. If a search for a better
-// file is due, it starts that.
+// begin makes q a question to e, which is locked and has an open file. It starts the search for a
+// better file if that is due.
 func (q *question) begin(s *Symbolizer, e *entry) {
 	q.s, q.e, q.m, q.began = s, e, e.module, time.Now()
 	if e.module.dw == nil && e.task == nil && q.began.After(e.retry) {

@@ -11,7 +11,7 @@ import (
 
 // The first lookup that needs compressed debug information inflates it, since most modules of a log
 // occur in none of its frames. Above memory.inline bytes a goroutine inflates it; meanwhile
-// questions wait as for a search, or are answered from symbols.
+// questions wait as for a search, or get answers from symbols.
 
 // inflate inflates the packed debug sections of e's module for a lookup. It reports whether a
 // goroutine continues the inflation; e.mu is held. If there is no memory for the sections, the

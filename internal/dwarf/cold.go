@@ -142,8 +142,8 @@ func (c *coldRun) end() lineHit {
 	return c.best
 }
 
-// covering returns the sequence with the lowest end above addr if that covers addr; otherwise one
-// without addresses.
+// covering returns the sequence with the lowest end above addr if that covers addr; otherwise an
+// empty sequence.
 func (t *lineTable) covering(addr uint64) sequence {
 	best := sequence{hi: ^uint64(0)}
 	for i := range t.seqs {

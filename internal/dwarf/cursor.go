@@ -203,7 +203,7 @@ func operand(b []byte, p int) (uint64, int) {
 	return uleb(b, p)
 }
 
-// signedOperand is operand for a signed one; the value is its two's complement.
+// signedOperand is operand for a signed operand; the value is its two's complement.
 func signedOperand(b []byte, p int) (uint64, int) {
 	if p < len(b) && b[p] < 0x80 {
 		return uint64(int8(b[p]<<1) >> 1), p + 1

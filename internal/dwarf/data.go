@@ -87,7 +87,7 @@ type Naming uint8
 const (
 	Linkage         Naming = iota // linkage names
 	AllDeclared                   // the names in declarations (DW_AT_name)
-	InlinedDeclared               // these for inlined calls, linkage names for functions
+	InlinedDeclared               // declared names for inlined calls, linkage names for functions
 )
 
 // UseNames selects the names that Lookup returns. It must come before the first Lookup.
@@ -109,7 +109,7 @@ func (d *Data) connect() {
 	d.unitTable.d, d.addressIndex.d, d.sharing.d, d.vars.d = d, d, d, d
 }
 
-// Lookup appends the functions that the code at addr, a link-time address, is in: innermost first,
+// Lookup appends the functions that contain the code at addr, a link-time address: innermost first,
 // the function with the machine code last. If only the line is known, it appends one frame without
 // a name; if nothing is known, none. For units that it has parsed it allocates only dst and new
 // paths.

@@ -17,10 +17,11 @@
 // # Variables
 //
 // No table lists the addresses of variables, and a big file has too many entries to read them all
-// for one. But nearly all compilers write such an address either as DW_OP_addr and its bytes or as
-// an index into .debug_addr. So the first question scans the bytes of the whole .debug_info, at 4
-// GB/s, and keeps, for each address, the units that may have a variable there. Types are read for
-// each question, as far as needed: their entries are walked, never turned into a graph.
+// for one address. But nearly all compilers write such an address either as DW_OP_addr and its
+// bytes or as an index into .debug_addr. So the first question scans the bytes of the whole
+// .debug_info, at 4 GB/s, and keeps, for each address, the units that may have a variable there.
+// Types are read for each question, as far as needed: their entries are walked, never turned into a
+// graph.
 //
 // # Damaged and hostile files
 //
@@ -41,5 +42,5 @@
 // the compiler left inlined calls in the skeleton. Names in a missing supplementary file are
 // unknown. .debug_names and .gdb_index are not read: the former has no addresses, the latter would
 // save one scan of the root entries, which takes 35 ms for 30,000 units and 600,000 ranges, and its
-// choice among overlapping units is not LLVM's.
+// choice among overlapping units differs from LLVM's.
 package dwarf

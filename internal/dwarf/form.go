@@ -1,7 +1,6 @@
 package dwarf
 
-// An encoding is the version of a unit and the sizes in it, on which the sizes of its attributes
-// depend.
+// An encoding has the properties of a unit on which the sizes of its attributes depend.
 type encoding struct {
 	version  uint16
 	addrSize uint8 // bytes: 4 or 8
@@ -17,8 +16,8 @@ func (e encoding) maxAddr() uint64 {
 }
 
 // A value is an attribute as read: the meaning of u depends on the form. For DW_FORM_string it is
-// the offset of the string in the section it was read from; for blocks it is unused. The zero value
-// is a missing attribute.
+// the position of the string in the cursor's bytes; for blocks it is unused. The zero value is a
+// missing attribute.
 type value struct {
 	u    uint64
 	form uint16

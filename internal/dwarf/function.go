@@ -198,7 +198,7 @@ func hasFunction(list []function, entry uint32) bool {
 	return found
 }
 
-// An entryData holds the attributes of a function or an inlined call that are used.
+// An entryData holds the attributes that lookups use, of a function or an inlined call.
 type entryData struct {
 	lowPC, highPC, ranges            value
 	sibling                          uint64 // 0: none

@@ -45,8 +45,8 @@ type callStart struct {
 	call uint32
 }
 
-// innermost returns the innermost call of any function that covers addr: an index in the calls of
-// its function, which it also returns; -1 if there is none.
+// innermost returns the innermost call that covers addr, of any function: its index in the calls of
+// the function, and these calls. The index is -1 if there is none.
 func (u *unit) innermost(addr uint64) (int, []call) {
 	fn := u.functionAt(addr)
 	switch {

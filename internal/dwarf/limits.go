@@ -3,7 +3,7 @@ package dwarf
 // Limits. Limits without a stated reason are far above the output of known compilers, and low
 // enough to bound time and memory.
 const (
-	// steps of one lookup, of 5 to 10 ns: 0.2 s, thirty times what the largest units take
+	// steps of one lookup, of 3 to 10 ns: 0.1 to 0.3 s, thirty times what the largest units take
 	maxWork      = 1 << 25
 	maxUnitBytes = 1<<32 - 1 // entries are identified by 32-bit offsets in their unit
 	arangeCost   = 1 << 7    // bytes of .debug_aranges that count as a step
@@ -25,7 +25,7 @@ const (
 	maxUnitRanges = 1 << 20
 	// line rows kept for one unit: 48 MiB. For a table with more, stops are kept
 	maxRows      = 4 << 20
-	manyRowBytes = 4 << 20 // bytes of rows for which Afford's function is asked first
+	manyRowBytes = 4 << 20 // bytes of rows for which the function of Afford is asked
 	// rows between two stops: a lookup runs the program over that many, in 20 µs
 	stopRows = 1 << 12
 	maxStops = 1 << 19 // stops kept for one unit: 16 MiB

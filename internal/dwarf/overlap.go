@@ -50,8 +50,8 @@ func (u *unit) callAmong(addr uint64) (int, []call) {
 	return int(r.call), t.calls[f.calls : f.calls+f.numCalls]
 }
 
-// gather fills functionTable.all, unless that was done before: with the reaches that touch
-// a cold part. A range that does not touch one cannot change what LLVM chooses there.
+// gather fills functionTable.all, once, with the reaches that touch a cold part. A range that does
+// not touch one cannot change what LLVM chooses there.
 func (u *unit) gather() {
 	t := &u.funcs
 	if t.gathered {
@@ -129,7 +129,7 @@ func (s *functionSet) touches(r span) bool {
 	return i < len(s.clusters) && s.clusters[i].lo <= r.hi
 }
 
-// giveSteps is the number of steps in the time of one reachMap.give.
+// giveSteps is the cost of one reachMap.give in steps.
 const giveSteps = 32
 
 // A reachMap is LLVM's map while it is filled: reaches in the order of their starts, in pieces, so

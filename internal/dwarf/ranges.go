@@ -141,8 +141,8 @@ func (u *unit) appendRnglist(dst []span, v value, id uint32) []span {
 //
 // LLVM keeps a map from the start of a range to its end and entry, filled in that order: a range
 // splits the one that it starts in. So later, deeper entries win; but a later range that begins
-// before an earlier range inside it does not replace the earlier one. key and end are start and end
-// of the map's entry with the highest start not above addr.
+// before an earlier range inside it does not replace the earlier one. key and end are the start and
+// end of the map's entry with the highest start not above addr.
 func pick(spans []span, addr uint64) int {
 	best := -1
 	var key, end uint64

@@ -252,7 +252,7 @@ func (s *shelf) dropTables() {
 	s.epoch.Add(1)
 }
 
-// footprint returns the bytes of heap of all that is on the shelf.
+// footprint returns the bytes of heap of everything on the shelf.
 func (s *shelf) footprint() int64 {
 	if s == nil {
 		return 0

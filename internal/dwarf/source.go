@@ -8,7 +8,7 @@ const (
 	lnctLLVMSource = 0x2001 // DW_LNCT_LLVM_source: of clang's -gembed-source
 )
 
-// MaxSource is the most bytes of an embedded source text: generated sources of 10 MB exist.
+// MaxSource bounds the bytes of an embedded source text: generated sources of 10 MB exist.
 const MaxSource = 16 << 20
 
 // A Source is the text or the checksum of a source file, from debug information.

@@ -93,7 +93,7 @@ func (d *Data) UseAlt(f *object.File) {
 	}
 }
 
-// Linked returns the number of open files, without those given to New and UseAlt.
+// Linked returns the number of open files, without the files given to New and UseAlt.
 func (d *Data) Linked() int {
 	if d.links == nil {
 		return 0

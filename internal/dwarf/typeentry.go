@@ -69,7 +69,7 @@ type typeAt struct {
 	entry uint32
 }
 
-// A typeEntry holds the attributes of a type, or of a part of one, that are used.
+// A typeEntry holds the attributes that lookups use, of a type or of a part of one.
 type typeEntry struct {
 	tag      uint16
 	children bool

@@ -261,8 +261,8 @@ func (u *unit) describe(entry uint32, addr uint64, sym Extent) (v Variable, ok b
 
 // findStatics returns the addresses at which variables may be, with their units. Compilers write
 // the place of a static variable as an expression of one operation, DW_OP_addr, whose bytes are
-// searched for without reading the entries; or as an index into .debug_addr, whose addresses of
-// data are all taken. Parsing the unit later rejects the bytes that match by chance.
+// searched for without reading the entries; or as an index into .debug_addr, from which all
+// addresses of data are taken. Parsing the unit later rejects the bytes that match by chance.
 func (v *variables) findStatics() []static {
 	d := v.d
 	info, addrs := d.sec.get(secInfo), d.sec.get(secAddr)
@@ -395,7 +395,7 @@ func (u *unit) variables(hu *unit) []variableEntry {
 }
 
 // scanVariables walks over the unit's entries and returns the variables with a fixed address. It
-// includes those inside of functions.
+// includes variables inside of functions.
 func (u *unit) scanVariables() []variableEntry {
 	var list []variableEntry
 	limit := min(maxDIEs, u.d.work)

@@ -105,7 +105,7 @@ type Piece struct {
 	HasLine      bool
 }
 
-// A Unit is a unit whose pieces were walked over.
+// A Unit is a unit that Walk has walked over.
 type Unit struct {
 	d *Data
 	u *unit
