@@ -32,8 +32,8 @@ type Query struct {
 	// not ask a server for the program itself.
 	Better bool
 
-	// Whole is the size in bytes up to which a file may be read into memory at once, and closed. 0:
-	// none may. A finder need not heed it.
+	// Whole is the size in bytes up to which a file may be read into memory at once, and closed; 0
+	// means that no file may. A finder need not heed it.
 	Whole int64
 }
 

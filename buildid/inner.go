@@ -60,7 +60,7 @@ func (inner) IsMissing(a Attempt) bool { return a.Reason == noSuchFile }
 // Bytes returns the contents of a file that was read whole, until Close, or nil.
 func (i *innerFile) Bytes() []byte { return (*File)(i).contents() }
 
-// Whole reports whether the file was read whole. It has no descriptor.
+// Whole reports whether the file was read whole. Such a file has no descriptor.
 func (i *innerFile) Whole() bool { return i.whole != nil }
 
 // Modified is modified, the time of the last change.

@@ -33,8 +33,9 @@ const (
 	recheckMin  = time.Second
 	recheckPart = 50 // such searches take at most 1/50 of the time
 
-	maxRemembered = 256 << 20        // bytes of an index on disk
-	rememberedMax = 128              // indexes on disk; if there are more, the oldest are removed
+	maxRemembered = 256 << 20 // bytes of an index on disk
+	// indexes on disk; if there are more, the least recently used are removed
+	rememberedMax = 128
 	rememberAgain = 30 * time.Second // minimum time between two writes of an index
 	// age after which the modification time of an index in use is renewed
 	rememberedIdle = 24 * time.Hour

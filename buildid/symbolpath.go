@@ -251,7 +251,7 @@ func (p *SymbolPath) walk(ctx context.Context, old *pathIndex, shallow bool) (*p
 }
 
 // remembered returns the index that another process left, or nil. It may be out of date: each file
-// is checked when it is opened, and a walk looks for missing ones.
+// is checked when it is opened, and a walk looks for files that it lacks.
 func (p *SymbolPath) remembered() *pathIndex {
 	roots := make([]*rootIndex, len(p.paths))
 	some := false

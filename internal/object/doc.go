@@ -9,7 +9,7 @@
 // information about their addresses there are [File.UnwindRange], [File.CallEndsAt] and
 // [File.SymbolsNamed].
 //
-// A File is made of layers, each of which knows only those below it: contents (the bytes, and
+// A File is made of layers, each of which knows only the layers below it: contents (the bytes, and
 // memory for copies of them), headers (sections and segments), sectionData (sections inflated and
 // relocated), symbolTables, and on top File, whose methods need several layers. rawSymbols are the
 // entries of one symbol table, callSite is the code before one address.
@@ -17,9 +17,10 @@
 // Every byte of the file may be hostile: offsets and sizes are checked without overflow before
 // anything is sliced or allocated, all loops end, and excessive sizes are a [LimitError]. No bytes
 // make the package panic, as long as the file keeps its length. A mapped file that another process
-// truncates faults when it is read (SIGBUS): callers read from the mapping within [Guard]. Headers,
-// notes and compressed sections are read by ReadAt, never from the mapping, so that Open and
-// BuildID cannot fault.
+// truncates faults when it is read (SIGBUS): callers read from the mapping within [Guard]. [Open]
+// and the function [BuildID] read with ReadAt, never from the mapping, and so cannot fault.
+// Compressed sections are read with ReadAt too, since their decoders may use goroutines of their
+// own.
 //
 // The format is defined by the System V gABI (ELF-32 and ELF-64, both byte orders), with the GNU
 // extensions .zdebug_* and SHT_NOTE build IDs.

@@ -10,8 +10,8 @@ import (
 )
 
 // A File is one open ELF file, with the methods of its layers and methods that need several layers.
-// One goroutine at a time may use it; any number of them may read the results of its methods until
-// Close.
+// One goroutine at a time may use it; any number of goroutines may read the results of its methods
+// until Close.
 type File struct {
 	symbolTables
 	unwind unwind
@@ -92,7 +92,7 @@ func both(a, b error) error {
 // addr; of several with that address, the largest. Of aliases with one size it is the last one in
 // the table that is not internal: see [symbols.isInternal]. With Options.LastAlias it is the last
 // one, as in LLVM. The symbol must cover addr; one without a size reaches to the next symbol, but
-// (unlike in LLVM) neither beyond the end of its section nor into another function of unwind
+// (unlike in LLVM) neither beyond the end of its section nor into another function, by unwind
 // information.
 //
 // The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. If that has no

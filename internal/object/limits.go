@@ -58,8 +58,8 @@ const (
 	// common entries of .eh_frame whose encoding is remembered; linkers keep one of each kind
 	maxCommon = 64 << 10
 
-	minArena  = 64 << 10 // least bytes that get a mapping of their own
-	minSpill  = 1 << 20  // least bytes of sections that get a file
+	minArena  = 64 << 10 // smallest size in bytes that gets a mapping of its own
+	minSpill  = 1 << 20  // smallest size of sections in bytes that gets a file
 	spareDisk = 1 << 30  // bytes of a file system that are left free for others
 
 	// relocations applied to one section; a large kernel module has 1 million

@@ -24,7 +24,7 @@ func (n *nextTable) footprint() int64 {
 
 // NextSymbol returns the address of the first function, object or untyped symbol after the address
 // from that is defined in the section of sym. ok is false if there is none; marks of the section's
-// end are not counted. sym must come from f.
+// end are not counted. sym must come from the same File.
 //
 // The first calls scan the table (0.15 ms for 130,000 symbols); later ones use a list of 16 bytes
 // for each symbol of code, built once. For symbols of other sections, all calls scan.

@@ -72,8 +72,8 @@ type noteSearch struct {
 	limit uint64 // most bytes of its contents, which must not be empty
 }
 
-// file returns the note to find, from the segments first, or nil and the error of the first read
-// that failed.
+// file returns the contents of the note to find, from the segments first, or nil and the error of
+// the first read that failed.
 func (s *noteSearch) file(segments []Segment, sections []Section) ([]byte, error) {
 	for _, p := range segments {
 		if p.Type == elf.PT_NOTE {

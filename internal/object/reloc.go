@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// In object files (ET_REL), which were not linked, the addresses in debug sections, and the
-// references between these, are relocations. As in llvm-symbolizer they are applied as if the
-// linker had left every section at its header's address, 0, except sections that placeSections
-// moved.
+// In object files (ET_REL), which were not linked, addresses in debug sections, and references
+// between debug sections, are relocations. As in llvm-symbolizer they are applied as if the linker
+// had left every section at its header's address, 0, except sections that placeSections moved.
 
 // relocates reports whether s, found by name, needs relocations applied.
 func (h *headers) relocates(name string, s *Section) bool {

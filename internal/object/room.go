@@ -29,8 +29,8 @@ type Options struct {
 	// to files.
 	SpillDir string
 
-	// LastAlias makes Symbol return the last one in the table of several symbols of one address and
-	// size, as llvm-symbolizer does.
+	// LastAlias makes Symbol return, of several symbols with one address and size, the last one in
+	// the table, as llvm-symbolizer does.
 	LastAlias bool
 }
 
@@ -61,7 +61,7 @@ type room struct {
 	arenas []*arena   // memory of sections
 }
 
-// add adds an arena, which release frees, or free when the file is closed.
+// add adds an arena. release frees it, or free when the file is closed.
 func (r *room) add(a *arena) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +74,7 @@ type arena struct {
 	bytes  []byte
 	taken  int64 // bytes that Take granted; 0 for a file, and without Take
 	onHeap bool
-	file   *os.File // while the arena is written
+	file   *os.File // open while the arena is written
 }
 
 // newArena returns size bytes of memory that take grants. It may be called by any goroutine.

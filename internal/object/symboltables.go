@@ -143,8 +143,8 @@ func (ts *symbolTables) Symbols() iter.Seq[Symbol] {
 }
 
 // AllSymbols returns every named symbol that an address can be in, of .symtab and then .dynsym, in
-// the order of the tables: all of several at one address. Symbols and names alias the file, which
-// must stay open. See [File.Symbols] for one symbol an address.
+// the order of the tables, including all symbols at one address. Symbols and names alias the file,
+// which must stay open. See [File.Symbols] for one symbol an address.
 func (ts *symbolTables) AllSymbols() iter.Seq[Symbol] {
 	return func(yield func(Symbol) bool) {
 		if ts.closed {

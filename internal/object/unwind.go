@@ -22,10 +22,10 @@ type unwindRange struct{ start, end uint64 }
 func (u *unwind) footprint() int64 { return int64(cap(u.ranges)) * int64(unsafe.Sizeof(unwindRange{})) }
 
 // UnwindRange returns the bounds of the function at addr by .eh_frame, or on 32-bit Arm by
-// .ARM.exidx, in which a function ends where the next begins. It has no names, but stays in
-// stripped files. A function that the compiler split (".cold") has several ranges. ok is false if
-// no unwind information covers addr. Without the table of .eh_frame_hdr the first call scans all of
-// .eh_frame and builds one.
+// .ARM.exidx, in which a function ends where the next begins. Unwind information has no names, but
+// stays in stripped files. A function that the compiler split (".cold") has several ranges. ok is
+// false if no unwind information covers addr. Without the table of .eh_frame_hdr the first call
+// scans all of .eh_frame and builds one.
 func (f *File) UnwindRange(addr uint64) (start, end uint64, ok bool) {
 	if f.closed {
 		return 0, 0, false
@@ -96,8 +96,8 @@ func (u *unwind) find() {
 	u.walk(data, frames)
 }
 
-// readHeader reads .eh_frame_hdr at an address and returns the address of .eh_frame, or 0 if
-// it has none.
+// readHeader reads .eh_frame_hdr at the address at. It returns the address of .eh_frame, or 0 if
+// the header gives none.
 func (u *unwind) readHeader(at uint64) (frames uint64) {
 	b := u.d.Loaded(at)
 	if len(b) < 4 || b[0] != 1 {
@@ -136,7 +136,7 @@ func (u *unwind) search(addr uint64) (start, end uint64, ok bool) {
 	return start, end, ok && addr >= start && addr < end
 }
 
-// walk makes a table of all functions in data, which is .eh_frame at an address.
+// walk makes a table of all functions in data, which is .eh_frame, loaded at addr.
 func (u *unwind) walk(data []byte, addr uint64) {
 	encodings := make(map[uint64]byte)
 	for at := uint64(0); at < uint64(len(data)) && len(u.ranges) < maxUnwind; {
@@ -233,7 +233,7 @@ func (u *unwind) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) 
 		return 0, false
 	}
 	c.uleb() // code alignment
-	c.uleb() // data alignment, signed: of the same length
+	c.uleb() // data alignment: signed, but skipped alike
 	if version == 1 {
 		c.u8()
 	} else {
