@@ -10,7 +10,7 @@ import (
 
 // A Limit is a bound on a cost: of a function, of an object, or of the whole profile.
 type Limit struct {
-	text string // as it was given
+	text string // the limit as given
 
 	function string // demangled or linkage name; empty for the total, or with an object
 	self     bool   // the function's own cost, not the inclusive one

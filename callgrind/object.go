@@ -23,7 +23,7 @@ type objectFile struct {
 	*report.Object
 
 	asked   int   // addresses that were looked up
-	outside int   // how many of these are outside of its code
+	outside int   // looked-up addresses that are outside of the code
 	failed  error // the first failure of the symbolizer
 }
 

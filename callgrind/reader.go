@@ -26,7 +26,7 @@ type recordReader struct {
 	number     int    // number of the current line, from 1
 	complaints map[string]int
 	names      *names
-	share      allotment // its part of the memory budget
+	share      allotment // the reader's part of the memory budget
 	ev         events
 	objects    table
 	files      table

@@ -40,7 +40,7 @@ type record struct {
 	// These are set for calls and jumps.
 	To          codePlace
 	Count       int64 // number of calls, or of jumps that were followed
-	Executed    int64 // how often a conditional jump was executed, followed or not
+	Executed    int64 // number of times that a conditional jump was executed, followed or not
 	Conditional bool
 
 	Key, Value []byte // set for a header

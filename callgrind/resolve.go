@@ -17,8 +17,8 @@ type node struct {
 	line             uint32
 	addr             uint64 // address of its entry; 0 if unknown
 
-	unknown bool // its name is still an address
-	merged  bool // it is known only from code that other functions jumped into
+	unknown bool // the name is still an address
+	merged  bool // known only from code that other functions jumped into
 }
 
 // nodeKey identifies a node.
@@ -369,7 +369,7 @@ type impliedCall struct {
 	from, to uint32
 	count    int64
 	costs    []int64 // costs of the code and its calls
-	addr     uint64  // where the code begins
+	addr     uint64  // address at which the code begins
 }
 
 // imply finds the calls that are missing in the profile.

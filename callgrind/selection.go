@@ -11,15 +11,16 @@ import (
 
 // A selection chooses parts of a profile, by their numbers or by their threads.
 type selection struct {
-	parts, threads []int // of Options: Parts and Threads
+	parts, threads []int // Options.Parts and Options.Threads
 
 	// The current part.
-	position int  // in its document, from 1
-	part     int  // its number; 0 if its header has none
-	thread   int  // 0 if its header has none
+	position int  // number of the part in its document, from 1
+	part     int  // number in the part: line; 0 if there is none
+	thread   int  // number in the thread: line; 0 if there is none
 	taken    bool // a part was chosen
 
-	seenParts, seenThreads []int // at most maxListedParts of each
+	// numbers of the parts and threads read so far, at most maxListedParts of each
+	seenParts, seenThreads []int
 }
 
 // maxListedParts bounds the numbers that the message about a missing part lists.

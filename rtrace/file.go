@@ -14,7 +14,7 @@ type file struct {
 	*report.Object
 	parts  []object.Segment // segments that may have been mapped, sorted by address
 	end    uint64           // end of all segments in memory, as an address of the file
-	shown  bool             // its module was rendered
+	shown  bool             // the module of the file was rendered
 	number uint64           // number of the module
 }
 

@@ -56,7 +56,7 @@ type trace struct {
 	key   traceKey
 	uses  int
 
-	calls []*call // its calls, if they are grouped
+	calls []*call // calls with this backtrace, if they are grouped
 	size  int64
 }
 

@@ -22,7 +22,7 @@ type recordReader struct {
 	open       bool // frames of a call may follow
 	framed     bool // the call has a frame
 	compressed bool // the header lists the step "compress": calls may share backtraces
-	ends       ends // how calls end in this report
+	ends       ends // the mark that ends calls in this report
 	number     uint64
 
 	// The lines of frames with names at one address: inlined calls, or a function that calls

@@ -17,7 +17,7 @@ type mapping struct {
 	placed   bool   // the mapped part of the file is known
 	rel      uint64 // the link-time address of from
 	since    int    // the first epoch of the mapping
-	until    int    // its last epoch; 0 if it is still present
+	until    int    // the last epoch of the mapping; 0 if it is still present
 }
 
 // bias returns the load bias: addresses in the process minus addresses in the file.

@@ -31,7 +31,7 @@ type builder struct {
 // A span is a part of the record; the zero span is not set.
 type span struct {
 	from, to int32
-	escaped  bool // it has an '&', or a character that is not UTF-8
+	escaped  bool // the text has an '&', or characters that are not in UTF-8
 }
 
 func (s span) isSet() bool { return s.to > 0 }
@@ -40,7 +40,7 @@ type rawItem struct {
 	name        string
 	text        span
 	depth       int32
-	first, last int32 // its frames, if it is a stack
+	first, last int32 // range of the frames of a stack
 	isLeaf      bool
 }
 

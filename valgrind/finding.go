@@ -40,7 +40,7 @@ type finder struct {
 type run struct {
 	number   int                // number of the process in the findings
 	errors   map[string]counted // by their unique numbers
-	finished bool               // it has the state FINISHED
+	finished bool               // the process has the state FINISHED
 	// threads has the stacks in which the process created its threads, by Helgrind's thread number.
 	threads map[string]findings.Trace
 
@@ -53,7 +53,7 @@ type run struct {
 // A counted is an error that the error counts refer to.
 type counted struct {
 	finding *findings.Finding
-	count   uint64 // as of the last error counts
+	count   uint64 // occurrences in the last error counts
 }
 
 // Close adds the error that the end of the report cuts off, and marks the processes of stubs as

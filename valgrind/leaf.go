@@ -6,7 +6,7 @@ import "bytes"
 type leafText struct {
 	end, next int  // the ends of the text and of the end tag
 	isLeaf    bool // nothing but text is in the element
-	isCut     bool // its end tag is missing
+	isCut     bool // the end tag is missing
 }
 
 const versionTag = "<protocolversion>"

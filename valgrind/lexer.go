@@ -7,22 +7,22 @@ import "bytes"
 // and the answer is meaningless.
 type lexer struct {
 	buf  []byte
-	pos  int // in buf: the next token, or the blanks before it
-	word int // in buf: only blanks are between pos and word
-	seek int // in buf: the token at pos does not end before seek
+	pos  int // place in buf: the next token, or the blanks before it
+	word int // place in buf: only blanks are between pos and word
+	seek int // place in buf: the token at pos does not end before seek
 
 	view  []byte // prefix of buf that the token at pos may reach
 	final bool   // no more bytes of the view follow
 	short bool   // the token at pos needs bytes beyond the view
 
-	none [len(marks)]gap // in buf: for each mark, the range where a search found none
-	// in buf: the whole CDATA sections of the text that begins at sections.from; empty if there are
-	// none
+	none [len(marks)]gap // by mark: the range of buf in which a search found none
+	// range in buf of the whole CDATA sections of the text that begins at sections.from; empty if
+	// there are none
 	sections gap
 
 	lines int // line ends in the blanks between two records, so far
 
-	next int // in buf, plus 1: the first error after the last search's start; 0 if not known
+	next int // 1 + the place in buf of the first error after the last search's start; 0: not known
 
 	work int // bytes examined or moved; a test compares this with the bytes written
 }

@@ -42,10 +42,10 @@ type settings struct {
 
 // A loaded is an object in a process.
 type loaded struct {
-	name   string // in the report
+	name   string // as in the report
 	file   *file
 	proc   *process
-	epochs []*epoch // in the order of their appearance
+	epochs []*epoch // periods at different places, in the order of their appearance
 }
 
 // An epoch is the period during which an object is loaded at one place.
@@ -56,7 +56,7 @@ type epoch struct {
 
 	located bool
 	bias    uint64
-	by      string // how the bias is known
+	by      string // how the bias became known: byMap, byFile, …
 	stale   bool   // the file is another build than the one that ran
 	doubted bool   // stale, unless an object not yet located has the trampoline of signal handlers
 	kept    int    // bytes of the facts and candidates
@@ -94,7 +94,7 @@ type window struct{ from, to uint64 }
 // low, but no call ends there: only the bytes of the trampoline tell them from callers.
 type ipFact struct {
 	ip      uint64
-	caller  bool    // not the first frame of its stack
+	caller  bool    // the frame is not the first of its stack
 	inner   uint64  // address of the next inner frame, which is in the function that a caller calls
 	innerOf *loaded // the object of that frame; nil if the report names none
 }

@@ -19,7 +19,7 @@ type site struct {
 	addr   uint64  // the address in an element
 	kind   markup.PCKind
 	rel    uint64 // the address to look up, in the object's file
-	ended  bool   // this is the trampoline that ends a signal handler
+	ended  bool   // the site is the trampoline that ends a signal handler
 }
 
 // appendSites appends the physical frames of a stack. Successive frames at one address are one
@@ -115,7 +115,7 @@ type answerer struct {
 type answer struct {
 	frames []symbolize.Frame
 	err    error
-	until  time.Time // when the answer expires; zero if never
+	until  time.Time // time at which the answer expires; zero if never
 
 	// The last comparison with a site, and its result.
 	compared  Frame // the outermost function of the site

@@ -10,7 +10,7 @@ import (
 // A lossKind is a kind of leaked blocks.
 type lossKind struct {
 	kind    string // kind of an error; "" if no error lists such blocks
-	option  string // of --errors-for-leak-kinds
+	option  string // name of the kind in --errors-for-leak-kinds
 	element string // element of a leak_summary
 }
 

@@ -12,7 +12,7 @@ import (
 // [Collection] merges equal ones of a run, and printers show them. The zero value is empty.
 type Finding struct {
 	Source  Source
-	Tool    string // in lower case: memcheck, helgrind, asan, ubsan, rtrace
+	Tool    string // name in lower case: memcheck, helgrind, asan, ubsan, rtrace
 	Kind    string // as the tool names it: InvalidRead, heap-use-after-free
 	Message string // a line of text, without the numbers of thread and process
 	Memory  Memory // kind of the address, if the error is an access to memory
@@ -54,9 +54,9 @@ type Memory uint8
 // The kinds of memory.
 const (
 	MemoryUnknown Memory = iota
-	MemoryAlive          // in or beside a block that is allocated
-	MemoryFreed          // in a block that was freed
-	MemoryOutside        // in no block
+	MemoryAlive          // the address is in or beside a block that is allocated
+	MemoryFreed          // the address is in a block that was freed
+	MemoryOutside        // the address is in no block
 )
 
 // A Trace is a stack of a finding.
@@ -87,7 +87,7 @@ type TraceFrame struct {
 
 	Object  string     // path or name of the object file; empty if it is not known
 	ID      buildid.ID // build ID of the object file; zero if unknown
-	Address uint64     // in the process; 0 if it is not known
+	Address uint64     // address in the process; 0 if it is not known
 	Offset  uint64     // module-relative address; 0 if it is not known
 	IsOwn   bool       // the program's own, not of its system; Identify sets it
 

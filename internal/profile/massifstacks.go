@@ -65,7 +65,7 @@ type massifSampler struct {
 	value    int         // index of the value of the current tree; -1 if the tree is not shown
 	open     []massifSum // the current node and its ancestors, by level
 	at       []uint32
-	values   []int64 // all 0 between two samples
+	values   []int64 // values of the next sample; all 0 between two samples
 }
 
 // A massifSum is a node whose children are being read.

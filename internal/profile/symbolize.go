@@ -22,7 +22,7 @@ const (
 	maxFiles = 4096 // files that a profile may name
 	// segments of a file that are examined for each address; linkers make five
 	maxLoads   = 256
-	layoutWait = 10 * time.Second // for the headers of a debug file that was found
+	layoutWait = 10 * time.Second // longest wait for the headers of a debug file that was found
 )
 
 // The reasons why an address cannot be looked up.
@@ -66,7 +66,7 @@ type site struct {
 	loads  []object.Segment // loaded segments of the file; of a debug file they may have no bytes
 	known  bool             // loads are set
 	mapped bool             // loads are the segments of the mapped file itself
-	err    error            // why its addresses cannot be looked up
+	err    error            // the reason why addresses cannot be looked up
 	failed bool             // an address has no name because of err
 }
 

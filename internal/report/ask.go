@@ -20,7 +20,7 @@ type Asker struct {
 // An Answer is the result of the lookup of an address.
 type Answer struct {
 	Frames []symbolize.Frame // innermost first; none if no symbol covers the address
-	// why the frames are missing; nil if the file has none for the address
+	// the reason why the frames are missing; nil if the file has none for the address
 	Err     error
 	Pending bool      // the debug file is still being searched for
 	Kept    bool      // callers may cache the Answer, at most until Until if that is set

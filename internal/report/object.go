@@ -50,11 +50,11 @@ type Objects struct {
 
 // An Object is an object file on this machine that a report names.
 type Object struct {
-	Name  string // as in the report
-	Path  string // on this machine
+	Name  string // name in the report
+	Path  string // path of the file on this machine
 	ID    buildid.ID
-	Err   error            // why the file cannot be used, without its path; nil if it can
-	Fixed bool             // its load address is its link address (ET_EXEC)
+	Err   error            // reason why the file cannot be used, without its path; nil if it can
+	Fixed bool             // the file is loaded at its link address (ET_EXEC)
 	Loads []object.Segment // loaded segments, in the file's order
 	Code  []object.Segment // the executable segments of Loads
 	// state of a file without a build ID, which another file may replace: see NameOf
@@ -65,7 +65,7 @@ type Object struct {
 	Image *object.File
 
 	file    *buildid.File // file of Image
-	state   string        // as State, but of any file
+	state   string        // state of any file: see State
 	turn    int           // Objects' turn at the last check of the file
 	awaited *Awaited      // nil until its debug file is searched for
 }

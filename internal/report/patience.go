@@ -48,7 +48,7 @@ type Patience struct {
 
 // Awaited is a debug file that an input has named and may wait for.
 type Awaited struct {
-	since   time.Time // when the first line named it
+	since   time.Time // time at which the first line named the file
 	pending bool      // the search for the file was still running at the last lookup
 }
 
