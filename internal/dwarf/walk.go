@@ -99,7 +99,7 @@ func (w *entryWalk) next() bool {
 		default:
 			w.leapt = true
 			at := p + int(a.sibAt)
-			if a.sibSteps == 0 && a.sibForm == formRef4 && at+4 <= len(b) && !w.big { // the usual form
+			if a.sibSteps == 0 && a.sibForm == formRef4 && at+4 <= len(b) && !w.big { // usual
 				to := int(binary.LittleEndian.Uint32(b[at:]))
 				if a = nil; to > p && to <= len(b) {
 					p = to
