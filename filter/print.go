@@ -162,8 +162,9 @@ type flushed struct {
 	text int // bytes of the line that were printed
 	laid int // bytes of output for them, which the finished line must omit
 
-	// The part of the line that Flush has read. It lets Flush read each byte at most twice, for any
-	// number of calls. A checkpoint omits these fields: after a restart the line is read once more.
+	// The part of the line that Flush has read. It bounds the bytes that each call of Flush
+	// rereads: see holdsElement. A checkpoint omits these fields: after a restart the line is read
+	// once more.
 	resumes    bool      // state, cur and pieces are valid for the end of text
 	state, cur sgr.State // see layout
 	pieces     int
