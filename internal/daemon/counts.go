@@ -46,7 +46,7 @@ type eviction uint8
 
 const (
 	evictedLimit eviction = iota // more or larger contexts than the configuration allows
-	evictedIdle                  // its peer was disconnected for longer than limits.idle
+	evictedIdle                  // the peer was disconnected for longer than limits.idle
 	evictions
 )
 

@@ -106,7 +106,7 @@ func (f *framer) take(n int) []byte {
 	return f.ended(f.buf[:f.have])
 }
 
-// ended returns a cut line with a line end.
+// ended returns a cut line, with a line end if end is set.
 func (f *framer) ended(line []byte) []byte {
 	if n := len(line); f.end && n > 0 && line[n-1] != '\n' {
 		line = append(line, '\n')

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// A sharedOutput is used by several stages: of pipelines that write to the same place, and before
-// and after a reload.
+// A sharedOutput is an output that several stages use: stages of pipelines that write to the same
+// place, or stages before and after a reload.
 type sharedOutput struct {
 	output
 	all   *outputs
@@ -18,7 +18,7 @@ type sharedOutput struct {
 	users int // guarded by all.mu
 }
 
-// close ends one use. The last one closes the output.
+// close ends one use. The end of the last use closes the output.
 func (s *sharedOutput) close() error {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()

@@ -93,7 +93,8 @@ func newPipeline(name string, h *house, state string, first *stage) *pipeline {
 	return p
 }
 
-// supervise runs the input, and runs it again after a pause if it fails.
+// supervise runs the input until it ends or ctx is done, again after a pause if it fails. Then it
+// closes the input, and done.
 func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{}) {
 	defer close(done)
 	for pause := restartFirst; ; pause = min(2*pause, restartMost) {
