@@ -46,5 +46,5 @@ const locks = false
 
 func lockFile(*os.File) bool { return true }
 
-// descriptorLimit returns the number of files that a process may have open.
+// descriptorLimit returns manyDescriptors: this system has no lower limit.
 func descriptorLimit() int64 { return manyDescriptors }

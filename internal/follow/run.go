@@ -306,7 +306,8 @@ func (r *run) readyAll() {
 	}
 }
 
-// tick examines files that have no events, and has checkpoints synced.
+// tick has files examined whose changes cause no event, and at longer intervals all others, and has
+// checkpoints synced.
 func (r *run) tick() {
 	r.ticks += r.step
 	r.ticked = time.Now()

@@ -74,7 +74,7 @@ type saver struct {
 type waiting struct {
 	pos int64
 	entry
-	since time.Time // when it was taken
+	since time.Time // when its snapshot was taken
 }
 
 // newSaver returns a saver for path, which may hold a checkpoint. It fails if no checkpoint can be
@@ -253,7 +253,8 @@ func (w *saver) forget(now time.Time) {
 func (w *saver) knows(pattern string) bool { return slices.Contains(w.known, pattern) }
 
 // put records the state of s. The state becomes valid once the reader of the output has taken all
-// bytes up to pos.
+// bytes up to pos. If all contexts together exceed maxContexts, put leaves out those of s: its
+// lines are then read again.
 func (w *saver) put(s savedSource, pos int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -399,8 +399,8 @@ func (s *source) nextSink() error {
 	return s.release(last, s.old)
 }
 
-// release closes out, unless lines may still be written to it, because it is the sink of the name,
-// of a waiting file, or of a file in read.
+// release closes out, unless lines may still be written to it: it is the sink of the name, of a
+// waiting file, or of one of the files in read.
 func (s *source) release(out *outlet, read ...[]*generation) error {
 	if out == s.out {
 		return nil
