@@ -49,8 +49,8 @@ func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, b
 		switch {
 		case err != nil, !archived && !twin && ctx.Err() != nil: // it could not be compared
 			later = true
-		// c is not left out: if the plain file is removed before it is open, the next search needs
-		// c
+		// c stays for the next search, which needs it if the plain file is removed before it is
+		// open
 		case twin:
 		case archived:
 			l.LeaveOut(f)
