@@ -88,8 +88,8 @@ const (
 	maxMessageLines = 24
 )
 
-// crashIn returns the crash that the lines before a backtrace report: the crash of the first line
-// that is a crash message.
+// crashIn returns the crash that the first crash message in lines reports. lines precede a
+// backtrace; only the last 1+maxMessageLines of them are read.
 func crashIn(lines []byte) (x findings.Finding, ok bool) {
 	for n := bytes.Count(lines, newline); n > 1+maxMessageLines; n-- {
 		lines = lines[bytes.IndexByte(lines, '\n')+1:]
