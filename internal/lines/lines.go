@@ -43,8 +43,8 @@ func (c *Cutter) Block(p []byte) (b []byte, kind Kind, rest []byte) {
 	return c.cut(p, bytes.IndexByte(p, '\n')+1)
 }
 
-// Line returns the same as Block, but one line at a time: no line that it returns is longer than
-// Max.
+// Line returns the same as Block, but one line at a time. A Whole line has at most Max bytes before
+// its line end.
 func (c *Cutter) Line(p []byte) (line []byte, kind Kind, rest []byte) {
 	n := bytes.IndexByte(p, '\n') + 1
 	if n > 0 && n <= c.Max && len(c.tail) == 0 && !c.long {
