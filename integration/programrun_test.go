@@ -393,6 +393,39 @@ func TestWhatCannotBeStartedIsReported(t *testing.T) {
 	}
 }
 
+// A mistake in the flags is found before the program is started.
+func TestAMistakeInTheFlagsStartsNothing(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "started")
+	cmd := exec.Command(command, "run", "--source-url=nothing", "--", "touch", mark)
+	out, err := cmd.CombinedOutput()
+	if ended(err) != "exit status 2" {
+		t.Errorf("%v: %s", err, out)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("the program was started")
+	}
+}
+
+// The maps and the files of the program are read after symfilter has given up its rights.
+func TestMapsAreReadInTheSandbox(t *testing.T) {
+	need(t, "strace")
+	w := buildStarted(t)
+	trace := filepath.Join(t.TempDir(), "trace")
+	cmd := exec.Command("strace", append([]string{"-f", "-y", "-o", trace, "-e", "trace=openat,seccomp"}, w.command("exit", "0").Args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		testenv.Forbidden(t, "to trace a process", fmt.Errorf("%w: %s", err, out))
+	}
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	confined := bytes.Index(text, []byte("seccomp(SECCOMP_SET_MODE_FILTER"))
+	maps := regexp.MustCompile(`openat\(\d+</proc/\d+>, "maps"`).FindIndex(text)
+	if confined < 0 || maps == nil || maps[0] < confined {
+		t.Errorf("confined at byte %d, maps opened at %v:\n%s", confined, maps, text)
+	}
+}
+
 // The program has ended, and nobody reads its output: a signal ends symfilter, which has nobody left to
 // pass it on to.
 func TestASignalAfterTheEndOfAProgramEndsSymfilter(t *testing.T) {

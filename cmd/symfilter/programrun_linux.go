@@ -58,7 +58,7 @@ func startProgram(c *config, args []string, std standard) (int, error) {
 	if _, err := c.prefixMaps(); err != nil { // before the program is started
 		return exitUsage, err
 	}
-	r := &programRun{stream: &stream{stop: &stopper{reading: make(chan struct{})}}}
+	r := &programRun{maps: procmaps.New(), stream: &stream{stop: &stopper{reading: make(chan struct{})}}}
 	var err error
 	if r.session, err = c.session(std); err != nil {
 		return exitIO, err
@@ -66,6 +66,8 @@ func startProgram(c *config, args []string, std standard) (int, error) {
 	status, err := r.run(args, std)
 	r.close()
 	switch {
+	case err != nil && r.program == nil:
+		return exitUsage, err
 	case err != nil:
 		return exitIO, err
 	case r.program == nil:
@@ -79,11 +81,22 @@ func startProgram(c *config, args []string, std standard) (int, error) {
 	return status.ExitStatus(), nil
 }
 
-// run starts the program and filters its output. It returns how the program has ended.
+// run starts the program and filters its output. It returns how the program has ended. All that may
+// fail comes before the start. What the program can have made, its maps and files, is read after
+// this process was confined, which needs the number of the program.
 func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r.stream.diag = r.diag
+	if err := r.openSymbols(); err != nil {
+		return status, err
+	}
+	runs, err := r.prepareOutputs(ctx, std)
+	if err != nil {
+		return status, err
+	}
 	signals := make(chan os.Signal, 16)
 	notify(signals) // before the program can cause one
-	r.stream.diag = r.diag
 	if r.program, err = child.Start(args[0], args[1:], std.in, std.out, std.err); err != nil {
 		if r.code = exitNotStarted; child.IsMissing(err) {
 			r.code = exitNotFound
@@ -92,29 +105,16 @@ func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus
 		return status, nil
 	}
 	defer r.program.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	r.maps = procmaps.New(r.program.PID)
-	go r.maps.Watch(ctx)
 	r.c.child = r.program.PID
-	if err := r.session.open(nil); err != nil {
-		return status, err
-	}
-	runs, err := r.prepareOutputs(ctx, std)
-	if err != nil {
-		return status, err
-	}
-	go func() {
-		for sig := range signals {
-			n, _ := sig.(syscall.Signal)
-			if r.program.EndedBefore(endGrace) && child.Ends(n) {
-				child.Die(n) // the reader of the output does not read it
-			}
-			r.program.Pass(n)
-		}
-	}()
+	r.c.confine(r.diag, nil, true)
+	r.maps.Start(r.program.PID)
+	go r.maps.Watch(ctx)
+	go r.pass(signals)
 	var outputs sync.WaitGroup
 	for i, run := range runs {
+		// if the program has ended before its maps were read, the calls in its stack may show its base
+		l := run.pipelines[0]
+		l.options.Dialects.Candidates = append(l.options.Dialects.Candidates, r.program.Path)
 		outputs.Go(func() { r.filter(run, r.program.Outputs[i]) })
 	}
 	status, err = r.program.Wait(func(sig syscall.Signal) {
@@ -143,6 +143,17 @@ func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus
 	return status, err
 }
 
+// pass passes on signals to the program.
+func (r *programRun) pass(signals <-chan os.Signal) {
+	for sig := range signals {
+		n, _ := sig.(syscall.Signal)
+		if r.program.EndedBefore(endGrace) && child.Ends(n) {
+			child.Die(n) // the reader of the output does not read it
+		}
+		r.program.Pass(n)
+	}
+}
+
 // notify has the signals that the program is to get sent to the channel, unless nohup or a shell
 // has ignored them.
 func notify(signals chan<- os.Signal) {
@@ -153,7 +164,7 @@ func notify(signals chan<- os.Signal) {
 	}
 }
 
-// prepareOutputs returns a run for each output of the program.
+// prepareOutputs returns a run for each output that the program will have.
 func (r *programRun) prepareOutputs(ctx context.Context, std standard) (runs []*filterRun, err error) {
 	c := r.c
 	maps, err := c.prefixMaps()
@@ -162,11 +173,11 @@ func (r *programRun) prepareOutputs(ctx context.Context, std standard) (runs []*
 	}
 	shared := newReports(c, r.Symbolizer, nil, maps)
 	var all []*pipeline
-	for _, o := range r.program.Outputs {
-		run := &filterRun{session: r.session, std: standard{in: std.in, out: o.To, err: std.err, text: std.text}, stream: r.stream}
-		l := &pipeline{form: c.output, w: o.To}
-		if isTerminal(o.To) && r.status.w != nil {
-			l.w = besideStatus{o.To, r.status, true}
+	for _, to := range child.Files(std.out, std.err) {
+		run := &filterRun{session: r.session, std: standard{in: std.in, out: to, err: std.err, text: std.text}, stream: r.stream}
+		l := &pipeline{form: c.output, w: to}
+		if isTerminal(to) && r.status.w != nil {
+			l.w = besideStatus{to, r.status, true}
 		}
 		run.pipelines = []*pipeline{l}
 		if err := run.preparePipelines(ctx, nil, shared, maps); err != nil {
@@ -174,8 +185,6 @@ func (r *programRun) prepareOutputs(ctx context.Context, std standard) (runs []*
 		}
 		l.options.Terminal = false // the program is as trusted as if it had the terminal itself
 		l.options.Dialects.Mapped = r.maps.At
-		// if the program has ended before its maps were read, the calls in its stack may show its base
-		l.options.Dialects.Candidates = append(l.options.Dialects.Candidates, r.program.Path)
 		runs, all = append(runs, run), append(all, l)
 	}
 	shareCaches(all, int64(c.maxMemory))

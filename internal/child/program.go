@@ -55,10 +55,7 @@ func Start(name string, args []string, in, out, err *os.File) (*Program, error) 
 			f.Close()
 		}
 	}()
-	for i, to := range []*os.File{out, err} {
-		if i == 1 && isSame(out, err) {
-			continue
-		}
+	for _, to := range Files(out, err) {
 		o, end, failed := newOutput(to)
 		if failed != nil {
 			p.Close()
@@ -77,6 +74,14 @@ func Start(name string, args []string, in, out, err *os.File) (*Program, error) 
 	}
 	p.PID = process.Pid
 	return p, nil
+}
+
+// Files returns the files of the Outputs of a program that Start starts with these streams.
+func Files(out, err *os.File) []*os.File {
+	if isSame(out, err) {
+		return []*os.File{out}
+	}
+	return []*os.File{out, err}
 }
 
 // IsMissing reports whether an error of Start says that there is no such program.

@@ -46,11 +46,17 @@ type Processes struct {
 	took  time.Duration // time that it took on a processor
 }
 
-// New reads the maps of the process with this number, which has just started.
-func New(pid int) *Processes {
-	p := &Processes{first: pid, live: make(map[int]*process), files: make(map[fileKey]*file)}
+// New returns Processes without a process.
+func New() *Processes {
+	return &Processes{live: make(map[int]*process), files: make(map[fileKey]*file)}
+}
+
+// Start sets the program, which has just started, and reads its maps.
+func (p *Processes) Start(pid int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.first = pid
 	p.read()
-	return p
 }
 
 // Watch reads the maps now and then until ctx ends.

@@ -67,6 +67,13 @@ func headersOf(t *testing.T, fixture string) *file {
 	return readFile(f, info)
 }
 
+// started returns the processes of a program.
+func started(pid int) *Processes {
+	p := New()
+	p.Start(pid)
+	return p
+}
+
 // reread reads the maps without regard to the time since the last read.
 func reread(p *Processes) {
 	p.mu.Lock()
@@ -80,7 +87,7 @@ func TestAMappingIsThatOfItsFile(t *testing.T) {
 	dir := t.TempDir()
 	path := copied(t, dir, "x86_64.elf")
 	at := mapCode(t, path, nil)
-	p := New(os.Getpid())
+	p := started(os.Getpid())
 	addr := uint64(uintptr(at)) + 0x370
 	got, ok := p.At(addr)
 	if !ok || got.Path != path || got.PID != os.Getpid() || got.Start != uint64(uintptr(at)) || got.ID.IsZero() {
@@ -118,7 +125,7 @@ func TestAMappingIsThatOfItsFile(t *testing.T) {
 // A mapping that appears is found when an address is in no other. Memory with code that no file has
 // is answered by nothing.
 func TestAMissingMappingIsLookedFor(t *testing.T) {
-	p := New(os.Getpid())
+	p := started(os.Getpid())
 	at := mapCode(t, copied(t, t.TempDir(), "x86_64.elf"), nil)
 	p.last, p.took = time.Time{}, 0
 	if _, ok := p.At(uint64(uintptr(at))); !ok {
@@ -200,7 +207,7 @@ func TestAddressesThatAreNotRandomAreMarked(t *testing.T) {
 		if err := startAs(cmd, c.personality); err != nil {
 			t.Fatal(err)
 		}
-		p := New(cmd.Process.Pid)
+		p := started(cmd.Process.Pid)
 		of := p.live[cmd.Process.Pid]
 		if of == nil || of.random != c.random {
 			t.Errorf("%s: %+v, want random: %v", c.name, of, c.random)
@@ -214,7 +221,7 @@ func TestAddressesThatAreNotRandomAreMarked(t *testing.T) {
 		in.Close()
 		cmd.Wait()
 	}
-	p := New(os.Getpid())
+	p := started(os.Getpid())
 	for _, of := range p.live {
 		of.random = true
 		of.mappings = []mapping{{place: place{start: 0x10000, end: 0x20000}, file: headersOf(t, "x86_64.elf")}}
@@ -262,7 +269,7 @@ func TestLinesOfMapsAreParsed(t *testing.T) {
 
 // The maps are read when text of the output is.
 func TestTheMapsAreReadWithTheOutput(t *testing.T) {
-	p := New(os.Getpid())
+	p := started(os.Getpid())
 	at := mapCode(t, copied(t, t.TempDir(), "x86_64.elf"), nil)
 	p.last = time.Time{}
 	r := p.Reader(bytes.NewReader([]byte("text")))
