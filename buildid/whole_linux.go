@@ -33,7 +33,7 @@ func (w *whole) free() {
 // help.
 //
 // The type is checked before the file is opened: see openRegular. If another file takes its place
-// meanwhile, it is not taken for this one unless it has the same size.
+// meanwhile, that file is read only if it has the same size.
 func readWhole(path string, limit int64) (w whole, ok bool, err error) {
 	fail := func(op string, err error) (whole, bool, error) {
 		return whole{}, false, &fs.PathError{Op: op, Path: path, Err: err}

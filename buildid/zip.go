@@ -71,7 +71,7 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 // room for, and a sparse file has room for any number.
 func checkDirectoryEnd(r io.ReaderAt, size int64) error {
 	const (
-		record     = "PK\x06\x06" // end record of ZIP64, the only format with so many members
+		record     = "PK\x06\x06" // end record of ZIP64, the only format with more than 65,535 members
 		recordLen  = 56
 		members    = 32 // offset of the number of members
 		locator    = "PK\x06\x07"

@@ -14,7 +14,7 @@ import (
 type cache struct {
 	mu      sync.RWMutex
 	entries map[key]*entry
-	closed  bool // no entry is added any more
+	closed  bool // set by Close: no entries are added after it
 
 	clock  atomic.Uint64 // questions so far, as the clock of the least-recently-used order
 	memory memory
@@ -73,8 +73,9 @@ func (c *cache) existing(id buildid.ID, name string) *entry {
 	return c.entries[keyOf(id, name)]
 }
 
-// forget drops entries that have neither a file nor a task: those unused in the latter half of all
-// questions, or all of them if that makes no room. It skips locked entries. c.mu is held.
+// forget drops entries that have neither a file nor a task: first the entries unused in the latter
+// half of all questions, then, if that makes no room, all of them. It skips locked entries. c.mu is
+// held.
 func (c *cache) forget() {
 	now := c.clock.Load()
 	for _, young := range []uint64{now / 2, now + 1} {

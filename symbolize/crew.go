@@ -28,7 +28,7 @@ type crew struct {
 	// limit for owed; beyond it a single reader finds out whether the file costs too much
 	mayOwe int64
 
-	done   atomic.Bool // set once: no lookup begins any more
+	done   atomic.Bool // set once; no lookup begins after it
 	paused atomic.Bool // no lookup begins until it is cleared
 
 	// totals since the entry last added them to its own

@@ -89,7 +89,7 @@ type knownName struct {
 }
 
 const (
-	knownOverhead = 64 // bytes of memory of a known name beside its text
+	knownOverhead = 64 // bytes of memory of a known name besides its text
 	// names kept in a slice: a map takes as much memory as that many names
 	fewNames = 8
 )
@@ -166,7 +166,7 @@ func (s *nameShard) put(v name, budget int64) int64 {
 //
 // LLVM accepts one to four underscores before the Z of a C++ name, and a dot before them for the
 // entry points of PowerPC. It takes Rust's old mangling for C++ and does not know the clones for
-// transactional memory. It shows all the text after the first dot of a C++ name in one pair of
+// transactional memory. It shows all the text of a C++ name from its first dot on in one pair of
 // parentheses. This function does not copy the mistakes of LLVM 19 in template parameters around
 // generic lambdas and in the types of template parameters.
 func demangled(s string, oldRustAsLLVM bool) string {

@@ -62,7 +62,7 @@ const (
 	// lookups between two measurements of a file's footprint, which visit all its parsed units;
 	// also after the 1st, 2nd, 4th, 8th…
 	accountEvery = 64
-	nameOverhead = 128 // bytes a remembered name costs beside its text
+	nameOverhead = 128 // bytes of a remembered name besides its text
 
 	// time until a missing file is searched for again: about as long as a person waits after adding
 	// it

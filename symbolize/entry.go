@@ -93,7 +93,7 @@ func (e *entry) unpacking() bool { return e.task != nil && e.task.purpose == inf
 // has makes m the file of e, which had none; e.mu is held.
 func (e *entry) has(m *module) { e.state, e.module, e.err = answering, m, nil }
 
-// A level ranks the best source of answers that a module has at hand.
+// A level ranks the best source of answers that a module currently has.
 type level uint8
 
 const (
@@ -104,7 +104,7 @@ const (
 	byDebugInfo
 )
 
-// level returns the best source of answers that m has at hand.
+// level returns the best source of answers that m currently has.
 func (m *module) level() level {
 	switch {
 	case m.dw != nil && (!m.packed || m.index != nil):

@@ -136,7 +136,8 @@ func (u unpacking) keep() error {
 	return err
 }
 
-// inflated ends an unpacking of e's module; e.mu is held.
+// inflated keeps the sections that u has inflated for e's module, or denies the module its debug
+// information if there was no memory; e.mu is held.
 func (s *Symbolizer) inflated(e *entry, u unpacking) {
 	m := e.module
 	size := u.size()

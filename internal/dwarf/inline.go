@@ -10,7 +10,7 @@ import (
 type call struct {
 	name     uint64 // offset in section
 	entry    uint32
-	parent   uint32 // index in the function's calls of the call around it, or noParent
+	parent   uint32 // index of the call around it, in the function's calls; or noParent
 	file     uint32 // number of the source file of the call
 	line     uint32
 	column   uint32

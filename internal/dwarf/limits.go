@@ -40,10 +40,10 @@ const (
 	// .dwo files of one program open at a time: each takes a mapping, and nearby lines of a log
 	// need few
 	maxSplitFiles = 64
-	// slots read in the index of a package for one unit; a table of the greatest allowed load takes
+	// slots read in the index of a package for one unit; a table at the highest allowed load needs
 	// a few
 	maxProbes = 1 << 16
-	openCost  = 1 << 14 // steps that count for opening a file: 0.1 ms
+	openCost  = 1 << 14 // steps charged for opening a file: 0.1 ms
 	// bytes of a list of a scratch that are kept from one lookup to the next
 	maxScratchKept = 4 << 20
 )

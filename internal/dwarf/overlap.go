@@ -13,7 +13,7 @@ import (
 // another function. Calls that were inlined into that part are below the function itself, outside
 // of its range.
 
-// coldPartPrefix begins the names of functions that are the cold part of another one.
+// coldPartPrefix begins the names of functions that are the cold part of another function.
 const coldPartPrefix = "__second_sect_of_"
 
 // isColdPart reports whether an entry of a function is the cold part of another function.

@@ -40,7 +40,7 @@ type sharing struct {
 	lent        map[uint64]*unit // units of the shelf that were borrowed before
 	epoch       uint64           // epoch of the shelf when they were borrowed
 	besideOther bool             // see Reader
-	leftOff     bool             // a lookup beside others has met an error
+	leftOff     bool             // a lookup of this Reader met an error: see Reader
 }
 
 // Share prepares d for other readers. It must come before the first Lookup.
@@ -118,8 +118,8 @@ func (s *sharing) lookupShared(dst []Frame, addr uint64) (frames []Frame, err er
 	return s.alone(frames, start, err)
 }
 
-// alone returns the results of a lookup, or ErrNotAlone if a reader beside others must not report
-// them.
+// alone returns the results of a lookup, or ErrNotAlone if they must not be reported, since the
+// reader is from Reader and has met an error.
 func (s *sharing) alone(frames []Frame, start int, err error) ([]Frame, error) {
 	if s.leftOff = s.leftOff || err != nil && s.besideOther; s.leftOff {
 		return frames[:start], ErrNotAlone
@@ -260,7 +260,7 @@ func (s *shelf) footprint() int64 {
 	return s.held.Load()
 }
 
-// A common is a table of the whole file.
+// A common is a table of the whole file that its readers share.
 type common[T any] struct {
 	making sync.Mutex // held by the reader that makes the table
 	made   atomic.Pointer[[]T]
@@ -273,7 +273,7 @@ func (t *common[T]) withdraw(s *shelf) {
 	}
 }
 
-// of returns the table for d; it calls make if no reader has made the table. A reader beside others
+// of returns the table for d; it calls make if no reader has made the table. A reader from Reader
 // that met an error does not share its table.
 func (t *common[T]) of(d *Data, make func() []T) []T {
 	if v := t.made.Load(); v != nil {

@@ -49,7 +49,7 @@ type sections struct {
 	load     func(name string) ([]byte, error)
 	data     [numSections][]byte
 	loaded   [numSections]bool
-	err      error // why a section failed to load, for the first that did; it is taken for empty
+	err      error // error of the first section that failed to load; such sections are empty
 
 	alt *sections // sections of the supplementary file, or nil
 	// sections of the file with the skeletons of these units, which the split units use, too; nil

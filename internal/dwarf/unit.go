@@ -39,7 +39,7 @@ type unit struct {
 
 	// on a shelf, held by the reader that has borrowed the unit; guards what follows
 	mu      sync.Mutex
-	dropped bool // it is not on the shelf any more
+	dropped bool // the unit was taken off the shelf
 
 	used  uint64 // the lookup that used it last
 	held  int64  // bytes of heap when last counted

@@ -2,9 +2,9 @@
 // by the bytes of the file.
 //
 // [Open] reads the headers and nothing else. Section bytes are slices of the mapping; compressed
-// ones are inflated once, within limits, when asked for by [File.Data]. [File.Symbol] names an
-// address by the rule of llvm-symbolizer without building anything for its first lookups, and
-// continues in the other tables and MiniDebugInfo if the table that LLVM uses has no symbol.
+// sections are inflated once, within limits, when [File.Data] is called for them. [File.Symbol]
+// names an address by the rule of llvm-symbolizer without building anything for its first lookups,
+// and continues in the other tables and MiniDebugInfo if the table that LLVM uses has no symbol.
 // [BuildID] reads the identity of a file with a few small reads. For formats with little
 // information about their addresses there are [File.UnwindRange], [File.CallEndsAt] and
 // [File.SymbolsNamed].

@@ -88,8 +88,8 @@ func (t *rawSymbols) sectionIndex(index uint64) (shndx uint16) {
 }
 
 // section returns the section in which an entry is defined, and whether that is loaded. If the
-// entry has an extended index (SHN_XINDEX) and the file has no table of those, it returns nil,
-// true; other entries without a section give nil, false.
+// entry has an extended index (SHN_XINDEX) and the file has no table of such indexes, it returns
+// nil, true; other entries without a section give nil, false.
 func (t *rawSymbols) section(index uint64, shndx uint16) (s *Section, ok bool) {
 	d := t.d
 	n := uint64(shndx)

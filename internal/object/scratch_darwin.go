@@ -15,5 +15,5 @@ func populate([]byte) {}
 // allocate allocates the blocks of file.
 func allocate(file *os.File, size int64) error { return fill(file, size) }
 
-// unnamed returns a new file in dir that has no name any more.
+// unnamed returns a new file in dir whose name was removed.
 func unnamed(dir string) (*os.File, error) { return removed(dir) }

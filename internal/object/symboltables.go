@@ -30,7 +30,7 @@ func (ts *symbolTables) primary() *symbols {
 	return t
 }
 
-// secondary returns the .dynsym beside a .symtab, or a table without symbols.
+// secondary returns .dynsym if primary is .symtab, otherwise a table without symbols.
 func (ts *symbolTables) secondary() *symbols {
 	if ts.dynamic == nil {
 		ts.dynamic = &symbols{rawSymbols: rawSymbols{d: &ts.sectionData, loaded: true}}

@@ -24,7 +24,8 @@ type wordTable struct {
 	large    bool // it has too many words, or its names overlap: no table is made
 	seed     maphash.Seed
 	hashes   []uint32 // hashes of the words of all names
-	ends     []uint32 // for each symbol, the number of hashes up to the end of its own
+	// for each symbol, the number of hashes of its words and of all symbols before it
+	ends []uint32
 }
 
 func (w *wordTable) footprint() int64 {

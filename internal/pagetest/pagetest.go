@@ -195,7 +195,7 @@ func countLines(n *html.Node, chunk string) error {
 	return nil
 }
 
-// marks are the marks at the beginning of a line.
+// marks matches the marks at the beginning of a line.
 var marks = regexp.MustCompile(`^(\x05[^\x05\n]*\x05)?(\x04[0-9]*\x04)?[\x01-\x03]?`)
 
 // unmarked returns the text of a chunk without its marks.

@@ -21,7 +21,7 @@ const (
 
 	leastHeap = 8 // the heap may have 1/8 of the limit, whatever is held outside of it
 
-	// bytes beside the limit that the collector may leave: the runtime and the current lines
+	// bytes by which the collector's limit exceeds the given one: the runtime and the current lines
 	overhead = 32 << 20
 )
 

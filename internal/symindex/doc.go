@@ -37,7 +37,7 @@ const (
 	maxRowBytes  = 48       // longest row in bytes
 	maxSpanBytes = 32       // longest span in bytes
 	maxCallBytes = 40       // longest call in bytes
-	maxFrames    = 128      // frames of one address; a source with deeper ones is not indexed
+	maxFrames    = 128      // frames of one address; a source with deeper calls is not indexed
 	// bytes of an index, since offsets have 32 bits; the largest seen have 80 MiB
 	maxIndexBytes = 4 << 30
 

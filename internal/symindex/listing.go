@@ -23,7 +23,7 @@ type Listing struct {
 
 const (
 	listAfter = 16 // files that are looked for one by one before the directory is listed
-	// a module opened within that time does without an index that another process has just made
+	// a module opened within that time does not use an index that another process has just made
 	listAgain = time.Second
 	maxListed = 1 << 16 // names; a directory with more is not listed: 20 ms
 	listChunk = 1024    // names read at a time

@@ -81,7 +81,7 @@ func Blocks(page string) (all []Block, err error) {
 type Place struct {
 	Dir  string   // a clone, in which the page may write
 	Home string   // an empty folder
-	Env  []string // the environment beside HOME
+	Env  []string // the environment, without HOME
 }
 
 // Run runs the blocks in one shell, and reports each one whose output differs, or that fails and
