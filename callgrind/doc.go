@@ -16,5 +16,5 @@
 // of the unstripped program.
 //
 // The format is "Callgrind Format Specification", version 1, in Valgrind's manual. If it and
-// Callgrind's own files disagree, the files are followed.
+// Callgrind's own files disagree, the package follows the files.
 package callgrind

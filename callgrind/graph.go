@@ -189,7 +189,7 @@ func (g *graph) include() {
 			}
 		}
 		if members[cycle[i]] > 1 {
-			// it may have no caller, as the first function of a thread
+			// the function may have no caller, like the first function of a thread
 			for e, n := range g.selfOf(i) {
 				incl[e] = max(incl[e], n)
 			}
@@ -264,7 +264,7 @@ func (g *graph) limits() []int64 {
 }
 
 // cycles returns the number of each node's cycle, and the number of cycles. A node outside of all
-// cycles has one to itself (Tarjan's algorithm).
+// cycles has a cycle of its own (Tarjan's algorithm).
 func (g *graph) cycles() (of []uint32, count uint32) {
 	n := uint32(len(g.all))
 	of = make([]uint32, n)

@@ -115,8 +115,8 @@ func (r *Report) describe() string {
 	return strings.Join(from, ", ")
 }
 
-// restart prepares r for another input: its lines are counted from 1, and it has tables
-// of names of its own. Names and events keep their numbers in records.
+// restart prepares r for another input: lines are counted from 1, and the input has its own tables
+// of names. Names and events keep their numbers in records.
 func (r *recordReader) restart() {
 	r.newPart()
 	r.documents, r.number, r.truncated = 0, 0, false

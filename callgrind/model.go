@@ -15,7 +15,7 @@ type model struct {
 
 	functions     []function // number 0: the functions beyond the limit
 	index         map[function]uint32
-	current       function // the function of the last line; number is its index
+	current       function // the function of the last line; currentNumber is its index
 	currentNumber uint32
 
 	costs     sums // by function, source file, address and line
@@ -50,13 +50,13 @@ type headings struct {
 type partSums struct {
 	begun           bool
 	self            []int64 // sum of the part's lines
-	summary, totals []int64 // values of the part's summary: and totals: lines; nil without
+	summary, totals []int64 // values of the part's summary: and totals: lines; nil without them
 	line            int     // number of the totals: line
 	summaryLine     int     // number of the summary: line
 	total           []int64 // sum over all ended parts
 	// costs of the last ended part: from its header, and as the sum of its lines
 	ended, lines              []int64
-	endedSummary, endedTotals []int64 // summary and totals of the last ended part; nil without
+	endedSummary, endedTotals []int64 // summary and totals of the last ended part; nil without them
 	calculated                bool    // total contains a part whose costs are the sum of its lines
 }
 

@@ -24,7 +24,7 @@ type side struct {
 	o    *Options
 	g    *graph
 	keys []functionKey // by node of g
-	// by node: suffixes of clones, such as .isra.0; nil if its only name has none
+	// by node: suffixes of clones, such as .isra.0; nil if there are no clones
 	clones map[uint32][]string
 	links  map[string]string // by linkage name without suffix: the name in a key
 	index  map[functionKey]uint32

@@ -142,8 +142,8 @@ func (r *Report) stackMeasures(v *resolution) ([]measure, error) {
 	return all, err
 }
 
-// stackValue returns the value of stacks for an event. Some producers write its unit after its
-// name: Xdebug Time_(10ns), pprof cpu(nanoseconds).
+// stackValue returns the value of stacks for an event. Some producers write the unit after the
+// event's name: Xdebug Time_(10ns), pprof cpu(nanoseconds).
 func stackValue(event string) (v stacks.ValueType, scale int64) {
 	if name, unit, ok := strings.Cut(strings.TrimSuffix(event, ")"), "("); ok && strings.HasSuffix(event, ")") {
 		name = strings.TrimRight(name, "_")

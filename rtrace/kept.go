@@ -67,7 +67,7 @@ func (t *trace) cost() int64 { return int64(len(t.lines)) + traceOverhead }
 type traceKey struct {
 	hashes [2]uint64
 	frames int
-	epoch  int // epoch of the mappings in which the addresses are
+	epoch  int // epoch of the mappings that contain the addresses
 }
 
 // A comment is a comment between calls. index is the index of the call before it: the comment is
@@ -332,8 +332,8 @@ func (k *kept) printLeaks(p *processor) {
 	}
 }
 
-// whole returns lines with a line end after the last one: it is missing if the report ended there,
-// but more lines follow now.
+// whole returns lines with a line end after the last line, which has none if the report ended
+// there.
 func (p *processor) whole(lines string) string {
 	if n := len(lines); n > 0 && lines[n-1] != '\n' {
 		return lines + p.lineEnd

@@ -173,7 +173,7 @@ func (s *space) after(addr uint64) int {
 	return sort.Search(len(s.maps), func(i int) bool { return s.maps[i].to > addr })
 }
 
-// find returns the mapping that contained addr in an epoch; 0 is the present one.
+// find returns the mapping that contained addr in an epoch, or nil. Epoch 0 is the present.
 func (s *space) find(addr uint64, epoch int) *mapping {
 	if epoch != 0 && epoch != s.epoch {
 		return s.findThen(addr, epoch)

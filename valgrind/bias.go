@@ -16,7 +16,8 @@ import (
 )
 
 // Scores of facts for or against a bias: the base-2 logarithm of the ratio of the fact's
-// probability at the true bias to that at another. One in 25 places in code follows a call.
+// probability at the true bias to its probability at another bias. One in 25 places in code follows
+// a call.
 const (
 	forCall     = 4
 	againstCall = -5 // 2 % of the frames after the first are no callers, but pass for callers
@@ -234,7 +235,8 @@ func isLinker(name string) bool {
 }
 
 // narrowCandidates drops the candidates outside of the windows; if there are none yet, it makes a
-// candidate for each bias inside. It returns false if these are too many.
+// candidate for each bias inside. It returns false if these are too many, or there is no memory for
+// them.
 func (e *epoch) narrowCandidates() bool {
 	e.dropCandidates(func(c candidate) bool { return !isInAny(e.windows, c.bias) })
 	if len(e.left) > 0 {

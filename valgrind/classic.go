@@ -337,7 +337,7 @@ func (c *classic) message(rec *Record) {
 	}
 }
 
-// stack writes the frames of a stack: unless --show-below-main=yes was given, up to main.
+// stack writes the frames of a stack, up to main unless --show-below-main=yes was given.
 func (c *classic) stack(frames []Frame) {
 	all := c.names.appendFrames(c.frames[:0], frames)
 	c.frames = all

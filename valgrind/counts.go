@@ -18,8 +18,8 @@ type errorAt struct {
 }
 
 // maxErrors bounds the errors of a process that are kept for its error counts: without
-// --error-limit=no Valgrind stops after 1,000 different ones. maxPlace bounds the bytes of names and
-// paths kept for one of them, since each count, of some 60 bytes, repeats the names.
+// --error-limit=no Valgrind stops after 1,000 different errors. maxPlace bounds the bytes of names
+// and paths kept for one of them, since each count, of some 60 bytes, repeats the names.
 const (
 	maxErrors = 1 << 14
 	maxPlace  = 2 << 10

@@ -67,8 +67,8 @@ func (fs *files) named(name string) *file {
 	return f
 }
 
-// safely calls use, which reads from the mapping. It sets Err if another process truncates the file
-// meanwhile.
+// safely calls use, which reads from the mapping. It sets f.Err if another process truncates the
+// file during the call.
 func (f *file) safely(use func()) {
 	if err := object.Guard(use); err != nil {
 		f.Err = err

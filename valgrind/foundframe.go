@@ -27,7 +27,7 @@ type sharedSite struct {
 	from    []sharedFrame // the frames in the report
 	frames  []*findings.TraceFrame
 	named   bool // the symbolizer has named them
-	unnamed bool // nothing has named them: a later answer may be better
+	unnamed bool // the frames have no names: a later answer may be better
 
 	// Memory of from and frames, enough for most sites.
 	oneFrom  [1]sharedFrame
@@ -39,7 +39,7 @@ type sharedSite struct {
 type sharedFrame struct {
 	object, fn, source string
 	dir                int // length of the folder in source
-	// whether the report has the object, the function, the folder and the file
+	// has is true for each text that the report has: object, function, folder and file.
 	has [4]bool
 }
 
@@ -227,7 +227,8 @@ func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 	return site.frames
 }
 
-// reported returns a frame with the names in the report, whose texts are in text. got may be nil.
+// reported returns the frame from with the names in the report. text has copies of its texts; got
+// may be nil.
 func (f *finder) reported(from *Frame, text *sharedFrame, got *answer) (to symbolize.Frame) {
 	to.Func = text.fn
 	to.Linkage = got.linkageFor(from)

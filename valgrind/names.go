@@ -13,7 +13,7 @@ const (
 	leaf                  // text; a '<' in it was not escaped
 	rawLeaf               // text that Valgrind does not escape
 	container             // other elements
-	topLevel              // other elements; it begins a record even without an end of the last one
+	topLevel              // other elements; begins a record even if the last record has no end
 )
 
 // isLoss reports whether this is the name of a kind of lost memory, which a leak_summary lists side

@@ -48,7 +48,7 @@ func lacksLine(s *site) bool {
 }
 
 // answerOf returns the symbolizer's frames for a site, if they have more than the report's. It
-// counts a site that gets a name, and a site that stays without one.
+// counts sites that get a name, and sites that have none.
 func (n *namer) answerOf(s *site) []symbolize.Frame {
 	last := &s.frames[len(s.frames)-1]
 	var why error

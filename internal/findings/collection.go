@@ -12,8 +12,8 @@ import (
 // of two processes are equal if they have the same fingerprint, and the same number of earlier
 // findings of their process have it, too. A Collection is for one goroutine.
 type Collection struct {
-	// Left is the number of findings that were left out, because the budget had no memory for
-	// them. A gate must not pass then.
+	// Left is the number of findings that were left out, since memory or the number of processes is
+	// limited. If it is not 0, a gate must not pass.
 	Left int64
 
 	processes []Process

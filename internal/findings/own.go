@@ -102,8 +102,8 @@ func (o *Own) Is(function, file, object string) bool {
 }
 
 // A frameJudge is an Own for the frames of a stack. Successive frames often have the same source
-// file and object, so it remembers their verdict: the built-in rule takes a third of the time for a
-// finding.
+// file and object, so a frameJudge remembers their verdict: the built-in rule takes a third of the
+// time for a finding.
 type frameJudge struct {
 	own          *Own
 	file, object string

@@ -86,7 +86,7 @@ func (d *pprofProfile) string(f field) error {
 	return d.m.take(len(f.data) + 40)
 }
 
-// text returns the string with a number.
+// text returns string n of the table.
 func (d *pprofProfile) text(n uint64) (string, error) {
 	if n == 0 {
 		return "", nil
@@ -204,7 +204,7 @@ func (d *pprofProfile) mapping(f field) error {
 	return cmp.Or(err, d.number(d.mappings, id, len(d.p.Mappings), "mapping"), d.m.take(256))
 }
 
-// number records in of that the message with this ID has number n. what names the message in
+// number adds the message with this ID and number n to the map of. what names the message in
 // errors: an ID must not be 0, and is used once.
 func (d *pprofProfile) number(of map[uint64]uint32, id uint64, n int, what string) error {
 	if id == 0 {
