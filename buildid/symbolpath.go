@@ -50,8 +50,8 @@ func OpenSymbolPath(o SymbolPathOptions) *SymbolPath {
 	return p
 }
 
-// Close writes the index to CacheDir, and removes inflated members: now, or when the last File open
-// on them is closed. The finder stays usable.
+// Close writes the index to CacheDir unless a walk is running, and removes inflated members: now,
+// or when the last File open on them is closed. The finder stays usable.
 func (p *SymbolPath) Close() error {
 	select {
 	case <-p.lock:

@@ -446,7 +446,7 @@ func (w *typeWalk) walkVariants(p *partial, t typeAt, e *typeEntry, off, limit u
 	return rest, true
 }
 
-// memberOffset returns the offset of a member in the whole, in bytes, if that is fixed.
+// memberOffset returns the offset in bytes of a member in its type, if that is fixed.
 func memberOffset(e *typeEntry) (n uint64, ok bool) {
 	switch {
 	case e.place.isConst():

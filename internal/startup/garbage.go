@@ -51,8 +51,8 @@ func afterCollection(small, percent int) {
 	type mark struct{ _ *int }
 	runtime.SetFinalizer(new(mark), func(*mark) {
 		// package runtime/metrics has the live heap, but its initialisation takes 4 % of the start
-		// of the process; the next collection is due when the heap has grown by percent since the
-		// last
+		// of the process; NextGC gives it too, since the next collection is due when the live heap
+		// has grown by percent
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		want := small

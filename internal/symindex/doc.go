@@ -14,7 +14,7 @@
 //	span table    stretches of addresses that belong to one unit, and its directory
 //	units         the places of each unit's parts
 //	row directory the address of every eighth row of a unit
-//	names, files  strings, each once, and their directories; units refer to them by lists of numbers
+//	names, files  strings, each once, and their directories; units list their numbers
 //	symbols       the symbols of the symbol table, by address
 //
 // A name is the linkage name and, if demangling it takes long, the demangled one.
