@@ -145,7 +145,7 @@ func (m *memory) shortage(n int64) error {
 	return fmt.Errorf("%w: %d MiB are needed, %d of %d are in use", object.ErrMemory, n>>20, m.held()>>20, m.budget>>20)
 }
 
-// take grants n bytes, counted in where; if necessary the files of other entries than self make
+// take grants n bytes, counted in where; if necessary the files of entries other than self make
 // room. It does not wait. The caller may hold an entry's lock.
 func (c *cache) take(n int64, where *atomic.Int64, self *entry) error {
 	m := &c.memory

@@ -136,8 +136,8 @@ func (x *addressIndex) sweepListed() []unitRange {
 // have some 5,000.
 const fewNear = 8 << 10
 
-// coldListedUnit scans .debug_aranges; for sure see settle. Several units may claim the address:
-// the linker keeps one of several equal functions, but the tables list them all.
+// coldListedUnit scans .debug_aranges. It returns sure as settle does. Several units may claim the
+// address: the linker keeps one of several equal functions, but the tables list them all.
 func (x *addressIndex) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	d := x.d
 	unit = noUnit

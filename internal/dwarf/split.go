@@ -22,7 +22,7 @@ type Links struct {
 	Package func() Linked
 
 	// Split opens the .dwo file of a unit. It tries name, as recorded, in dir, the compilation
-	// directory, and then other places, and returns the first file that holds accepts.
+	// directory, and then other places, and returns the first file that the function holds accepts.
 	Split func(dir, name string, holds func(*object.File) bool) Linked
 }
 
