@@ -19,9 +19,9 @@ import (
 //
 // The offset is the distance of a return address from the load base, except in the first frame of a
 // thread. Answers are members of the same object, so that the file stays JSON: source_file,
-// source_line and inlined_by, and function_name if the object has none. An existing name is the
-// name of a symbol: then source_line is in that function, and the member inlined has the calls
-// inlined into it.
+// source_line and inlined_by, and function_name if the object has none. If the object has a
+// function_name, source_line is in that function, and the member inlined lists the calls inlined
+// into it.
 var abrt = Dialect{
 	Name: "abrt", Who: "ABRT: the file core_backtrace",
 	Needs:  "the build ID in the frame",
@@ -43,8 +43,9 @@ type abrtFrame struct {
 	Source   string  `json:"source_file"`
 }
 
-// matchABRT matches a line with frames, the first of which has "d_o", from build_id_offset, at
-// offset at.
+// matchABRT matches a line with whole frames; the "d_o" of the first build_id_offset is at offset
+// at. If the members of a frame have their own lines, it adds no frame, and opens the window of
+// matchABRTFile.
 func matchABRT(r *Reader, l *Line, at int) bool {
 	const before, after = `"build_i`, `ffset"`
 	b := l.Text
@@ -80,7 +81,8 @@ func matchABRT(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// matchABRTFile matches the last member of a frame whose members have separate lines.
+// matchABRTFile matches the line with file_name, the last member of a frame whose members have
+// their own lines.
 func matchABRTFile(r *Reader, l *Line, _ int) bool {
 	b := l.Text
 	from := blanksAfter(b, 0)

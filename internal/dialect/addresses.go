@@ -5,8 +5,8 @@ package dialect
 //	0x13cb
 //	0x1401
 //
-// Addresses below 2 GiB are those of the ELF file, from which Seastar has subtracted 1. Others are
-// return addresses in the process. Lines of other programs have this form, too.
+// An address below 2 GiB is an address in the ELF file, from which Seastar has subtracted 1. Other
+// addresses are return addresses in the process. Lines of other programs have this form, too.
 var addresses = Dialect{
 	Name: "addresses", Who: "lines with nothing but addresses, as of Seastar",
 	Needs:    "--image FILE",

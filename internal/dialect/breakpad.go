@@ -80,8 +80,8 @@ func matchBreakpad(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// breakpadModule reads a module from Breakpad's list, whose warning is at offset at. A module with
-// symbols has no warning and no ID.
+// breakpadModule reads a module from a line of Breakpad's list with "WARNING: No symbols, " at
+// offset at. For a module with symbols the list has neither the warning nor the ID.
 func breakpadModule(r *Reader, b []byte, at int) {
 	rest := b[at+len("WARNING: No symbols, "):]
 	comma := bytes.LastIndexByte(rest, ',')

@@ -19,12 +19,13 @@ type Listing struct {
 // listingMark is the text before the code.
 const listingMark = "Code: "
 
-// maxListing is the number of bytes of a line that are searched: x86 lists 64 bytes of code.
+// maxListing is the length in bytes of the longest line that is searched: x86 lists 64 bytes of
+// code.
 const maxListing = 1024
 
 // ListedCode returns the listing in a line, which may have its line end. ok is false if there is
-// none, or if it is for another processor. 32-bit Arm lists code in the same form as AArch64:
-// nearly all of its instructions begin with the condition "always", 0xe, which is rare on AArch64.
+// none, or if it is neither x86-64 nor AArch64 code. 32-bit Arm lists code in the same form as
+// AArch64, but most of its instructions begin with the condition "always", 0xe.
 func ListedCode(line []byte) (l Listing, ok bool) {
 	if len(line) > maxListing {
 		return l, false

@@ -15,7 +15,8 @@ type Crash struct {
 	Codes []Code // listings of the first maxCodes lines of code after the frame
 }
 
-// If several processes die at once, their lines of code may follow all of the frames.
+// Several processes may die at once: then their lines of code may follow the last of the frames,
+// and each line may belong to any of them.
 const (
 	maxCodes   = 4
 	maxCrashes = 4
@@ -51,7 +52,7 @@ func (d *deaths) add(start, size uint64) *Crash {
 	return c
 }
 
-// addCode adds a listing to the crashes.
+// addCode adds the listing in text, if text is one, to each crash with fewer than maxCodes.
 func (d *deaths) addCode(text []byte) {
 	if len(d.crashes) == 0 {
 		return
@@ -89,7 +90,8 @@ func counterLine(r *Reader, b []byte, at int) {
 	}
 }
 
-// parseCode parses a listing: units of equal size, one of them in brackets.
+// parseCode parses a listing: units of equal size, one of them in brackets. ok is also false if the
+// code proves nothing: see MinListed and MinValues.
 func parseCode(b []byte) (c Code, ok bool) {
 	c.At = -1
 	for _, word := range bytes.Fields(b) {
@@ -110,7 +112,8 @@ func parseCode(b []byte) (c Code, ok bool) {
 	return c, c.At >= 0 && c.Width != 3 && len(c.Units)*c.Width >= MinListed && c.values() >= MinValues
 }
 
-// values returns the number of different units, at most 64.
+// values returns a lower bound of the number of different units, at most 64: units with equal
+// hashes are taken as equal.
 func (c *Code) values() int {
 	var seen uint64
 	for _, u := range c.Units {

@@ -11,8 +11,8 @@ import "bytes"
 //	isolate_dso_base: 7a1b000000, vm_dso_base: 7a1b000000
 //	    #00 abs 0000007a1b2c3d4e virt 00000000001d2c3d _kDartIsolateSnapshotInstructions+0x1a2b3d
 //
-// The numbers of a frame are those of the call instruction: in the process, and in the ELF file.
-// The second one is missing if the file is not loaded as a library; both may be missing.
+// "abs" precedes the address of the call instruction in the process, "virt" its address in the ELF
+// file. The latter is missing if the file is not loaded as a library; both may be missing.
 var dart = Dialect{
 	Name: "dart", Who: "Dart and Flutter: programs compiled ahead of time",
 	Needs:  "the build ID before the frames, or --image FILE",
@@ -20,7 +20,7 @@ var dart = Dialect{
 }
 
 const (
-	// names in the facts; Text is the line that a fact is from
+	// names of modules in the facts; their field Text holds the line that has the fact
 	dartProgram = "program of Dart"
 	dartLoaded  = "base of Dart"
 	dartTrace   = "trace of Dart"
@@ -67,13 +67,14 @@ func matchDart(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// isDartSymbol reports whether name is that of the code of a program, or of Dart's own.
+// isDartSymbol reports whether name is the symbol of a program's code, or of the code of Dart
+// itself.
 func isDartSymbol(name []byte) bool {
 	return string(name) == "_kDartIsolateSnapshotInstructions" || string(name) == "_kDartVmSnapshotInstructions"
 }
 
-// wordedHex parses a hexadecimal number after a word, and a blank, before at. If there is none, it
-// returns at.
+// wordedHex parses word and a hexadecimal number, which end with a blank before at. start is the
+// offset of word, or at if they are missing.
 func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
 	digits := hexBefore(b, max(at-1, 0))
 	n, end, ok := hexAt(b, digits)
@@ -83,8 +84,8 @@ func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
 	return n, digits - len(word), true
 }
 
-// ofDartTrace returns a fact, unless it is from before the first line of the current trace. The facts of
-// past lines are not read in the order of the lines.
+// ofDartTrace returns the fact with this name, unless a trace has begun after its line: then it is
+// about another program. Facts must be compared by line, because past lines are not read in order.
 func (r *Reader) ofDartTrace(name string) ModuleFact {
 	m, _ := r.facts.Module(name)
 	if trace, ok := r.facts.Module(dartTrace); ok && m.Text < trace.Text {
@@ -99,10 +100,10 @@ func (r *Reader) addDart(m ModuleFact) {
 	r.facts.AddModule(m)
 }
 
-// dartBegins notes where a trace begins: what was said of an earlier one is of another program.
+// dartBegins notes where a trace begins: facts from lines before it are about another program.
 func dartBegins(r *Reader, _ []byte, _ int) { r.addDart(ModuleFact{Name: dartTrace}) }
 
-// dartBuild reads the build ID of the program, which is at offset at, after its name.
+// dartBuild reads the build ID of the program from a line that has "build_id: " at offset at.
 func dartBuild(r *Reader, b []byte, at int) {
 	from := at + len("build_id: ")
 	if hasAt(b, from, "'") {
@@ -113,7 +114,7 @@ func dartBuild(r *Reader, b []byte, at int) {
 	}
 }
 
-// dartBase reads the base of the program, which is at offset at, after its name.
+// dartBase reads the base of the program from a line that has "isolate_dso_base: " at offset at.
 func dartBase(r *Reader, b []byte, at int) {
 	if base, _, ok := hexAt(b, at+len("isolate_dso_base: ")); ok && base != 0 {
 		r.addDart(ModuleFact{Name: dartLoaded, Base: base, HasBase: true})

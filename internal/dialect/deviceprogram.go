@@ -31,7 +31,7 @@ func (p Program) bounded() Program {
 }
 
 // Restarts reports whether a line that changed the facts from before to p belongs to a starting
-// program. ESP-IDF also prints its hash after a backtrace.
+// program. A new Hash alone proves nothing, because ESP-IDF also prints the hash after a backtrace.
 func (p Program) Restarts(before Program) bool {
 	return before.Version != "" && p.Version != before.Version || before.ID != "" && p.ID != before.ID
 }

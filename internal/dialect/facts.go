@@ -12,9 +12,9 @@ import (
 const (
 	maxFactMaps    = 16384   // mappings of a process; a large server has several thousand
 	maxFactModules = 4096    // modules with a build ID or a base
-	maxFactBytes   = 2 << 20 // bytes of names in both
+	maxFactBytes   = 2 << 20 // bytes of the names in both
 	maxMapGap      = 64      // lines of other writers between two mappings in a list
-	// lines after which facts are forgotten, since another process may have started writing
+	// lines without a fact after which all facts are forgotten, since another process may write now
 	FactLines = 10000
 )
 
@@ -74,8 +74,8 @@ type factLog struct {
 	mapStart uint64 // address of that map
 }
 
-// touch forgets facts about processes that are older than FactLines, and restarts the count of
-// lines.
+// touch notes that the line with this number has a fact. If the last such line is more than
+// FactLines lines before it, touch forgets all facts except the program of a device.
 func (f *factLog) touch(number int64) {
 	if number-f.at > FactLines {
 		program := f.program // kept, since a device prints it only at start
@@ -163,7 +163,7 @@ func (f *Facts) Around(fr *Frame) (m Map, ok bool) {
 	return f.Covering(fr.Addr)
 }
 
-// AddMap adds a mapping.
+// AddMap adds a mapping, unless it has no path or the limits are reached.
 func (f *Facts) AddMap(m Map) {
 	if m.Path == "" || len(f.maps) >= maxFactMaps || !f.room(len(m.Path)) {
 		return
@@ -176,7 +176,8 @@ func (f *Facts) AddMap(m Map) {
 	f.changes++
 }
 
-// AddModule adds a module, replacing an earlier one of the same name.
+// AddModule adds a module, unless the limits are reached. It replaces a module whose path has the
+// same last part, unless m only repeats that it is the program.
 func (f *Facts) AddModule(m ModuleFact) {
 	if m.Main && m != f.main {
 		f.main = m
@@ -197,7 +198,7 @@ func (f *Facts) AddModule(m ModuleFact) {
 	f.changes++
 }
 
-// room reports whether n more bytes of names may be kept.
+// room takes n bytes for names, and reports whether the limit allows them.
 func (f *Facts) room(n int) bool {
 	if f.bytes+n > maxFactBytes {
 		return false
@@ -271,7 +272,8 @@ func (f *Facts) Paths() (all []string) {
 	return slices.Compact(all)
 }
 
-// PathOf returns the path of the only mapped file whose last part is name, or "".
+// PathOf returns the path that ends in name of an existing file with mapped code; "" if there is no
+// such file, or more than one.
 func (f *Facts) PathOf(name string) (found string) {
 	for i := range f.maps {
 		if m := &f.maps[i]; m.Code && !m.Deleted && path.Base(m.Path) == name && m.Path != found {

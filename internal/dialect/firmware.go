@@ -34,7 +34,7 @@ type register struct {
 	machine  elf.Machine // only on this machine
 	with     string      // only if the line also has this text
 	hint     bool        // the value may be something else
-	x86      bool        // of x86
+	x86      bool        // a register of x86
 }
 
 // registerNames are the lower-case names of registers with code addresses. The last ones name other
@@ -149,8 +149,8 @@ func isGoFrame(b []byte) bool {
 // addresses.
 const maxRegisters = 8
 
-// registerOf returns the register with this name. Only the last part of names such as "r14/lr" and
-// "stacked_pc" matters.
+// registerOf returns the register with this name, which may have the prefix "stacked_"; the zero
+// register if the name is unknown. Of a name such as "r14/lr" it gets only the last part.
 func registerOf(name []byte) register {
 	var lower [8]byte
 	if len(name) < 2 || len(name) > len("stacked_pc") {
@@ -210,8 +210,8 @@ func isWordAt(b []byte, at int) bool { return at < len(b) && isWord(b[at]) }
 func isExceptionReturn(value uint64) bool { return value >= 0xffffff80 && value <= 0xffffffff }
 
 // Addresses of devices usually have 32 bits. On Xtensa with windowed registers, the two highest
-// bits of a return address contain the window size. The code is in the region at codeRegion, which
-// has those bits of the address.
+// bits of a return address contain the window size. They replace the bits of the address, which are
+// those of codeRegion for all code.
 const (
 	windowBits = 0xc0000000
 	codeRegion = 0x40000000

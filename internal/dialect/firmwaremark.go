@@ -13,9 +13,8 @@ const shortNumber = 8
 // firmware address as read with [Reader.Firmware], or len(b) if there is none. at is the start of a
 // line. A [ProgramSearch] finds the other lines that must be read.
 //
-// It is called for every byte of a log. A number without a prefix has at least eight digits, so
-// that at least four of them fall together into a group of eight examined bytes; other numbers have
-// an 'x'.
+// All bytes of a log pass through it, so it searches only for the 'x' of a prefix and, since a
+// number without a prefix has at least eight digits, for groups of four digits: see nextLong.
 func NextFirmware(b []byte, at int) int {
 	first := at
 	for at < len(b) {
@@ -39,16 +38,16 @@ func NextFirmware(b []byte, at int) int {
 }
 
 // beforeAddress is the set of bytes before a prefixed number for which mayHaveAddress may return
-// true. Numbers in frames follow other bytes.
+// true.
 var beforeAddress = [256]bool{' ': true, '\t': true, '\n': true, ']': true, '<': true, ':': true, '=': true, 'm': true, 'K': true, 'B': true}
 
 // numberStep is the number of bytes that are searched for long numbers before they are searched for
 // short ones. It is a multiple of shortNumber.
 const numberStep = 512
 
-// nextLong returns the offset of the first number of at least eight digits, with a prefix or without,
-// in b[at:to] that may be an address. If it finds no number, it returns next, the offset at which
-// the search continues. No number begins before first.
+// nextLong returns the offset of the first number of at least eight digits, with a prefix or
+// without one, in b[at:to] that may be an address. If it finds no number, it returns next, the
+// offset at which the search continues. No number begins before first.
 //
 // Wherever a number of eight digits begins, it fills the first or the last four bytes of one of the
 // groups of eight.

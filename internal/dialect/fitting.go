@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A shape describes the text before a grammar's anchors. A grammar has one if its byte sets do not
-// reject enough other lines.
+// A shape is a condition on a grammar's anchor: on the text before it, or on its number. A grammar
+// has one if its byte sets alone do not reject enough other lines.
 type shape uint8
 
 const (
@@ -44,8 +44,8 @@ type fits struct {
 	digits                               int            // digitsAfter
 
 	// Tables for Prefilter. lineEnd has all kinds for bytes of next after which then is not
-	// checked. words has a bit for each pair of bytes, lowest first, that may precede a blank and
-	// the number of a frame.
+	// checked. words has a bit for each pair of bytes that may precede a blank and the number of a
+	// frame. The first byte of a pair is the low byte of its index.
 	nearNext, nearThen, lineEnd [256]uint64
 	words                       [1 << 16 / 64]uint64
 }
@@ -127,7 +127,8 @@ func tablesOf(only []string) *tables {
 	return t
 }
 
-// setBytes sets bit in the entries of the bytes in set.
+// setBytes sets bit in the entries of the bytes in set, which is a set as in a grammar: see
+// [grammar].
 func setBytes(table *[256]uint64, set string, bit uint64) {
 	if set == "" {
 		for c := range table {

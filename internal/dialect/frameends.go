@@ -48,7 +48,8 @@ func (t *frameEnds) find(text []byte) *frameEnd {
 	return nil
 }
 
-// add adds an end with a copy of the non-empty text, and returns it.
+// add adds an end with a copy of the non-empty text, and returns it. An end with a longer text than
+// maxFrameEnd is returned, but not added.
 func (t *frameEnds) add(text []byte, parsed frameEnd) *frameEnd {
 	if len(text) > maxFrameEnd {
 		long := parsed

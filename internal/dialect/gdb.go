@@ -154,7 +154,7 @@ type gdbSignal struct {
 	at    int64 // its line
 }
 
-// isBefore reports whether the handler is the frame before frame n in this line.
+// isBefore reports whether the handler is the frame before frame n, which is in this line.
 func (s *gdbSignal) isBefore(n int, line int64) bool {
 	if s.frame == anyFrame {
 		return line == s.at+1
@@ -212,7 +212,7 @@ func gdbProgramAt(r *Reader, b []byte, at int) {
 //
 //	0x7ffff7fbc000     0x7ffff7fbd000     0x1000     0x1000  r-xp   /opt/shop/libledger.so
 //
-// The mode is missing for cores, and before gdb 12: then it is unknown which mapping is code.
+// The mode is missing for cores, and before gdb 12: then each mapping is taken for code.
 func gdbMap(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !onlyBlanks(b[:at], 0) {

@@ -148,8 +148,9 @@ func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	return true
 }
 
-// mayLackModule reports whether f, which has only an address or an offset, may be a frame because
-// it is near other frames. It sets Optional if only the file can decide.
+// mayLackModule reports whether f, whose line names no module, may be a frame: if it is in a trace,
+// follows an address in brackets, or begins the line. With Firmware it may also be elsewhere in the
+// line. In the last two cases only the file can decide, so it sets Optional.
 func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	near := r.inTrace()
 	if f.Symbol.Name != "" || group && !near {
@@ -317,11 +318,11 @@ func processIn(b []byte) uint64 {
 	}
 }
 
-// resolved reports whether a frame already has its file and line, as in MariaDB:
+// resolved reports whether a frame, in this line, already has its file and line, as in MariaDB:
 //
 //	libc_sigaction.c:0(__restore_rt)[0x7f31c2a01154]
 //
-// A signal has interrupted the frame after that one.
+// After __restore_rt, it marks the next frame as the place of a fault: a signal has interrupted it.
 func (g *glibcFault) resolved(place, function []byte, line int64) bool {
 	_, from, ok := decimalBefore(place, len(place))
 	if !ok || from == 0 || place[from-1] != ':' || len(function) == 0 || bytes.Contains(function, []byte("+0x")) {

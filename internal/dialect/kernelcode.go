@@ -9,15 +9,16 @@ package dialect
 // AArch64 kernels, list it after the stack.
 const maxToCode = 96
 
-// awaitCode assigns later lines of code to f, a frame of the current line at an instruction.
+// awaitCode assigns the next line of code to f, a frame of the current line at an instruction.
 func (r *Reader) awaitCode(f *Frame) {
 	f.Listed = new(Code)
 	r.kernel.code, r.kernel.codeAt = f.Listed, r.number
 	r.openUntil(windowTrace, r.number+maxToCode)
 }
 
-// takeCode assigns the code in text to the last frame that awaits it, and reports whether there is
-// one. It ignores lines of the past.
+// takeCode assigns the code in text to the last frame that awaits code, and reports whether there
+// is such a frame at most maxToCode lines before. After any line of code, no frame awaits one. Code
+// in past lines is not assigned.
 func (n *kernelLog) takeCode(text []byte, line int64, inPast bool) bool {
 	awaited := n.code
 	n.code = nil

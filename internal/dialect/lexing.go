@@ -155,7 +155,7 @@ func hasAt(b []byte, at int, s string) bool {
 func endsWith(b []byte, end int, s string) bool { return hasAt(b, end-len(s), s) }
 
 // standsFree reports whether a frame may begin at start: the text before it does not end in a
-// letter or a digit.
+// letter, a digit or an underscore.
 func standsFree(b []byte, start int) bool {
 	return start == 0 || !isWord(b[start-1])
 }

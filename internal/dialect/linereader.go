@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	maxLine    = 64 << 10 // bytes read of a line: MongoDB prints a whole trace on one line
+	maxLine    = 64 << 10 // bytes of the longest line read: MongoDB prints a whole trace on one
 	maxAnchors = 32       // anchors tried in a line; a frame has at most four
 	maxPath    = 4096     // bytes of a module's name: Linux's PATH_MAX
 )
@@ -63,9 +63,9 @@ type Reader struct {
 	// registers and lists of addresses are read, in lines found by [NextFirmware].
 	Firmware bool
 
-	// OnX86 is set if all these files are x86-64 kernels of Linux. Of the registers in firmware
-	// dumps, their logs have only RIP and EIP, printed by a virtual machine or a debugger: see
-	// [IsCounter].
+	// OnX86 is set if all files that the operator has named for such addresses are x86-64 kernels
+	// of Linux. Their logs have no dumps of firmware; only RIP and EIP, printed by a virtual
+	// machine or a debugger, are read: see [IsCounter].
 	OnX86 bool
 
 	*tables          // nil until the first line is read, which in most logs never happens
@@ -121,8 +121,9 @@ func (r *Reader) Reset() {
 }
 
 // Line reads text, the line with this number, without its end. It returns nil if the line has
-// neither a frame nor a map. The Line is valid until the next call. Lines without an anchor may be
-// skipped unless [Reader.Wants] returns true for them, or [NextFirmware] finds a number in them.
+// neither a frame, a map nor a header, or is longer than 64 KiB. The Line is valid until the next
+// call. Lines without an anchor may be skipped unless [Reader.Wants] returns true for them, or
+// [NextFirmware] finds a number in them.
 func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
 // LineAt is Line for a line with a known first mark, at mark, for which [Reader.MayMatch] reports
@@ -268,8 +269,8 @@ func (r *Reader) matches(g *grammar, l *Line, at int) bool {
 	return false
 }
 
-// controls reports whether a module's name in the line contains ESC, which never occurs in names of
-// files.
+// controls reports whether a module's name in the line contains ESC: then the text is hardly the
+// name of a file.
 func controls(l *Line) bool {
 	return slices.ContainsFunc(l.Frames, func(f Frame) bool { return strings.IndexByte(f.Module, esc) >= 0 })
 }

@@ -235,7 +235,7 @@ func wordStart(b []byte, end int) (start int) {
 // isAddress reports whether b is a 32-bit or 64-bit address without a prefix.
 func isAddress(b []byte) bool { return len(b) >= 8 && len(b) <= 16 && hexDigits(b, 0) == len(b) }
 
-// isFileLine reports whether b is a path followed by ":" and a line.
+// isFileLine reports whether b ends with ":" and a line number, after other text.
 func isFileLine(b []byte) bool {
 	_, start, ok := decimalBefore(b, len(b))
 	return ok && start > 1 && b[start-1] == ':'

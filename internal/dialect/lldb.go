@@ -76,8 +76,9 @@ func (r *Reader) lldbModule(f *Frame, b []byte) bool {
 	return true
 }
 
-// lldbSymbol sets the symbol of f from the text after its module: a function and a distance. It
-// returns false if the text has a line, or is that of an inlined call.
+// lldbSymbol sets the symbol of f from the text after its module: a function, and a distance if it
+// is not 0. It returns false for other text, and if the text has a line or belongs to an inlined
+// call.
 func (f *Frame) lldbSymbol(b []byte) bool {
 	if _, digits, ok := decimalBefore(b, len(b)); ok && digits > 0 && b[digits-1] == ':' || len(b) == 0 {
 		return false

@@ -34,7 +34,7 @@ type Call uint8
 
 const (
 	Return   Call = iota // a return address: the byte before it is in the call
-	Adjusted             // an address within the call: the producer has subtracted from a return address
+	Adjusted             // an address within the call: a return address minus some bytes
 	Exact                // the exact address of the frame: at a fault, or after a signal
 	Either               // Return or Exact, depending on whether the address follows a call
 	System               // Exact, or after a system call instruction, if the address follows one
@@ -69,8 +69,8 @@ type LoggedPlace struct {
 	KernelAddr uint64 // with Symbol: address of the frame in a running kernel; 0 if not in the line
 	Call       Call
 	Symbol     Symbol
-	// subtracted by the producer in each frame except the first, even in exact ones; Addr has it
-	// added back
+	// number that the producer subtracts from the address in each frame except the first, even in
+	// exact ones; Addr has it added back
 	Less  uint64
 	Usual uint64 // a likely load bias of the module; 0 if unknown
 
@@ -139,8 +139,8 @@ type Rewrite struct {
 	Edits  []Edit
 	Inline Inline
 
-	// Below is the text before the answer if the line has several frames: then each answer has its
-	// own line after this one.
+	// Below, if not empty, is the text before the answer, which has its own line after this one
+	// because the line may have several frames.
 	Below string
 
 	// Named is set if the line already has its answer, or cannot have one: only its number changes.
@@ -154,7 +154,7 @@ type Rewrite struct {
 	Wraps bool
 
 	// Unframed is set for an address of code or data outside of a frame: its answer replaces the
-	// only Edit.
+	// place of the only Edit.
 	Unframed bool
 
 	// Footnote is set if the line must not change: the answer follows the maps of the process.

@@ -16,7 +16,7 @@ import (
 //
 // a is a return address, b the load base of its module, and o the offset from there, all in
 // hexadecimal. The module with this base has its build ID in the same line; if the line has no
-// modules, a low base is that of the program. From version 4.4 on, a line with the message "Frame"
+// modules, a low base belongs to the program. From version 4.4 on, a line with the message "Frame"
 // follows for each frame. An answer is added to the object of the frame as a member, so that the
 // line stays valid JSON:
 //
@@ -31,9 +31,9 @@ const (
 	maxJSONFrames = 512 // frames in an object of JSON; MongoDB prints at most 100
 	mongoProgram  = "mongod"
 
-	// firstMapped is above the base of any program on x86-64 and AArch64, and below that of any
-	// library: Linux loads programs in the lower two thirds of the address space (ELF_ET_DYN_BASE),
-	// with 2^40 bytes of randomization, and libraries at its end.
+	// On x86-64, firstMapped is above the base of any program and below the base of any library:
+	// Linux loads programs at two thirds of the address space (ELF_ET_DYN_BASE) plus up to 2^40
+	// bytes of randomization, and libraries at its end.
 	firstMapped = 0x7000_0000_0000
 )
 

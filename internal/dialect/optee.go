@@ -21,7 +21,7 @@ var optee = Dialect{
 // opteeKernel is the name of OP-TEE's kernel.
 const opteeKernel = "tee.elf"
 
-// opteeStack is the line before the addresses.
+// opteeStack is the text of the line before the addresses.
 const opteeStack = "Call stack:"
 
 // matchOPTEE matches a line with only an address, at offset at.

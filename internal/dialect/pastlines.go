@@ -25,8 +25,8 @@ func (h *history) reset() { h.number, h.readTo, h.pastAt, h.frameAt = -1, -1, -1
 // lastLines returns the last n lines before the current one, without colours.
 func (h *history) lastLines(n int64) []byte { return WithoutColors(h.Past(n)) }
 
-// unread returns the number of lines before the current one that no search for headers has read.
-// Lines up to to count as read.
+// unread returns the number of lines before the current one, and after line to, that no search for
+// headers has read.
 func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
 
 // follows reports whether the line before the current one has a frame, or is returns true for it.
@@ -58,7 +58,7 @@ func (h *history) addressBefore(start int) bool {
 	return endsWith(before, len(before), "]") && endsWith(before, digits, "[0x") && digits-len("[0x") == start
 }
 
-// lineBeforeHas reports whether the line before the current one has this text.
+// lineBeforeHas reports whether the line before the current one contains this text.
 func (h *history) lineBeforeHas(text string) bool {
 	if h.Past == nil {
 		return false

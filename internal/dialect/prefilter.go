@@ -142,7 +142,8 @@ func (f *fits) setNear() {
 	}
 }
 
-// hasWord reports whether a word before a grammar of the kinds in set may end with these two bytes.
+// hasWord reports whether the word before a frame of one of the kinds in set may end with these two
+// bytes.
 func (f *fits) hasWord(set uint64, before, back byte) bool {
 	for ; set != 0; set &= set - 1 {
 		if words := f.kinds[bits.TrailingZeros64(set)].first.words; len(words) == 0 || slices.Contains(words, string([]byte{before, back})) {
@@ -183,8 +184,8 @@ func (p *near) word() (blanks uint64, back, before, further byte) {
 	return blanks, p[end-1], p[end-2], p[end-3]
 }
 
-// unsure returns 0 if the set of grammars for the last bytes before p's number is right: it is a
-// number after a word, and no colour ends there.
+// unsure returns 0 if the last bytes before p's number decide which grammars may match: the number
+// has the prefix 0x, and neither a line end, a third blank nor a colour precedes it.
 func (p *near) unsure(back, before, further byte) uint64 {
 	a, b, c := classes[back], classes[before], classes[further]
 	color := a&(b/freeByte)&endsColor | b&(c/freeByte)&endsColor
@@ -279,7 +280,8 @@ func (f *fits) prefilterNumbers(b []byte, base int, list []int32) []int32 {
 	return list[:n]
 }
 
-// mayBe returns 0 if any returns false for p's number because of the bytes in p, otherwise 1.
+// mayBe returns 0 if f.any would return false for p's number because of the bytes in p, otherwise
+// 1.
 func (f *fits) mayBe(p *near) uint64 {
 	blanks, back, before, further := p.word()
 	unsure := p.unsure(back, before, further)

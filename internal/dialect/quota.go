@@ -3,7 +3,7 @@ package dialect
 // Limits of the work for the traces in a log, in steps of about 50 ns.
 const (
 	MaxLogSteps = 1 << 22 // 0.2 s, for a log that consists only of traces
-	// added for each byte of the log: 0.4 s for a MiB; programs log 25 kB between two traces
+	// steps added for each byte of the log: 0.4 s for a MiB; programs log 25 kB between two traces
 	StepsPerByte = 8
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A header is a text that opens windows, or names a module. It precedes or follows the frames of a
-// trace, usually on a line without a frame.
+// A header is a text that opens windows, or begins a fact about the process. It precedes or follows
+// the frames of a trace, usually on a line without a frame.
 type header struct {
 	text  string
 	bytes []byte // text
@@ -92,9 +92,9 @@ func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 	}
 }
 
-// pastOpens reports whether earlier lines may have a header that opens the single window w. It
-// rejects ordinary lines that look like a frame of a weak grammar without a search for all headers.
-// Each byte is searched at most once for each window.
+// pastOpens reports whether earlier lines may have a header that opens the single window w. If it
+// returns false, a line that looks like a frame of a weak grammar is rejected without a search for
+// all headers. Each byte is searched at most once for each window.
 func (r *Reader) pastOpens(w window) bool {
 	sought := &r.sought[bits.TrailingZeros32(uint32(w))]
 	past := r.RawPast

@@ -12,8 +12,8 @@ import (
 //	==4711==    by 0x485313D: ledger::Book::close(int (*)(int), int) (in /opt/shop/libledger.so)
 //
 // The addresses are in the process, and the report does not show where Valgrind has loaded the
-// files. Valgrind subtracts one from each address except the first in a stack, even where a signal
-// has interrupted the function.
+// files. Valgrind subtracts one from each address except the first in a stack, even if a signal has
+// interrupted the function there.
 var valgrind = Dialect{
 	Name: "valgrind", Who: "Valgrind's reports as text",
 	Needs:  "the file at the path; several frames show where it was loaded",
@@ -96,7 +96,7 @@ func valgrindSymbol(fn string, first bool) Symbol {
 }
 
 // valgrindProcess parses the text before the word "at" or "by": ==PID== and blanks, with a time
-// before the PID if --time-stamp is set. It returns the PID and the start of the text.
+// before the PID if --time-stamp is set. It returns the PID, and word as the start of the frame.
 func valgrindProcess(b []byte, word int) (process uint64, start int, ok bool) {
 	end := blanksBefore(b, word)
 	if word-end < 3 || end < 5 || b[end-1] != b[end-2] || !strings.ContainsRune("=*-", rune(b[end-1])) {

@@ -2,12 +2,12 @@ package dialect
 
 import "slices"
 
-// A window is a set of kinds of traces. A kind is in the set if it had a header or a frame within
-// the last WindowLines lines.
+// A window is a set of kinds of traces, one bit for each. The window of a kind is open for some
+// lines after a header or a frame: WindowLines, or as many as the header needs.
 type window uint32
 
-// windowTrace is open after each frame with an unknown build ID. While it is open every line is
-// read, because it may have maps or modules.
+// windowTrace is open after each frame that other lines may help to resolve, and after each map.
+// While it is open every line is read, because it may have maps or modules.
 const windowTrace window = 1
 
 // Windows of single dialects.
