@@ -124,8 +124,8 @@ func (t *Sum) All() Counts {
 	return sum
 }
 
-// sorted returns the modules with unresolved addresses, in descending order of their number, and
-// the number of addresses outside of all modules.
+// sorted returns the modules with unresolved addresses, the module with the most addresses first,
+// and the number of addresses outside of all modules.
 func (c Counts) sorted() (modules []symbolize.Unresolved, outside int64) {
 	modules = slices.SortedFunc(slices.Values(c.Modules), func(a, b symbolize.Unresolved) int {
 		return cmp.Or(cmp.Compare(b.Frames, a.Frames), strings.Compare(a.Name, b.Name), strings.Compare(a.ID.String(), b.ID.String()))
@@ -182,8 +182,8 @@ func shortName(u symbolize.Unresolved) string {
 }
 
 // Proofs returns a line about the proofs of the answers for raw backtraces, a line about each base
-// that only calls prove, and a line about addresses at which there is no code. It leaves out lines
-// about nothing.
+// that only calls prove, and a line about addresses at which there is no code. It leaves out a line
+// if its counts are 0.
 func (c Counts) Proofs() (lines []string) {
 	var parts []string
 	for _, p := range []struct {

@@ -82,7 +82,7 @@ func because(u symbolize.Unresolved, r symbolize.Report) string {
 	return "no debug file; looked for at:"
 }
 
-// isReason reports whether err is more specific than that no finder has a file.
+// isReason reports whether err is another reason than that no finder has a file.
 func isReason(err error) bool {
 	_, missing := errors.AsType[*symbolize.NotFoundError](err)
 	return err != nil && !missing

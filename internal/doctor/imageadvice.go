@@ -89,7 +89,8 @@ func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
 }
 
 // imageNamed returns the value of --image that assigns the file at path, spelled file, to one of
-// the modules in names: the one whose name begins the file's name, or the only one.
+// the modules in names: to the module with the file's name without its last extensions, or to the
+// only module. Without such a module, the user has to fill in the name.
 func imageNamed(names []string, path, file string) string {
 	base := filepath.Base(path)
 	for stem := base; ; {

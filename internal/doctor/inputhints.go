@@ -25,7 +25,8 @@ const HeadSize = 4 << 10
 // methods are safe for concurrent use.
 type Sniffer struct {
 	Reading Reading
-	// the input is not unpacked: its name does not have the suffix of a compressed file
+	// Lines is set if the input is not unpacked, because its name does not have the suffix of a
+	// compressed file.
 	Lines bool
 
 	mu     sync.Mutex
@@ -108,7 +109,7 @@ func NotProfile(start []byte, name string) string {
 }
 
 // misread reports whether an input with the beginning of the format begins is read in another
-// format. The lines of a container may be read as any log.
+// format. A container log, JSON lines or a journal may be read as any kind of log.
 func (r Reading) misread(begins input.Format) bool {
 	switch begins {
 	case input.Auto, input.Markup, r.Format:

@@ -62,7 +62,7 @@ func (m *examinedModule) hasDebugFile() bool {
 }
 
 // modulesOf returns the modules about which sym was asked, once the searches for their files have
-// ended, and the modules with unresolved addresses, in descending order of their number.
+// ended, and the modules in missing. The module with the most unresolved addresses is first.
 func modulesOf(ctx context.Context, sym *symbolize.Symbolizer, missing []symbolize.Unresolved) (all []examinedModule) {
 	for _, r := range sym.Reports() {
 		m := examinedModule{Unresolved: symbolize.Unresolved{ID: r.ID, Name: r.Name}}

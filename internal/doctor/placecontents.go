@@ -50,7 +50,7 @@ func (s *Search) useless(roots []root, asked func(buildid.ID) bool) (all []strin
 func (s *Search) misfiled(r *symbolize.Report) string {
 	hex := r.ID.String()
 	if r.Fault != "" || r.Path != "" || len(hex) < 4 {
-		return "" // reported separately, or another file was found, or the path does not exist
+		return "" // reported separately, or another file was found, or the ID is too short for one
 	}
 	missing := access.BuildID(nil).(interface{ IsMissing(a buildid.Attempt) bool })
 	for _, a := range r.Attempts {
@@ -69,7 +69,7 @@ type root struct {
 	Path   string
 	Files  int               // ELF files that can be found by their build IDs
 	ID     buildid.ID        // of the file at Path if it is an ELF file; zero otherwise
-	Faults []buildid.Attempt // what cannot be read at or below Path
+	Faults []buildid.Attempt // files and folders that cannot be read, at or below Path
 }
 
 // rootsOf describes the paths of p in their order. An error means that the walk of the paths has
@@ -140,7 +140,7 @@ func (p Place) contents(ctx context.Context) error {
 	return nil
 }
 
-// cutOff returns an error with the size of the ELF file at path if the file is truncated, or nil.
+// cutOff returns an error if the ELF file at path is truncated or cannot be read, or nil.
 func cutOff(path string) (err error) {
 	file, err := buildid.OpenRegular(path, "")
 	if err != nil {

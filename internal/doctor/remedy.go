@@ -36,7 +36,7 @@ const (
 	maxOpened = 64
 )
 
-// A remedier finds remedies for unresolved addresses. It only opens files.
+// A remedier finds remedies for unresolved addresses. It reads files, but makes no requests.
 type remedier struct {
 	s      *Search
 	module func(id buildid.ID, name string) symbolize.Report
@@ -206,7 +206,8 @@ func isAdvice(reason error) bool {
 // noRemedy is the advice if nothing more precise is known.
 const noRemedy = "--debug-file-directory and --symbol-path name folders of debug files"
 
-// longWait is how long lines of files wait for debug files.
+// longWait is a value of --wait to recommend: the default for files, longer than the default for
+// pipes.
 const longWait = "90s"
 
 // debugPackage returns the usual name of the package with the debug files of a distribution's

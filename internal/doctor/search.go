@@ -162,7 +162,7 @@ func (p Place) problem() error {
 }
 
 // CheckImage returns why the file at path cannot be a value of --image, or nil. It must be an ELF
-// file, or a module of Linux, compressed by xz, zstd or gzip.
+// file, a module of Linux compressed by xz, zstd or gzip, or a folder with such a file.
 func CheckImage(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {

@@ -36,7 +36,7 @@ type Build struct {
 	ID     buildid.ID // zero if the file has none
 	Copies int        // other files with the same ID
 
-	proofs map[uint64]string // proofs of frames in it, by address: recursion counts once
+	proofs map[uint64]string // proofs of frames in it, by address; a recursion has one address
 	size   int64
 }
 
@@ -79,7 +79,7 @@ func idAndSize(path string) (id buildid.ID, size int64, err error) {
 	return id, info.Size(), nil
 }
 
-// maxPlaces is the number of places in a build that are counted as evidence.
+// maxPlaces bounds the places in a build that are counted as evidence.
 const maxPlaces = 64
 
 // Locate notes that a frame of the log is at an address of b, by a proof of package judge.
