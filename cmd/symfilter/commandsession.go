@@ -92,7 +92,7 @@ func (s *session) close() {
 	s.c.close()
 }
 
-// close closes the finders. If that fails, the next run has to learn again what they have learned.
+// close closes the finders. It ignores errors: at worst, the next run has to read folders again.
 func (c *config) close() {
 	for _, closer := range c.closers {
 		closer.Close()

@@ -51,13 +51,16 @@ type fileLines struct {
 	name   string
 	prefix []byte // of each line
 	quiet  bool   // prints nothing
-	held   bool   // o.mu is held, from the first bytes of a line to its end: follow ends each line that it begins, see generation.inParts
-	start  bool   // the next byte starts a line
-	end    int64  // offset in the output after the last written byte
-	buf    []byte
+	// o.mu is held, from the first bytes of a line to its end. Package follow ends each line that
+	// it begins: see generation.inParts.
+	held  bool
+	start bool  // the next byte starts a line
+	end   int64 // offset in the output after the last written byte
+	buf   []byte
 }
 
-// Write prints p. While p ends within a line, no other file's lines are printed.
+// Write prints p. If p ends within a line, no lines of other files are printed until that line has
+// ended.
 func (w *fileLines) Write(p []byte) (int, error) {
 	if w.quiet || len(p) == 0 {
 		return len(p), nil

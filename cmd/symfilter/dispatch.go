@@ -185,7 +185,7 @@ func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 }
 
 // isLog reports whether args, which begin with help, are names of logs: a file called help exists,
-// and the next word is also a file, or no page has that name.
+// and the rest is not just the name of a page, or a file has that name, too.
 func isLog(args []string) bool {
 	if !exists(args[0]) {
 		return false

@@ -70,8 +70,8 @@ func (d *dumpList) add(dump filter.Dump) (more bool) {
 }
 
 // behind returns e with a writer that saves the list after each write: a dump file is listed once
-// its line was printed. If saving takes longer than filtering, saves wait for a pause in the input
-// or for its end.
+// its line was printed. If saves would take more than about a tenth of the time, they wait for a
+// pause in the input or for its end.
 func (d *dumpList) behind(e engine) engine {
 	inner := e
 	e.WriteCloser = savingDumps{e, d}

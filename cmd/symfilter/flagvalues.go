@@ -118,7 +118,8 @@ func (b *byteSize) Set(s string) error {
 	return nil
 }
 
-// A waitFor is how long to wait for missing files.
+// A waitFor is the value of a flag: the time to wait for missing files, and whether the flag was
+// given.
 type waitFor struct {
 	time.Duration
 	set bool

@@ -121,8 +121,8 @@ func (f *followed) takeIn(lines []byte) (int, error) {
 	return n, nil
 }
 
-// beQuiet turns printing off or on. A module line that is still collecting its maps is printed, or
-// not, as the lines before the change.
+// beQuiet turns printing off or on. A module line that is still collecting its maps is printed only
+// if the lines before the change are.
 func (f *followed) beQuiet(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,8 +181,8 @@ func (f *followed) countsSoFar() doctor.Counts {
 	return f.counts()
 }
 
-// rotated returns the sink for another file of the same name. A log continues in it; a format with
-// a beginning and an end starts again.
+// rotated returns the sink for another file of the same name. It returns nil for a log, which
+// continues in f; a format with a beginning and an end starts again.
 func (f *followed) rotated() (*follow.Sink, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -208,8 +208,9 @@ func (f *found) compare(result *publish.Result, today time.Time) {
 	}
 }
 
-// judge reports why the gate fails, if it does, and writes the baseline. It fails only if the
-// baseline cannot be written. If sound is not set, an input could not be read.
+// judge reports why the gate fails, if it does, and with --baseline-update writes the baseline. It
+// returns an error only if the baseline cannot be written. If sound is not set, an input could not
+// be read.
 func (f *found) judge(result *publish.Result, sound bool, diag *diagnostics, today time.Time) error {
 	g := f.gate.flags
 	if !g.on() {

@@ -81,9 +81,9 @@ type llvmOptions struct {
 	valued     bool              // --color was given with a value
 	colored    bool              // --color was given without a value, which takes precedence
 	numbers    map[string]string // the last values of flags that take a number
-	hints      []string          // of --dsym-hint
-	dwp        string            // of --dwp
-	fallback   string            // of --fallback-debug-path
+	hints      []string          // values of --dsym-hint
+	dwp        string            // value of --dwp
+	fallback   string            // value of --fallback-debug-path
 	verbose    bool
 	help       bool
 	version    bool

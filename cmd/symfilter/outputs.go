@@ -111,7 +111,8 @@ type outputFile struct {
 	whole *newfile.File // nil: the path is a pipe or a device, and is written directly
 }
 
-// openOutput opens the file of an output, and removes a file that has its name.
+// openOutput opens the file of an output, and removes an earlier regular file of that name. It
+// writes to a pipe or a device directly.
 func openOutput(path string) (*outputFile, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

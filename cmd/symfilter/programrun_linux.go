@@ -22,15 +22,15 @@ const (
 )
 
 const (
-	// lingerTime is how long output is awaited after the program has ended, if other processes still
-	// have it.
+	// lingerTime bounds the wait for output after the program has ended, if other processes still
+	// have its descriptors.
 	lingerTime = 2 * time.Second
-	// deathWait bounds the time for which lines wait for debug files after that.
+	// deathWait bounds the time for which lines wait for debug files after the program has ended.
 	deathWait = 2 * time.Second
 )
 
-// endGrace is how long after the end of the program a signal may come that has ended it, too: the keys
-// of a terminal signal both. A later one ends symfilter.
+// endGrace is the time after the end of the program in which a signal does not end symfilter: the
+// keys of a terminal signal both, so that the signal may be the one that ended the program.
 const endGrace = 200 * time.Millisecond
 
 // A programRun is a run of the command run.
@@ -154,8 +154,8 @@ func (r *programRun) pass(signals <-chan os.Signal) {
 	}
 }
 
-// notify has the signals that the program is to get sent to the channel, unless nohup or a shell
-// has ignored them.
+// notify relays the signals that are passed to the program to the channel, except signals that
+// nohup or a shell has set to be ignored.
 func notify(signals chan<- os.Signal) {
 	for _, sig := range child.Signals {
 		if !signal.Ignored(sig) {

@@ -37,8 +37,7 @@ func (c *config) serverURLs(fromEnv []string) ([]string, error) {
 	return urls, nil
 }
 
-// client returns the finder that reads debuginfod's cache and, if there are
-// any, asks the servers.
+// client returns the finder that reads debuginfod's cache and asks the servers, if there are any.
 func (c *config) client(getenv func(string) string, diag *diagnostics, status *statusLine) (*debuginfod.Client, error) {
 	o, err := debuginfod.OptionsFromEnv(getenv)
 	if err != nil {

@@ -14,7 +14,7 @@ var lastWords = time.Second // time that the producer of the log has after Ctrl-
 const (
 	patience = time.Second // time for output that blocks after reading has ended
 
-	lastPatience = 2 * time.Second // time for a checkpoint after that
+	lastPatience = 2 * time.Second // time for a checkpoint after patience
 
 	// a second signal within this time counts as the first one: timeout(1) and shells signal both a
 	// process and its group

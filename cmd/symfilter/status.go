@@ -9,10 +9,10 @@ import (
 // printed lines. Its methods are safe for concurrent use.
 type statusLine struct {
 	mu    sync.Mutex
-	w     io.Writer // the terminal; nil: there is none
+	w     io.Writer // the terminal; nil: nothing is shown
 	text  string
 	shown bool
-	inner bool // the cursor is after an unfinished line of the log
+	inner bool // the last text printed beside the status line has no line end
 }
 
 // set shows text; an empty text clears the line.
@@ -30,8 +30,9 @@ func (s *statusLine) set(text string) {
 	s.draw()
 }
 
-// around calls print, which prints p to the same terminal. A message starts a new line, even after
-// a prompt.
+// around calls print, which prints p to the same terminal, while the status line is erased. If
+// message is set, p begins on a new line, even after an unfinished line of the log, such as a
+// prompt.
 func (s *statusLine) around(p []byte, message bool, print func() (int, error)) (int, error) {
 	if s.w == nil {
 		return print()
@@ -50,8 +51,8 @@ func (s *statusLine) around(p []byte, message bool, print func() (int, error)) (
 	return n, err
 }
 
-// draw shows the text, if there is any and the cursor is at the start of a line; s.mu is held. The
-// terminal does not wrap the text.
+// draw shows the text, if there is any and the cursor is at the start of a line; s.mu is held.
+// Wrapping is off meanwhile: erase clears only one line.
 func (s *statusLine) draw() {
 	if s.text == "" || s.inner {
 		return
@@ -68,7 +69,8 @@ func (s *statusLine) erase() {
 	}
 }
 
-// A besideStatus writes the log or messages to the terminal that has a status line.
+// A besideStatus writes text to the terminal that has a status line: the log if log is set,
+// otherwise messages.
 type besideStatus struct {
 	io.Writer
 	status *statusLine

@@ -28,7 +28,7 @@ type stream struct {
 	diag   *diagnostics
 	stop   *stopper
 	engine func(in *os.File, label string, regular bool) engine // makes the engine for one input
-	// print hints about inputs in which nothing was resolved
+	// hints is set to print hints about inputs in which nothing was resolved.
 	hints  bool
 	isPort func(name string) bool // reports whether an input is a serial port
 	// how long to wait for a serial port that does not exist yet; -1: without a limit
@@ -37,7 +37,8 @@ type stream struct {
 
 	contextSaver *contextSaver // saves the context of standard input; nil: not saved
 
-	// standard error is a terminal: ports are named before their devices send anything
+	// announces is set if standard error is a terminal: ports are then named before their devices
+	// send anything.
 	announces bool
 
 	unresolved doctor.Sum // counts of the inputs that have ended

@@ -16,11 +16,11 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// mostOfLog is the number of bytes of a log that are compared with builds. These bytes are filtered
-// once for each build.
+// mostOfLog bounds the bytes of a log that are compared with builds. They are filtered once for
+// each build.
 const mostOfLog = 1 << 20
 
-// mostModules is the number of modules of a log for which a build is tried.
+// mostModules bounds the modules of a log for which a build is tried.
 const mostModules = 16
 
 // whichBuild prints the files below the folder args[0] that may have written the log of --which.
