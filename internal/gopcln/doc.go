@@ -4,13 +4,14 @@
 //
 // [New] finds the table by its section's name, or by its magic number in a file without section
 // headers, and then the module data, which has the start of the text and of the trees of inlined
-// calls. Only these few numbers are copied: [Table.Lookup] searches the mapped bytes.
+// calls. [Table.Lookup] searches the mapped bytes; only a table with relocated addresses, up to Go
+// 1.17, is copied.
 //
 // The format has no specification but the Go runtime's source (runtime/symtab.go,
 // internal/abi/symtab.go) and debug/gosym. There are four versions, each with its magic number: Go
 // 1.2 to 1.15, 1.16 and 1.17, 1.18 and 1.19, and 1.20 and later. Inlined calls are read from Go
-// 1.16 on. The magic number does not determine the fields of module data and the size of an entry
-// of a tree: a layout is accepted only if the data is consistent under it.
+// 1.16 on. The magic number determines neither the fields of module data nor the size of an entry
+// of a tree: a layout is accepted only if the data is consistent with it.
 //
 // Every byte may be hostile: offsets are checked before they are followed, and all loops end. No
 // input makes the package panic.
@@ -22,7 +23,7 @@ const (
 	maxCandidates = 8        // places tried that look like a table, or like its module data
 	maxTrees      = 32       // trees of inlined calls that are read to determine their layout
 	maxTreeSteps  = 64 << 10 // functions skipped to find those trees
-	// bytes of a table that is copied and relocated (Go 1.16 and 1.17, position-independent)
+	// bytes of a table that is copied and relocated (position-independent files up to Go 1.17)
 	maxTable     = 1 << 30
 	maxPCSteps   = 4 << 20  // entries of one table of values by program counter
 	maxNameBytes = 16 << 10 // bytes of a function's name, or of a file's

@@ -15,7 +15,7 @@ type Frame struct {
 type function struct {
 	start, end uint64
 	name       uint32 // offset in names
-	unit       uint32 // first number of its compilation unit in units
+	unit       uint32 // index in units of the first file of its compilation unit
 	file, line uint32 // offsets in values
 	inlining   uint32 // offset in values; 0: no inlined calls
 	hasTree    bool

@@ -96,8 +96,8 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 		}
 		return true
 	})
-	// After the first word: slices, of three words each, of the names of functions, the numbers of
-	// files, the files, the values and the functions.
+	// The first word is the address of the table. Five slices of three words each follow; the first
+	// word of each is the address of a part of the table, in the order of t.offsets.
 	if m.words[0] != addr || uint64(len(data)) < (moduleText+1)*t.ptr {
 		return m, false
 	}
@@ -110,8 +110,9 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 	return m, true
 }
 
-// findText finds the base address of the offsets of functions: the one in module data, the one in
-// the header (before Go 1.26), or the start of the code.
+// findText finds the base address of the offsets of functions: the address in module data, the
+// address in the header (before Go 1.26), or the start of the code. It takes the first of these by
+// which the functions are in executable memory.
 func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	candidates := make([]uint64, 0, 3)
 	if found {
@@ -191,8 +192,8 @@ func (t *Table) sampleTrees() []function {
 	return samples
 }
 
-// treesMakeSense reports whether all entries of these functions' trees have names and are inside of
-// their function.
+// treesMakeSense reports whether, in the tree of each of these functions, the first 65 entries have
+// names and are calls inside of the function.
 func (t *Table) treesMakeSense(samples []function) bool {
 	for _, fn := range samples {
 		greatest := int32(-1)

@@ -30,10 +30,10 @@ type Table struct {
 	quantum uint64 // bytes of the smallest instruction
 	version version
 
-	functions uint64    // entries of index, without the last one, which is the end of the last function
+	functions uint64    // entries of index, without the last one: the end of the functions
 	index     []byte    // index of functions, sorted by address
 	funcs     []byte    // base of the offsets in index
-	offsets   [5]uint64 // offsets of names, units, files, values and funcs in the table, since Go 1.16
+	offsets   [5]uint64 // in the table: names, units, files, values and funcs; since Go 1.16
 	names     []byte
 	units     []byte // offsets in files, by the numbers of files in compilation units; nil in go12
 	files     []byte
@@ -52,8 +52,8 @@ type treeLayout struct {
 	size, name, parentPC uint64
 }
 
-// New finds the table of f, or returns [ErrNone]. It may read much of f if that has no section
-// headers.
+// New finds the table of f, or returns [ErrNone]. Without section headers in f it may read much of
+// the file.
 func New(f *object.File) (*Table, error) {
 	t := &Table{f: f, order: f.Order, ptr: 4}
 	if f.Class == elf.ELFCLASS64 {
@@ -266,8 +266,8 @@ func (t *Table) entry(i uint64) (uint64, bool) {
 	return t.text + v, ok
 }
 
-// relocated returns the table with its addresses. In position-independent files of these versions
-// they are in relocations; the result is then a copy.
+// relocated returns the table with its addresses. In position-independent files up to Go 1.17, the
+// addresses are in relocations; the result is then a copy.
 func (t *Table) relocated(data []byte, addr uint64) []byte {
 	copied := false
 	t.f.RelativeRelocations(func(at, value uint64) bool {
