@@ -28,7 +28,7 @@ type Redactor struct {
 	private map[string]string // replacement for each private text
 	ordered []string          // the keys of private, longest first
 	buf     []byte            // the unfinished line
-	written int               // bytes of the lines that Write was given
+	written int               // bytes of the redacted lines, including the lines left out
 	left    int               // lines beyond maxFindings
 }
 
@@ -204,7 +204,8 @@ func (r *Redactor) placeAt(text string) string {
 	return ""
 }
 
-// tilde returns path with ~ for the home folder.
+// tilde returns path with ~ for the home folder, or with x for the name of a user whose home folder
+// is in it.
 func (r *Redactor) tilde(path string) string {
 	if rest, ok := strings.CutPrefix(path, r.home); ok && r.home != "" && endsName(rest) {
 		return "~" + rest
@@ -215,7 +216,8 @@ func (r *Redactor) tilde(path string) string {
 // usersFolder matches the home folder of any user, since HOME may be root's.
 var usersFolder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(home|Users)/[^/]+`) })
 
-// wordEnd returns the length of the text at the start of s up to a blank, a quote or a bracket.
+// wordEnd returns the length of the text at the start of s up to a blank, a quote, a bracket, a
+// comma or a semicolon.
 func wordEnd(s string) int {
 	if i := strings.IndexAny(s, " \t\n\"'()<>,;"); i >= 0 {
 		return i

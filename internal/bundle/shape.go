@@ -43,8 +43,9 @@ type known struct {
 	names   []string // base names of modules
 }
 
-// addNumber adds an address or offset. Numbers whose upper 16 bits differ are not addresses of a
-// process or a kernel: a dialect has mistaken a key for an address, or the address has a tag.
+// addNumber adds an address or offset. It ignores a number whose upper 16 bits are neither all 0
+// nor all 1, which is not an address of a process or a kernel: a dialect has mistaken a key for an
+// address, or the address has a tag.
 func (k *known) addNumber(n uint64) {
 	if n != 0 && (n>>48 == 0 || n>>48 == 0xffff) {
 		k.numbers = append(k.numbers, n)
@@ -118,7 +119,7 @@ func (k *known) appendWord(dst []byte, line string, from, to int) []byte {
 	switch {
 	case fixedWords()[word], k.isID(word), k.isNumber(word), k.isFrame(word), isOffset(line, from, to):
 		return append(dst, word...)
-	case isPrefixed(word): // an address of unknown origin: its form is that of a number
+	case isPrefixed(word): // an address of unknown origin: only its length is shown
 		dst, word = append(dst, "0x"...), word[2:]
 		for range word {
 			dst = append(dst, '0')

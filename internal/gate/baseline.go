@@ -22,7 +22,7 @@ type Entry struct {
 	Until       time.Time // last day on which the entry holds; zero if it has no end
 }
 
-// expired reports whether the entry has lost its effect before today.
+// expired reports whether the last day of the entry is before today.
 func (e *Entry) expired(today time.Time) bool {
 	return !e.Until.IsZero() && today.Format(time.DateOnly) > e.Until.Format(time.DateOnly)
 }
@@ -59,7 +59,7 @@ const (
 // errNoBaseline is the error for a file with another first line.
 var errNoBaseline = errors.New("not a baseline: its first line does not begin with \"" + heading + "\"; if it is removed, --baseline-update makes a new one")
 
-// ReadBaseline reads a baseline. It reads no more than 16 MiB.
+// ReadBaseline reads a baseline. It fails for a file of more than 16 MiB or 262,144 lines.
 func ReadBaseline(r io.Reader) (*Baseline, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxBaseline+1))
 	switch {

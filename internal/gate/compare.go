@@ -35,8 +35,8 @@ type Change struct {
 	Unnamed bool // see [Identified]: it may have been known before
 }
 
-// Compare compares the findings of a run with the entries known before. Entries whose day has
-// passed count as missing.
+// Compare compares the findings of a run with the entries known before. Findings of entries whose
+// last day has passed are new.
 func Compare(now *findings.Collection, known []Entry, today time.Time) *Comparison {
 	c := &Comparison{states: make(map[string]State)}
 	// entries with the run's fingerprints only: a baseline may have many others
@@ -83,7 +83,7 @@ func Compare(now *findings.Collection, known []Entry, today time.Time) *Comparis
 	return c
 }
 
-// State returns the state of a finding of the run. It is empty for a nil Comparison.
+// State returns the state of a finding of the run. It is NotCompared for a nil Comparison.
 func (c *Comparison) State(x *findings.Finding) State {
 	if c == nil {
 		return NotCompared
@@ -141,7 +141,8 @@ func function(x *findings.Finding) string {
 	return ""
 }
 
-// program returns the program of the first process that had a finding; "" if it is not known.
+// program returns the program of the first process that had the finding and whose command is known;
+// "" if there is none.
 func program(run *findings.Collection, x *findings.Finding) string {
 	for _, o := range x.Seen {
 		if p := run.Process(o.Process); p != nil && len(p.Command) > 0 && p.Command[0] != "" {

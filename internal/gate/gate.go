@@ -15,7 +15,7 @@ import (
 type Run struct {
 	*findings.Collection
 
-	Against *Comparison                    // nil: every finding counts
+	Against *Comparison                    // nil: all findings are new
 	Empty   []string                       // inputs without a report, although they should have one
 	Place   func(*findings.Finding) string // returns the file and the line of a finding
 }
@@ -23,7 +23,7 @@ type Run struct {
 const shown = 3 // findings, files or processes that a reason lists
 
 // Reasons returns why the run fails a gate on kinds: a line for people for each kind of reason. It
-// returns none if the run passes. Findings that may be missing, and findings that cannot be
+// returns nil if the run passes. Findings that may be missing, and findings that cannot be
 // identified, are reasons of their own.
 func (r *Run) Reasons(kinds *Kinds) (reasons []string) {
 	if kinds.None() {

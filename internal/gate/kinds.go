@@ -35,9 +35,10 @@ func matches(pattern, kind string) bool {
 	return ok && err == nil
 }
 
-// ParseKinds parses all, none, or kinds with commas between them; * and ? stand for any bytes, and
-// TOOL/KIND is a kind of one tool. It also returns the words that match no known kind: a gate on a
-// misspelt kind would never fail. Any kind of sp-rtrace is known, since its reports name their own.
+// ParseKinds parses all, none, or kinds with commas between them. They are patterns as of
+// [path.Match], and TOOL/KIND is a kind of one tool. It also returns the words that match no known
+// kind: a gate on a misspelt kind would never fail. Any kind of sp-rtrace is known, since its
+// reports name their own.
 func ParseKinds(words string) (k Kinds, unknown []UnknownKind, err error) {
 	k.set = true
 	for word := range strings.SplitSeq(words, ",") {

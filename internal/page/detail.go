@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/layout"
 )
 
-// detailOf returns the file, the source text and the reason for the i-th frame of an answer, or for
-// its variable.
+// detailOf returns the details of the i-th frame of an answer, or of its variable: function, file
+// and line, or the reason why it has no name. It adds no source text.
 func detailOf(r *filter.Resolved, i int) html.Detail {
 	d := html.Detail{Module: r.Module, Offset: r.Offset}
 	if !r.ID.IsZero() {

@@ -65,7 +65,7 @@ func (p *Page) Begin(o *filter.Options) {
 }
 
 // AppendRest appends the rest of the page to dst and returns the extended slice. Nothing may be
-// added to the page after it. It is called when the Filters of the page are closed.
+// added to the page after it. It is called once the Filters of the page are closed.
 func (p *Page) AppendRest(dst []byte) []byte {
 	p.html.End()
 	return p.html.Take(dst)

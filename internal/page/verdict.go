@@ -25,7 +25,7 @@ type ownFrames interface {
 	Is(function, file, object string) bool
 }
 
-// A verdict has the results for a backtrace.
+// A verdict holds what backtraces with equal rows have in common.
 type verdict struct {
 	key   string      // equal for equal backtraces; empty without a frame
 	kinds []html.Kind // kinds of its rows
