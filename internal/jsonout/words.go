@@ -20,7 +20,7 @@ func (b *Buffer) Function(name, linkage string) {
 	}
 }
 
-// Frames appends "frames", innermost first. Functions and files are printed as they are in frames.
+// Frames appends "frames", an array with the innermost frame first.
 func (b *Buffer) Frames(frames []symbolize.Frame) {
 	b.Array("frames")
 	for i := range frames {

@@ -35,7 +35,7 @@ type Search struct {
 	reader *dialect.Reader // rejects marks at which no dialect matches; nil if all are found
 
 	list         markList // marks of b[from:to]; their offsets are relative to from
-	first, after int      // the entries of list that were not looked at
+	first, after int      // list[first:after] has not been searched yet
 	from, to     int
 	lines        int // line ends in b[from:to]
 	span         int

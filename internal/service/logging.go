@@ -125,7 +125,7 @@ type line struct {
 type journalHandler struct {
 	line    *line
 	inner   slog.Handler // prints into line.buf
-	message bool         // the message precedes what inner prints
+	message bool         // the message precedes the attributes that inner prints
 }
 
 func (h *journalHandler) Enabled(ctx context.Context, level slog.Level) bool {

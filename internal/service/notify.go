@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// sendTime bounds one message. systemd's queue holds 512 datagrams, other receivers' 10; a
-	// receiver that does not read must not stop the daemon.
+	// sendTime bounds one message. A receiver that does not read must not stop the daemon: its
+	// queue, of 512 datagrams in systemd and 10 elsewhere, may be full.
 	sendTime = time.Second
 
 	maxStatus = 1000 // bytes of a status text: a line of `systemctl status`
@@ -38,8 +38,8 @@ type Manager struct {
 
 // Connect returns the service manager that the environment names, and removes it from the
 // environment, so that no other program takes itself for the service. The connection is made here:
-// a sandbox may deny it later. An error lists variables that cannot be used; the Manager is usable
-// in spite of it.
+// a sandbox may deny it later. An error lists variables that cannot be used; the Manager can be
+// used nevertheless.
 func Connect() (*Manager, error) {
 	m, err := fromEnv(os.Getenv, os.Getpid())
 	m.connect() // if this fails, the first message reports it
@@ -76,7 +76,7 @@ func fromEnv(getenv func(string) string, pid int) (*Manager, error) {
 	return m, nil
 }
 
-// maxWatchdog is the longest interval of a watchdog. It keeps all sums of durations valid.
+// maxWatchdog is the longest interval of a watchdog. It keeps sums of durations from overflowing.
 const maxWatchdog = 365 * 24 * time.Hour
 
 // Watchdog returns the longest time that the service manager allows between two calls of Alive, 0
@@ -129,8 +129,8 @@ func (m *Manager) connect() (err error) {
 	return err
 }
 
-// send sends assignments as one datagram. If that fails, it connects again: the receiver may have
-// been restarted.
+// send sends assignments as one datagram. If that fails, except by a timeout, it connects again and
+// repeats: the receiver may have been restarted.
 func (m *Manager) send(assignments ...string) error {
 	if m.address == "" {
 		return nil
