@@ -6,9 +6,9 @@ import (
 )
 
 // Flow reports an error if a stream does not continue. It writes input to w, ends its last line,
-// and then writes lines equal to probe, at least one and at most within bytes of them. By then
-// written, which returns the number of bytes of output so far, must have grown. If w returns an
-// error, Flow reports nothing.
+// and then writes lines equal to probe until they have at least within bytes, but at least one. By
+// then written, which returns the number of bytes of output so far, must have grown. If w returns
+// an error, Flow reports nothing.
 func Flow(t testing.TB, input []byte, w io.Writer, written func() int, probe string, within int) {
 	t.Helper()
 	if _, err := w.Write(input); err != nil {

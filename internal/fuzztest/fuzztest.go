@@ -64,9 +64,9 @@ const (
 const Unfinished = "FUZZTEST_UNFINISHED"
 
 // Watch checks the work on input until the returned function is called. If the work takes more than
-// two seconds of processor time (ten times as much under the race detector), or more than 256 MiB
-// of heap, Watch ends the process and prints the input to standard error, so that the fuzzer
-// records it as a crash. An input that takes more than a second is recorded in the folder of
+// two seconds of processor time or a minute (ten times as much under the race detector), or more
+// than 256 MiB of heap, Watch ends the process and prints the input to standard error, so that the
+// fuzzer records it as a crash. An input that takes more than a second is recorded in the folder of
 // [Unfinished] until it ends.
 func Watch(t testing.TB, input any) (done func()) {
 	t.Helper()

@@ -15,7 +15,7 @@ const (
 	largeSize = 4 * midSize
 
 	longest = smallSize / 4 // bytes of the longest input that is repeated
-	oneOf   = 64            // while fuzzing, one of this many inputs is measured
+	oneOf   = 64            // while fuzzing, one in oneOf inputs is measured
 )
 
 // The largest allowed ratios of the work at one size to the work at the next smaller size. Linear
@@ -30,8 +30,9 @@ const (
 )
 
 // Growth reports an error if the work of run on a repeated input grows faster than the number of
-// repetitions, for the lines of the input or for the input as one line. It compares large amounts
-// of processor time only, three times. An input of more than 4 KiB is not measured.
+// repetitions, for the lines of the input or for the input as one line. It compares only amounts of
+// processor time that are large enough to measure, and fails only if three measurements agree. An
+// input of more than 4 KiB is not measured.
 func Growth(t testing.TB, input []byte, run func([]byte)) {
 	t.Helper()
 	if len(input) == 0 || len(input) > longest || fuzzing() && hash(input)%oneOf != 0 {

@@ -61,10 +61,10 @@ func distanceEntry(symbol int) uint32 {
 // codeEntry returns the entry of the length of a code.
 func codeEntry(symbol int) uint32 { return literalFlag | uint32(symbol)<<16 }
 
-// build fills table for symbols with codes of these lengths, whose first width bits index it. table
-// must have room for a further table for each symbol. It returns false if no code has these
-// lengths. A code may be incomplete if it has one symbol of one bit, or if it has no symbols and
-// alone is true.
+// build fills table for symbols with codes of these lengths. The first width bits of a code index
+// the table; the rest of a longer code indexes a further table, for which table must have room.
+// build returns false if no code has these lengths. A code may be incomplete only if it has no
+// symbols, or one symbol of one bit.
 func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) uint32, further uint32) bool {
 	var count [maxCode + 1]int
 	for _, n := range lengths {

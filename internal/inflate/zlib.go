@@ -23,8 +23,8 @@ const (
 	inputSize = 256 << 10 // bytes read at a time
 	inputRoom = 64        // bytes that one round of the decoder may look ahead
 
-	populateAhead = 4 << 20 // bytes: a stream that ends early has taken that and a step more memory
-	populateStep  = 1 << 20 // bytes: decoding as many takes 2 ms
+	populateAhead = 4 << 20 // bytes made present ahead of the decoder; a damaged stream wastes them
+	populateStep  = 1 << 20 // bytes made present at a time; decoding them takes 2 ms
 )
 
 // Zlib decompresses the stream of r into the first size bytes of buf, which must have room for
