@@ -15,8 +15,9 @@ import (
 // without a symbol has no frames. Callers subtract 1 from return addresses.
 //
 // Lookup waits for the debug file until ctx is done. The error is for the lowest address that could
-// not be looked up: a [*symbolize.NotFoundError], a [*symbolize.FaultError], or
-// [symbolize.ErrPending]; the other answers are valid.
+// not be looked up: a [*symbolize.NotFoundError], a [*symbolize.FaultError], [symbolize.ErrPending]
+// or [symbolize.ErrClosed]. After a NotFoundError or ErrClosed no further address is looked up;
+// otherwise the other answers are valid.
 func (o *Opened) Lookup(ctx context.Context, id buildid.ID, addresses ...uint64) (frames [][]symbolize.Frame, err error) {
 	order := make([]int, len(addresses))
 	for i := range order {

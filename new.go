@@ -21,7 +21,7 @@ const (
 // file.
 type Options struct {
 	Symbols Symbols
-	Filter  filter.Options // New sets its Symbolizer and Cache
+	Filter  filter.Options // New sets Symbolizer and Cache, and Dialects.Complete if it is nil
 }
 
 // Defaults returns the options that the command uses without flags, for a log that comes through a
