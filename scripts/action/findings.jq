@@ -1,4 +1,4 @@
-# What the step "filter the log" of action.yml makes of the SARIF that symfilter writes.
+# Functions with which the step "filter the log" of action.yml reads the SARIF that symfilter writes.
 
 # new_results is the array of the results that no baseline accepts.
 def new_results: [.runs[].results[] | select(.baselineState != "unchanged")];
@@ -14,7 +14,7 @@ def sentence:
 
 def place: .locations[0].physicalLocation // {};
 
-# command_text is a text as the runner reads it in a command: of one line.
+# command_text escapes a text for a command of the runner, which has one line.
 def command_text: gsub("%"; "%25") | gsub("\r"; "%0D") | gsub("\n"; "%0A");
 
 # annotations prints for each result the level, URI, line, rule and text, with the character 0x1f between them: 10 of each level,
@@ -30,7 +30,7 @@ def annotations:
       (sentence | gsub("\u001f"; " ") | command_text) ]
   | join("\u001f");
 
-# cell is a text in a table of Markdown: punctuation is encoded, so that no name of a function is a link, a tag or a new cell.
+# cell escapes a text for a table of Markdown: it encodes punctuation, so that no name of a function is a link, a tag or a new cell.
 def cell:
   [ explode[]
     | if . < 32 then " "

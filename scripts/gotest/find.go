@@ -66,7 +66,8 @@ func (p *testPackage) addFile(name string, src any) error {
 	return nil
 }
 
-// withoutRace returns the position of a call of fuzztest.WithoutRace in body.
+// withoutRace returns the position of a call of fuzztest.WithoutRace in body; NoPos if there is
+// none.
 func withoutRace(body ast.Node) token.Pos {
 	at := token.NoPos
 	ast.Inspect(body, func(n ast.Node) bool {

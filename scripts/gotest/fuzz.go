@@ -145,16 +145,17 @@ const (
 )
 
 // deadline is the whole output of a run that found nothing, in which the fuzzer took the end of its
-// time for an error of the target (go.dev/issue/75804). An input that fails, also one that was being
-// minimized at the end, leaves other lines.
+// time for an error of the target (go.dev/issue/75804). An input that fails leaves other lines,
+// even if it was being minimized at the end.
 var deadline = regexp.MustCompile(`^(?:fuzz: elapsed: .*\n|warning: .*\n)*--- FAIL: \w+ \([0-9.]+s\)\n    context deadline exceeded\n(?:FAIL\n)?$`)
 
 // judge returns the verdict on a run, and the reason if it did not pass. err is the error of the
 // process.
 //
 // An input that did not end makes the run fail if it exceeded the bounds of fuzztest, which the
-// fuzzer does not report after the end of its time. Otherwise the fuzzer killed it two seconds after
-// the end: on a busy machine that may be any input, so that the run is repeated.
+// fuzzer does not report after the end of its time. Otherwise the fuzzer killed the process two
+// seconds after the end: on a busy machine that may happen to any input, so that the run is
+// repeated.
 func judge(out output, err error) (verdict, string) {
 	switch {
 	case err != nil && !deadline.MatchString(out.text):

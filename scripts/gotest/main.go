@@ -1,5 +1,5 @@
 // Gotest runs the tests of packages. At the end it prints how many passed, failed and were skipped,
-// also if a test process died.
+// even if a test process died.
 //
 //	gotest [go test flags] PACKAGE...          go test: output of failed tests, and of skipped ones
 //	gotest -work [-flag=value...] PACKAGE...   the tests that call fuzztest.WithoutRace
@@ -94,7 +94,8 @@ func run(args []string) counts {
 	return c
 }
 
-// report reads the events of go test -json from r, and writes the summary of each package to w.
+// report reads the events of go test -json from r, and writes the output of tests that did not pass
+// and a summary of each package to w.
 func report(r io.Reader, w io.Writer) counts {
 	var c counts
 	type key struct{ pkg, test string }

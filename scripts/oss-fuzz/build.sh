@@ -1,5 +1,5 @@
 #!/bin/bash -eu
-# Builds each fuzz target for OSS-Fuzz, by the command of its image that makes one of a Go test. A new target is found by its
+# Builds each fuzz target for OSS-Fuzz, with the command of its image that makes a fuzzer from a Go test. A new target is found by its
 # name. SRC is the folder with the clone, as in the image.
 set -o pipefail
 for module in . collector; do

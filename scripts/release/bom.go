@@ -12,8 +12,9 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// materials writes a bill of materials for each product, as CycloneDX 1.5 in JSON: the module of the
-// command, Go's standard library, and the modules that are linked, as the product itself records them.
+// materials writes a bill of materials for each product, as CycloneDX 1.5 in JSON. It lists the
+// module of the command, Go's standard library, and the linked modules, as the product itself
+// records them.
 func (r *material) materials() error {
 	for i := range r.products {
 		p := &r.products[i]

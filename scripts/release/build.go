@@ -36,7 +36,7 @@ func (p *product) name() string {
 // target returns the platform of the product as it is in allTargets.
 func (p *product) target() string { return p.os + "/" + p.arch }
 
-// material holds all that the files of a release are made from.
+// material holds everything that the files of a release are made from.
 type material struct {
 	checkout, work, output string
 	version                string    // with a v

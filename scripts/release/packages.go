@@ -27,7 +27,7 @@ Android, kernels and firmware, LLVM symbolizer markup, reports of Valgrind) and
 prints them with functions, files and lines. symfilterd does so as a service.`
 )
 
-// installed is the destination of a file of the packages, and its source.
+// installed is a file of a package, with its destination.
 type installed struct {
 	to   string
 	mode os.FileMode

@@ -2,9 +2,8 @@
 // how many frames each of them names: go run ./scripts/scoreboard NAME=COMMAND...
 //
 // A COMMAND runs in a shell, with the log as standard input, and the folder of the programs in KIT.
-// Each log is read twice: with the programs that printed it, whose frames have to be in the output
-// in the order of the truth, and with programs of another build at the same paths, of which no
-// frame may be named.
+// Each log is read twice. With the programs that printed it, all frames must be in the output, in
+// the order of the truth. With programs of another build at the same paths, no frame may be named.
 package main
 
 import (
@@ -36,17 +35,17 @@ type producer struct {
 	Name    string
 	What    string // program that prints such logs
 	Program string // its truth is truth/PROGRAM
-	Real    bool   // the log is of the producer itself, and not in its form only
+	Real    bool   // the producer itself printed the log; otherwise the log only has its form
 	Reverse bool   // the outermost frame comes first
 }
 
 // A tool is a command that is scored.
 type tool struct{ name, command string }
 
-// A score is what one tool made of the logs.
+// A score holds the results of one tool for all logs.
 type score struct {
-	cells               []string // by producer: frames that are right, of all
-	whole, right, other int      // logs without a missing frame; frames; frames of another build
+	cells               []string // by producer: right frames, and all frames of the truth
+	whole, right, other int      // complete logs; right frames; frames named by another build
 }
 
 func run(w io.Writer, kit string, args []string) error {
@@ -167,7 +166,7 @@ func named(kit, build string, p producer, t tool) (frames []namedFrame, err erro
 	return frames, nil
 }
 
-// common returns the length of the longest sequence of frames that both have.
+// common returns the length of the longest common subsequence of want and got.
 func common(want []string, got []namedFrame) int {
 	lengths := make([]int, len(got)+1)
 	for _, w := range want {
