@@ -68,7 +68,8 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	terminal := isTerminal(std.out)
 	a.links = c.source.hyperlinks(terminal, c.color.mode(terminal, os.Getenv), os.Getenv)
 	var unresolved doctor.Sum
-	// counts for addresses outside the file, summed last: the report has the last reason
+	// counts for addresses outside of the file; they are added last, because the Sum keeps the last
+	// reason for a module
 	var last []doctor.Counts
 	for _, addr := range addrs {
 		out, found, err := a.answer(addr)
@@ -176,7 +177,8 @@ func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *
 }
 
 // text returns an answer as addr2line -a -i -f -p prints it, with source lines below the frames.
-// frames have file names as they are printed, recorded as they are in debug information.
+// The files of frames have the names to print, the files of recorded the names in debug
+// information.
 func (a *addresses) text(addr uint64, frames, recorded []symbolize.Frame, v *symbolize.Variable, err error) []byte {
 	b := fmt.Appendf(nil, "0x%x: ", addr)
 	switch {

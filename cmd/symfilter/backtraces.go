@@ -83,7 +83,7 @@ func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 	return d, nil
 }
 
-// imageWords returns the values of --image that name files, and the ones that name folders.
+// imageWords returns the values of --image: the names of files, and the names of folders.
 func (c *config) imageWords() (files, folders []string) {
 	for _, word := range c.backtraces.images {
 		if info, err := os.Stat(word); err == nil && info.IsDir() {

@@ -19,8 +19,8 @@ import (
 // closeWait is how long the end of a run waits for work in the background.
 const closeWait = time.Second
 
-// A session holds what all commands that look up addresses share: messages, servers, the sandbox,
-// the bounds of memory, and the symbols.
+// A session holds the state of any command that looks up addresses: messages, servers and the
+// symbols. Its methods also set up the sandbox and the bounds of memory.
 type session struct {
 	*symfilter.Opened
 	c    *config
@@ -83,8 +83,8 @@ func (s *session) filterOptions(ctx context.Context, maps []buildid.PrefixMap) (
 	return o, err
 }
 
-// close closes the symbols and the finders. It leaves no half-written files, and keeps what the
-// finders have learned.
+// close closes the symbols and the finders, so that no half-written file remains, and the next run
+// knows the folders that the finders have read.
 func (s *session) close() {
 	if s.Opened != nil {
 		closeSoon(s.Opened)

@@ -128,7 +128,7 @@ func (k *contextSaver) save() {
 	}
 }
 
-// pauseAfter returns the pause after a context whose making took this long.
+// pauseAfter returns the pause after making a context, which took this long.
 func pauseAfter(took time.Duration) time.Duration { return max(keepAgain, took*keepShare) }
 
 // retry schedules another save even if the context does not change: a full disk may get space.

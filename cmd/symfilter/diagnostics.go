@@ -25,11 +25,11 @@ type diagnostics struct {
 	suppressed int64     // suppressed since the last printed line
 }
 
-// printf prints a diagnostic line about a place in an input, or counts it.
+// printf prints a diagnostic line about a place in an input, or counts it as suppressed.
 func (d *diagnostics) printf(format string, args ...any) { d.limited(&d.lines, format, args...) }
 
-// sum prints a diagnostic line about a whole input, or counts it. The lines about places in the
-// input do not suppress it.
+// sum prints a diagnostic line about a whole input, or counts it as suppressed. It has its own
+// limit, so that lines about places do not suppress it.
 func (d *diagnostics) sum(format string, args ...any) { d.limited(&d.sums, format, args...) }
 
 func (d *diagnostics) limited(printed *int, format string, args ...any) {

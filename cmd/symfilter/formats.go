@@ -136,7 +136,7 @@ type arrival struct {
 	// reading was stopped before the end; may be set while another goroutine unpacks
 	cut      atomic.Bool
 	silent   bool                // another pipeline reports the same
-	elements bool                // filter counts everything that can be resolved
+	elements bool                // the translator writes elements, whose addresses filter counts
 	unpacked bool                // the input is not unpacked, even if it looks compressed
 	members  []byte              // members of each JSON object
 	add      func(doctor.Counts) // adds unresolved addresses that did not pass through filter

@@ -50,7 +50,7 @@ type switchFlag struct{ *choice }
 
 func (switchFlag) Type() string { return cli.Switch }
 
-// minWidth is the smallest number of columns at which lines are broken: no frame fits into fewer
+// minWidth is the smallest width, in columns, to which lines are wrapped: no frame fits into fewer
 // columns.
 const minWidth = 20
 

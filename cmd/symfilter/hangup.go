@@ -56,7 +56,7 @@ func (h *hangups) survived() bool {
 	}
 	select {
 	case h.again <- struct{}{}:
-	default: // it will be called after this hang-up anyway
+	default: // a call is already due, after this hang-up
 	}
 	return true
 }

@@ -45,7 +45,7 @@ func runIndex(c *config, paths []string, std standard) (int, error) {
 	return x.all(ctx, paths), nil
 }
 
-// bigFile is the size in bytes from which on all processors index one file together. Smaller files
+// bigFile is the least size in bytes of a file that all processors index together. Smaller files
 // are indexed in parallel, one on each processor.
 const bigFile = 64 << 20
 

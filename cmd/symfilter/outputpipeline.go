@@ -29,7 +29,7 @@ type pipeline struct {
 	page    *page.Page // the page of HTML; otherwise nil
 	found   *found     // shared by outputs of findings; otherwise nil
 	reports *reports
-	quiet   bool // another pipeline reports messages and counts, which are the same
+	quiet   bool // no messages and counts: another pipeline reports the same
 }
 
 // shareCaches gives a separate Cache to each pipeline whose frames look different: with links, or

@@ -244,8 +244,8 @@ func (p *profileRun) print(read *profile.Profile) (int, error) {
 	return exitOK, nil
 }
 
-// check returns an error if a flag has an effect on none of the outputs. given is set if the
-// command line has outputs.
+// check returns an error if a flag has no effect on any output. given is set if the command line
+// has outputs.
 func (f *profileFlags) check(outputs []output, given bool) error {
 	for _, flag := range []struct {
 		usedFlag

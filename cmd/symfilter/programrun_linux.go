@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// Exit codes of run, as those of shells and of env(1).
+// Exit codes of run, the same as in shells and env(1).
 const (
 	exitNotStarted = 126
 	exitNotFound   = 127
@@ -195,7 +195,7 @@ func (r *programRun) prepareOutputs(ctx context.Context, std standard) (runs []*
 func (r *programRun) filter(run *filterRun, o *child.Output) {
 	in := r.maps.Reader(o)
 	readErr, writeErr := r.stream.run(run.engine(o.To, o.To.Name(), false, nil), in, o.To.Name(), true)
-	o.Close() // the program is told that nobody reads its output any longer
+	o.Close() // so that the program learns that nobody reads its output
 	switch {
 	case errors.Is(writeErr, syscall.EPIPE):
 		return

@@ -74,7 +74,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	return client, nil
 }
 
-// A clientEnd closes a client, and reports the number of build IDs for which its servers were never
+// A clientEnd is a client whose Close also reports the number of build IDs for which no server was
 // asked.
 type clientEnd struct {
 	*debuginfod.Client

@@ -16,7 +16,7 @@ const (
 
 	lastPatience = 2 * time.Second // time for a checkpoint after patience
 
-	// a second signal within this time counts as the first one: timeout(1) and shells signal both a
+	// a second signal within this time is ignored, since timeout(1) and shells signal both a
 	// process and its group
 	echo = 200 * time.Millisecond
 )

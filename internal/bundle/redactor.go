@@ -1,5 +1,5 @@
-// Package bundle makes the text that a user may attach to a bug report about a log: what symfilter
-// has found, without the private text of the log.
+// Package bundle makes a text for a bug report about a log: symfilter's results, without the
+// private text of the log.
 //
 // A Redactor removes private names from symfilter's lines about places and modules. A Log collects
 // the facts about the log itself.

@@ -13,8 +13,8 @@ import "bytes"
 //	0x00007f31c2a01154	ledger_audit+0x16 [libledger.so]
 //	0x000055d0c0a013cb	[unknown] [inventory]
 //
-// The first frame of a stack is exact, or follows a system call instruction; the others are return
-// addresses. A name comes from the symbol table, so only the line is added to it.
+// The first address of a stack is exact, or follows a system call instruction; the others are
+// return addresses. Names are from the symbol table, so only a line is added to them.
 var bpf = Dialect{
 	Name: "bpf", Who: "bpftrace: ustack(perf); the tools of bcc that print addresses",
 	Needs:  "the file at the path, and one of its functions named in a frame; or --image FILE@BASE",

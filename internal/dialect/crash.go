@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// A Crash holds what the kernel logs about a process that it has killed, except the frame. Later
-// lines of the log add to it, so the frame's Reader owns it.
+// A Crash holds the kernel's facts about a process that it has killed, in addition to the frame.
+// Later lines of the log add to it, so the frame's Reader owns it.
 type Crash struct {
 	Start, Size uint64 // address and size in bytes of the mapping of the code; Size is 0 if unknown
 	Addr        uint64 // address of the frame if a later line has it; otherwise 0

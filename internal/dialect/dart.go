@@ -24,7 +24,7 @@ const (
 	dartProgram = "program of Dart"
 	dartLoaded  = "base of Dart"
 	dartTrace   = "trace of Dart"
-	dartLibrary = "libapp.so" // name of the module in frames: that of Flutter's library
+	dartLibrary = "libapp.so" // module of the frames: the name of Flutter's library
 )
 
 // matchDart matches a frame whose distance from a symbol is at offset at.
@@ -54,7 +54,7 @@ func matchDart(r *Reader, l *Line, at int) bool {
 	switch {
 	case hasVirt:
 		if f.Kind, f.Value = Vaddr, virt; f.ID.IsZero() {
-			f.Module = "" // that of --image without a name
+			f.Module = "" // the file of --image without a name
 		}
 	case hasAddr && loaded.HasBase && addr > loaded.Base:
 		f.Kind, f.Value = BaseOffset, addr-loaded.Base

@@ -210,8 +210,8 @@ func isWordAt(b []byte, at int) bool { return at < len(b) && isWord(b[at]) }
 func isExceptionReturn(value uint64) bool { return value >= 0xffffff80 && value <= 0xffffffff }
 
 // Addresses of devices usually have 32 bits. On Xtensa with windowed registers, the two highest
-// bits of a return address contain the window size. They replace the bits of the address, which are
-// those of codeRegion for all code.
+// bits of a return address contain the window size. They replace two bits of the address, which are
+// the bits of codeRegion in all addresses of code.
 const (
 	windowBits = 0xc0000000
 	codeRegion = 0x40000000

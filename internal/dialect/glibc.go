@@ -170,8 +170,8 @@ type glibcFault struct {
 	dumpAt     int64 // last line at which a program began to print its registers
 }
 
-// openingOf returns the offset of the parenthesis closed by the one at close, or -1. A demangled
-// name may contain parentheses.
+// openingOf returns the offset of the "(" for the ")" at close, or -1. A demangled name may contain
+// parentheses.
 func openingOf(b []byte, close int) int {
 	depth := 0
 	for i := close; i >= 0; i-- {

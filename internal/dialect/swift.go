@@ -15,7 +15,7 @@ import (
 //	2 [ra] [system] 0x00007f31c2a2724a
 //
 // "[ra]" marks a return address, and "[async]" the beginning of a continuation; other addresses are
-// those of instructions. The modules follow, each with its code, its build ID, its name and path:
+// exact. The modules follow, each with its code, its build ID, its name and path:
 //
 //	0x000055d0c0a00000–0x000055d0c0a05c48 3a0a920c3f1b7c55 inventory /opt/shop/inventory
 //

@@ -38,7 +38,7 @@ func (l *Line) addLine(part *Line, from int, process uint64) {
 	for i := range part.Frames {
 		f := part.Frames[i]
 		if f.Below != "" || f.Unframed || f.Data || f.Named || len(f.Edits) == 0 {
-			continue // these take lines of their own, or change what is not their own
+			continue // their answers need their own lines, or do not follow the frame
 		}
 		edits := f.Edits
 		f.Start, f.Edits = f.Start+from, nil

@@ -43,7 +43,7 @@ func (x *Examination) line(verdict, format string, args ...any) {
 	fmt.Fprintf(x.W, "  %-4s %s\n", verdict, wording.Line(fmt.Sprintf(format, args...)))
 }
 
-// A clientState has what a Client counts and keeps: see [access.Debuginfod].
+// A clientState is the part of a Client that only this module may use: see [access.Debuginfod].
 type clientState interface {
 	CacheInfo() access.CacheInfo
 	Probe(ctx context.Context, server string, id buildid.ID) access.ProbeResult

@@ -25,7 +25,7 @@ func (s *Search) useless(roots []root, asked func(buildid.ID) bool) (all []strin
 			continue
 		}
 		var problems []string
-		if i < len(roots) { // the first places are the ones that are searched for build IDs
+		if i < len(roots) { // the first places are Scanned
 			problems = rootProblems(&roots[i])
 			if id := roots[i].ID; len(problems) == 0 && !id.IsZero() && !asked(id) {
 				problems = []string{"has build ID " + id.String() + ", which no module here has"}

@@ -99,7 +99,7 @@ type needs struct {
 	reason                     string // reason with advice for the module with the most addresses
 }
 
-// needsOf returns what the modules, which are sorted, need.
+// needsOf returns the needs of the modules, which are sorted.
 func (r *remedier) needsOf(modules []symbolize.Unresolved) (n needs) {
 	for _, u := range modules {
 		known := r.module(u.ID, u.Name)

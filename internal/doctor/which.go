@@ -172,7 +172,7 @@ func (b *Build) name() string {
 	return name
 }
 
-// proof returns what proves the places of frames in b.
+// proof lists the evidence for the places of frames in b, by kind.
 func (b *Build) proof() string {
 	calls, symbols, codes := b.count()
 	var parts []string

@@ -18,7 +18,7 @@ const (
 )
 
 // A Comparison is the difference between the findings of a run and the findings known before.
-// Findings with equal fingerprints count as one, however often they occur.
+// Findings with equal fingerprints are one change, however often they occur.
 type Comparison struct {
 	New  []Change // in the order of the findings
 	Same int      // number of fingerprints that were known before

@@ -22,7 +22,7 @@ type Kinds struct {
 // None reports whether the gate is off: neither a finding nor a missing report fails it.
 func (k *Kinds) None() bool { return k.none }
 
-// Has reports whether the finding is of one of the kinds.
+// Has reports whether the kind of the finding is one of k.
 func (k *Kinds) Has(x *findings.Finding) bool {
 	if !k.set {
 		return !slices.Contains(harmless, x.Kind)

@@ -10,7 +10,7 @@ import (
 const (
 	moduleText   = 22 // start of the text, since Go 1.16
 	moduleTrees  = 38 // start of the trees of inlined calls, Go 1.18 and 1.19
-	moduleTrees2 = 40 // likewise, since Go 1.20
+	moduleTrees2 = 40 // the same since Go 1.20
 	moduleWords  = 48 // words that are read
 )
 

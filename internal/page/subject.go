@@ -20,8 +20,8 @@ type subject struct {
 
 // aboutOf returns the frame that a backtrace is about: the innermost own frame with a name, except
 // functions that ran after the crash: signal handlers, and functions that end a program. If there
-// is none, an own frame without a name takes its place; if all frames are the system's, the
-// outermost one with a name gives the title.
+// is none, it is an own frame without a name. If all frames are the system's, the outermost frame
+// with a name gives the title.
 func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
 	own, unnamed, known, handler, other := -1, -1, -1, -1, -1
 	returns, crash := false, false

@@ -77,7 +77,7 @@ func (j *verdicts) of(s *backtrace.Stack, role string) *verdict {
 // judge returns a new verdict for a backtrace.
 func (j *verdicts) judge(s *backtrace.Stack, role string) *verdict {
 	v := &verdict{kinds: make([]html.Kind, len(s.Rows))}
-	var own, all []uint64 // different places of frames, whatever the depth of a recursion
+	var own, all []uint64 // places of frames, each once: the depth of a recursion does not matter
 	for i := range s.Rows {
 		fr, ok := s.Frame(i)
 		if !ok {

@@ -106,8 +106,8 @@ func (m *Manager) Extend(d time.Duration) error {
 	return m.send("EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(d.Microseconds(), 10))
 }
 
-// statusLine returns the assignment of a status. systemd ignores one that is not valid UTF-8, and a
-// line break would begin another assignment.
+// statusLine returns the assignment of a status. systemd ignores a status that is not valid UTF-8,
+// and a line break would begin another assignment.
 func statusLine(text string) string {
 	text = oneLine(strings.ToValidUTF8(text, "\uFFFD"))
 	if len(text) > maxStatus {

@@ -82,7 +82,7 @@ type fuzzBinary struct {
 }
 
 // buildFuzzed sends the binary of each package that has fuzz targets, in their order. It starts a
-// goroutine, which builds a binary while the targets of the one before it run: most of a build is
+// goroutine, which builds a binary while the targets of the previous binary run: most of a build is
 // done by the linker, which keeps one processor busy.
 func buildFuzzed(all []testPackage, dir string) <-chan fuzzBinary {
 	built := make(chan fuzzBinary)
@@ -144,9 +144,9 @@ const (
 	again // the run has to be repeated, for longer
 )
 
-// deadline is the whole output of a run that found nothing, in which the fuzzer took the end of its
-// time for an error of the target (go.dev/issue/75804). An input that fails leaves other lines,
-// even if it was being minimized at the end.
+// deadline matches the whole output of a run that found nothing, but whose end the fuzzer took for
+// an error of the target (go.dev/issue/75804). An input that fails leaves other lines, even if it
+// was being minimized at the end.
 var deadline = regexp.MustCompile(`^(?:fuzz: elapsed: .*\n|warning: .*\n)*--- FAIL: \w+ \([0-9.]+s\)\n    context deadline exceeded\n(?:FAIL\n)?$`)
 
 // judge returns the verdict on a run, and the reason if it did not pass. err is the error of the

@@ -25,7 +25,7 @@ type product struct {
 	info              *buildinfo.BuildInfo
 }
 
-// name returns the name of the file as it is installed.
+// name returns the name under which the file is installed.
 func (p *product) name() string {
 	if p.os == "windows" {
 		return p.command + ".exe"
@@ -33,7 +33,7 @@ func (p *product) name() string {
 	return p.command
 }
 
-// target returns the platform of the product as it is in allTargets.
+// target returns the platform of the product, in the form of allTargets.
 func (p *product) target() string { return p.os + "/" + p.arch }
 
 // material holds everything that the files of a release are made from.
@@ -46,7 +46,7 @@ type material struct {
 	licenses               map[string][]byte // licenses of the linked modules, by target
 }
 
-// plain returns the version without the v, as it is in file names.
+// plain returns the version without the v, for file names.
 func (r *material) plain() string { return strings.TrimPrefix(r.version, "v") }
 
 // buildAll builds the commands for the targets.

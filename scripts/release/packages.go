@@ -136,7 +136,7 @@ func (r *material) installed(of string, p *product) (all []installed, err error)
 	zsh := map[string]string{"deb": "/usr/share/zsh/vendor-completions/", "rpm": "/usr/share/zsh/site-functions/"}[of]
 	const doc = "/usr/share/doc/symfilter/"
 
-	if of == "rpm" { // dpkg removes empty folders, rpm those that the package owns
+	if of == "rpm" { // dpkg removes all empty folders, rpm only folders that the package owns
 		for _, dir := range []string{"/etc/symfilter", doc, doc + "examples"} {
 			add(strings.TrimSuffix(dir, "/"), 0o755|os.ModeDir, files.TypeDir, nil, nil)
 		}
@@ -182,10 +182,10 @@ func (r *material) installed(of string, p *product) (all []installed, err error)
 	return all, err
 }
 
-// packaged returns a file of examples/daemon as it is when a package installs it: the commands are
-// in /usr/bin, the configuration has the daemon's name, the user exists, and compose.yaml is
-// absent. The unit reloads by a command, since Type=notify-reload needs systemd 253, and Debian 12
-// has 252. Manifests of Kubernetes keep the paths in their containers.
+// packaged returns a file of examples/daemon with the changes for a package: the commands are in
+// /usr/bin, the configuration has the daemon's name, the user exists, and compose.yaml is absent.
+// The unit reloads by a command, since Type=notify-reload needs systemd 253, and Debian 12 has 252.
+// Manifests of Kubernetes keep the paths in their containers.
 func packaged(name string, data []byte) []byte {
 	if strings.HasPrefix(name, "kubernetes") {
 		return data
