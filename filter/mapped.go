@@ -25,6 +25,10 @@ type ProcessMapping struct {
 	// code there, and the mapping answers only stacks whose calls prove it.
 	Predictable bool
 
+	// Foreign is set if Path is not that of the file for this process: the other one has another
+	// root folder or mount namespace.
+	Foreign bool
+
 	// ID is the build ID of the mapped file. If the file has none, File describes it, and only the
 	// same file at Path is used.
 	ID   buildid.ID
@@ -34,6 +38,9 @@ type ProcessMapping struct {
 // errReplacedSince is the reason for a file without a build ID that was replaced after a process
 // had mapped it.
 var errReplacedSince = errors.New("replaced since the process has loaded it, and without a build ID")
+
+// errElsewhere is the reason for a file without a build ID that this process does not see.
+var errElsewhere = errors.New("without a build ID, and in another root folder or mount namespace, which the process had")
 
 // mappedAt returns the mapping of the processes at an address, or nil.
 func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {
@@ -51,6 +58,9 @@ func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {
 // imageMapped returns the file of a mapping. Its Err is set if the file is not at its path any
 // more.
 func (t *tracer) imageMapped(m *ProcessMapping) *judge.Image {
+	if m.Foreign {
+		return &judge.Image{Path: m.Path, Err: errElsewhere}
+	}
 	info, err := os.Stat(prefixmap.Maps(t.opt.PrefixMap).Place(m.Path, t.opt.Sysroot))
 	if err != nil || m.File == nil || !os.SameFile(info, m.File) || info.Size() != m.File.Size() || !info.ModTime().Equal(m.File.ModTime()) {
 		return &judge.Image{Path: m.Path, Err: errReplacedSince}

@@ -93,6 +93,11 @@ func TestAReplacedFileWithoutABuildIDAnswersNothing(t *testing.T) {
 	if err := f.tracer.imageMapped(&m).Err; err != nil {
 		t.Error(err)
 	}
+	elsewhere := m
+	elsewhere.Foreign = true
+	if err := f.tracer.imageMapped(&elsewhere).Err; err != errElsewhere {
+		t.Errorf("in another root folder: %v", err)
+	}
 	write()
 	if err := f.tracer.imageMapped(&m).Err; err != errReplacedSince {
 		t.Errorf("after it was replaced: %v", err)

@@ -33,19 +33,54 @@ type fileKey struct {
 	changed, wrote syscall.Timespec
 }
 
+// keyOf returns the key of the file that info describes.
+func keyOf(info fs.FileInfo) fileKey {
+	state := info.Sys().(*syscall.Stat_t)
+	return fileKey{state.Dev, state.Ino, state.Size, state.Ctim, state.Mtim}
+}
+
+// isContent reports whether the two have the same contents: a file whose rights or links have
+// changed has.
+func (k fileKey) isContent(o fileKey) bool {
+	k.changed = o.changed
+	return k == o
+}
+
+// isSame reports whether f and o, which may be nil, have the same code.
+func (f *file) isSame(o *file) bool {
+	switch {
+	case f == nil || o == nil:
+		return false
+	case f == o, !f.id.IsZero() && f.id == o.id:
+		return true
+	}
+	return f.id == o.id && keyOf(f.info).isContent(keyOf(o.info))
+}
+
+// isOverwritten reports whether the file at a place is f with other contents.
+func (f *file) isOverwritten(place string) bool {
+	info, err := os.Stat(place)
+	return err == nil && os.SameFile(info, f.info) && !keyOf(info).isContent(keyOf(f.info))
+}
+
+// places returns where the file of a mapping may be opened. The first place is its path.
+func (of *process) places(m *mapping) []string {
+	proc := fmt.Sprintf("/proc/%d", of.pid)
+	return []string{proc + "/root" + m.path, fmt.Sprintf("%s/map_files/%x-%x", proc, m.start, m.end), proc + "/exe"}
+}
+
 // fileOf returns the file of a mapping of the process, or nil. It is known to be the mapped one by
 // its device and inode, since another file may have its path by now.
-func (p *Processes) fileOf(of *process, m *mapping) *file {
+func (l *looker) fileOf(of *process, m *mapping) *file {
 	if m.path == "" {
 		return nil
 	}
-	proc := fmt.Sprintf("/proc/%d", of.pid)
-	places := []string{proc + "/root" + m.path, fmt.Sprintf("%s/map_files/%x-%x", proc, m.start, m.end), proc + "/exe"}
+	places := of.places(m)
 	if m.deleted {
 		places = places[1:] // the second needs a privilege, the third is for the program only
 	}
 	for _, place := range places {
-		if f := p.open(place, m); f != nil {
+		if f := l.open(place, m); f != nil {
 			return f
 		}
 	}
@@ -53,7 +88,7 @@ func (p *Processes) fileOf(of *process, m *mapping) *file {
 }
 
 // open returns the file at a place, if m is a mapping of it; otherwise nil.
-func (p *Processes) open(place string, m *mapping) *file {
+func (l *looker) open(place string, m *mapping) *file {
 	info, err := os.Stat(place)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -67,16 +102,18 @@ func (p *Processes) open(place string, m *mapping) *file {
 	if err != nil || !info.Mode().IsRegular() || !isOf(f, info, m) {
 		return nil
 	}
-	state := info.Sys().(*syscall.Stat_t)
-	key := fileKey{state.Dev, state.Ino, state.Size, state.Ctim, state.Mtim}
-	if known := p.files[key]; known != nil {
+	key := keyOf(info)
+	if known := l.files[key]; known != nil {
 		return known
 	}
 	read := readFile(f, info)
-	if len(p.files) >= maxFiles {
-		clear(p.files)
+	if after, err := f.Stat(); err != nil || keyOf(after) != key {
+		return nil // it is being written
 	}
-	p.files[key] = read
+	if len(l.files) >= maxFiles {
+		clear(l.files)
+	}
+	l.files[key] = read
 	return read
 }
 
@@ -132,24 +169,30 @@ func readFile(f *os.File, info fs.FileInfo) *file {
 				read.code = append(read.code, s)
 			}
 		}
-		read.lowest &^= pageMask
+		read.lowest &^= pageSize - 1
 		read.fixed = image.Type == elf.ET_EXEC
 		read.id, _ = buildid.Read(f, info.Size())
 	})
 	return read
 }
 
-const pageMask = 4096 - 1
+// pageSize is the size of a page of this kernel: 16 or 64 KiB on some AArch64.
+var pageSize = uint64(os.Getpagesize())
 
 // bias returns the load bias of the file: the address of m in the process, minus that in the file.
-func (f *file) bias(m *mapping) (bias uint64, ok bool) {
+// With pages of this size a mapping may begin before the code that it has. If it may be of two
+// segments that share a page, the bias is not known.
+func (f *file) bias(m *mapping, page uint64) (bias uint64, ok bool) {
 	for _, s := range f.code {
-		first := s.Offset &^ pageMask
+		first := s.Offset &^ (page - 1)
 		if m.offset < first || m.offset >= s.Offset+s.FileSize {
 			continue
 		}
-		bias = m.start - (s.Addr - s.Offset + m.offset)
-		return bias, !f.fixed || bias == 0
+		found := m.start - (s.Addr - s.Offset + m.offset)
+		if ok && found != bias {
+			return 0, false
+		}
+		bias, ok = found, true
 	}
-	return 0, false
+	return bias, ok && (!f.fixed || bias == 0)
 }

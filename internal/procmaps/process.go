@@ -4,8 +4,10 @@ package procmaps
 
 import (
 	"bytes"
+	"hash/maphash"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,21 +21,21 @@ const (
 	maxMappings = 4096 // mappings with code of a process; a browser has 600
 )
 
-// A process is a process whose maps were read.
+// A process is a process whose maps are read.
 type process struct {
-	pid      int
-	folder   *os.Root // of /proc; it stays that of this process when another one gets its number
-	mappings []mapping
-	random   bool // the kernel has chosen its addresses at random
+	view
+	folder  *os.Root // of /proc; it stays that of this process when another one gets its number
+	sum     uint64   // of the text of its maps
+	settled bool     // no mapping is in doubt
 }
 
 // A mapping is a mapping with code.
 type mapping struct {
 	place
 	path    string
-	deleted bool      // the file no longer has the path
-	file    *file     // nil: there is none, or it cannot be read
-	gone    time.Time // when it was missing first; zero: it is there
+	deleted bool          // the file no longer has the path
+	file    *file         // nil: there is none, or it cannot be read
+	gone    time.Duration // the clock when it was missing first; 0: it is there
 }
 
 // A place is what a mapping keeps while it exists.
@@ -48,31 +50,43 @@ func openProcess(pid int) *process {
 	if err != nil {
 		return nil
 	}
-	return &process{pid: pid, folder: folder}
+	return &process{view: view{pid: pid}, folder: folder}
 }
 
-// readFile returns at most most bytes of a file in the folder of the process.
-func (of *process) readFile(name string, most int64) ([]byte, error) {
+// readFile returns at most most bytes of a file in the folder of the process. cut is set if the
+// file has more.
+func (of *process) readFile(name string, most int64) (text []byte, cut bool, err error) {
 	f, err := of.folder.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
+	text, err = io.ReadAll(io.LimitReader(f, most+1))
+	if int64(len(text)) > most {
+		return text[:most], true, err
+	}
+	return text, false, err
 }
 
-// children returns the numbers of the processes that the process has started.
-func (of *process) children() (pids []int) {
+// children returns the numbers of the processes that the process has started. cut is set if these
+// are not all.
+func (of *process) children() (pids []int, cut bool) {
 	tasks, err := of.folder.Open("task")
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	defer tasks.Close()
-	threads, _ := tasks.Readdirnames(maxThreads)
+	threads, _ := tasks.Readdirnames(maxThreads + 1)
+	if len(threads) > maxThreads {
+		threads, cut = threads[:maxThreads], true
+	}
 	for _, thread := range threads {
-		text, err := of.readFile("task/"+thread+"/children", 8*maxChildren)
+		text, more, err := of.readFile("task/"+thread+"/children", 8*maxChildren)
 		if err != nil {
 			continue // it has ended, or the kernel was built without these files
+		}
+		if more {
+			text, cut = text[:bytes.LastIndexByte(text, ' ')+1], true // the last number may be cut
 		}
 		for word := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(word); err == nil {
@@ -80,50 +94,89 @@ func (of *process) children() (pids []int) {
 			}
 		}
 	}
-	return pids
+	return pids, cut
 }
 
 // update reads the maps of the process. It returns false if the process has ended.
-func (of *process) update(p *Processes, now time.Time) bool {
-	text, err := of.readFile("maps", maxMapBytes)
+func (of *process) update(l *looker, overwritten map[*file]bool) bool {
+	text, cut, err := of.readFile("maps", maxMapBytes)
 	if err != nil || len(text) == 0 { // a process that ends gives up its memory first
 		return false
 	}
+	l.cut = l.cut || cut
+	sum := maphash.Bytes(l.seed, text)
+	stale := slices.ContainsFunc(of.mappings, func(m mapping) bool { return overwritten[m.file] })
+	if sum == of.sum && of.settled && !stale {
+		return true
+	}
 	before := make(map[place]*mapping, len(of.mappings))
 	for i := range of.mappings {
-		before[of.mappings[i].place] = &of.mappings[i]
+		if m := &of.mappings[i]; m.gone == 0 {
+			before[m.place] = m
+		}
 	}
+	of.random, of.foreign = isRandom(text), of.isForeign()
 	var all []mapping
-	of.random = isRandom(text)
+	here := make(map[place]bool)
 	for line := range bytes.Lines(text) {
 		m, ok := parseMapping(line)
-		if !ok || len(all) == maxMappings {
+		if !ok {
 			continue
 		}
-		if old := before[m.place]; old != nil && old.gone.IsZero() {
-			m.file = old.file
+		if len(all) == maxMappings {
+			l.cut = true
+			break
+		}
+		if old := before[m.place]; old != nil && !overwritten[old.file] {
+			m.file, here[m.place] = old.file, true
 		} else {
-			m.file = p.fileOf(of, &m)
+			m.file = l.fileOf(of, &m)
 		}
 		all = append(all, m)
 	}
-	here := make(map[place]bool, len(all))
-	for i := range all {
-		here[all[i].place] = true
-	}
-	for place, old := range before {
-		if here[place] {
+	of.sum, of.settled = sum, true
+	for _, old := range of.mappings {
+		if old.gone == 0 && here[old.place] {
 			continue
 		}
-		if old.gone.IsZero() {
-			old.gone = now
+		if old.gone == 0 {
+			old.gone = l.clock + 1
 		}
-		if now.Sub(old.gone) < lingers && len(all) < 2*maxMappings {
-			all = append(all, *old)
+		if l.clock-old.gone < lingers && len(all) < 2*maxMappings {
+			all, of.settled = append(all, old), false
 		}
 	}
 	of.mappings = all
 	return true
+}
+
+// adopt sets the files of mappings without one.
+func (of *process) adopt(find func(m *mapping) *file) {
+	copied := false
+	for i := range of.mappings {
+		m := &of.mappings[i]
+		if m.file != nil || m.gone != 0 || m.path == "" {
+			continue
+		}
+		if f := find(m); f != nil {
+			if !copied { // the views of the last look have the slice
+				of.mappings, copied = slices.Clone(of.mappings), true
+			}
+			of.mappings[i].file = f
+		}
+	}
+}
+
+// isForeign reports whether paths mean other files for the process than for this one.
+func (of *process) isForeign() bool {
+	for _, name := range []string{"root", "ns/mnt"} { // links to the folder, and to the namespace
+		theirs, err := os.Stat("/proc/" + strconv.Itoa(of.pid) + "/" + name)
+		own, err2 := os.Stat("/proc/self/" + name)
+		if err == nil && err2 == nil && !os.SameFile(theirs, own) {
+			return true
+		}
+	}
+	return false
 }
 
 // narrow is the number of addresses of 32 bits: programs that are not position-independent are in
@@ -151,7 +204,7 @@ func isRandom(maps []byte) bool {
 
 // agrees reports whether m and o have the same code at each address in both.
 func (m *mapping) agrees(o *mapping) bool {
-	return m.start-m.offset == o.start-o.offset && m.file != nil && m.file == o.file
+	return m.start-m.offset == o.start-o.offset && m.file.isSame(o.file)
 }
 
 // parseMapping parses a line of /proc/PID/maps. ok is false if the mapping has no code.

@@ -5,11 +5,11 @@ package procmaps
 import (
 	"context"
 	"io"
-	"runtime"
+	"os"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/symfilter/symfilter/filter"
 )
@@ -21,7 +21,7 @@ const (
 	maxFiles     = 4096    // files whose headers are kept
 	maxMapBytes  = 8 << 20 // bytes of the maps of a process: some 80,000 mappings
 
-	// Between two reads of all maps passes at least this time, and shareOfTime as long as the first
+	// Between two looks at all maps passes at least this time, and shareOfTime as long as the first
 	// of them took on a processor: 30 to 100 µs for each process. A process that prints its stack in
 	// a handler may exist for a millisecond more.
 	pause       = time.Millisecond
@@ -30,33 +30,43 @@ const (
 	firstLook = pause       // after the start; each further pause is twice as long
 	lastLook  = time.Second // up to this one
 
-	// lingers is how long a mapping that a process has given up stays in doubt: an address in it may
-	// be in lines that were not read or judged yet.
-	lingers = 10 * time.Second
+	// patience bounds the time for which output waits for a look. A look can take forever: a file of
+	// the program may be on a network disk that does not answer.
+	patience = 100 * time.Millisecond
 )
 
 // Processes are a program and its descendants. Its methods are safe for concurrent use.
 type Processes struct {
-	mu    sync.Mutex
-	first int              // number of the program
-	live  map[int]*process // by number
-	ended []*process       // oldest first
-	files map[fileKey]*file
-	last  time.Time     // end of the last read
-	took  time.Duration // time that it took on a processor
+	mu      sync.Mutex
+	views   []view        // of the last look
+	cut     bool          // a bound has kept something from being read
+	last    time.Time     // end of the last look
+	took    time.Duration // time that it took on a processor
+	begun   time.Time     // when the look has begun that is under way
+	under   chan struct{} // closed when that look ends; nil: none is under way
+	readers []*reader
+	looker  looker // of the look that is under way
+}
+
+// A view is the state of a process in a look. It does not change after the look.
+type view struct {
+	pid      int
+	random   bool // the kernel has chosen the addresses at random
+	foreign  bool // the process has another root folder, or another mount namespace
+	mappings []mapping
 }
 
 // New returns Processes without a process.
-func New() *Processes {
-	return &Processes{live: make(map[int]*process), files: make(map[fileKey]*file)}
-}
+func New() *Processes { return &Processes{looker: newLooker()} }
 
-// Start sets the program, which has just started, and reads its maps.
+// Start sets the program, which has just started, and reads its maps. Call it once. If /proc is that
+// of another namespace of processes, its numbers are of others, so that nothing is read.
 func (p *Processes) Start(pid int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.first = pid
-	p.read()
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return
+	}
+	p.looker.first = pid
+	p.look()
 }
 
 // Watch reads the maps now and then until ctx ends.
@@ -72,15 +82,26 @@ func (p *Processes) Watch(ctx context.Context) {
 }
 
 // Reader returns a reader of the output of the processes. It reads their maps when it has read text.
-func (p *Processes) Reader(output io.Reader) io.Reader { return &reader{output, p} }
+func (p *Processes) Reader(output io.Reader) io.Reader {
+	r := &reader{Reader: output, of: p}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.readers = append(p.readers, r)
+	return r
+}
 
 type reader struct {
 	io.Reader
-	of *Processes
+	of      *Processes
+	waiting atomic.Bool // for text, or the text has ended
 }
 
 func (r *reader) Read(b []byte) (n int, err error) {
-	if n, err = r.Reader.Read(b); n > 0 {
+	r.waiting.Store(true)
+	if n, err = r.Reader.Read(b); err == nil {
+		r.waiting.Store(false)
+	}
+	if n > 0 {
 		r.of.look()
 	}
 	return n, err
@@ -89,104 +110,79 @@ func (r *reader) Read(b []byte) (n int, err error) {
 // look reads the maps unless that was done lately.
 func (p *Processes) look() {
 	p.mu.Lock()
+	if p.under == nil {
+		if time.Since(p.last) < max(pause, shareOfTime*p.took) {
+			p.mu.Unlock()
+			return
+		}
+		p.begun, p.under = time.Now(), make(chan struct{})
+		allRead := true
+		for _, r := range p.readers {
+			allRead = allRead && r.waiting.Load()
+		}
+		go p.lookNow(allRead)
+	}
+	under, left := p.under, patience-time.Since(p.begun)
+	p.mu.Unlock()
+	if left <= 0 {
+		return
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-under:
+	case <-timer.C:
+	}
+}
+
+// lookNow reads the maps. allRead reports that the outputs have no text that was not read.
+func (p *Processes) lookNow(allRead bool) {
+	views, took := p.looker.look(allRead)
+	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lookLocked()
+	p.views, p.took, p.last, p.cut = views, took, time.Now(), p.looker.cut
+	close(p.under)
+	p.under = nil
 }
 
-func (p *Processes) lookLocked() {
-	if time.Since(p.last) >= max(pause, shareOfTime*p.took) {
-		p.read()
-	}
-}
-
-// read reads the maps of all processes.
-func (p *Processes) read() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	start, now := threadTime(), time.Now()
-	p.findNew()
-	for pid, of := range p.live {
-		if of.update(p, now) {
-			continue
-		}
-		of.folder.Close()
-		delete(p.live, pid)
-		if len(of.mappings) > 0 {
-			p.ended = append(p.ended, of)
-		}
-	}
-	if n := len(p.ended) - maxEnded; n > 0 {
-		p.ended = append(p.ended[:0], p.ended[n:]...)
-	}
-	p.last, p.took = time.Now(), threadTime()-start
-}
-
-// threadTime returns the time that the current thread has had a processor.
-func threadTime() time.Duration {
-	var now unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now) != nil {
-		return 0
-	}
-	return time.Duration(now.Nano())
-}
-
-// findNew adds the program and its descendants. A process that was found is kept if its parent ends.
-func (p *Processes) findNew() {
-	queue := []int{p.first}
-	for pid := range p.live {
-		if pid != p.first {
-			queue = append(queue, pid)
-		}
-	}
-	asked := make(map[int]bool)
-	for len(queue) > 0 && len(asked) <= 2*maxProcesses {
-		pid := queue[0]
-		queue = queue[1:]
-		if asked[pid] {
-			continue
-		}
-		asked[pid] = true
-		of := p.live[pid]
-		if of == nil && len(p.live) < maxProcesses {
-			if of = openProcess(pid); of != nil {
-				p.live[pid] = of
-			}
-		}
-		if of != nil {
-			queue = append(queue, of.children()...)
-		}
-	}
+// Cut reports whether maps were not read because there were too many processes, threads, children
+// or mappings.
+func (p *Processes) Cut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cut
 }
 
 // At returns the mapping of code at an address, if it is certain.
 func (p *Processes) At(addr uint64) (filter.ProcessMapping, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	m, of, found := p.find(addr)
 	if !found {
-		p.lookLocked()
+		p.look()
 		m, of, _ = p.find(addr)
 	}
 	if m == nil || m.file == nil {
 		return filter.ProcessMapping{}, false
 	}
-	bias, ok := m.file.bias(m)
+	bias, ok := m.file.bias(m, pageSize)
 	if !ok {
 		return filter.ProcessMapping{}, false
 	}
 	f := m.file
 	return filter.ProcessMapping{
 		Start: m.start, End: m.end, Offset: m.offset, Base: bias + f.lowest, Bias: bias,
-		Path: m.path, PID: of.pid, ID: f.id, File: f.info,
+		Path: m.path, PID: of.pid, ID: f.id, File: f.info, Foreign: of.foreign,
 		Predictable: f.fixed || !of.random || m.start < narrow,
 	}, true
 }
 
 // find returns the mapping at an address, and the process that has it. found is set if some process
 // has one; m is nil if they differ.
-func (p *Processes) find(addr uint64) (m *mapping, by *process, found bool) {
-	agree := true
-	look := func(of *process) {
+func (p *Processes) find(addr uint64) (m *mapping, by *view, found bool) {
+	p.mu.Lock()
+	views := p.views
+	p.mu.Unlock()
+	for v := range views {
+		of := &views[v]
 		for i := range of.mappings {
 			c := &of.mappings[i]
 			switch {
@@ -194,20 +190,11 @@ func (p *Processes) find(addr uint64) (m *mapping, by *process, found bool) {
 			case !found:
 				m, by, found = c, of, true
 			case !c.agrees(m):
-				agree = false
+				return nil, nil, true
 			case of.pid < by.pid:
 				m, by = c, of
 			}
 		}
-	}
-	for _, of := range p.live {
-		look(of)
-	}
-	for _, of := range p.ended {
-		look(of)
-	}
-	if !agree {
-		return nil, nil, true
 	}
 	return m, by, found
 }

@@ -6,11 +6,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 const arch = "../../symbolize/testdata/arch/"
@@ -53,9 +57,12 @@ func mapCode(t *testing.T, path string, at unsafe.Pointer) unsafe.Pointer {
 }
 
 // headersOf returns the headers of a fixture.
-func headersOf(t *testing.T, fixture string) *file {
+func headersOf(t *testing.T, fixture string) *file { return headersAt(t, arch+fixture) }
+
+// headersAt returns the headers of a file.
+func headersAt(t *testing.T, path string) *file {
 	t.Helper()
-	f, err := os.Open(arch + fixture)
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,14 +78,32 @@ func headersOf(t *testing.T, fixture string) *file {
 func started(pid int) *Processes {
 	p := New()
 	p.Start(pid)
+	p.await()
 	return p
+}
+
+// await waits for the look that is under way.
+func (p *Processes) await() {
+	p.mu.Lock()
+	under := p.under
+	p.mu.Unlock()
+	if under != nil {
+		<-under
+	}
+}
+
+// rest lets the next look be due.
+func (p *Processes) rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = time.Time{}
 }
 
 // reread reads the maps without regard to the time since the last read.
 func reread(p *Processes) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.read()
+	p.rest()
+	p.look()
+	p.await()
 }
 
 // An address is answered by the file that the process has mapped there, also if another file has
@@ -109,13 +134,7 @@ func TestAMappingIsThatOfItsFile(t *testing.T) {
 	if m, ok := p.At(addr); ok {
 		t.Errorf("after another file was mapped there: %+v", m)
 	}
-	p.mu.Lock()
-	for i := range p.live[os.Getpid()].mappings {
-		if m := &p.live[os.Getpid()].mappings[i]; !m.gone.IsZero() {
-			m.gone = m.gone.Add(-lingers)
-		}
-	}
-	p.mu.Unlock()
+	p.looker.clock += lingers
 	reread(p)
 	if m, ok := p.At(addr); !ok || m.ID == got.ID {
 		t.Errorf("some time later: %+v, %v, want the second file", m, ok)
@@ -127,8 +146,12 @@ func TestAMappingIsThatOfItsFile(t *testing.T) {
 func TestAMissingMappingIsLookedFor(t *testing.T) {
 	p := started(os.Getpid())
 	at := mapCode(t, copied(t, t.TempDir(), "x86_64.elf"), nil)
-	p.last, p.took = time.Time{}, 0
-	if _, ok := p.At(uint64(uintptr(at))); !ok {
+	p.rest()
+	_, ok := p.At(uint64(uintptr(at)))
+	if p.await(); !ok { // the look may have taken longer than the patience
+		_, ok = p.At(uint64(uintptr(at)))
+	}
+	if !ok {
 		t.Error("the new mapping is not found")
 	}
 	code, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -136,38 +159,173 @@ func TestAMissingMappingIsLookedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Munmap(code)
-	p.last = time.Time{}
+	reread(p)
 	if m, ok := p.At(uint64(uintptr(unsafe.Pointer(&code[0])))); ok {
 		t.Errorf("memory without a file: %+v", m)
 	}
 }
 
-// The mappings of a process that has ended are kept. If another process has other code at an
-// address, nothing is certain.
+// If a process has other code at an address, nothing is certain.
 func TestProcessesHaveToAgree(t *testing.T) {
-	one, other := headersOf(t, "x86_64.elf"), headersOf(t, "x86_64.elf")
-	of := func(pid int, f *file) *process {
-		return &process{pid: pid, mappings: []mapping{{place: place{start: 0x7f0000000000, end: 0x7f0000001000}, path: "/lib/x.so", file: f}}}
+	dir := t.TempDir()
+	path := copied(t, dir, "x86_64.elf")
+	one, again, other := headersAt(t, path), headersAt(t, path), headersOf(t, "aarch64.elf")
+	plain, plainAgain := &file{info: one.info}, &file{info: again.info} // without a build ID
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
 	}
+	chmod := &file{info: headersAt(t, path).info}
+	if err := os.WriteFile(path, []byte("longer than before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	written := &file{info: headersAt(t, path).info}
 	for _, c := range []struct {
-		name        string
-		live, ended []*process
-		want        bool
+		name string
+		of   []*file
+		want bool
 	}{
-		{"no process", nil, nil, false},
-		{"an ended one", nil, []*process{of(2, one)}, true},
-		{"a child with the same code", []*process{of(2, one), of(3, one)}, nil, true},
-		{"another file", []*process{of(2, one), of(3, other)}, nil, false},
-		{"another file before", []*process{of(2, one)}, []*process{of(3, other)}, false},
-		{"a file that could not be read", []*process{of(2, one)}, []*process{of(3, nil)}, false},
+		{"no process", nil, false},
+		{"one", []*file{one}, true},
+		{"a child with the same code", []*file{one, one}, true},
+		{"the same file, read again", []*file{one, again}, true},
+		{"the same without a build ID", []*file{plain, plainAgain}, true},
+		{"the same after its rights have changed", []*file{plain, chmod}, true},
+		{"the same after its contents have changed", []*file{plain, written}, false},
+		{"another file", []*file{one, other}, false},
+		{"a file that could not be read", []*file{one, nil}, false},
 	} {
-		p := &Processes{live: make(map[int]*process), ended: c.ended, last: time.Now().Add(time.Hour)}
-		for _, l := range c.live {
-			p.live[l.pid] = l
+		p := &Processes{last: time.Now().Add(time.Hour)}
+		for i, f := range c.of {
+			p.views = append(p.views, view{pid: i + 1, mappings: []mapping{{place: place{start: 0x7f0000000000, end: 0x7f0000001000}, path: "/lib/x.so", file: f}}})
 		}
-		if m, ok := p.At(0x7f0000000370); ok != c.want {
-			t.Errorf("%s: %+v, %v", c.name, m, ok)
+		m, _, found := p.find(0x7f0000000370)
+		if (m != nil) != c.want || found != (len(c.of) > 0) {
+			t.Errorf("%s: %+v, %v", c.name, m, found)
 		}
+	}
+}
+
+// A worker that is forked after its program was replaced on disk has the same file.
+func TestAForkedWorkerHasTheFileOfItsProgram(t *testing.T) {
+	f := headersOf(t, "x86_64.elf")
+	of := func(pid int, number uint64, f *file) *process {
+		return &process{view: view{pid: pid, mappings: []mapping{{place: place{start: 0x7f0000000000, end: 0x7f0000001000, inode: number}, path: "/lib/x.so", file: f}}}}
+	}
+	l := newLooker()
+	l.live[1], l.live[2], l.live[3] = of(1, 7, f), of(2, 7, nil), of(3, 8, nil)
+	seen := l.live[2].mappings
+	l.shareFiles()
+	if l.live[2].mappings[0].file != f || l.live[3].mappings[0].file != nil || seen[0].file != nil {
+		t.Errorf("the worker has %+v, another file's %+v; the last view %+v", l.live[2].mappings, l.live[3].mappings, seen)
+	}
+}
+
+// A file that is overwritten in place has the new contents in the processes that have it, too.
+func TestAnOverwrittenFileIsReadAgain(t *testing.T) {
+	path := copied(t, t.TempDir(), "x86_64.elf")
+	at := mapCode(t, path, nil)
+	p := started(os.Getpid())
+	addr := uint64(uintptr(at)) + 0x370
+	before, ok := p.At(addr)
+	if !ok {
+		t.Fatal("the mapping is not known")
+	}
+	data, err := os.ReadFile(arch + "aarch64.elf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p.looker.checked = time.Time{}
+	reread(p)
+	if m, ok := p.At(addr); ok {
+		t.Errorf("which of the two has printed the address is not known: %+v", m)
+	}
+	p.looker.clock += lingers
+	reread(p)
+	if m, ok := p.At(addr); ok && m.ID == before.ID {
+		t.Errorf("later: %+v, %v", m, ok)
+	}
+}
+
+// The time in which output waits to be read does not end a doubt.
+func TestDoubtsLastWhileOutputIsNotRead(t *testing.T) {
+	l := newLooker()
+	l.last = time.Now().Add(-time.Minute)
+	if l.look(false); l.clock != 0 {
+		t.Errorf("output waits: %v", l.clock)
+	}
+	l.last = time.Now().Add(-time.Minute)
+	if l.look(true); l.clock != 2*lastLook {
+		t.Errorf("all is read, after a minute in which this process was stopped: %v", l.clock)
+	}
+}
+
+// A look that does not end, since a disk does not answer, does not hold the output.
+func TestOutputDoesNotWaitForALookThatHangs(t *testing.T) {
+	p := started(os.Getpid())
+	p.mu.Lock()
+	p.under, p.begun = make(chan struct{}), time.Now().Add(-patience)
+	p.mu.Unlock()
+	r := p.Reader(bytes.NewReader([]byte("text")))
+	if n, err := r.Read(make([]byte, 10)); n != 4 || err != nil {
+		t.Error(n, err)
+	}
+	if m, ok := p.At(1); ok {
+		t.Errorf("got %+v at address 1", m)
+	}
+}
+
+// Pages of AArch64 may have 64 KiB. Then a mapping begins before its code, and may have code of the
+// segment before.
+func TestBiasesWithLargePages(t *testing.T) {
+	f := &file{code: []object.Segment{
+		{Offset: 0x11370, Addr: 0x21370, FileSize: 0x4000},
+		{Offset: 0x15370, Addr: 0x35370, FileSize: 0x30000},
+	}}
+	const large, start = 0x10000, 0x7f0000000000
+	for _, c := range []struct {
+		page, offset uint64
+		want         uint64 // link address of the first byte; 0: none
+	}{
+		{4096, 0x11000, 0x21000},
+		{4096, 0x12000, 0x22000},
+		{4096, 0x16000, 0x36000},
+		{4096, 0x15000, 0}, // of either
+		{4096, 0x10000, 0},
+		{large, 0x20000, 0x40000},
+	} {
+		bias, ok := f.bias(&mapping{place: place{start: start, end: start + large, offset: c.offset}}, c.page)
+		if ok != (c.want != 0) || ok && start-bias != c.want {
+			t.Errorf("%#x: %#x, %v, want %#x", c.offset, start-bias, ok, c.want)
+		}
+	}
+	one := &file{code: f.code[:1]}
+	if bias, ok := one.bias(&mapping{place: place{start: start, offset: 0x10000}}, large); !ok || start-bias != 0x20000 {
+		t.Errorf("a mapping that begins 4,976 bytes before the code: %#x, %v", start-bias, ok)
+	}
+}
+
+// Numbers of children that were not read whole are none.
+func TestWhatWasNotReadIsReported(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "task", "7"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("1234567 ", maxChildren-1) + "12345 1234567 "
+	if err := os.WriteFile(filepath.Join(dir, "task", "7", "children"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	of := &process{folder: folder}
+	pids, cut := of.children()
+	if !cut || len(pids) != maxChildren || slices.ContainsFunc(pids, func(pid int) bool { return pid != 1234567 && pid != 12345 }) {
+		t.Errorf("%d children, cut: %v: %v", len(pids), cut, pids[max(0, len(pids)-2):])
 	}
 }
 
@@ -208,7 +366,7 @@ func TestAddressesThatAreNotRandomAreMarked(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := started(cmd.Process.Pid)
-		of := p.live[cmd.Process.Pid]
+		of := p.looker.live[cmd.Process.Pid]
 		if of == nil || of.random != c.random {
 			t.Errorf("%s: %+v, want random: %v", c.name, of, c.random)
 		}
@@ -221,11 +379,8 @@ func TestAddressesThatAreNotRandomAreMarked(t *testing.T) {
 		in.Close()
 		cmd.Wait()
 	}
-	p := started(os.Getpid())
-	for _, of := range p.live {
-		of.random = true
-		of.mappings = []mapping{{place: place{start: 0x10000, end: 0x20000}, file: headersOf(t, "x86_64.elf")}}
-	}
+	p := New()
+	p.views = []view{{random: true, mappings: []mapping{{place: place{start: 0x10000, end: 0x20000}, file: headersOf(t, "x86_64.elf")}}}}
 	if got, ok := p.At(0x10370); !ok || !got.Predictable {
 		t.Errorf("below 4 GiB: %+v, %v", got, ok)
 	}
@@ -271,11 +426,12 @@ func TestLinesOfMapsAreParsed(t *testing.T) {
 func TestTheMapsAreReadWithTheOutput(t *testing.T) {
 	p := started(os.Getpid())
 	at := mapCode(t, copied(t, t.TempDir(), "x86_64.elf"), nil)
-	p.last = time.Time{}
+	p.rest()
 	r := p.Reader(bytes.NewReader([]byte("text")))
 	if n, err := r.Read(make([]byte, 10)); n != 4 || err != nil {
 		t.Fatal(n, err)
 	}
+	p.await()
 	p.last = time.Now().Add(time.Hour) // nothing more is read
 	if _, ok := p.At(uint64(uintptr(at))); !ok {
 		t.Error("the mapping is not known")

@@ -1,0 +1,168 @@
+//go:build linux
+
+package procmaps
+
+import (
+	"hash/maphash"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// lingers is how long a mapping that a process has given up stays in doubt: an address in it may
+	// be in lines that were not read or judged yet.
+	lingers = 10 * time.Second
+
+	// recheck is the time after which it is looked again whether files were overwritten.
+	recheck = 100 * time.Millisecond
+)
+
+// A looker looks at the processes, in one goroutine at a time.
+type looker struct {
+	first   int              // number of the program
+	live    map[int]*process // by number
+	ended   []view           // oldest first
+	files   map[fileKey]*file
+	seed    maphash.Seed
+	cut     bool // a bound has kept something from being read
+	last    time.Time
+	checked time.Time // when it was looked whether files were overwritten
+
+	// clock is the time for which all output was read while the processes were looked at. The time
+	// for which this process was stopped, or could not write, does not count: then old text waits.
+	// While a block is read, an output may seem to have no text, but not in each look for seconds.
+	clock time.Duration
+}
+
+func newLooker() looker {
+	return looker{live: make(map[int]*process), files: make(map[fileKey]*file), seed: maphash.MakeSeed()}
+}
+
+// look reads the maps of all processes. It returns what it has seen, and the time that it took on a
+// processor.
+func (l *looker) look(allRead bool) (views []view, took time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start, now := threadTime(), time.Now()
+	if allRead && !l.last.IsZero() {
+		l.clock += min(now.Sub(l.last), 2*lastLook)
+	}
+	l.last = now
+	l.findNew()
+	var overwritten map[*file]bool
+	if now.Sub(l.checked) >= recheck {
+		l.checked = now
+		overwritten = l.overwritten()
+	}
+	for pid, of := range l.live {
+		if of.update(l, overwritten) {
+			continue
+		}
+		of.folder.Close()
+		delete(l.live, pid)
+		if len(of.mappings) > 0 {
+			l.ended = append(l.ended, of.view)
+		}
+	}
+	l.shareFiles()
+	if n := len(l.ended) - maxEnded; n > 0 {
+		l.ended = append(l.ended[:0:0], l.ended[n:]...)
+	}
+	for _, of := range l.live {
+		views = append(views, of.view)
+	}
+	return append(views, l.ended...), threadTime() - start
+}
+
+// threadTime returns the time that the current thread has had a processor.
+func threadTime() time.Duration {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now) != nil {
+		return 0
+	}
+	return time.Duration(now.Nano())
+}
+
+// findNew adds the program and its descendants. A process that was found is kept if its parent ends.
+func (l *looker) findNew() {
+	if l.first == 0 {
+		return // not started
+	}
+	queue := []int{l.first}
+	for pid := range l.live {
+		if pid != l.first {
+			queue = append(queue, pid)
+		}
+	}
+	asked := make(map[int]bool)
+	for len(queue) > 0 {
+		pid := queue[0]
+		queue = queue[1:]
+		if asked[pid] {
+			continue
+		}
+		if len(asked) > 2*maxProcesses {
+			l.cut = true
+			return
+		}
+		asked[pid] = true
+		of := l.live[pid]
+		if of == nil {
+			if len(l.live) >= maxProcesses {
+				l.cut = true
+				continue
+			}
+			if of = openProcess(pid); of == nil {
+				continue
+			}
+			l.live[pid] = of
+		}
+		children, cut := of.children()
+		queue, l.cut = append(queue, children...), l.cut || cut
+	}
+}
+
+// shareFiles gives mappings whose file cannot be opened the file of another process that has the
+// same one: a worker may be forked after the program was replaced on disk.
+func (l *looker) shareFiles() {
+	type inode struct{ dev, number uint64 }
+	known := make(map[inode]*file)
+	missing := false
+	for _, of := range l.live {
+		for i := range of.mappings {
+			switch m := &of.mappings[i]; {
+			case m.gone != 0 || m.path == "":
+			case m.file == nil:
+				missing = true
+			default:
+				known[inode{m.dev, m.inode}] = m.file
+			}
+		}
+	}
+	if !missing {
+		return
+	}
+	for _, of := range l.live {
+		of.adopt(func(m *mapping) *file { return known[inode{m.dev, m.inode}] })
+	}
+}
+
+// overwritten returns the files whose contents were changed since they were read, while processes
+// have them: these have the new contents, too.
+func (l *looker) overwritten() map[*file]bool {
+	changed := make(map[*file]bool)
+	for _, of := range l.live {
+		for i := range of.mappings {
+			m := &of.mappings[i]
+			if m.file == nil || m.gone != 0 {
+				continue
+			}
+			if _, known := changed[m.file]; !known {
+				changed[m.file] = m.file.isOverwritten(of.places(m)[0])
+			}
+		}
+	}
+	return changed
+}
