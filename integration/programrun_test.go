@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -286,6 +287,37 @@ func TestSignalsReachAStartedProgramOnce(t *testing.T) {
 	}
 }
 
+// What the parent of symfilter has let it ignore, the program ignores, too, as far as Go's runtime
+// has kept it.
+func TestIgnoredSignalsAreInherited(t *testing.T) {
+	const ignored = 1<<(syscall.SIGHUP-1) | 1<<(syscall.SIGINT-1) | 1<<(syscall.SIGTSTP-1) | 1<<(syscall.SIGTTOU-1)
+	for trap, want := range map[string]uint64{"trap '' HUP INT TSTP TTOU; ": ignored, "": 0} {
+		out, err := exec.Command("sh", "-c", trap+`exec "$0" run -- cat /proc/self/status`, command).Output()
+		found := regexp.MustCompile(`(?m)^SigIgn:\s*([0-9a-f]+)$`).FindSubmatch(out)
+		if err != nil || found == nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if got, _ := strconv.ParseUint(string(found[1]), 16, 64); got&(ignored|1<<(syscall.SIGPIPE-1)) != want {
+			t.Errorf("%q: ignored are %x, want %x", trap, got, want)
+		}
+	}
+}
+
+// The first process of a container awaits processes whose parent has ended.
+func TestOrphansOfAContainerAreAwaited(t *testing.T) {
+	need(t, "unshare")
+	words := []string{"--map-root-user", "--fork", "--pid", "--mount-proc"}
+	if out, err := exec.Command("unshare", append(words, "true")...).CombinedOutput(); err != nil {
+		testenv.Forbidden(t, "to make a namespace", fmt.Errorf("%w: %s", err, out))
+	}
+	const script = `orphan=$(sh -c 'true & echo $!')
+for i in $(seq 1000); do test -e /proc/$orphan || { echo gone; exit 3; }; sleep 0.01; done`
+	out, err := exec.Command("unshare", append(words, command, "run", "--", "sh", "-c", script)...).CombinedOutput()
+	if string(out) != "gone\n" || ended(err) != "exit status 3" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // terminalOf starts a command with a terminal of its own for all of its streams, which controls it,
 // and returns the other end.
 func terminalOf(t *testing.T, cmd *exec.Cmd) *programText {
@@ -377,7 +409,12 @@ func TestWhatCannotBeStartedIsReported(t *testing.T) {
 	if err := os.WriteFile(script, []byte("no program\n"), 0o777); err != nil {
 		t.Fatal(err)
 	}
+	lost := filepath.Join(dir, "lost")
+	if err := os.WriteFile(lost, []byte("#! /no/such -x\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ name, want string }{
+		{lost, "exit status 127: symfilter: run: DIR/lost: its first line names the interpreter /no/such, which does not exist\n"},
 		{"no-such-program", "exit status 127: symfilter: run: no-such-program: not found in the folders of PATH\n"},
 		{filepath.Join(dir, "none"), "exit status 127: symfilter: run: DIR/none: no such file or directory\n"},
 		{text, "exit status 126: symfilter: run: DIR/text: permission denied\n"},

@@ -105,6 +105,9 @@ func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus
 		return status, nil
 	}
 	defer r.program.Close()
+	if r.program.Plain != nil {
+		r.diag.printf("the output of the program is a pipe, since there is no pseudo-terminal: %v", wording.Cause(r.program.Plain))
+	}
 	r.c.child = r.program.PID
 	r.c.confine(r.diag, nil, true)
 	r.maps.Start(r.program.PID)
@@ -161,7 +164,7 @@ func (r *programRun) pass(signals <-chan os.Signal) {
 // nohup or a shell has set to be ignored.
 func notify(signals chan<- os.Signal) {
 	for _, sig := range child.Signals {
-		if !signal.Ignored(sig) {
+		if n, _ := sig.(syscall.Signal); !child.IsIgnored(n) {
 			signal.Notify(signals, sig)
 		}
 	}

@@ -3,7 +3,9 @@
 package child
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -23,6 +25,7 @@ type Program struct {
 	PID     int
 	Path    string       // absolute
 	Outputs []*Output    // one for standard output and error if they are the same file; otherwise two
+	Plain   error        // why an output that belongs to a terminal is a pipe; nil: none is
 	started bool         // with a terminal
 	ended   atomic.Int64 // when Wait saw the end, in nanoseconds; 0: not yet
 }
@@ -56,7 +59,7 @@ func Start(name string, args []string, in, out, err *os.File) (*Program, error) 
 		}
 	}()
 	for _, to := range Files(out, err) {
-		o, end, failed := newOutput(to)
+		o, end, failed := p.newOutput(to)
 		if failed != nil {
 			p.Close()
 			return nil, failed
@@ -102,7 +105,29 @@ func Reason(err error) error {
 	if failed, ok := errors.AsType[*exec.Error](err); ok {
 		return failed.Err
 	}
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
+		return missingPart(failed)
+	}
 	return err
+}
+
+// missingPart returns which file is missing if a program exists, but cannot be started because there
+// is no such file. Otherwise it returns err.
+func missingPart(err *fs.PathError) error {
+	f, failed := os.Open(err.Path)
+	if failed != nil {
+		return err
+	}
+	defer f.Close()
+	begin, _ := io.ReadAll(io.LimitReader(f, 256)) // as much as the kernel reads
+	if rest, isScript := bytes.CutPrefix(begin, []byte("#!")); isScript {
+		line, _, _ := bytes.Cut(rest, []byte("\n"))
+		if words := bytes.Fields(line); len(words) > 0 {
+			return fmt.Errorf("its first line names the interpreter %s, which does not exist", words[0])
+		}
+		return err
+	}
+	return errors.New("the dynamic loader that it names does not exist: it may be of another distribution or architecture")
 }
 
 // isSame reports whether a and b are one file.
@@ -115,14 +140,18 @@ func isSame(a, b *os.File) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// newOutput returns an output for text that belongs to a file, and the program's end of it.
-func newOutput(to *os.File) (o *Output, end *os.File, err error) {
-	o = &Output{To: to, terminal: isTerminal(to)}
-	if o.terminal {
-		o.from, end, err = openTerminal(to)
-	} else {
-		o.from, end, err = os.Pipe()
+// newOutput returns an output for text that belongs to a file, and the program's end of it. Without
+// pseudo-terminals, as in some containers, it is a pipe.
+func (p *Program) newOutput(to *os.File) (o *Output, end *os.File, err error) {
+	o = &Output{To: to}
+	if isTerminal(to) {
+		if o.from, end, err = openTerminal(to); err == nil {
+			o.terminal = true
+			return o, end, nil
+		}
+		p.Plain = err
 	}
+	o.from, end, err = os.Pipe()
 	return o, end, err
 }
 
@@ -182,13 +211,19 @@ func (p *Program) Close() {
 }
 
 // Wait waits until the program has ended, and returns how. It calls stopped with the signal that
-// has stopped the program, each time that one has.
+// has stopped the program, each time that one has. The first process of a container also awaits
+// orphans, as it has to.
 func (p *Program) Wait(stopped func(syscall.Signal)) (status syscall.WaitStatus, err error) {
+	awaited := p.PID
+	if os.Getpid() == 1 { // orphans of the container become children of this process
+		awaited = -1
+	}
 	for {
-		switch _, err = syscall.Wait4(p.PID, &status, syscall.WUNTRACED, nil); {
+		switch pid, err := syscall.Wait4(awaited, &status, syscall.WUNTRACED, nil); {
 		case err == syscall.EINTR:
 		case err != nil:
 			return status, err
+		case pid != p.PID: // an orphan, which is gone now
 		case status.Stopped():
 			stopped(status.StopSignal())
 		default:

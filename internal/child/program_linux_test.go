@@ -98,6 +98,29 @@ func TestAStopIsReported(t *testing.T) {
 	}
 }
 
+// Without pseudo-terminals the output is a pipe.
+func TestWithoutPseudoTerminalsThereArePipes(t *testing.T) {
+	ours, theirs, err := openTerminal(os.Stderr)
+	if err != nil {
+		t.Skip("no pseudo-terminals:", err)
+	}
+	defer ours.Close()
+	defer theirs.Close()
+	before := multiplexer
+	defer func() { multiplexer = before }()
+	multiplexer = t.TempDir() + "/none"
+	p, err := Start("sh", []string{"-c", "test -t 1 || echo no terminal"}, theirs, theirs, theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	text, err := io.ReadAll(p.Outputs[0])
+	if err != nil || string(text) != "no terminal\n" || p.Plain == nil {
+		t.Errorf("%q, %v; reason: %v", text, err, p.Plain)
+	}
+	waitFor(t, p)
+}
+
 // An output that is a terminal is one for the program, of the same size, which follows.
 func TestATerminalHasTheSizeOfOurs(t *testing.T) {
 	ours, theirs, err := openTerminal(os.Stderr)

@@ -19,6 +19,15 @@ var Signals = []os.Signal{
 	unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGTSTP, unix.SIGCONT, unix.SIGWINCH,
 }
 
+// IsIgnored reports whether this process ignores sig, as nohup and shells let it. signal.Ignored
+// does not know that of SIGTSTP.
+func IsIgnored(sig syscall.Signal) bool {
+	var action [4]uint64 // see reset
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&action)), 8, 0, 0)
+	const ignore = 1 // SIG_IGN
+	return *(*uintptr)(unsafe.Pointer(&action)) == ignore
+}
+
 // Pass passes on a signal that this process got, unless the program has got it, too: the terminal
 // signals the whole group, of which both are. What a signal was sent to is not known, so the keys
 // of a terminal in whose foreground this process is are taken to have caused SIGINT, SIGQUIT and

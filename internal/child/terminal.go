@@ -21,13 +21,16 @@ func isTerminal(f *os.File) (is bool) {
 	return is
 }
 
+// multiplexer is the device that makes pseudo-terminals. Tests change it.
+var multiplexer = "/dev/ptmx"
+
 // openTerminal returns both ends of a pseudo-terminal with the modes and the size of the terminal
 // like. Output passes it unchanged, since like processes it: for example, line feeds become CR LF
 // there.
 func openTerminal(like *os.File) (ours, theirs *os.File, err error) {
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	fd, err := unix.Open(multiplexer, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, nil, &os.PathError{Op: "open", Path: "/dev/ptmx", Err: err}
+		return nil, nil, &os.PathError{Op: "open", Path: multiplexer, Err: err}
 	}
 	if err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		unix.Close(fd)
