@@ -60,7 +60,8 @@ type Symbols struct {
 	Client  *debuginfod.Client
 
 	// CacheDir is the folder for data that can be computed again: indexes, spilled sections, known
-	// folders. Empty: [UserCacheDir]. NoCache uses none, NoIndex keeps no indexes in it.
+	// folders. Empty: [UserCacheDir]. With NoCache no folder is used; with NoIndex it gets no
+	// indexes.
 	CacheDir string
 	NoCache  bool
 	NoIndex  bool

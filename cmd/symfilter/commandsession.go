@@ -99,7 +99,7 @@ func (c *config) close() {
 	}
 }
 
-// closeSoon closes the symbols. It does not wait for a folder that hangs.
+// closeSoon closes the symbols. It waits at most closeWait, because a folder may hang.
 func closeSoon(symbols *symfilter.Opened) {
 	done := make(chan struct{})
 	go func() { defer close(done); symbols.Close() }()

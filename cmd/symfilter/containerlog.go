@@ -67,7 +67,8 @@ func containerURI(args []string) (line []string, ok bool) {
 
 const containerCommand = "container-log"
 
-// logPath returns the value of --path with the ID and the namespace of the container.
+// logPath returns the value of --path with the ID of the container for {id}, and its namespace for
+// {namespace}.
 func (f *containerFlags) logPath(getenv func(string) string) (string, error) {
 	if f.path == "" {
 		return "", usageError{errors.New("container-log needs --path FILE: the log to write")}

@@ -72,7 +72,7 @@ func (r *doctorReport) hide(s *session, found *doctor.Counts) {
 	}
 }
 
-// print prints the collected part of the log.
+// print prints the facts that were collected about the log.
 func (r *doctorReport) print() {
 	if r != nil {
 		r.log.PrintTo(r.private)

@@ -272,7 +272,7 @@ func (c *config) checkTable() error {
 		usedFlag{"--source-root", len(c.source.roots) > 0 && ofTable})
 }
 
-// A usedFlag is a flag, and whether it was given.
+// A usedFlag is a flag; used is set if it was given.
 type usedFlag struct {
 	name string
 	used bool

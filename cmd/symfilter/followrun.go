@@ -176,7 +176,7 @@ func (p *followRun) run(files []string) int {
 
 // How often unresolved addresses are reported while files are followed.
 const (
-	// from the start to the first report; then the interval of checks for new unresolved addresses
+	// time from the start to the first report, and between two checks for new unresolved addresses
 	remindFirst = time.Minute
 	remindEvery = time.Hour // between two reports
 )

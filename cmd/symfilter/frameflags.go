@@ -88,7 +88,7 @@ func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string)
 }
 
 // width returns the number of columns of the terminal f. If f is not a terminal, it returns
-// COLUMNS, or 0 if that is not set.
+// COLUMNS. It returns 0 if the number is not known, or less than minWidth.
 func width(f *os.File, getenv func(string) string) (columns int) {
 	control(f, func(fd uintptr) {
 		if n, _, err := term.GetSize(int(fd)); err == nil {

@@ -22,7 +22,7 @@ const lastTerminal = time.Second
 type hangups struct {
 	started bool        // there was a terminal at the start
 	exists  func() bool // reports whether there is a terminal now
-	// has an element from a hang-up until the function given to onHangup is called
+	// holds an element from a hang-up until the function given to onHangup is called
 	again chan struct{}
 }
 

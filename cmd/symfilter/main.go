@@ -9,7 +9,7 @@
 // It exits with 0 if the log was passed on, even if frames stayed unresolved; 1 after an input or
 // output error; 2 after wrong usage; 3 with --strict if something stayed unresolved; 4 if a gate
 // failed; 128 plus the number of the signal that ended it. If the reader closes standard output, it
-// exits with 0 and prints no error.
+// exits with 0 and prints no error. symfilter run exits like the program that it has started.
 package main
 
 import (

@@ -32,10 +32,9 @@ type pipeline struct {
 	quiet   bool // no messages and counts: another pipeline reports the same
 }
 
-// shareCaches gives a separate Cache to each pipeline whose frames look different: with links, or
-// with paths shortened for people. The first pipeline, and others with equal frames, use the Cache
-// of the run. If one pipeline marks own frames, all determine them, so that cached frames have the
-// mark.
+// shareCaches gives one Cache to all pipelines whose frames look the same: with or without links,
+// and with or without paths shortened for people. The first pipeline uses the Cache of the run. If
+// one pipeline marks own frames, all determine them, so that cached frames have the mark.
 func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	type cached struct{ clean, links bool }
 	of := func(l *pipeline) cached { return cached{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }

@@ -172,7 +172,8 @@ func (p *profileRun) openInput() error {
 }
 
 // chooseForm keeps the form of the input if no output is given and the input is a file of Valgrind
-// in which functions have names.
+// in which functions have names. It returns an error for a binary output to a terminal, and for
+// flags without an effect.
 func (p *profileRun) chooseForm(given bool) error {
 	c := p.c
 	if profile.IsTrace(p.head) || profile.IsPackedTrace(p.head) {

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// serverURLs returns the debuginfod servers that a flag or DEBUGINFOD_URLS names. No server is
-// built in.
+// serverURLs returns the debuginfod servers that a flag or DEBUGINFOD_URLS names or, if a flag
+// requests them, the servers in /etc/debuginfod. No server is built in.
 func (c *config) serverURLs(fromEnv []string) ([]string, error) {
 	switch {
 	case c.noServers || c.offline:

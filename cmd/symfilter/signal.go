@@ -23,7 +23,7 @@ const (
 
 // A stopper stops the reading after a signal: at once after a hang-up or a termination signal,
 // after the duration words after an interrupt. After a second signal, or if output blocks, it ends
-// the process immediately. A run that outlives hang-ups ends only with its terminal: see hangups.
+// the process immediately. Some runs outlive a hang-up, unless their terminal is gone: see hangups.
 type stopper struct {
 	reading chan struct{} // closed when reading must stop
 	got     atomic.Int32  // the first signal

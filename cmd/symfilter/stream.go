@@ -31,7 +31,7 @@ type stream struct {
 	// hints is set to print hints about inputs in which nothing was resolved.
 	hints  bool
 	isPort func(name string) bool // reports whether an input is a serial port
-	// how long to wait for a serial port that does not exist yet; -1: without a limit
+	// time to wait for a serial port that does not exist yet; -1: no limit
 	portWait time.Duration
 	rate     int // rate of serial ports, in baud
 

@@ -35,8 +35,8 @@ var ends = func() (set [256]bool) {
 	return set
 }()
 
-// anchorTo returns the anchor that ends with b[last], and its offset. It compares bytes one by one,
-// since it is called for a third of the bytes in lines with an anchor.
+// anchorTo returns the anchor that ends with b[last], and its offset. It compares single bytes,
+// because it is called for a third of the bytes in lines with an anchor.
 func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 	if last == 0 {
 		return 0, 0, false

@@ -59,7 +59,7 @@ func matchChromiumUnknown(r *Reader, l *Line, at int) bool {
 //	1: 0xc8e4a0 node::Abort() [node]
 //	4: 0x7f31c2a01154  [/opt/shop/ledger.node]
 //
-// They are return addresses.
+// The addresses are return addresses.
 var node = Dialect{
 	Name: "node", Who: "Node.js: Native stack trace",
 	Needs:  "the files at the paths; node itself in /usr/bin, or --image node=FILE",

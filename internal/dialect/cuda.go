@@ -2,7 +2,8 @@ package dialect
 
 import "bytes"
 
-// NVIDIA's compute-sanitizer, and cuda-memcheck before it, print the calls of the host program as
+// NVIDIA's compute-sanitizer, and its predecessor cuda-memcheck, print the calls of the host
+// program as
 //
 //	=========     Host Frame:settle(int) [0x1154]
 //	=========                in /opt/shop/inventory
@@ -12,7 +13,7 @@ import "bytes"
 //
 // The number is the offset of a return address from the load base. A frame that has a line, like
 // the last one, is unchanged. In the first form the module has its own line, and the answer follows
-// that line.
+// the module.
 var cuda = Dialect{
 	Name: "compute-sanitizer", Who: "NVIDIA's compute-sanitizer, cuda-memcheck",
 	Needs:  "the file at the path, or --image",

@@ -10,8 +10,8 @@ import "bytes"
 //	inventory[4711]: segfault (11) at 10 nip 10000754 lr 10000750 code 1 in inventory[10000000+10000]
 //
 // The file is given by the last part of its path. The brackets hold the mapping and, from Linux 6.1
-// on, the offset in the file. The address is the instruction's. On x86 and PowerPC the next line
-// lists the code around it, which proves whether a file is the one that ran.
+// on, the offset in the file. The address is exact. On x86 and PowerPC the next line lists the code
+// around it, which proves whether a file is the one that ran.
 var death = Dialect{
 	Name: "kernel-segv", Who: "Linux: the line for a process that a fault has killed",
 	Needs:  "the code on the next line and a file of that name, or --image",

@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// .NET prints a frame of a program that was compiled ahead of time (NativeAOT), without its
-// metadata for stack traces, with the name of the file without its last extension:
+// A frame of a .NET program that was compiled ahead of time (NativeAOT) and has no metadata for
+// stack traces. The name is the file's, without its last extension:
 //
 //	at inventory!<BaseAddress>+0xa532c
 var dotnet = Dialect{

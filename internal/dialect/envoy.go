@@ -14,7 +14,7 @@ import "bytes"
 //
 //	[0x55d0c0de1234]->[0x39f140] ??:0
 //
-// Earlier versions print an address without a name as "#0 0x91782b (unknown)". Those with
+// Earlier versions print an address without a name as "#0 0x91782b (unknown)". Versions with
 // backward-cpp print addresses in the calls, and the file once before its frames:
 //
 //	[…][critical][backtrace] Backtrace obj</usr/local/bin/envoy> thr<6> (use tools/stack_decode.py):
@@ -150,8 +150,8 @@ func envoyFile(r *Reader, b []byte, at int) {
 	r.envoy = envoyObject{thread, r.modules.name(b[from : from+to]), r.facts.at}
 }
 
-// numberedName finds a number between before and after in b, at the start of b or after a blank. It
-// returns the number, and the offsets of the frame and of its name.
+// numberedName finds before, a number and after in b, at the start of b or after a blank. It
+// returns the number, the offset of before, and the offset of the name that follows after.
 func numberedName(b []byte, before, after string) (number, start, name int, ok bool) {
 	for at := 0; ; {
 		i := bytes.Index(b[at:], []byte(before))

@@ -34,8 +34,7 @@ type Map struct {
 	Code       bool   // the mapping is executable
 	Deleted    bool   // the file was deleted while the program ran
 
-	// FirstCode is set if the mapping is the first executable one of its file, and its Offset is
-	// unknown.
+	// FirstCode is set for the first executable mapping of a file if its Offset is unknown.
 	FirstCode bool
 }
 

@@ -50,7 +50,7 @@ func isListed(before []byte) bool {
 }
 
 // isStopped reports whether an interrupt or a fault has stopped the code in the function
-// b[from:end]: the function is in the line after one of entries, or after the name of one in the
+// b[from:end]: the function is in the line after an entry, or follows the name of an entry in the
 // same line, as on arm ("__irq_svc from do_idle+0x1c/0x110"), or it has arm64's mark for this.
 func (n *kernelLog) isStopped(b []byte, from, end int, line int64) bool {
 	if n.entryAt > 0 && n.entryAt == line-1 {

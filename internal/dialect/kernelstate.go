@@ -4,7 +4,7 @@ import "github.com/symfilter/symfilter/buildid"
 
 // A savedKernel is a Reader's state about the kernel that has logged the last lines.
 type savedKernel struct {
-	// line that named it, or its first frame; 0: there is none
+	// line that named the kernel, or its first frame; 0: no kernel is known
 	At      int64  `json:"at"`
 	Release string `json:"release,omitempty"` // release last named in the log
 	ID      string `json:"id,omitempty"`

@@ -107,7 +107,7 @@ func decimalAt(b []byte, at int) (n, end int, ok bool) {
 }
 
 // decimalBefore parses the decimal number of at most nine digits that ends at end, and returns its
-// start. ok is false for a negative end.
+// start. ok is false if there is no such number, or if end is negative.
 func decimalBefore(b []byte, end int) (n, start int, ok bool) {
 	if end < 0 {
 		return 0, end, false

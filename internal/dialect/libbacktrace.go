@@ -7,7 +7,7 @@ import "bytes"
 //	#5  0x55c2d1a0b2c4      in  ???() at ???:0
 //	#10 0x55c2d1a0b2c4      in  flb_start() at ???:0
 //
-// The number is from libbacktrace's backtrace_full: a return address minus one, or the exact
+// The address is from libbacktrace's backtrace_full: a return address minus one, or the exact
 // address at which a signal has interrupted a function.
 
 // matchFluentBit matches a frame without a file, whose address is at offset at.

@@ -147,7 +147,8 @@ func (p *bare) span(s Span) Span {
 	return Span{p.of(s.From), p.behind(s.To)}
 }
 
-// restore gives l, which was read from p, the whole text.
+// restore replaces the bare text of l, which was read from p, by the whole text, and adjusts the
+// offsets.
 func (p *bare) restore(l *Line, text []byte) {
 	l.Text, l.MapStart = text, p.behind(l.MapStart)
 	for i := range l.Frames {

@@ -85,8 +85,8 @@ type LoggedPlace struct {
 // why no file can be used.
 type Proof struct {
 	Process uint64 // number of the process in a log with several; 0 if not in the line
-	// process that has logged the line, if the maps in the log name their process; otherwise it may
-	// be 0
+	// number of the process that has logged the line; 0 if it is not in the line, or no maps are
+	// known to which it could be compared
 	PID uint64
 
 	// Key is equal in all frames of a Reader that have the same module, build ID, Kind, Value and
@@ -113,7 +113,7 @@ type Proof struct {
 	// Awaits is set if a later line of the report may have the module's build ID.
 	Awaits bool
 
-	// NoModule is the reason if the address has no known module; nil: ErrNoModule.
+	// NoModule is the reason why the address has no known module; nil: ErrNoModule.
 	NoModule error
 	Unread   error // why frames of this kind are never located; nil if they can be
 }

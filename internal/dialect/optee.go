@@ -9,7 +9,7 @@ import "bytes"
 //	E/LD:  Call stack:
 //	E/LD:   0x4001a83c
 //
-// A file has its application's UUID as its name, and is loaded as a whole at the address after the
+// A file is named after the UUID of its application, and loaded as a whole at the address after the
 // UUID. The kernel, tee.elf, is loaded at the "TEE load address". OP-TEE subtracts from return
 // addresses, so that all addresses are within calls.
 var optee = Dialect{

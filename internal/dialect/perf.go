@@ -54,7 +54,7 @@ func matchPerfNamed(r *Reader, l *Line, at int) bool {
 	if !ok || offset>>62 != 0 {
 		return false
 	}
-	// The address is the first word, or the first one after the event; a name may contain blanks.
+	// The address is the first word, or the first after the event; a name may contain blanks.
 	digits, _ := perfStart(l.Text[:at])
 	from := blanksAfter(l.Text, hexDigits(l.Text, digits))
 	if from >= at-1 {

@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// PyTorch prints backtraces by its library c10, with the offset in the symbol, or without a symbol
-// in the library:
+// PyTorch's library c10 prints frames with the offset in the symbol or, without a symbol, in the
+// library:
 //
 //	frame #0: ledger::Book::close(int (*)(int), int) + 0x2e (0x7f31c2a0117e in /opt/shop/libledger.so)
 //	frame #1: <unknown function> + 0x1154 (0x7f31c2a01154 in /opt/shop/libledger.so)

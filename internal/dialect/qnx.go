@@ -6,7 +6,7 @@ import "bytes"
 //
 //	Process 1234 (inventory) terminated SIGSEGV code=1 fltno=11 ip=0000004d5a7f0b14(/lib/libc.so@strlen+0x10) mapaddr=000000000006ab14. ref=0000000000000000
 //
-// The address is the instruction's; mapaddr is its offset in the file.
+// "ip" is the address of the instruction, mapaddr its offset in the file.
 var qnx = Dialect{
 	Name: "qnx", Who: "QNX: the line for a process that a fault has killed",
 	Needs:  "the file at the path, or --image NAME=FILE",

@@ -87,7 +87,7 @@ func swiftIndex(b []byte, at int) (start, number int, attributes []byte, ok bool
 		from = blanksBefore(b, from-len(swiftAttributes[i]))
 	}
 	number, start, ok = decimalBefore(b, from)
-	// without attributes there are the blanks around their empty column
+	// without attributes, the blanks on both sides of their empty column adjoin
 	if !ok || blanks == 0 || from == end && blanks < 2 || start > 0 && b[start-1] != ' ' && b[start-1] != '\t' {
 		return 0, 0, nil, false
 	}

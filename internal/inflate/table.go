@@ -122,7 +122,7 @@ func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) u
 		}
 		start := int(*first >> 16 & 0x1fff)
 		if e != 0 {
-			// Bits 0-11 count from the start of the further table.
+			// In a further table, both numbers of bits are without the width bits that led to it.
 			e -= uint32(width)<<8 | uint32(width)
 		}
 		for i := reversed >> width; i < 1<<extra; i += 1 << (uint(n) - width) {

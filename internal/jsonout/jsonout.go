@@ -44,7 +44,8 @@ func (b *Buffer) Array(name string) { *b = append(named(*b, name), '[') }
 // EndArray closes an array.
 func (b *Buffer) EndArray() { *b = append(*b, ']') }
 
-// Values appends values to an array. They are JSON from another Buffer, with commas between them.
+// Values appends values to an array: JSON from another Buffer, with commas between them. There must
+// be at least one value, unless the array is empty.
 func (b *Buffer) Values(values []byte) { *b = append(separated(*b), values...) }
 
 // Members appends members from another Buffer, with commas between them.

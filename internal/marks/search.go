@@ -42,7 +42,7 @@ type Search struct {
 }
 
 // Next returns the offset of the first mark from at on, or len(b) if there is none, and the number
-// of line ends between. at must not be less than in the call before.
+// of line ends between. at must not decrease between calls.
 func (s *Search) Next(at int) (mark, lines int) {
 	counted := at // the line ends of b[at:counted] are in lines
 	for {

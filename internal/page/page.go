@@ -54,8 +54,8 @@ func (p *Page) Input(name string) {
 // called when the line is printed.
 func (p *Page) SetPrefix(prefix func(dst []byte, line int64) []byte) { p.prefix = prefix }
 
-// Begin sets the options that a Page needs: the page escapes all text, and has the colours of the
-// log.
+// Begin sets the options that a Page needs: the page escapes all text itself, and shows the colours
+// of the log unless they are to be removed.
 func (p *Page) Begin(o *filter.Options) {
 	o.Terminal, o.Display.Width, o.Display.Fold = false, 0, false
 	if o.Color != filter.ColorNever {
@@ -71,8 +71,8 @@ func (p *Page) AppendRest(dst []byte) []byte {
 	return p.html.Take(dst)
 }
 
-// AppendElement appends the index of the element in held, and nothing for an element that a page
-// shows as text only.
+// AppendElement holds the answers of the element until its line is printed, and appends the number
+// under which they are held. It appends nothing for an element that a page shows only as text.
 func (p *Page) AppendElement(dst []byte, e *filter.Element) []byte {
 	h := backtrace.Held{Values: e.Values}
 	switch {
@@ -237,7 +237,7 @@ func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20
 // takesLines reports whether AppendLines may add lines.
 func (p *Page) takesLines() bool { return !p.IsOpen() && !p.dump && p.prefix == nil }
 
-// AppendEnd prints the lines of the log that are held.
+// AppendEnd adds the held lines of the log to the page, and appends the finished part of the page.
 func (p *Page) AppendEnd(dst []byte) []byte {
 	p.endStack()
 	return p.html.Take(dst)

@@ -77,8 +77,8 @@ func build(checkout, dir, command, system, arch string) (product, error) {
 		return p, err
 	}
 	cmd := exec.Command(script, p.path, command)
-	// The versions of the architectures are the lowest that Go's defaults name, whatever this machine
-	// has set.
+	// The versions of the architectures are the lowest of Go's defaults; settings of this machine
+	// do not matter.
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOARM=7", "GORISCV64=rva20u64", "GOWORK=off", "GOEXPERIMENT=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return p, fmt.Errorf("build %s for %s/%s: %w\n%s", command, system, arch, err, out)
@@ -165,8 +165,8 @@ func (r *material) readLicenses(target string) ([]byte, error) {
 			linked[m.Path] = m.Version
 		}
 	}
-	// Not of "all": the checkout's go.sum need not have the sums of modules that are not linked, and
-	// must not change.
+	// Only linked modules are listed, not "all": the checkout's go.sum need not have the sums of
+	// others, and must not change.
 	args := append([]string{"list", "-mod=readonly", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}"}, slices.Sorted(maps.Keys(linked))...)
 	list := exec.Command("go", args...)
 	list.Dir = r.checkout

@@ -82,7 +82,7 @@ func run(w io.Writer, kit string, args []string) error {
 	return nil
 }
 
-// truthOf returns the frames that the log has, in its order: FUNCTION FILE:LINE.
+// truthOf returns the frames of the log, in the order of the log: FUNCTION FILE:LINE.
 func truthOf(kit string, p producer) (frames []string, err error) {
 	f, err := os.Open(filepath.Join(kit, "truth", p.Program))
 	if err != nil {
