@@ -38,19 +38,51 @@ func (outer *check) link(t *Trace, inner *check) {
 // calledSize returns the size of the function in called that contains addr, if the call in m that
 // ends at end leads to the function's beginning; otherwise 0.
 func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64) {
-	if target, ok := m.File.CallTarget(end); ok && m.File == called.File {
-		if from, to, ok := m.File.UnwindRange(target); ok && from == target && addr-from < to-from {
-			return to - from
-		}
-	}
-	if name, ok := m.File.CalledImport(end); ok {
-		for _, s := range called.symbolsNamed(called.File, string(name)) {
-			if addr-s.Addr < s.Size {
-				size = s.Size
-			}
+	for _, r := range m.calledRanges(end, called) {
+		if r.has(addr) {
+			size = r.end - r.start
 		}
 	}
 	return size
+}
+
+// A codeRange is the code of a function.
+type codeRange struct{ start, end uint64 }
+
+func (r codeRange) has(addr uint64) bool { return addr >= r.start && addr < r.end }
+
+// calledRanges returns the functions in called to which the call in m that ends at end may lead: that
+// of a direct call, or those with the name of an import.
+func (m *Image) calledRanges(end uint64, called *Image) []codeRange {
+	if target, ok := m.File.CallTarget(end); ok && m.File == called.File {
+		if from, to, ok := m.File.UnwindRange(target); ok && from == target {
+			return []codeRange{{from, to}}
+		}
+	}
+	if name, ok := m.File.CalledImport(end); ok {
+		return called.namedRanges(string(name))
+	}
+	return nil
+}
+
+// namedRanges returns the symbols with a name.
+func (m *Image) namedRanges(name string) (all []codeRange) {
+	for _, s := range m.symbolsNamed(m.File, name) {
+		all = append(all, codeRange{s.Addr, s.Addr + s.Size})
+	}
+	return all
+}
+
+// codeAt returns the function at addr, or if that is an entry of the procedure linkage table, those of
+// the file with the name of the import.
+func (m *Image) codeAt(addr uint64) []codeRange {
+	if name, ok := m.File.StubImport(addr); ok {
+		return m.namedRanges(string(name))
+	}
+	if from, to, ok := m.File.UnwindRange(addr); ok {
+		return []codeRange{{from, to}}
+	}
+	return nil
 }
 
 // callEnd returns the end of the call before addr: addr itself, or a higher address if the producer

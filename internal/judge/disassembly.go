@@ -64,7 +64,7 @@ func (t *Trace) leadsElsewhere(m *Image, target, addr uint64) bool {
 
 // jumps are the addresses outside of a function to which it may jump.
 type jumps struct {
-	to    []uint64 // at most maxJumps
+	to    []uint64 // the beginnings of functions, if known, and entries of the procedure linkage table; at most maxJumps
 	known bool     // to is complete
 }
 
@@ -83,7 +83,11 @@ func (t *Trace) jumpsFrom(m *Image, addr uint64) (found jumps) {
 	code := m.File.Loaded(start)
 	beyond, all := disasm.Jumps(code[:min(end-start, uint64(len(code)))])
 	for _, at := range beyond {
-		if to := start + uint64(at); !slices.Contains(found.to, to) {
+		to := start + uint64(at)
+		if function, _, ok := m.File.UnwindRange(to); ok && !m.File.IsStub(to) {
+			to = function
+		}
+		if !slices.Contains(found.to, to) {
 			if found.to = append(found.to, to); len(found.to) > maxJumps {
 				found.to, all = nil, false
 				break

@@ -12,9 +12,10 @@ import (
 // the logarithm of the biases tried, less the logarithm of the frames, any of which may be there,
 // and less one bit because a trace need not have such a frame.
 
-// placeBits returns the weight, in bits, of a frame at a place that the file has once.
-func (e *election) placeBits() float64 {
-	return max(0, math.Log2(float64(max(e.tried, 1)))-math.Log2(float64(len(e.frames)))-1)
+// placeBits returns the weight, in bits, of a frame at a place that the file has once. choices is the
+// number of frames that may be there.
+func (e *election) placeBits(choices int) float64 {
+	return max(0, math.Log2(float64(max(e.tried, 1)))-math.Log2(float64(choices))-1)
 }
 
 // atTrampoline reports whether frame i is in the code to which a signal handler returns.
@@ -42,28 +43,47 @@ func (e *election) isInterrupted(i int, bias uint64) bool {
 // follows reports whether outer may be the caller of inner, the previous frame of the log.
 func follows(outer, inner *Frame) bool { return outer.Number < 0 || outer.Number == inner.Number+1 }
 
-// startFrames is the maximum number of frames of the C library between the code at which a program
-// begins and main.
-const startFrames = 2
-
-// entryBits returns the weight, in bits, of frame i if it is in the code at which the program
-// begins, plus the weight of main if that is at most startFrames further in. It returns 0 for any
-// other frame.
-func (e *election) entryBits(i int, bias uint64) (bits float64) {
-	file := e.image.File
-	if past := e.frames[i].Addr - bias - file.Entry; file.Entry == 0 || past == 0 || past > object.EntrySpan {
+// startBits returns the weight, in bits, of frame i if it is in the code at which the program begins,
+// or if it is in main and no frame of the file but one in that code is further out. It returns 0 for
+// any other frame.
+func (e *election) startBits(i int, bias uint64) float64 {
+	f := e.frames[i]
+	if e.isEntry(f, bias) {
+		choices := len(e.frames)
+		if i == len(e.frames)-1 {
+			choices = 1
+		}
+		// it is known to follow a call
+		return max(0, e.placeBits(choices)-e.callBits(i, bias))
+	}
+	main := e.mainRange()
+	if !main.has(f.Addr - bias - 1) {
 		return 0
 	}
-	bits = e.placeBits()
-	start, end, ok := file.UnwindRange(file.Main())
-	if !ok || start != file.Main() {
-		return bits
-	}
-	for j := i - 1; j >= max(0, i-1-startFrames) && follows(e.frames[j+1], e.frames[j]); j-- {
-		if at := e.frames[j].Addr - bias - 1; at >= start && at < end {
-			mainBits := math.Log2(float64(max(e.image.codeSize(), 1))/float64(end-start)) - math.Log2(1+startFrames)
-			return bits + max(0, min(mainBits, maxLinkWeight))
+	for _, outer := range e.frames[i+1:] {
+		if e.has(outer, bias) && !e.isEntry(outer, bias) {
+			return 0
 		}
 	}
-	return bits
+	// one bit because a stack need not begin in main
+	return max(0, min(math.Log2(float64(max(e.image.codeSize(), 1))/float64(main.end-main.start))-1, maxLinkWeight))
+}
+
+// mainRange returns the code of main, which is empty if it is unknown.
+func (e *election) mainRange() codeRange {
+	if e.main == nil {
+		e.main = new(codeRange)
+		at := e.image.File.Main()
+		if start, end, ok := e.image.File.UnwindRange(at); ok && start == at {
+			*e.main = codeRange{start, end}
+		}
+	}
+	return *e.main
+}
+
+// isEntry reports whether f was called by the code at which the program begins.
+func (e *election) isEntry(f *Frame, bias uint64) bool {
+	entry := e.image.File.Entry
+	past := f.Addr - bias - entry
+	return entry != 0 && past > 0 && past <= object.EntrySpan
 }

@@ -5,87 +5,87 @@ import (
 	"encoding/binary"
 )
 
-// CallTarget returns the target of the direct call that ends at addr, on x86-64 and AArch64. ok is
-// false without such a call. For a function of another file, the target is the code that jumps to
-// it: see [File.CalledImport].
+// CallTarget returns the target of the direct call that ends at addr, on x86, x86-64, little-endian
+// Arm, AArch64 and RISC-V. A function in Thumb code has an even address here. ok is false without
+// such a call. For a function of another file, the target is the code that jumps to it: see
+// [File.CalledImport].
 func (f *File) CallTarget(addr uint64) (target uint64, ok bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)
 	if !ok {
 		return 0, false
 	}
-	switch n := len(code); f.Machine {
-	case elf.EM_X86_64:
-		if n >= 5 && code[n-5] == 0xe8 {
-			target = addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:]))))
-			return target, f.ExecCovers(target)
-		}
+	c := callSite{&f.headers, addr, code}
+	switch f.Machine {
+	case elf.EM_X86_64, elf.EM_386:
+		target, ok = c.x86Target()
 	case elf.EM_AARCH64:
-		if n >= 4 && addr%4 == 0 {
-			w := binary.LittleEndian.Uint32(code[n-4:])
-			target = addr - 4 + uint64(int64(int32(w<<6)>>4))
-			return target, w>>26 == 0x25 && f.ExecCovers(target)
-		}
+		w := c.little(4)
+		target, ok = addr-4+signed(w<<6, 4), addr%4 == 0 && w>>26 == 0x25
+	case elf.EM_ARM:
+		target, ok = c.armTarget()
+	case elf.EM_RISCV:
+		target, ok = c.riscvTarget()
+	default:
+		return 0, false
 	}
-	return 0, false
+	target = f.wrap(target)
+	return target, ok && f.ExecCovers(target)
 }
 
-// CalledImport returns the name of the imported function that the instruction before addr calls, on
-// x86-64: through the procedure linkage table, or through the global offset table. name is valid
-// until Close.
-func (f *File) CalledImport(addr uint64) (name []byte, ok bool) {
-	if f.Machine != elf.EM_X86_64 {
-		return nil, false
+// signed returns w as a signed number, shifted to the right by n.
+func signed(w uint32, n int) uint64 { return uint64(int64(int32(w) >> n)) }
+
+func (c *callSite) x86Target() (target uint64, ok bool) {
+	n := len(c.code)
+	if n < 5 || c.code[n-5] != 0xe8 {
+		return 0, false
 	}
-	var buf [8]byte
-	code, ok := f.codeBefore(buf[:], addr)
-	if n := len(code); ok && n >= 6 && code[n-6] == 0xff && code[n-5] == 0x15 { // call *slot(%rip)
-		return f.importAt(addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[n-4:])))))
-	}
-	target, ok := f.CallTarget(addr)
-	if !ok {
-		return nil, false
-	}
-	stub := f.Loaded(target)
-	skip := 0
-	for _, before := range []string{"\xf3\x0f\x1e\xfa", "\xf2"} { // endbr64, bnd
-		if len(stub) > skip+len(before) && string(stub[skip:skip+len(before)]) == before {
-			skip += len(before)
-		}
-	}
-	if len(stub) < skip+6 || stub[skip] != 0xff || stub[skip+1] != 0x25 { // jmp *slot(%rip)
-		return nil, false
-	}
-	end := target + uint64(skip) + 6
-	return f.importAt(end + uint64(int64(int32(binary.LittleEndian.Uint32(stub[skip+2:])))))
+	return c.addr + signed(binary.LittleEndian.Uint32(c.code[n-4:]), 0), true
 }
 
-// importAt returns the name of the symbol whose address the loader writes to the word at slot.
-func (f *File) importAt(slot uint64) (name []byte, ok bool) {
-	for i := range f.sections {
-		s := &f.sections[i]
-		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 || s.Flags&elf.SHF_COMPRESSED != 0 || int(s.Link) >= len(f.sections) {
-			continue
-		}
-		data, err := f.tableData(s)
-		if err != nil {
-			continue
-		}
-		for ; len(data) >= relaSize64; data = data[relaSize64:] {
-			if f.u64(data) == slot {
-				return f.nameOf(int(s.Link), uint64(f.u32(data[12:])))
-			}
-		}
+// armTarget decodes bl and blx in Arm and Thumb code. At an even address the code may be either.
+func (c *callSite) armTarget() (target uint64, ok bool) {
+	end, w := c.addr&^1, c.little(4)
+	switch {
+	case c.h.big:
+		return 0, false
+	case c.addr%4 == 0 && w&0x0f000000 == 0x0b000000 && w>>28 != 15: // bl
+		return end + 4 + signed(w<<8, 6), true
+	case c.addr%4 == 0 && w&0xfe000000 == 0xfa000000: // blx, to Thumb code
+		return end + 4 + signed(w<<8, 6) + uint64(w>>23&2), true
 	}
-	return nil, false
+	first, second := w&0xffff, w>>16
+	if first&0xf800 != 0xf000 || second&0xd000 != 0xd000 && second&0xd001 != 0xc000 {
+		return 0, false
+	}
+	sign := first >> 10 & 1
+	high, low := ^(second>>13^sign)&1, ^(second>>11^sign)&1
+	offset := signed((sign<<24|high<<23|low<<22|first&0x3ff<<12|second&0x7ff<<1)<<7, 7)
+	if second&0x1000 == 0 { // blx, to Arm code
+		end &^= 3
+	}
+	return end + offset, true
 }
 
-// nameOf returns the name of symbol i of a table, which is the section at index.
-func (f *File) nameOf(index int, i uint64) (name []byte, ok bool) {
-	t := rawSymbols{d: &f.sectionData}
-	if !t.loadSection(index, &f.sections[index]) || i == 0 || i >= t.count() {
-		return nil, false
+// riscvTarget decodes jal, auipc followed by jalr, and c.jal, which is in 32-bit code only.
+func (c *callSite) riscvTarget() (target uint64, ok bool) {
+	w, before := c.little(4), c.little(8)
+	switch {
+	case c.addr%2 != 0 || !c.riscv():
+		return 0, false
+	case w&0x7f == 0x6f:
+		offset := w>>31<<20 | w>>12&0xff<<12 | w>>20&1<<11 | w>>21&0x3ff<<1
+		return c.addr - 4 + signed(offset<<11, 11), true
+	case w&0x707f == 0x67: // jalr
+		if before&0x7f != 0x17 || before>>7&31 != w>>15&31 {
+			return 0, false
+		}
+		return c.addr - 8 + signed(before&^0xfff, 0) + signed(w, 20), true
+	case !c.h.is64 && w>>16&0xe003 == 0x2001: // c.jal
+		h := w >> 16
+		offset := h>>12&1<<11 | h>>8&1<<10 | h>>9&3<<8 | h>>6&1<<7 | h>>7&1<<6 | h>>2&1<<5 | h>>11&1<<4 | h>>3&7<<1
+		return c.addr - 2 + signed(offset<<20, 20), true
 	}
-	name = t.name(t.d.u32(t.raw[i*t.entry:]))
-	return name, len(name) > 0
+	return 0, false // c.jalr
 }

@@ -14,7 +14,8 @@ import (
 // until Close.
 type File struct {
 	symbolTables
-	unwind unwind
+	unwind  unwind
+	imports importSlots
 }
 
 // Open reads the headers of an ELF file of size bytes. If osFile is not nil it must be the file
@@ -123,12 +124,12 @@ func (f *File) Close() error {
 	if f.mini.file != nil {
 		f.mini.file.Close()
 	}
-	f.kept, f.symbols, f.dynamic, f.mini, f.unwind = nil, symbols{}, nil, mini{}, unwind{}
+	f.kept, f.symbols, f.dynamic, f.mini, f.unwind, f.imports = nil, symbols{}, nil, mini{}, unwind{}, importSlots{}
 	return f.contents.close()
 }
 
 // Footprint returns the bytes of heap that the file holds: headers, sections inflated or read, the
 // symbol table. It counts neither mapped pages nor the bytes that Options.Take granted.
 func (f *File) Footprint() int64 {
-	return int64(unsafe.Sizeof(*f)) + f.symbolTables.footprint() + f.unwind.footprint()
+	return int64(unsafe.Sizeof(*f)) + f.symbolTables.footprint() + f.unwind.footprint() + f.imports.footprint()
 }

@@ -54,7 +54,8 @@ const (
 	maxNamesHashed = 256 << 20
 	maxNamed       = 4 << 10 // symbols of one name
 
-	maxUnwind = 16 << 20 // functions of unwind information; Chromium has 1 million
+	maxImports = 4 << 20  // relocations with a symbol; radosgw has 31,000
+	maxUnwind  = 16 << 20 // functions of unwind information; Chromium has 1 million
 	// common entries of .eh_frame whose encoding is remembered; linkers keep one of each kind
 	maxCommon = 64 << 10
 

@@ -1,0 +1,398 @@
+//go:build linux
+
+package integration
+
+import (
+	"cmp"
+	"debug/elf"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/symfilter/symfilter/internal/testenv"
+)
+
+// A stackProgram is a program of Debian whose stacks are taken where it allocates memory.
+type stackProgram struct {
+	machine string   // in Debian's words
+	command []string // the program, below root, and its arguments
+	files   []string // base names of the files whose frames are resolved
+	every   int      // calls of malloc for a stack
+}
+
+var stackPrograms = []stackProgram{
+	{"amd64", []string{"usr/bin/x86_64-linux-gnu-objdump", "-dl", "@PROGRAM"}, []string{"x86_64-linux-gnu-objdump", "libbfd-2.40-system.so"}, 10},
+	{"amd64", []string{"usr/bin/x86_64-linux-gnu-as", "-o", "as.out", "@ASSEMBLER"}, []string{"x86_64-linux-gnu-as"}, 1},
+	{"amd64", []string{"usr/bin/x86_64-linux-gnu-ld.bfd", "-shared", "-o", "ld.out", "@OBJECT"}, []string{"x86_64-linux-gnu-ld.bfd", "libbfd-2.40-system.so"}, 1},
+	{"amd64", []string{"usr/bin/x86_64-linux-gnu-ld.gold", "-shared", "-o", "gold.out", "@OBJECT"}, []string{"x86_64-linux-gnu-ld.gold"}, 1},
+	{"amd64", []string{"usr/lib/jvm/java-17-openjdk-amd64/bin/java", "-version"}, []string{"libjvm.so"}, 7},
+	{"amd64", []string{"usr/bin/ceph-kvstore-tool", "rocksdb", "no-store", "list"}, []string{"ceph-kvstore-tool"}, 3},
+	{"amd64", []string{"usr/bin/osdmaptool", "--createsimple", "20", "map"}, []string{"libceph-common.so.2"}, 3},
+	{"amd64", []string{"usr/bin/radosgw", "-n", "client.x", "--no-mon-config", "-m", "127.0.0.1", "-f"}, []string{"libradosgw.so.2.0.0"}, 7},
+	{"arm64", []string{"usr/bin/aarch64-linux-gnu-objdump", "-dl", "@PROGRAM"}, []string{"aarch64-linux-gnu-objdump", "libbfd-2.40-system.so"}, 10},
+	{"arm64", []string{"usr/bin/aarch64-linux-gnu-ld.gold", "-shared", "-o", "gold.out", "@OBJECT"}, []string{"aarch64-linux-gnu-ld.gold"}, 1},
+	// C of this machine has no unwind tables
+	{"armhf", []string{"usr/bin/arm-linux-gnueabihf-ld.gold", "-shared", "-o", "gold.out", "@OBJECT"}, []string{"arm-linux-gnueabihf-ld.gold"}, 1},
+	{"riscv64", []string{"usr/bin/riscv64-linux-gnu-objdump", "-dl", "@PROGRAM"}, []string{"riscv64-linux-gnu-objdump", "libbfd-2.44-system.so"}, 10},
+	{"riscv64", []string{"usr/bin/riscv64-linux-gnu-as", "-o", "as.out", "@ASSEMBLER"}, []string{"riscv64-linux-gnu-as"}, 1},
+	{"riscv64", []string{"usr/bin/riscv64-linux-gnu-ld.bfd", "-shared", "-o", "ld.out", "@OBJECT"}, []string{"riscv64-linux-gnu-ld.bfd", "libbfd-2.44-system.so"}, 1},
+}
+
+// stackTools are the compiler of a machine and the emulator, if it needs one.
+var stackTools = map[string]struct{ compiler, emulator string }{
+	"amd64":   {"gcc", ""},
+	"arm64":   {"aarch64-linux-gnu-gcc", "qemu-aarch64"},
+	"armhf":   {"arm-linux-gnueabihf-gcc", "qemu-arm"},
+	"riscv64": {"riscv64-linux-gnu-gcc", "qemu-riscv64"},
+}
+
+// stackForms write a stack without modules as programs do that have no symbols.
+var stackForms = []struct {
+	name, before, frame, after string // frame has the number and the address
+	less                       uint64 // subtracted from the return address
+	wide                       bool   // programs of 64 bits alone print it
+}{
+	{"glog", "*** Check failure stack trace: ***\n", "    @ %#18[2]x  (unknown)\n", "", 0, false},
+	{"absl", "*** SIGABRT received at time=1795342953 on cpu 0 ***\n", "    @ %#18[2]x  (unknown)  (unknown)\n", "", 0, false},
+	{"folly", "*** Aborted at 1795342953 (Unix time, try 'date -d @1795342953') ***\n", "    @ %016[2]x (unknown)\n", "", 0, false},
+	{"rust", "stack backtrace:\n", "%4[1]d: %#18[2]x - <unknown>\n", "", 0, false},
+	{"fluentbit", "[2026/11/20 10:00:00] [engine] caught signal (SIGSEGV)\n", "#%-2[1]d 0x%[2]x      in  ???() at ???:0\n", "", 1, false},
+	{"envoy", "", "[2024-01-02 03:04:05.678][12][critical][backtrace] [./source/server/backtrace.h:96] #%[1]d: [%#[2]x]\n", "", 0, false},
+	{"clickhouse", "2026.11.20 10:00:00.123456 [ 4711 ] {} <Fatal> BaseDaemon: Stack trace:", " 0x%016[2]x", "\n", 0, true},
+	{"seastar", "", "%#[2]x\n", "", 0, true},
+}
+
+// A stacksIn is the stacks of a process with frames in one of its files.
+type stacksIn struct {
+	path   string
+	bias   uint64 // load bias of the file
+	code   [][2]uint64
+	stacks [][]uint64 // addresses of the process, innermost first
+}
+
+// has reports whether the address is in the code of the file.
+func (s *stacksIn) has(addr uint64) bool {
+	return slices.ContainsFunc(s.code, func(r [2]uint64) bool { return r[0] <= addr && addr < r[1] })
+}
+
+// place returns the return address in the file. A set lowest bit is the instruction set of 32-bit ARM.
+func (s *stacksIn) place(addr uint64, machine string) uint64 {
+	if machine == "armhf" {
+		addr &^= 1
+	}
+	return addr - s.bias
+}
+
+// run runs the program, and returns its stacks and maps as stacks.c writes them.
+func (p *stackProgram) run(t *testing.T, root, dir string) string {
+	t.Helper()
+	tool := stackTools[p.machine]
+	need(t, tool.compiler, "eu-addr2line")
+	source := filepath.Join("testdata", "stacks", "stacks.c")
+	library, object, assembler := filepath.Join(dir, "stacks.so"), filepath.Join(dir, "stacks.o"), filepath.Join(dir, "stacks.s")
+	run(t, nil, tool.compiler, "-O2", "-fPIC", "-shared", "-funwind-tables", "-o", library, source)
+	run(t, nil, tool.compiler, "-O2", "-g", "-fPIC", "-c", "-o", object, source)
+	run(t, nil, tool.compiler, "-O2", "-g", "-fPIC", "-S", "-o", assembler, source)
+	program := filepath.Join(root, p.command[0])
+	args := []string{program}
+	for _, arg := range p.command[1:] {
+		args = append(args, strings.NewReplacer("@PROGRAM", program, "@OBJECT", object, "@ASSEMBLER", assembler).Replace(arg))
+	}
+	lib := filepath.Join(root, "usr", "lib", "x86_64-linux-gnu")
+	out := filepath.Join(dir, "stacks")
+	env := []string{"STACKS_FILE=" + out, "STACKS_EVERY=" + strconv.Itoa(p.every)}
+	if tool.emulator == "" {
+		env = append(env, "LD_PRELOAD="+library, "LD_LIBRARY_PATH="+lib+":"+filepath.Join(lib, "ceph"))
+	} else {
+		need(t, tool.emulator)
+		args = append([]string{tool.emulator, "-L", root, "-E", "LD_PRELOAD=" + library}, args...)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	printed, err := cmd.CombinedOutput()
+	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, printed)
+	}
+	return string(data)
+}
+
+// realStacks returns the stacks in text that have at least this many frames in the file with the base
+// name. Stacks that are the same in the file are one.
+func realStacks(t *testing.T, text, name string, frames int) *stacksIn {
+	t.Helper()
+	s := &stacksIn{}
+	seen := make(map[string]bool)
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) != 6 || filepath.Base(fields[5]) != name || seen[fields[0]] {
+			continue
+		}
+		seen[fields[0]] = true
+		var begin, end, offset uint64
+		if _, err := fmt.Sscanf(fields[0]+" "+fields[2], "%x-%x %x", &begin, &end, &offset); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if s.path = fields[5]; fields[1] == "r-xp" {
+			s.code = append(s.code, [2]uint64{begin, end})
+		}
+		if offset == 0 && (s.bias == 0 || begin < s.bias) {
+			s.bias = begin // the lowest segment of the file is at 0
+		}
+	}
+	known := make(map[string]bool)
+	for line := range strings.Lines(text) {
+		words, ok := strings.CutPrefix(line, "stack ")
+		if !ok {
+			continue
+		}
+		var addrs, inside []uint64
+		for word := range strings.FieldsSeq(words) {
+			addr, err := strconv.ParseUint(word, 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if addrs = append(addrs, addr); s.has(addr) {
+				inside = append(inside, addr)
+			}
+		}
+		if key := fmt.Sprint(inside); len(inside) >= frames && !known[key] {
+			known[key] = true
+			s.stacks = append(s.stacks, addrs)
+		}
+	}
+	return s
+}
+
+// debugFile returns the debug file of an ELF file in a tree by build IDs.
+func debugFile(t *testing.T, path, tree string) string {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	note, err := f.Section(".note.gnu.build-id").Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := hex.EncodeToString(note[len(note)-20:])
+	return filepath.Join(tree, ".build-id", id[:2], id[2:]+".debug")
+}
+
+// A truthTable has the frames of return addresses of a file by another program, innermost first:
+// FUNCTION, a tab, LINE FILE.
+type truthTable struct {
+	frames  map[uint64][]string
+	symbols map[string]uint64 // addresses by name
+	ends    bool              // of inlined calls only the function of the outermost is known, and the line of the innermost
+}
+
+// truthOf returns the frames of return addresses by addr2line. It cannot read debug information that
+// files share; of that eu-addr2line finds functions and lines, but no inlined calls.
+func truthOf(t *testing.T, debug string, addrs []uint64) truthTable {
+	t.Helper()
+	f, err := elf.Open(debug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	table := truthTable{frames: make(map[uint64][]string), symbols: make(map[string]uint64), ends: f.Section(".gnu_debugaltlink") != nil}
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		table.symbols[s.Name] = s.Value
+	}
+	tool := "addr2line"
+	if table.ends {
+		tool = "eu-addr2line"
+	}
+	var asked strings.Builder
+	for _, addr := range addrs {
+		fmt.Fprintf(&asked, "%#x\n", addr-1)
+	}
+	var addr uint64
+	cmd := exec.Command(tool, "-a", "-i", "-f", "-s", "-e", debug)
+	cmd.Stdin = strings.NewReader(asked.String())
+	out, err := cmd.Output() // eu-addr2line fails if it knows nothing of one address
+	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(out), "\n")
+	for i := 0; i+1 < len(lines); i += 2 {
+		if strings.HasPrefix(lines[i], "0x") {
+			if addr, err = strconv.ParseUint(lines[i], 0, 64); err != nil {
+				t.Fatal(err)
+			}
+			addr, i = addr+1, i+1
+		}
+		name, _, _ := strings.Cut(lines[i], " inlined at ")
+		file, line, _ := strings.Cut(lines[i+1], ":")
+		line = regexp.MustCompile(`^[0-9]*`).FindString(line)
+		table.frames[addr] = append(table.frames[addr], name+"\t"+cmp.Or(line, "0")+" "+file)
+	}
+	return table
+}
+
+// equals reports whether the frames that symfilter has printed for the return address are right: all
+// files and lines, and the function that is not inlined. The names of inlined calls are not compared,
+// since addr2line has the function's own name for those without one that the linker knows.
+func (table *truthTable) equals(addr uint64, got twinFrame) (said string, right bool) {
+	want := table.frames[addr]
+	var names, places, wanted []string
+	for _, f := range got.Frames {
+		file := "??"
+		if f.File != "" {
+			file = filepath.Base(f.File)
+		}
+		names = append(names, cmp.Or(f.Linkage, f.Function))
+		places = append(places, fmt.Sprintf("%d %s", f.Line, file))
+	}
+	outermost := ""
+	for _, f := range want {
+		var place string
+		outermost, place, _ = strings.Cut(f, "\t")
+		wanted = append(wanted, place)
+	}
+	if table.ends && len(want) == 1 && len(places) > 0 {
+		places = places[:1]
+	}
+	last := names[len(names)-1]
+	right = slices.Equal(places, wanted) && table.same(last, outermost) ||
+		last == "_start" && outermost == last // has no line; eu-addr2line prints that of another function
+	return fmt.Sprintf("%q %q, want %q", names, places, want), right
+}
+
+// same reports whether two linkage names are those of one function: of a part of it (foo.cold), or of
+// symbols at one address, as constructors and functions that the linker has merged have. The second may
+// be a plain name or unknown.
+func (table *truthTable) same(a, b string) bool {
+	whole, _, _ := strings.Cut(a, ".")
+	plain, _, _ := strings.Cut(b, ".")
+	return plain == "??" || whole == plain || !strings.HasPrefix(plain, "_Z") && strings.Contains(whole, plain) ||
+		table.symbols[a] != 0 && table.symbols[a] == table.symbols[b]
+}
+
+// A namedStack is what symfilter has made of a stack.
+type namedStack struct {
+	form   string
+	inside int // frames in the file
+	frames []twinFrame
+	addrs  []uint64
+}
+
+// nameStack writes a stack as programs do, and has symfilter resolve it.
+func nameStack(t *testing.T, s *stacksIn, stack []uint64, form int, debug string) (named namedStack) {
+	t.Helper()
+	f := stackForms[form]
+	log := f.before
+	for i, addr := range stack {
+		log += fmt.Sprintf(f.frame, i, addr-f.less)
+		if s.has(addr) {
+			named.inside++
+		}
+	}
+	out := run(t, []byte(log+f.after), command, "-q", "--output=json", "--dialects=auto,addresses", "--image", s.path, "--debug-file-directory", debug)
+	named.form, named.frames, named.addrs = f.name, framesIn(t, out), stack
+	if len(named.frames) != len(stack) {
+		t.Fatalf("%s has %d frames, want %d:\n%s%s", f.name, len(named.frames), len(stack), log, out)
+	}
+	return named
+}
+
+// A stackScore counts the stacks that got their names, in several groups.
+type stackScore struct{ named, all map[string]int }
+
+// add counts a stack, and fails the test if one of its names is wrong.
+func (c *stackScore) add(t *testing.T, s *stacksIn, machine string, stack *namedStack, truth *truthTable) {
+	t.Helper()
+	file, named, reason := machine+" "+filepath.Base(s.path), 0, ""
+	for i, f := range stack.frames {
+		addr := stack.addrs[i]
+		if len(f.Frames) == 0 {
+			if s.has(addr) {
+				reason = f.Reason
+			}
+			continue
+		}
+		named++
+		if said, right := truth.equals(s.place(addr, machine), f); !s.has(addr) || !right {
+			t.Errorf("%s, %s: %#x is %s", file, stack.form, addr, said)
+		}
+	}
+	if named != stack.inside {
+		t.Logf("%s, %s: %d of %d frames have names: %s", file, stack.form, named, stack.inside, reason)
+	}
+	for _, group := range []string{"all", machine, file, stack.form, fmt.Sprintf("%2d frames", min(stack.inside, 12))} {
+		if c.all[group]++; named == stack.inside {
+			c.named[group]++
+		}
+	}
+}
+
+// Stacks of real programs, printed as programs print addresses alone, get their names by the program
+// without symbols and a tree of debug files, and none of them a wrong one.
+func TestBasesOfRealStacksAreInferred(t *testing.T) {
+	testenv.OnlyLong(t)
+	const most = 25 // stacks of a file
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := filepath.Join(home, ".cache", "symfilter-stacks") // of scripts/fetch-stacks
+	for machine := range stackTools {
+		need(t, filepath.Join(cache, machine, "whole"))
+	}
+	score := stackScore{make(map[string]int), make(map[string]int)}
+	rng, form := rand.New(rand.NewPCG(5, 6)), 0
+	for _, p := range stackPrograms {
+		root, dir := filepath.Join(cache, p.machine, "root"), t.TempDir()
+		tree := filepath.Join(root, "usr", "lib", "debug")
+		text := p.run(t, root, dir)
+		for _, name := range p.files {
+			s := realStacks(t, text, name, 5)
+			if len(s.stacks) == 0 {
+				t.Errorf("%s has no stacks", name)
+				continue
+			}
+			rng.Shuffle(len(s.stacks), func(i, j int) { s.stacks[i], s.stacks[j] = s.stacks[j], s.stacks[i] })
+			var stacks []namedStack
+			var places []uint64
+			for _, stack := range s.stacks[:min(len(s.stacks), most)] {
+				for form++; p.machine == "armhf" && stackForms[form%len(stackForms)].wide; form++ {
+				}
+				stacks = append(stacks, nameStack(t, s, stack, form%len(stackForms), tree))
+				for _, addr := range stack {
+					if s.has(addr) {
+						places = append(places, s.place(addr, p.machine))
+					}
+				}
+			}
+			slices.Sort(places)
+			truth := truthOf(t, debugFile(t, s.path, tree), slices.Compact(places))
+			for i := range stacks {
+				score.add(t, s, p.machine, &stacks[i], &truth)
+			}
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(score.all)) {
+		t.Logf("%s: %d of %d", group, score.named[group], score.all[group])
+	}
+	if named, all := score.named["all"], score.all["all"]; named*100 < all*99 {
+		t.Errorf("%d of %d stacks have their names, want 99 %%", named, all)
+	}
+}

@@ -1,0 +1,188 @@
+package object
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"unsafe"
+)
+
+// CalledImport returns the name of the function of another file that is called by the call that ends
+// at addr, on x86-64, little-endian Arm, AArch64 and RISC-V: through the procedure linkage table, or
+// on x86-64 through the global offset table. name is valid until Close.
+func (f *File) CalledImport(addr uint64) (name []byte, ok bool) {
+	var buf [8]byte
+	code, ok := f.codeBefore(buf[:], addr)
+	if n := len(code); ok && f.Machine == elf.EM_X86_64 && n >= 6 && code[n-6] == 0xff && code[n-5] == 0x15 { // call *slot(%rip)
+		return f.importAt(addr + signed(binary.LittleEndian.Uint32(code[n-4:]), 0))
+	}
+	target, ok := f.CallTarget(addr)
+	if !ok {
+		return nil, false
+	}
+	return f.StubImport(target)
+}
+
+// StubImport returns the name of the function to which the code at target, an entry of a procedure
+// linkage table, jumps. It is for the machines of [File.CalledImport].
+func (f *File) StubImport(target uint64) (name []byte, ok bool) {
+	slot, ok := f.stubSlot(target)
+	if !ok {
+		return nil, false
+	}
+	return f.importAt(f.wrap(slot))
+}
+
+// stubSlot returns the address of the word from which the code at target, an entry of a procedure
+// linkage table, takes the address that it jumps to.
+func (f *File) stubSlot(target uint64) (slot uint64, ok bool) {
+	stub := f.Loaded(target)
+	word := func(i int) uint32 {
+		if len(stub) < 4*i+4 {
+			return 0
+		}
+		return binary.LittleEndian.Uint32(stub[4*i:])
+	}
+	switch f.Machine {
+	case elf.EM_X86_64:
+		skip := 0
+		for _, before := range []string{"\xf3\x0f\x1e\xfa", "\xf2"} { // endbr64, bnd
+			if bytes.HasPrefix(stub[skip:], []byte(before)) {
+				skip += len(before)
+			}
+		}
+		if len(stub) < skip+6 || stub[skip] != 0xff || stub[skip+1] != 0x25 { // jmp *slot(%rip)
+			return 0, false
+		}
+		return target + uint64(skip) + 6 + signed(binary.LittleEndian.Uint32(stub[skip+2:]), 0), true
+	case elf.EM_AARCH64:
+		i := 0
+		if word(0) == 0xd503245f { // bti c
+			i++
+		}
+		page, ldr := word(i), word(i+1) // adrp x16, slot; ldr x17, [x16, slot]
+		return adrp(target+uint64(4*i), page) + uint64(ldr>>10&0xfff<<3), page&0x9f00001f == 0x90000010 && ldr&0xffc003ff == 0xf9400211
+	case elf.EM_RISCV:
+		auipc, load := word(0), word(1) // auipc t3, slot; ld t3, slot(t3)
+		return target + signed(auipc&^0xfff, 0) + signed(load, 20), auipc&0xfff == 0xe17 && load&0xfefff == 0xe2e03
+	case elf.EM_ARM:
+		// add ip, pc, #n; add ip, ip, #n; ldr pc, [ip, #n]!
+		slot = target + 8
+		for i := range 4 {
+			w, base := word(i), uint32(0xe28cc000)
+			if i == 0 {
+				base = 0xe28fc000
+			}
+			if w&0xfffff000 != base {
+				return slot + uint64(w&0xfff), i > 0 && w&0xfffff000 == 0xe5bcf000
+			}
+			slot += uint64(bits.RotateLeft32(w&0xff, -int(w>>8&15)*2))
+		}
+	}
+	return 0, false
+}
+
+// CallMayLeave reports whether the call that ends at addr may lead to another file: it is not direct,
+// or leads to an entry of the procedure linkage table. It is for the machines of [File.CallTarget].
+func (f *File) CallMayLeave(addr uint64) bool {
+	target, ok := f.CallTarget(addr)
+	return !ok || f.IsStub(target)
+}
+
+// IsStub reports whether the code at target is an entry of a procedure linkage table, on the machines
+// of [File.CallTarget].
+func (f *File) IsStub(target uint64) bool {
+	stub := f.Loaded(target)
+	switch f.Machine {
+	case elf.EM_386:
+		stub = bytes.TrimPrefix(stub, []byte("\xf3\x0f\x1e\xfb"))                                     // endbr32
+		return bytes.HasPrefix(stub, []byte("\xff\x25")) || bytes.HasPrefix(stub, []byte("\xff\xa3")) // jmp *slot, jmp *slot(%ebx)
+	case elf.EM_ARM:
+		if bytes.HasPrefix(stub, []byte("\x78\x47")) { // bx pc, from Thumb code
+			target += 4
+		}
+	}
+	_, ok := f.stubSlot(target)
+	return ok
+}
+
+// An importSlot is a word to which the loader writes the address of a symbol.
+type importSlot struct {
+	slot   uint64
+	table  uint32 // section of the symbol's table
+	symbol uint32
+}
+
+// importSlots are the words that the loader fills, sorted by address. The zero value has not read
+// them yet.
+type importSlots struct {
+	all  []importSlot
+	read bool
+}
+
+func (t *importSlots) footprint() int64 {
+	return int64(cap(t.all)) * int64(unsafe.Sizeof(importSlot{}))
+}
+
+// importAt returns the name of the symbol whose address the loader writes to the word at slot. The
+// first call reads all tables of relocations.
+func (f *File) importAt(slot uint64) (name []byte, ok bool) {
+	if !f.imports.read {
+		f.imports = importSlots{all: f.readImports(), read: true}
+	}
+	i, ok := slices.BinarySearchFunc(f.imports.all, slot, func(s importSlot, slot uint64) int { return cmp.Compare(s.slot, slot) })
+	if !ok {
+		return nil, false
+	}
+	s := f.imports.all[i]
+	return f.nameOf(int(s.table), uint64(s.symbol))
+}
+
+// readImports returns the words to which relocations with a symbol write.
+func (f *File) readImports() (all []importSlot) {
+	for i := range f.sections {
+		s := &f.sections[i]
+		if s.Type != elf.SHT_RELA && s.Type != elf.SHT_REL || s.Flags&elf.SHF_ALLOC == 0 || s.Flags&elf.SHF_COMPRESSED != 0 || int(s.Link) >= len(f.sections) {
+			continue
+		}
+		data, err := f.tableData(s)
+		if err != nil {
+			continue
+		}
+		entry := relSize32
+		switch {
+		case f.is64 && s.Type == elf.SHT_RELA:
+			entry = relaSize64
+		case f.is64:
+			continue // no machine of CalledImport has it
+		case s.Type == elf.SHT_RELA:
+			entry = relaSize32
+		}
+		for ; len(data) >= entry && len(all) < maxImports; data = data[entry:] {
+			r := importSlot{table: s.Link}
+			if f.is64 {
+				r.slot, r.symbol = f.u64(data), uint32(f.u64(data[8:])>>32)
+			} else {
+				r.slot, r.symbol = uint64(f.u32(data)), f.u32(data[4:])>>8
+			}
+			if r.symbol != 0 {
+				all = append(all, r)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b importSlot) int { return cmp.Compare(a.slot, b.slot) })
+	return slices.Clip(all)
+}
+
+// nameOf returns the name of symbol i of a table, which is the section at index.
+func (f *File) nameOf(index int, i uint64) (name []byte, ok bool) {
+	t := rawSymbols{d: &f.sectionData}
+	if !t.loadSection(index, &f.sections[index]) || i == 0 || i >= t.count() {
+		return nil, false
+	}
+	name = t.name(t.d.u32(t.raw[i*t.entry:]))
+	return name, len(name) > 0
+}
