@@ -360,7 +360,7 @@ func TestBasesOfRealStacksAreInferred(t *testing.T) {
 	score := stackScore{make(map[string]int), make(map[string]int)}
 	rng, form := rand.New(rand.NewPCG(5, 6)), 0
 	for _, p := range stackPrograms {
-		root, dir := filepath.Join(cache, p.machine, "root"), t.TempDir()
+		root, dir := filepath.Join(cache, p.machine, "tree"), t.TempDir()
 		tree := filepath.Join(root, "usr", "lib", "debug")
 		text := p.run(t, root, dir)
 		for _, name := range p.files {
