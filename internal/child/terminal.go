@@ -68,14 +68,19 @@ func resize(f, like *os.File) (changed bool) {
 	return changed
 }
 
-// Resize gives the program's terminals the size of ours. The program, which got the same signal as
-// this process, may have asked for the size before: it is told again.
+// Resize gives the program's terminals the size of ours. The processes in the foreground, which got
+// the same signal as this process, may have asked for the size before, so they get it again.
 func (p *Program) Resize() {
 	changed := false
 	for _, o := range p.Outputs {
 		changed = o.terminal && resize(o.from, o.To) || changed
 	}
-	if changed {
+	if !changed {
+		return
+	}
+	group := 0
+	ownTerminal(func(fd int) { group, _ = unix.IoctlGetInt(fd, unix.TIOCGPGRP) })
+	if group <= 1 || unix.Kill(-group, unix.SIGWINCH) != nil {
 		unix.Kill(p.PID, unix.SIGWINCH)
 	}
 }

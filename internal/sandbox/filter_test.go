@@ -87,6 +87,33 @@ func TestTheFilterFindsTheVerdictOfEachCall(t *testing.T) {
 	}
 }
 
+// With a child, every process may be told that the size of its window has changed, and no more.
+func TestFilterWithAChild(t *testing.T) {
+	filter, err := program(Policy{Child: 77})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := ^uint32(4711) + 1
+	for _, c := range []struct {
+		name string
+		args [3]uint32
+		want uint32
+	}{
+		{"the child", [3]uint32{77, uint32(unix.SIGTERM)}, pass},
+		{"this process", [3]uint32{uint32(os.Getpid()), uint32(unix.SIGTERM)}, pass},
+		{"another", [3]uint32{4711, uint32(unix.SIGTERM)}, refused},
+		{"a group", [3]uint32{group, uint32(unix.SIGTERM)}, refused},
+		{"the window of a group", [3]uint32{group, uint32(unix.SIGWINCH)}, pass},
+	} {
+		if got := judge(t, filter, call{number: unix.SYS_KILL, arch: architecture, args: c.args}); got != c.want {
+			t.Errorf("%s: %#x, want %#x", c.name, got, c.want)
+		}
+	}
+	if got := judge(t, filter, call{number: unix.SYS_TGKILL, arch: architecture, args: [3]uint32{4711, uint32(unix.SIGWINCH), uint32(unix.SIGWINCH)}}); got != refused {
+		t.Errorf("a thread of another: %#x", got)
+	}
+}
+
 func TestFilter(t *testing.T) {
 	self := uint32(os.Getpid())
 	const newThread = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_SYSVSEM | unix.CLONE_THREAD

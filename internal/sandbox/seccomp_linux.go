@@ -23,6 +23,7 @@ const (
 	absent           // ENOSYS: the caller falls back to an older call
 	threads          // clone: allowed for threads without new namespaces
 	own              // kill, tgkill: allowed for this process and the policy's child
+	resizes          // kill: also allowed to tell any process that the size of its window has changed
 	self             // prlimit64: allowed for the calling process
 	nice             // setpriority: allowed for the calling thread
 	mute             // fcntl: denied if it chooses the process that a file's events signal
@@ -75,6 +76,9 @@ func (all *verdicts) decide(p Policy) {
 	all.set(absent, unknown)
 	all[unix.SYS_CLONE] = threads
 	all[unix.SYS_KILL], all[unix.SYS_TGKILL] = own, own
+	if p.Child != 0 {
+		all[unix.SYS_KILL] = resizes
+	}
 	all[unix.SYS_PRLIMIT64], all[unix.SYS_SETPRIORITY] = self, nice
 	all[unix.SYS_FCNTL], all[unix.SYS_IOCTL] = mute, tame
 	all.sockets(p)
@@ -148,11 +152,14 @@ func (v verdict) code(dst []unix.SockFilter, policy *Policy) []unix.SockFilter {
 		return append(dst, load(offsetArg0),
 			jump(unix.BPF_JSET, unix.CLONE_THREAD, 0, 2),
 			jump(unix.BPF_JSET, namespaces, 1, 0), pass, refuse)
-	case own:
+	case own, resizes:
 		self := uint32(os.Getpid()) // the process never forks once it is confined
 		child := self
 		if policy.Child != 0 {
 			child = uint32(policy.Child)
+		}
+		if v == resizes {
+			dst = append(dst, load(offsetArg1), jump(unix.BPF_JEQ, uint32(unix.SIGWINCH), 3, 0))
 		}
 		return append(dst, load(offsetArg0),
 			jump(unix.BPF_JEQ, self, 1, 0),

@@ -37,6 +37,14 @@ static void on_signal(int number) {
 	dprintf(1, "got signal %d\n", number);
 }
 
+static void on_resize(int number) {
+	struct winsize size = {0};
+	ioctl(1, TIOCGWINSZ, &size);
+	dprintf(1, "now %d columns\n", size.ws_col);
+	if (size.ws_col == 66)
+		_exit(0);
+}
+
 static void on_abort(int number) {
 	settle(2);
 	hold();
@@ -99,6 +107,11 @@ __attribute__((noinline)) static void act(char **args) {
 			dprintf(1, "waiting\n");
 			pause();
 			usleep(50 * 1000); // for a signal that comes twice
+		} else if (!strcmp(word, "resize")) {
+			signal(SIGWINCH, on_resize);
+			dprintf(1, "waiting\n");
+			for (;;)
+				pause();
 		} else if (!strcmp(word, "read")) {
 			char line[80];
 			dprintf(1, "name? ");
