@@ -55,17 +55,16 @@ func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {
 	}
 }
 
-// imageMapped returns the file of a mapping. Its Err is set if the file is not at its path any
-// more.
+// imageMapped returns the file of a mapping, if the file is still at its path.
 func (t *tracer) imageMapped(m *ProcessMapping) *judge.Image {
-	if m.Foreign {
+	info, err := os.Stat(prefixmap.Maps(t.opt.PrefixMap).Place(m.Path, t.opt.Sysroot))
+	switch {
+	case err == nil && m.File != nil && os.SameFile(info, m.File) && info.Size() == m.File.Size() && info.ModTime().Equal(m.File.ModTime()):
+		return t.imageAt(m.Path)
+	case m.Foreign:
 		return &judge.Image{Path: m.Path, Err: errElsewhere}
 	}
-	info, err := os.Stat(prefixmap.Maps(t.opt.PrefixMap).Place(m.Path, t.opt.Sysroot))
-	if err != nil || m.File == nil || !os.SameFile(info, m.File) || info.Size() != m.File.Size() || !info.ModTime().Equal(m.File.ModTime()) {
-		return &judge.Image{Path: m.Path, Err: errReplacedSince}
-	}
-	return t.imageAt(m.Path)
+	return &judge.Image{Path: m.Path, Err: errReplacedSince}
 }
 
 // baseOf returns the base of a file, as the maps of a process show it.

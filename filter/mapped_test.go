@@ -95,10 +95,13 @@ func TestAReplacedFileWithoutABuildIDAnswersNothing(t *testing.T) {
 	}
 	elsewhere := m
 	elsewhere.Foreign = true
+	if err := f.tracer.imageMapped(&elsewhere).Err; err != nil {
+		t.Errorf("the same file in another mount namespace: %v", err)
+	}
+	write()
 	if err := f.tracer.imageMapped(&elsewhere).Err; err != errElsewhere {
 		t.Errorf("in another root folder: %v", err)
 	}
-	write()
 	if err := f.tracer.imageMapped(&m).Err; err != errReplacedSince {
 		t.Errorf("after it was replaced: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unsafe"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 const arch = "../../symbolize/testdata/arch/"
@@ -388,6 +390,31 @@ func TestAddressesThatAreNotRandomAreMarked(t *testing.T) {
 
 // noRandom is ADDR_NO_RANDOMIZE of linux/personality.h.
 const noRandom = 0x0040000
+
+// A path of a process in another mount namespace may mean another file here.
+func TestProcessesWithOtherFoldersAreMarked(t *testing.T) {
+	for _, flags := range []uintptr{0, unix.CLONE_NEWNS} {
+		cmd := exec.Command("cat")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cmd.SysProcAttr = (&syscall.SysProcAttr{Cloneflags: flags}); flags != 0 && os.Getuid() != 0 {
+			cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		}
+		if err := cmd.Start(); err != nil && flags != 0 {
+			testenv.Forbidden(t, "to make a namespace", err)
+		} else if err != nil {
+			t.Skip("no cat:", err)
+		}
+		p := started(cmd.Process.Pid)
+		if of := p.looker.live[cmd.Process.Pid]; of == nil || of.foreign != (flags != 0) {
+			t.Errorf("flags %#x: %+v", flags, of)
+		}
+		in.Close()
+		cmd.Wait()
+	}
+}
 
 // startAs starts a command with a personality.
 func startAs(cmd *exec.Cmd, personality uintptr) error {
