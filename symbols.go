@@ -32,8 +32,8 @@ const DebugDir = "/usr/lib/debug"
 // systemDebugDir is DebugDir, or a test's folder in its place.
 var systemDebugDir = DebugDir
 
-// cacheShare is the part of MaxMemory that rendered frames may take: 1/16, the filter's own default
-// at 512 MiB.
+// cacheShare divides MaxMemory: rendered frames may take 1/16. Of the default, 512 MiB, that is
+// [filter.DefaultCacheSize].
 const cacheShare = 16
 
 // Symbols are the places of debug files. The zero value uses the system's folder and the module's
@@ -173,8 +173,9 @@ type completer interface {
 	Complete(prefix buildid.ID) buildid.ID
 }
 
-// Complete returns the build ID that begins with the bytes of prefix and has a file in one of the
-// searched trees, or zero. It is for [filter.Dialects].
+// Complete returns the build ID of the files in a searched tree whose IDs begin with the bytes of
+// prefix; zero if no tree has exactly one such ID, or if prefix has less than two bytes. It is for
+// [filter.Dialects].
 func (o *Opened) Complete(prefix buildid.ID) (id buildid.ID) {
 	for _, tree := range o.trees {
 		if id = access.BuildID(tree).(completer).Complete(prefix); !id.IsZero() {

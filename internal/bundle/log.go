@@ -63,7 +63,8 @@ type shape struct {
 	text   string
 }
 
-// AppendElement appends the facts known about the element if it has an address without a name.
+// AppendElement keeps the module of the element, if it has one, and counts its answers. It appends
+// the known facts about each address without a name.
 func (l *Log) AppendElement(dst []byte, e *filter.Element) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()

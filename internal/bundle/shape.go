@@ -190,7 +190,8 @@ func appendMask(dst []byte, word string) []byte {
 	return dst
 }
 
-// maskOther returns the byte that is printed for a character. ASCII punctuation is unchanged.
+// maskOther returns the byte that is printed for a character: x for a letter or a character beyond
+// ASCII, 0 for a digit, and a dot for a control character. TABs and other characters stay.
 func maskOther(r rune) byte {
 	switch {
 	case r >= '0' && r <= '9':

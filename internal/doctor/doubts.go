@@ -73,7 +73,8 @@ func isTree(dir string) bool {
 	}
 }
 
-// isDir distinguishes the folders of a tree from other entries, such as a program called dd.
+// isDir reports whether path leads to a folder: an entry with a name of two hex digits need not be
+// a folder of a tree, but may be a program called dd.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

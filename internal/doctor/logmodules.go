@@ -90,8 +90,8 @@ func modulesOf(ctx context.Context, sym *symbolize.Symbolizer, missing []symboli
 	return all
 }
 
-// module reports whether a module has a debug file. A module without one is not a fault if all its
-// addresses in the log have names.
+// module reports whether a module has a debug file. A missing debug file is a fault only if the log
+// has unresolved addresses in the module.
 func (x *Examination) module(m *examinedModule) {
 	name, report := nameOf(m.Unresolved), x.none
 	if m.Frames > 0 {

@@ -117,8 +117,8 @@ var (
 	errNoIDs  = errors.New("has no folders of build IDs: neither .build-id nor 00 to ff")
 )
 
-// contents returns why p cannot provide debug files, or nil. p has no problem, and is not a symbol
-// path.
+// contents returns why p cannot provide debug files, or nil. p has no problem. For symbol paths it
+// returns nil: rootsOf describes these.
 func (p Place) contents(ctx context.Context) error {
 	switch p.Flag {
 	case idsFileFlag:

@@ -62,8 +62,8 @@ func (s *Search) remedier(sum Counts, quick bool) *remedier {
 	if s.Opened.SymbolPath != nil {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		// Roots fails because of ended if no search has walked the paths. They are not walked for a
-		// remedy; without roots there is one remedy less.
+		// With a canceled context, rootsOf returns only what an earlier walk has found: the paths
+		// are not walked for a remedy. Without roots, useless reports less.
 		r.roots, _ = rootsOf(ended, s.Opened.SymbolPath)
 	}
 	return r
