@@ -114,7 +114,8 @@ func longestFirst(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// Write redacts whole lines, and keeps the rest for the next call.
+// Write redacts whole lines, and keeps the rest for the next call. It cuts long lines, and leaves
+// out lines beyond maxFindings.
 func (r *Redactor) Write(p []byte) (int, error) {
 	r.buf = append(r.buf, p...)
 	end := bytes.LastIndexByte(r.buf, '\n') + 1

@@ -302,7 +302,7 @@ func matchNuttX(_ *Reader, l *Line, _ int) bool {
 	return ok && hasAt(b, at, ":") && l.addresses(blanksAfter(b, at+1), Either)
 }
 
-// matchNuttXFrame matches a frame whose address is at offset at, in "[<0x".
+// matchNuttXFrame matches a frame whose address is at offset at, after "[<".
 func matchNuttXFrame(_ *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)

@@ -57,8 +57,8 @@ type mongoTrace struct {
 	}
 }
 
-// matchMongo matches a line in which the first frame's offset is at offset at. It parses a line
-// only once, at this offset.
+// matchMongo matches a line in which the offset of the first frame is at offset at. At other
+// offsets it returns false, so that a line is parsed only once.
 func matchMongo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := bytes.IndexByte(b[:at], '{')

@@ -39,8 +39,8 @@ func matchPerfUnknown(r *Reader, l *Line, at int) bool {
 	return hasAt(l.Text, name.From, unknown) && r.matchPerf(l, name, Symbol{})
 }
 
-// matchPerfNumber matches a map, or a frame with a name. It combines both because an anchor has a
-// limited number of grammars.
+// matchPerfNumber matches a map, or a frame with a name. One grammar has both, because the number
+// of an anchor's grammars is limited.
 func matchPerfNumber(r *Reader, l *Line, at int) bool {
 	if l.Text[at-1] == '[' {
 		return matchPerfMap(r, l, at)

@@ -58,7 +58,7 @@ func distanceEntry(symbol int) uint32 {
 	return uint32((2+symbol%2)<<extra+1)<<16 | uint32(extra)
 }
 
-// codeEntry returns the entry of the length of a code.
+// codeEntry returns the entry of a symbol that stands for the length of a code.
 func codeEntry(symbol int) uint32 { return literalFlag | uint32(symbol)<<16 }
 
 // build fills table for symbols with codes of these lengths. The first width bits of a code index
