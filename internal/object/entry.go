@@ -25,7 +25,7 @@ func (f *File) Main() (addr uint64) {
 	case elf.EM_RISCV:
 		addr = f.argument(code, 2, riscvArgument)
 	case elf.EM_ARM:
-		addr = f.thumbMain(code)
+		addr = f.thumbMain()
 	}
 	if !f.ExecCovers(addr) {
 		return 0
@@ -80,9 +80,9 @@ func riscvArgument(at uint64, first, second uint32) (addr uint64, load, ok bool)
 
 // thumbMain returns the function whose address glibc's entry in Thumb code loads from a slot that is
 // relative to an address in r3: ldr r10, offset; adr r3, table; ldr r0, slot; ldr r0, [r10, r0].
-func (f *File) thumbMain(code []byte) uint64 {
+func (f *File) thumbMain() uint64 {
 	entry, le := f.Entry&^1, binary.LittleEndian
-	code = f.Loaded(entry)
+	code := f.Loaded(entry)
 	code = code[:min(EntrySpan, len(code))]
 	literal := func(at, words uint64) (value, place uint64) {
 		place = (entry+at+4)&^3 + 4*words
