@@ -16,7 +16,7 @@ import (
 func (s *Search) Explain(sum Counts, searched bool) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if searched && sum.Asked == 0 && sum.noCode.Frames == 0 {
-		add("nothing to explain: no address of native code was found; traces of Java, .NET, JavaScript and Python have names, or need tools of their runtimes; symfilter help dialects lists the backtraces that are read")
+		add("nothing to explain: no address of native code was found; traces of Java, .NET, JavaScript and Python have names, or need tools of their runtimes; Xcode resolves crash reports of Apple in JSON (.ips); symfilter help dialects lists the backtraces that are read")
 	}
 	modules, outside := sum.sorted()
 	for _, u := range modules {
