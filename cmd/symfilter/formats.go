@@ -136,7 +136,6 @@ type arrival struct {
 	// reading was stopped before the end; may be set while another goroutine unpacks
 	cut      atomic.Bool
 	silent   bool                // another pipeline reports the same
-	elements bool                // the translator writes elements, whose addresses filter counts
 	unpacked bool                // the input is not unpacked, even if it looks compressed
 	members  []byte              // members of each JSON object
 	add      func(doctor.Counts) // adds unresolved addresses that did not pass through filter
@@ -213,7 +212,7 @@ func (r *reports) asMarkup(at *arrival, translate func(dst markup.Sink) io.Write
 		w := markup.NewWriter(at.batch.w)
 		return translation{translate(w), w, w.Flush}
 	}
-	at.batch.on, at.elements = true, true
+	at.batch.on = true
 	blocks := access.Filter(at.filter).(interface{ EndBlock() })
 	return translation{translate(at.filter), at.filter, func() error {
 		blocks.EndBlock()

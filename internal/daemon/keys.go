@@ -145,7 +145,7 @@ func Sections() []Section {
 			{Name: "contexts", Default: "10000", least: 1, most: 10_000_000, Unit: "processes", Text: "processes whose modules and maps are known"},
 			{Name: "context_bytes", Default: "256MiB", least: 64 * kib, most: 1 << 40, Text: "memory of their modules and maps"},
 			{Name: "connections", Default: "256", least: 1, most: 1_000_000, Unit: "connections", Text: "open at once; one peer may have three quarters of them"},
-			{Name: "line", Default: "1MiB", least: 4 * kib, most: 64 * mib, Text: "longer lines pass unchanged; lines of connections pass in parts of this size"},
+			{Name: "line", Default: "1MiB", least: 4 * kib, most: 64 * mib, Text: "most bytes of a line from a connection; a longer line passes in parts of this size"},
 			{Name: "idle", Default: "1h", least: second, most: 365 * day, Text: "a peer's context is dropped after this time without a connection or a datagram"},
 		}},
 		{Path: "pipelines.NAME", of: kindOf[Pipeline](), Text: "One input, and one output.", Keys: []Key{
