@@ -74,13 +74,14 @@ func TestMissesOnDiskAreBounded(t *testing.T) {
 		fill(t, one, n, n+3)
 		fill(t, other, n+3, n+5)
 		if n%(ids/10) == 0 {
-			if got := one.info().Misses; got > limits.most {
-				t.Fatalf("after %d build IDs: %d misses, want at most %d", n, got, limits.most)
+			// the second process may exceed the bound by the misses between two of its counts
+			if got, most := one.info().Misses, limits.most+limits.look; got > most {
+				t.Fatalf("after %d build IDs: %d misses, want at most %d", n, got, most)
 			}
 		}
 	}
 	info := one.info()
-	if info.Misses > limits.most || info.Misses < limits.kept-2*limits.look || info.Files != len(files) || info.Problems != nil {
+	if info.Misses > limits.most+limits.look || info.Misses < limits.kept-2*limits.look || info.Files != len(files) || info.Problems != nil {
 		t.Errorf("got %+v; want at most %d misses, not many less, and %d files", info, limits.most, len(files))
 	}
 	if got := emptyDirs(t, dir); got != nil {
