@@ -343,6 +343,8 @@ func (c *check) conclude(f *Frame) {
 	}
 	verified := ByBuildID
 	switch {
+	case f.live != nil && c.here.refutes(c.of.image):
+		p.Err = ErrRefuted // the process had another file there when it printed the stack
 	case f.live != nil:
 		verified = ByProcess
 	case !c.of.isBuildOf(f):
