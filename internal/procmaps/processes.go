@@ -93,17 +93,15 @@ func (p *Processes) Reader(output io.Reader) io.Reader {
 type reader struct {
 	io.Reader
 	of      *Processes
-	waiting atomic.Bool // for text, or the text has ended
+	reading atomic.Bool // the filter has taken the text that was read, or the text has ended
 }
 
 func (r *reader) Read(b []byte) (n int, err error) {
-	r.waiting.Store(true)
-	if n, err = r.Reader.Read(b); err == nil {
-		r.waiting.Store(false)
-	}
-	if n > 0 {
+	r.reading.Store(true)
+	if n, err = r.Reader.Read(b); n > 0 {
 		r.of.look()
 	}
+	r.reading.Store(err != nil)
 	return n, err
 }
 
@@ -118,7 +116,7 @@ func (p *Processes) look() {
 		p.begun, p.under = time.Now(), make(chan struct{})
 		allRead := true
 		for _, r := range p.readers {
-			allRead = allRead && r.waiting.Load()
+			allRead = allRead && r.reading.Load()
 		}
 		go p.lookNow(allRead)
 	}
@@ -135,7 +133,7 @@ func (p *Processes) look() {
 	}
 }
 
-// lookNow reads the maps. allRead reports that the outputs have no text that was not read.
+// lookNow reads the maps. allRead is set if no output waits to be read.
 func (p *Processes) lookNow(allRead bool) {
 	views, took := p.looker.look(allRead)
 	p.mu.Lock()

@@ -264,6 +264,20 @@ func TestDoubtsLastWhileOutputIsNotRead(t *testing.T) {
 	}
 }
 
+// An output waits to be read from when its reader has taken text until it asks for more.
+func TestAReaderThatDoesNotReadIsKnown(t *testing.T) {
+	p := New()
+	r := p.Reader(bytes.NewReader([]byte("text"))).(*reader)
+	var states []bool
+	for range 2 {
+		states = append(states, r.reading.Load())
+		r.Read(make([]byte, 10))
+	}
+	if states = append(states, r.reading.Load()); !slices.Equal(states, []bool{false, false, true}) {
+		t.Errorf("reading before the text, after it and at its end: %v", states)
+	}
+}
+
 // A look that does not end, since a disk does not answer, does not hold the output.
 func TestOutputDoesNotWaitForALookThatHangs(t *testing.T) {
 	p := started(os.Getpid())
