@@ -86,6 +86,10 @@ func (e *Evidence) refutes(m *Image) bool {
 	return bits < proofBits && (!m.Given || len(e.Failed) > 1)
 }
 
+// doubts reports whether a stack contradicts a file that its process has mapped, and too few of its
+// frames agree to outweigh that: one may be garbage, or the place of a fault.
+func (e *Evidence) doubts() bool { return len(e.Failed) > 0 && e.bits() < proofBits }
+
 // placesInYounger reports whether the evidence of a stack is enough for its frames in a file that
 // was changed after the log was written.
 func (e *Evidence) placesInYounger() bool {

@@ -343,7 +343,7 @@ func (c *check) conclude(f *Frame) {
 	}
 	verified := ByBuildID
 	switch {
-	case f.live != nil && c.here.refutes(c.of.image):
+	case f.live != nil && c.here.doubts():
 		p.Err = ErrRefuted // the process had another file there when it printed the stack
 	case f.live != nil:
 		verified = ByProcess

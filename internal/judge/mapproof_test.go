@@ -27,6 +27,7 @@ func TestPredictableMappingsNeedProof(t *testing.T) {
 		want        []int // located frames of each stack
 	}{
 		{"a stack that contradicts the mapping", [][]uint64{append(some(2), text.Addr+1)}, false, []int{0}},
+		{"a stack with a frame of garbage", [][]uint64{append(some(5), text.Addr+1)}, false, []int{5}},
 		{"a random address", [][]uint64{some(1)}, false, []int{1}},
 		{"one frame", [][]uint64{some(1)}, true, []int{0}},
 		{"too few calls", [][]uint64{some(5)}, true, []int{0}},
