@@ -205,8 +205,8 @@ func (r *Redactor) placeAt(text string) string {
 	return ""
 }
 
-// tilde returns path with ~ for the home folder, or with x for the name of a user whose home folder
-// is in it.
+// tilde returns path with ~ for the home folder. If path is elsewhere, the name of a user after
+// home/ or Users/ becomes x.
 func (r *Redactor) tilde(path string) string {
 	if rest, ok := strings.CutPrefix(path, r.home); ok && r.home != "" && endsName(rest) {
 		return "~" + rest

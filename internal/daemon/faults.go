@@ -65,8 +65,8 @@ func nearest(word string, words []string) string {
 	return best
 }
 
-// distance returns the number of missing, added, replaced or exchanged bytes between a and b, or
-// most if their lengths differ by most or more.
+// distance returns the number of edits that turn a into b: a byte added, removed or replaced, or
+// two neighbouring bytes swapped. It returns most if the lengths differ by most or more.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) >= most || len(b)-len(a) >= most {
 		return most

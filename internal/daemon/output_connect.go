@@ -52,7 +52,8 @@ type connectOutput struct {
 	// returns the number of bytes that the peer of conn has not received; nil: unknown, or no
 	// connection
 	left func() (int64, bool)
-	// bytes that the peer may not have received, from the start of a line; changed with turn and mu
+	// bytes that the peer may not have received, from the start of a line; changed only while both
+	// the turn and mu are held
 	owed []byte
 }
 

@@ -18,8 +18,8 @@ import (
 //
 //	#1 <null> <null> (libledger.so+0x1153) (BuildId: 3a0a920c…)
 //
-// The number is a return address minus one, as an address in the ELF file. GCC's sanitizers print
-// no build ID before GCC 14.
+// The number after + is an address in the ELF file: a return address minus one. GCC's sanitizers
+// print no build ID before GCC 14.
 var (
 	sanitizer = Dialect{
 		Name: "sanitizer", Who: "AddressSanitizer, LeakSanitizer, MemorySanitizer, UBSan, HWASan, libFuzzer of LLVM and GCC",

@@ -1,7 +1,8 @@
 // Package doctor finds out why addresses have no names, and how they could get some.
 //
-// It knows possible causes: places without debug files, files that are not logs or did not run, and
-// servers that do not answer; and possible remedies: flags, packages, and other files.
+// It knows possible causes: places without debug files, inputs that are not logs, files other than
+// the ones that ran, and servers that do not answer. The possible remedies are flags, packages and
+// other files.
 package doctor
 
 import (

@@ -203,7 +203,7 @@ func kindIn(tool, message string) string {
 	return kindWord(kind)
 }
 
-// kindWord returns the words of a kind as one.
+// kindWord returns a kind as one word: the text before the first colon, with hyphens for blanks.
 func kindWord(kind string) string {
 	kind, _, _ = strings.Cut(strings.TrimRight(kind, ": "), ":")
 	return strings.Join(strings.Fields(kind), "-")

@@ -35,8 +35,8 @@ type jsonScan struct {
 
 // jsonFields appends to fields, in order, the values in line that must be filtered; their text is
 // in buf. It returns false if the line is not a JSON object. The whole line is one field if it has
-// none of the members, or is a MongoDB line with a backtrace. A line that is nested too deeply is
-// one field with the text notFiltered.
+// no such value, or is a MongoDB line with a backtrace. A line that is nested too deeply is one
+// field with the text notFiltered.
 func jsonFields(fields []field, line []byte, names []string, buf *[]byte) (found []field, ok bool) {
 	s := jsonScan{b: line, names: names, fields: fields, text: (*buf)[:0]}
 	return s.found(buf)

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// CalledImport returns the name of the function of another file that is called by the call that ends
-// at addr, on x86-64, little-endian Arm, AArch64 and RISC-V: through the procedure linkage table, or
+// CalledImport returns the name of the function in another file to which the call that ends at addr
+// leads, on x86-64, little-endian Arm, AArch64 and RISC-V: through the procedure linkage table, or
 // on x86-64 through the global offset table. name is valid until Close.
 func (f *File) CalledImport(addr uint64) (name []byte, ok bool) {
 	var buf [8]byte
@@ -27,7 +27,7 @@ func (f *File) CalledImport(addr uint64) (name []byte, ok bool) {
 }
 
 // StubImport returns the name of the function to which the code at target, an entry of a procedure
-// linkage table, jumps. It is for the machines of [File.CalledImport].
+// linkage table, jumps. It works on the machines of [File.CalledImport].
 func (f *File) StubImport(target uint64) (name []byte, ok bool) {
 	slot, ok := f.stubSlot(target)
 	if !ok {
@@ -85,15 +85,16 @@ func (f *File) stubSlot(target uint64) (slot uint64, ok bool) {
 	return 0, false
 }
 
-// CallMayLeave reports whether the call that ends at addr may lead to another file: it is not direct,
-// or leads to an entry of the procedure linkage table. It is for the machines of [File.CallTarget].
+// CallMayLeave reports whether the call that ends at addr may lead to another file: it is not
+// direct, or leads to an entry of the procedure linkage table. It works on the machines of
+// [File.CallTarget].
 func (f *File) CallMayLeave(addr uint64) bool {
 	target, ok := f.CallTarget(addr)
 	return !ok || f.IsStub(target)
 }
 
-// IsStub reports whether the code at target is an entry of a procedure linkage table, on the machines
-// of [File.CallTarget].
+// IsStub reports whether the code at target is an entry of a procedure linkage table, on the
+// machines of [File.CallTarget].
 func (f *File) IsStub(target uint64) bool {
 	stub := f.Loaded(target)
 	switch f.Machine {

@@ -49,8 +49,8 @@ const (
 	// costs as much as 15 scans
 	linearNext    = 6
 	maxNameHashed = 64 << 10 // bytes of a symbol's name that can be searched for
-	// bytes of names hashed in all, besides twice the bytes of the string table; overlapping names
-	// may exceed it, and then get no table of hashes
+	// bytes of names hashed for one table, in addition to twice the size of the string table; names
+	// that overlap may add up to more, and then the table is not built
 	maxNamesHashed = 256 << 20
 	maxNamed       = 4 << 10 // symbols of one name
 
