@@ -36,3 +36,11 @@ func TestLayoutOfFlags(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
+
+// The comma after a flag's value is not code, a comma within it is.
+func TestValuesWithCommasAreCode(t *testing.T) {
+	const want = "`--dialects=auto,stack-words`, or (`--gate=Leak_*,InvalidFree`)."
+	if got := markdownLine(strings.ReplaceAll(want, "`", "")); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -77,7 +77,7 @@ func markdownText(text string, wrapped func(paragraph string) string) string {
 
 // flagWord matches a flag in a text, and a word that Markdown would take for markup.
 var flagWord = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(<[^>]*>|--[a-z][a-z-]*(=[^\s,;)]*[^\s,;.:)])?|\S*[*<>_~{}\[\]]\S*[^\s,;.:)(]|\S*[*<>~{}\[\]])`)
+	return regexp.MustCompile(`(<[^>]*>|--[a-z][a-z-]*(=[^\s;)]*[^\s,;.:)])?|\S*[*<>_~{}\[\]]\S*[^\s,;.:)(]|\S*[*<>~{}\[\]])`)
 })
 
 // markdownLine returns a text in Markdown, with flags and patterns as code.
