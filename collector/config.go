@@ -109,7 +109,7 @@ func (b *ByteSize) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	shift, ok := map[string]int{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[strings.TrimSpace(s[len(digits):])]
 	if err != nil || !ok || n < 0 || n > math.MaxInt64>>shift {
-		return fmt.Errorf("%q is not a size: write a number of bytes, or of KiB, MiB or GiB, as in 256MiB", s)
+		return fmt.Errorf("%q is not a size: write a number of bytes, or a number with the unit KiB, MiB or GiB, as in 256MiB", s)
 	}
 	*b = ByteSize(n << shift)
 	return nil
@@ -140,7 +140,7 @@ func (c *Config) Validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.Mode != modeResolve && c.Mode != modeLocate {
-		fault("mode must be %s or %s, is %q", modeResolve, modeLocate, c.Mode)
+		fault("mode must be %s or %s, not %q", modeResolve, modeLocate, c.Mode)
 	}
 	if c.Mode == modeLocate && c.EmitLate {
 		fault("emit_late needs mode: %s: nothing arrives late if no file is searched for", modeResolve)
@@ -150,17 +150,17 @@ func (c *Config) Validate() error {
 		value time.Duration
 	}{{"local", c.Patience.Local}, {"servers", c.Patience.Servers}} {
 		if p.value < 0 || p.value > maxPatience {
-			fault("patience::%s must be 0s to %s, is %s: a batch waits that long", p.name, maxPatience, p.value)
+			fault("patience::%s must be from 0s to %s, not %s: each batch may wait that long", p.name, maxPatience, p.value)
 		}
 	}
 	if c.MaxContexts <= 0 {
-		fault("max_contexts must be positive, is %d", c.MaxContexts)
+		fault("max_contexts must be positive, not %d", c.MaxContexts)
 	}
 	if c.MaxContextBytes <= 0 {
-		fault("max_context_bytes must be positive, is %d", c.MaxContextBytes)
+		fault("max_context_bytes must be positive, not %d", c.MaxContextBytes)
 	}
 	if c.IdleTimeout < time.Second {
-		fault("idle_timeout must be at least 1s, is %s", c.IdleTimeout)
+		fault("idle_timeout must be at least 1s, not %s", c.IdleTimeout)
 	}
 	return errors.Join(append(errs, c.Symbols.faults()...)...)
 }
@@ -169,7 +169,7 @@ const minMemory = 16 << 20 // bytes of Symbols.MaxMemory: with less, few program
 
 func (s *Symbols) faults() (errs []error) {
 	if s.MaxMemory < minMemory {
-		errs = append(errs, fmt.Errorf("symbols::max_memory must be at least 16MiB, is %d", s.MaxMemory))
+		errs = append(errs, fmt.Errorf("symbols::max_memory must be at least 16MiB, not %d", s.MaxMemory))
 	}
 	for _, word := range s.DebuginfodURLs {
 		if strings.HasPrefix(word, "ima:") {

@@ -66,13 +66,13 @@ func TestConfig(t *testing.T) {
 
 func TestMistakesInTheConfiguration(t *testing.T) {
 	for id, want := range map[string]string{
-		"symfilter/bad": `mode must be resolve or locate, is "guess"
-patience::local must be 0s to 30s, is 31s: a batch waits that long
-patience::servers must be 0s to 30s, is -1s: a batch waits that long
-max_contexts must be positive, is 0
-max_context_bytes must be positive, is 0
-idle_timeout must be at least 1s, is 1ms
-symbols::max_memory must be at least 16MiB, is 1
+		"symfilter/bad": `mode must be resolve or locate, not "guess"
+patience::local must be from 0s to 30s, not 31s: each batch may wait that long
+patience::servers must be from 0s to 30s, not -1s: each batch may wait that long
+max_contexts must be positive, not 0
+max_context_bytes must be positive, not 0
+idle_timeout must be at least 1s, not 1ms
+symbols::max_memory must be at least 16MiB, not 1
 symbols::debuginfod_urls: "ftp://debuginfod.example" is not an http or https URL
 symbols::debuginfod_urls need symbols::cache_directory, for the files that servers send`,
 		"symfilter/bad_late": "emit_late needs mode: resolve: nothing arrives late if no file is searched for",

@@ -149,7 +149,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings) (*TelemetryBuilde
 	var err, errs error
 	builder.ProcessorSymfilterCacheRequests, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_symfilter_cache_requests",
-		metric.WithDescription("Questions to the cache of rendered frames, by result [Development]"),
+		metric.WithDescription("Lookups in the cache of rendered frames, by result [Development]"),
 		metric.WithUnit("{request}"),
 	)
 	errs = errors.Join(errs, err)
@@ -203,7 +203,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings) (*TelemetryBuilde
 	errs = errors.Join(errs, err)
 	builder.ProcessorSymfilterLookupDuration, err = builder.meter.Float64Histogram(
 		"otelcol_processor_symfilter_lookup_duration",
-		metric.WithDescription("Time of lookups in debug files that no cache could answer, including waits for the files [Development]"),
+		metric.WithDescription("Time of uncached lookups in debug files, including waits for the files [Development]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries(1e-05, 0.0001, 0.001, 0.01, 0.1, 1, 10, 60),
 	)
