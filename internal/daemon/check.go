@@ -59,7 +59,7 @@ func (p *parser) admin(a *Admin) {
 func (p *parser) hosts(path string, names []string) {
 	for i, name := range names {
 		if u, err := url.Parse("//" + name); err != nil || u.Hostname() != name {
-			p.fault(p.item(join(path, "hosts"), i), join(path, "hosts"), "%q is not the name of a host: write it without scheme and port, as logs.example", printable(name))
+			p.fault(p.item(join(path, "hosts"), i), join(path, "hosts"), "%q is not the name of a host: write it without scheme and port, as in logs.example", printable(name))
 		}
 	}
 }
@@ -192,11 +192,11 @@ func (p *parser) halves(path string, c *TLS, server bool) {
 	switch {
 	case c == nil || !p.complete(path):
 	case c.Certificate != "" && c.Key == "":
-		p.fault(p.at[path], path, "certificate has no key: give both")
+		p.fault(p.at[path], path, "the certificate has no key: set both")
 	case c.Key != "" && c.Certificate == "":
-		p.fault(p.at[path], path, "key has no certificate: give both")
+		p.fault(p.at[path], path, "the key has no certificate: set both")
 	case server && c.Certificate == "":
-		p.fault(p.at[path], path, "a listener needs certificate and key")
+		p.fault(p.at[path], path, "a listener needs a certificate and a key")
 	}
 }
 
@@ -218,7 +218,7 @@ func (p *parser) output(c *Pipeline, path string) {
 		case network == "udp" || network == "unixgram":
 			p.fault(n, path+".peer", "a sender of datagrams reads no answer: set another output")
 		case in.HTTP == "" && in.Listen == "" && (in.Stdin || in.Files != nil):
-			p.fault(n, path+".peer", "the input has no peer to answer: set file or stdout, or the input listen or http")
+			p.fault(n, path+".peer", "the input has no peer to answer: set the output file or stdout, or the input listen or http")
 		}
 	}
 	fields := strings.Count(out.File, peerField)
@@ -285,7 +285,7 @@ func (c *Config) conflicts() (all Faults) {
 		web, paths := in.webPaths()
 		switch {
 		case in.Stdin:
-			claim("stdin", key+"stdin", "%s reads it: standard input has one reader")
+			claim("stdin", key+"stdin", "%s also reads standard input, which can have only one reader")
 		case in.Listen != "":
 			claim(canonical(in.Listen), key+"listen", twice)
 			if other, taken := servers[canonical(in.Listen)]; taken {

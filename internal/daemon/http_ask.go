@@ -68,7 +68,7 @@ func (h *httpInput) ask(r *http.Request) (a *ask, err error) {
 	}
 	switch format := query.Get("format"); {
 	case format != "" && !a.peer:
-		return nil, refusef(http.StatusBadRequest, "?format= is for pipelines with output: {peer: true}; the configuration sets the form of this one's output")
+		return nil, refusef(http.StatusBadRequest, "?format= is for pipelines with output: {peer: true}; the configuration sets the form of this pipeline's output")
 	case format == "text", format == "json":
 		a.json = format == "json"
 	case format != "":

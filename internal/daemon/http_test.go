@@ -154,7 +154,7 @@ func TestRequestsAreAnsweredWithTheirLogFiltered(t *testing.T) {
 		{"gzip that is cut", "POST", "", bytes.NewReader(gzipped(strings.Repeat(" ", 1000) + "\n").Bytes()[:28]), []string{"Content-Encoding", "gzip"},
 			plainText + strings.Repeat(" ", 1000) + "\nerror unexpected EOF\n"},
 		{"a window of 2 GiB", "POST", "", strings.NewReader("\x28\xb5\x2f\xfd\x00\xa8\x11\x00\x00a\n"), nil,
-			"413 text/plain; charset=utf-8\nnot enough memory for compressed inputs: unpacking needs 2048 MiB, 256 of 256 are left; send it unpacked, or raise symbols.max_memory\n"},
+			"413 text/plain; charset=utf-8\nnot enough memory for compressed inputs: unpacking needs 2048 MiB; 256 of 256 are left; send it unpacked, or raise symbols.max_memory\n"},
 		{"a bomb", "POST", "", gzipped(zeros), []string{"Content-Encoding", "gzip"}, "bomb"},
 		{"a bomb of zstd without its name", "POST", "", zstandard(t, zeros), nil, "bomb"},
 	} {

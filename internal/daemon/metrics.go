@@ -113,18 +113,18 @@ func newSeriesList() *seriesList {
 
 		inputLines:         newSeries(counter, "input_lines_total", "Lines read, by pipeline.", "input"),
 		inputBytes:         newSeries(counter, "input_bytes_total", "Bytes read, by pipeline.", "input"),
-		inputLost:          newSeries(counter, "input_lost_bytes_total", "Bytes that were lost before they were read, as far as their number is known, by pipeline.", "input"),
-		inputLosses:        newSeries(counter, "input_losses_total", "Losses before lines were read, including those of unknown size, by pipeline.", "input"),
+		inputLost:          newSeries(counter, "input_lost_bytes_total", "Bytes that were lost before they were read, if their number is known, by pipeline.", "input"),
+		inputLosses:        newSeries(counter, "input_losses_total", "Losses of bytes before they were read, including losses of unknown size, by pipeline.", "input"),
 		inputLostDatagrams: newSeries(counter, "input_lost_datagrams_total", "Datagrams that the kernel dropped because they arrived too fast, by pipeline; their size is unknown.", "input"),
 		inputLag:           newSeries(gauge, "input_lag_bytes", "Bytes of followed files that were not read yet, by pipeline.", "input"),
-		inputConnections:   newSeries(gauge, "input_connections", "Open connections, for HTTP only those with an unanswered request, by pipeline.", "input"),
+		inputConnections:   newSeries(gauge, "input_connections", "Open connections, by pipeline; an HTTP connection counts only while a request is unanswered.", "input"),
 
 		outputBytes:   newSeries(counter, "output_bytes_total", "Bytes written, by pipeline.", "output"),
 		outputErrors:  newSeries(counter, "output_errors_total", "Failed writes, by pipeline.", "output"),
 		outputBlocked: newSeries(counter, "output_blocked_seconds_total", "Time that lines waited for the output, by pipeline.", "output"),
 		outputLost:    newSeries(counter, "output_lost_bytes_total", "Bytes that a peer had not received when a reload replaced it, and that the new output could not accept, by pipeline.", "output"),
 
-		elements: newSeries(counter, "elements_total", "Addresses in logs, by the tag of their element (raw: a frame without markup) and by what was found.", "tag", "result"),
+		elements: newSeries(counter, "elements_total", "Addresses in logs, by the tag of their element (raw: a frame without markup) and by result.", "tag", "result"),
 		contexts: newSeries(gauge, "contexts", "Processes and streams whose modules and maps are remembered."),
 		evicted:  newSeries(counter, "contexts_evicted_total", "Contexts that were dropped, by reason.", "reason"),
 		modules:  newSeries(gauge, "modules", "Modules that were looked up, by the state of their debug files.", "state"),

@@ -256,7 +256,7 @@ func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) 
 	if before == nil {
 		o.makeRoom()
 	} else if err := o.closeFile(before); err != nil {
-		o.log.Warn("closing a file that was open before", "error", err)
+		o.log.Warn("closing the previous output file has failed", "error", err)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -310,7 +310,7 @@ func (o *fileOutput) syncLater(f *outFile) {
 			if err := o.flush(); err != nil {
 				o.fail(err)
 				if n, ok := o.failed.May(time.Now()); ok {
-					o.log.Error("what was written may not survive a power cut", "error", err, "times", n)
+					o.log.Error("the sync has failed: lines in the output file may not survive a power cut", "error", err, "times", n)
 				}
 			}
 		})

@@ -378,7 +378,7 @@ func (p *parser) list(n *yaml.Node, v reflect.Value, k *Key, path string, depth 
 		p.fault(n, path, "the list is empty; it needs at least %d", k.least)
 		return
 	case int64(len(n.Content)) > k.most:
-		p.fault(n, path, "the list has %d values, at most %d are read", len(n.Content), k.most)
+		p.fault(n, path, "the list has %d values; at most %d are read", len(n.Content), k.most)
 		return
 	}
 	all := make([]string, 0, len(n.Content))

@@ -199,6 +199,6 @@ func (p *pipeline) setUnsaved(foreign bool, err error) {
 	}
 	p.mu.Unlock()
 	if foreign && (before == nil || before.Error() != err.Error()) {
-		p.log.Error("no checkpoint is kept: at the next start, files are read from start_at; remove that file and restart", "error", err)
+		p.log.Error("no checkpoint is kept: at the next start, files are read from start_at; remove the file that the error names, and restart", "error", err)
 	}
 }

@@ -482,11 +482,11 @@ func parseAddress(s string, datagrams bool) (address, error) {
 		case name == "" || strings.HasPrefix(name, "@"):
 			return a, fmt.Errorf("%q: the path of a socket is missing: abstract names have no owner and no mode", s)
 		case len(name) > maxSocketPath:
-			return a, fmt.Errorf("%q: the path has %d bytes; a socket's path may have %d", s, len(name), maxSocketPath)
+			return a, fmt.Errorf("%q: the path has %d bytes; a socket's path may have at most %d", s, len(name), maxSocketPath)
 		}
 	case "systemd":
 		if name == "" {
-			return a, fmt.Errorf("%q: the name of a socket is missing: give FileDescriptorName= of the socket unit", s)
+			return a, fmt.Errorf("%q: the name of a socket is missing: write systemd:NAME with the FileDescriptorName= of the socket unit", s)
 		}
 	}
 	return a, nil

@@ -42,7 +42,7 @@ func TestAddressesAreRead(t *testing.T) {
 		{"tcp:5170", false, `"tcp:5170": address 5170: missing port in address; write tcp:HOST:PORT, an IPv6 host in brackets`},
 		{"unix:", false, `"unix:": the path of a socket is missing: abstract names have no owner and no mode`},
 		{"unix:@app", false, `"unix:@app": the path of a socket is missing: abstract names have no owner and no mode`},
-		{"systemd:", false, `"systemd:": the name of a socket is missing: give FileDescriptorName= of the socket unit`},
+		{"systemd:", false, `"systemd:": the name of a socket is missing: write systemd:NAME with the FileDescriptorName= of the socket unit`},
 	} {
 		a, err := parseAddress(tt.in, tt.datagrams)
 		got := a.String()
@@ -327,7 +327,7 @@ func TestCertificatesThatCannotBeUsedAreNamed(t *testing.T) {
 		conf TLS
 		want string
 	}{
-		{TLS{}, "tls: certificate and key are needed: the names of PEM files"},
+		{TLS{}, "tls: set certificate and key to the names of PEM files"},
 		{TLS{Certificate: conf.Certificate, Key: dir + "/none"}, fmt.Sprintf("tls: certificate %s with key %s/none: open %s/none: no such file or directory", conf.Certificate, dir, dir)},
 		{TLS{conf.Certificate, conf.Key, conf.Key}, "tls: client_ca " + conf.Key + ": no certificate in PEM"},
 	} {

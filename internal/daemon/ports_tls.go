@@ -65,7 +65,7 @@ func (c *certificates) server(conn net.Conn) *tls.Conn { return tls.Server(conn,
 // load reads the files of a listener's certificate.
 func (t TLS) load(protocols []string) (*tls.Config, error) {
 	if t.Certificate == "" || t.Key == "" {
-		return nil, errors.New("tls: certificate and key are needed: the names of PEM files")
+		return nil, errors.New("tls: set certificate and key to the names of PEM files")
 	}
 	pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
 	if err != nil {

@@ -36,7 +36,7 @@ func (f fileLines) Close() error { return f.p.exceptDamage(f.session.Close()) }
 // damaged logs and counts a loss in a packed input.
 func (s *session) damaged(e *input.UnpackError) {
 	s.p.counts.lose(0)
-	s.p.log.Warn("a packed input is damaged", "stream", s.peer, "error", e)
+	s.p.log.Warn("a compressed input is damaged", "stream", s.peer, "error", e)
 }
 
 // exceptDamage returns err, unless it is damage in a packed input, which damaged has logged: then

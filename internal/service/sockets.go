@@ -89,7 +89,7 @@ func (s *Sockets) missing(name, kind string, n int) error {
 	case n > 0:
 		return nil
 	case len(s.all) == 0:
-		return fmt.Errorf("no socket %q: the service manager has passed none: start the service by a socket unit with FileDescriptorName=%s", name, name)
+		return fmt.Errorf("no socket %q: the service manager has passed none: start the service with a socket unit that has FileDescriptorName=%s", name, name)
 	case slices.Contains(s.Names(), name):
 		return fmt.Errorf("socket %q of the service manager is of another kind: its unit needs %s=", name, kind)
 	default:

@@ -38,7 +38,7 @@ func TestASocketThatWasNotPassedIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `no socket "app": the service manager has passed none: start the service by a socket unit with FileDescriptorName=app`
+	const want = `no socket "app": the service manager has passed none: start the service with a socket unit that has FileDescriptorName=app`
 	if _, err := s.Listeners("app"); text(err) != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
