@@ -147,7 +147,7 @@ func (t *changeTable) ofLine(l *[2][]int64, p *pair) (before, after int64) {
 // at another line shows that.
 func (t *changeTable) commonText(roots source.Roots, f *changedFile) (text []byte, reason string) {
 	if len(f.paths[0]) == 0 || len(f.paths[1]) == 0 {
-		return nil, "on one side only (--mod-filename gives both one name):"
+		return nil, "in one profile only (--mod-filename can give both the same name):"
 	}
 	paths := append(slices.Clone(f.paths[0]), f.paths[1]...)
 	slices.Sort(paths)
@@ -169,12 +169,12 @@ func (t *changeTable) commonText(roots source.Roots, f *changedFile) (text []byt
 		case err != nil:
 			return nil, "that are missing:"
 		case i > 0 && !bytes.Equal(text, other):
-			return nil, "that differ between the sides:"
+			return nil, "that differ between the two profiles:"
 		}
 		text = other
 	}
 	if f.one && f.moved {
-		return nil, "that changed, since functions begin at other lines:"
+		return nil, "that changed, as functions begin at other lines:"
 	}
 	return text, ""
 }
@@ -198,7 +198,7 @@ func (t *changeTable) source(f *changedFile, text []byte) {
 	t.b = append(t.b, '\n')
 	t.put(bold, string(escape.AppendText(nil, f.name, "")))
 	if f.one {
-		t.put(faint, "  (one file for both sides, as it is now)")
+		t.put(faint, "  (the file as it is now, for before and after)")
 	}
 	t.b = append(t.b, '\n')
 	for i := range t.columns {

@@ -78,7 +78,7 @@ func (c *Comparison) comparable() bool {
 			r.failed = &PartError{fmt.Errorf("%s: %w", side, r.failed)}
 			ok = false
 		case r.m.head.parts == 0 || len(r.reader.Events()) == 0:
-			c.o.report().Report(fmt.Sprintf("the side %s has no costs, so nothing is compared", side))
+			c.o.report().Report(fmt.Sprintf("the profile %s has no costs, so nothing is compared", side))
 			c.gate.failed, ok = true, false
 		}
 		c.gate.incomplete(r, "--diff")
@@ -163,7 +163,7 @@ func (c *Comparison) reportDifferences() {
 	}
 	for _, d := range []struct{ names, side string }{{only(a, b), "before"}, {only(b, a), "after"}} {
 		if d.names != "" {
-			c.o.report().Report(fmt.Sprintf("only the profile %s counts %s, which cannot be compared", d.side, d.names))
+			c.o.report().Report(fmt.Sprintf("only the profile %s counts %s, so these costs cannot be compared", d.side, d.names))
 		}
 	}
 	caches := func(r *Report) (all []string) {

@@ -41,7 +41,7 @@ func (r *Report) checkLimits(v *resolution) {
 	r.gate.incomplete(r, "--limit")
 	if v == nil {
 		r.gate.failed = true
-		r.o.report().Report("without costs no limit can be checked: --limit fails")
+		r.o.report().Report("the profile has no costs to check, so --limit fails")
 		return
 	}
 	sides, err := joinSides(v)
@@ -74,7 +74,7 @@ func (g *gate) incomplete(r *Report, flag string) {
 	if n := len(names) - most; n > 0 {
 		names = append(slices.Clone(names[:most]), strconv.Itoa(n)+" more")
 	}
-	r.o.report().Report(fmt.Sprintf("%s fails, because costs may be missing: %s has no end", flag, strings.Join(names, ", ")))
+	r.o.report().Report(fmt.Sprintf("%s fails, because costs may be missing: the end of %s is missing", flag, strings.Join(names, ", ")))
 }
 
 // judge checks limits against one profile, or against the second of two.

@@ -108,7 +108,7 @@ func (c *Comparison) stacks(found []*resolution, common []string) error {
 
 // errFolded returns the error for several events of folded stacks.
 func errFolded(events []string) error {
-	return &EventError{fmt.Errorf("folded stacks have one event; %s are %d", strings.Join(events, ","), len(events))}
+	return &EventError{fmt.Errorf("folded stacks can have only one event, but %s are %d", strings.Join(events, ","), len(events))}
 }
 
 // reportNegative reports the costs that speedscope refuses.
@@ -119,7 +119,7 @@ func (r *Report) reportNegative(p *stacks.Profile) {
 			sum = stacks.Plus(sum, min(0, p.Samples[j].Values[i]))
 		}
 		if sum < 0 {
-			r.o.report().Report(fmt.Sprintf("stacks with costs below 0 are left out, which speedscope refuses: %d %s", sum, v.Name))
+			r.o.report().Report(fmt.Sprintf("stacks with negative costs are left out, because speedscope refuses them: %d %s", sum, v.Name))
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (r *Run) Reasons(kinds *Kinds) (reasons []string) {
 		add(fmt.Sprintf("%s%s: %s", number(len(found), "finding"), is, r.list(found)))
 	}
 	if len(expired) > 0 {
-		add(fmt.Sprintf("the baseline does not accept %s any longer: %s", number(len(expired), "finding"), r.list(expired)))
+		add(fmt.Sprintf("the baseline no longer accepts %s: %s", number(len(expired), "finding"), r.list(expired)))
 	}
 	if len(unnamed) > 0 {
 		add(fmt.Sprintf("%s %s, since no frame of the program has a name: %s; find the debug file of %s", number(len(unnamed), "finding"),

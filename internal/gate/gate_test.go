@@ -84,7 +84,7 @@ func TestReasons(t *testing.T) {
 		"all kinds":                 {now: []string{"Leak_StillReachable:f"}, kinds: "all", want: []string{"new 1, gone 0, same 0", "1 finding is new: Leak_StillReachable in f, f.c:10"}},
 		"no kind":                   {now: []string{"R:f /cut"}, kinds: "none", empty: []string{"x"}, want: []string{"new 1, gone 0, same 0"}},
 		"accepted until today":      {before: []string{"R:f"}, now: []string{"R:f"}, until: "2027-03-01", want: []string{none + "1"}},
-		"accepted until yesterday":  {before: []string{"R:f"}, now: []string{"R:f"}, until: "2027-02-28", want: []string{"new 1, gone 0, same 0", "the baseline does not accept 1 finding any longer: R in f, f.c:10"}},
+		"accepted until yesterday":  {before: []string{"R:f"}, now: []string{"R:f"}, until: "2027-02-28", want: []string{"new 1, gone 0, same 0", "the baseline no longer accepts 1 finding: R in f, f.c:10"}},
 		"gone before its day":       {before: []string{"R:f"}, now: []string{""}, until: "2027-02-28", want: []string{"new 0, gone 1, same 0"}},
 		"without a name":            {before: []string{"R:?"}, now: []string{"R:?"}, want: []string{"new 1, gone 0, same 0", "1 finding counts as new, since no frame of the program has a name: R; find the debug file of /opt/a (BuildId: abcd)"}},
 		"without a frame":           {now: []string{"R W"}, want: []string{"new 2, gone 0, same 0", "2 findings count as new, since no frame of the program has a name: R; W; find the debug file of the program"}},

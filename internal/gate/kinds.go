@@ -51,7 +51,7 @@ func ParseKinds(words string) (k Kinds, unknown []UnknownKind, err error) {
 			k.none = true
 			return k, nil, nil
 		case word == "none":
-			return k, nil, errors.New("none is given with other kinds: remove one of them")
+			return k, nil, errors.New("none excludes other kinds: remove none, or the other kinds")
 		case word == "":
 			return k, nil, errors.New("an empty kind: write all, none, or kinds with commas between them")
 		}

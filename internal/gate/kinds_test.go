@@ -27,7 +27,7 @@ func TestKinds(t *testing.T) {
 		"memory":                   "memory; unknown: memory",
 		"rtrace/thread":            "",
 		"*/Leak_DefinitelyLost":    "lost",
-		"Leak_*,none":              "error: none is given with other kinds: remove one of them",
+		"Leak_*,none":              "error: none excludes other kinds: remove none, or the other kinds",
 		"[":                        `error: "[": a bracket or a backslash is not closed`,
 		"":                         "error: an empty kind: write all, none, or kinds with commas between them",
 		"Leak_*,":                  "error: an empty kind: write all, none, or kinds with commas between them",

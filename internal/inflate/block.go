@@ -73,7 +73,7 @@ func (d *decoder) block() error {
 			}
 		}
 		if e == 0 {
-			return corrupt("bits that are no symbol")
+			return corrupt("bits that are not a symbol")
 		}
 		length := int(e>>16) + int(uint32(bits&(1<<(e&63)-1))>>(e>>8&15))
 		bits >>= e & 63
@@ -87,13 +87,13 @@ func (d *decoder) block() error {
 			e = distances[(e>>16&0x7fff+uint32(bits)&(1<<(e>>8&15)-1))&(1<<12-1)]
 		}
 		if e == 0 {
-			return corrupt("bits that are no distance")
+			return corrupt("bits that are not a distance")
 		}
 		distance := int(e>>16&0x7fff) + int(uint32(bits&(1<<(e&63)-1))>>(e>>8&15))
 		bits >>= e & 63
 		n -= uint(e & 63)
 		if distance > done {
-			return corrupt("a distance to before the beginning")
+			return corrupt("a distance that leads before the beginning")
 		}
 		from := done - distance
 		if distance >= 8 {

@@ -182,7 +182,7 @@ func (d *decoder) dynamic() error {
 	const codeBits = 7
 	var table [1 << codeBits]uint32
 	if !build(table[:], codeBits, codeLengths[:], codeEntry, 0) {
-		return corrupt("the code of the lengths")
+		return corrupt("the code for the lengths is not valid")
 	}
 	var lengths [286 + 30 + 138]uint8
 	for i := 0; i < literals+distances; {
@@ -206,7 +206,7 @@ func (d *decoder) dynamic() error {
 		switch symbol {
 		case 16:
 			if i == 0 {
-				return corrupt("a length that repeats none")
+				return corrupt("a repetition without a length before it")
 			}
 			value, n = lengths[i-1], int(d.bits&3)+3
 			d.use(2)
@@ -231,7 +231,7 @@ func (d *decoder) dynamic() error {
 	}
 	if !build(d.literals[:], literalBits, lengths[:literals], literalEntry, specialFlag|furtherFlag) ||
 		!build(d.distances[:], distanceBits, lengths[literals:literals+distances], distanceEntry, farFlag) {
-		return corrupt("the code of a block")
+		return corrupt("the code of a block is not valid")
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ const (
 // none of the decoder's time.
 func Zlib(buf []byte, size int, r io.Reader, populate func([]byte)) error {
 	if size < 0 || len(buf) < size || len(buf)-size < Slack {
-		return fmt.Errorf("inflate: a buffer of %d bytes for %d and %d more", len(buf), size, Slack)
+		return fmt.Errorf("inflate: the buffer has %d bytes, fewer than %d and %d more", len(buf), size, Slack)
 	}
 	d := &decoder{r: r, out: buf[:size+Slack], size: size, in: make([]byte, inputSize+inputRoom)}
 	d.in = d.in[:0]
@@ -250,7 +250,7 @@ func (d *decoder) stored() error {
 	}
 	n, check := binary.LittleEndian.Uint16(d.in[d.pos:]), binary.LittleEndian.Uint16(d.in[d.pos+2:])
 	if n != ^check {
-		return corrupt("the length of a stored block")
+		return corrupt("the length of a stored block is not valid")
 	}
 	d.pos += 4
 	left := int(n)

@@ -330,12 +330,12 @@ func TestWindowsOfCompressedInputsAreBounded(t *testing.T) {
 		name, in, out, err string
 		memory             int64
 	}{
-		{"xz, a dictionary of 4 GiB", xzDictionary(t, "text\n", 40), "", "unpack the xz file: not enough memory for compressed inputs: unpacking needs 4096 MiB, 64 of 64 are left", 64 * mib},
+		{"xz, a dictionary of 4 GiB", xzDictionary(t, "text\n", 40), "", "unpack the xz file: not enough memory for compressed inputs: unpacking needs 4096 MiB; 64 of 64 are left", 64 * mib},
 		{"xz, one of 64 MiB", xzDictionary(t, "text\n", 28), "text\n", "<nil>", 64 * mib},
-		{"xz, one of 64 MiB, with less", xzDictionary(t, "text\n", 28), "", "unpack the xz file: not enough memory for compressed inputs: unpacking needs 64 MiB, 63 of 63 are left", 63 * mib},
-		{"zstd, a window of 1 GiB", large, "", "unpack the zstd file: not enough memory for compressed inputs: unpacking needs 1024 MiB, 64 of 64 are left", 64 * mib},
-		{"zstd, one after a small one", packedBy(t, "zstd", "text\n") + large, "text\n", "unpack the zstd file: not enough memory for compressed inputs: unpacking needs 1024 MiB, 64 of 64 are left", 64 * mib},
-		{"bzip2, with less than a block", unbase64(bzip2Data), "", "unpack the bzip2 file: not enough memory for compressed inputs: unpacking needs 4 MiB, 1 of 1 are left", mib},
+		{"xz, one of 64 MiB, with less", xzDictionary(t, "text\n", 28), "", "unpack the xz file: not enough memory for compressed inputs: unpacking needs 64 MiB; 63 of 63 are left", 63 * mib},
+		{"zstd, a window of 1 GiB", large, "", "unpack the zstd file: not enough memory for compressed inputs: unpacking needs 1024 MiB; 64 of 64 are left", 64 * mib},
+		{"zstd, one after a small one", packedBy(t, "zstd", "text\n") + large, "text\n", "unpack the zstd file: not enough memory for compressed inputs: unpacking needs 1024 MiB; 64 of 64 are left", 64 * mib},
+		{"bzip2, with less than a block", unbase64(bzip2Data), "", "unpack the bzip2 file: not enough memory for compressed inputs: unpacking needs 4 MiB; 1 of 1 are left", mib},
 	} {
 		memory := unpack.NewMemory(test.memory)
 		for range 2 { // the second finds what the first gave back

@@ -141,7 +141,7 @@ func readHeader(r io.ReaderAt, size uint64) (header, error) {
 	shentsize, shnum, shstrndx := h.u16(counts[6:]), h.u16(counts[8:]), h.u16(counts[10:])
 	h.phnum, h.shnum, h.shstrndx = uint64(phnum), uint64(shnum), uint32(shstrndx)
 	if phnum != 0 && int(phentsize) != h.pick(phdrSize32, phdrSize64) {
-		return bad("program headers of %d bytes each", phentsize)
+		return bad("program headers have %d bytes each, not %d", phentsize, h.pick(phdrSize32, phdrSize64))
 	}
 	if h.shoff == 0 {
 		h.shnum, h.shstrndx = 0, 0
@@ -151,7 +151,7 @@ func readHeader(r io.ReaderAt, size uint64) (header, error) {
 		return h, nil
 	}
 	if int(shentsize) != h.pick(shdrSize32, shdrSize64) {
-		return bad("section headers of %d bytes each", shentsize)
+		return bad("section headers have %d bytes each, not %d", shentsize, h.pick(shdrSize32, shdrSize64))
 	}
 	if shnum == 0 || phnum == pnXnum || elf.SectionIndex(shstrndx) == elf.SHN_XINDEX {
 		h.extended = h.readExtended(r, size, shnum == 0, phnum == pnXnum, elf.SectionIndex(shstrndx) == elf.SHN_XINDEX)

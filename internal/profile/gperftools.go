@@ -249,7 +249,7 @@ func readCPU(data []byte, r *resolver) (document, error) {
 			break
 		}
 		if depth == 0 || depth > maxDepth {
-			return nil, fmt.Errorf("a stack of %d addresses, %d bytes before the end of the file", depth, len(w.data))
+			return nil, fmt.Errorf("damaged: a stack has %d addresses, not 1 to %d", depth, maxDepth)
 		}
 		addrs = addrs[:0]
 		for range depth {

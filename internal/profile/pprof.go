@@ -66,7 +66,7 @@ func readPprof(data []byte, r *resolver) (document, error) {
 	}
 	d.strings, d.mappings, d.functions, d.locations = nil, nil, nil, nil
 	if len(d.p.Values) == 0 {
-		return nil, errors.New("it has no types of values")
+		return nil, errors.New("it has no value types")
 	}
 	if len(d.p.Values) > 0 && d.p.Default == "" {
 		d.p.Default = d.p.Values[len(d.p.Values)-1].Name // as viewers do
@@ -92,7 +92,7 @@ func (d *pprofProfile) text(n uint64) (string, error) {
 		return "", nil
 	}
 	if n >= uint64(len(d.strings)) {
-		return "", fmt.Errorf("it refers to string %d of %d", n, len(d.strings))
+		return "", fmt.Errorf("string %d is not in the string table, which has %d", n, len(d.strings))
 	}
 	return d.strings[n], nil
 }

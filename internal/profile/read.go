@@ -57,7 +57,7 @@ type View struct {
 // large.
 var (
 	ErrUnknown  = errors.New("not a profile that symfilter knows: not pprof, gperftools, jemalloc, DHAT or Massif")
-	ErrTooLarge = errors.New("too large for the memory limit; raise it by --max-memory")
+	ErrTooLarge = errors.New("too large for the memory limit; raise it with --max-memory")
 	ErrCut      = errors.New("the profile is cut off")
 )
 
@@ -131,7 +131,7 @@ func (p *Profile) read(in io.Reader, o *Options) error {
 	isTrace := IsTrace(begin)
 	data, err := p.m.readAll(b)
 	if isTrace && errors.Is(err, ErrTooLarge) {
-		return fmt.Errorf("%w; a file that is given by its name may have any size", err)
+		return fmt.Errorf("%w; or give the file by its name: then it may have any size", err)
 	}
 	if err != nil {
 		return err
@@ -300,7 +300,7 @@ func (m *memory) unpack(data []byte) ([]byte, error) {
 		unpacked, err := m.readAll(z)
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, fmt.Errorf("%w: its compression ends after %d bytes", ErrCut, len(data))
+			return nil, fmt.Errorf("%w: its compressed data ends after %d bytes", ErrCut, len(data))
 		case errors.Is(err, ErrTooLarge):
 			return nil, err
 		case err != nil:

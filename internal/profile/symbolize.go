@@ -28,9 +28,9 @@ const (
 // The reasons why an address cannot be looked up.
 var (
 	errNotFile = errors.New("not a file")
-	errBuildID = errors.New("the profile gives a build ID that no file can be compared with")
+	errBuildID = errors.New("the profile gives a build ID that is not valid")
 	errOutside = errors.New("an address is outside of its mapping")
-	errOffsets = errors.New("its debug file does not show which part of the file was mapped; add the file itself by --symbol-path")
+	errOffsets = errors.New("its debug file does not show which part of the file was mapped; add the file itself with --symbol-path")
 )
 
 // A mapsKind describes how exact the mappings of a profile are.

@@ -79,7 +79,7 @@ func (r *Result) gaps() (all []gap) {
 			for i, p := range m.first {
 				names[i] = describe(p)
 			}
-			g.text = plural(m.processes, "report") + " are cut off, errors after their ends are missing: " + strings.Join(names, ", ")
+			g.text = plural(m.processes, "report") + " are cut off, so errors after their ends are missing: " + strings.Join(names, ", ")
 			if n := m.processes - len(m.first); n > 0 {
 				g.text += ", and " + plural(n, "other")
 			}

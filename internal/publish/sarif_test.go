@@ -610,7 +610,7 @@ func TestWhatIsMissingIsAResult(t *testing.T) {
 		r.Begin(findings.Process{Input: "x.xml", Tool: "memcheck"})
 	}
 	all = readSARIF(t, r).allResults()
-	if got := all[0].Message.Text; !strings.HasPrefix(got, "12 reports are cut off, errors after their ends are missing: app (PID 7) in report.xml, a process in x.xml, ") || !strings.HasSuffix(got, ", and 4 others.") {
+	if got := all[0].Message.Text; !strings.HasPrefix(got, "12 reports are cut off, so errors after their ends are missing: app (PID 7) in report.xml, a process in x.xml, ") || !strings.HasSuffix(got, ", and 4 others.") {
 		t.Errorf("message %q", got)
 	}
 	r = results(aRead())

@@ -47,12 +47,12 @@ var (
 	leak         = class{failure, false, true, []int{401}, "Memory was never freed, and no pointer to it remains."}
 	resourceLeak = class{failure, false, true, []int{772}, "A resource was never released."}
 	possibleLeak = class{warning, false, true, []int{401}, "Memory was never freed, and only pointers into the middle of it remain."}
-	reachable    = class{note, false, true, []int{401}, "Memory was not freed before the end of the program, or is lost because other memory is."}
+	reachable    = class{note, false, true, []int{401}, "Memory was not freed before the end of the program, or is lost because only lost memory points to it."}
 	race         = class{warning, false, true, []int{362}, "Two threads use the same memory, one of them writes, and nothing orders them."}
-	lockOrder    = class{warning, false, true, []int{833}, "Threads take the same locks in different orders, so that they may wait for each other forever."}
-	locking      = class{failure, false, false, []int{667}, "A lock or another object of synchronization is used in a way that is not allowed."}
+	lockOrder    = class{warning, false, true, []int{833}, "Threads take the same locks in different orders, so they may wait for each other forever."}
+	locking      = class{failure, false, false, []int{667}, "A lock or another synchronization object is used in a way that is not allowed."}
 	threadLeak   = class{warning, false, true, []int{772}, "A thread has ended, and was neither joined nor detached."}
-	signalUnsafe = class{failure, false, false, []int{479}, "A handler of signals calls a function that is not safe there."}
+	signalUnsafe = class{failure, false, false, []int{479}, "A signal handler calls a function that is not safe there."}
 	badDescr     = class{failure, false, false, []int{1341}, "A file descriptor is closed again or used after it was closed."}
 	openDescr    = class{warning, false, false, []int{775}, "A file descriptor was not closed."}
 	intOverflow  = class{failure, false, false, []int{190}, "The result of a calculation with integers does not fit its type."}

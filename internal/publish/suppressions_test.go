@@ -155,7 +155,7 @@ func TestSuppressionsHaveLinkageNamesOfReports(t *testing.T) {
 	}
 	want := `# Suppressions of Valgrind: --suppressions=FILE. They match if Valgrind finds the debug files, such as in
 # /usr/lib/debug/.build-id.
-# The report has no linkage name of some functions: obj: lines stand for them, and hide more. To have the
+# The report has no linkage name of some functions: obj: lines take their place, and hide more. To have the
 # names, run Valgrind with --gen-suppressions=all, or name the program: --symbol-path PROGRAM.
 
 {

@@ -174,7 +174,7 @@ func (w *Writer) AddFile(path string, comp, dir int) {
 // AddSymbol adds a symbol. Symbols must come in ascending order of addresses.
 func (w *Writer) AddSymbol(s Symbol) {
 	if len(w.symbols) > 0 && s.Addr <= w.lastSymbol {
-		w.fail("symbol at %#x behind %#x", s.Addr, w.lastSymbol)
+		w.fail("symbol at %#x after %#x", s.Addr, w.lastSymbol)
 		return
 	}
 	w.lastSymbol = s.Addr

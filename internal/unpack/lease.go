@@ -44,7 +44,7 @@ func (l *lease) take(n uint64) error {
 	l.of.mu.Lock()
 	defer l.of.mu.Unlock()
 	if n-l.n > l.of.left {
-		return fmt.Errorf("%w: unpacking needs %d MiB, %d of %d are left", ErrNoMemory, (n-1)>>20+1, (l.of.left+l.n)>>20, l.of.total>>20)
+		return fmt.Errorf("%w: unpacking needs %d MiB; %d of %d are left", ErrNoMemory, (n-1)>>20+1, (l.of.left+l.n)>>20, l.of.total>>20)
 	}
 	l.of.left -= n - l.n
 	l.n = n

@@ -72,7 +72,7 @@ func MeasureXZ(packed []byte) (c XZCost, err error) {
 	})
 	err = g.follow(packed)
 	if err == nil && g.padding == 0 {
-		err = fmt.Errorf("%w: no index at its end", errXZ)
+		err = fmt.Errorf("%w: the index at the end is missing", errXZ)
 	}
 	c.Size, c.Dictionaries = g.unpacked, g.dictionaries
 	return c, err
@@ -160,11 +160,11 @@ func (g *xzGuard) follow(b []byte) error {
 	return nil
 }
 
-var errXZ = errors.New("xz: not the structure of a file")
+var errXZ = errors.New("xz: not a well-formed file")
 
 func (g *xzGuard) streamHeader(b []byte) error {
 	if string(b[:len(xzMagic)]) != xzMagic {
-		return fmt.Errorf("%w: no magic at its beginning", errXZ)
+		return fmt.Errorf("%w: the magic bytes at the beginning are missing", errXZ)
 	}
 	switch b[7] {
 	case 0:
@@ -200,7 +200,7 @@ func (g *xzGuard) blockOrIndex(b []byte) error {
 func (g *xzGuard) blockHeader(b []byte) error {
 	size, ok := blockDictionary(b[:len(b)-4])
 	if !ok {
-		return fmt.Errorf("%w: a block that is not LZMA2 alone", errXZ)
+		return fmt.Errorf("%w: a block is compressed with other filters than LZMA2", errXZ)
 	}
 	g.dictionaries += size
 	if g.dictionaries > g.most+xzPerByte*g.unpacked {
@@ -292,7 +292,7 @@ func (g *xzGuard) indexCount(b []byte) error {
 	g.padding++
 	if c >= 0x80 {
 		if g.want++; g.want > 9 {
-			return fmt.Errorf("%w: a number that is too long", errXZ)
+			return fmt.Errorf("%w: a number is too long", errXZ)
 		}
 		return nil
 	}
