@@ -56,7 +56,7 @@ func within(root, path string) bool {
 }
 
 // errNoLines is the error of a list that names no file.
-var errNoLines = errors.New("no line of it is a build ID and a path")
+var errNoLines = errors.New("no line has a build ID and a path")
 
 // check returns why the list cannot be read or names no file, or nil.
 func (f *IDsFile) check(ctx context.Context) error {

@@ -178,7 +178,7 @@ func (f *File) Close() error {
 }
 
 // ErrNoID is returned for an ELF file that has no build ID.
-var ErrNoID = errors.New("no build ID in it")
+var ErrNoID = errors.New("the file has no build ID")
 
 // ErrOtherID is wrapped by the error for a file that has another build ID.
 var ErrOtherID = errors.New("another build ID")

@@ -136,7 +136,7 @@ func TestFinders(t *testing.T) {
 		{name: "a longer ID at the path", put: func(t *testing.T, path string) { put(t, path, program{id: wanted + "00"}.bytes(t)) },
 			said: "its build ID is " + wanted + "00, not " + wanted},
 		{name: "no ID at the path", put: func(t *testing.T, path string) { put(t, path, program{}.bytes(t)) },
-			said: "no build ID in it", unverified: true},
+			said: "the file has no build ID", unverified: true},
 		{name: "FIFO at the path", put: putFIFO, said: "not a regular file"},
 		{name: "folder at the path", put: func(t *testing.T, path string) {
 			if err := os.MkdirAll(path, 0o777); err != nil {

@@ -36,7 +36,7 @@ func findLink(ctx context.Context, l link, near string, dirs []string, id ID, no
 	}
 	places := linkPlaces(l.Name, near, dirs)
 	if len(places) == 0 {
-		s.noteMiss(l.Name, "the program that links to it has no path, so that its folder is unknown")
+		s.noteMiss(l.Name, "the program that links to it has no path, so its folder is unknown")
 	}
 	for _, place := range places {
 		if f := s.tryLink(place, l.CRC, near); f != nil {

@@ -280,7 +280,7 @@ func TestASupplementaryFileMustHaveTheID(t *testing.T) {
 		said string
 	}{
 		{"another", func(t *testing.T, path string) { put(t, path, program{id: another}.bytes(t)) }, "its build ID is " + another + ", not " + wanted},
-		{"none", func(t *testing.T, path string) { put(t, path, program{}.bytes(t)) }, "no build ID in it"},
+		{"none", func(t *testing.T, path string) { put(t, path, program{}.bytes(t)) }, "the file has no build ID"},
 		{"FIFO", putFIFO, "not a regular file"},
 		{"nothing", func(*testing.T, string) {}, "no such file"},
 	}

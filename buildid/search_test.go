@@ -25,7 +25,7 @@ func TestAttemptsAreInPlainWords(t *testing.T) {
 		{path(errNotRegular), "not a regular file"},
 		{path(&otherIDError{mustParse(t, "0102"), mustParse(t, "0304")}), "its build ID is 0102, not 0304"},
 		{path(&object.FormatError{What: "ELF header", Said: "it is too short"}), "not an ELF file: ELF header: it is too short"},
-		{ErrNoID, "no build ID in it"},
+		{ErrNoID, "the file has no build ID"},
 		{errChanged, "changed since it was indexed"},
 		{fmt.Errorf("%w: its directory is damaged", errBadZip), "not all of this zip file can be used: its directory is damaged"},
 	}

@@ -486,7 +486,7 @@ func TestASymbolPathSaysWhatItsFilesAre(t *testing.T) {
 	want := []string{
 		"missing: no such file",
 		"other: its build ID is " + another + ", not " + wanted,
-		"none: no build ID in it",
+		"none: the file has no build ID",
 		"text: not an ELF file",
 	}
 	if diff := cmp.Diff(below(dir, told), want); diff != "" {

@@ -186,7 +186,7 @@ func storedMember(r io.ReaderAt, size int64, m *zip.File) (*io.SectionReader, er
 		return nil, err
 	}
 	if off > size || m.UncompressedSize64 > uint64(size-off) {
-		return nil, fmt.Errorf("%w: %.100q extends beyond its end", errBadZip, m.Name)
+		return nil, fmt.Errorf("%w: %.100q extends beyond the end of the file", errBadZip, m.Name)
 	}
 	return io.NewSectionReader(r, off, int64(m.UncompressedSize64)), nil
 }
@@ -201,7 +201,7 @@ type inflatedHead struct {
 func (h *inflatedHead) ReadAt(p []byte, off int64) (int, error) {
 	end := off + int64(len(p))
 	if off < 0 || end > h.limit {
-		return 0, fmt.Errorf("%w: more than %d bytes of a member are not inflated to find its build ID", errBadZip, h.limit)
+		return 0, fmt.Errorf("%w: the build ID of a member is not in its first %d bytes, and no more is inflated to find it", errBadZip, h.limit)
 	}
 	if more := int(end) - len(h.buf); more > 0 {
 		had := len(h.buf)

@@ -54,5 +54,5 @@ func noteID(section []byte) (buildid.ID, error) {
 			rest = rest[min(uint64(len(rest)), (end+3)&^3):]
 		}
 	}
-	return buildid.ID{}, errors.New("no build ID in it")
+	return buildid.ID{}, errors.New("the file has no build ID")
 }

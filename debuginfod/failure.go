@@ -66,7 +66,7 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 	case errors.As(err, &redirect):
 		return failuref("%v", redirect)
 	case errors.As(err, &certificate), errors.As(err, &hostname), errors.As(err, &authority):
-		return failuref("its certificate is not valid for it: %v", lastError(err))
+		return failuref("its certificate is not valid: %v", lastError(err))
 	case errors.As(err, &record):
 		return failuref("does not speak TLS")
 	case errors.As(err, &dns) && dns.IsNotFound:

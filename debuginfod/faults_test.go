@@ -109,10 +109,10 @@ func TestFaultsOfAServer(t *testing.T) {
 		h    http.HandlerFunc
 		want string // the note
 	}{
-		{"wrong credentials", status(401), "401, it wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
-		{"forbidden", status(403), "403, it wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
+		{"wrong credentials", status(401), "401: it wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
+		{"forbidden", status(403), "403: it wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
 		{"too big for it", status(406), "its file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
-		{"too often", status(429), "429, it was asked too often"},
+		{"too often", status(429), "429: it was asked too often"},
 		{"broken", status(500), "500: cannot answer now"},
 		{"overloaded", status(503), "503: cannot answer now"},
 		{"teapot", status(418), "answered 418, unlike a debuginfod server"},
@@ -120,7 +120,7 @@ func TestFaultsOfAServer(t *testing.T) {
 		{"a page", sends([]byte("<html>Please log in</html>"), "Content-Type", "text/html; charset=utf-8"), `sent something other than an ELF file ("text/html")`},
 		{"nothing", sends(nil), "sent an empty file"},
 		{"another build", sends(other), "sent a wrong file: another build, " + testID(2).String()},
-		{"no build", sends(append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 500)...)), "sent a wrong file: no build ID in it"},
+		{"no build", sends(append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 500)...)), "sent a wrong file: the file has no build ID"},
 		{"cut off", raw("HTTP/1.1 200 OK\r\nContent-Length: 204800\r\n\r\n" + string(good[:1000])), "sent 1000 of 204800 bytes"},
 		{"cut off, without a length", raw("HTTP/1.0 200 OK\r\n\r\n" + string(good[:1000])), "sent a wrong file: not a whole ELF file: its section headers are missing"},
 		{"cut off, with elfutils' length", raw("HTTP/1.0 200 OK\r\nX-DEBUGINFOD-SIZE: 204800\r\n\r\n" + string(good[:1000])), "sent 1000 of 204800 bytes"},

@@ -133,7 +133,7 @@ func (l *look) missReason() string {
 	}
 	age := max(time.Since(at), 0)
 	if !l.miss {
-		return fmt.Sprintf("%s had no such file %v ago, which is not believed any more", who, age.Round(time.Second))
+		return fmt.Sprintf("%s had no such file %v ago; that is too long ago to rely on", who, age.Round(time.Second))
 	}
 	return fmt.Sprintf("%s had no such file %v ago; remembered for %v more, or until this file is removed",
 		who, age.Round(time.Second), max(l.missFor-age, 0).Round(time.Second))

@@ -329,8 +329,8 @@ func TestCertificatesAreChecked(t *testing.T) {
 		trust bool
 		want  string
 	}{
-		"of an unknown authority": {unknown, false, "its certificate is not valid for it: "},
-		"for another name":        {unknown, true, "its certificate is not valid for it: "},
+		"of an unknown authority": {unknown, false, "its certificate is not valid: "},
+		"for another name":        {unknown, true, "its certificate is not valid: "},
 		"with TLS 1.1":            {old, true, ""},
 	} {
 		c := newClient(t, Options{}, tt.s.URL)

@@ -105,7 +105,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 		}
 		proxy, err := proxyOf(transport, req)
 		if err != nil {
-			return nil, &failure{reason: "the proxy of the environment cannot be used", blameless: true, local: true}
+			return nil, &failure{reason: "the proxy that the environment names cannot be used", blameless: true, local: true}
 		}
 		if proxy {
 			if to := scopeOfHost(at.Hostname()); hops > 0 && !from.mayLead(to) {
@@ -190,9 +190,9 @@ func refused(resp *http.Response, maxSize int64) (miss bool, f *failure) {
 	case code == http.StatusNotAcceptable:
 		return false, tooBig(maxSize)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusProxyAuthRequired:
-		return false, failuref("%d, it wants other credentials (DEBUGINFOD_HEADERS_FILE)", code)
+		return false, failuref("%d: it wants other credentials (DEBUGINFOD_HEADERS_FILE)", code)
 	case code == http.StatusTooManyRequests:
-		return false, &failure{reason: "429, it was asked too often", retry: true, retryAfter: retryAfter(resp.Header, time.Now())}
+		return false, &failure{reason: "429: it was asked too often", retry: true, retryAfter: retryAfter(resp.Header, time.Now())}
 	case code >= 500:
 		return false, &failure{reason: fmt.Sprintf("%d: cannot answer now", code), retry: code != http.StatusNotImplemented,
 			retryAfter: retryAfter(resp.Header, time.Now())}

@@ -37,7 +37,7 @@ type ProcessMapping struct {
 
 // errReplacedSince is the reason for a file without a build ID that was replaced after a process
 // had mapped it.
-var errReplacedSince = errors.New("replaced since the process has loaded it, and without a build ID")
+var errReplacedSince = errors.New("replaced after the process loaded it, and without a build ID")
 
 // errElsewhere is the reason for a file without a build ID that this process does not see.
 var errElsewhere = errors.New("without a build ID, and in another root folder or mount namespace, which the process had")

@@ -273,7 +273,7 @@ func TestReportsOfABootedKernelAreResolved(t *testing.T) {
 	if got != want {
 		t.Errorf("%s", otherLine(got, want))
 	}
-	if _, messages := explained(t, string(log), "--explain", "--image", vmlinux, "--image", module); !strings.Contains(messages, " on other bytes of the file") || strings.Contains(messages, "other code") {
+	if _, messages := explained(t, string(log), "--explain", "--image", vmlinux, "--image", module); !strings.Contains(messages, " by other bytes of the file") || strings.Contains(messages, "other code") {
 		t.Errorf("the code that the log lists proves nothing:\n%s", messages)
 	}
 	if known < 60 { // the number of those after "?" differs

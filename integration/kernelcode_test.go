@@ -103,7 +103,7 @@ func TestCodeOfAnOopsProvesTheFile(t *testing.T) {
 				return explained(t, tc.o.log(code, tc.unit), "--explain", "--image", tc.o.vmlinux)
 			}
 			out, messages := resolved(tc.o.code)
-			if n := strings.Count(out, "arm64.c:"); n < 3 || !strings.Contains(messages, "on other bytes of the file") {
+			if n := strings.Count(out, "arm64.c:"); n < 3 || !strings.Contains(messages, "by other bytes of the file") {
 				t.Errorf("%d answers\n%s%s", n, out, messages)
 			}
 			patched := bytes.Clone(tc.o.code)
@@ -119,7 +119,7 @@ func TestCodeOfAnOopsProvesTheFile(t *testing.T) {
 			if bytes.Equal(patched, tc.o.code) {
 				t.Fatal("nothing is patched")
 			}
-			if again, messages := resolved(patched); strings.Count(again, "arm64.c:") != strings.Count(out, "arm64.c:") || !strings.Contains(messages, "on other bytes of the file") {
+			if again, messages := resolved(patched); strings.Count(again, "arm64.c:") != strings.Count(out, "arm64.c:") || !strings.Contains(messages, "by other bytes of the file") {
 				t.Errorf("patched:\n%s%s", again, messages)
 			}
 			other := bytes.Clone(tc.o.code)

@@ -199,7 +199,7 @@ func TestFilesBelowARootAreShown(t *testing.T) {
 				why = "it has 1 lines, and no line "
 			}
 			for name := range sources {
-				if !strings.Contains(messages, name+": no lines are shown: another version than the one that was compiled: "+why) {
+				if !strings.Contains(messages, name+": no lines are shown: not the version that was compiled: "+why) {
 					t.Errorf("changed files: messages: got\n%s", messages)
 				}
 			}

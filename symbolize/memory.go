@@ -142,7 +142,7 @@ func (m *memory) reportSections() {
 
 // shortage returns the error for n bytes that were not granted.
 func (m *memory) shortage(n int64) error {
-	return fmt.Errorf("%w: %d MiB are needed, %d of %d are in use", object.ErrMemory, n>>20, m.held()>>20, m.budget>>20)
+	return fmt.Errorf("%w: %d MiB are needed; %d of %d are in use", object.ErrMemory, n>>20, m.held()>>20, m.budget>>20)
 }
 
 // take grants n bytes, counted in where; if necessary the files of entries other than self make

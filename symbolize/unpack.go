@@ -154,7 +154,7 @@ func (s *Symbolizer) inflated(e *entry, u unpacking) {
 }
 
 // errCrowded reports that files keep taking each other's memory.
-var errCrowded = errors.New("inflated again and again, since other files need the memory too")
+var errCrowded = errors.New("inflated repeatedly, since other files need the memory, too")
 
 // deny stops using the debug information of e's module for a time, for lack of memory; e.mu is
 // held.

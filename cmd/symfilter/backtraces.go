@@ -145,10 +145,10 @@ func dialectsText() string {
 	var b strings.Builder
 	b.WriteString(`These backtraces, which programs print without markup, are resolved in place. A
 frame with a build ID is resolved on any machine. Other frames are resolved by
-the file at their path, if it is on this machine and the frames of the trace
-show that it is the file that ran: its symbols are where the trace has them, and
-a call precedes each return address. --image names the file if it is elsewhere.
-A frame that is not proved stays as it is, and --explain prints the reason.
+the file at their path, if the frames of the trace prove that this file ran. Its
+symbols must be where the trace has them, and a call must precede each return
+address. --image names the file if it is elsewhere. A frame that is not proved
+stays as it is, and --explain prints the reason.
 
 `)
 	for _, d := range dialect.All() {

@@ -13,10 +13,10 @@ reports of Valgrind, Callgrind and sp-rtrace. No FILE, or "-": standard input.
 `
 	valgrindText = `Prints XML reports of Valgrind (--xml=yes: Memcheck, Helgrind, DRD and others)
 as text, with the functions, files and lines that Valgrind would have printed
-with the debug files. The order and the words are those of Valgrind without
---xml; frames are printed as in logs, and the first line of an error ends in its
-kind, number and thread. ERROR SUMMARY and LEAK SUMMARY come last. The program
-may still be running.
+with the debug files. The order and the words are as Valgrind prints them
+without --xml. Frames are printed as in logs, and the first line of an error
+ends in its kind, number and thread. ERROR SUMMARY and LEAK SUMMARY come last.
+The program may still be running.
 
   symfilter -s out/symbols report.xml | less -R
   symfilter valgrind --sysroot /mnt/device -s out/symbols report.*.xml
@@ -50,9 +50,9 @@ Several FILEs, such as the threads, parts or processes of a run, are one
 profile; their costs are added up. symfilter FILE..., without the word
 callgrind, prints a table for each.
 
-Costs of a stripped program are exact by function; by line and inlined call only
-if it was recorded with valgrind --tool=callgrind --dump-instr=yes. Functions
-that call each other are marked with their cycle: <cycle 1>.
+Costs of a stripped program are exact by function. They are exact by line and
+inlined call only if valgrind --tool=callgrind --dump-instr=yes recorded them.
+Functions that call each other are marked with their cycle: <cycle 1>.
 
 --diff compares two profiles, or the sums of several, by function. A function is
 matched even if its symbols, clones or levels of recursion differ. With
@@ -93,11 +93,11 @@ The result is a table of functions and the largest stacks, or with
 --output=pprof a profile that viewers such as go tool pprof show without looking
 for names again. Locations that have names already keep them.
 
-The file of an address is found by the build ID that the profile gives. If it
-gives none, as in gperftools and jemalloc, the file at the mapped path is used,
-below --sysroot if that is given, and its build ID leads to the debug file. It
-must have code of the size that was mapped; no other check is possible, so do
-not use this after the program was replaced.
+The file of an address is found by the build ID that the profile gives. A
+profile of gperftools or jemalloc gives none: then the file at the mapped path
+is used, below --sysroot if that is given. Its build ID leads to the debug file.
+The file must have code of the size that was mapped; no other check is possible,
+so do not use this after the program was replaced.
 
 A file of DHAT or Massif is printed as the tool writes it for a program with
 debug information, unless --output names another form. The load addresses of the
@@ -106,15 +106,15 @@ or --bias give them if that fails.
 `
 	addrText = `Prints the functions, files and lines at addresses of one program, library or
 debug file, innermost first, with the inlined calls. Addresses are hexadecimal,
-with or without 0x, and are those of the file: what nm and objdump print, and
-what a log prints after the + of (app+0x1a25). Subtract 1 from a return address.
+with or without 0x, and belong to the file: nm and objdump print them, and logs
+print them after a +, as in (app+0x1a25). Subtract 1 from a return address.
 
   symfilter addr -s out/symbols libledger.so 0x1a25 0x1917
   symfilter addr eecd138796b4297ca7ee7bb08854e1173fee4bff 1a25
   symfilter addr --output=json app 0x1df8 | jq .frames
 
-The debug file is looked for as for a log. Answers look like those of addr2line
--a -i -f -p; for an address of data it is the variable:
+The debug file is found as for a log. Answers have the form of addr2line
+-a -i -f -p; the answer for an address of data is the variable:
 
   0x1a25: Pool::destroy(Pool*) at /src/pool.h:18:5
    (inlined by) Book::close() at /src/ledger.cc:31:3
@@ -122,12 +122,12 @@ The debug file is looked for as for a log. Answers look like those of addr2line
   0x9999: ?? (no symbol covers the address)
 
 The exit status is 0 even if an address stayed unresolved; with --strict it is
-then 3. What to do about it is printed on standard error, unless -q is given.
+then 3. Standard error has advice on such addresses, unless -q is given.
 `
-	doctorText = `Reports whether the places where debug files are looked for are in order: the
-folders that flags name, the cache of debuginfod, and its servers, each of which
-is asked once. It also reports which sandbox restrictions this system supports.
-Its flags are those of symfilter.
+	doctorText = `Reports whether the places of debug files are in order: the folders that flags
+name, the cache of debuginfod, and its servers, each of which is asked once. It
+also reports which sandbox restrictions this system supports. It has the flags
+of symfilter.
 
   symfilter doctor -s out/symbols                    only the places
   symfilter doctor 93ac61ec5a8eb1396f9fbd350e3169a558528a40
@@ -135,12 +135,12 @@ Its flags are those of symfilter.
   symfilter doctor crash.log                         a log, report or profile
 
 With a build ID or an ELF file, it looks for the debug file, and prints where it
-is, or all places where it is not. With a log, a report of Valgrind or
-sp-rtrace, or a profile, it does so for each module that is named there and may
-be needed, and prints what would help. - stands for a log on standard input.
+is, or all places where it was looked for. With a log, a report or a profile, it
+does so for each module that is named there and may be needed, and prints what
+would help. FILE - is a log on standard input.
 
---which finds the build, below a folder, that wrote a log without build IDs, by
-the calls before its return addresses and the names of its functions:
+--which finds the build in a folder that wrote a log without build IDs, by the
+calls before its return addresses and the names of its functions:
 
   symfilter doctor --which crash.log builds
 
@@ -151,10 +151,10 @@ the calls before its return addresses and the names of its functions:
 Of the log it contains addresses, build IDs, base names of modules and the shape
 of unresolved lines. Read it before you publish it.
 
-Exits with 1 if a place is out of order, or if the debug file was not found; for
-a log, if a module without a debug file has addresses that stay unresolved; with
---which, unless exactly one build fits; with --report, only if the report could
-not be written.
+Exits with 1 if a place is out of order, or if the debug file was not found. For
+a log, it exits with 1 if a module without a debug file has addresses that stay
+unresolved. With --which, it exits with 1 unless exactly one build fits; with
+--report, only if the report could not be written.
 `
 	indexText = `Makes indexes of ELF files with debug information, or of all such files in
 folders, so that later runs need not read their debug information. Indexes are
@@ -192,19 +192,19 @@ date of the commit that symfilter was built from.
   flags        all flags
 `
 	runText = `Starts PROGRAM and filters what it writes to standard output and error. While
-it runs, symfilter reads its maps and those of the processes that it starts, so
-that addresses without a module are resolved, too, by the files that are mapped.
+it runs, symfilter reads the maps of PROGRAM and of the processes it starts. So
+addresses without a module are resolved, too, by the files that are mapped.
 
   symfilter run -- ./server --port 8080
   symfilter run -s out/symbols -- make test
 
-PROGRAM keeps its standard input, its process group and its terminal. An output
-that is a terminal is a pseudo-terminal of the same size for PROGRAM, any other
-one a pipe; nothing is preloaded, traced or changed. Signals are passed on.
+PROGRAM keeps its standard input, its process group and its terminal. If an
+output is a terminal, PROGRAM writes to a pseudo-terminal of the same size, else
+to a pipe; nothing is preloaded, traced or changed. Signals are passed on.
 
 Exits as PROGRAM does: with its exit status, or by the same signal; with 127 if
 PROGRAM is not found, with 126 if it cannot be started. If other processes still
-have its output then, it is read for at most 2 s more. Only on Linux.
+have its output open, it is read for at most 2 s more. Only on Linux.
 `
 	containerText = `Writes the log of a container, symbolized, for containerd (and nerdctl), which
 starts it for each container and passes it the container's two streams:

@@ -244,7 +244,7 @@ func (f *found) update(result *publish.Result, diag *diagnostics) error {
 	before := string(g.file.Append(nil))
 	unknown := slices.ContainsFunc(f.All(), func(x *findings.Finding) bool { return !gate.Identified(x) })
 	if unknown && len(g.file.Entries()) > 0 {
-		diag.line("--baseline %s keeps the lines of findings that are gone: they may be among those without names", g.baseline)
+		diag.line("--baseline %s keeps lines whose findings are gone, since findings without names may match them", g.baseline)
 	}
 	g.file.Update(gate.Entries(f.Collection, result.File), sourcesOf(f.Collection), unknown)
 	content := g.file.Append(nil)

@@ -21,7 +21,7 @@ func newPage(files []string) *page.Page {
 }
 
 // errProfile is the error for a profile with --output=html.
-var errProfile = errors.New("a profile of Callgrind has no page: use another --output than html")
+var errProfile = errors.New("a profile of Callgrind cannot be printed as a page: use an --output other than html")
 
 // noPage is the translator for an input that cannot be shown as a page. Its error is a usage error.
 type noPage struct{ err error }

@@ -49,7 +49,7 @@ func filterHabit(name string) string {
 	case "f":
 		return habit(name) + "; to keep reading a file as it grows, write -F"
 	case "n", "lines":
-		return "all lines are printed; with --follow, --start-at=end leaves out those that exist"
+		return "all lines are printed; with --follow, --start-at=end leaves out the lines that exist"
 	case "d":
 		return "write -s PATH for a file or folder of debug files"
 	case "o":

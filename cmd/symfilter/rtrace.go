@@ -30,7 +30,7 @@ func (f *rtraceFlags) load() (err error) {
 	case f.sort != "" && !p.Compress:
 		return usageError{fmt.Errorf("--sort=%s needs --compress: add it", f.sort)}
 	case f.include != "" && f.exclude != "":
-		return usageError{fmt.Errorf("--include with --exclude: remove one of them")}
+		return usageError{fmt.Errorf("--include contradicts --exclude: remove one of them")}
 	case f.resources != nil && *f.resources == 0:
 		return usageError{fmt.Errorf("--resource=0 is not a type; the report lists the types with their bits, as <1>")}
 	}
@@ -126,7 +126,7 @@ func (r *ranges) Set(s string) error {
 		}
 	}
 	if err != nil || a.From >= a.To {
-		return fmt.Errorf("not an address: write 0x…, or 0x…-0x… for a range without its end")
+		return fmt.Errorf("not an address: write 0x…, or 0x…-0x… for a range, whose end is excluded")
 	}
 	*r = append(*r, a)
 	return nil

@@ -26,7 +26,7 @@ func (s *suppressionsFlag) load() error {
 	}
 	defer in.Close()
 	if s.file, err = publish.ReadSuppressions(in, string(s.path)); err != nil {
-		return fmt.Errorf("--supp-check %s: %w; Valgrind does not read it either", s.path, wording.Cause(err))
+		return fmt.Errorf("--supp-check %s: %w; Valgrind would refuse the file, too", s.path, wording.Cause(err))
 	}
 	return nil
 }

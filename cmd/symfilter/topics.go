@@ -20,16 +20,16 @@ func topics() []cli.Topic {
 }
 
 const (
-	elementsText = `A log with symbolizer markup describes a process, and names its addresses, in
-elements between {{{ and }}}.
+	elementsText = `A log with symbolizer markup describes a process and its addresses in elements
+between {{{ and }}}.
 
 These describe the process, and are printed as one line for each module:
 
   {{{reset}}}                     a process begins: forget modules and maps
   {{{module:0:app:elf:c0ffee00}}} module 0, named app, has this build ID
   {{{mmap:0x1000:0x2000:load:0:rx:0x0}}}
-                                  0x2000 bytes of module 0 from its address 0x0
-                                  on are mapped at 0x1000
+                                  0x2000 bytes of module 0 are mapped at 0x1000,
+                                  from its address 0x0 on
 
 These are replaced by their meaning:
 
@@ -42,37 +42,37 @@ These are replaced by their meaning:
 
 After the address of a bt or pc, :ra means a return address, which is looked up
 one byte before, and :pc means the exact address. Without either, frame 0 of a
-backtrace is exact, and other frames and pc elements are return addresses; if
-only the other address has a line, that one is used.
+backtrace is exact, and other frames and pc elements are return addresses. If
+only the other one of these two addresses has a line, that one is used.
 
 Text around elements and unknown elements are unchanged. An address without a
-name is printed with its module, offset and build ID; outside of all maps it is
-printed as (no module) or in [[[ and ]]].
+name is printed with its module, offset and build ID; an address outside of all
+maps is printed as (no module) or in [[[ and ]]].
 
 The format: https://llvm.org/docs/SymbolizerMarkupFormat.html
 `
 	findingText = `A debug file is found by its build ID, which a log or report gives for each
-module. Each build of a program has its own (readelf -n PROGRAM prints it; gcc
-and clang write it with -Wl,--build-id). A file with another build ID is never
-used in its place.
+module. Each build of a program has its own build ID: readelf -n PROGRAM prints
+it, and gcc and clang write it with -Wl,--build-id. A file with another build ID
+is never used.
 
 The first file with debug information ends the search. Until then, the best of
-the other files answers: one with a full symbol table before one with dynamic
-symbols only. If a stripped file names its debug file in .gnu_debuglink, that
-file is looked for as gdb does: beside it, in .debug beside it, and below the
-folders of debug files.
+the other files is used: a file with a full symbol table before a file with
+dynamic symbols only. If a stripped file names its debug file in .gnu_debuglink,
+symfilter looks for it as gdb does: beside the stripped file, in the folder
+.debug there, and below the folders of debug files.
 
   symfilter -s out/symbols crash.log        files, folders and .zip files
   symfilter -s app.debug -s lib.debug crash.log
   DEBUGINFOD_URLS=https://debuginfod.elfutils.org symfilter crash.log
 
 A file that a server sends is kept in debuginfod's cache, for the next run.
-Lines wait for a debug file as long as --wait allows, and are then printed with
-what is known.
+Lines wait for a debug file as long as --wait allows. Then they are printed with
+the names that are known.
 
 If names are missing, a line on standard error counts the addresses by module,
-and suggests what would help: at the end, and at most once an hour while files
-are followed. --quiet leaves it out. More is printed by:
+and suggests what would help. It comes at the end, and at most once an hour
+while files are followed; --quiet leaves it out. More is printed by:
 
   symfilter --explain crash.log   where each file was looked for, what to do
   symfilter doctor crash.log      which modules have debug files
@@ -84,11 +84,11 @@ are followed. --quiet leaves it out. More is printed by:
   symfilter valgrind --output=junit:v.xml --output=codequality:v.json *.xml
 
   sarif         SARIF 2.1.0: GitHub's code scanning, GitLab, Jenkins, editors
-  junit         results of tests: a suite for each report, a case for a process
+  junit         test results: a suite for each report, a case for each process
   codequality   GitLab's Code Quality report
 
-Errors of several processes that have the same fingerprint are one, with a
-count. A fingerprint does not change when lines move, or with the compiler's
+Errors of several processes that have the same fingerprint are one result, with
+a count. A fingerprint does not change when lines move, or with the compiler's
 optimization. Names of files are relative to the current folder: run symfilter
 in the root of the repository, with --prefix-map if it was built elsewhere.
 
@@ -107,13 +107,13 @@ like results of other tools.
   symfilter --source --source-root=. --prefix-map=/build/app=. crash.log
   symfilter --source=8 --debuginfod crash.log
 
-The text of a source file is taken from the debug information, if it is embedded
-there (clang -gdwarf-5 -gembed-source); from a file below --source-root; or from
-a debuginfod server, if one is named. --prefix-map translates paths in debug
-information to paths on this machine. An absolute path must be below a root, a
-relative one is looked for in the current folder, if that is below a root, and
-in each root. Files elsewhere are never opened, and nothing is guessed from the
-end of a path. symfilter -v shows where each file was looked for.
+The text of a source file comes from the debug information, if it is embedded
+there (clang -gdwarf-5 -gembed-source), from a file below --source-root, or from
+a debuginfod server that is named. --prefix-map translates paths in debug
+information to paths on this machine. An absolute path must be below a root. A
+relative path is looked for in each root, and in the current folder if that is
+below a root. Files elsewhere are never opened, and the end of a path alone
+finds no file. symfilter -v shows where each file was looked for.
 
 If debug information has a checksum of the file, as clang writes it, another
 version of the file is reported and not shown. Without a checksum, the text may
@@ -129,7 +129,7 @@ be from another version: this is reported once for each file.
   https://code.example/{rel}?line={line}
 
 with the fields {path} (absolute), {rel} (below a root), {line}, {column},
-{host} and {build_id}. A line whose fields are not known has no link.
+{host} and {build_id}. A source line has no link if one of these is not known.
 `
 	followText = `symfilter --follow prints the contents of FILEs, and then new lines in them,
 until a signal ends it.
@@ -138,20 +138,21 @@ until a signal ends it.
   symfilter --follow --state app.state '/var/log/app/*.log'
   symfilter --follow -H --start-at=end server.log worker.log
 
-A file is followed by its name. If it is renamed, as log rotation does, it is
-read to its end, and then the new file of that name is read; if it is truncated,
-it is read from its beginning. Lines that were removed or truncated before
+--follow follows a file by name, like tail -F. If log rotation renames the file,
+symfilter reads it to its end, and then the new file of that name. A truncated
+file is read from its beginning. Lines that were removed or truncated before
 symfilter could read them are reported. A quoted pattern, such as '*.log', also
 finds files that appear later, except files that --exclude-path excludes.
 
 If a renamed file is compressed (gzip, zstd, xz, bzip2) before it was read to
-its end, the compressed file is read. On SIGHUP, all files are examined at once.
+its end, symfilter continues in the compressed file. On SIGHUP, it examines all
+files at once.
 
-With --state, the next run continues where this one ended, or was killed: no
-line is lost, and few are printed twice. One process at a time can use a state
+With --state, the next run continues where this one ended or was killed: no line
+is lost, and few lines are printed twice. One process at a time can use a state
 file. A line counts as printed once the reader of a pipe has read it.
 
-Reports and profiles are printed when following ends, or their file is replaced.
+Reports and profiles are printed when symfilter ends, or their file is replaced.
 If the disk of the output is full, symfilter waits for space.
 `
 	collectorsText = `Programs that collect logs start symfilter, write to it, and start it again if
@@ -171,13 +172,14 @@ and journals by --json-key: each has its own modules and maps.
 
 With --reply, each line is answered with one object: the members that change,
 or {}. It is for programs that change a message by the answer, such as rsyslog's
-mmexternal. Nothing is held back for a later line, so that a backtrace without
-build IDs over several messages is judged frame by frame.
+mmexternal. No line is held back, so the frames of a backtrace without build IDs
+are judged one by one if they are in several messages.
 
 Complete examples for rsyslog, syslog-ng and containerd are in the folder
 examples of symfilter's source. symfilter container-log is for containerd.
 `
-	devicesText = `A FILE may be a serial port. Its log is printed until Ctrl-C, which ends with 0:
+	devicesText = `A FILE may be a serial port. Its log is printed until Ctrl-C; the exit status is
+then 0:
 
   symfilter /dev/ttyUSB0
   symfilter --baud 921600 /dev/serial/by-id/usb-Espressif_*
@@ -186,8 +188,8 @@ The port is set to 115200 baud or --baud, eight bits, raw: every byte is passed
 on, and an unfinished line, such as a prompt, after 100 ms. Nothing is sent to
 the device. A port that disappears, because the board restarts or is unplugged,
 is opened again when it returns. If a port does not exist yet, and its path is
-in /dev or --baud is given, symfilter waits for it: as long as --wait, 90
-seconds by default, if neither standard input nor standard output is a terminal.
+in /dev or --baud is given, symfilter waits for it. If neither standard input
+nor standard output is a terminal, it waits at most --wait, 90 s by default.
 
 Dumps of firmware have only addresses. --image names the ELF file with debug
 information (not the .bin or .hex that is flashed):
@@ -198,15 +200,15 @@ information (not the .bin or .hex that is flashed):
 
 symfilter reads the registers pc, lr, ra, epc and elr; backtraces of ESP-IDF, of
 Rust's esp-backtrace, of NuttX and of Trusted Firmware-A; lists for addr2line.
-The line is followed by a line for each address, such as "--- 0x400d1234:
-app_main at main.c:12". With --dialects=auto,stack-words, the words of a dumped
-stack that may be return addresses are named too; some are left over from calls
-that have ended.
+Such a line is followed by a line for each address, such as "--- 0x400d1234:
+app_main at main.c:12". --dialects=auto,stack-words also names the words of a
+dumped stack that may be return addresses; calls that have ended left some of
+them there.
 
-If the log shows that another build runs, that is reported and nothing is
-resolved: by the SHA-256 that ESP-IDF prints, the version that Zephyr prints
-when it starts, "GNU Build ID:", or because no call precedes a return address.
---force-image resolves anyway.
+If the log shows that another build runs, symfilter reports that and resolves
+nothing. ESP-IDF logs a SHA-256, Zephyr its version when it starts, and others
+"GNU Build ID:". A return address without a call before it also shows another
+build. --force-image resolves the addresses anyway.
 
 The functions of a Linux kernel are found by its build ID or release:
 
@@ -226,24 +228,24 @@ in reports of sp-rtrace:
 An error is known by its fingerprint: its kind and the names of the program's
 own functions, without lines, addresses and processes. So it stays the same if
 lines move or the optimization changes, and the number of its occurrences does
-not matter. The output is the numbers of changes, then new errors in full, then
+not matter. The output counts the changes, then has the new errors in full, and
 a line for each error that is gone. Other outputs, such as
 --output=codequality:FILE, have all errors.
 
 A baseline is a file to commit. Each line is an error that is accepted; with
-until=2027-03-01 at its end, until that day. Lines may be removed, and lines
-with # before them added. --baseline-update adds new errors and removes errors
-that are gone; other lines are not changed. Each set of reports needs a file of
-its own: errors in reports that a run does not read count as gone.
+until=2027-03-01 at its end, it is accepted until that day. You may remove lines
+and add comments that begin with #. --baseline-update adds new errors and
+removes errors that are gone; other lines are not changed. Each set of reports
+needs its own file: errors in reports that a run does not read count as gone.
 
---gate=Leak_*,InvalidFree fails only for some kinds, memcheck/* for all kinds of
-a tool; none never fails. By default these are all kinds but
+--gate=Leak_*,InvalidFree fails only for these kinds, --gate=memcheck/* for all
+kinds of a tool, --gate=none never. The default is all kinds except
 Leak_StillReachable, Leak_IndirectlyLost and indirect-leak.
 
-Whatever may hide an error fails, too: a report without an end, as of a process
-that was killed; an input without a report, with the commands valgrind and
-rtrace; an error of which no own frame has a name, because a debug file is
-missing; and errors for which --max-memory does not suffice.
+A gate also fails if an error may be hidden, because a report is cut off, or the
+findings need more than --max-memory. It fails if none of an error's own frames
+has a name, because a debug file is missing; with the commands valgrind and
+rtrace, also if an input has no report.
 
 Limits of the costs in profiles of Callgrind:
 
@@ -251,44 +253,44 @@ Limits of the costs in profiles of Callgrind:
   symfilter callgrind --limit 'Ir=+1%' --diff main.out branch.out
   symfilter callgrind --limit 'parse(int):Ir=+5%' --diff old.* -- new.*
 
-A limit is [SCOPE:]EVENT=BOUND. SCOPE is FUNCTION for a function with all that
-it called, FUNCTION.self for its own cost, or [OBJECT], such as [libz.so], for
-the own costs of an object's functions; without it the limit is for the total.
-BOUND is a cost, such as 700000, 700k, 1.5M or 2G, or, with --diff, a change:
-+5% allows at most that, and -5% must be reached. The table is followed by a
-line for each limit, which ends with holds or exceeded. A limit for a missing
-function or object fails.
+A limit is [SCOPE:]EVENT=BOUND. SCOPE is FUNCTION for a function and all that it
+called, FUNCTION.self for its own cost, or [OBJECT], such as [libz.so], for the
+own costs of an object's functions. A limit without a SCOPE is for the total.
+BOUND is a cost, such as 700000, 700k, 1.5M or 2G. With --diff it may be a
+change: +5% allows at most that, and -5% must be reached. The table is followed
+by a line for each limit, which ends with holds or exceeded. A limit for a
+missing function or object fails.
 
-FUNCTION is the name as the table prints it, without a level of recursion such
-as '2, or the linkage name; the arguments may be left out if no other function
-has that name. A limit of main leaves out the dynamic loader, whose cost depends
-on libraries.
+FUNCTION is the linkage name, or the name as the table prints it, without a
+level of recursion such as '2. The arguments may be left out if no other
+function has that name. A limit for main leaves out the dynamic loader, whose
+cost depends on libraries.
 
-A profile that was cut off fails by itself with --diff or --limit, since its
-costs are incomplete. So does one without costs.
+With --diff or --limit, a profile that was cut off fails by itself, since its
+costs are incomplete. A profile without costs fails, too.
 
-The costs of a program are the same in each run if its input, its arguments and
-its environment are, unless it uses addresses or time: setarch -R runs it
-without random addresses.
+A program has the same costs in each run with the same input, arguments and
+environment, unless it depends on addresses or time. setarch -R runs it without
+random addresses.
 `
 	exitText = `  0    the log was printed, even if addresses stayed unresolved
-  1    a file or standard input could not be read, or the output not be written
+  1    an input could not be read, or the output could not be written
   2    wrong usage
   3    with --strict, and nothing else went wrong: an address stayed unresolved
   4    a gate failed: see symfilter help gates
-  128 + N  signal N ended symfilter: 130 after Ctrl-C, 143 after SIGTERM; Ctrl-C
-       ends the reading of a serial port with 0
+  128 + N  signal N ended symfilter: 130 after Ctrl-C, 143 after SIGTERM; but
+       after Ctrl-C at a serial port the exit status is 0
 
 If one of several FILEs cannot be read, the others are printed all the same, and
 the exit status is 1. If the reader of the output closes it, as head does,
 symfilter exits with 0 and prints no error.
 
-symfilter addr exits likewise. symfilter doctor exits with 1 if a place for
-debug files is out of order, or a debug file that is needed was not found.
-symfilter index exits with 1 if a file could not be indexed.
+symfilter addr has the same exit statuses. symfilter doctor exits with 1 if a
+place for debug files is out of order, or a debug file that is needed was not
+found. symfilter index exits with 1 if a file could not be indexed.
 
-In a pipe, a shell looks at the last command only; with set -o pipefail it looks
-at all of them:
+A shell uses the exit status of the last command of a pipe. With set -o pipefail
+it uses the last exit status in the pipe that is not 0:
 
   set -o pipefail
   ./server 2>&1 | symfilter --strict >server.log

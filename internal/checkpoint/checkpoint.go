@@ -48,7 +48,7 @@ func Append(dst []byte, v any) []byte {
 // and ErrDamaged; the contents of v are undefined then. Slices in v that may be long must be Lists.
 func Decode(data []byte, v any) error {
 	if len(data) > maxSize {
-		return Damaged("%d bytes, at most %d are written", len(data), maxSize)
+		return Damaged("it has %d bytes; at most %d are written", len(data), maxSize)
 	}
 	if bytes.HasPrefix(data, []byte("{{{")) {
 		return fmt.Errorf("%w: it has version 1, not %d", ErrVersion, Version)

@@ -34,7 +34,7 @@ var (
 	errForeign   = errors.New("is not a context file of symfilter; name another file")
 	errLink      = errors.New("is a symbolic link; name the file itself")
 	errIrregular = errors.New("is not a regular file; name another file")
-	errPlanted   = errors.New("is another user's, in a folder that everybody may write to; use a folder of your own")
+	errPlanted   = errors.New("belongs to another user, in a folder that everybody may write to; use a folder of your own")
 	errTooLarge  = errors.New("is too large for a context file; name another file")
 	errReplaced  = errors.New("replaced by another file, which is kept; contexts are no longer saved")
 )

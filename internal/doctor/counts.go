@@ -190,19 +190,19 @@ func (c Counts) Proofs() (lines []string) {
 		n    int64
 		what string
 	}{
-		{c.proofs.BuildID, "on the build ID in the log"},
-		{c.proofs.Process, "on the maps of their process"},
-		{c.proofs.Symbol, "on a symbol of the file"},
-		{c.proofs.Call, "on calls before the return addresses"},
-		{c.proofs.Other, "on other bytes of the file"},
-		{c.proofs.Path, "on the path, of a file that other frames prove or --image names"},
+		{c.proofs.BuildID, "by the build ID in the log"},
+		{c.proofs.Process, "by the maps of their process"},
+		{c.proofs.Symbol, "by a symbol of the file"},
+		{c.proofs.Call, "by calls before the return addresses"},
+		{c.proofs.Other, "by other bytes of the file"},
+		{c.proofs.Path, "by the path of a file that other frames prove or --image names"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
 	}
 	if len(parts) > 0 {
-		lines = append(lines, "frames of backtraces rest: "+strings.Join(parts, ", "))
+		lines = append(lines, "frames of backtraces, by the proof of their file: "+strings.Join(parts, ", "))
 	}
 	for _, b := range c.bases {
 		lines = append(lines, fmt.Sprintf("%s was loaded at 0x%x: %s", b.Path, b.Addr, b.Proof))

@@ -16,7 +16,7 @@ import (
 func (s *Search) Explain(sum Counts, searched bool) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if searched && sum.Asked == 0 && sum.noCode.Frames == 0 {
-		add("nothing to explain: no address of native code was found; traces of Java, .NET, JavaScript and Python have names, or need tools of their runtimes; Xcode resolves crash reports of Apple in JSON (.ips); symfilter help dialects lists the backtraces that are read")
+		add("nothing to explain: no address of native code was found; symfilter help dialects lists the backtraces that are read; traces of Java, .NET, JavaScript and Python need their own tools, crash reports of Apple in JSON (.ips) need Xcode")
 	}
 	modules, outside := sum.sorted()
 	for _, u := range modules {
@@ -114,7 +114,7 @@ func (s *Search) next(u symbolize.Unresolved, r symbolize.Report) string {
 	case u.Name == dialect.KernelImage:
 		return "give --image vmlinux, or " + s.elsewhere(u.ID)
 	case u.ID.IsZero():
-		return "link the module with -Wl,--build-id, so that debug files of other builds can be ruled out"
+		return "link the module with -Wl,--build-id: its build ID rules out debug files of other builds"
 	case errors.As(u.Err, &missing) && missing.Err != nil && !s.Examining:
 		return "see the errors above; symfilter doctor " + u.ID.String() + " searches again"
 	case errors.As(u.Err, &missing) && missing.Err != nil:

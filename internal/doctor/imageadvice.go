@@ -105,7 +105,7 @@ func imageNamed(names []string, path, file string) string {
 	if len(names) == 1 {
 		return shellWord(names[0] + "=" + file)
 	}
-	return shellWord("NAME="+file) + " with its name in the log"
+	return shellWord("NAME="+file) + ", where NAME is the module's name in the log"
 }
 
 // fileID returns the build ID of the file at path, or zero.

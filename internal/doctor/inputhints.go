@@ -80,7 +80,7 @@ func (s *Sniffer) Hint(name, packed string) string {
 	defer s.mu.Unlock()
 	switch r := s.Reading; {
 	case s.Lines && s.kind != nil && s.kind.program != "":
-		return "begins like " + s.kind.name + ", and is printed unchanged, since its name is not that of a compressed file; write " + s.kind.program + " -dc " + name + " | symfilter"
+		return "begins like " + s.kind.name + ", and is printed unchanged, since its name has no suffix of a compressed file; write " + s.kind.program + " -dc " + name + " | symfilter"
 	case s.kind != nil:
 		return s.kind.hint(name, packed)
 	case r.misread(s.begins):

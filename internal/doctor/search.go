@@ -118,7 +118,7 @@ func (s *Search) Warnings(fromStdin bool) (all []string) {
 		if err := p.problem(); err != nil {
 			msg := ""
 			if fromStdin && err == errNoSymbols { // -s $EMPTY log
-				msg = "; no FILE is named: if it is the log, the flag has no value of its own"
+				msg = "; no FILE is given: if this is the log, the flag lacks its own value"
 			}
 			all = append(all, fmt.Sprintf("%s %s: %v; nothing will be found there%s", p.Flag, p.Path, wording.Cause(err), msg))
 		}

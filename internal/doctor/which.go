@@ -153,7 +153,7 @@ func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (on
 	case addresses == 0:
 		fmt.Fprintf(w, "%s has no address of native code that lacks a name; symfilter help dialects lists the backtraces that are read\n", label)
 	case addresses < usualFrames:
-		fmt.Fprintf(w, "%s, and none fits, but %s has only %s: %d or more show where a file was loaded\n", tried, label, wording.Count(addresses, "address", "addresses"), usualFrames)
+		fmt.Fprintf(w, "%s, and none fits, but %s has only %s; at least %d are needed to show where a file was loaded\n", tried, label, wording.Count(addresses, "address", "addresses"), usualFrames)
 	default:
 		fmt.Fprintf(w, "%s, and none fits\n", tried)
 	}

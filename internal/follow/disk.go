@@ -316,5 +316,5 @@ func descriptors() int64 {
 
 // notifyFull reports that more files are followed than can be open.
 func (f *Follower) notifyFull() {
-	f.notify(Event{Message: fmt.Sprintf("more files are followed than may be open at once (%d; see ulimit -n): they are opened in turn; if one is removed while it is closed, its unread lines are lost", f.disk.limit())})
+	f.notify(Event{Message: fmt.Sprintf("more files are followed than may be open at once (%d; see ulimit -n), so they take turns; if one is removed while it is closed, its unread lines are lost", f.disk.limit())})
 }

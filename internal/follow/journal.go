@@ -345,7 +345,7 @@ func openState(path string) (*os.File, fs.FileInfo, error) {
 
 var (
 	errLink    = errors.New("a symbolic link: name the file itself")
-	errPlanted = errors.New("another user's file, in a folder that everyone may write to: use your own folder")
+	errPlanted = errors.New("a file of another user, in a folder that everybody may write to: use a folder of your own")
 )
 
 // IsForeign reports whether an error of [New] means that the file at Options.State may belong to

@@ -291,7 +291,7 @@ func (r *resumption) reportLost(copied, broken *generation) {
 	}
 	what := fmt.Sprintf("no longer holds the %d bytes that were read", last.Off)
 	if last.Off == 0 {
-		what = "no longer holds what was to be read"
+		what = "no longer holds the bytes that were not read yet"
 	}
 	if copied != nil {
 		s.notify(Event{Message: what + ": it was copied and truncated; reading continues in the copy"})

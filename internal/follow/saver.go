@@ -120,7 +120,7 @@ func (w *saver) read() error {
 	unused := ""
 	switch {
 	case info != nil && info.Size() == 0:
-		unused = "it is empty: it was cut, or a run ended before its first checkpoint"
+		unused = "it is empty: it was truncated, or a run ended before its first checkpoint"
 	case IsForeign(err):
 		return fmt.Errorf("%s is %w and is not changed: name another file, or remove this one", w.path, err)
 	case err != nil:
@@ -184,7 +184,7 @@ func (w *saver) load(j journal) {
 		w.sources[path] = e
 	}
 	if len(unread) > 0 {
-		w.again("has no readable entry for %s, beginning with %s", wording.Count(int64(len(unread)), "file", "files"), slices.Min(unread))
+		w.again("has no readable entry for %s, the first of them %s", wording.Count(int64(len(unread)), "file", "files"), slices.Min(unread))
 	}
 }
 

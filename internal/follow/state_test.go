@@ -257,12 +257,12 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 		data []byte
 		told string
 	}{
-		"empty": {nil, `the checkpoint .*state is not used: it is empty: it was cut, or a run ended before its first checkpoint; lines may be printed again`},
+		"empty": {nil, `the checkpoint .*state is not used: it is empty: it was truncated, or a run ended before its first checkpoint; lines may be printed again`},
 		"zeros": {make([]byte, len(good)), torn},
 		"a bit": {bytes.Replace(good, []byte(`"off":4`), []byte(`"off":5`), 1), torn},
 		"an entry of another form": {with(func(c *record) {
 			c.Files[0] = regexp.MustCompile(`"reading":\[.*\]`).ReplaceAll(c.Files[0], []byte(`"reading":1`))
-		}), `the checkpoint .*state has no readable entry for 1 file, beginning with .*app.log; lines may be printed again`},
+		}), `the checkpoint .*state has no readable entry for 1 file, the first of them .*app.log; lines may be printed again`},
 		"version": {with(func(c *record) { c.Version = 2 }), `the checkpoint .*state is not used: it has version 2, not 1; lines may be printed again`},
 	}
 	if hostID() != "" {

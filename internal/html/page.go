@@ -247,7 +247,7 @@ func (p *Page) enlarge() {
 	p.out = append(p.out, "</main>\n<section id=\"rest\" aria-labelledby=\"rest-title\">\n<h2 id=\"rest-title\">From line "...)
 	p.out = strconv.AppendInt(p.out, p.after, 10)
 	p.out = append(p.out, ` on</h2>
-<p id="blocked">This part of the log is compressed. It is shown if scripts may run and the browser has DecompressionStream; one of these is missing here. The backtraces below can be read without them.</p>
+<p id="blocked">This part of the log is compressed. To show it, allow scripts, and use a browser that has DecompressionStream. The backtraces below need neither.</p>
 <div id="view"></div>
 `...)
 	p.large = true

@@ -22,18 +22,18 @@ var (
 	ErrCode      = errors.New("the file has other code than the log lists: it is not the file that ran")
 	ErrOutside   = errors.New("none of the files that --image names has code at this address")
 	ErrNoCode    = errors.New("none of the files that --image names has code at this address, though other frames are in them: a wild pointer to a function, or code in ROM")
-	ErrWords     = errors.New("addresses of AVR count bytes or words of two bytes: no call shows which of the two this one counts")
-	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran; --image NAME=FILE names that one")
+	ErrWords     = errors.New("an address of AVR may count bytes or words of two bytes: no call shows which of them it counts")
+	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran; --image NAME=FILE names the right one")
 	ErrUnproven  = errors.New("the frames of the trace are too few to prove that it is the file that ran; --image NAME=FILE names it")
-	ErrYounger   = errors.New("the file was changed after the log was written, and the frames of the stack are too few to prove that it is the file that ran; --image NAME=FILE names that one")
+	ErrYounger   = errors.New("the file was changed after the log was written, and the frames of the stack are too few to prove that it ran; --image NAME=FILE names the file that ran")
 	ErrTitle     = errors.New("the log has the name of the program without the folder of its file; --image NAME=FILE names the file")
 	ErrOldMaps   = errors.New("the maps are of an earlier trace, and too few frames agree with them; log /proc/self/maps with the trace")
-	ErrSeveral   = errors.New("frames of several processes are mixed, so that it is not known which of them a signal has interrupted")
+	ErrSeveral   = errors.New("frames of several processes are mixed, so it is not known which of them a signal has interrupted")
 	ErrManySym   = errors.New("the file has several symbols of this name")
 	ErrNoSym     = errors.New("the file has no symbol of this name")
 	ErrSize      = errors.New("the file has no function of this name and size: it is not the file that ran")
 	ErrSizes     = errors.New("the file has several functions of this name and size")
-	ErrPadding   = errors.New("the address is after the code of the function, so that no call precedes it")
+	ErrPadding   = errors.New("the address is after the code of the function, so no call precedes it")
 	ErrKernel    = errors.New("this machine has no file of this kernel; --image vmlinux names it, --image MODULE=FILE a module's")
 	ErrNoKernel  = errors.New("the log does not name the kernel's release; --image vmlinux names its file")
 	ErrNoLib     = errors.New("no file of this name is in the program's folder, or in one of the system's; --image NAME=FILE names it")
@@ -49,7 +49,7 @@ func (e *SeveralError) Error() string {
 }
 
 // ErrBudget is the reason why a frame is not located if its file was not searched.
-var ErrBudget = errors.New("the file was not searched, because the backtraces of the log have taken the time that it allows (0.4 s for each MiB, and 0.2 s); log /proc/self/maps or build IDs, or give --image FILE@BASE, so that there is nothing to search")
+var ErrBudget = errors.New("the file was not searched: the time for the log is used up (0.2 s, and 0.4 s for each MiB); log /proc/self/maps or build IDs, or give --image FILE@BASE, to make a search unnecessary")
 
 // neverLocated returns why f cannot be located, whatever else the log has; nil if it may be.
 func neverLocated(f *Frame) error {

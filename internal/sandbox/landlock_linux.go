@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var errOtherProcesses = errors.New("files of other processes in /proc are read")
+var errOtherProcesses = errors.New("symfilter has to read files of other processes in /proc")
 
 // Rights to files that the process gives up outside of the policy's folders, by the first version
 // of Landlock that knows them. Reading is not among them: modules, .dwo files, linked debug files
@@ -156,7 +156,7 @@ func keep(ruleset uintptr, path string, rights uint64) {
 // with cgo, in which such a call always fails; other names the alternative.
 func inAllThreads(errno syscall.Errno, other string) error {
 	if errno == syscall.ENOTSUP {
-		return fmt.Errorf("a build with cgo needs %s for it; a static one does not", other)
+		return fmt.Errorf("a build with cgo needs %s for this; a static build does not", other)
 	}
 	return errno
 }

@@ -100,7 +100,7 @@ func configure(fd, rate int) error {
 	t.Ispeed, t.Ospeed = uint32(rate), uint32(rate)
 	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
 	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, t); err != nil {
-		return fmt.Errorf("the port does not take %d baud: %w", rate, err)
+		return fmt.Errorf("the port does not support %d baud: %w", rate, err)
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func whoMayRead(path string) string {
 	const groupReads = 0o040
 	var at unix.Stat_t
 	if unix.Stat(path, &at) != nil || at.Mode&groupReads == 0 || at.Gid == 0 {
-		return "the members of its group may read it, as a rule: ls -l " + path
+		return "usually the members of its group may read it: ls -l " + path
 	}
 	name := strconv.Itoa(int(at.Gid))
 	if g, err := user.LookupGroupId(name); err == nil {

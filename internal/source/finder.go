@@ -201,7 +201,7 @@ func (f *Finder) evict() {
 }
 
 var (
-	errChanged = errors.New("another version than the one that was compiled: its checksum differs")
+	errChanged = errors.New("not the version that was compiled: its checksum differs")
 	errNoRoot  = errors.New("not embedded, and no folder of sources is named")
 )
 
@@ -306,7 +306,7 @@ func (f *Finder) beyond(e *entry, t *text, frame *symbolize.Frame) {
 	defer e.found.Unlock()
 	if !e.beyond {
 		e.beyond, e.told = true, false
-		f.notice(e, "changed", fmt.Sprintf("%s: no lines are shown: another version than the one that was compiled: it has %d lines, and no line %d",
+		f.notice(e, "changed", fmt.Sprintf("%s: no lines are shown: not the version that was compiled: it has %d lines, and no line %d",
 			t.origin, t.lines, frame.Line))
 	}
 }

@@ -122,7 +122,7 @@ func TestAnotherVersionOfAFileIsNotShown(t *testing.T) {
 	o := source.Options{Symbolizer: symbolizer(t), Roots: roots(t, dir), PrefixMap: prefixmap.Maps{{Old: "/src", New: dir}}}
 	got := strings.ReplaceAll(shown(t, o, ledger), dir, "DIR")
 	for _, want := range []string{
-		"notify: DIR/inventory/pool.h: no lines are shown: another version than the one that was compiled: its checksum differs\n",
+		"notify: DIR/inventory/pool.h: no lines are shown: not the version that was compiled: its checksum differs\n",
 		"/src/inventory/pool.h:33: nothing\n",
 		"DIR/inventory/ledger.cc, verified true\n  13 | ",
 	} {
@@ -154,7 +154,7 @@ func TestFilesWithoutAChecksum(t *testing.T) {
 		}
 	}
 	if len(said) != 2 || said[0] != "DIR/a.c: not verified: the debug information has no checksum of this source file" ||
-		!strings.HasPrefix(said[1], "DIR/a.c: no lines are shown: another version than the one that was compiled: it has 3 lines, and no line ") {
+		!strings.HasPrefix(said[1], "DIR/a.c: no lines are shown: not the version that was compiled: it has 3 lines, and no line ") {
 		t.Errorf("messages: got %q", said)
 	}
 }
@@ -222,9 +222,9 @@ func TestServersAreAskedForWhatIsNotFound(t *testing.T) {
 explain: /src/inventory/pool.h: found: the server's /src/inventory/pool.h
 the server's /src/inventory/pool.h, verified true
   33 |     while (i < N && !slots_[i].used) i++;
-notify: the server's /src/inventory/ledger.cc: no lines are shown: another version than the one that was compiled: its checksum differs
+notify: the server's /src/inventory/ledger.cc: no lines are shown: not the version that was compiled: its checksum differs
 explain: /src/inventory/ledger.cc: not embedded, and no folder of sources is named
-explain: /src/inventory/ledger.cc: the server's /src/inventory/ledger.cc: another version than the one that was compiled: its checksum differs
+explain: /src/inventory/ledger.cc: the server's /src/inventory/ledger.cc: not the version that was compiled: its checksum differs
 /src/inventory/ledger.cc:13: nothing
 /src/inventory/ledger.cc:27: nothing
 `
