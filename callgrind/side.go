@@ -37,7 +37,7 @@ type side struct {
 const joinedCost = 320
 
 // ErrMemory reports that there is not enough memory to join functions by their keys.
-var ErrMemory = errors.New("the functions of the profiles exceed the memory in which they can be compared: raise --max-memory")
+var ErrMemory = errors.New("not enough memory for the functions of the profiles: raise --max-memory")
 
 // joinSides joins the functions of profiles. If functions of one side can be distinguished only by
 // their files, files are part of these functions' keys on all sides.

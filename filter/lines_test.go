@@ -38,7 +38,7 @@ func TestLinesPrintWhatAFilterDoes(t *testing.T) {
 				for rest := in; rest != ""; {
 					n := len(rest)
 					for i := range 1 + g.IntN(3) {
-						if end := strings.IndexByte(rest[i:], '\n'); end >= 0 {
+						if end := strings.IndexByte(rest[min(i, len(rest)):], '\n'); end >= 0 {
 							n = i + end + 1
 						}
 					}

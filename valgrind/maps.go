@@ -64,7 +64,7 @@ func ReadMap(r io.Reader) (Map, error) {
 		return Map{}, fmt.Errorf("read map: %w", err)
 	}
 	if len(m.biases)+len(m.starts) == 0 {
-		return Map{}, fmt.Errorf("read map: neither a line of /proc/PID/maps nor of a log of valgrind -v -v")
+		return Map{}, fmt.Errorf("read map: no lines of /proc/PID/maps or of a valgrind -v -v log")
 	}
 	return m, nil
 }

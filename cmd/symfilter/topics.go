@@ -45,9 +45,9 @@ one byte before, and :pc means the exact address. Without either, frame 0 of a
 backtrace is exact, and other frames and pc elements are return addresses. If
 only the other one of these two addresses has a line, that one is used.
 
-Text around elements and unknown elements are unchanged. An address without a
-name is printed with its module, offset and build ID; an address outside of all
-maps is printed as (no module) or in [[[ and ]]].
+Unknown elements and the text around elements are unchanged. An address without
+a name is printed with its module, offset and build ID; an address outside of
+all maps is printed as (no module), or between [[[ and ]]].
 
 The format: https://llvm.org/docs/SymbolizerMarkupFormat.html
 `

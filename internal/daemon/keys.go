@@ -121,7 +121,7 @@ func Sections() []Section {
 			{Name: "hosts", least: 1, most: maxList, With: []string{"listen"}, Text: hostsText},
 		}},
 		{Path: "tls", of: kindOf[TLS](), Text: "Certificates, in PEM files. They are read again at each reload. `admin`, an `input` and an `output` may have this section.", Keys: []Key{
-			{Name: "certificate", Text: "own certificate, with its chain to the authority"},
+			{Name: "certificate", Text: "the daemon's certificate, with its chain to the authority"},
 			{Name: "key", Text: "private key of the certificate"},
 			{Name: "client_ca", Text: "for a listener: clients need a certificate from one of these authorities; for `connect`: the server's authorities, in place of the system's"},
 		}},

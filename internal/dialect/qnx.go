@@ -8,7 +8,7 @@ import "bytes"
 //
 // "ip" is the address of the instruction, mapaddr its offset in the file.
 var qnx = Dialect{
-	Name: "qnx", Who: "QNX: the line for a process that a fault has killed",
+	Name: "qnx", Who: "QNX: the line about a process killed by a fault",
 	Needs:  "the file at the path, or --image NAME=FILE",
 	Sample: "Process 1234 (inventory) terminated SIGSEGV code=1 fltno=11 ip=0000004d5a7f0b14(/lib/libc.so@strlen+0x10) mapaddr=000000000006ab14. ref=0000000000000000",
 }
