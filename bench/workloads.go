@@ -108,7 +108,7 @@ func workloads() []workload {
 
 const differentErrors = "different errors, 100 MiB, `--output="
 
-// perBinary has the goals of the rows that each binary has.
+// perBinary holds the goals of the rows that filters returns, a text for each row; empty: no goals.
 type perBinary struct{ first, firstIndexed, cold, hundred, million, millionIndexed, hot, index string }
 
 // filters returns the rows of one binary with sections that are not compressed.
@@ -133,7 +133,8 @@ func compressed(bin, zlib, name, goals, indexedGoals string) []workload {
 	}
 }
 
-// untuned gives the rows of a binary the ratios of a tuned one as goals.
+// untuned returns rows, those of the binary name, with goals from the same rows of the binary
+// tuned: the ratios that were measured there, times slack.
 func untuned(rows []workload, name, tuned string) []workload {
 	for i := range rows {
 		rows[i].like = strings.Replace(rows[i].name, name, tuned, 1)

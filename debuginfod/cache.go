@@ -68,8 +68,8 @@ func (k key) magic() string {
 	return elfMagic
 }
 
-// verify returns an error unless the size bytes of f can be the file of k. A source file can have
-// any content: it has no build ID.
+// verify returns an error if f, of size bytes, cannot be the file that k names, since it is not a
+// whole ELF file with k's build ID. A source file may have any content: it has no build ID.
 func (k key) verify(f *os.File, size int64) error {
 	if k.source != "" {
 		return nil

@@ -3,7 +3,7 @@
 //
 // A [Reader] turns bytes into records: an error, a message, the start of a process. It is not an
 // XML parser, since a quarter of real reports are not well-formed: forked children write to one
-// file, a process is killed, a thread's name is not escaped. It loses nothing of these. [NewMarkup]
+// file, a process is killed, a thread's name is not escaped. It loses nothing in them. [NewMarkup]
 // renders records as symbolizer markup, text that reads like Valgrind's own report, and [NewReport]
 // as JSON Lines (report.schema.json).
 //

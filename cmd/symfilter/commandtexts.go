@@ -187,7 +187,7 @@ date of the commit that symfilter was built from.
   follow       files that are still being written
   collectors   rsyslog, syslog-ng, containerd and other programs
   devices      logs of serial ports, firmware and kernels
-  gates        what makes a build fail: new errors, limits of costs
+  gates        what makes a build fail: new errors, costs above limits
   exit-status  what the exit status means
   flags        all flags
 `

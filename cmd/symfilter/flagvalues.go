@@ -112,7 +112,7 @@ func (b *byteSize) Set(s string) error {
 	shift, ok := map[string]int{"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[unit]
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || !ok || n < 0 || n > math.MaxInt64>>shift {
-		return fmt.Errorf("not a size: write bytes, or 512M, or 2G")
+		return fmt.Errorf("not a size: write a number of bytes, or for example 512M or 2G")
 	}
 	*b = byteSize(n << shift)
 	return nil

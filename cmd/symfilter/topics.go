@@ -13,7 +13,7 @@ func topics() []cli.Topic {
 		{Name: "follow", About: "files that are still being written", Section: "FOLLOWING FILES", Text: followText},
 		{Name: "collectors", About: "rsyslog, syslog-ng, containerd and other programs", Section: "IN OTHER PROGRAMS' PIPELINES", Text: collectorsText},
 		{Name: "devices", About: "logs of serial ports, firmware and kernels", Section: "DEVICES", Text: devicesText},
-		{Name: "gates", About: "what makes a build fail: new errors, limits of costs", Section: "GATES", Text: gatesText + kindsHelp()},
+		{Name: "gates", About: "what makes a build fail: new errors, costs above limits", Section: "GATES", Text: gatesText + kindsHelp()},
 		{Name: "exit-status", About: "what the exit status means", Section: "EXIT STATUS", Text: exitText},
 		{Name: cli.AllFlags, About: "all flags"},
 	}

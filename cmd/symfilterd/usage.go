@@ -126,7 +126,7 @@ func text(s string) func(io.Writer) error {
 	}
 }
 
-// completer returns a command of the library that makes completions.
+// completer returns the cobra command from which completions and the shells' scripts are made.
 func completer() *cobra.Command {
 	root := &cobra.Command{
 		Use: "symfilterd", SilenceErrors: true, SilenceUsage: true,

@@ -29,7 +29,7 @@ const (
 	FileOrRuntime
 )
 
-// A Call is the relation between a frame's number and the call instruction of the frame.
+// A Call is the relation between a frame's Value and the call instruction of the frame.
 type Call uint8
 
 const (

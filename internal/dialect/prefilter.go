@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// A Step has marks among 64 offsets: bit i of Marks is the offset At+i.
+// A Step holds the marks at 64 consecutive offsets: bit i of Marks is set if there is a mark at the
+// offset At+i.
 type Step struct {
 	At    int
 	Marks uint64

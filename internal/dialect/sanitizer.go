@@ -23,14 +23,14 @@ import (
 var (
 	sanitizer = Dialect{
 		Name: "sanitizer", Who: "AddressSanitizer, LeakSanitizer, MemorySanitizer, UBSan, HWASan, libFuzzer of LLVM and GCC",
-		Needs:  "the build ID in the frame (LLVM 15, GCC 14), or the file at the path",
+		Needs:  "the build ID in the frame (since LLVM 15 and GCC 14), or the file at the path",
 		Sample: "    #1 0x7f31c2a01153  (/opt/shop/libledger.so+0x1153) (BuildId: 3a0a920c3f1b7c55)",
 
 		FramePointers: true,
 	}
 	tsan = Dialect{
 		Name: "tsan", Who: "ThreadSanitizer",
-		Needs:  "the build ID in the frame (LLVM 15, GCC 14)",
+		Needs:  "the build ID in the frame (since LLVM 15 and GCC 14)",
 		Sample: "    #1 <null> <null> (libledger.so+0x1153) (BuildId: 3a0a920c3f1b7c55)",
 	}
 )

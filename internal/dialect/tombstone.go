@@ -13,7 +13,7 @@ import "bytes"
 // ELF file; older versions print an offset: see Offsetted.
 var android = Dialect{
 	Name: "android", Who: "Android: tombstones, logcat, ART, Google Play, Firebase",
-	Needs:  "the build ID in the frame (Android 10), or --image",
+	Needs:  "the build ID in the frame (since Android 10), or --image",
 	Sample: "      #01 pc 0000000000001153  /data/app/shop/lib/arm64/libledger.so (BuildId: 3a0a920c3f1b7c55)",
 }
 

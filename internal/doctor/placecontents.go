@@ -105,7 +105,7 @@ func rootProblems(r *root) (all []string) {
 	switch info, err := os.Stat(r.Path); {
 	case r.Files > 0 || atAll:
 	case err == nil && !info.IsDir() && !strings.EqualFold(filepath.Ext(r.Path), ".zip"):
-		all = append(all, "has no build ID, by which it would be found")
+		all = append(all, "has no build ID, by which debug files are found")
 	default:
 		all = slices.Insert(all, 0, "holds no ELF file with a build ID")
 	}

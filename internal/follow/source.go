@@ -212,8 +212,9 @@ func (s *source) stopped(ctx context.Context, g *generation, err error) (more bo
 	return true, s.failed(ctx, g, err)
 }
 
-// reportName reports that the name does not lead to the current file, if the file to which it leads
-// cannot be read: info and noStat are the results of lookAt, nameErr is the error of opening it.
+// reportName reports why the file at the source's name cannot be read: it is missing, not regular,
+// or cannot be opened. The name does not lead to the current file. info and noStat are the results
+// of lookAt for the name, nameErr is the error of opening its file.
 func (s *source) reportName(info fs.FileInfo, noStat, nameErr error) {
 	switch {
 	case noStat != nil:

@@ -90,7 +90,8 @@ func (s *sharedProgress) set(p progress) {
 	s.p = p
 }
 
-// count adds the numbers of checkpoints to all.
+// count sets the fields of all about checkpoints: how many were written, how many failed, and the
+// age of the oldest output that none covers.
 func (w *saver) count(all *Stats) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -202,7 +202,8 @@ func (c *check) runAtAddress(f *Frame) {
 	}
 }
 
-// ofSeveral returns the function at the frame's own address among several with its name and size.
+// If several functions have the name and size in f, ofSeveral returns the one at f's address. The
+// error is ErrSizes if there is none, or if the load address of the kernel is not known.
 func (v *verdict) ofSeveral(f *Frame) (found sized) {
 	found.err = ErrSizes
 	if f.Load == nil {

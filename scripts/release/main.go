@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// released is the form of the version of a commit that has a tag.
+// released matches the version of a tagged commit.
 var released = regexp.MustCompile(`^v\d+\.\d+\.\d+(-(alpha|beta|rc)\.\d+)?$`)
 
 // release writes all files into the folder output.
