@@ -91,7 +91,8 @@ func both(a, b error) error {
 // Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and
 // untyped symbols that are defined in a loaded section, the one with the greatest address not above
 // addr; of several with that address, the largest. Of aliases with one size it is the last one in
-// the table with the least [symbols.internal]. With Options.LastAlias it is the last one, as in LLVM. The symbol must cover addr; one without a size reaches to the next symbol, but
+// the table that is not internal: see [symbols.isInternal]. With Options.LastAlias it is the last
+// one, as in LLVM. The symbol must cover addr; one without a size reaches to the next symbol, but
 // (unlike in LLVM) neither beyond the end of its section nor into another function, by unwind
 // information.
 //

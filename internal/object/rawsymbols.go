@@ -177,19 +177,12 @@ func (t *rawSymbols) replaces(sym, other *Symbol) bool {
 	if sym.Size != other.Size || t.d.room.LastAlias {
 		return sym.Size >= other.Size
 	}
-	return t.internal(sym) <= t.internal(other)
+	return !t.isInternal(sym) || t.isInternal(other)
 }
 
-// internal returns 0 for the name of sym that people know, 1 for a name with leading underscores that
-// is not mangled, and 2 for one by which glibc calls its own functions: read is __read and __GI_read,
-// too. It reads only the first bytes of the name.
-func (t *rawSymbols) internal(sym *Symbol) int {
+// isInternal reports whether the name of sym is one by which glibc calls its own functions: people
+// know __GI___clone3 as clone3. It reads only the first bytes of the name.
+func (t *rawSymbols) isInternal(sym *Symbol) bool {
 	name := t.strings[min(uint64(t.d.u32(t.raw[sym.index*t.entry:])), uint64(len(t.strings))):]
-	switch {
-	case bytes.HasPrefix(name, []byte("__GI_")):
-		return 2
-	case len(name) > 1 && name[0] == '_' && name[1] != 'Z' && name[1] != 'R' && name[1] != 'D': // of C++, Rust and D
-		return 1
-	}
-	return 0
+	return bytes.HasPrefix(name, []byte("__GI_"))
 }

@@ -28,7 +28,7 @@ package symindex
 const (
 	// version of the format, of the meaning of records, and of the output of the demangler and of
 	// the reader of debug information; an index of another version is rebuilt
-	version = 6
+	version = 5
 
 	headerSize   = 512      // bytes
 	blockSize    = 64 << 10 // bytes with one checksum: as many as the kernel maps at a page fault
