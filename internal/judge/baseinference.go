@@ -34,7 +34,7 @@ const (
 )
 
 // jumpShare is the share of calls to other files by way of a function of this file that jumps there.
-// Of 6,947 such calls in the stacks of TestBasesOfRealStacksAreInferred it was none.
+// None of the 6,947 such calls in the stacks of TestBasesOfRealStacksAreInferred did.
 const jumpShare = 1.0 / 8
 
 // An Inference is the evidence for a load bias of a file, from return addresses alone.
@@ -133,11 +133,11 @@ func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	e.vote()
 	v.inference = e.winner()
 	if lack := inferredBits - v.inference.Bits; lack > 0 && lack <= refinedBits {
-		work := e.refine(&v.inference)
+		work := e.refine(&v.inference, max(0, min(maxBiasWork-t.worked, t.quota().Left())))
 		t.worked += work
 		t.quota().Spend(work)
 	}
-	return true, len(e.voters) == all
+	return true, len(e.voters) == all && t.quota().Left() > 0
 }
 
 // An inferred is an inference, and the distance of its load bias from the page of the first voter.
@@ -406,14 +406,15 @@ func (e *election) winner() (best Inference) {
 func (e *election) weigh(c candidate) (in Inference) {
 	in.Bits = -math.Log2(float64(max(e.tried, 1))) - math.Log2(float64(max(e.files, 1)))
 	var voted []uint64
-	strays := 0
+	strays, contradictions := 0, 0
 	for i, f := range e.frames {
 		addr := f.Addr - c.bias
 		if !isReturn(f) || f.Addr < c.bias || !e.image.isCode(addr-1) || slices.Contains(voted, addr) {
 			continue
 		}
 		if e.atTrampoline(i, c.bias) {
-			in.Bits += e.placeBits(len(e.frames)) - 1 // one bit less, since a file may have two trampolines
+			voted = append(voted, addr)
+			in.Bits += max(0, e.placeBits(len(e.frames))-1) // one bit less, since a file may have two trampolines
 			continue
 		}
 		if e.isInterrupted(i, c.bias) {
@@ -435,10 +436,13 @@ func (e *election) weigh(c candidate) (in Inference) {
 			if bits, how := e.link(f, e.frames[i-1], c.bias); how != unlinked {
 				in.Links++
 				in.Bits += bits
+			} else if e.contradicts(f, e.frames[i-1], c.bias) {
+				contradictions++
+				in.Bits -= contradictionBits
 			}
 		}
 	}
-	if strays > 1 {
+	if strays > 1 || contradictions > mostContradictions+len(voted)/16 {
 		in.Bits = math.Inf(-1)
 	}
 	in.Bits -= strayBits * float64(strays)

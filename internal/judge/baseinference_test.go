@@ -354,6 +354,8 @@ func TestAnInferredBaseIsSaved(t *testing.T) {
 type callGraph struct {
 	m       *Image
 	returns []uint64 // return addresses
+	// return addresses of calls through a pointer
+	indirect []uint64
 	// return addresses of direct calls, by the beginning of the called function
 	callers map[uint64][]uint64
 }
@@ -387,6 +389,9 @@ func graphOf(t *testing.T, path string) *callGraph {
 			continue // of the bytes that look like a call, or one to code between functions
 		}
 		g.returns = append(g.returns, addr)
+		if !direct {
+			g.indirect = append(g.indirect, addr)
+		}
 		if direct {
 			g.callers[target] = append(g.callers[target], addr)
 		}
@@ -395,10 +400,14 @@ func graphOf(t *testing.T, path string) *callGraph {
 }
 
 // stack returns n return addresses, innermost first. Four of five neighbours call each other, if
-// the inner one has a direct caller.
+// the inner one has a direct caller; the others are called through a pointer.
 func (g *callGraph) stack(rng *rand.Rand, n int) (addrs []uint64) {
 	for len(addrs) < n {
-		at := draw(rng, g.returns, 1)[0]
+		from := g.returns
+		if len(addrs) > 0 {
+			from = g.indirect
+		}
+		at := draw(rng, from, 1)[0]
 		addrs = append(addrs, at)
 		for len(addrs) < n && rng.IntN(5) > 0 {
 			start, _, known := g.m.File.UnwindRange(at - 1)

@@ -44,7 +44,7 @@ func (e *election) isInterrupted(i int, bias uint64) bool {
 func follows(outer, inner *Frame) bool { return outer.Number < 0 || outer.Number == inner.Number+1 }
 
 // startBits returns the weight, in bits, of frame i if it is in the code at which the program begins,
-// or if it is in main and no frame of the file but one in that code is further out. It returns 0 for
+// or if it is in main and all frames further out are in other files or in that code. It returns 0 for
 // any other frame.
 func (e *election) startBits(i int, bias uint64) float64 {
 	f := e.frames[i]
@@ -57,7 +57,7 @@ func (e *election) startBits(i int, bias uint64) float64 {
 		return max(0, e.placeBits(choices)-e.callBits(i, bias))
 	}
 	main := e.mainRange()
-	if !main.has(f.Addr - bias - 1) {
+	if !main.has(e.image.File.InCall(f.Addr - bias)) {
 		return 0
 	}
 	for _, outer := range e.frames[i+1:] {

@@ -47,10 +47,10 @@ func TestTheEntryShowsTheBase(t *testing.T) {
 	const trials = 60
 	var found [2]int
 	for range trials {
-		addrs := slices.Concat(draw(rng, g.returns, 4), draw(rng, inMain, 1))
+		addrs := slices.Concat(draw(rng, g.returns, 1), draw(rng, g.indirect, 3), draw(rng, inMain, 1))
 		base := 0x555500000000 + rng.Uint64N(1<<20)*pageSize
 		library := []uint64{0x7f0012345678, 0x7f0012345789}
-		for i, last := range []uint64{entry, draw(rng, g.returns, 1)[0]} {
+		for i, last := range []uint64{entry, draw(rng, g.indirect, 1)[0]} {
 			all := slices.Concat(at(base, addrs), library, at(base, []uint64{last}))
 			got, wrong := located(placeOf(g.m, nil, all), slices.Concat(addrs, library, []uint64{last}))
 			if found[i] += min(got, 1); wrong > 0 {

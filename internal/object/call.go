@@ -53,6 +53,9 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 func (f *File) InCall(addr uint64) uint64 {
 	const slot = 4 // bytes
 	var buf [2 * slot]byte
+	if f.Machine == elf.EM_ARM {
+		return addr&^1 - 1
+	}
 	if f.Machine != elf.EM_MIPS || addr%slot != 0 {
 		return addr - 1
 	}
@@ -101,6 +104,26 @@ func (d *sectionData) codeBefore(buf []byte, addr uint64) (code []byte, ok bool)
 		return buf[:copy(buf, data[end-n:end])], true
 	}
 	return nil, false
+}
+
+// codeFrom returns the code at addr, to the end of its segment. Unlike Loaded it looks at sections with
+// code only: a file may have many others.
+func (d *sectionData) codeFrom(addr uint64) []byte {
+	if len(d.sections) > 1 {
+		if s := d.codeSection(addr); s == nil || s.Type == elf.SHT_NOBITS {
+			return nil
+		}
+	}
+	for i := range d.segments {
+		p := &d.segments[i]
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && addr >= p.Addr && addr-p.Addr < p.FileSize {
+			if data := d.SegmentData(i); addr-p.Addr < uint64(len(data)) {
+				return data[addr-p.Addr:]
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // A callSite is the code right before an address, at most 8 bytes. The method of each machine

@@ -13,6 +13,13 @@ const EntrySpan = 64
 // Main returns the address of the function that the code at Entry passes to the C library, on
 // x86-64, AArch64, 64-bit RISC-V and in Thumb code. It is 0 if the code loads none.
 func (f *File) Main() (addr uint64) {
+	if !f.mainKnown {
+		f.main, f.mainKnown = f.findMain(), true
+	}
+	return f.main
+}
+
+func (f *File) findMain() (addr uint64) {
 	code := f.Loaded(f.Entry)
 	code = code[:min(EntrySpan, len(code))]
 	switch f.Machine {

@@ -14,8 +14,10 @@ import (
 // until Close.
 type File struct {
 	symbolTables
-	unwind  unwind
-	imports importSlots
+	unwind    unwind
+	imports   importSlots
+	main      uint64 // of Main
+	mainKnown bool
 }
 
 // Open reads the headers of an ELF file of size bytes. If osFile is not nil it must be the file

@@ -39,7 +39,7 @@ func (f *File) StubImport(target uint64) (name []byte, ok bool) {
 // stubSlot returns the address of the word from which the code at target, an entry of a procedure
 // linkage table, takes the address that it jumps to.
 func (f *File) stubSlot(target uint64) (slot uint64, ok bool) {
-	stub := f.Loaded(target)
+	stub := f.codeFrom(target)
 	word := func(i int) uint32 {
 		if len(stub) < 4*i+4 {
 			return 0
@@ -96,7 +96,7 @@ func (f *File) CallMayLeave(addr uint64) bool {
 // IsStub reports whether the code at target is an entry of a procedure linkage table, on the
 // machines of [File.CallTarget].
 func (f *File) IsStub(target uint64) bool {
-	stub := f.Loaded(target)
+	stub := f.codeFrom(target)
 	switch f.Machine {
 	case elf.EM_386:
 		stub = bytes.TrimPrefix(stub, []byte("\xf3\x0f\x1e\xfb"))                                     // endbr32
@@ -144,6 +144,7 @@ func (f *File) importAt(slot uint64) (name []byte, ok bool) {
 
 // readImports returns the words to which relocations with a symbol write.
 func (f *File) readImports() (all []importSlot) {
+	left := f.entriesIn(relSize32)
 	for i := range f.sections {
 		s := &f.sections[i]
 		if s.Type != elf.SHT_RELA && s.Type != elf.SHT_REL || s.Flags&elf.SHF_ALLOC == 0 || s.Flags&elf.SHF_COMPRESSED != 0 || int(s.Link) >= len(f.sections) {
@@ -158,11 +159,12 @@ func (f *File) readImports() (all []importSlot) {
 		case f.is64 && s.Type == elf.SHT_RELA:
 			entry = relaSize64
 		case f.is64:
-			continue // no machine of CalledImport has it
+			continue // the 64-bit machines of CalledImport use SHT_RELA
 		case s.Type == elf.SHT_RELA:
 			entry = relaSize32
 		}
-		for ; len(data) >= entry && len(all) < maxImports; data = data[entry:] {
+		for ; len(data) >= entry && left > 0 && len(all) < maxImports; data = data[entry:] {
+			left--
 			r := importSlot{table: s.Link}
 			if f.is64 {
 				r.slot, r.symbol = f.u64(data), uint32(f.u64(data[8:])>>32)

@@ -60,14 +60,14 @@ func (d *sectionData) RelativeRelocations(visit func(addr, value uint64) bool) {
 	if !ok || d.closed {
 		return
 	}
-	sections := 0
+	sections, left := 0, d.entriesIn(relSize32)
 	for i := range d.sections {
 		s := &d.sections[i]
 		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 || s.Flags&elf.SHF_COMPRESSED != 0 {
 			continue
 		}
 		sections++
-		if data, err := d.tableData(s); err == nil && !d.relativeIn(data, kind, visit) {
+		if data, err := d.tableData(s); err == nil && !d.relativeIn(data, kind, &left, visit) {
 			return
 		}
 	}
@@ -76,9 +76,13 @@ func (d *sectionData) RelativeRelocations(visit func(addr, value uint64) bool) {
 	}
 	if addr, size := d.dynamicTable(elf.DT_RELA, elf.DT_RELASZ); size > 0 {
 		data := d.Loaded(addr)
-		d.relativeIn(data[:min(uint64(len(data)), size)], kind, visit)
+		d.relativeIn(data[:min(uint64(len(data)), size)], kind, &left, visit)
 	}
 }
+
+// entriesIn returns how many entries of this size the file has room for. The sections of a hostile
+// file may overlap, so a count in the headers is no bound.
+func (d *sectionData) entriesIn(entry int) int { return int(d.size / uint64(entry)) }
 
 // relativeKind returns the type of the relocation that adds the load bias, for machines whose
 // tables have addends.
@@ -100,9 +104,10 @@ func relativeKind(m elf.Machine) (kind uint32, ok bool) {
 	return 0, false
 }
 
-func (h *header) relativeIn(data []byte, kind uint32, visit func(addr, value uint64) bool) bool {
+func (h *header) relativeIn(data []byte, kind uint32, left *int, visit func(addr, value uint64) bool) bool {
 	entry := h.pick(relaSize32, relaSize64)
-	for ; len(data) >= entry; data = data[entry:] {
+	for ; len(data) >= entry && *left > 0; data = data[entry:] {
+		*left--
 		var addr, value uint64
 		if h.is64 {
 			if h.u32(data[h.infoAt():]) != kind {
