@@ -303,8 +303,7 @@ type election struct {
 	voters []voter
 	files  int // number of files tried for these frames: each may get a wrong base
 
-	main       *codeRange // nil: not looked for
-	tried      int        // different load biases that put a voter into the code
+	tried      int // different load biases that put a voter into the code
 	candidates []candidate
 	best       candidate
 }

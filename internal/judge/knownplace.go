@@ -56,7 +56,7 @@ func (e *election) startBits(i int, bias uint64) float64 {
 		// it is known to follow a call
 		return max(0, e.placeBits(choices)-e.callBits(i, bias))
 	}
-	main := e.mainRange()
+	main := e.image.mainRange()
 	if !main.has(e.image.File.InCall(f.Addr - bias)) {
 		return 0
 	}
@@ -70,15 +70,12 @@ func (e *election) startBits(i int, bias uint64) float64 {
 }
 
 // mainRange returns the code of main, which is empty if it is unknown.
-func (e *election) mainRange() codeRange {
-	if e.main == nil {
-		e.main = new(codeRange)
-		at := e.image.File.Main()
-		if start, end, ok := e.image.File.UnwindRange(at); ok && start == at {
-			*e.main = codeRange{start, end}
-		}
+func (m *Image) mainRange() codeRange {
+	at := m.File.Main()
+	if start, end, ok := m.File.UnwindRange(at); ok && start == at {
+		return codeRange{start, end}
 	}
-	return *e.main
+	return codeRange{}
 }
 
 // isEntry reports whether f was called by the code at which the program begins.

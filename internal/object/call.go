@@ -82,48 +82,46 @@ func (d *sectionData) codeBefore(buf []byte, addr uint64) (code []byte, ok bool)
 		}
 		return nil, false
 	}
-	start := uint64(0)
+	code, start, ok := d.codeAround(addr - 1)
+	if !ok {
+		return nil, false
+	}
+	return buf[:copy(buf, code[addr-start-min(addr-start, uint64(len(buf))):addr-start])], true
+}
+
+// codeFrom returns the code at addr, to the end of its segment.
+func (d *sectionData) codeFrom(addr uint64) []byte {
+	code, start, ok := d.codeAround(addr)
+	if !ok {
+		return nil
+	}
+	return code[addr-start:]
+}
+
+// codeAround returns the code of the section with addr to the end of its segment, and its address; in
+// a file without sections that of the segment. ok is false if the file has no code at addr. Unlike
+// Loaded it looks at sections with code only: a file may have many others.
+func (d *sectionData) codeAround(addr uint64) (code []byte, start uint64, ok bool) {
 	if len(d.sections) > 1 {
-		s := d.codeSection(addr - 1)
+		s := d.codeSection(addr)
 		if s == nil || s.Type == elf.SHT_NOBITS {
-			return nil, false
+			return nil, 0, false
 		}
 		start = s.Addr
 	}
 	for i := range d.segments {
 		p := &d.segments[i]
-		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X == 0 || addr-1 < p.Addr || addr-1-p.Addr >= p.FileSize {
+		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X == 0 || addr < p.Addr || addr-p.Addr >= p.FileSize {
 			continue
 		}
 		data := d.SegmentData(i)
-		end := addr - p.Addr
-		if end > uint64(len(data)) {
-			return nil, false
+		if addr-p.Addr >= uint64(len(data)) {
+			return nil, 0, false
 		}
-		n := min(uint64(len(buf)), addr-max(start, p.Addr))
-		return buf[:copy(buf, data[end-n:end])], true
+		start = max(start, p.Addr)
+		return data[start-p.Addr:], start, true
 	}
-	return nil, false
-}
-
-// codeFrom returns the code at addr, to the end of its segment. Unlike Loaded it looks at sections with
-// code only: a file may have many others.
-func (d *sectionData) codeFrom(addr uint64) []byte {
-	if len(d.sections) > 1 {
-		if s := d.codeSection(addr); s == nil || s.Type == elf.SHT_NOBITS {
-			return nil
-		}
-	}
-	for i := range d.segments {
-		p := &d.segments[i]
-		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && addr >= p.Addr && addr-p.Addr < p.FileSize {
-			if data := d.SegmentData(i); addr-p.Addr < uint64(len(data)) {
-				return data[addr-p.Addr:]
-			}
-			return nil
-		}
-	}
-	return nil
+	return nil, 0, false
 }
 
 // A callSite is the code right before an address, at most 8 bytes. The method of each machine

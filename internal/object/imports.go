@@ -29,60 +29,14 @@ func (f *File) CalledImport(addr uint64) (name []byte, ok bool) {
 // StubImport returns the name of the function to which the code at target, an entry of a procedure
 // linkage table, jumps. It works on the machines of [File.CalledImport].
 func (f *File) StubImport(target uint64) (name []byte, ok bool) {
+	if f.Machine == elf.EM_386 {
+		return nil, false
+	}
 	slot, ok := f.stubSlot(target)
 	if !ok {
 		return nil, false
 	}
 	return f.importAt(f.wrap(slot))
-}
-
-// stubSlot returns the address of the word from which the code at target, an entry of a procedure
-// linkage table, takes the address that it jumps to.
-func (f *File) stubSlot(target uint64) (slot uint64, ok bool) {
-	stub := f.codeFrom(target)
-	word := func(i int) uint32 {
-		if len(stub) < 4*i+4 {
-			return 0
-		}
-		return binary.LittleEndian.Uint32(stub[4*i:])
-	}
-	switch f.Machine {
-	case elf.EM_X86_64:
-		skip := 0
-		for _, before := range []string{"\xf3\x0f\x1e\xfa", "\xf2"} { // endbr64, bnd
-			if bytes.HasPrefix(stub[skip:], []byte(before)) {
-				skip += len(before)
-			}
-		}
-		if len(stub) < skip+6 || stub[skip] != 0xff || stub[skip+1] != 0x25 { // jmp *slot(%rip)
-			return 0, false
-		}
-		return target + uint64(skip) + 6 + signed(binary.LittleEndian.Uint32(stub[skip+2:]), 0), true
-	case elf.EM_AARCH64:
-		i := 0
-		if word(0) == 0xd503245f { // bti c
-			i++
-		}
-		page, ldr := word(i), word(i+1) // adrp x16, slot; ldr x17, [x16, slot]
-		return adrp(target+uint64(4*i), page) + uint64(ldr>>10&0xfff<<3), page&0x9f00001f == 0x90000010 && ldr&0xffc003ff == 0xf9400211
-	case elf.EM_RISCV:
-		auipc, load := word(0), word(1) // auipc t3, slot; ld t3, slot(t3)
-		return target + signed(auipc&^0xfff, 0) + signed(load, 20), auipc&0xfff == 0xe17 && load&0xfefff == 0xe2e03
-	case elf.EM_ARM:
-		// add ip, pc, #n; add ip, ip, #n; ldr pc, [ip, #n]!
-		slot = target + 8
-		for i := range 4 {
-			w, base := word(i), uint32(0xe28cc000)
-			if i == 0 {
-				base = 0xe28fc000
-			}
-			if w&0xfffff000 != base {
-				return slot + uint64(w&0xfff), i > 0 && w&0xfffff000 == 0xe5bcf000
-			}
-			slot += uint64(bits.RotateLeft32(w&0xff, -int(w>>8&15)*2))
-		}
-	}
-	return 0, false
 }
 
 // CallMayLeave reports whether the call that ends at addr may lead to another file: it is not
@@ -96,18 +50,71 @@ func (f *File) CallMayLeave(addr uint64) bool {
 // IsStub reports whether the code at target is an entry of a procedure linkage table, on the
 // machines of [File.CallTarget].
 func (f *File) IsStub(target uint64) bool {
-	stub := f.codeFrom(target)
-	switch f.Machine {
-	case elf.EM_386:
-		stub = bytes.TrimPrefix(stub, []byte("\xf3\x0f\x1e\xfb"))                                     // endbr32
-		return bytes.HasPrefix(stub, []byte("\xff\x25")) || bytes.HasPrefix(stub, []byte("\xff\xa3")) // jmp *slot, jmp *slot(%ebx)
-	case elf.EM_ARM:
-		if bytes.HasPrefix(stub, []byte("\x78\x47")) { // bx pc, from Thumb code
-			target += 4
-		}
-	}
 	_, ok := f.stubSlot(target)
 	return ok
+}
+
+// stubSlot returns the address of the word from which the code at target, an entry of a procedure
+// linkage table, takes the address that it jumps to. On i386 slot is 0.
+func (f *File) stubSlot(target uint64) (slot uint64, ok bool) {
+	code := f.codeFrom(target)
+	switch f.Machine {
+	case elf.EM_X86_64:
+		return x86Slot(code, target)
+	case elf.EM_386:
+		code = bytes.TrimPrefix(code, []byte("\xf3\x0f\x1e\xfb")) // endbr32
+		// jmp *slot, jmp *slot(%ebx)
+		return 0, bytes.HasPrefix(code, []byte("\xff\x25")) || bytes.HasPrefix(code, []byte("\xff\xa3"))
+	case elf.EM_AARCH64:
+		if word(code, 0) == 0xd503245f { // bti c
+			code, target = code[4:], target+4
+		}
+		page, ldr := word(code, 0), word(code, 1) // adrp x16, slot; ldr x17, [x16, slot]
+		return adrp(target, page) + uint64(ldr>>10&0xfff<<3), page&0x9f00001f == 0x90000010 && ldr&0xffc003ff == 0xf9400211
+	case elf.EM_RISCV:
+		auipc, load := word(code, 0), word(code, 1) // auipc t3, slot; ld t3, slot(t3)
+		return target + signed(auipc&^0xfff, 0) + signed(load, 20), auipc&0xfff == 0xe17 && load&0xfefff == 0xe2e03
+	case elf.EM_ARM:
+		return armSlot(code, target)
+	}
+	return 0, false
+}
+
+// word returns the little-endian word i of code; 0 beyond its end.
+func word(code []byte, i int) uint32 {
+	if len(code) < 4*i+4 {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(code[4*i:])
+}
+
+// x86Slot is stubSlot for x86-64: jmp *slot(%rip).
+func x86Slot(code []byte, target uint64) (slot uint64, ok bool) {
+	jump := bytes.TrimPrefix(bytes.TrimPrefix(code, []byte("\xf3\x0f\x1e\xfa")), []byte("\xf2")) // endbr64, bnd
+	if len(jump) < 6 || jump[0] != 0xff || jump[1] != 0x25 {
+		return 0, false
+	}
+	end := target + uint64(len(code)-len(jump)+6)
+	return end + signed(binary.LittleEndian.Uint32(jump[2:]), 0), true
+}
+
+// armSlot is stubSlot for Arm: add ip, pc, #n; add ip, ip, #n; ldr pc, [ip, #n]!
+func armSlot(code []byte, target uint64) (slot uint64, ok bool) {
+	if bytes.HasPrefix(code, []byte("\x78\x47")) && len(code) > 4 { // bx pc; nop, for callers in Thumb code
+		code, target = code[4:], target+4
+	}
+	slot = target + 8
+	for i := range 4 {
+		w, add := word(code, i), uint32(0xe28cc000)
+		if i == 0 {
+			add = 0xe28fc000
+		}
+		if w&0xfffff000 != add {
+			return slot + uint64(w&0xfff), i > 0 && w&0xfffff000 == 0xe5bcf000
+		}
+		slot += uint64(bits.RotateLeft32(w&0xff, -int(w>>8&15)*2))
+	}
+	return 0, false
 }
 
 // An importSlot is a word to which the loader writes the address of a symbol.
