@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // started starts a shell with a script, whose outputs are of two files, and has its output read.
@@ -102,7 +104,7 @@ func TestAStopIsReported(t *testing.T) {
 func TestWithoutPseudoTerminalsThereArePipes(t *testing.T) {
 	ours, theirs, err := openTerminal(os.Stderr)
 	if err != nil {
-		t.Skip("no pseudo-terminals:", err)
+		testenv.Missing(t, "pseudo-terminals: "+err.Error())
 	}
 	defer ours.Close()
 	defer theirs.Close()
@@ -125,7 +127,7 @@ func TestWithoutPseudoTerminalsThereArePipes(t *testing.T) {
 func TestATerminalHasTheSizeOfOurs(t *testing.T) {
 	ours, theirs, err := openTerminal(os.Stderr)
 	if err != nil {
-		t.Skip("no pseudo-terminals:", err)
+		testenv.Missing(t, "pseudo-terminals: "+err.Error())
 	}
 	defer ours.Close()
 	defer theirs.Close()

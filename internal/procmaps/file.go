@@ -142,7 +142,8 @@ func mapped(f *os.File) (m mapping, ok bool) {
 	start := fmt.Appendf(nil, "%x-", uintptr(unsafe.Pointer(&memory[0])))
 	for line := range bytes.Lines(text) {
 		if bytes.HasPrefix(line, start) {
-			return parseMapping(bytes.Replace(line, []byte("r--p"), []byte("r-xp"), 1))
+			m, _, ok = parseMapping(line)
+			return m, ok
 		}
 	}
 	return m, false

@@ -119,8 +119,8 @@ func (of *process) update(l *looker, overwritten map[*file]bool) bool {
 	var all []mapping
 	here := make(map[place]bool)
 	for line := range bytes.Lines(text) {
-		m, ok := parseMapping(line)
-		if !ok {
+		m, code, ok := parseMapping(line)
+		if !ok || !code {
 			continue
 		}
 		if len(all) == maxMappings {
@@ -207,13 +207,13 @@ func (m *mapping) agrees(o *mapping) bool {
 	return m.start-m.offset == o.start-o.offset && m.file.isSame(o.file)
 }
 
-// parseMapping parses a line of /proc/PID/maps. ok is false if the mapping has no code.
+// parseMapping parses a line of /proc/PID/maps. code is set if the mapping can be executed.
 //
 //	7f31c2a00000-7f31c2a01000 r-xp 00001000 fe:01 1835021    /opt/shop/libledger.so
-func parseMapping(line []byte) (m mapping, ok bool) {
+func parseMapping(line []byte) (m mapping, code, ok bool) {
 	fields := strings.SplitN(strings.TrimRight(string(line), "\n")+" ", " ", 6)
-	if len(fields) < 6 || len(fields[1]) != 4 || fields[1][2] != 'x' {
-		return m, false
+	if len(fields) < 6 || len(fields[1]) != 4 {
+		return m, false, false
 	}
 	from, to, _ := strings.Cut(fields[0], "-")
 	major, minor, _ := strings.Cut(fields[3], ":")
@@ -221,7 +221,7 @@ func parseMapping(line []byte) (m mapping, ok bool) {
 	for i, digits := range []string{from, to, fields[2], major, minor} {
 		n, err := strconv.ParseUint(digits, 16, 64)
 		if err != nil {
-			return m, false
+			return m, false, false
 		}
 		numbers[i] = n
 	}
@@ -229,11 +229,11 @@ func parseMapping(line []byte) (m mapping, ok bool) {
 	m.dev = unix.Mkdev(uint32(numbers[3]), uint32(numbers[4]))
 	inode, err := strconv.ParseUint(fields[4], 10, 64)
 	if err != nil {
-		return m, false
+		return m, false, false
 	}
 	m.inode = inode
 	if name := strings.TrimSpace(fields[5]); strings.HasPrefix(name, "/") {
 		m.path, m.deleted = strings.CutSuffix(name, " (deleted)")
 	}
-	return m, true
+	return m, fields[1][2] == 'x', true
 }
