@@ -125,3 +125,45 @@ func TestTheFrameAfterATrampolineRefutesNoBase(t *testing.T) {
 		}
 	}
 }
+
+// In another build of a program, whose code is moved from some function on, a base may be proved by
+// the frames before it. Then few of the moved frames, which follow a call by chance, get a name.
+func TestFramesOfAnotherBuildGetFewWrongNames(t *testing.T) {
+	g, entry, inMain := startedProgram(t)
+	file := g.m.File
+	rng := rand.New(rand.NewPCG(31, 32))
+	trials, based, wrong := fuzztest.LongOr(10_000, 2000), 0, 0
+	for range trials {
+		addrs := append(g.stack(rng, 3+rng.IntN(8)), draw(rng, inMain, 1)[0])
+		moved := 16 * (1 + rng.Uint64N(1<<12))
+		from, _, _ := file.UnwindRange(draw(rng, addrs, 1)[0] - 1)
+		base := 0x555500000000 + rng.Uint64N(1<<20)*pageSize
+		var logged []uint64
+		for _, addr := range append(slices.Clone(addrs), entry) {
+			if addr > from {
+				addr += moved
+			}
+			logged = append(logged, base+addr)
+		}
+		frames := placeOf(g.m, nil, logged)
+		misnamed := false
+		for i, f := range frames[:len(addrs)] {
+			if f.Place.Err != nil || f.Place.Verified == "" {
+				continue
+			}
+			want, _, _ := file.UnwindRange(addrs[i] - 1)
+			got, _, _ := file.UnwindRange(f.Place.Addr)
+			misnamed = misnamed || got != want
+		}
+		if got, _ := located(frames, nil); got > 0 {
+			based++
+		}
+		if misnamed {
+			wrong++
+		}
+	}
+	t.Logf("of %d stacks %d get a base, %d a wrong name", trials, based, wrong)
+	if based == 0 || wrong > trials/500 { // without the rules about calls that lead elsewhere three times as many
+		t.Errorf("of %d stacks %d get a base, %d a wrong name", trials, based, wrong)
+	}
+}
