@@ -28,17 +28,8 @@ type server struct {
 // startServer starts a program and reads its output up to the line that has the text ready.
 func startServer(t *testing.T, cmd *exec.Cmd, ready string) *server {
 	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stdout, cmd.Stderr = w, w
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
-	t.Cleanup(func() { cmd.Process.Kill(); r.Close() })
-	s := &server{cmd: cmd, out: bufio.NewReader(r)}
+	s := &server{cmd: cmd, out: bufio.NewReader(startPiped(t, cmd, &cmd.Stdout, &cmd.Stderr))}
+	t.Cleanup(func() { cmd.Process.Kill() })
 	if !s.readTo(ready) {
 		t.Fatalf("%s is not ready:\n%s", cmd, &s.log)
 	}

@@ -5,6 +5,7 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -50,8 +51,8 @@ func TestMain(m *testing.M) {
 				}
 			}
 		}
-		// A shell ignores the one in background jobs, nohup the other, and the commands would inherit
-		// that.
+		// A shell ignores the one in background jobs, nohup the other, and the commands would
+		// inherit that.
 		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
 			if signal.Ignored(sig) {
 				signal.Notify(make(chan os.Signal, 1), sig)
@@ -138,6 +139,24 @@ func crash(t *testing.T, dir string, env []string, name string, args ...string) 
 		t.Fatalf("%s %s did not die:\n%s", name, strings.Join(args, " "), out)
 	}
 	if _, ok := err.(*exec.ExitError); !ok {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// startPiped starts cmd, sets these outputs of it to a pipe, and returns the end that is read.
+func startPiped(t *testing.T, cmd *exec.Cmd, outputs ...*io.Writer) *os.File {
+	t.Helper()
+	out, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	defer end.Close()
+	for _, o := range outputs {
+		*o = end
+	}
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	return out

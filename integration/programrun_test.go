@@ -66,8 +66,8 @@ func programFunctions(log string) (names []string) {
 	return names
 }
 
-// A stripped program that is loaded anywhere and prints addresses alone, its children, a library that
-// it loads, and a handler that ends it, have names by their debug files.
+// A stripped program that is loaded anywhere and prints addresses alone, its children, a library
+// that it loads, and a handler that ends it, have names by their debug files.
 func TestAStartedProgramIsResolvedByItsMaps(t *testing.T) {
 	w := buildStarted(t)
 	for _, c := range []struct {
@@ -115,16 +115,7 @@ func (w startedTwin) heldRun(t *testing.T, words ...string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, end, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	cmd.Stdout, cmd.Stderr = end, end
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	end.Close()
+	out := startPiped(t, cmd, &cmd.Stdout, &cmd.Stderr)
 	heard := programText{File: out}
 	text := heard.await(t, " - main\n")
 	in.Close()
@@ -173,16 +164,7 @@ func TestAStartedProgramKeepsItsStatusAndItsStreams(t *testing.T) {
 func TestAStartedProgramHearsThatItsReaderIsGone(t *testing.T) {
 	w := buildStarted(t)
 	cmd := w.command("flood", "exit", "0")
-	out, end, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stdout = end
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	end.Close()
-	out.Close()
+	startPiped(t, cmd, &cmd.Stdout).Close()
 	if err := cmd.Wait(); ended(err) != "signal: broken pipe" {
 		t.Errorf("got %v", err)
 	}
@@ -199,16 +181,8 @@ func TestAProcessThatStaysIsNotAwaited(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	errs, end, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer errs.Close()
-	cmd.Stdout, cmd.Stderr = out, end
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	end.Close()
+	cmd.Stdout = out
+	errs := startPiped(t, cmd, &cmd.Stderr)
 	err = cmd.Wait()
 	unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
 	text, _ := os.ReadFile(out.Name())
@@ -247,15 +221,7 @@ func TestSignalsReachAStartedProgramOnce(t *testing.T) {
 	w := buildStarted(t)
 	for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM} {
 		cmd := w.command("wait", "exit", "5")
-		out, end, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd.Stdout = end
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		end.Close()
+		out := startPiped(t, cmd, &cmd.Stdout)
 		heard := programText{File: out}
 		heard.await(t, "waiting\n")
 		if err := cmd.Process.Signal(sig); err != nil {
@@ -269,7 +235,6 @@ func TestSignalsReachAStartedProgramOnce(t *testing.T) {
 		if err := cmd.Wait(); ended(err) != "exit status 5" || got != fmt.Sprintf("got signal %d\n", sig) {
 			t.Errorf("%v: %v, %q", sig, err, got)
 		}
-		out.Close()
 	}
 	cmd := w.command("wait")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // in the background
@@ -383,8 +348,8 @@ func TestMapsAreReadInTheSandbox(t *testing.T) {
 	}
 }
 
-// The program has ended, and nobody reads its output: a signal ends symfilter, which has nobody left to
-// pass it on to.
+// If the program has ended and its output is not read, a signal ends symfilter: no process is left
+// to which it could pass the signal on.
 func TestASignalAfterTheEndOfAProgramEndsSymfilter(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

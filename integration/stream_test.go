@@ -33,18 +33,10 @@ func start(t *testing.T, args ...string) *pipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.in, p.out, p.cmd.Stdout, p.cmd.Stderr = in, out, w, &p.stderr
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
+	p.in, p.cmd.Stderr = in, &p.stderr
+	p.out = startPiped(t, p.cmd, &p.cmd.Stdout)
 	t.Cleanup(func() {
 		p.in.Close()
-		p.out.Close()
 		p.cmd.Process.Kill()
 		p.cmd.Wait()
 	})

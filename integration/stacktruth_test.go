@@ -1,0 +1,129 @@
+//go:build linux
+
+package integration
+
+import (
+	"cmp"
+	"debug/elf"
+	"encoding/hex"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// debugFile returns the debug file of an ELF file in a tree by build IDs.
+func debugFile(t *testing.T, path, tree string) string {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	note, err := f.Section(".note.gnu.build-id").Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := hex.EncodeToString(note[len(note)-20:])
+	return filepath.Join(tree, ".build-id", id[:2], id[2:]+".debug")
+}
+
+// A truthTable has the frames of return addresses of a file by another program, innermost first:
+// FUNCTION, a tab, LINE FILE.
+type truthTable struct {
+	frames  map[uint64][]string
+	symbols map[string]uint64 // addresses by name
+	partial bool              // for inlined calls, only the outermost function and the innermost line are known
+}
+
+// truthOf returns the frames of return addresses by addr2line. It cannot read debug information
+// that files share; of that eu-addr2line finds functions and lines, but no inlined calls.
+func truthOf(t *testing.T, debug string, addrs []uint64) truthTable {
+	t.Helper()
+	f, err := elf.Open(debug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	table := truthTable{frames: make(map[uint64][]string), symbols: make(map[string]uint64), partial: f.Section(".gnu_debugaltlink") != nil}
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		table.symbols[s.Name] = s.Value
+	}
+	tool := "addr2line"
+	if table.partial {
+		tool = "eu-addr2line"
+	}
+	var asked strings.Builder
+	for _, addr := range addrs {
+		fmt.Fprintf(&asked, "%#x\n", addr-1)
+	}
+	var addr uint64
+	cmd := exec.Command(tool, "-a", "-i", "-f", "-s", "-e", debug)
+	cmd.Stdin = strings.NewReader(asked.String())
+	out, err := cmd.Output() // eu-addr2line fails if it knows nothing of one address
+	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(out), "\n")
+	for i := 0; i+1 < len(lines); i += 2 {
+		if strings.HasPrefix(lines[i], "0x") {
+			if addr, err = strconv.ParseUint(lines[i], 0, 64); err != nil {
+				t.Fatal(err)
+			}
+			addr, i = addr+1, i+1
+		}
+		name, _, _ := strings.Cut(lines[i], " inlined at ")
+		file, line, _ := strings.Cut(lines[i+1], ":")
+		line = regexp.MustCompile(`^[0-9]*`).FindString(line)
+		table.frames[addr] = append(table.frames[addr], name+"\t"+cmp.Or(line, "0")+" "+file)
+	}
+	return table
+}
+
+// equals reports whether the frames that symfilter has printed for the return address are right:
+// all files and lines, and the function that is not inlined. The names of inlined calls are not
+// compared, since addr2line has the function's own name for those without one that the linker
+// knows.
+func (table *truthTable) equals(addr uint64, got twinFrame) (said string, right bool) {
+	want := table.frames[addr]
+	var names, places, wanted []string
+	for _, f := range got.Frames {
+		file := "??"
+		if f.File != "" {
+			file = filepath.Base(f.File)
+		}
+		names = append(names, cmp.Or(f.Linkage, f.Function))
+		places = append(places, fmt.Sprintf("%d %s", f.Line, file))
+	}
+	outermost := ""
+	for _, f := range want {
+		var place string
+		outermost, place, _ = strings.Cut(f, "\t")
+		wanted = append(wanted, place)
+	}
+	if table.partial && len(want) == 1 && len(places) > 0 {
+		places = places[:1]
+	}
+	last := names[len(names)-1]
+	right = slices.Equal(places, wanted) && table.same(last, outermost) ||
+		last == "_start" && outermost == last // has no line; eu-addr2line prints that of another function
+	return fmt.Sprintf("%q %q, want %q", names, places, want), right
+}
+
+// same reports whether two linkage names are those of one function: of a part of it (foo.cold), or
+// of symbols at one address, as constructors and functions that the linker has merged have. The
+// second may be a plain name or unknown.
+func (table *truthTable) same(a, b string) bool {
+	whole, _, _ := strings.Cut(a, ".")
+	plain, _, _ := strings.Cut(b, ".")
+	return plain == "??" || whole == plain || !strings.HasPrefix(plain, "_Z") && strings.Contains(whole, plain) ||
+		table.symbols[a] != 0 && table.symbols[a] == table.symbols[b]
+}
