@@ -70,8 +70,8 @@ type missLimits struct{ most, kept, look int }
 
 // boundMisses is called after each written miss, when no caller waits for the answer: it takes
 // seconds in a cache of 50,000 build IDs. After every limits.look misses it counts the misses of
-// all processes on disk, and removes the oldest if there are too many. Of processes that write misses
-// at the same time each but the first may exceed the bound by limits.look.
+// all processes on disk, and removes the oldest if there are too many. Of processes that write
+// misses at the same time each but the first may exceed the bound by limits.look.
 func (c *diskCache) boundMisses() {
 	m := &c.misses
 	if m.left.Load() > 0 {

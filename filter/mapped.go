@@ -25,8 +25,8 @@ type ProcessMapping struct {
 	// code there, and the mapping answers only stacks whose calls prove it.
 	Predictable bool
 
-	// Foreign is set if Path is not that of the file for this process: the other one has another
-	// root folder or mount namespace.
+	// Foreign is set if Path may lead to another file here, since the process has another root
+	// folder or mount namespace.
 	Foreign bool
 
 	// ID is the build ID of the mapped file. If the file has none, File describes it, and only the

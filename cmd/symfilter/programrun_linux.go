@@ -115,7 +115,8 @@ func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus
 	go r.pass(signals)
 	var outputs sync.WaitGroup
 	for i, run := range runs {
-		// if the program has ended before its maps were read, the calls in its stack may show its base
+		// if the program has ended before its maps were read, the calls in its stack may show its
+		// base
 		l := run.pipelines[0]
 		l.options.Dialects.Candidates = append(l.options.Dialects.Candidates, r.program.Path)
 		outputs.Go(func() { r.filter(run, r.program.Outputs[i]) })

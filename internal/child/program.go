@@ -30,8 +30,8 @@ type Program struct {
 	ended   atomic.Int64 // when Wait saw the end, in nanoseconds; 0: not yet
 }
 
-// An Output is an output of the program. Read returns what it writes, and io.EOF once all processes
-// that have the output have closed it or ended.
+// An Output is an output of the program. Read returns its text, and io.EOF once all processes with
+// the output have closed it or ended.
 type Output struct {
 	To       *os.File // where the text belongs
 	from     *os.File // its other end is the program's
@@ -111,8 +111,8 @@ func Reason(err error) error {
 	return err
 }
 
-// missingPart returns which file is missing if a program exists, but cannot be started because there
-// is no such file. Otherwise it returns err.
+// missingPart returns which file is missing if a program exists, but cannot be started because
+// there is no such file. Otherwise it returns err.
 func missingPart(err *fs.PathError) error {
 	f, failed := os.Open(err.Path)
 	if failed != nil {
@@ -166,7 +166,7 @@ func (o *Output) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// readLate reads what is there, without waiting.
+// readLate reads text that is ready, without waiting.
 func (o *Output) readLate(b []byte) (n int, err error) {
 	if o.late >= pipeSize {
 		o.left = true

@@ -19,8 +19,8 @@ var Signals = []os.Signal{
 	unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGTSTP, unix.SIGCONT, unix.SIGWINCH,
 }
 
-// IsIgnored reports whether this process ignores sig, as nohup and shells let it. signal.Ignored
-// does not know that of SIGTSTP.
+// IsIgnored reports whether this process ignores sig, as programs do that nohup or a shell has
+// started. signal.Ignored does not report it for SIGTSTP.
 func IsIgnored(sig syscall.Signal) bool {
 	var action [4]uint64 // see reset
 	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&action)), 8, 0, 0)
@@ -28,10 +28,10 @@ func IsIgnored(sig syscall.Signal) bool {
 	return *(*uintptr)(unsafe.Pointer(&action)) == ignore
 }
 
-// Pass passes on a signal that this process got, unless the program has got it, too: the terminal
-// signals the whole group, of which both are. What a signal was sent to is not known, so the keys
-// of a terminal in whose foreground this process is are taken to have caused SIGINT, SIGQUIT and
-// SIGTSTP, and its end SIGHUP.
+// Pass passes on a signal that this process got, unless the program got it, too: a terminal signals
+// all of its foreground group. Whether a signal was sent to the group or to this process alone is
+// not known. If this process is in the foreground of a terminal, Pass assumes that SIGINT, SIGQUIT
+// and SIGTSTP came from its keys, and SIGHUP from its end.
 // After the end of the program it does nothing: another process may have the number.
 func (p *Program) Pass(sig syscall.Signal) {
 	if p.EndedBefore(0) {
@@ -57,7 +57,7 @@ func (p *Program) Pass(sig syscall.Signal) {
 	unix.Kill(p.PID, sig)
 }
 
-// Ends reports whether sig is one that asks a process to end.
+// Ends reports whether sig asks a process to end.
 func Ends(sig syscall.Signal) bool {
 	return sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGTERM || sig == unix.SIGHUP
 }

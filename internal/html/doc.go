@@ -1,5 +1,5 @@
-// Package html writes a log as one HTML page that needs no other file: a summary, the text of the log,
-// and its backtraces, which fold.
+// Package html writes a log as one HTML page that needs no other file: a summary, the text of the
+// log, and its backtraces, which fold.
 //
 // # The page
 //

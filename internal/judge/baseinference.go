@@ -33,8 +33,8 @@ const (
 	maxWeighed    = 512 // frames of a trace that are weighed
 )
 
-// jumpShare is the share of calls to other files by way of a function of this file that jumps there.
-// None of the 6,947 such calls in the stacks of TestBasesOfRealStacksAreInferred did.
+// jumpShare is the share of calls to other files by way of a function of this file that jumps
+// there. None of the 6,947 such calls in the stacks of TestBasesOfRealStacksAreInferred did.
 const jumpShare = 1.0 / 8
 
 // An Inference is the evidence for a load bias of a file, from return addresses alone.
@@ -63,8 +63,8 @@ type voter struct {
 	addr uint64
 	call dialect.Call
 	bits float64 // weight of its vote
-	// weight of its vote if the called frame is in another file: by a call that may lead there, and by
-	// one that leads to a function of this file, which then has to jump there
+	// weight of its vote if the called frame is in another file: by a call that may lead there, and
+	// by one that leads to a function of this file, which then has to jump there
 	leaving, staying float64
 }
 

@@ -51,8 +51,8 @@ type codeRange struct{ start, end uint64 }
 
 func (r codeRange) has(addr uint64) bool { return addr >= r.start && addr < r.end }
 
-// calledRanges returns the functions in called to which the call in m that ends at end may lead: that
-// of a direct call, or those with the name of an import.
+// calledRanges returns the functions in called to which the call in m that ends at end may lead:
+// that of a direct call, or those with the name of an import.
 func (m *Image) calledRanges(end uint64, called *Image) []codeRange {
 	if target, ok := m.File.CallTarget(end); ok && m.File == called.File {
 		if from, to, ok := m.File.UnwindRange(target); ok && from == target {
@@ -73,8 +73,8 @@ func (m *Image) namedRanges(name string) (all []codeRange) {
 	return all
 }
 
-// codeAt returns the function at addr, or if that is an entry of the procedure linkage table, those of
-// the file with the name of the import.
+// codeAt returns the function at addr, or if that is an entry of the procedure linkage table, those
+// of the file with the name of the import.
 func (m *Image) codeAt(addr uint64) []codeRange {
 	if name, ok := m.File.StubImport(addr); ok {
 		return m.namedRanges(string(name))

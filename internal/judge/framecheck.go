@@ -435,9 +435,9 @@ func (c *check) isTooYoung() bool {
 
 // isUnconnected reports whether no call links f to a neighbouring frame, and either a call between
 // them leads to another function, or one should link them and too few other calls prove the file.
-// Footnotes list each address of many stacks once: there, the next address is not a caller. A file that
-// the operator gives needs no such calls, unless its base is inferred: another build of it may have the
-// same beginning and end.
+// Footnotes list each address of many stacks once: there, the next address is not a caller. A file
+// that the operator gives needs no such calls, unless its base is inferred: another build of it may
+// have the same beginning and end.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {

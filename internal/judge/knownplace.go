@@ -12,8 +12,8 @@ import (
 // the logarithm of the biases tried, less the logarithm of the frames, any of which may be there,
 // and less one bit because a trace need not have such a frame.
 
-// placeBits returns the weight, in bits, of a frame at a place that the file has once. choices is the
-// number of frames that may be there.
+// placeBits returns the weight, in bits, of a frame at a place that the file has once. choices is
+// the number of frames that may be there.
 func (e *election) placeBits(choices int) float64 {
 	return max(0, math.Log2(float64(max(e.tried, 1)))-math.Log2(float64(choices))-1)
 }
@@ -43,9 +43,9 @@ func (e *election) isInterrupted(i int, bias uint64) bool {
 // follows reports whether outer may be the caller of inner, the previous frame of the log.
 func follows(outer, inner *Frame) bool { return outer.Number < 0 || outer.Number == inner.Number+1 }
 
-// startBits returns the weight, in bits, of frame i if it is in the code at which the program begins,
-// or if it is in main and all frames further out are in other files or in that code. It returns 0 for
-// any other frame.
+// startBits returns the weight, in bits, of frame i if it is in the code at which the program
+// begins, or if it is in main and all frames further out are in other files or in that code. It
+// returns 0 for any other frame.
 func (e *election) startBits(i int, bias uint64) float64 {
 	f := e.frames[i]
 	if e.isEntry(f, bias) {

@@ -55,8 +55,9 @@ const (
 	mostContradictions = 2 // in a short stack; one more for each 16 frames
 )
 
-// contradicts reports whether the call of outer is direct, and leads to another function than that of
-// inner. It is for x86-64: on other machines jumps are not read, and 1 to 6 of 100 calls jump on.
+// contradicts reports whether the call of outer is direct, and leads to another function than that
+// of inner. It is for x86-64: on other machines jumps are not read, and 1 to 6 of 100 calls jump
+// on.
 func (e *election) contradicts(outer, inner *Frame, bias uint64) bool {
 	if e.trace == nil || !e.has(inner, bias) || !follows(outer, inner) {
 		return false
@@ -100,8 +101,8 @@ func (e *election) leads(start uint64, r *codeRange, addr uint64) (how linkKind,
 }
 
 // refine adds to in, the inference for the best bias, the bits by which calls that lead to the
-// called frame are rarer in this file than their weights say. It returns the work, and ends when that
-// is most.
+// called frame are rarer in this file than their weights say. It returns the work, and ends when
+// that reaches most.
 func (e *election) refine(in *Inference, most int) (work int) {
 	var voted []uint64
 	for i, f := range e.frames {

@@ -98,9 +98,9 @@ func (d *sectionData) codeFrom(addr uint64) []byte {
 	return code[addr-start:]
 }
 
-// codeAround returns the code of the section with addr to the end of its segment, and its address; in
-// a file without sections that of the segment. ok is false if the file has no code at addr. Unlike
-// Loaded it looks at sections with code only: a file may have many others.
+// codeAround returns the code of the section with addr to the end of its segment, and its address;
+// in a file without sections that of the segment. ok is false if the file has no code at addr.
+// Unlike Loaded it looks at sections with code only: a file may have many others.
 func (d *sectionData) codeAround(addr uint64) (code []byte, start uint64, ok bool) {
 	if len(d.sections) > 1 {
 		s := d.codeSection(addr)

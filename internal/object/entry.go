@@ -85,8 +85,8 @@ func riscvArgument(at uint64, first, second uint32) (addr uint64, load, ok bool)
 	return at + signed(first&^0xfff, 0) + signed(second, 20), load, first&0xfff == 0x517 && (load || second&0xfffff == 0x50513)
 }
 
-// thumbMain returns the function whose address glibc's entry in Thumb code loads from a slot that is
-// relative to an address in r3: ldr r10, offset; adr r3, table; ldr r0, slot; ldr r0, [r10, r0].
+// thumbMain returns the function whose address glibc's entry in Thumb code loads from a slot that
+// is relative to an address in r3: ldr r10, offset; adr r3, table; ldr r0, slot; ldr r0, [r10, r0].
 func (f *File) thumbMain() uint64 {
 	entry, le := f.Entry&^1, binary.LittleEndian
 	code := f.Loaded(entry)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// lingers is how long a mapping that a process has given up stays in doubt: an address in it may
-	// be in lines that were not read or judged yet.
+	// lingers is how long a mapping that a process has given up stays in doubt: an address in it
+	// may be in lines that were not read or judged yet.
 	lingers = 10 * time.Second
 
 	// recheck is the time after which it is looked again whether files were overwritten.
@@ -40,8 +40,8 @@ func newLooker() looker {
 	return looker{live: make(map[int]*process), files: make(map[fileKey]*file), seed: maphash.MakeSeed()}
 }
 
-// look reads the maps of all processes. It returns what it has seen, and the time that it took on a
-// processor.
+// look reads the maps of all processes. It returns their views, and the processor time that it
+// took.
 func (l *looker) look(allRead bool) (views []view, took time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -85,7 +85,8 @@ func threadTime() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// findNew adds the program and its descendants. A process that was found is kept if its parent ends.
+// findNew adds the program and its descendants. A process that was found is kept if its parent
+// ends.
 func (l *looker) findNew() {
 	if l.first == 0 {
 		return // not started

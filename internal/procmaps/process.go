@@ -24,7 +24,7 @@ const (
 // A process is a process whose maps are read.
 type process struct {
 	view
-	folder  *os.Root // of /proc; it stays that of this process when another one gets its number
+	folder  *os.Root // /proc/PID; it does not lead to another process that gets the number later
 	sum     uint64   // of the text of its maps
 	settled bool     // no mapping is in doubt
 }

@@ -22,16 +22,16 @@ const (
 	maxMapBytes  = 8 << 20 // bytes of the maps of a process: some 80,000 mappings
 
 	// Between two looks at all maps passes at least this time, and shareOfTime as long as the first
-	// of them took on a processor: 30 to 100 µs for each process. A process that prints its stack in
-	// a handler may exist for a millisecond more.
+	// of them took on a processor: 30 to 100 µs for each process. A process that prints its stack
+	// in a handler may exist for a millisecond more.
 	pause       = time.Millisecond
 	shareOfTime = 20
 
 	firstLook = pause       // after the start; each further pause is twice as long
 	lastLook  = time.Second // up to this one
 
-	// patience bounds the time for which output waits for a look. A look can take forever: a file of
-	// the program may be on a network disk that does not answer.
+	// patience bounds the time for which output waits for a look. A look can take forever: a file
+	// of the program may be on a network disk that does not answer.
 	patience = 100 * time.Millisecond
 )
 
@@ -59,8 +59,9 @@ type view struct {
 // New returns Processes without a process.
 func New() *Processes { return &Processes{looker: newLooker()} }
 
-// Start sets the program, which has just started, and reads its maps. Call it once. If /proc is that
-// of another namespace of processes, its numbers are of others, so that nothing is read.
+// Start sets the program, which has just started, and reads its maps. Call it once. If /proc
+// belongs to another PID namespace, nothing is read, since its numbers are those of other
+// processes.
 func (p *Processes) Start(pid int) {
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
 		return
@@ -81,7 +82,8 @@ func (p *Processes) Watch(ctx context.Context) {
 	}
 }
 
-// Reader returns a reader of the output of the processes. It reads their maps when it has read text.
+// Reader returns a reader of the output of the processes. It reads their maps when it has read
+// text.
 func (p *Processes) Reader(output io.Reader) io.Reader {
 	r := &reader{Reader: output, of: p}
 	p.mu.Lock()
