@@ -185,10 +185,7 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	if !one || !known {
 		return false
 	}
-	for i := range e.voters {
-		v := &e.voters[i]
-		v.bits, v.leaving, v.staying = callBits, callBits, callBits
-	}
+	e.weighAlike()
 	in := e.weigh(candidate{bias: bias})
 	f := e.frames[0]
 	// a 32-bit process is loaded at one of few pages
@@ -358,6 +355,14 @@ func (e *election) vote() {
 	}
 	slices.SortStableFunc(e.candidates, func(a, b candidate) int { return cmp.Compare(b.votes, a.votes) })
 	e.candidates = e.candidates[:min(len(e.candidates), maxCandidates)]
+}
+
+// weighAlike gives all votes the weight of a call in any file: for a bias that is not searched for.
+func (e *election) weighAlike() {
+	for i := range e.voters {
+		v := &e.voters[i]
+		v.bits, v.leaving, v.staying = callBits, callBits, callBits
+	}
 }
 
 // A biasRange has the load biases from low to high, a page apart.

@@ -68,10 +68,8 @@ func (t *Trace) provesMap(f *Frame, stack []*Frame) (yes bool) {
 	if v == nil || v.image.Err != nil || v.image.File == nil {
 		return false
 	}
-	e := election{image: v.image, frames: stack, voters: votersOf(stack)}
-	for i := range e.voters {
-		e.voters[i].bits = callBits
-	}
+	e := election{trace: t, image: v.image, frames: stack, voters: votersOf(stack)}
+	e.weighAlike()
 	t.quota().Spend(len(stack) * stepsPerFrame)
 	object.Guard(func() {
 		in := e.weigh(candidate{bias: m.Bias})

@@ -20,6 +20,13 @@ func TestPredictableMappingsNeedProof(t *testing.T) {
 		}
 		return addrs
 	}
+	const library = 0x7f0012345678
+	calling := func(n int) (addrs []uint64) { // each frame has called a library
+		for _, addr := range some(n) {
+			addrs = append(addrs, library, addr)
+		}
+		return addrs
+	}
 	for _, c := range []struct {
 		name        string
 		stacks      [][]uint64
@@ -32,6 +39,7 @@ func TestPredictableMappingsNeedProof(t *testing.T) {
 		{"one frame", [][]uint64{some(1)}, true, []int{0}},
 		{"too few calls", [][]uint64{some(5)}, true, []int{0}},
 		{"enough calls", [][]uint64{some(8)}, true, []int{8}},
+		{"enough calls of a library", [][]uint64{calling(8)}, true, []int{8}},
 		{"another stack of the trace", [][]uint64{some(8), some(1)}, true, []int{8, 0}},
 		{"another program", [][]uint64{foreign(8)}, true, []int{0}},
 		{"frames of another program among them", [][]uint64{append(some(8), foreign(8)...)}, true, []int{0}},
@@ -42,7 +50,10 @@ func TestPredictableMappingsNeedProof(t *testing.T) {
 		}
 		trace := Trace{
 			Open: func(*dialect.Frame) *Image { return m },
-			Mapped: func(uint64) *ProcessMap {
+			Mapped: func(addr uint64) *ProcessMap {
+				if addr == library {
+					return nil
+				}
 				return &ProcessMap{Base: text.Addr &^ (pageSize - 1), Path: m.Path, PID: 7, Predictable: c.predictable, Open: func() *Image { return m }}
 			},
 		}
