@@ -54,14 +54,14 @@ type aheadWorker struct {
 }
 
 const (
-	// bytes between stored offsets of the Filter; storing one for each line adds 5 % to a frame's
-	// time
+	// the Filter stores its offset again after this many bytes; a store at each line adds 5 % to a
+	// frame's time
 	aheadStep  = 1 << 10
 	aheadPart  = 8 << 10 // maximum bytes that a worker takes at a time
-	aheadLeast = 256     // minimum bytes: some five frames
-	// new answers in a block that make many new ones likely in the next block, too
+	aheadLeast = 256     // minimum bytes: about five frames
+	// after a block with this many new answers, the next one is resolved ahead from its start
 	aheadNew = 256
-	// new answers in a block that justify to resolve the rest of it ahead
+	// after this many new answers in a block, the rest of it is resolved ahead
 	aheadFresh = 8
 	// a single new answer is enough if it takes longer than this
 	aheadSlow = 100 * time.Microsecond
@@ -70,7 +70,7 @@ const (
 	// a worker gives up after a part with at least this many addresses and no new answer
 	aheadVain  = 32
 	aheadShare = 4 // a block may take 1/4 of the Cache's budget
-	// a flush copies up to this many answers into the Cache, and hands over the memory of more
+	// a flush copies up to this many answers into the Cache; otherwise it hands over their memory
 	aheadCopied = 64
 	aheadMost   = 4 << 10 // answers that a worker holds
 )
@@ -136,9 +136,8 @@ func (a *ahead) begin(of *space) {
 	}
 }
 
-// check discards the answers found ahead if a file has broken its reader or cost too much since
-// begin. The symbolizer may now answer differently, and the Filter has not reached these frames
-// yet.
+// check discards the answers found ahead if the symbolizer has had a fault since begin: it may now
+// answer differently.
 func (a *ahead) check() {
 	if !a.begun || a.opt.symbolReaders().Faults() == a.faults {
 		return
@@ -158,8 +157,8 @@ func (a *ahead) end() {
 	a.begun, a.fresh = false, 0
 }
 
-// changeSpace returns the space of f's process, which the caller may change. It first stops all
-// other readers, including an ahead that a frame earlier in the line has started.
+// changeSpace returns the space of f's process to a caller that changes it. It first stops the
+// ahead, whose workers read the space.
 func changeSpace(f *lineFilter) *space {
 	f.endAhead()
 	return &f.process.space
@@ -248,9 +247,8 @@ func (w *aheadWorker) resolve(e *frameFields) {
 	}
 }
 
-// newPortion returns a generation for a worker's answers. Its pieces of memory are small, since the
-// worker keeps the first ones, and the Cache counts only the used part of pieces that it takes
-// over.
+// newPortion returns a generation for a worker's answers. Its pieces of memory are small: the Cache
+// counts only the used part of a piece that it takes over.
 func newPortion() generation {
 	g := newGeneration(0)
 	g.text.piece, g.cuts.piece = 16<<10, 256

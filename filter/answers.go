@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// frameIndent is the distance from the start of a frame, which begins with four blanks, to its
-// address. A frame that does not fit on its line continues in that column.
+// frameIndent is the column of the address in a frame. A frame that does not fit on its line
+// continues in that column.
 const frameIndent = len("    #0.1 ")
 
 // frame lays out the i-th frame of the answer for e as in a backtrace line:
@@ -66,8 +66,8 @@ func (f *lineFilter) place(a *answer) {
 	f.layout.Buf = append(appendPlace(f.layout.Buf, a.mod, a.rel), ')')
 }
 
-// unknown lays out an answer without a name: the module and the address in it, between before and
-// after, and the module's build ID, by which another tool can find its debug file.
+// unknown lays out an answer without a name: before, the module and the address in it, after, and
+// the module's build ID. By that ID, another tool can find the debug file.
 func (f *lineFilter) unknown(before string, a *answer, after string) {
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Unresolved(before)

@@ -18,7 +18,7 @@ type asker struct {
 	opt      *Options
 	cached   *Cache
 	patience *report.Patience
-	aheadOf  *asker                 // set in an ahead: the Filter's asker
+	aheadOf  *asker                 // the Filter's asker; nil except in an ahead's worker
 	asked    atomic.Pointer[module] // the module of the current or last question
 	expired  context.Context        // a context that is done: questions with it do not wait
 	// time after which the asker waits for nothing, and leaves slow work to other goroutines; zero:
@@ -46,9 +46,9 @@ func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 	return cacheKey{rel, n, form}
 }
 
-// render asks the symbolizer about the address rel of m, and renders the answer. If there is none,
-// ok is false, and err is the reason, or nil if no symbol covers the address. The draft is valid
-// until the next call.
+// render asks the symbolizer about the address rel of m, and renders the answer. Without an answer,
+// ok is false, and err is the reason. It is nil if no symbol covers the address, or if there is no
+// symbolizer. The draft is valid until the next call.
 func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
 	if r.opt.Symbolizer == nil {
 		return text, false, nil
@@ -138,8 +138,8 @@ func (r *asker) askFrames(m *module, l symbolize.Location) ([]symbolize.Frame, e
 	return frames, err
 }
 
-// askCode asks the symbolizer for the frames at l, and waits for a debug file while the patience
-// lasts.
+// askCode asks the symbolizer for the frames at l. It waits for a debug file while the patience
+// lasts; an ahead's worker never waits.
 func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Frame, err error) {
 	if r.aheadOf != nil {
 		s := r.opt.symbolsAhead()
@@ -162,7 +162,7 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 		return err
 	})
 	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
-		err = nil // frames by symbols are the best answer for now; they expire
+		err = nil // frames from symbols are the best answer for now; they expire
 	}
 	return frames, err
 }

@@ -15,7 +15,7 @@ import (
 const bareDigits = 4
 
 // takesBare reports whether bareLines may filter the next lines: no earlier line is held back, and
-// the output is just their text.
+// the output is plain text.
 func takesBare(f *Filter) bool {
 	return f.bare && f.openDicts == 0 && f.open == nil && f.process.hex == nil && f.flushed.laid == 0 &&
 		len(f.layout.Buf) == 0 && f.recent.slots != nil && isIdle(f.tracer)
@@ -66,8 +66,8 @@ func bareLines(f *Filter, b []byte, limit int) (n int) {
 	return n
 }
 
-// bareFrame returns the frame of the line at the start of b, and the line's length; 0 if the line
-// is not bare, or has an unusual form.
+// bareFrame returns the frame of the line at the start of b, and the line's length. The length is 0
+// if the line is not bare, or has an unusual form.
 func bareFrame(b []byte) (e frameFields, size int) {
 	const head, least, most = "{{{bt:", len("{{{bt:0:0x0}}}\n"), len("{{{bt:9999:0x0123456789abcdef:ra}}}\n")
 	if len(b) < least || string(b[:len(head)]) != head {

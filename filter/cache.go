@@ -28,8 +28,8 @@ type Cache struct {
 	misses     int64      // questions without an answer
 	numbers    uint32     // last number given to a module; numbers are not reused
 
-	// turns counts changes of generation. A reference to an answer of an older generation keeps
-	// large pieces of memory alive.
+	// turns counts changes of generation. Filters then drop their references to answers of an older
+	// generation, which would keep large pieces of memory alive.
 	turns atomic.Uint32
 }
 
@@ -133,7 +133,7 @@ type arena[T any] struct {
 // A span is the location of a slice in an arena.
 type span struct{ piece, start, n uint32 }
 
-// room returns the piece being filled, which has room for n more.
+// room returns the piece being filled, after making room for n more elements in it.
 func (a *arena[T]) room(n int) *[]T {
 	if len(a.pieces) == 0 || cap(a.pieces[a.open])-len(a.pieces[a.open]) < n {
 		a.open = len(a.pieces)
@@ -283,8 +283,8 @@ func (c *Cache) withdraw(keys []cacheKey) {
 	}
 }
 
-// grow makes room for n bytes. If the young generation would exceed half of the budget, it replaces
-// the old one, whose answers are dropped, and an empty one becomes the young one.
+// grow makes room for n bytes. If the young generation would exceed half of the budget, it becomes
+// the old one, and the answers of the previous old one are dropped.
 func (c *Cache) grow(n int64) {
 	if c.size += n; c.size > c.budget/2 {
 		c.oldSize = c.size - n

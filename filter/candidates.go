@@ -36,9 +36,9 @@ func (t *tracer) unnamed() (all []*judge.Image) {
 	return all
 }
 
-// candidates returns the files with code that Candidates names or that are in its folders, except
-// files with a fixed address. Calls may show where one of them was loaded. Of several copies of a
-// program, such as a stripped one and one with debug information, it returns the largest.
+// candidates returns the files of Dialects.Candidates, and of the folders in it, that have code and
+// no fixed address. Calls may show where one of them was loaded. Of several copies of a program,
+// such as a stripped one and one with debug information, it returns the largest.
 func (t *tracer) candidates() (all []*judge.Image) {
 	fs := &t.files
 	if !fs.listed {

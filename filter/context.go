@@ -47,15 +47,14 @@ func (c *Context) Size() int {
 // Reset makes c empty.
 func (c *Context) Reset() { *c = Context{} }
 
-// MarshalJSON returns c as an object with a version, of about 70 bytes for a map and 100 for a
-// module.
+// MarshalJSON returns c as a versioned object. A map takes about 70 bytes, a module 100.
 func (c *Context) MarshalJSON() ([]byte, error) {
 	return checkpoint.Append(nil, versioned{checkpoint.Version, c.saved()}), nil
 }
 
 // UnmarshalJSON sets c from the output of MarshalJSON. The data are not trusted: with any content,
-// c stays within its bounds. The error reports whether the data are torn, damaged or from another
-// version of symfilter; then c is unchanged.
+// c stays within its bounds. If the data are torn, damaged or from another version of symfilter, it
+// returns an error, and c is unchanged.
 func (c *Context) UnmarshalJSON(data []byte) error {
 	var saved versioned
 	if err := checkpoint.Decode(data, &saved); err != nil {

@@ -34,8 +34,8 @@ func (c *contexts) Of(key []byte) *Context {
 	return &a.process.Context
 }
 
-// shortKey returns key if it has at most maxKey bytes, otherwise its start with a hash of the whole
-// key, so that logs with different keys never share a Context.
+// shortKey returns key if it has at most maxKey bytes. Otherwise it returns the start of key and a
+// hash of the whole key, so that different keys never share a Context.
 func shortKey(key []byte) []byte {
 	if len(key) <= maxKey {
 		return key

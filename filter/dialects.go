@@ -22,15 +22,14 @@ type Dialects struct {
 	PrefixMap []buildid.PrefixMap
 
 	// Folders are absolute paths of folders. They are searched before the system's folders, for a
-	// file that the log names without a folder. A file found there is used only if the log lists
-	// its code, or if more return addresses follow a call than is required of a file at its logged
-	// path.
+	// file that the log names without a folder. A file found there needs a stronger proof than a
+	// file at its logged path: the log lists its code, or more return addresses follow a call.
 	Folders []string
 
-	// Candidates are absolute paths of programs and libraries, or of folders with such files. They
-	// are tried for addresses without a module, if there are no Images: calls before the addresses
-	// may show where one of them was loaded. At most 24 files are tried, at most three folders
-	// deep.
+	// Candidates are absolute paths of programs and libraries, or of folders with such files. If
+	// there are no Images, they are tried for addresses without a module. The calls before return
+	// addresses may show where such a file was loaded. At most 24 files are tried, at most three
+	// folders deep.
 	Candidates []string
 
 	// WorkingFolder, an absolute path, is the folder that relative paths in the log refer to. If it
@@ -45,9 +44,9 @@ type Dialects struct {
 	Complete func(prefix buildid.ID) buildid.ID
 
 	// Mapped, if not nil, returns the mapping of code at an address in the processes that write the
-	// log. It is called for addresses for which the log has neither a build ID nor a load base, by
-	// the goroutine that uses the Filter, and must not call the Filter. ok is false if no mapping
-	// is certain.
+	// log. It is called for addresses for which the log has neither a build ID nor a load base. It
+	// is called from the goroutine that uses the Filter, and must not call the Filter. ok is false
+	// if no mapping is certain.
 	Mapped func(addr uint64) (m ProcessMapping, ok bool)
 
 	// ForceImages uses the Images even if the log shows that another file ran.
@@ -79,9 +78,9 @@ type Dialects struct {
 	// must not be set.
 	Elements bool
 
-	// Unwrap appends the texts of lines to dst, with their line ends. Some of the lines are still
-	// in the envelopes that they had when given to [Filter.Text]. It is called for lines that may
-	// contain the header of a trace. It is nil if lines have no envelopes.
+	// Unwrap appends the texts of lines to dst, with their line ends. Some of the lines may be in
+	// the envelopes in which [Filter.Text] got them. It is called for lines that may contain the
+	// header of a trace. It is nil if lines have no envelopes.
 	Unwrap func(dst, lines []byte) []byte
 
 	// Logged returns the latest time at which the current line may have been written, or zero if

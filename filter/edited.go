@@ -203,7 +203,7 @@ func (r *rendered) simpleCall(i int) string {
 }
 
 // simpleMarked is a fast path of markedCalls for lines without colours if all calls have a line: a
-// log may have many kernel frames. For others it returns false and lays out nothing.
+// log may have many kernel frames. For other lines it returns false and lays out nothing.
 func simpleMarked(f *lineFilter, text, between []byte, fr *judge.Frame, r *rendered) bool {
 	if len(fr.Edits) != 1 || fr.Start > maxRepeat || f.printsSources || !isPlain(f, text) || bytes.IndexByte(text, esc) >= 0 {
 		return false
@@ -302,9 +302,9 @@ func (c *locator) calls(b []byte, a *answer, i, end int) []byte {
 	return b
 }
 
-// namesFunction reports whether logged, a name that the producer has found, is the name of the
-// function in t: plain or mangled, perhaps with a version, or as an earlier run has printed it. It
-// returns true if t has no known function.
+// namesFunction reports whether logged, a name in the log, is the name of the function in t. The
+// name may be mangled, have a version, or be from an earlier run. It returns true if the function
+// in t is unknown.
 func (c *locator) namesFunction(logged []byte, t *layout.Frame) bool {
 	name, _, _ := strings.Cut(string(logged), "@")
 	return t.Name == layout.UnknownFunction || string(logged) == t.Name || name == t.Function() || c.f.o.Symbolizer.Demangle(name) == t.Function()

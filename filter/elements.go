@@ -129,8 +129,8 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 }
 
 // inlinedLines prints a frame with inlined calls. The text before the element is laid out already;
-// f.pieces[after:] follow the element. Neither the text before the frame nor the text after it,
-// which includes the message, is repeated if it has more than maxRepeat bytes.
+// f.pieces[after:] follow the element. Text of more than maxRepeat bytes before the frame is not
+// repeated, nor is such text after the frame, including the message.
 func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 	var before []byte
 	if len(f.layout.Buf) <= maxRepeat {

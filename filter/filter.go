@@ -16,9 +16,9 @@ import (
 // the output. One goroutine at a time may use a Filter.
 //
 // A Filter cuts the stream into lines and passes lines without a mark on. Its lineFilter filters
-// the others: the splitter cuts a line into pieces, the resolver finds the answers for their
-// addresses in the context of the process, the layout makes text from pieces and answers, and the
-// printer turns the text into a line of output. The tracer does this for raw backtraces.
+// the others. The splitter cuts a line into pieces, and the resolver finds the answers for their
+// addresses in the process. The layout makes text from pieces and answers, and the printer turns
+// the text into a line of output. The tracer does this for raw backtraces.
 type Filter struct {
 	lineFilter
 	cut  lines.Cutter
@@ -75,12 +75,12 @@ func New(w io.Writer, o Options) *Filter {
 	return f
 }
 
-// Write filters p. When it returns, every complete line in p has been written, except three kinds:
-// a module line that is still collecting its maps, which is written before the next line that is
-// not part of it; the lines of a raw backtrace, whose frames are judged together; and, with
-// Display.Fold, a run of system frames. Close writes them all; Flush leaves the module line and,
-// with Dialects.Whole, the backtrace. Write returns only errors of the writer: a log cannot cause
-// one.
+// Write filters p. When it returns, every complete line in p has been written, except held lines: a
+// module line that is still collecting its maps, the lines of a raw backtrace, whose frames are
+// judged together, and, with Display.Fold, a run of system frames. The module line is written
+// before the next line that is not part of it. Close writes all held lines; Flush leaves the module
+// line and, with Dialects.Whole, the backtrace. Write returns only errors of the writer: a log
+// cannot cause one.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()
@@ -158,10 +158,10 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 }
 
 // Flush prints the held lines of a raw backtrace, unless Dialects.Whole is set, and held system
-// frames. If the output is text, it also prints an unfinished last line, such as a prompt, if its
-// end cannot become part of an element; the rest of the line follows when it is written. Flush does
-// not print a line that already holds an element, or one that may still merge into the module line
-// that is collecting its maps. The command calls Flush after 100 ms of silence.
+// frames. If the output is text, it also prints an unfinished last line, such as a prompt. The rest
+// of that line follows when it is written. Flush does not print a last line that has an element, or
+// whose end may become part of one. It does not print a last line that may merge into the module
+// line that is collecting its maps. The command calls Flush after 100 ms of silence.
 func (f *Filter) Flush() error {
 	if f.tracer.isBuffering() && !f.o.Dialects.Whole {
 		f.tracer.release()

@@ -14,8 +14,8 @@ import (
 // Firmware has a few megabytes, and some tens with debug information.
 const maxHashed = 512 << 20
 
-// A givenFile describes an operator's file: its SHA-256 for this size and time, the last reported
-// reason why the device runs another program, and whether it was used for a module.
+// A givenFile describes an operator's file. sum is the SHA-256 at this size and time; refused is
+// the last reported reason why the device runs another program.
 type givenFile struct {
 	size    int64
 	time    time.Time

@@ -84,8 +84,8 @@ func (c *locator) framePerCall(text, between []byte, fr *judge.Frame, number, st
 	}
 }
 
-// callsBelow lays out the current line, followed by the function of each further call, in the
-// column of the first one, each with its file on the next line.
+// callsBelow lays out the current line. Below its function, in the same column, it lays out the
+// function of each further call. The file of each call is on the next line.
 func (c *locator) callsBelow(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f := c.f
 	for i := range a.text.cuts {

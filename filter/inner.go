@@ -36,10 +36,10 @@ func (i *inner) Line() int64 {
 // belong to a raw backtrace. They are printed in order, after all earlier lines.
 func (i *inner) HeldTrace() int { return int(i.Line() - i.line) }
 
-// HeldModule returns the number of the module line that is still collecting its maps, or of the
-// first line of a held raw backtrace, or 0 if there is neither. Lines that merge into a module line
-// have no separate output. The module line's output comes in one piece, before the output of later
-// lines.
+// HeldModule returns the number of the module line that is still collecting its maps. Without one
+// it returns the number of the first line of a held raw backtrace, or 0. Lines that merge into a
+// module line have no separate output. The module line's output comes in one piece, before the
+// output of later lines.
 func (i *inner) HeldModule() int64 {
 	if i.open == nil {
 		return i.tracer.firstBuffered()
@@ -88,9 +88,9 @@ func (i *inner) HasMark(b []byte) bool {
 }
 
 // Enter names the process of the next lines by its key; [Options.ProcessKey] is not used from then
-// on. Callers call it between lines, the first time before the first line and before
-// [Filter.Restore]. If the key differs from the current process's, the held lines of the current
-// process are printed first.
+// on. It is called between lines. The first call precedes the first line and [Filter.Restore]. If
+// the key differs from the current process's, the held lines of the current process are printed
+// first.
 func (i *inner) Enter(key []byte) {
 	i.entered, i.o.ProcessKey = true, nil
 	if key = shortKey(key); i.process.key != string(key) {

@@ -157,7 +157,7 @@ func (c *locator) elementLine(text, eol []byte, frames []judge.Frame) {
 }
 
 // isBT reports whether a bt element can replace the frame: it has a number and the form of a
-// sanitizer's frame, and no "{" precedes it, which would become part of the element's mark.
+// sanitizer's frame. A "{" before the frame would become part of the element's mark.
 func isBT(text []byte, fr *judge.Frame) bool {
 	last := len(fr.Edits) - 1
 	return fr.Inline == dialect.InlineFrames && fr.Digits.To > 0 && fr.Number >= 0 && last >= 0 &&

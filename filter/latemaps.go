@@ -65,8 +65,8 @@ func (m *lateMaps) keep(frames []judge.Frame) {
 	}
 }
 
-// await reports whether the line of frames must stay unchanged, because all of them are footnotes,
-// which maps may follow. If so, it keeps the frames, one for each address.
+// await reports whether all frames of a line are footnotes. Such a line stays unchanged, since maps
+// may follow. await keeps the footnotes, one for each address.
 func (m *lateMaps) await(frames []judge.Frame) bool {
 	for i := range frames {
 		f := &frames[i]

@@ -11,7 +11,7 @@ import (
 // A listing is the disassembly of the code that Linux lists, in one line of the log, around an
 // instruction.
 type listing struct {
-	before int      // bytes before the listing in the line, which each line repeats
+	before int      // bytes of the line before the code; each line of the listing repeats them
 	lines  []string // empty if the line has no listing
 }
 

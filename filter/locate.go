@@ -191,9 +191,8 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	f.endLine(eol)
 }
 
-// keptCall returns the index of the call in a that ends the current line, because the log was
-// filtered with KeepRaw before: the neighbouring lines have the other calls. It returns -1 if there
-// is none.
+// keptCall returns the index of the call in a whose text ends the current line, or -1. If the log
+// was filtered with KeepRaw before, each call has a line of its own.
 func (c *locator) keptCall(text []byte, fr *judge.Frame, a *answer) int {
 	if !c.f.o.Dialects.KeepRaw || layout.InObject(fr) || len(a.text.cuts) < 2 {
 		return -1

@@ -12,7 +12,7 @@ const (
 	// the address is the code location; in a raw frame, it is within the call
 	exactAddress  lookup = iota
 	returnAddress        // the call is one byte before the logged address
-	// one byte before, or exact if only the exact address has a line, in the same function
+	// one byte before; exact if only the exact address has a line, and both are in one function
 	unspecified
 	// for a first frame: exact, or one byte before if only that has a line
 	unspecifiedFirst
@@ -31,10 +31,9 @@ func lookupOf(k markup.PCKind) lookup {
 	return unspecified
 }
 
-// lookupOfFrame is lookupOf for a frame of a backtrace. If the log does not give the kind of an
-// address, the exact address and the byte before have different answers only at the start of a
-// line, an inlined call or a function. At such an address, a first frame is the place of a fault:
-// sanitizers log its exact address, and addresses within the call for all other frames.
+// lookupOfFrame is lookupOf for a frame of a backtrace. A first frame may be the place of a fault,
+// at the start of a line or function. Sanitizers log its exact address, and addresses within the
+// call for all other frames.
 func lookupOfFrame(e *frameFields) lookup {
 	if l := lookupOf(e.kind); l != unspecified || e.number > 0 {
 		return l
@@ -43,9 +42,9 @@ func lookupOfFrame(e *frameFields) lookup {
 }
 
 // chooseAddress returns the address to look up, and the choice that remains. The interval here
-// contains the logged address addr, and back contains the address before it. If form leaves a
-// choice but the two addresses are not neighbours in one module, chooseAddress chooses the logged
-// one, unless only the other is in a module: no call ends at the start of a module.
+// contains addr, the logged address, and back contains the address before it. If form leaves a
+// choice, but the two addresses are not neighbours in one module, the logged one is chosen: no call
+// ends at the start of a module. If only the other is in a module, that is chosen.
 func chooseAddress(here, back interval, addr uint64, form lookup) (answer, lookup) {
 	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1
 	switch {

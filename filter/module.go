@@ -19,9 +19,9 @@ import (
 //
 //	before [[[ELF module #0x1 "libc.so.6"; BuildID=… [0x…-0x…](rx),…]]] after
 //
-// A later line merges into it if all elements of the later line are maps of the same module,
-// nothing follows the last one, and the text before the first one is equal except for digits, such
-// as the digits of a time.
+// A later line merges into it if all elements of the later line are maps of the same module, and
+// nothing follows the last one. The text before the first one must be equal except for digits, such
+// as a time's.
 type moduleLine struct {
 	mod    *module
 	line   int64 // number of the line in the log
@@ -251,9 +251,8 @@ func (f *lineFilter) mergeLine() bool {
 	return true
 }
 
-// mayContinue reports whether an unfinished line that begins with text may still merge into m:
-// whether text is the beginning of the text before the element of m, apart from digits. A number
-// may be incomplete.
+// mayContinue reports whether an unfinished line that begins with text may still merge into m.
+// Apart from digits, text must be the beginning of the text before m's element.
 func (m *moduleLine) mayContinue(text []byte) bool {
 	if !m.merges || len(text) > maxRepeat {
 		return false

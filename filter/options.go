@@ -79,8 +79,8 @@ type Options struct {
 	Printer Printer
 
 	// Resolved is called with the answer for each address of the log, in the order of the log,
-	// before its line is printed: for each backtrace, code and data element, each frame of a raw
-	// backtrace, and each value of a hexdict that a module covers. It is called from the goroutine
+	// before its line is printed. The addresses are in bt, pc and data elements, in frames of raw
+	// backtraces, and in hexdicts if a module covers the value. It is called from the goroutine
 	// that uses the Filter, and must not call the Filter. r and the memory that it refers to are
 	// valid until Resolved returns, and must not be modified. Nil: not called.
 	Resolved func(r *Resolved)
@@ -143,17 +143,16 @@ type Options struct {
 
 // Patience is how long the lines of a stream may wait for debug files. The time for a file counts
 // from the first line that names its build ID, so that N missing modules cost one wait. After a
-// wait without success, lines do not wait for servers until one of the files is found, or known not
-// to exist.
+// wait without success, lines do not wait for servers until one of the files is found, or is known
+// not to exist.
 type Patience struct {
 	// Local is the time for files on this machine: for finding and inflating them. Servers is the
 	// time for the whole search. If Servers is shorter than Local, a line waits for servers only
 	// until Servers is over, but it is printed only after this machine has been searched.
 	Local, Servers time.Duration
 
-	// PerMinute bounds the total wait of the stream in any minute. If it is set, all lines of one
-	// Write, which arrived together, wait at most for the longer of Local and Servers. 0 means no
-	// bound.
+	// PerMinute bounds the total wait of the stream in any minute. If it is set, the lines of one
+	// Write together wait at most for the longer of Local and Servers. 0 means no bound.
 	PerMinute time.Duration
 
 	// Never prevents the goroutine that uses the Filter from opening, inflating and parsing files.
@@ -195,7 +194,7 @@ type Paths struct {
 	Hyperlinks bool
 }
 
-// Shown returns path in the form selected by p. An absolute path never has .. elements.
+// Shown returns path in the form selected by p. It removes .. elements from absolute paths.
 func (p *Paths) Shown(path string) string {
 	path = p.mapped(path)
 	if p.Basenames {

@@ -12,7 +12,7 @@ type past struct {
 	opened []byte                         // scratch: lines without envelopes
 }
 
-const maxPast = 16 << 10 // bytes of lines in memory
+const maxPast = 16 << 10 // bytes of earlier lines that a search reaches
 
 // keepPast keeps the end of b, a filtered block of whole lines.
 func (t *tracer) keepPast(b []byte) {
@@ -80,7 +80,7 @@ func (p *past) texts(b []byte) []byte {
 	return p.opened
 }
 
-// lastLines returns the last n lines of b, which ends with a line end. Its first line may be
+// lastLines returns the last n lines of b, which ends with a line end. The first line of b may be
 // incomplete.
 func lastLines(b []byte, n int64) []byte {
 	at := len(b)

@@ -18,8 +18,8 @@ type frameFields struct {
 	kind         markup.PCKind
 }
 
-// shownAddr returns the address shown for the frame. It is the logged address if the element has no
-// kind, even if another one was looked up, since nothing in the log calls it a return address.
+// shownAddr returns the address shown for the frame. If the element has no kind, it is the logged
+// address, even if the byte before was looked up.
 func (f *frameFields) shownAddr(a *answer) uint64 {
 	if f.kind == markup.Ambiguous {
 		return f.addr

@@ -22,9 +22,9 @@ type rendered struct {
 
 // A draft is an answer whose text and cuts the next draft overwrites. A Cache keeps a copy.
 type draft struct {
-	// text holds, for a code address, the frames without colour, innermost first, each in the form
-	// that follows the address in a backtrace line; for a data address, a name such as name+0x18,
-	// or with the form wholeVariable, what the method whole reads.
+	// text has no colours. For a code address it has the frames, innermost first, as they follow
+	// the address in a backtrace line. For a data address it is a name such as name+0x18. For the
+	// form wholeVariable it is the text that the method whole reads.
 	text []byte
 	renderedParts
 }

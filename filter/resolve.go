@@ -66,8 +66,8 @@ type answer struct {
 }
 
 // recent holds the last answers of a Filter by logged address, so that a hot frame needs neither a
-// search in the space nor the lock of the shared Cache. Every change of the space clears it. The
-// recent of a locator has them by Frame.Key.
+// search in the space nor the lock of the shared Cache. Every change of the space clears it. A
+// locator's recent holds answers by Frame.Key.
 type recent struct {
 	epoch uint32
 	turns uint32 // the Cache's turns when the answers were copied from it

@@ -155,10 +155,10 @@ func (f *printing) savedOpen(m *moduleLine) *savedLine {
 
 var errNotNew = errors.New("the filter is not new")
 
-// Restore sets the context of a new Filter, to which nothing was written yet, from the output of
-// [Filter.AppendContext]. The error reports whether the context is torn, damaged or from another
-// version of symfilter. After an error the Filter must not be used: part of the context may be set.
-// A context is not trusted: with any content, the Filter stays within its limits for logs. Restore
+// Restore sets the context of a new Filter from the output of [Filter.AppendContext]. It fails if
+// something was written to the Filter, or if the context is torn, damaged or from another version
+// of symfilter. After an error the Filter must not be used: part of the context may be set. A
+// context is not trusted: with any content, the Filter stays within its limits for logs. Restore
 // begins the search for the debug files of the modules.
 //
 // Without [Options.ProcessKey], only the process without a key is restored.

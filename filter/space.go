@@ -79,9 +79,8 @@ func (s *space) hasModules() bool { return len(s.modules) > 0 }
 // weight returns the size of the space in units of about 64 bytes.
 func (s *space) weight() int { return s.n + moduleWeight*len(s.modules) + s.names/64 }
 
-// moduleWeight is the weight of a module whose binary no other process has: 280 to 330 bytes,
-// mostly in the table of [unique]. A module with a 16-byte name whose binary is shared takes 64 to
-// 75 bytes; without the table it would take 115 to 145.
+// moduleWeight is the weight of a module that shares its binary with no other process: 280 to 330
+// bytes, mostly in the table of [unique]. A module that shares its binary takes 64 to 75 bytes.
 const moduleWeight = 4
 
 // reset removes all modules and maps.

@@ -107,10 +107,9 @@ func literal(fields []byte) bool {
 	return len(fields) > 0 && (fields[0] == '{' || fields[0] == esc) && markup.Symbol{Name: string(fields)}.Literal()
 }
 
-// standsAlone reports whether an element is preceded by nothing or a log prefix, so that it is not
-// part of a sentence. The element is the only presentation element in its line, or a hexdict. In a
-// sentence, the text before an element ends in a lower-case letter or a comma, or contains the
-// "SUMMARY: " of the sanitizers ("SUMMARY: AddressSanitizer: SEGV").
+// standsAlone reports whether only a log prefix, or nothing, precedes an element. The element is
+// the only presentation element in its line, or a hexdict. In a sentence, the text before an
+// element ends in a lower-case letter or a comma, or contains the "SUMMARY: " of the sanitizers.
 func (s *splitter) standsAlone(element *piece) bool {
 	sentence := false
 	for i := range s.pieces {
@@ -133,9 +132,9 @@ func (s *splitter) standsAlone(element *piece) bool {
 	return !sentence
 }
 
-// prefixOf returns the log prefix before a hexdict in the current line, which its footnotes repeat;
-// nil if the text before the hexdict is not a log prefix. The prefix has colour sequences only if
-// colours are followed.
+// prefixOf returns the log prefix before a hexdict in the current line, which its footnotes repeat.
+// It returns nil if the text before the hexdict is not a log prefix. The prefix has colour
+// sequences only if colours are followed.
 func (s *splitter) prefixOf(to *piece) []byte {
 	if !s.standsAlone(to) {
 		return nil

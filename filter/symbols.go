@@ -30,8 +30,8 @@ type symbolsAhead interface {
 	BesideCode(dst []symbolize.Frame, l symbolize.Location) (frames []symbolize.Frame, ok bool)
 }
 
-// symbolReaders describe the readers of files: how many goroutines read one file at once, and how
-// often a reader has failed, after which its file may give other answers.
+// symbolReaders describe the readers of files. Jobs is the number of goroutines that read one file
+// at once. Faults counts failures of readers: after one, a file may give other answers.
 type symbolReaders interface {
 	Jobs() int
 	Faults() int64

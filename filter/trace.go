@@ -33,9 +33,9 @@ const (
 	maxBufferedFrames = 16384
 )
 
-// A tracer resolves frames of raw backtraces. It holds back a trace without build IDs from its
-// first frame to its end, so that a later frame can prove or refute the file of an earlier one, and
-// then prints it line by line. It resolves a frame with a build ID at once.
+// A tracer resolves frames of raw backtraces. It holds back a trace without build IDs until its
+// end, because a later frame can prove or refute the file of an earlier one. It resolves a frame
+// with a build ID at once.
 type tracer struct {
 	f      *lineFilter
 	opt    *Dialects
@@ -51,7 +51,7 @@ type tracer struct {
 	buffered    []bufferedLine
 	text        []byte // text of the held lines
 	printed     int    // number of printed held lines; not 0 after a panic in one of them
-	expectsMaps bool   // maps may follow the frames, so that, with Whole, the larger limits apply
+	expectsMaps bool   // maps may follow the frames: with Whole, the larger limits apply
 	// the only held line has a listing, which the next line may already show
 	listing bool
 	before  dialect.State // state of reader, except its windows, before the first held line
@@ -93,8 +93,8 @@ func (t *tracer) wants() bool {
 	return t != nil && (len(t.buffered) > 0 || t.opt.Code || t.reader.Wants(t.next()))
 }
 
-// isIdle reports whether t only has to count a next line that no dialect reads: nothing that the
-// line may change is held back. t may be nil.
+// isIdle reports whether a next line that no dialect reads changes nothing that t holds back, and
+// needs only to be counted. t may be nil.
 func isIdle(t *tracer) bool {
 	return t == nil || t.printed == 0 && !t.listing && !t.maps.buffered && !t.wants()
 }
@@ -112,9 +112,9 @@ func searchOf(t *tracer, b []byte) marks.Search {
 }
 
 // meaning returns the meaning of a line with a mark in the dialects, and whether the line is plain:
-// without a meaning and other marks. mark is the offset of its first mark except ESC, or -1 if
-// unknown. before is the text before the line in the block; lines is the number of lines at its end
-// that are not printed yet.
+// it has neither a meaning nor another mark. mark is the offset of its first mark except ESC, or -1
+// if unknown. before is the text before the line in the block; lines is the number of lines at its
+// end that are not printed yet.
 func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialect.Line, plain bool) {
 	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
 		return nil, false
@@ -233,8 +233,8 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	}
 }
 
-// endLast finishes the lines before b that were left open because b shows whether they have
-// answers.
+// endLast notes whether b has the listing or the answers of the last held line. It prints a line
+// that was held only to see b.
 func (t *tracer) endLast(b []byte) {
 	if t.printed > 0 {
 		t.release() // a panic interrupted the last release
@@ -407,8 +407,8 @@ func (t *tracer) endTrace() {
 }
 
 // dropAnswered removes the frames of the last held line if b, the next line, has the answer for one
-// of them, because the log was filtered before or the program prints the frames twice. A frame that
-// its producer has resolved becomes Named.
+// of them: the log was filtered before, or the program prints the frames twice. A frame with its
+// place in b becomes Named.
 func dropAnswered(held []bufferedLine, b []byte) {
 	if len(held) == 0 {
 		return
@@ -651,8 +651,8 @@ func (t *tracer) lateNotes() (notes []judge.Frame) {
 	return notes
 }
 
-// printUnframed prints a line without frames, followed by its listing unless listed is set, which
-// means that the log already has the listing.
+// printUnframed prints a line without frames, followed by its listing. If listed is set, the log
+// already has the listing.
 func (t *tracer) printUnframed(b []byte, listed bool) {
 	l := listingOf(t.opt, b)
 	if listed || len(l.lines) == 0 || t.f.openDicts > 0 || t.opt.Elements {

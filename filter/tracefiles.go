@@ -16,7 +16,7 @@ import (
 
 const (
 	maxImages = 1024 // files that a trace may refer to
-	// limit of files tried for frames without a module, which only the operator's may exceed
+	// files tried for frames without a module; the operator's files may exceed this limit
 	maxUnnamed = 64
 	// files of a trace that are checked for changes before another stack is judged
 	maxChanged = 16

@@ -18,7 +18,7 @@ type savedTraces struct {
 	Facts    *savedFacts                `json:"facts,omitempty"`
 	Stacks   []savedStack               `json:"stacks,omitempty"`
 	Invented uint64                     `json:"made,omitempty"` // number of made-up modules
-	// a trace is open, and the fields below are its state
+	// a trace is open; the fields below, except Late, are its state
 	Open     bool                          `json:"open,omitempty"`
 	Last     int64                         `json:"last,omitempty"`
 	Full     bool                          `json:"full,omitempty"`
