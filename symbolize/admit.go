@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An admission asks for the memory to inflate one file. One goroutine uses it, which holds no
-// entry's lock, and a slot of memory.running except while it waits.
+// An admission asks for the memory to inflate one file. Only one goroutine uses it. That goroutine
+// holds no entry's lock. It holds a slot of memory.running, except while it waits.
 type admission struct {
 	c   *cache
 	ctx context.Context // done when the Symbolizer is closed
@@ -20,8 +20,8 @@ func (c *cache) admit(ctx context.Context, e *entry) *admission {
 }
 
 // spare asks for n bytes for sections that could be inflated into a spill file instead. It does not
-// wait. Other files make room only if a's file never had to make room: otherwise files that do not
-// fit together would take turns being inflated. They make none while another file waits for memory.
+// wait. Other files make room only if a's file was never evicted: otherwise files that do not fit
+// together would be inflated in turn. They make no room while another goroutine holds memory.turn.
 func (a *admission) spare(n int64) error {
 	m := &a.c.memory
 	if m.take(n, &m.sections) {
@@ -42,8 +42,8 @@ func (a *admission) spare(n int64) error {
 }
 
 // await asks for n bytes that cannot be spilled to a file, and waits for them. All waits of one
-// file for memory last at most admitWait together, including the wait for its turn. Other files may
-// be inflated meanwhile.
+// file for memory last at most admitWait together, including the wait for memory.turn. Meanwhile
+// other files may be inflated.
 func (a *admission) await(n int64) error {
 	m := &a.c.memory
 	if m.take(n, &m.sections) {

@@ -78,8 +78,8 @@ func (s *Symbolizer) data(ctx context.Context, l Location) (Variable, error) {
 }
 
 // awaitLocal waits until the search for a location's file has only servers left to ask, or until
-// the inflation of the file's sections has ended. It starts neither, and returns early if ctx is
-// done.
+// the inflation of the file's sections has ended. It starts neither a search nor an inflation, and
+// returns early if ctx is done.
 func (s *Symbolizer) awaitLocal(ctx context.Context, l Location) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil || !s.warmer.lock(ctx, e) {

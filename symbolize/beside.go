@@ -3,8 +3,8 @@ package symbolize
 import "runtime"
 
 // beside calls run, which is part of a lookup, in another goroutine if there are several
-// processors. That goroutine also looks up the symbol, unless another one does already. The
-// returned function waits for it.
+// processors. That goroutine also looks up the symbol, unless another goroutine does so already.
+// wait waits for run and for that symbol.
 func (m *module) beside(run func()) (wait func()) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		run()
@@ -38,9 +38,9 @@ type earlySymbol struct {
 	symbol
 }
 
-// begin prepares the lookup of the symbol at addr, unless another goroutine may change the data it
-// reads. It starts the lookup if that is worth a goroutine: the first lookup in a file is not,
-// since starting a thread takes as long, and the log may have no other address in that file.
+// begin prepares the lookup of the symbol at addr, unless another goroutine may change the data
+// that the lookup reads. With several processors, it starts the lookup in a goroutine. The first
+// lookup in a file gets no goroutine, since starting a thread takes as long as the lookup.
 func (y *earlySymbol) begin(m *module, n *names, addr uint64) {
 	y.names, y.addr, y.wait, y.found = nil, addr, nil, false
 	// compressed sections may be inflated and released meanwhile
@@ -53,7 +53,7 @@ func (y *earlySymbol) begin(m *module, n *names, addr uint64) {
 	}
 }
 
-// find looks up the symbol. After a miss or a read error the question looks it up once more.
+// find looks up the symbol. After a miss or a read error, the question looks it up itself.
 func (y *earlySymbol) find(m *module) {
 	if y.names == nil {
 		return

@@ -14,11 +14,10 @@ import (
 // its slot, and some 10 KiB, until it ends.
 const maxBeside = 256
 
-// codeWithin is code with a time limit: it also returns when within is done. If within is nil, it
-// is code. Otherwise another goroutine does everything that may take long: opening, inflating and
-// parsing a file, and waiting for other questions about it. A question without an answer by then
-// fails with ErrPending and is asked again in the background. While maxBeside questions run, others
-// fail with ErrPending at once.
+// codeWithin is code, but also returns when within is done; nil sets no limit. Another goroutine
+// does everything that may take long: opening, inflating and parsing a file, and waiting for other
+// questions about it. A question without an answer by then fails with ErrPending and is asked again
+// in the background. While maxBeside questions run, further ones fail with ErrPending at once.
 func (s *Symbolizer) codeWithin(ctx, within context.Context, dst []Frame, l Location) ([]Frame, error) {
 	if within == nil {
 		return s.code(ctx, dst, l)

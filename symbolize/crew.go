@@ -10,12 +10,11 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A crew reads the debug information of one file for questions that do not hold the entry's lock,
-// in parallel with each other and with the question that holds it. A crew returns only complete
-// answers without faults. It leaves all other questions to the holder of the lock, so that faults,
-// strikes and answers do not depend on the number of readers. Only the debt of a file depends on
-// it: a lookup made ahead counts at once, so an expensive file may be given up a few frames
-// earlier.
+// A crew reads the debug information of one file for several questions at once. These questions do
+// not hold the entry's lock. A crew returns only complete answers without faults, and leaves other
+// questions to the holder of the lock. So faults, strikes and answers do not depend on the number
+// of readers. Only a file's debt does: a lookup made ahead adds to the debt at once, so an
+// expensive file may be given up a few frames earlier.
 //
 // An entry's lock is taken before a reader's. With a reader's lock held, an entry's is only tried.
 type crew struct {
@@ -91,9 +90,8 @@ func (c *crew) retire() {
 	}
 }
 
-// pause keeps lookups from beginning if on is set, and allows them again otherwise. It is used
-// while an index is made: lookups would compete with the indexer for processors, and the index
-// gains more.
+// pause keeps lookups from beginning if on is set, and allows them again otherwise. Lookups pause
+// while an index is made, since they would take processors from the indexer.
 func (c *crew) pause(on bool) {
 	if c != nil {
 		c.paused.Store(on)
@@ -294,9 +292,9 @@ func (e *entry) byCrew(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	return dst, ok
 }
 
-// besideCode answers as code does if it can do so at once and without making other questions about
-// the file wait: from an index, or with one of the Options.Jobs-1 crew readers of the file. Two
-// lookups in the same unit wait for each other. If ok is false, code may still have an answer.
+// besideCode is code for answers that are available at once: from an index, or from an idle reader
+// of the file's crew. Other questions about the file do not wait for it, except for lookups in the
+// same unit. If ok is false, code may still have an answer.
 func (s *Symbolizer) besideCode(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {

@@ -71,8 +71,8 @@ const (
 	// doubles
 	betterMin = 5 * time.Second
 	betterMax = time.Minute // bound of the times that double
-	// a question waits up to this long, whatever its context, until a file that was closed to save
-	// memory is open again
+	// how long a question waits, whatever its context, until a file that was closed to save memory
+	// is open again
 	reopenWait = time.Second
 	// how long a file that broke its reader twice is left alone; doubles
 	asideMin = 10 * time.Minute

@@ -136,14 +136,14 @@ func (o *Options) tell(e *entry, came bool) {
 	}
 }
 
-// lacks puts e, which has no file, into state s, missing or setAside, with the reason err. e.mu is
-// held.
+// lacks sets the state of e, which has no file, to s (missing or setAside), with the reason err.
+// e.mu is held.
 func (e *entry) lacks(s state, err error) { e.state, e.err = s, err }
 
 // endTask ends e's task and queues the questions that waited for it; e.mu is held.
 func (e *entry) endTask(w *warmer) {
-	// the search did not open the file again: questions wait for the next one only as long as their
-	// context allows
+	// the search did not open the file again: questions wait for the next search only as long as
+	// their context allows
 	if e.state == suspended {
 		e.state = unsought
 	}

@@ -351,8 +351,8 @@ func (x *indexer) writeNames(ctx context.Context) error {
 }
 
 // ordered does n jobs in the given number of goroutines, or in the caller's if workers is at most
-// 1. Each gets its function from newWorker. ordered calls finish with one result after another, in
-// order. At most 4 results per worker wait. The first error ends it.
+// 1. Each worker gets its function from newWorker. ordered calls finish with one result after
+// another, in order. At most 4 results per worker wait for finish. The first error ends the work.
 func ordered[T any](ctx context.Context, workers, n int, newWorker func() func(int) (T, error), finish func(int, T) error) error {
 	if workers <= 1 {
 		do := newWorker()

@@ -8,10 +8,10 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// layout returns all program headers of the module with this build ID or name, from the file that
-// answers for it, and whether its load address is its link address (ET_EXEC). The segments of a
-// separate debug file have no bytes. It waits for the file as code does. The caller must not change
-// the segments.
+// layout returns all program headers of the file that answers for the module with this build ID or
+// name. fixed reports whether the module's load address is its link address (ET_EXEC). The segments
+// of a separate debug file have no bytes. layout waits for the file as code does. The caller must
+// not change the segments.
 func (s *Symbolizer) layout(ctx context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error) {
 	err = s.examine(ctx, id, name, func(obj *object.File) {
 		segments, fixed = obj.Segments(), obj.Type == elf.ET_EXEC

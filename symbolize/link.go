@@ -141,8 +141,8 @@ func (m *module) symbolObject() *object.File {
 	return m.obj
 }
 
-// borrow takes over o's file for its symbols, before o is closed, if m is the debug file of o and
-// has no symbols, or if LLVM would use o's symbols. Both files are from the same build.
+// borrow makes m use the symbols of o, the stripped file of the same build, if m has no symbols or
+// if LLVM would use o's. It takes over o's open file, and is called before o is closed.
 func (m *module) borrow(o *module) {
 	has := func(obj *object.File) bool {
 		s, ok := obj.Section(".symtab")

@@ -11,10 +11,10 @@ import (
 // code appends the frames at addr to dst. It notes broken debug information in m.fault and skips
 // it; an error makes the whole file unusable.
 //
-// As in LLVM, the physical frame is named after the symbol that covers the address, if there is
-// one, since the symbol has suffixes such as ".cold" and ".isra.0" that debug information lacks.
-// Inlined calls get their names from debug information. If debug information does not cover addr,
-// the function table of a Go program is used, which LLVM does not read.
+// As in LLVM, the symbol that covers the address, if there is one, names the physical frame.
+// Symbols have suffixes such as ".cold" and ".isra.0", which debug information lacks. Inlined calls
+// get their names from debug information. If debug information does not cover addr, the function
+// table of a Go program is used, which LLVM does not read.
 func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
 	o, start := &q.s.o, len(dst)
 	addr = q.m.obj.Place(addr)

@@ -266,7 +266,7 @@ func (m *module) due(took time.Duration) bool {
 	m.spent += took
 	m.cost += took
 	linked := m.linked()
-	// the number of lookups is not a power of two, and nothing else calls for it
+	// no reason to take the footprint: see accountEvery and accountSpent
 	if m.lookups&(m.lookups-1) != 0 && m.lookups%accountEvery != 0 && m.spent < accountSpent && linked == m.counted {
 		return false
 	}

@@ -17,7 +17,7 @@ type Report struct {
 	Holds    Holds             // the best source of answers in the file in use
 	Attempts []buildid.Attempt // the places searched, in order, with the results
 	Fault    string            // fault of the file in use or set aside; empty if none
-	Pending  bool              // a search, or the inflation of its sections, is running
+	Pending  bool              // a search, or the inflation of the file's sections, is running
 	// the package named in the file in use, if that has no debug information
 	Package Package
 

@@ -397,6 +397,7 @@ func (s *Symbolizer) dataUntil(ctx context.Context, l Location) (v Variable, unt
 	return v, until, err
 }
 
-// Demangle returns a mangled name of C++ or Rust in demangled form, as LLVM does. It returns any
-// other name, and one that exceeds the limits, unchanged.
+// Demangle returns the demangled form of a C++ or Rust name, as LLVM shows it. It returns other
+// names, and names beyond the demangler's limits, unchanged, but cuts a name off after 64 KiB. With
+// Options.NoDemangle no name is demangled.
 func (s *Symbolizer) Demangle(name string) string { return s.names.get(name).shown }
