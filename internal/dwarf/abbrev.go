@@ -33,9 +33,9 @@ const (
 	isVariable
 	isScope // a namespace, a class, or a function whose children cannot be passed over
 
-	leapFunctions // no functions are below it, but perhaps lambdas: see scanAgain
-	leapCalls     // no inlined calls are below it
-	leapVariables // no variables with an address are below it
+	leapFunctions // no function is below the entry, but perhaps a lambda: see scanAgain
+	leapCalls     // no inlined call is below the entry
+	leapVariables // no variable with an address is below the entry
 	leapTypes     // walks over scopes and types may pass over its children: any entry but a unit
 )
 
@@ -45,8 +45,8 @@ type attrSpec struct {
 	implicit   int32 // index into the table's implicit values
 }
 
-// A step skips a part of an entry: fixed bytes, then one attribute of a form whose size varies, or
-// no attribute if form is 0.
+// A step skips a part of an entry: fixed bytes, then one attribute of form, whose size varies. If
+// form is 0, it skips only the fixed bytes.
 type step struct {
 	fixed uint16
 	form  uint16
@@ -62,7 +62,7 @@ type abbrevTable struct {
 	implicit []int64
 	enc      encoding
 	tried    int  // declarations and attributes read, used or not
-	broken   bool // the declarations end in damage; list has the ones before it
+	broken   bool // the declarations end in damage; list has the declarations before the damage
 }
 
 // get returns the declaration of a code, or nil.

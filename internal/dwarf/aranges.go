@@ -132,8 +132,8 @@ func (x *addressIndex) sweepListed() []unitRange {
 	return sweep(all)
 }
 
-// fewNear is the room made for ranges near an address. It suffices for most files: C++ programs
-// have some 5,000.
+// fewNear is the number of ranges near an address for which room is made. It suffices for most
+// files: C++ programs have some 5,000.
 const fewNear = 8 << 10
 
 // coldListedUnit scans .debug_aranges. It returns sure as settle does. Several units may claim the

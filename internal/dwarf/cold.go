@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// A coldRun runs a whole line program for the row of one address. Unless keep is set it keeps no
-// rows, which is much cheaper for one lookup. It records where each sequence is in the program, so
-// that the next lookup runs only one sequence.
+// A coldRun runs a whole line program for the row of one address. Unless keep is set, it keeps no
+// rows, which is much cheaper for one lookup. It records the place of each sequence in the program,
+// so that the next lookup runs only one sequence.
 //
-// The run reads only the program, and writes only the coldRun and its lists. So another goroutine
-// may do it while the lookup's goroutine reads the functions of the unit.
+// The run reads only the program, and writes only the coldRun and its lists. So it may take place
+// in another goroutine while the lookup's goroutine reads the functions of the unit.
 type coldRun struct {
 	m    lineRun
 	addr uint64

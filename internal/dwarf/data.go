@@ -127,7 +127,7 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	u := d.unitFor(addr)
 	if u != nil {
 		u.used = d.tick
-		d.work = maxWork // the steps for tables of the whole file do not count for the unit
+		d.work = maxWork // tables of the whole file do not use up the unit's budget
 		hu := d.links.enterSplit(u)
 		dst = u.lookup(hu, dst, addr)
 		d.count(u)
@@ -197,8 +197,8 @@ func (d *Data) firstErr(u *unit) error {
 	return d.err
 }
 
-// Beside makes each long Lookup pass a part of its work to start as run, which reads nothing that
-// the rest of the lookup writes. start calls run, in this or in another goroutine, and returns a
+// Beside makes long lookups pass a part of their work to start, as run. run reads nothing that the
+// rest of the lookup writes. start calls run, in this or in another goroutine, and returns a
 // function that waits until run has ended. Beside must come before the first Lookup.
 func (d *Data) Beside(start func(run func()) (wait func())) { d.beside = start }
 
@@ -215,7 +215,7 @@ func (d *Data) Footprint() int64 {
 }
 
 // Shrink drops parsed units, the least recently used first, until the footprint is at most target
-// bytes; then, if that is not enough, everything else that can be parsed again.
+// bytes. If that is not enough, it also drops everything else that can be parsed again.
 func (d *Data) Shrink(target int64) {
 	excess := d.Footprint() - target
 	if excess <= 0 {

@@ -57,8 +57,8 @@ func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 	return def
 }
 
-// findDefinitions returns the definitions in all units, sorted by scope, one for each. It returns
-// none if .debug_info is too large, or in a package.
+// findDefinitions returns the definitions in all units, one for each scope, sorted by scope. It
+// returns none if .debug_info is too large, or in a package.
 func (v *variables) findDefinitions() []definition {
 	d := v.d
 	if d.packaged || len(d.sec.get(secInfo)) > maxDefinitionScan {
@@ -95,7 +95,8 @@ func (v *variables) findDefinitions() []definition {
 }
 
 // walkScopes calls visit for the named classes, structs and unions of a unit that are not in
-// functions, until visit returns false. It returns the number of entries read, of at most limit.
+// functions, until visit returns false. It reads at most limit entries, and returns how many it has
+// read.
 func (u *unit) walkScopes(limit int, visit func(entry uint32, scope uint64, declaration bool) bool) int {
 	const none = 0 // a scope whose types have no name outside of it
 	const global = 14695981039346656037

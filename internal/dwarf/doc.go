@@ -9,7 +9,7 @@
 // # Rules
 //
 // The answers agree with LLVM 19's llvm-symbolizer. If several descriptions cover an address, the
-// package chooses as it does: see the comments of sweep (units), pick (functions and inlined
+// package chooses as LLVM does: see the comments of sweep (units), pick (functions and inlined
 // calls), gather (functions that overlap, and cold parts) and beginLine (rows). Ranges of code that
 // the linker discarded, which start at one of the two highest addresses, or at 0 if no code is
 // loaded there, are ignored.
@@ -40,7 +40,7 @@
 //
 // Split units whose .dwo file or package is missing have file and line but no function name, unless
 // the compiler left inlined calls in the skeleton. Names in a missing supplementary file are
-// unknown. .debug_names and .gdb_index are not read: the former has no addresses, the latter would
-// save one scan of the root entries, which takes 35 ms for 30,000 units and 600,000 ranges, and its
-// choice among overlapping units differs from LLVM's.
+// unknown. .debug_names and .gdb_index are not read. The former has no addresses. The latter would
+// save one scan of the root entries: 35 ms for 30,000 units and 600,000 ranges. But it chooses
+// differently from LLVM among overlapping units.
 package dwarf

@@ -71,7 +71,7 @@ func formSize(form uint16, e encoding) int {
 		return int(e.addrSize)
 	case formRefAddr:
 		if e.version == 2 {
-			return int(e.addrSize) // DWARF 2 took it for an address
+			return int(e.addrSize) // in DWARF 2 the reference has the size of an address
 		}
 		return int(e.offSize)
 	case formStrp, formSecOffset, formLineStrp, formStrpSup, formGNURefAlt, formGNUStrpAlt:

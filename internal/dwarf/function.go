@@ -58,7 +58,7 @@ type functionSet struct {
 }
 
 // A cluster is a stretch of addresses without a gap. first and n select its ranges in
-// functionSet.spans, in the order of their entries: nearly always one.
+// functionSet.spans, in the order of their entries. Nearly all clusters have one range.
 type cluster struct {
 	lo, hi uint64
 	first  uint32

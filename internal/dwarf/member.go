@@ -7,10 +7,10 @@ import (
 
 // A member path is written as in the source: fields with a dot, elements with their index. Parts
 // without a name are left out, so that a member of an anonymous struct or union, or of a base
-// class, looks like a member of the whole. If several members fit, as in a union, or where a
-// derived class uses bytes that its base class leaves, the first one that has no padding at the
-// byte is taken. A byte in the middle of a value, or in padding, is written as a distance from the
-// nearest named part: "[3]+0x4". Pointers end a path.
+// class, looks like a member of the whole. Several members may fit: in a union, or in bytes of a
+// base class that a derived class reuses. The path takes the first one without padding at the byte.
+// A byte in the middle of a value, or in padding, is written as a distance from the nearest named
+// part: "[3]+0x4". Pointers end a path.
 
 // A variableInfo holds the attributes of a variable, from its entry and the entries that it
 // completes.
@@ -246,7 +246,8 @@ func signed(v value) int64 {
 }
 
 // walk appends the path from an object of type t and limit bytes to its byte at off. rest is the
-// distance from the end of the path to the byte; exact is false if no part there contains the byte.
+// number of bytes from the path's last part to the byte; exact is false if no named part contains
+// the byte.
 func (w *typeWalk) walk(t typeAt, off, limit uint64, depth int) (rest uint64, exact bool) {
 	var e typeEntry
 	t, ok := w.resolve(t, &e)
@@ -315,7 +316,7 @@ type partial struct {
 }
 
 // try follows the part of an object that begins at offset at. name is nil for a part without a
-// name. It returns true if that settles the search. Otherwise the path is unchanged, and a path to
+// name. done reports whether the search has ended. If not, the path is unchanged, and a path to
 // padding is kept in p.
 func (w *typeWalk) try(p *partial, name []byte, t typeAt, off, at, limit uint64, depth int) (rest uint64, done bool) {
 	base := len(w.path)

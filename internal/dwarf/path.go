@@ -86,8 +86,8 @@ type entryFormat struct {
 	form    uint16
 }
 
-// entryFormats reads the header of a table of version 5: the formats of the entries, which it
-// returns in buf, and their number.
+// entryFormats reads the header of a table of version 5. It returns the formats of the entries, in
+// buf, and the number of entries.
 func (u *unit) entryFormats(c *cursor, buf *[maxFormats]entryFormat) (formats []entryFormat, count uint64) {
 	n := int(c.u8())
 	if n > len(buf) {

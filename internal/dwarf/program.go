@@ -22,7 +22,8 @@ func (t *lineTable) specials(table *[256]special) {
 }
 
 // advanceUnit returns the factor for operands that advance the address: the bytes of the shortest
-// instruction, or 1 if an instruction holds several operations, which the operands then count.
+// instruction, or 1 if an instruction holds several operations: then the operands are numbers of
+// operations.
 func (t *lineTable) advanceUnit() uint8 {
 	if t.maxOps > 1 {
 		return 1

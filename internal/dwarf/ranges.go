@@ -139,9 +139,9 @@ func (u *unit) appendRnglist(dst []span, v value, id uint32) []span {
 // pick returns the index of the span that describes addr, or -1. spans are in the order of their
 // entries in the unit.
 //
-// LLVM keeps a map from the start of a range to its end and entry, filled in that order: a range
-// splits the one that it starts in. So later, deeper entries win; but a later range that begins
-// before an earlier range inside it does not replace the earlier one. key and end are the start and
+// LLVM keeps a map from the start of a range to its end and entry, and adds the spans in this
+// order. A span splits the range in which it starts. So later, deeper entries win. But a later
+// range that starts lower does not replace an earlier one inside it. key and end are the start and
 // end of the map's entry with the highest start not above addr.
 func pick(spans []span, addr uint64) int {
 	best := -1

@@ -53,8 +53,8 @@ func (s *sharing) Share() {
 // use may make further Readers in any goroutine. If Share was not called, Reader returns nil.
 //
 // A lookup of a Reader fails with ErrNotAlone if d would open a file for it, or would return an
-// error. After an error of its own, the Reader forgets what it has read of the unit, so that d
-// finds the same as without Readers, and all its later lookups fail with ErrNotAlone, too.
+// error. After an error in its own lookup, the Reader drops the unit, so that d finds the same as
+// without Readers. Then all later lookups of the Reader fail with ErrNotAlone, too.
 func (s *sharing) Reader() *Data {
 	d := s.d
 	if s.shelf == nil {
@@ -94,11 +94,11 @@ func (s *sharing) lookupShared(dst []Frame, addr uint64) (frames []Frame, err er
 	if u == nil {
 		return s.alone(dst, start, d.firstErr(nil))
 	}
-	// the steps to find the unit, and for tables of the whole file, do not count for it
+	// the steps to find the unit and to make tables of the whole file are not taken from its budget
 	d.work = maxWork
 	whole, returned := false, false
 	defer func() {
-		if !returned || !whole && s.besideOther { // it may be in any state
+		if !returned || !whole && s.besideOther { // the unit may be in any state
 			s.shelf.drop(u)
 		}
 		u.d = nil

@@ -97,7 +97,7 @@ func (m *lineRun) appendSorted(rows []lineRow) (_ []lineRow, sorted, fits bool) 
 	first, last := len(rows), uint32(0)
 	for m.next() {
 		rel := m.pc - m.low
-		if rel > maxSequence { // it is before the sequence's start or after its end
+		if rel > maxSequence { // the row is before the sequence's start or after its end
 			continue
 		}
 		r := lineRow{uint32(rel), m.line, m.file, m.column}
@@ -149,8 +149,8 @@ func (t *lineTable) keepSequences(seqs []sequence) {
 	t.seqs, t.listed, t.decoded = seqs, false, true
 }
 
-// compact drops the rows of rows[first:], sorted by address, that cover no address or equal the row
-// before.
+// compact drops the rows of rows[first:] that cover no address or equal the row before. It expects
+// these rows sorted by address.
 func compact(rows []lineRow, first int) []lineRow {
 	all := rows[first:]
 	rows = rows[:first]

@@ -4,8 +4,7 @@ import "sync"
 
 // A scratch is memory that a lookup, or the walk over a unit, needs only while it runs. Afterwards
 // it returns to a pool, so that a file with a single lookup keeps none of it. Its lists begin with
-// room for most units: a list that grows step by step touches several times the pages that it needs
-// in the end.
+// room for most units: growing step by step would touch several times as many pages.
 type scratch struct {
 	spans     []span
 	functions []function
@@ -57,9 +56,8 @@ func trimmed[T any](list *[]T) {
 	}
 }
 
-// room returns an empty list in the memory of list if that has room for n, otherwise in new memory
-// whose pages are not touched before they are written: unlike slices.Grow, make does not clear
-// memory that the system has cleared.
+// room returns an empty list with room for n: in the memory of list if that suffices, otherwise in
+// new memory. It uses make, since slices.Grow would touch every page of the new memory to clear it.
 func room[T any](list []T, n int) []T {
 	if cap(list) < n {
 		return make([]T, 0, n)

@@ -56,7 +56,7 @@ func (u *unit) keepStops() {
 	var seqs []sequence
 	for m.running() && !stops.lost {
 		for !stops.lost && m.next() {
-			// else it is before the sequence's start or after its end
+			// other rows are before the sequence's start or after its end
 			if rel := m.pc - m.low; rel <= maxSequence {
 				stops.row(&m, rel)
 			}
@@ -76,8 +76,8 @@ func (u *unit) keepStops() {
 	}
 }
 
-// lineFromStop returns the row of addr, which a sequence covers; its stops are in the order of
-// their addresses, except for the last, which ends it.
+// lineFromStop returns the row of addr. stops are the stops of the sequence that covers addr,
+// sorted by address. The last stop marks the end of the sequence and has no address.
 func (u *unit) lineFromStop(stops []lineStop, addr uint64) lineHit {
 	d := u.d
 	i := sort.Search(len(stops)-1, func(i int) bool { return stops[i].pc > addr })

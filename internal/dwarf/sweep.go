@@ -82,9 +82,9 @@ func settle(near []unitRange, addr, within uint64) (unit uint64, sure bool) {
 	return sweep(near).find(addr), sure
 }
 
-// sweep makes ranges disjoint as LLVM does. It goes through all starts and ends in order: the
-// stretch between two of them belongs to the unit of the preceding stretch if that unit also claims
-// it, otherwise to the first unit in .debug_info that does. It sorts all by lo.
+// sweep makes ranges disjoint as LLVM does. It sorts all by lo, and goes through all starts and
+// ends in order. The stretch between two of them belongs to the unit of the preceding stretch, if
+// that unit claims it, too. Otherwise it belongs to the first unit in .debug_info that claims it.
 func sweep(all []unitRange) rangeSet {
 	out := make(rangeSet, 0, len(all))
 	slices.SortFunc(all, func(a, b unitRange) int { return cmp.Compare(a.lo, b.lo) })

@@ -119,8 +119,8 @@ func (w *typeWalk) spend(n int) bool {
 	return true
 }
 
-// read reads an entry. It returns false at the end of a list of children, and if the entry cannot
-// be read.
+// read reads the entry at t. It returns false at the end of a list of children, and if the entry
+// cannot be read.
 func (w *typeWalk) read(t typeAt, e *typeEntry) bool {
 	*e = typeEntry{}
 	if t.u == nil {
@@ -249,7 +249,7 @@ func (w *typeWalk) behind(t typeAt, e *typeEntry) int {
 
 // text returns the string that an attribute of an entry in t's unit holds.
 func (w *typeWalk) text(t typeAt, v value) []byte {
-	if v.form == formString { // it is in the unit, whichever section that is in
+	if v.form == formString { // the string is in the unit itself
 		if v.u >= uint64(len(t.u.data)) {
 			return nil
 		}

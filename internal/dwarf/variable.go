@@ -103,9 +103,9 @@ func (v *variables) footprint() int64 {
 	return v.held + sizeOf(v.starts) + sizeOf(v.signed) + sizeOf(v.types)
 }
 
-// Variable returns the static variable that addr is in and which of its members is there. sym is
-// the symbol of the variable, if there is one: then only that variable is returned, and only up to
-// the symbol's size. ok is false if nothing is known. Errors are as for Lookup.
+// Variable returns the static variable that contains addr, with the member at addr. If sym has a
+// name, only the variable of that symbol is returned, and only up to the symbol's size. ok is false
+// if nothing is known. Errors are as for Lookup.
 //
 // The first call for a file scans the whole of .debug_info, at several GB/s. Later calls parse the
 // units that may have a variable at the address, usually one.
@@ -260,9 +260,10 @@ func (u *unit) describe(entry uint32, addr uint64, sym Extent) (v Variable, ok b
 }
 
 // findStatics returns the addresses at which variables may be, with their units. Compilers write
-// the place of a static variable as an expression of one operation, DW_OP_addr, whose bytes are
-// searched for without reading the entries; or as an index into .debug_addr, from which all
-// addresses of data are taken. Parsing the unit later rejects the bytes that match by chance.
+// the place of a static variable in two ways. One is an expression of one operation, DW_OP_addr:
+// its bytes are searched for without reading the entries. The other is an index into .debug_addr:
+// all addresses of data in that section are taken. Bytes that match by chance are rejected when the
+// unit is parsed.
 func (v *variables) findStatics() []static {
 	d := v.d
 	info, addrs := d.sec.get(secInfo), d.sec.get(secAddr)

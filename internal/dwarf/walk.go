@@ -17,7 +17,7 @@ type entryWalk struct {
 	pos   int     // position after the attributes read so far
 	decl  *abbrev // declaration of the current entry; nil: pos is at the next entry
 	depth int     // entries around the current one, up to the first
-	low   int     // lowest depth since the last stop: entries at it, or deeper, have ended
+	low   int     // lowest depth since the last stop: entries at that depth or deeper have ended
 	left  int     // entries that may still be read; -1 if there were more
 	leapt bool    // children were passed over
 	fault string  // what ended the walk early; "" for nothing
@@ -122,8 +122,8 @@ func (w *entryWalk) next() bool {
 	return false
 }
 
-// openEntries are the entries around the current one of a walk, outermost first, that have a value
-// for the entries below them.
+// openEntries holds the entries around a walk's current entry that have a value for the entries
+// below them, outermost first.
 type openEntries []openEntry
 
 type openEntry struct {

@@ -360,7 +360,7 @@ func (t *functionTable) depth(f *function) int {
 	return deepest
 }
 
-// call goes through a stretch of one call, or of none if it is -1.
+// call goes through a stretch of one call, or of no call if call is -1.
 func (k *walker) call(call int, lo, hi uint64) {
 	for lo < hi {
 		hit, end := k.lines.at(lo, hi)
