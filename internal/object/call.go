@@ -7,14 +7,14 @@ import (
 
 // CallEndsAt reports whether the instruction that ends at addr is a call, so that addr may be a
 // return address: for formats that do not mark return addresses. known is false if the file has no
-// code before addr (separate debug files have none), or if the machine is not one of x86, x86-64,
-// Arm (32 bits little-endian; only Thumb if addr is odd), AArch64, RISC-V, PowerPC, s390x, MIPS
-// (not microMIPS), where a call ends after its delay slot, LoongArch, AVR, and little-endian
-// Xtensa.
+// code before addr, as in separate debug files, or if the machine is another than these: x86,
+// x86-64, Arm (32 bits, little-endian; only Thumb if addr is odd), AArch64, RISC-V, PowerPC, s390x,
+// MIPS (not microMIPS), LoongArch, AVR, and little-endian Xtensa. On MIPS a call ends after its
+// delay slot.
 //
-// Only the bytes before addr are examined. On x86, where instructions begin at any address, one in
-// a thousand addresses that do not follow a call is taken for a return address; on Xtensa and AVR,
-// one in sixteen; on other machines with aligned instructions, none.
+// Only the bytes before addr are examined. On x86, instructions begin at any address: one in a
+// thousand addresses that do not follow a call is taken for a return address. On Xtensa and AVR it
+// is one in sixteen, on the other machines none.
 func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)
@@ -98,9 +98,10 @@ func (d *sectionData) codeFrom(addr uint64) []byte {
 	return code[addr-start:]
 }
 
-// codeAround returns the code of the section with addr to the end of its segment, and its address;
-// in a file without sections that of the segment. ok is false if the file has no code at addr.
-// Unlike Loaded it looks at sections with code only: a file may have many others.
+// codeAround returns the code of the section with addr, to the end of its segment, and the address
+// of that code. In a file without sections, the code begins with the segment. ok is false if the
+// file has no code at addr. Unlike Loaded, codeAround looks only at sections with code: a file may
+// have many others.
 func (d *sectionData) codeAround(addr uint64) (code []byte, start uint64, ok bool) {
 	if len(d.sections) > 1 {
 		s := d.codeSection(addr)

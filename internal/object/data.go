@@ -28,13 +28,13 @@ type kept struct {
 	err     error
 }
 
-// Data returns the bytes of the section of this name: a slice of the mapping if it is stored plain,
-// otherwise inflated (SHF_COMPRESSED with zlib or zstd, and .zdebug_x if the name is .debug_x) or
-// read, whole and once. Debug sections of an object file that was not linked (ET_REL) are copies
-// with their relocations applied. The slice is valid until Close and must not be changed. Data
-// returns nil, nil if there is no such section or its bytes are not in this file (SHT_NOBITS).
-// Errors are a *[FormatError], a *[LimitError], or come from the decoder or the reader; they are
-// kept too, except [ErrMemory].
+// Data returns the bytes of the section of this name. A section that is stored plain is a slice of
+// the mapping, or is read whole and once. Compressed sections are inflated: SHF_COMPRESSED with
+// zlib or zstd, and .zdebug_x if the name is .debug_x. Debug sections of an object file that was
+// not linked (ET_REL) are copies with their relocations applied. The slice is valid until Close and
+// must not be changed. Data returns nil, nil if there is no such section or its bytes are not in
+// this file (SHT_NOBITS). Errors are a *[FormatError], a *[LimitError], or come from the decoder or
+// the reader; they are kept too, except [ErrMemory].
 func (d *sectionData) Data(name string) ([]byte, error) {
 	return d.fetch(name, name, d.section(name))
 }
@@ -182,7 +182,8 @@ func (d *sectionData) nameSections(table []byte) error {
 	return nil
 }
 
-// small reads a section that is stored plain and has at most limit bytes; nil for any other.
+// small returns the bytes of a section that is stored plain and has at most limit bytes; otherwise
+// nil.
 func (d *sectionData) small(name string, limit uint64) []byte {
 	s := d.section(name)
 	if d.closed || s == nil || s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.Size > limit || !within(s.Offset, s.Size, d.size) {

@@ -42,7 +42,8 @@ func (f *File) findMain() (addr uint64) {
 
 // argument returns the address that two instructions of code, which begins at Entry, load into the
 // register of the first argument. Instructions begin at multiples of align. decode returns the
-// address that the two at an address form, and whether they load the word there instead.
+// address that the two instructions at an address form; load is set if they load the word at that
+// address.
 func (f *File) argument(code []byte, align int, decode func(at uint64, first, second uint32) (addr uint64, load, ok bool)) (addr uint64) {
 	for i := 0; i+8 <= len(code); i += align {
 		at, load, ok := decode(f.Entry+uint64(i), binary.LittleEndian.Uint32(code[i:]), binary.LittleEndian.Uint32(code[i+4:]))
@@ -85,8 +86,9 @@ func riscvArgument(at uint64, first, second uint32) (addr uint64, load, ok bool)
 	return at + signed(first&^0xfff, 0) + signed(second, 20), load, first&0xfff == 0x517 && (load || second&0xfffff == 0x50513)
 }
 
-// thumbMain returns the function whose address glibc's entry in Thumb code loads from a slot that
-// is relative to an address in r3: ldr r10, offset; adr r3, table; ldr r0, slot; ldr r0, [r10, r0].
+// thumbMain returns the address of the function that glibc's entry in Thumb code passes on. The
+// entry loads that address from a slot relative to an address in r3: ldr r10, offset; adr r3,
+// table; ldr r0, slot; ldr r0, [r10, r0].
 func (f *File) thumbMain() uint64 {
 	entry, le := f.Entry&^1, binary.LittleEndian
 	code := f.Loaded(entry)

@@ -98,11 +98,11 @@ func both(a, b error) error {
 // (unlike in LLVM) neither beyond the end of its section nor into another function, by unwind
 // information.
 //
-// The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. If that has no
-// symbol with a size for addr, the other tables of the file are searched by the same rule: .dynsym
-// beside a .symtab, and MiniDebugInfo, which is unpacked then. The first symbol whose size covers
-// addr is returned. If no table has one, it is the nearest symbol without a size, from the first of
-// the tables that have it.
+// The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. If that table has
+// no symbol with a size for addr, the other tables of the file are searched by the same rule:
+// .dynsym beside a .symtab, and MiniDebugInfo, which is unpacked then. The first symbol whose size
+// covers addr is returned. If there is none, the nearest symbol without a size is returned, from
+// the first table that has it.
 //
 // The first lookups scan a table in the file (1 ms for 130,000 symbols); later ones use a sorted
 // table of 16 bytes a symbol, built once.
@@ -117,8 +117,8 @@ func (f *File) Symbol(addr uint64) (Symbol, bool) {
 	return best, found
 }
 
-// Close unmaps the file: every byte slice that it returned is invalid after that. A second Close
-// does nothing.
+// Close unmaps the file. Byte slices that the File's methods returned are invalid afterwards. A
+// second Close does nothing.
 func (f *File) Close() error {
 	if f.closed {
 		return nil

@@ -10,9 +10,10 @@ import (
 	"unsafe"
 )
 
-// CalledImport returns the name of the function in another file to which the call that ends at addr
-// leads, on x86-64, little-endian Arm, AArch64 and RISC-V: through the procedure linkage table, or
-// on x86-64 through the global offset table. name is valid until Close.
+// CalledImport returns the name of the function in another file to which the call before addr
+// leads. The call goes through the procedure linkage table, or on x86-64 through the global offset
+// table. CalledImport works on x86-64, little-endian Arm, AArch64 and RISC-V. name is valid until
+// Close.
 func (f *File) CalledImport(addr uint64) (name []byte, ok bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)
@@ -54,8 +55,8 @@ func (f *File) IsStub(target uint64) bool {
 	return ok
 }
 
-// stubSlot returns the address of the word from which the code at target, an entry of a procedure
-// linkage table, takes the address that it jumps to. On i386 slot is 0.
+// stubSlot returns the address of the word that holds the destination of the jump at target. ok is
+// false if target is not an entry of a procedure linkage table. On i386 slot is 0.
 func (f *File) stubSlot(target uint64) (slot uint64, ok bool) {
 	code := f.codeFrom(target)
 	switch f.Machine {

@@ -22,10 +22,10 @@ func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 	return string(data[:end]), f.u32(data[at:]), true
 }
 
-// AltLink returns the contents of .gnu_debugaltlink: the name of the supplementary file (made by
-// dwz) that this file's debug information refers to, absolute or relative to this file, and that
-// file's build ID, 1 to 64 bytes. The name is not empty, but otherwise unchecked: it may be
-// hostile. ok is false if there is no such section or it is not well formed.
+// AltLink returns the contents of .gnu_debugaltlink: the name and build ID of the supplementary
+// file, made by dwz, to which this file's debug information refers. The name is absolute, or
+// relative to this file. It is not empty, but otherwise unchecked: it may be hostile. The build ID
+// has 1 to 64 bytes. ok is false if there is no such section or it is not well formed.
 func (f *File) AltLink() (name string, id []byte, ok bool) {
 	data := f.small(".gnu_debugaltlink", maxLink)
 	end := bytes.IndexByte(data, 0)

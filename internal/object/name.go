@@ -14,7 +14,7 @@ import (
 type nameTable struct {
 	searches int
 	built    bool
-	hostile  bool // its names overlap: no table of hashes is made
+	hostile  bool // names overlap: no table of hashes is made
 	seed     maphash.Seed
 	symbols  []nameHash // by index in the symbol table
 	first    []uint32   // by bucket: index of its first symbol; 0 if it has none
@@ -105,7 +105,7 @@ func (t *symbols) named(dst []Symbol, name string) []Symbol {
 	return dst
 }
 
-// ifNamed appends symbol i if it has this name and can cover an address.
+// ifNamed appends the symbol at index if it has this name and can cover an address.
 func (t *symbols) ifNamed(dst []Symbol, index uint64, name string) []Symbol {
 	off := uint64(t.d.u32(t.raw[index*t.entry:]))
 	end := off + uint64(len(name))

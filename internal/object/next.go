@@ -23,8 +23,8 @@ func (n *nextTable) footprint() int64 {
 }
 
 // NextSymbol returns the address of the first function, object or untyped symbol after the address
-// from that is defined in the section of sym. ok is false if there is none; marks of the section's
-// end are not counted. sym must come from the same File.
+// from that is defined in the section of sym. ok is false if there is none; symbols at the
+// section's end are ignored. sym must come from the same File.
 //
 // The first calls scan the table (0.15 ms for 130,000 symbols); later ones use a list of 16 bytes
 // for each symbol of code, built once. For symbols of other sections, all calls scan.
@@ -41,8 +41,8 @@ func (ts *symbolTables) NextSymbol(sym *Symbol, from uint64) (addr uint64, ok bo
 	return t.nextScanned(from, in, section)
 }
 
-// nextScanned implements NextSymbol with a scan of the table. section is the symbol's st_shndx, in
-// its section, or nil if the file has no such section.
+// nextScanned implements NextSymbol with a scan of the table. section is the symbol's st_shndx. The
+// parameter in is its section, or nil if the file has no such section.
 func (t *symbols) nextScanned(from uint64, in *Section, section uint16) (addr uint64, ok bool) {
 	// least distance from from+1 so far; this initial value is more than any address has
 	least := math.MaxUint64 - from
@@ -60,7 +60,7 @@ func (t *symbols) nextScanned(from uint64, in *Section, section uint16) (addr ui
 	return addr, ok
 }
 
-// nextListed implements NextSymbol with the list. section is the index of the section in.
+// nextListed implements NextSymbol with the list. section is the index of in.
 func (t *symbols) nextListed(from uint64, in *Section, section uint16) (addr uint64, ok bool) {
 	n := &t.next
 	if n.codes == nil {

@@ -194,8 +194,8 @@ func (h *headers) apply(field []byte, how relocation, implicit bool, value, adde
 	}
 }
 
-// relocationTables list what relocations do, by the ABIs of the machines, for the kinds that occur
-// in debug sections.
+// relocationTables lists the effects of relocations, from the machines' ABIs, for the kinds that
+// occur in debug sections.
 var relocationTables = []struct {
 	machine elf.Machine
 	kinds   []relocation // by number

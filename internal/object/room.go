@@ -24,9 +24,9 @@ type Options struct {
 
 	// SpillDir is the directory for sections that Take does not grant: they are inflated into files
 	// without a name, which are mapped. Their blocks are allocated before anything is written, and
-	// 1 GiB of the file system is left to others. It is made if it does not exist. A directory in
-	// memory (tmpfs) is refused. If it is empty, or the system cannot map files, sections do not go
-	// to files.
+	// 1 GiB of the file system is left to others. The directory is made if it does not exist. A
+	// directory in memory (tmpfs) is refused. If SpillDir is empty, or the system cannot map files,
+	// sections do not go to files.
 	SpillDir string
 
 	// LastAlias makes Symbol return, of several symbols with one address and size, the last one in
@@ -68,8 +68,8 @@ func (r *room) add(a *arena) {
 	r.arenas = append(r.arenas, a)
 }
 
-// An arena is memory outside of the heap, or on it if the system maps nothing; or the mapping of a
-// file in the spill directory.
+// An arena is memory for sections: a mapping outside of the heap, or the mapping of a file in the
+// spill directory. If the system cannot map, it is on the heap.
 type arena struct {
 	bytes  []byte
 	taken  int64 // bytes that Take granted; 0 for a file, and without Take
@@ -142,8 +142,7 @@ func (a *arena) free(o *Options) error {
 	return err
 }
 
-// release frees an arena that alloc returned, which may be nil, before Close. Its bytes must not be
-// used afterwards.
+// release frees an arena before Close; a may be nil. The arena's bytes must not be used afterwards.
 func (r *room) release(a *arena) error {
 	if a == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// headers are the section and program headers of a file: the offset, address and name of each of
-// its parts.
+// headers are the section and program headers of a file: the offset, address and name of each part
+// of the file.
 type headers struct {
 	header
 	Class elf.Class
@@ -63,9 +63,8 @@ type Segment struct {
 // fault, sections or segments may be missing.
 func (h *headers) Damage() error { return h.damage }
 
-// CutOff returns the size of the whole file, which is the end of its section headers or of its last
-// section, and whether the file ends before that. It ignores segments, whose contents a debug file
-// need not have.
+// CutOff returns the size that the whole file has by its section headers, and whether the file is
+// shorter. It ignores segments, whose contents a debug file need not have.
 func (h *headers) CutOff() (whole uint64, cut bool) {
 	entry := uint64(h.pick(shdrSize32, shdrSize64))
 	ends := func(off, size uint64) {
@@ -136,8 +135,8 @@ func (h *headers) inFile(what string, s *Section) error {
 // zdebug is the prefix of sections that are compressed in the format before SHF_COMPRESSED.
 const zdebug = ".zdebug_"
 
-// listSections makes the maps that find one section among many: relocating a file that was not
-// linked looks up each of its sections.
+// listSections fills exec, byName and relocs. The maps save time in files that were not linked:
+// relocating such a file looks up each of its sections.
 func (h *headers) listSections() {
 	many := len(h.sections) >= manySections
 	if many {

@@ -148,11 +148,11 @@ func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
 	return best, found
 }
 
-// nearest64 returns, in at, the indexes of all entries of any kind with the greatest address that
-// is not above addr, or nil if at has no room for all. It is for the common layout, and scans 5
-// GB/s.
+// nearest64 returns, in at, the indexes of the entries with the greatest address that is not above
+// addr. The entries are of any kind. It returns nil if at has no room for all of them. It is for
+// the common layout, and scans 5 GB/s.
 func (t *symbols) nearest64(addr uint64, at []uint64) []uint64 {
-	top, more := uint64(0), false // the address, not above addr; whether there are more than fit
+	top, more := uint64(0), false // greatest address so far; whether at has too little room
 	for i, b := uint64(1), t.raw[min(symSize64, len(t.raw)):]; len(b) >= symSize64; i, b = i+1, b[symSize64:] {
 		v := binary.LittleEndian.Uint64(b[8:16])
 		if v-top > addr-top { // above addr or below top
@@ -222,7 +222,7 @@ func (t *symbols) sort() {
 
 // search finds the best symbol at or below addr in the sorted table.
 func (t *symbols) search(addr uint64) (Symbol, bool) {
-	lo, hi := 0, len(t.sorted) // the first above addr is in [lo, hi]
+	lo, hi := 0, len(t.sorted) // the first entry above addr is in [lo, hi]
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
 		if t.sorted[mid].addr <= addr {

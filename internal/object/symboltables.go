@@ -41,8 +41,8 @@ func (ts *symbolTables) secondary() *symbols {
 	return ts.dynamic
 }
 
-// covering returns the symbol that covers addr, from the first table that has one with a size. If
-// no table has, it is the nearest symbol without a size, from the first of the tables that have it.
+// covering returns the symbol with a size that covers addr, from the first table that has one. If
+// there is none, it returns the nearest symbol without a size, from the first table that has it.
 func (ts *symbolTables) covering(addr uint64) (best Symbol, found bool) {
 	best, found = ts.primary().covering(addr)
 	if found && best.Size != 0 {
@@ -57,7 +57,7 @@ func (ts *symbolTables) covering(addr uint64) (best Symbol, found bool) {
 	if found && best.Size != 0 {
 		return best, true
 	}
-	if m, _ := ts.Mini(); m != nil { // one that cannot be unpacked is ignored
+	if m, _ := ts.Mini(); m != nil { // MiniDebugInfo that cannot be unpacked is ignored
 		more(m.primary().covering(addr))
 	}
 	return best, found
@@ -84,8 +84,9 @@ func (ts *symbolTables) ReadySymbol(addr uint64) (Symbol, bool) {
 	return sym, found && sym.Size != 0
 }
 
-// SymbolReaching is Symbol by llvm-symbolizer's rule: only from the first table, and a symbol
-// without a size reaches to the next one, beyond the end of its section and of the last section.
+// SymbolReaching is Symbol by llvm-symbolizer's rule. Only the first table is searched. A symbol
+// without a size reaches to the next symbol, past the end of its section and beyond the last
+// section.
 func (ts *symbolTables) SymbolReaching(addr uint64) (Symbol, bool) {
 	if ts.closed {
 		return Symbol{}, false
@@ -142,9 +143,9 @@ func (ts *symbolTables) Symbols() iter.Seq[Symbol] {
 	}
 }
 
-// AllSymbols returns every named symbol that an address can be in, of .symtab and then .dynsym, in
-// the order of the tables, including all symbols at one address. Symbols and names alias the file,
-// which must stay open. See [File.Symbols] for one symbol an address.
+// AllSymbols returns every named symbol that can cover an address, first from .symtab, then from
+// .dynsym, in the order of the tables. Several symbols may have one address. Symbols and names
+// alias the file, which must stay open. See [File.Symbols] for one symbol an address.
 func (ts *symbolTables) AllSymbols() iter.Seq[Symbol] {
 	return func(yield func(Symbol) bool) {
 		if ts.closed {

@@ -17,7 +17,7 @@ type Unpacking struct {
 	d     *sectionData
 	jobs  []*unpacked
 	size  uint64 // bytes of the arena
-	extra uint64 // bytes that the decoders take besides
+	extra uint64 // bytes that the decoders take in addition
 	arena *arena
 	err   error // why there is no arena; nil if there is one
 }
@@ -77,9 +77,9 @@ func (d *sectionData) Unpack(names ...string) *Unpacking {
 func (u *Unpacking) Size() int64 { return int64(u.size + u.extra) }
 
 // Run inflates as many sections at a time as there are CPUs: a lookup that needs several large
-// sections waits for the largest, not for their sum. take, for the sections, and must, for the
-// decoders' own memory, which cannot go to a file, are called instead of Options.Take if they are
-// not nil, and may wait. Run returns after its goroutines have ended.
+// sections waits for the largest, not for their sum. take and must, unless nil, are called instead
+// of Options.Take, and may wait: take for the sections, and must for the decoders' own memory,
+// which cannot go to a file. Run returns after its goroutines have ended.
 func (u *Unpacking) Run(take, must func(int64) error) {
 	o := &u.d.room.Options
 	if take == nil {

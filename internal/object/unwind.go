@@ -120,7 +120,7 @@ func (u *unwind) search(addr uint64) (start, end uint64, ok bool) {
 		return 0, 0, false
 	}
 	place := func(b []byte) uint64 { return h.wrap(u.base + uint64(int64(int32(h.u32(b))))) }
-	lo, hi := uint64(0), u.count // the first above addr is in [lo, hi]
+	lo, hi := uint64(0), u.count // the first entry above addr is in [lo, hi]
 	for lo < hi {
 		if mid := (lo + hi) / 2; place(table[mid*8:]) <= addr {
 			lo = mid + 1
@@ -159,9 +159,9 @@ func (u *unwind) sort() {
 	u.ranges = slices.Clip(u.ranges)
 }
 
-// frameAt reads the entry at data[at:], where data begins at addr: the bounds of its function, if
-// it has one, and the offset of the next entry; 0 if there is none. encodings, if not nil,
-// remembers the encodings of common entries.
+// frameAt reads the entry at data[at:]; data begins at the address addr. It returns the bounds of
+// the entry's function, if it has one, and the offset of the next entry, or 0 if there is none.
+// encodings, if not nil, remembers the encodings of common entries.
 func (u *unwind) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte) (start, end, next uint64, ok bool) {
 	c := cursor{h: &u.d.header, data: data, addr: addr, at: int(at)}
 	length := uint64(c.u32())

@@ -21,7 +21,7 @@ const (
 type wordTable struct {
 	searches int
 	built    bool
-	large    bool // it has too many words, or its names overlap: no table is made
+	large    bool // there are too many words, or names overlap: no table is made
 	seed     maphash.Seed
 	hashes   []uint32 // hashes of the words of all names
 	// for each symbol, the number of hashes of its words and of all symbols before it
