@@ -53,9 +53,8 @@ func (d Dir) Open(s Source) (*Index, error) {
 	return x, nil
 }
 
-// open opens the index at path. Links, files that are not regular and files of other users, which
-// may be from a time when they could write the directory, are treated as damaged indexes. Opening
-// never waits.
+// open opens the index at path. It treats links, other irregular files and files of other users as
+// damaged indexes: other users may once have been able to write the directory. Opening never waits.
 func open(path string) (*Index, error) {
 	// opening a device can have an effect, so the type is checked first
 	if info, err := os.Lstat(path); err != nil {

@@ -26,8 +26,8 @@ package symindex
 
 // Limits, with unit and reason.
 const (
-	// version of the format, of the meaning of records, and of the output of the demangler and of
-	// the reader of debug information; an index of another version is rebuilt
+	// version of the format and of what it depends on: the meaning of records, the demangler, and
+	// the reader of debug information. An index of another version is rebuilt
 	version = 5
 
 	headerSize   = 512      // bytes

@@ -59,7 +59,7 @@ func (l *Listing) Has(d Dir, s Source) {
 	}
 }
 
-// list reads the names; without all of them it keeps none.
+// list reads the names. It keeps none if it could not read all of them.
 func (l *Listing) list(d Dir) {
 	if d.check() != nil {
 		return

@@ -67,8 +67,8 @@ func (u *Unit) AddCall(c Call) uint32 {
 	return number
 }
 
-// AddRow adds a row; usual is set if its file is the Usual one of its call. Rows must come in
-// ascending order of addresses. A row that differs from the previous one only in its address is
+// AddRow adds a row; usual is set if the row's file is the Usual file of its call. Rows must come
+// in ascending order of addresses. A row that differs from the previous one only in its address is
 // left out.
 func (u *Unit) AddRow(r Row, usual bool) {
 	now := row{r.Addr, uint64(r.Call), uint64(r.File), usual && r.File != 0, uint64(r.Line), uint64(r.Column)}
