@@ -73,7 +73,7 @@ func isMark(name []byte) bool {
 
 // find returns the function that covers addr.
 func (t *Table) find(addr uint64) (fn function, ok bool) {
-	lo, hi := uint64(0), t.functions // the first above addr is in [lo, hi]
+	lo, hi := uint64(0), t.functions // the first entry above addr is in [lo, hi]
 	for lo < hi {
 		mid := (lo + hi) / 2
 		entry, ok := t.entry(mid)

@@ -20,8 +20,9 @@ type module struct {
 	words [moduleWords]uint64
 }
 
-// findModule looks for the module data of the table at addr: for a word that points to the table,
-// in writable data or by relocation, followed by words that point to its parts.
+// findModule looks for the module data of the table at addr. Module data begins with a word that
+// points to the table, in writable data or by relocation. Words that point to the table's parts
+// follow.
 func (t *Table) findModule(addr uint64) (m module, found bool) {
 	if t.version < go116 {
 		return m, false
@@ -112,7 +113,7 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 
 // findText finds the base address of the offsets of functions: the address in module data, the
 // address in the header (before Go 1.26), or the start of the code. It takes the first of these by
-// which the functions are in executable memory.
+// which the first and the last function are in code.
 func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	candidates := make([]uint64, 0, 3)
 	if found {

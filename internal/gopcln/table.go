@@ -12,7 +12,7 @@ import (
 // ErrNone is returned for a file without a readable table.
 var ErrNone = errors.New("no .gopclntab")
 
-// A version is a layout of the table; each is greater than those before it.
+// A version is a layout of the table; later layouts have greater numbers.
 type version int
 
 const (
@@ -52,8 +52,8 @@ type treeLayout struct {
 	size, name, parentPC uint64
 }
 
-// New finds the table of f, or returns [ErrNone]. Without section headers in f it may read much of
-// the file.
+// New finds the table of f, or returns [ErrNone]. If no section has the table's name, it may read
+// much of the file.
 func New(f *object.File) (*Table, error) {
 	t := &Table{f: f, order: f.Order, ptr: 4}
 	if f.Class == elf.ELFCLASS64 {
@@ -106,8 +106,8 @@ const (
 	magicOf120 = 0xfffffff1
 )
 
-// findMagic returns the first offset, at least from, at which a header may begin: aligned to eight
-// bytes, a magic number and four bytes that fit it; -1 if there is none.
+// findMagic returns the first offset at which a header may begin, or -1 if there is none. It is at
+// least from and a multiple of eight; a magic number and four bytes that fit it follow.
 func (t *Table) findMagic(data []byte, from int) int {
 	// All magic numbers have three bytes of ones in a row; the two zeros after them are the
 	// padding.
@@ -249,8 +249,8 @@ func (t *Table) indexWord() uint64 {
 	return t.ptr
 }
 
-// indexAt returns number i of the index: addresses, or offsets in the text, at even i, offsets of
-// functions at odd ones.
+// indexAt returns number i of the index: an address, or offset in the text, if i is even, and a
+// function's offset if i is odd.
 func (t *Table) indexAt(i uint64) (uint64, bool) {
 	if t.version >= go118 {
 		v, ok := t.u32(t.index, i*4)
