@@ -27,7 +27,7 @@ const maxX86 = 15 // bytes of an instruction
 //
 //	2a:* 48 89 50 10             mov %rdx,0x10(%rax)  <-- trapping instruction
 //
-// On x86 the listing may begin within an instruction. The first bytes are left out so that an
+// On x86 the listing may begin within an instruction. Then its first bytes are left out, so that an
 // instruction begins at offset at. Lines panics if at is outside of code.
 func Lines(machine Machine, code []byte, at int) (lines []string) {
 	from, decode := 0, arm64Text
@@ -78,8 +78,8 @@ func Begins(code []byte, at int) (begins, known bool) {
 	return from == at, true
 }
 
-// Jumps returns the offsets to which code of x86-64 may jump beyond itself, and whether these are
-// all: an instruction that cannot be decoded, and a jump to a computed address, may lead anywhere.
+// Jumps returns the offsets outside of code to which code of x86-64 may jump. all is false if it
+// may jump elsewhere, too: an instruction is unknown or cut off, or jumps to a computed address.
 func Jumps(code []byte) (beyond []int, all bool) {
 	for from := 0; from < len(code); {
 		inst, size := x86Inst(code[from:])
@@ -117,8 +117,8 @@ func x86Inst(code []byte) (inst x86asm.Inst, size int) {
 var endbr64 = []byte("\xf3\x0f\x1e\xfa")
 
 // x86Text returns the instruction at the beginning of code, and its size in bytes. An unknown
-// instruction has one byte; an instruction that the end of the listing cuts off has all bytes that
-// are left.
+// instruction has one byte. If fewer than 15 bytes are left, it is treated as cut off by the end of
+// the listing, and has all of them.
 func x86Text(code []byte, at uint64) (text string, size int) {
 	inst, err := x86asm.Decode(code, 64)
 	switch known := err == nil && inst.Op != 0 && inst.Len <= len(code); {
