@@ -1,10 +1,9 @@
 // Package inflate decompresses a zlib stream of known size into one buffer. It is for compressed
 // debug sections: the first frame of a log may wait for hundreds of megabytes of them.
 //
-// It does what compress/flate does (RFC 1950, RFC 1951) in half the time of the fastest library,
-// because its output serves as the window, and it decodes from 64 bits at a time, with tables that
-// hold everything about a symbol in one entry. Another goroutine computes the checksum at the same
-// time.
+// It does the same as compress/zlib (RFC 1950, RFC 1951), in half the time of the fastest library.
+// Its output serves as the window. It decodes from 64 bits at a time. One entry of its tables holds
+// everything about a symbol. Another goroutine computes the checksum at the same time.
 //
 // Every byte of the input may be hostile: damage is reported as [ErrCorrupt] or
 // [io.ErrUnexpectedEOF], never by a panic, and nothing is written beyond the requested size and

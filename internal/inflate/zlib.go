@@ -35,8 +35,8 @@ const (
 // [io.ErrUnexpectedEOF], or are r's.
 //
 // populate, which may be nil, makes the pages of a part of buf present. The goroutine calls it, in
-// order, for the part that the decoder will fill next: on another processor, faults of pages then take
-// none of the decoder's time.
+// order, for the part that the decoder will fill next. So page faults take none of the decoder's
+// time if another processor is free.
 func Zlib(buf []byte, size int, r io.Reader, populate func([]byte)) error {
 	if size < 0 || len(buf) < size || len(buf)-size < Slack {
 		return fmt.Errorf("inflate: the buffer has %d bytes, fewer than %d and %d more", len(buf), size, Slack)
@@ -119,7 +119,7 @@ type decoder struct {
 	pos  int    // index in in of the next byte to take bits from
 	eof  bool
 	bits uint64 // taken from in and not used yet; the next one is the lowest
-	n    uint   // number of valid bits; those above hold the next input, or zeros
+	n    uint   // number of valid bits; higher bits hold the next input, or zeros
 
 	out  []byte
 	size int
