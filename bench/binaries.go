@@ -16,9 +16,9 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The binaries, files in the folder bins: C with DWARF 5 and .debug_aranges (630 MB), C++17 with
-// deep inlining (460 MB), and C++14 of another project (libjvm of OpenJDK), which shows whether
-// tuning for the first two helps others. Nothing may be tuned for libjvm.
+// The binaries are files in the folder bins. vmlinux is C with DWARF 5 and .debug_aranges (630 MB).
+// radosgw is C++17 with deep inlining (460 MB). libjvm, of OpenJDK, is C++14. Nothing may be tuned
+// for libjvm: it shows whether tuning for the other two helps other programs.
 const (
 	vmlinux = "vmlinux"
 	radosgw = "rgw.debug"
@@ -69,8 +69,8 @@ func (b *binaries) logPath(name string) string {
 	return filepath.Join(b.dir, "logs", "bench-"+file+".log")
 }
 
-// logOf returns the path of a workload's log. If it is missing, another process makes it: a command
-// that is measured inherits the peak memory of the process that starts it.
+// logOf returns the path of a workload's log. If the log is missing, another process writes it:
+// measured commands inherit the peak memory of the process that starts them.
 func (b *binaries) logOf(ctx context.Context, name string) (string, error) {
 	path := b.logPath(name)
 	if _, err := os.Stat(path); err == nil {

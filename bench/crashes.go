@@ -14,8 +14,8 @@ import (
 	"slices"
 )
 
-// The rows of logs with raw backtraces of several kinds: tombstones of Android in the form of
-// logcat, with build IDs, and backtraces of glibc, whose frames name a file of this machine.
+// The rows whose logs have raw backtraces. Tombstones of Android, as logcat prints them, have build
+// IDs. Frames of glibc name a file of this machine.
 const (
 	hotCrashes   = "1 M hot frames of Android and glibc"
 	mixedCrashes = "crashes of Android and glibc, 100 MiB"
@@ -28,7 +28,7 @@ type rawFrame struct {
 	vaddr uint64 // for Android an address within a call, for glibc the address after it
 }
 
-// rawLogs writes frames in a raw form, and the same ones as elements.
+// rawLogs writes frames in a raw form, and the same frames as elements.
 type rawLogs struct {
 	raw, markup *logWriter
 	code        *code       // code of radosgw
@@ -37,8 +37,7 @@ type rawLogs struct {
 	rand        *rand.Rand
 }
 
-// libraryTree is the debug tree of the library: the frames of the log with elements have only its
-// build ID.
+// libraryTree is the debug tree of the library. The log with elements has only its build ID.
 const libraryTree = "dbgl"
 
 // libraryAt is the load address of the library.
@@ -91,9 +90,9 @@ type caller struct {
 	in  *function
 }
 
-// calledFunctions returns the named functions of a library that end a chain of direct calls: depth
-// callers, all of them named. Only named functions will do, because the library has no symbols but
-// the dynamic ones, and each frame in the benchmark must have an answer.
+// calledFunctions returns the functions of a library that end a chain of depth direct calls. All
+// functions of a chain have dynamic symbols: the library has no others, and each frame needs a
+// name.
 func calledFunctions(library string) ([]*function, error) {
 	f, err := elf.Open(library)
 	if err != nil {
@@ -197,7 +196,7 @@ func (l *rawLogs) line(format string, args ...any) {
 	l.markup.printf("%s", line)
 }
 
-// crashFrames writes n frames in backtraces, drawn from a set of distinct backtraces.
+// crashFrames writes n frames in backtraces. distinct is the number of different backtraces.
 func crashFrames(n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		return writeRaw(b, path, func(l *rawLogs) {
@@ -209,8 +208,8 @@ func crashFrames(n, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// crashLog writes about size bytes: plain lines and, before each 200 of them on average, a
-// backtrace, drawn from a set of distinct backtraces.
+// crashLog writes about size bytes: plain lines, and a backtrace before one line in 200. distinct
+// is the number of different backtraces.
 func crashLog(size int64, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		return writeRaw(b, path, func(l *rawLogs) {

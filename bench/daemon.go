@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// glance is the time between two checks whether an output is complete. It is the error of the
-	// wall time of rows from file to file, which take hundreds of milliseconds.
+	// glance is the time between two checks whether an output is complete. Wall times of rows from
+	// file to file, hundreds of milliseconds, may be too long by one glance.
 	glance = time.Millisecond
 
 	// patience is the longest time for a run of a daemon, which does not end by itself.
 	patience = 10 * time.Minute
 
-	// ioSize is the size of the buffers of the client of HTTP.
+	// ioSize is the size in bytes of the HTTP client's buffers.
 	ioSize = 256 << 10
 )
 
-// daemon holds the programs and files of a row of symfilterd. The daemon needs no rights and no
-// network: it reads a file or a unix socket, in a folder that is removed after the row.
+// daemon holds the programs and files of a row of symfilterd. symfilterd reads a file or a Unix
+// socket, so it needs neither rights nor a network. Its folder is removed after the row.
 type daemon struct {
 	symfilter  []string // symfilter as a filter, with its flags
 	symfilterd string
@@ -294,8 +294,8 @@ func (r *running) stop(wall time.Duration) (cost, error) {
 	return costOf(r.cmd.ProcessState, wall), nil
 }
 
-// endedBy reports whether a process ended well, or by the signal: symfilter then exits as a shell
-// does for a command that a signal has killed.
+// endedBy reports whether a process succeeded or was ended by the signal. symfilter then exits with
+// 128 plus the signal's number, as a shell does.
 func endedBy(state *os.ProcessState, signal syscall.Signal) bool {
 	status, _ := state.Sys().(syscall.WaitStatus)
 	return state.Success() || status.Signaled() && status.Signal() == signal || status.ExitStatus() == 128+int(signal)

@@ -41,11 +41,11 @@ func parseGoals(s string) ([]goal, error) {
 	return all, nil
 }
 
-// slack is the factor by which the ratios of an untuned binary may exceed those of a tuned one.
+// slack is the factor by which the ratios of an untuned binary may exceed a tuned binary's.
 const slack = 1.1
 
-// goalsOf returns the goals of a workload. The goals of an untuned binary are the ratios of the
-// tuned one in results, times slack. There are none if the tuned one was not measured.
+// goalsOf returns the goals of a workload. For an untuned binary they are the tuned binary's ratios
+// in results, times slack. If results lacks these, there are no goals.
 func goalsOf(w workload, results []result) ([]goal, error) {
 	if w.like == "" {
 		return parseGoals(w.goals)

@@ -17,8 +17,8 @@ const (
 	plainText   = "plain text, 1 GiB"
 )
 
-// oopses returns a function that writes n frames in the form of an oops, in at most distinct
-// different functions. Beside that log it writes another one, with the same addresses as elements.
+// oopses returns a function that writes n frames in the form of an oops, at no more than distinct
+// different addresses. It also writes a log with the same addresses as elements.
 func oopses(n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(vmlinux, 0)
@@ -74,7 +74,7 @@ func oopses(n, distinct int) func(b *binaries, path string) error {
 }
 
 // kernelLines are messages of Linux without a crash. One in three has numbers with 0x, mostly of
-// the kinds that a boot logs most. Each line has other random numbers.
+// the kinds that a boot logs most. Random numbers make each line different.
 var kernelLines = []string{
 	"BIOS-e820: [mem 0x%016x-0x%016x] usable",
 	"audit: type=1400 audit(%d.%d:2): apparmor=\"STATUS\" operation=\"profile_load\" profile=\"unconfined\" name=\"lsb_release\"",
@@ -99,8 +99,8 @@ var kernelLines = []string{
 	"Linux agpgart interface v0.103, %d of %d",
 }
 
-// kernelLog returns a function that writes about size bytes as Linux logs them when it starts, and
-// as much plain text to compare with.
+// kernelLog returns a function that writes about size bytes as Linux logs them when it starts. It
+// also makes the log of the row plainText, which is read to compare.
 func kernelLog(size int64) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		if _, err := b.logOf(context.Background(), plainText); err != nil {

@@ -66,7 +66,8 @@ func frames(name string, n, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// mixed writes about size bytes. percent of the lines are frames, the others are plain.
+// mixed writes about size bytes. On average, percent % of the lines are frames. The others are
+// plain.
 func mixed(name string, size int64, percent, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)
@@ -87,8 +88,8 @@ func mixed(name string, size int64, percent, distinct int) func(b *binaries, pat
 	}
 }
 
-// crashes writes about size bytes: plain lines and, before each 200 of them on average, a backtrace
-// of depth frames, drawn from a set of distinct backtraces.
+// crashes writes about size bytes: plain lines, and a backtrace of depth frames before one line in
+// 200. distinct is the number of different backtraces.
 func crashes(name string, size int64, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, 0)

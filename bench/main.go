@@ -10,15 +10,15 @@
 //	go run ./bench -compare OLD NEW
 //	go run ./bench -agree 100000 [FILE...]
 //
-// With -json the table is also written to FILE, with the figures of each run and the versions of
-// the programs, after each row. With -base symfilter is compared with another build of itself, for
-// example of an older commit. With -compare two files of -json are compared, and nothing is
-// measured. With -agree answers are compared instead, for a number of random code addresses in each
-// FILE, or in the big binaries.
+// With -json, bench also writes the table to FILE after each row, with the figures of each run and
+// the versions of the programs. With -base, it compares symfilter with another build of itself, for
+// example of an older commit. With -compare, it compares two files of -json, and measures nothing.
+// With -agree, it compares the answers for a number of random code addresses in each FILE, or in
+// the big binaries.
 //
-// The binaries (a kernel, radosgw and libjvm, from Debian's packages) and the logs made from them,
-// about 8 GB, are kept in $BENCH_DIR, by default symfilter-bench in the user's cache directory.
-// Needs apt-get, dpkg-deb, llvm-19.
+// The binaries are a kernel, radosgw and libjvm, from Debian's packages. They and the logs made
+// from them, about 8 GB, are kept in $BENCH_DIR, by default symfilter-bench in the user's cache
+// directory. Bench needs apt-get, dpkg-deb and llvm-19.
 package main
 
 import (
@@ -294,9 +294,9 @@ func build(ctx context.Context, output, command string) error {
 	return install(output)
 }
 
-// install replaces a file that the linker wrote by a copy, as a package or an archive has it. The
-// linker maps its output, page by page: the page cache then holds single pages, and the start of such
-// a file takes 1.15 times as long as that of a copy.
+// install replaces a file that the linker wrote by a copy, as packages and archives contain. The
+// linker maps its output, so that the page cache holds single pages. Such a file takes 1.15 times
+// as long to start as its copy.
 func install(path string) error {
 	from, err := os.Open(path)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // its scripts do.
 var countAddresses = []string{"awk", `/^\t0x/ { n[$1]++ } END { for (a in n) print a, n[a] }`}
 
-// trace writes a report of sp-rtrace of about size bytes: blocks that are allocated and freed, with
-// callers at distinct places in a library.
+// trace writes a report of sp-rtrace of about size bytes: blocks that are allocated and freed.
+// distinct is the number of different callers, all in a library.
 func trace(size int64, distinct int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		name, calls, err := reportedCalls(distinct)

@@ -78,9 +78,9 @@ func interleave(ctx context.Context, runs int, log string, all ...*contender) er
 	return nil
 }
 
-// prepare returns a command with a new empty cache, so that it finds no index of an earlier run,
-// and without debuginfod servers, unless argv assigns other values. A nil stdout is the null
-// device. The end of ctx kills the process.
+// prepare returns a command with a new empty cache, which has no index of an earlier run, and
+// without debuginfod servers. argv may assign other values. A nil stdout is the null device.
+// cleanup removes the cache.
 func prepare(ctx context.Context, argv []string, stdin *os.File, stdout io.Writer) (cmd *exec.Cmd, cleanup func(), err error) {
 	cache, err := os.MkdirTemp("", "symfilter-bench-")
 	if err != nil {

@@ -14,8 +14,7 @@ const (
 )
 
 // sanitizerFrames returns a function that writes n frames in the form of AddressSanitizer, at no
-// more than distinct different addresses. Beside that log it writes another one, with the same
-// addresses as elements.
+// more than distinct different addresses. It also writes a log with the same addresses as elements.
 func sanitizerFrames(name string, n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)

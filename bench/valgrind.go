@@ -17,8 +17,9 @@ var elementTree = []string{"python3", "-c", "import sys, xml.etree.ElementTree a
 // reported is the object file of a report's frames: large, and with dynamic symbols only.
 const reported = "/usr/lib/*/libLLVM.so.19.1"
 
-// valgrindReport writes a report of Valgrind of about size bytes: leaks whose frames are callers at
-// distinct places in a library. Stacks repeat after at most distinct leaks.
+// valgrindReport writes a report of Valgrind of about size bytes: leaks whose frames are callers in
+// a library. distinct is the number of different callers. Stacks repeat after at most as many
+// leaks.
 func valgrindReport(size int64, distinct int) func(b *binaries, path string) error {
 	return leaks(size, distinct, depth, func(i, j int) int { return i*7 + j })
 }
@@ -78,7 +79,7 @@ func callsIn(path string, n int) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	// a target that is called often is a real function, so the bytes are calls
+	// a target of 20 calls is a real function, so the bytes are calls
 	called := make(map[uint64]int)
 	var ends []uint64
 	for _, c := range all {

@@ -97,8 +97,8 @@ func workloads() []workload {
 		{name: plainText, log: plain(1 << 30), debug: plainTree, goals: "wall 0.017"},
 		{name: plainText + ", pipes", of: plainText, debug: plainTree, piped: true, goals: "wall 1.08"},
 
-		// last, since bench itself reads the answers of HTTP, and a command that is measured inherits the
-		// peak memory of the process that starts it
+		// last: bench itself reads the answers of HTTP, and measured commands inherit the peak
+		// memory of the process that starts them
 		{name: "5 % frames, 256 MiB, radosgw, symfilterd from file to file", of: "5 % frames, 256 MiB, radosgw", daemon: fileToFile, against: "symfilter --follow"},
 		{name: "plain text, 256 MiB, symfilterd from file to file", log: plain(256 << 20), daemon: fileToFile, against: "symfilter --follow"},
 		{name: "5 % frames, 256 MiB, radosgw, symfilterd over HTTP", of: "5 % frames, 256 MiB, radosgw", daemon: overHTTP, against: "symfilter between pipes"},
@@ -133,8 +133,8 @@ func compressed(bin, zlib, name, goals, indexedGoals string) []workload {
 	}
 }
 
-// untuned returns rows, those of the binary name, with goals from the same rows of the binary
-// tuned: the ratios that were measured there, times slack.
+// untuned returns rows of the binary name with goals: the ratios measured in the same rows of the
+// binary tuned, times slack.
 func untuned(rows []workload, name, tuned string) []workload {
 	for i := range rows {
 		rows[i].like = strings.Replace(rows[i].name, name, tuned, 1)
