@@ -18,7 +18,7 @@ import (
 
 const (
 	maxRemember = 4096 // unresolved modules remembered for all inputs
-	// total bytes of the names of these modules: each name in a log may have several KiB
+	// total bytes of these modules' names: a name in a log may have several KiB
 	maxNameBytes = 1 << 20
 	maxListed    = 4  // modules that the closing line names
 	maxBases     = 16 // bases of files, of all inputs
@@ -28,7 +28,7 @@ const (
 // Counts holds the counts of addresses in one or several inputs.
 type Counts struct {
 	Modules []symbolize.Unresolved // modules with unresolved addresses
-	Failed  int64                  // unresolved addresses, including those outside of all modules
+	Failed  int64                  // unresolved addresses, including addresses outside of all modules
 	Asked   int64                  // all addresses
 
 	proofs filter.Proofs   // the proofs of the answers for raw backtraces
@@ -74,7 +74,7 @@ type moduleName struct {
 	name string
 }
 
-// Add adds the counts of an input. The last reason given for a module is kept.
+// Add adds the counts of an input. It keeps the last reason for each module.
 func (t *Sum) Add(c Counts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,8 +124,8 @@ func (t *Sum) All() Counts {
 	return sum
 }
 
-// sorted returns the modules with unresolved addresses, the module with the most addresses first,
-// and the number of addresses outside of all modules.
+// sorted returns the modules with unresolved addresses, and the number of addresses outside of all
+// modules. The module with the most addresses is first.
 func (c Counts) sorted() (modules []symbolize.Unresolved, outside int64) {
 	modules = slices.SortedFunc(slices.Values(c.Modules), func(a, b symbolize.Unresolved) int {
 		return cmp.Or(cmp.Compare(b.Frames, a.Frames), strings.Compare(a.Name, b.Name), strings.Compare(a.ID.String(), b.ID.String()))
@@ -166,7 +166,7 @@ func (c Counts) String() string {
 	return of + " stayed unresolved: " + strings.Join(list, ", ")
 }
 
-// shortName returns the name of a module without its folders, or its build ID if it has none.
+// shortName returns the base name of a module, or its build ID if the module has no name.
 func shortName(u symbolize.Unresolved) string {
 	name := path.Base(u.Name)
 	switch {
@@ -181,9 +181,8 @@ func shortName(u symbolize.Unresolved) string {
 	return name
 }
 
-// Proofs returns a line about the proofs of the answers for raw backtraces, a line about each base
-// that only calls prove, and a line about addresses at which there is no code. It leaves out a line
-// if its counts are 0.
+// Proofs returns lines about raw backtraces: how the files of frames were proved, each base that
+// only calls prove, and the addresses without code. It leaves out lines whose counts are 0.
 func (c Counts) Proofs() (lines []string) {
 	var parts []string
 	for _, p := range []struct {

@@ -12,8 +12,8 @@ import (
 )
 
 // Doubts returns the places in a configuration that cannot provide debug files, each with the
-// reason: a sentence that begins with the path of the place. Place.Flag is the key of the
-// configuration. Trees must have folders of build IDs; other places need only exist.
+// reason: a sentence with the place's path. Place.Flag is the key of the configuration. Trees must
+// have folders of build IDs; other places need only exist.
 func (s *Search) Doubts() iter.Seq2[Place, string] {
 	return func(yield func(Place, string) bool) {
 		for _, list := range []struct {
@@ -47,7 +47,7 @@ func doubt(path string, tree bool) string {
 }
 
 // isTree reports whether dir may be a tree of build IDs, in one of the layouts of buildid.Tree. It
-// is true if dir cannot be read.
+// returns true if dir cannot be read.
 func isTree(dir string) bool {
 	if filepath.Base(dir) == ".build-id" {
 		return true
@@ -73,8 +73,8 @@ func isTree(dir string) bool {
 	}
 }
 
-// isDir reports whether path leads to a folder: an entry with a name of two hex digits need not be
-// a folder of a tree, but may be a program called dd.
+// isDir reports whether path leads to a folder. An entry with two hex digits as its name may be a
+// program called dd.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

@@ -18,7 +18,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// patienceOfDoctor is how long a place may take to answer, since a person is waiting.
+// patienceOfDoctor bounds the time for all servers, and the time for all folders: a person is
+// waiting.
 const patienceOfDoctor = 15 * time.Second
 
 // An Examination checks places, and prints for each whether it can provide debug files.
@@ -98,8 +99,8 @@ func creatable(dir string) error {
 	}
 }
 
-// Sandbox reports the restrictions of the process; whole is set if no restriction is missing. A
-// missing one is not a fault.
+// Sandbox reports the restrictions of the process. whole is set if no restriction is missing. A
+// missing restriction is not a fault.
 func (x *Examination) Sandbox(restrictions string, whole bool) {
 	x.head("sandbox")
 	if whole {
@@ -109,7 +110,7 @@ func (x *Examination) Sandbox(restrictions string, whole bool) {
 	}
 }
 
-// Servers examines all servers at once: each is asked for the file of id or, if id is zero, for
+// Servers examines all servers at once. It asks each for the file of id. If id is zero, it asks for
 // a file that no server has.
 func (x *Examination) Servers(ctx context.Context, client *debuginfod.Client, id buildid.ID) {
 	x.head("servers")

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Explain returns lines about each module of sum: why it stayed unresolved, the places that were
-// searched, and what to do. searched is set if the inputs were read to their end.
+// Explain returns lines about each module of sum: why its addresses stayed unresolved, the places
+// that were searched, and what to do. searched is set if all inputs were searched to their end.
 func (s *Search) Explain(sum Counts, searched bool) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if searched && sum.Asked == 0 && sum.noCode.Frames == 0 {
@@ -37,7 +37,7 @@ func (s *Search) Explain(sum Counts, searched bool) (lines []string) {
 }
 
 // Summary returns a line about the unresolved addresses with a remedy; empty if all addresses have
-// names. With quick it takes little time, even on a slow disk.
+// names. With quick, it does not read dpkg's lists, which may take long on a slow disk.
 func (s *Search) Summary(sum Counts, quick bool) string {
 	if sum.Failed == 0 {
 		return ""
@@ -82,7 +82,8 @@ func because(u symbolize.Unresolved, r symbolize.Report) string {
 	return "no debug file; looked for at:"
 }
 
-// isReason reports whether err is another reason than that no finder has a file.
+// isReason reports whether err is an error that says more than a *symbolize.NotFoundError: that no
+// finder has a file.
 func isReason(err error) bool {
 	_, missing := errors.AsType[*symbolize.NotFoundError](err)
 	return err != nil && !missing

@@ -37,7 +37,7 @@ var fileKinds = []*fileKind{
 	{begins: "heap profile:", name: "a heap profile of gperftools", advice: profileAdvice},
 	{begins: "heap_v2/", name: "a heap profile of jemalloc", advice: profileAdvice},
 	{begins: "\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00", name: "a CPU profile of gperftools", advice: profileAdvice},
-	// starts with its first type of values
+	// starts with the first type of its samples
 	{begins: "\x0a\x04\x08\x01\x10\x02", name: "a profile of pprof", advice: profileAdvice},
 	{begins: "LPKSHHRH", name: "a file of systemd's journal", advice: "write journalctl --file FILE -o cat | symfilter"},
 	{begins: "MDMP\x93\xa7", name: "a minidump", advice: "use minidump-stackwalk to read it"},

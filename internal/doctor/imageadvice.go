@@ -88,9 +88,9 @@ func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
 	return all
 }
 
-// imageNamed returns the value of --image that assigns the file at path, spelled file, to one of
-// the modules in names: to the module with the file's name without its last extensions, or to the
-// only module. Without such a module, the user has to fill in the name.
+// imageNamed returns a value of --image for the file at path. file is the spelling of path in the
+// value. The value names the module in names that is called like the file without its last
+// extensions, or the only module. Without such a module, the user has to fill in the name.
 func imageNamed(names []string, path, file string) string {
 	base := filepath.Base(path)
 	for stem := base; ; {

@@ -15,7 +15,7 @@ type Reading struct {
 	Table   bool   // a profile is printed as a table, after lines that are not part of it
 }
 
-// maxSniffed bounds the bytes of an input that a sniffer examines: plain text must cost nothing.
+// maxSniffed bounds the bytes of an input that a Sniffer examines, so that plain text costs little.
 const maxSniffed = 4 << 20
 
 // HeadSize is the number of bytes that decide the format of an input.
@@ -73,8 +73,8 @@ func (s *Sniffer) SetPast(past bool) {
 	s.past = past
 }
 
-// Hint returns advice for an input in which nothing was resolved; "" if there is none. packed names
-// the compression of the input, or is empty.
+// Hint returns advice for an input in which nothing was resolved, or "". packed names the
+// compression of the input, or is empty.
 func (s *Sniffer) Hint(name, packed string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +95,8 @@ func (s *Sniffer) Hint(name, packed string) string {
 	return ""
 }
 
-// NotProfile describes a file that is not a profile and begins with start; empty if its kind is not
-// known. name is the file's name in a command.
+// NotProfile describes a file that begins with start and is not a profile. It returns "" if the
+// kind of the file is not known. name is the file's name in a command.
 func NotProfile(start []byte, name string) string {
 	kind := kindOf(start)
 	switch begins := input.Recognise(start); {
@@ -108,8 +108,8 @@ func NotProfile(start []byte, name string) string {
 	return ""
 }
 
-// misread reports whether an input with the beginning of the format begins is read in another
-// format. A container log, JSON lines or a journal may be read as any kind of log.
+// misread reports whether an input is read in another format than begins, the format of its first
+// bytes. A container log, JSON lines or a journal may be read as any kind of log.
 func (r Reading) misread(begins input.Format) bool {
 	switch begins {
 	case input.Auto, input.Markup, r.Format:

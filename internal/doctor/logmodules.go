@@ -12,9 +12,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Log reports for each module that a log, report or profile names whether there is a debug file.
-// found has the counts of its unresolved addresses; the hint is the advice for an input in which
-// nothing can be resolved.
+// Log reports whether the modules that an input names have debug files. found has the counts of the
+// input's unresolved addresses. hint is the advice of a Sniffer for the input, or empty.
 func (x *Examination) Log(ctx context.Context, label string, found Counts, hint string) {
 	modules, outside := found.sorted()
 	all := modulesOf(ctx, x.Opened.Symbolizer, modules)
@@ -61,8 +60,8 @@ func (m *examinedModule) hasDebugFile() bool {
 	return m.report.Path != "" && m.report.Holds == symbolize.DebugInfo && m.report.Fault == ""
 }
 
-// modulesOf returns the modules about which sym was asked, once the searches for their files have
-// ended, and the modules in missing. The module with the most unresolved addresses is first.
+// modulesOf returns the modules that sym was asked about, and the modules in missing. It waits for
+// the searches for their files. The module with the most unresolved addresses is first.
 func modulesOf(ctx context.Context, sym *symbolize.Symbolizer, missing []symbolize.Unresolved) (all []examinedModule) {
 	for _, r := range sym.Reports() {
 		m := examinedModule{Unresolved: symbolize.Unresolved{ID: r.ID, Name: r.Name}}

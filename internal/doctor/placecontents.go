@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// useless returns the places named by the user that could not help, each as a part of a sentence,
-// except places that were reported at the start. roots describe the symbol paths. asked reports
+// useless returns the places of the user that could not help, each as a part of a sentence. It
+// leaves out places that were reported at the start. roots describe the symbol paths. asked reports
 // whether a module has the build ID.
 func (s *Search) useless(roots []root, asked func(buildid.ID) bool) (all []string) {
 	for i, p := range s.Places() {
@@ -45,8 +45,8 @@ func (s *Search) useless(roots []root, asked func(buildid.ID) bool) (all []strin
 	return all
 }
 
-// misfiled returns why a file cannot be used although it is at the path for a module's build ID, in
-// a folder that the user named. It is empty if there is no such file.
+// misfiled returns why a file at the path for a module's build ID, in a folder of the user, cannot
+// be used. It returns "" if there is no such file.
 func (s *Search) misfiled(r *symbolize.Report) string {
 	hex := r.ID.String()
 	if r.Fault != "" || r.Path != "" || len(hex) < 4 {
@@ -117,8 +117,8 @@ var (
 	errNoIDs  = errors.New("has no folders of build IDs: neither .build-id nor 00 to ff")
 )
 
-// contents returns why p cannot provide debug files, or nil. p has no problem. For symbol paths it
-// returns nil: rootsOf describes these.
+// contents returns why p, whose method problem returned nil, cannot provide debug files, or nil.
+// For symbol paths it returns nil: rootsOf describes these.
 func (p Place) contents(ctx context.Context) error {
 	switch p.Flag {
 	case idsFileFlag:
@@ -140,7 +140,7 @@ func (p Place) contents(ctx context.Context) error {
 	return nil
 }
 
-// cutOff returns an error if the ELF file at path is truncated or cannot be read, or nil.
+// cutOff returns an error if the ELF file at path is truncated or cannot be read.
 func cutOff(path string) (err error) {
 	file, err := buildid.OpenRegular(path, "")
 	if err != nil {

@@ -161,7 +161,7 @@ func (r *remedier) installs(n needs) []string {
 	if installed, err := installers(r.lists, n.without); err == nil {
 		packages = append(packages, installed...)
 	}
-	// packages install debug files in the system's folder
+	// packages install debug files in the system's folder, which this option leaves out
 	if len(packages) == 0 || r.s.NoDefaultDebugDirs {
 		return nil
 	}
@@ -273,8 +273,8 @@ func installers(lists string, modules []symbolize.Unresolved) (packages []string
 	return packages, nil
 }
 
-// listBuffer is the size in bytes of blocks of a list: most lists are smaller, and the longest path
-// on Linux has 4,096 bytes.
+// listBuffer is the size in bytes of blocks of a list. Most lists are smaller. A line is a path, of
+// at most 4,096 bytes on Linux.
 const listBuffer = 64 << 10
 
 // eachBlock calls visit with the lines of a list, as many at a time as fit into buffer. It reads at

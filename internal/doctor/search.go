@@ -1,8 +1,7 @@
-// Package doctor finds out why addresses have no names, and how they could get some.
+// Package doctor finds out why addresses have no names, and what would give them names.
 //
-// It knows possible causes: places without debug files, inputs that are not logs, files other than
-// the ones that ran, and servers that do not answer. The possible remedies are flags, packages and
-// other files.
+// It looks for these causes: places without debug files, inputs that are not logs, files that did
+// not run, and servers that do not answer. The remedies are flags, packages and other files.
 package doctor
 
 import (
@@ -108,8 +107,8 @@ func (s *Search) Scanned() []string {
 	return paths
 }
 
-// Warnings returns messages about places named by the user that cannot hold debug files. If no FILE
-// is named, such a place may have been meant as the log.
+// Warnings returns messages about places of the user that cannot hold debug files. fromStdin is set
+// if no FILE is named: such a place may have been meant as the log.
 func (s *Search) Warnings(fromStdin bool) (all []string) {
 	for _, p := range s.Places() {
 		if p.Flag == systemPlace {
@@ -163,7 +162,7 @@ func (p Place) problem() error {
 }
 
 // CheckImage returns why the file at path cannot be a value of --image, or nil. It must be an ELF
-// file, a module of Linux compressed by xz, zstd or gzip, or a folder with such a file.
+// file, a file compressed by xz, zstd or gzip, or a folder with such a file.
 func CheckImage(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
@@ -204,8 +203,8 @@ func imagesBelow(folder string) iter.Seq[string] {
 	}
 }
 
-// begins returns other if path, whose state is info, is not a regular file that begins with one of
-// magics. It returns another error if the file cannot be read.
+// begins returns other if path is not a regular file that begins with one of magics. info is the
+// state of path. An error of reading is returned as it is.
 func begins(path string, info fs.FileInfo, other error, magics ...string) error {
 	if !info.Mode().IsRegular() {
 		return other

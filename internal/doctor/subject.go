@@ -25,8 +25,8 @@ type Subject struct {
 // A WordError reports that a word names neither a file nor a build ID.
 type WordError struct{ error }
 
-// SubjectOf returns the subject with the name word, without reading anything. A file with that name
-// takes precedence over a build ID.
+// SubjectOf returns the subject with the name word. It opens no file. A file with that name takes
+// precedence over a build ID.
 func SubjectOf(word string) (s Subject, err error) {
 	s.Word = word
 	info, err := os.Stat(word)
@@ -104,8 +104,8 @@ func (s *Subject) Unresolved(n int64, err error) symbolize.Unresolved {
 	return symbolize.Unresolved{ID: s.ID, Name: s.Path, Frames: n, Err: err}
 }
 
-// Outside returns an *OutsideError if the file that sym uses for the subject loads nothing at addr;
-// nil otherwise.
+// Outside returns an *OutsideError if addr is outside of the addresses of the file that sym uses
+// for the subject. Otherwise it returns nil.
 func (s *Subject) Outside(sym *symbolize.Symbolizer, addr uint64) error {
 	r := sym.Report(s.ID, s.Path)
 	if r.High == 0 || addr >= r.Low && addr < r.High {
@@ -114,7 +114,7 @@ func (s *Subject) Outside(sym *symbolize.Symbolizer, addr uint64) error {
 	return &OutsideError{addr, r.Low, r.High}
 }
 
-// An OutsideError reports that a file loads nothing at an address, which may be an address of a
+// An OutsideError reports an address outside of a file's addresses. It may be an address of a
 // process.
 type OutsideError struct{ addr, low, high uint64 }
 

@@ -20,8 +20,8 @@ const (
 	maxShownBuilds = 8    // files that are listed
 )
 
-// The weights of proofs in bits, and the sum that a build needs. In another build, one of 32 places
-// follows a call by chance; a symbol or code from the log is rarely there by chance.
+// The weights of proofs in bits, and the sum that a build needs. In another build, one place in 32
+// follows a call by chance. A symbol or code from the log rarely matches by chance.
 const (
 	bitsOfCall, bitsOfSymbol = 5, 20
 	bitsOfBuild              = 30
@@ -36,11 +36,12 @@ type Build struct {
 	ID     buildid.ID // zero if the file has none
 	Copies int        // other files with the same ID
 
-	proofs map[uint64]string // proofs of frames in it, by address; a recursion has one address
+	proofs map[uint64]string // proofs of frames in the file, by address; a recursion has one address
 	size   int64
 }
 
-// BuildsBelow returns the ELF files below a folder, at most maxBuilds, and one for each build ID.
+// BuildsBelow returns the files below a folder that can be values of --image, at most maxBuilds. Of
+// files with the same build ID it returns the largest.
 func BuildsBelow(folder string) (all []Build) {
 	at := make(map[buildid.ID]int)
 	for path := range imagesBelow(folder) {
