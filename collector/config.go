@@ -18,7 +18,7 @@ const (
 	modeLocate  = "locate"  // frames get module, offset and build ID, for a resolving processor later on
 )
 
-// maxPatience bounds the time that a batch may wait for debug files: senders give up after some
+// maxPatience bounds the time that a batch may wait for debug files. Senders give up after some
 // seconds, and send the batch again.
 const maxPatience = 30 * time.Second
 

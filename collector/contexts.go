@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// liveFor is how long after its last record a process is not dropped to make room for a new
-	// one: a flood of new keys must not make the logs of running processes unreadable.
+	// liveFor is the time after its last record in which a process is not dropped to make room for
+	// another. A flood of new keys must not make the logs of running processes unreadable.
 	liveFor = time.Minute
 
 	// streamBytes is the approximate memory of a stream without its context and key.
@@ -98,8 +98,8 @@ func (c *contexts) hasDict(key []byte) bool {
 	return s != nil && s.dict
 }
 
-// release undoes acquire. size is the context's size, dict reports whether a hexdict is open. A
-// stream without a context is forgotten: most logs that seem to have a frame have none.
+// release ends the use of a stream. size is the context's size. dict is set if a hexdict is open. A
+// stream without a context is forgotten: most texts with a mark have no frame.
 func (c *contexts) release(s *stream, size int, dict bool, now time.Time) {
 	if s.temp {
 		return
@@ -131,8 +131,8 @@ func (c *contexts) release(s *stream, size int, dict bool, now time.Time) {
 	}
 }
 
-// dropOldest drops the stream that has been idle longest, at least for liveFor. It returns false if
-// there is none. c.mu is held.
+// dropOldest drops the unused stream with the oldest last record. It returns false if none was idle
+// for liveFor. c.mu is held.
 func (c *contexts) dropOldest(now time.Time) bool {
 	for e := c.order.Back(); e != nil; e = e.Prev() {
 		s := e.Value.(*stream)
@@ -149,8 +149,8 @@ func (c *contexts) dropOldest(now time.Time) bool {
 	return false
 }
 
-// dropGrown drops a stream whose context has just grown, if all contexts together exceed their
-// bound and no other stream can be dropped. c.mu is held.
+// dropGrown drops s, which has grown by more bytes, unless a batch uses s. It is called if the
+// contexts exceed their bound and no other stream can be dropped. c.mu is held.
 func (c *contexts) dropGrown(s *stream, more int) {
 	if more > 0 && s.users == 0 {
 		c.remove(s)

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxGap is the number of records without a mark after which a raw trace has ended: there may
-	// be registers, notes and empty lines between its frames.
+	// maxGap is the number of records without a mark after which a raw trace has ended. Between its
+	// frames there may be registers, notes and empty lines.
 	maxGap = 64
 
 	// maxRun bounds the bytes of records that are filtered together; a larger record is filtered
@@ -148,8 +148,8 @@ func (t *text) addUnresolved(n int64) {
 	t.record.Attributes().PutInt(unresolvedAttribute, n)
 }
 
-// together filters the texts from first on as the lines of one log, since the frames of a raw
-// backtrace are judged together, and may be spread over several records.
+// together filters the texts from first on as the lines of one log. The frames of a raw backtrace
+// are judged together, and may be in several records.
 func (r *run) together(first int32) {
 	w := r.w
 	if w.traces == nil {

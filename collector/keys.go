@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// maxKey bounds a key in bytes: storages refuse long ones. A longer key is cut, and a hash of
-	// the whole added.
+	// maxKey bounds a key in bytes: storages refuse long ones. A longer key is cut, and ends with a
+	// hash of the whole key.
 	maxKey = 1024
 
-	// maxNested bounds the nesting of maps and lists in a key: a sender may nest as many as a
-	// message has bytes.
+	// maxNested bounds the nesting of maps and lists in a key. Only the size of a message bounds
+	// their nesting in an attribute.
 	maxNested = 8
 )
 
-// keys makes the keys of processes from attributes. The resource's part of a key is made once for
-// all records of the resource: it may have as many attributes as a batch has records.
+// keys makes the keys of processes from attributes. It makes the resource's part of a key once for
+// all records: a resource may have many attributes, and a batch many records.
 type keys struct {
 	names []string // Config.Key
 
@@ -69,7 +69,7 @@ func (k *keys) enterResource() {
 	k.prefix = short(k.prefix)
 }
 
-// short returns key, or if it is longer than maxKey a key of that length in memory of its own.
+// short returns a key of at most maxKey bytes. A shortened key is in new memory.
 func short(key []byte) []byte {
 	if len(key) <= maxKey {
 		return key

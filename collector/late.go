@@ -30,8 +30,8 @@ const lateAttribute = "symfilter.late"
 // lateAnswer bounds the time for the answers of a module whose file was found.
 const lateAnswer = 30 * time.Second
 
-// late sends a record with the names of addresses that earlier records left open, once the debug
-// file of their module has arrived. Many goroutines may use it.
+// late sends a record with the names of addresses that earlier records left open. It does so once
+// the debug file of their module has arrived. Many goroutines may use it.
 type late struct {
 	p *logsProcessor
 
@@ -114,9 +114,8 @@ func (l *late) came() {
 	}
 }
 
-// run sends records until the processor ends. A file may arrive while the record with the first
-// address of its module is still being filtered, so all open modules are looked at every second,
-// too.
+// run sends records until the processor ends. It also looks at all open modules every second: a
+// file may arrive while the first record with its module is still being filtered.
 func (l *late) run() {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()

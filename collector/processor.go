@@ -100,8 +100,8 @@ func (p *logsProcessor) expireIdle() {
 }
 
 // processLogs filters the records of a batch. Many goroutines may call it. It never fails: text
-// that cannot be resolved passes unchanged, and so does a batch that a receiver sends after the
-// shutdown, which happens if the receiver's own shutdown has timed out.
+// that cannot be resolved passes unchanged. A batch that arrives after the shutdown passes
+// unchanged, too: a receiver sends one if its own shutdown has timed out.
 func (p *logsProcessor) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
 	if w := p.worker(); w != nil {
 		defer p.rest(w)

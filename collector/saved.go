@@ -17,8 +17,8 @@ const maxStored = 1 << 17
 // use it.
 type latest struct{ p atomic.Pointer[[]byte] }
 
-// stored holds the keys of contexts that are in the storage and not in memory, so that they expire.
-// The zero value is empty. Many goroutines may use it.
+// stored holds the keys of contexts that are in the storage but not in memory, so that these
+// contexts expire. The zero value is empty. Many goroutines may use it.
 type stored struct {
 	mu   sync.Mutex
 	keys map[string]time.Time // last use, or start of the Collector
@@ -50,8 +50,8 @@ func (k *stored) add(key string, used time.Time) {
 	}
 }
 
-// dropped adds a stream that was dropped from memory, if the storage has its context, which is read
-// again with the next record.
+// dropped adds a stream that was dropped from memory, if the storage has its context. The next
+// record of the stream restores the context.
 func (k *stored) dropped(s *stream, used time.Time) {
 	if s.kept {
 		k.add(s.key, used)
@@ -113,9 +113,8 @@ func (h *shared) take(s *stream) {
 	s.snapshot.p.Store(&data)
 }
 
-// save writes the newest snapshots of streams before their batch is passed on, so that modules that
-// the next consumer has seen are known after a restart. It logs an error, and the batch is still
-// passed on.
+// save writes the newest snapshots of streams before their batch is passed on. So a restart forgets
+// no module that the next consumer has seen. An error is logged, and the batch is still passed on.
 func (h *shared) save(ctx context.Context, changed []*stream) {
 	if h.client == nil || len(changed) == 0 {
 		return

@@ -5,15 +5,15 @@ import "github.com/symfilter/symfilter/internal/marks"
 const (
 	noMark = -1 // the offset of a mark in a text without one
 
-	// scanMost is the number of bytes of texts that are searched at once; a text of at least
+	// scanMost is the number of bytes of texts that are searched at once. A text of at least
 	// scanAlone bytes is searched by itself. A search costs some 100 ns, and 5 ns more for every
 	// 100 bytes.
 	scanMost  = 32 << 10
 	scanAlone = 2 << 10
 )
 
-// A scan finds the texts of a batch that have a mark, at which an element may begin, or near which
-// there may be a frame of a raw backtrace.
+// A scan finds the texts of a batch that have a mark. An element may begin at a mark, or a frame of
+// a raw backtrace may be near it.
 type scan struct {
 	marks []int32 // for each text, the offset of its first mark, or noMark
 	found bool    // one of the texts has a mark

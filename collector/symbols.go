@@ -37,9 +37,9 @@ type shared struct {
 	users int // guarded by of.mu
 
 	symbols *symfilter.Opened     // nil in mode locate
-	locator *symbolize.Symbolizer // in mode locate: knows no file, and demangles the names in symbol elements
+	locator *symbolize.Symbolizer // in mode locate: finds no file, and demangles the names in symbol elements
 	client  storage.Client        // nil without a storage
-	saving  sync.Mutex            // held during writes to client, so that a context is not replaced by an older one
+	saving  sync.Mutex            // held during writes to client, so that an older context does not replace a newer one
 	stored  stored
 	*telemetry
 

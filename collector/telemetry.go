@@ -25,7 +25,7 @@ type eviction uint8
 const (
 	evictedIdle    eviction = iota // no record for idle_timeout
 	evictedLimit                   // a limit was reached, and the process had been idle longest
-	evictedRefused                 // a limit was reached, and all others were in use
+	evictedRefused                 // a limit was reached, and no other process could be dropped
 	evictions
 )
 

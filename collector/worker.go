@@ -54,7 +54,7 @@ type worker struct {
 	texts   []text // the first is unused
 	parts   []part
 	of      map[string]int // index in parts, by key
-	recent  int            // index of the part that was used last, whose key is lastKey
+	recent  int            // index of the part that was used last; its key is lastKey
 	lastKey []byte
 	out     []byte
 	changed []*stream
@@ -91,8 +91,8 @@ func (w *worker) options() filter.Options {
 // bytesOf returns the bytes of s, which must not be modified.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// batch filters the records of ld: it finds the records with marks, sorts their texts by stream,
-// then filters one stream after the other.
+// batch filters the records of ld. It finds the records with marks, sorts their texts by stream,
+// and filters one stream after the other.
 func (w *worker) batch(ctx context.Context, ld plog.Logs) {
 	w.dicts, w.waits = w.p.contexts.inDict(), false
 	for _, rl := range ld.ResourceLogs().All() {
@@ -186,7 +186,7 @@ func (w *worker) body(lr plog.LogRecord) (v pcommon.Value, ok bool) {
 	return v, false
 }
 
-// add adds a text with a mark; b has its bytes, with the first mark at index at.
+// add adds a text with a mark. For a body, b has its bytes, and at is the index of its first mark.
 func (w *worker) add(t text, b []byte, at int) {
 	p := &w.parts[w.part(w.keys.of(t.record.Attributes()))]
 	if t.body {
@@ -198,8 +198,8 @@ func (w *worker) add(t text, b []byte, at int) {
 	w.link(p, t)
 }
 
-// kinds reports whether b, whose first mark is at at, may have a frame of a raw backtrace, or else
-// whether it has an element that is not closed.
+// kinds reports whether b may have a frame of a raw backtrace. If not, it reports whether b has an
+// element that is not closed. at is the index of the first mark in b.
 func kinds(b []byte, at int) (raw, unclosed bool) {
 	for at < len(b) {
 		if !bytes.HasPrefix(b[at:], open) {

@@ -1,5 +1,5 @@
-// Dist is a Collector with the symfilter processor and the components around it: files and OTLP in,
-// OTLP and files out, contexts and offsets kept in files.
+// Dist is a Collector with the symfilter processor and the components around it. It reads and
+// writes files and OTLP, and keeps contexts and offsets in files.
 //
 // The same distribution is made from builder.yaml by the Collector's builder. This program needs
 // only go build.
