@@ -36,9 +36,9 @@ func (f *Filter) text(b []byte) {
 	}
 }
 
-// sgr parses the SGR sequence at the beginning of b, which starts with ESC. It returns the last
-// digit of a colour, 'n' for normal or 'b' for bold, and the size of the sequence. For sequences
-// other than the ten of the specification, size is 0.
+// sgr parses the SGR sequence at the beginning of b, which starts with ESC. It returns the size of
+// the sequence and its code: the last digit of a colour, 'n' for normal or 'b' for bold. For
+// sequences other than the ten of the specification, size is 0.
 func sgr(b []byte) (code byte, size int) {
 	switch {
 	case len(b) < 4 || b[1] != '[':

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A moduleLine is the line of a module, printed up to its maps. Maps that follow immediately are
-// added to it.
+// A moduleLine is the line of a module, which was printed without its maps. It collects the maps
+// that follow immediately.
 type moduleLine struct {
 	module *module
 	maps   []*mapping
@@ -130,8 +130,8 @@ func (f *Filter) beginModule(m *module) {
 	f.open = &moduleLine{module: m}
 }
 
-// endModule ends the open module line, if there is one: it prints its maps by address, and the line
-// end of the current line.
+// endModule ends the open module line, if any. It prints the line's maps by address, and then the
+// line end of the current line.
 func (f *Filter) endModule() {
 	if f.open == nil {
 		return

@@ -1,6 +1,7 @@
 package llvmfilter
 
-// complain reports an error in the current line: the message, the line, and a caret below byte at.
+// complain reports an error in the current line: the message, the line, and a caret at the offset
+// at.
 func (f *Filter) complain(message string, at int) {
 	f.report("error: ", message, false, at)
 }

@@ -9,16 +9,16 @@
 // # A line
 //
 // A line is split into elements, "{{{tag:field:field}}}", the ten SGR sequences of the
-// specification, and text. The first module, mmap or reset on a line makes it a contextual line:
-// the text before that element is printed or dropped with it, and the rest of the line is dropped.
-// In all other lines each part is printed, replaced or deleted by itself.
+// specification, and text. The first module, mmap or reset on a line makes the line contextual. The
+// text before that element is printed or dropped with it. The rest of the line is dropped. In all
+// other lines each part is printed, replaced or deleted by itself.
 //
 // # Differences
 //
 // If LLVM's filter has no bound, or no defined behaviour, the limits below apply. A line longer
 // than maxLine is printed unchanged. Modules and maps beyond their limits are errors, reported like
-// a duplicate ID. LLVM marks unused slots with the module ID 2^64-1: as in LLVM, that ID can be
-// defined only before any other. Reads of uninitialised memory are not imitated: a map of that
+// a duplicate ID. LLVM marks unused slots with the module ID 2^64-1. As in LLVM, that ID can be
+// defined only before all others. Reads of uninitialised memory are not imitated: a map of that
 // module, if it is not defined, belongs to an unknown module.
 //
 // The symbolizer finds and reads debug files, and some of its rules differ from LLVM's. It does not
@@ -36,13 +36,13 @@ const (
 	maxLine = 64 << 20
 	// bytes of diagnostics about one line, in addition to its repetitions: see maxRepeat
 	maxEcho = 64 << 10
-	// maximum number of repetitions of a line in its diagnostics: each error repeats the line, so
-	// that their size would grow with the square of its length
+	// repetitions of a line in its diagnostics: each error repeats the line, so the size of all
+	// errors would grow with the square of its length
 	maxRepeat = 16
-	// modules at a time: as many as in a process with every library of a large distribution
+	// modules at a time, enough for a process with every library of a large distribution
 	maxModules = 65536
-	// maps at a time: four for each module; also maps in one module line, in which maps of size 0
-	// can be repeated
+	// maps at a time, four for each module; the same for one module line, which may repeat maps of
+	// size 0
 	maxMaps    = 262144
 	maxContext = 64 << 20  // bytes of module names at a time
 	maxBroken  = 4096      // unusable debug files remembered as reported

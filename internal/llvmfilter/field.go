@@ -92,8 +92,8 @@ func address(text []byte) (uint64, bool) {
 // integer parses a module ID or a size.
 func integer(text []byte) (uint64, bool) { return number(radix(text)) }
 
-// radix returns the digits of an integer and their radix, which is given by a prefix: 0x, 0b, 0o,
-// or 0 before another digit.
+// radix returns the digits of an integer and their radix. A prefix gives the radix: 0x, 0b, 0o, or
+// 0 before another digit.
 func radix(b []byte) (digits []byte, base int) {
 	if len(b) < 2 || b[0] != '0' {
 		return b, 10

@@ -37,9 +37,9 @@ type Filter struct {
 	keptSize int // bytes
 }
 
-// New returns a Filter that prints the log to out, and diagnostics about its markup to diag: LLVM's
-// standard output and standard error. Errors of diag are ignored; a nil diag is not written to. It
-// closes neither.
+// New returns a Filter that prints the log to out, and diagnostics about its markup to diag. They
+// correspond to LLVM's standard output and standard error. Errors of diag are ignored, and diag may
+// be nil. The Filter closes neither.
 func New(out, diag io.Writer, o Options) *Filter {
 	if diag == nil {
 		diag = io.Discard
@@ -49,9 +49,9 @@ func New(out, diag io.Writer, o Options) *Filter {
 	return &Filter{w: out, diag: diag, o: o, now: now, cut: lines.Cutter{Max: maxLine}}
 }
 
-// Write filters p. When it returns, every complete line in p has been written; a module line that
-// still collects its maps has been written up to them. It returns only errors of the writer: a log
-// cannot cause one.
+// Write filters p. When Write returns, every complete line in p has been written. Only a module
+// line that still collects its maps lacks these. It returns only errors of the writer: a log cannot
+// cause one.
 func (f *Filter) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		var b []byte

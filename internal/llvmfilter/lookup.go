@@ -70,8 +70,8 @@ func (m *module) location(at place) symbolize.Location {
 	return symbolize.Location{ID: at.id, Name: m.name, Addr: at.addr}
 }
 
-// ask calls question, a lookup in a module. The error has LLVM's message; it is errBroken if LLVM
-// reports nothing because it has reported the file before.
+// ask calls question, a lookup in a module. The error has LLVM's message. It is errBroken if the
+// file was reported before, since LLVM then reports nothing.
 func (f *Filter) ask(m *module, question func(context.Context) (answered bool, err error)) error {
 	if f.o.Symbolizer == nil || m.build.IsZero() {
 		return errNotFound

@@ -18,8 +18,8 @@ type Options struct {
 	// Context ends all waiting for debug files. It may be nil.
 	Context context.Context
 
-	// Wait is how long an element waits for the search for a debug file; after that, the file
-	// counts as missing. 0 means no limit.
+	// Wait is how long an element waits for the search for a debug file; after that, the file is
+	// treated as missing. 0 means no limit.
 	Wait time.Duration
 
 	// NoDemangle shows linkage names for bt, pc and data elements. LLVM demangles the names of
