@@ -10,8 +10,8 @@ type Policy struct {
 	Wait Wait
 }
 
-// A Wait selects what a question waits for. If the best answer takes longer than that, the question
-// fails with ErrPending and returns the answer so far; a later question may get the best one.
+// A Wait selects what a question waits for. If the best answer takes longer, the question fails
+// with ErrPending and returns the answer so far. A later question may get the best answer.
 type Wait uint8
 
 const (
@@ -23,8 +23,8 @@ const (
 	// Now waits for nothing: it opens no file, inflates and parses nothing, and does not wait for
 	// other questions about the file. It answers from the index of an open module and from the
 	// answers found in the background since the question was first asked. Other questions are
-	// queued for the background: at most 1,024 locations at a time, and 64 for one module while its
-	// file is being searched for or inflated.
+	// queued for the background. The queue holds at most 1,024 locations, and at most 64 of one
+	// module while its file is searched for or inflated.
 	Now
 )
 
@@ -77,9 +77,9 @@ func (s *Symbolizer) data(ctx context.Context, l Location) (Variable, error) {
 	return v, err
 }
 
-// awaitLocal waits until the search for a location's file has only servers left to ask, or until
-// the inflation of the file's sections has ended. It starts neither a search nor an inflation, and
-// returns early if ctx is done.
+// awaitLocal waits until the search for a location's file has only servers left to ask. If the
+// file's sections are being inflated, it waits for the end of that. It starts neither a search nor
+// an inflation, and returns early if ctx is done.
 func (s *Symbolizer) awaitLocal(ctx context.Context, l Location) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil || !s.warmer.lock(ctx, e) {

@@ -63,8 +63,8 @@ func (o *Options) jobs() int {
 	return min(runtime.GOMAXPROCS(0), MaxJobs)
 }
 
-// mayShare reports whether many goroutines can read m's debug information at once: its sections
-// stay in memory, and no other table may have a better answer.
+// mayShare reports whether many goroutines can read m's debug information at once. Its sections
+// must stay in memory, and no other table may have a better answer.
 func (m *module) mayShare() bool {
 	return m.dw != nil && m.index == nil && m.file == nil && m.table == nil && m.fault == nil && !m.packed && !m.inflated && !m.obj.Placed()
 }

@@ -1,9 +1,9 @@
 // Package symbolize returns the source positions of code, or the variable, at a location: a build
 // ID and a module-relative address.
 //
-// A [Symbolizer] asks its [Finder]s for the debug file of a build ID, once for all questions, keeps
-// the file open while it is used, and reads only the parts that the answers need. The memory it
-// holds stays under a budget.
+// A [Symbolizer] asks its [Finder]s for the debug file of a build ID once for all questions. It
+// keeps the file open while it is used, and reads only the parts that the answers need. Its memory
+// stays under a budget.
 //
 // # Which file is used
 //
@@ -14,7 +14,7 @@
 //
 // # How long state is kept
 //
-//   - A miss is remembered for 2 s; the first question after that starts another search in the
+//   - A miss is remembered for 2 s. The first question after that starts another search in the
 //     background, and gets the remembered miss at once. The time doubles, up to a minute, while a
 //     finder fails with an error other than a plain miss.
 //   - A file without debug information answers by its symbols. The first question after 5 s,
@@ -67,7 +67,7 @@ const (
 	// time until a missing file is searched for again: about as long as a person waits after adding
 	// it
 	retryMiss = 2 * time.Second
-	// time until a file with debug information is searched for again, if the one in use has none;
+	// time until a file with debug information is searched for again, if the file in use has none;
 	// doubles
 	betterMin = 5 * time.Second
 	betterMax = time.Minute // bound of the times that double

@@ -83,8 +83,8 @@ const (
 	inflation // inflate the debug sections of module
 )
 
-// isProvisional reports whether a question should wait for the end of e's task, although module
-// may be open: the answer may be better then. e.mu is held.
+// isProvisional reports whether a question should wait for the end of e's task, since the answer
+// may be better then. The module may already be open. e.mu is held.
 func (e *entry) isProvisional() bool { return e.task != nil && e.task.purpose != betterFile }
 
 // unpacking reports whether the sections of e's module are being inflated; e.mu is held.

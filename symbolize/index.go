@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// An indexer writes the index of one file. Several goroutines walk over its units; their results
-// are joined in the order of the units, so that the same file always gives the same index.
+// An indexer writes the index of one file. Several goroutines walk over its units. Their results
+// are joined in the order of the units, so that a file always gives the same index.
 type indexer struct {
 	dw      *dwarf.Data
 	obj     *object.File

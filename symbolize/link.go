@@ -23,8 +23,7 @@ type parts struct {
 	// the supplementary file of its debug information; without a name if there is none
 	sup supplement
 	alt *part // the open supplementary file; nil: none
-	// the program whose symbols replace those of the debug file; nil if the debug file's symbols
-	// are used
+	// the program whose symbols are used; nil if the debug file's symbols are used
 	table *part
 	// paths of files in whose folders related files are searched for
 	near []string
@@ -217,7 +216,7 @@ func (m *module) drop(fault error) {
 }
 
 // A supplement refers to the file into which dwz moved the entries and strings that several files
-// share. The reference is read from one of those files, unchecked.
+// share. It is read from such a file, and unchecked.
 type supplement struct {
 	name string // its path; may be hostile
 	id   []byte // its build ID

@@ -49,7 +49,7 @@ func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
 	return dst, nil
 }
 
-// takeName sets f's name to that of the symbol.
+// takeName gives f the name of the symbol.
 func (f *Frame) takeName(symbol *Frame) {
 	f.Func, f.Linkage, f.PlainFunc, f.FromSymbol = symbol.Func, symbol.Linkage, symbol.PlainFunc, true
 	f.SymbolFile = symbol.SymbolFile
@@ -183,5 +183,5 @@ func (n *names) ofFile(b []byte) name {
 	if len(b) == 0 {
 		return name{}
 	}
-	return n.get(unsafe.String(&b[0], len(b))) // get copies what it keeps
+	return n.get(unsafe.String(&b[0], len(b))) // get makes copies of the names that it keeps
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // memory is the ledger of the bytes that all files of a Symbolizer hold, and their budget. Bytes
-// for inflated sections and for making an index are granted in advance; parsed units and names are
+// for inflated sections and for making an index are granted in advance. Parsed units and names are
 // counted after the lookup that made them.
 type memory struct {
 	limits

@@ -183,9 +183,9 @@ func openObject(file *buildid.File, room object.Options) (*object.File, error) {
 	return object.OpenWith(file, file.Size(), file.OS(), room)
 }
 
-// release closes file and returns nil if obj, which was opened from it, no longer needs it. It
-// returns file if obj has compressed sections, or reads all sections through file because it could
-// not be mapped. A file that was read whole keeps no descriptor.
+// release closes file and returns nil if obj, which was opened from file, does not need it. obj
+// needs it for compressed sections, and for all sections if file could not be mapped. Then release
+// returns file. A file that was read whole keeps no descriptor.
 func release(file *buildid.File, obj *object.File) (*buildid.File, error) {
 	compressed := hasCompressed(obj)
 	if obj.Held() && !compressed {
@@ -275,9 +275,9 @@ func (m *module) due(took time.Duration) bool {
 	return true
 }
 
-// guard calls read, which reads mapped files, and returns its error. If it panics, guard returns
-// object.ErrFault for bytes that can no longer be read, as after a file was truncated, and an
-// errPanic for everything else: no input may end the program, and no panic passes unreported.
+// guard calls read, which reads mapped files, and returns its error. If read panics, guard returns
+// object.ErrFault for bytes that cannot be read, as after a file was truncated. For every other
+// panic it returns an errPanic: no input may end the program, and no panic passes unreported.
 func guard(read func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

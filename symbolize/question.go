@@ -84,8 +84,8 @@ func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 }
 
 // await waits for the end of t, a task of e. It returns nil if the question should look at e again.
-// Once ctx is done it returns ErrPending, unless e has a file by then, even a provisional one, or
-// reopens is set and t ends within reopenWait.
+// Once ctx is done it returns ErrPending, unless e has a file by then, even a provisional one. If
+// reopens is set, it waits up to reopenWait more for t.
 func (s *Symbolizer) await(ctx context.Context, e *entry, t *task, reopens bool) error {
 	select {
 	case <-t.done:
@@ -132,8 +132,8 @@ func (s *Symbolizer) reopened(e *entry, t *task) bool {
 	return false
 }
 
-// until returns when an answer from symbols expires: at once while a better file is being searched
-// for, or while the file's debug information must still be inflated.
+// until returns the time at which an answer from symbols expires. It expires at once while a better
+// file is searched for, or while the file's debug information must still be inflated.
 func (q *question) until() time.Time {
 	if q.e.task != nil || q.e.awaitsUnpacking() {
 		return q.began
@@ -198,8 +198,8 @@ func (q *question) complain(err error) {
 	}
 }
 
-// end ends q and unlocks its entry. err is nil, or an error that makes the whole file unusable:
-// end closes the file then and returns a *FaultError.
+// end ends q and unlocks its entry. If err is not nil, the whole file is unusable: end closes it
+// and returns a *FaultError.
 func (q *question) end(err error) error {
 	s, e := q.s, q.e
 	s.cache.repay(e)

@@ -11,7 +11,7 @@ import (
 // ReportOptions are the options that all readers of reports share: valgrind, callgrind and rtrace.
 // The zero value leaves every frame as it is in the report, and waits for nothing.
 type ReportOptions struct {
-	// Symbolizer resolves the frames; if it is nil, none is resolved.
+	// Symbolizer resolves the frames; if it is nil, they stay unresolved.
 	Symbolizer *Symbolizer
 
 	// Elements is for the readers' NewMarkup: every frame in a file with a build ID becomes an
@@ -39,10 +39,10 @@ type ReportOptions struct {
 	// replaces Wait and Context, so that the two do not wait one after the other.
 	Filter io.Writer
 
-	// Memory grants the heap, in bytes, that grows with a profile or with the calls of a report:
-	// Take reports whether n more bytes are granted, and Give returns n of them. Data without room
-	// is left out or summed up, with a diagnostic. Reports on different goroutines may share it. If
-	// Memory is nil, each report has [DefaultMaxMemory].
+	// Memory grants the heap that grows with a profile or with the calls of a report. Take reports
+	// whether n more bytes are granted, and Give returns n bytes. Data without room is left out or
+	// summed up, with a diagnostic. Reports on different goroutines may share it. If Memory is nil,
+	// each report has [DefaultMaxMemory].
 	Memory interface {
 		Take(n int64) bool
 		Give(n int64)
@@ -65,8 +65,8 @@ type ReportOptions struct {
 // object file.
 type Unresolved struct {
 	ID buildid.ID // build ID of the object file; zero if the file is missing or has none
-	// path of the file on this machine, or the name of a log's module as logged; empty if the
-	// report names no object for the addresses
+	// path of the file on this machine, or name of the module in the log; empty if the report names
+	// no object for the addresses
 	Name   string
 	Frames int64 // frames, functions of a profile, or elements of a log
 	Err    error // why they have no name; nil if no symbol covers the addresses

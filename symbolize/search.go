@@ -73,8 +73,8 @@ func (s *Symbolizer) room(ctx context.Context) error {
 	}
 }
 
-// A search looks for e's file: it asks the finders in order, then follows a debug link, then asks
-// the servers, and keeps the best file. One goroutine uses it.
+// A search looks for e's file. It asks the finders in order, then follows a debug link, then asks
+// the servers. It keeps the best file. One goroutine uses it.
 type search struct {
 	s       *Symbolizer
 	e       *entry
@@ -117,8 +117,8 @@ func (x *search) run() {
 }
 
 // ask asks finder for the file under each name. It reports whether the search has ended because it
-// found a file with debug information. has reports that e has a file already, which only a better
-// one can replace.
+// found a file with debug information. If has is set, e has a file already, and only a better file
+// replaces it.
 func (x *search) ask(finder Finder, has bool) (ended bool) {
 	s := x.s
 	for _, name := range x.names {
@@ -194,8 +194,9 @@ func (x *search) note(a buildid.Attempt) {
 	}
 }
 
-// lend gives e the best file so far, which has no debug information, to answer from while the
-// search continues: the next finder may be a slow server. It reports whether e has a file now.
+// lend gives e the best file so far, which has no debug information. e answers from it while the
+// search continues, since the next finder may be a slow server. It reports whether e has a file
+// now.
 func (x *search) lend() (has bool) {
 	e := x.e
 	came := false

@@ -45,8 +45,8 @@ func isPackage(obj *object.File) bool {
 	return ok && s.Size > 0
 }
 
-// openSplit opens the file of a split unit: at its recorded path, as LLVM does, otherwise below m's
-// folder, at its recorded path if that is relative, then by its name alone.
+// openSplit opens the file of a split unit. As in LLVM, it tries the recorded path first. Then it
+// tries m's folders: first with the recorded path, if that is relative, then with the file's name.
 func (m *module) openSplit(o *Options, dir, name string, holds func(*object.File) bool) dwarf.Linked {
 	var places []string
 	add := func(path string) {

@@ -23,7 +23,7 @@ type Stats struct {
 	WorkBytes   int64 // memory lent by Take and to lookups, and for making indexes
 	Budget      int64 // limit of all bytes: Options.MaxMemory less the limit of indexes in memory
 
-	Questions int64 // questions about modules; one that waits for a file is counted several times
+	Questions int64 // questions about modules; a question that waits is counted several times
 	IndexHits int64 // questions answered by an index alone
 	Searches  int64 // searches for files
 	Faults    int64 // times that a file broke its reader, could not be used, or cost too much

@@ -15,9 +15,9 @@ import (
 )
 
 // A Finder finds files by build ID, in a directory tree or on a server. Find returns an open file
-// whose ID was verified; the caller closes it. Its error wraps fs.ErrNotExist for a plain miss;
-// other errors mean that the finder is out of order, and make the next search wait longer. Find
-// calls note for each place it looked at. Many goroutines may call it.
+// whose ID was verified; the caller closes it. Its error wraps fs.ErrNotExist for a plain miss.
+// Other errors mean that the finder is out of order, and delay the next search. Find calls note for
+// each place it looked at. Many goroutines may call it.
 type Finder interface {
 	Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error)
 }
@@ -28,7 +28,7 @@ type Options struct {
 	Finders []Finder
 
 	// Servers are asked in order if neither Finders nor a debug link (LinkDirs) led to debug
-	// information: servers may be slow, and asking reveals the build IDs to them.
+	// information. Servers may be slow, and learn the build IDs.
 	Servers []Finder
 
 	// LinkDirs are the folders that hold the files to which a file links: its debug file
@@ -40,31 +40,31 @@ type Options struct {
 	// is FILE.dwp next to the file.
 	DWP string
 
-	// NoAlt makes the Symbolizer ignore the supplementary files of dwz, as LLVM does: functions
-	// whose names are only in such a file have no name.
+	// NoAlt makes the Symbolizer ignore the supplementary files of dwz, as LLVM does. Functions
+	// whose names are only in such a file then have no name.
 	NoAlt bool
 
-	// MaxMemory bounds the bytes of memory that all files together take for parsed units, inflated
-	// sections, symbol tables, names and the making of indexes; mapped pages of files do not count.
-	// Inflated sections are outside of the Go heap on Linux and macOS. 0 means DefaultMaxMemory.
+	// MaxMemory bounds the bytes of memory that all files together take: parsed units, inflated
+	// sections, symbol tables, names, and the making of indexes. It does not include mapped pages
+	// of files. Inflated sections are outside of the Go heap on Linux and macOS. 0 means
+	// DefaultMaxMemory.
 	MaxMemory int64
 
 	// OffHeap is called with the bytes held outside of the Go heap whenever they have changed by 8
-	// MiB, so that the caller can lower the heap's limit by them. It must not call the Symbolizer.
-	// nil: not called.
+	// MiB. The caller can lower the heap's limit by them. It must not call the Symbolizer. nil: not
+	// called.
 	OffHeap func(bytes int64)
 
-	// Notify is called once for each file that is set aside because its content made the parser
-	// fail, its lookups cost too much, or it needs too much memory. The message names the file.
-	// Notify must not call the Symbolizer. Many goroutines may call it. nil: the message is only in
-	// Reports.
+	// Notify is called once for each file that is set aside: the parser failed, lookups cost too
+	// much, or the file needs too much memory. The message names the file. Notify must not call the
+	// Symbolizer. Many goroutines may call it. nil: the message is only in Reports.
 	Notify func(message string)
 
-	// Came is called when a build ID has a file that can answer more than the files before it: for
-	// the first file, for a file with debug information after one with symbols, and after
-	// compressed sections were inflated in the background. A file that was closed to save memory
-	// and is opened again is not reported. Many goroutines may call it. It may ask with Now,
-	// and must return soon. nil: not called.
+	// Came is called when a build ID has a file that can answer more than earlier files. That is so
+	// for the first file, for debug information after symbols, and after compressed sections were
+	// inflated in the background. A file that was closed to save memory and is opened again is not
+	// reported. Many goroutines may call it. It may ask with Now, and must return soon. nil: not
+	// called.
 	Came func(id buildid.ID)
 
 	// SpillDir is the directory for compressed debug sections that do not fit into MaxMemory when
@@ -74,8 +74,8 @@ type Options struct {
 
 	// IndexDir is the directory of indexes, which keep the answers about a file for later runs.
 	// Empty: no indexes. IndexBudget bounds the bytes in it; 0 means 4 GiB. If the directory is in
-	// memory (tmpfs), an eighth of MaxMemory bounds them too, and the lower of the two bounds is
-	// subtracted from MaxMemory.
+	// memory (tmpfs), the bound is at most an eighth of MaxMemory, and is subtracted from
+	// MaxMemory.
 	IndexDir    string
 	IndexBudget int64
 
@@ -99,10 +99,10 @@ type Options struct {
 	// Names selects the names of functions.
 	Names Names
 
-	// Reaching applies LLVM's rule that a symbol without a size reaches to the next symbol, even
-	// past the end of its section and beyond the last section. It applies to code and to data. As
-	// in LLVM, it also sets Frame.SymbolFile, and a program with a link to its debug file gets its
-	// symbols from the program itself, even if the debug file has some.
+	// Reaching applies LLVM's rule for symbols without a size, in code and in data: such a symbol
+	// reaches to the next symbol, even past the end of its section and beyond the last section.
+	// Reaching also sets Frame.SymbolFile. As in LLVM, a program with a link to its debug file then
+	// gets its symbols from the program itself, even if the debug file has some.
 	Reaching bool
 
 	placement
@@ -182,8 +182,8 @@ type Variable struct {
 }
 
 var (
-	// ErrPending reports that the file was still being searched for or inflated when the question
-	// had to end: a later question may get a better answer.
+	// ErrPending reports that the file was still searched for or inflated when the question had to
+	// end. A later question may get a better answer.
 	ErrPending = errors.New("the search for the debug file has not ended")
 
 	// ErrNoSymbol reports that no named function or variable is known at an address.

@@ -9,9 +9,9 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// The first lookup that needs compressed debug information inflates it, since most modules of a log
-// occur in none of its frames. Above memory.inline bytes a goroutine inflates it; meanwhile
-// questions wait as for a search, or get answers from symbols.
+// The first lookup that needs compressed debug information inflates it: most modules of a log never
+// occur in its frames. Above memory.inline bytes a goroutine inflates it. Meanwhile questions wait
+// as for a search, or get answers from symbols.
 
 // inflate inflates the packed debug sections of e's module for a lookup. It reports whether a
 // goroutine continues the inflation; e.mu is held. If there is no memory for the sections, the
@@ -136,8 +136,8 @@ func (u unpacking) keep() error {
 	return err
 }
 
-// inflated keeps the sections that u has inflated for e's module, or denies the module its debug
-// information if there was no memory; e.mu is held.
+// inflated keeps the sections that u has inflated for e's module. If there was no memory, it denies
+// the module its debug information. e.mu is held.
 func (s *Symbolizer) inflated(e *entry, u unpacking) {
 	m := e.module
 	size := u.size()
