@@ -61,8 +61,8 @@ type meter struct {
 	exhausted bool
 }
 
-// Spent returns the number of steps, of 3 to 10 ns each, that lookups took since the last call of
-// Spent, and whether a lookup used up its budget.
+// Spent returns the number of steps that lookups took since the last call of Spent. A step takes 3
+// to 10 ns. exhausted reports whether a lookup used up its budget.
 func (b *budget) Spent() (steps int64, exhausted bool) {
 	m := *b.meter
 	*b.meter = meter{}

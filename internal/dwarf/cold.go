@@ -32,8 +32,8 @@ const (
 	apartProgram = 32 << 10
 	// the same for the first lookup in a file: the thread must be created, too
 	firstProgram = 256 << 10
-	// 1/rerunShare of a unit's line program is run again for single addresses before its rows are
-	// kept: a run that keeps rows takes as long as two that do not
+	// a unit's rows are kept after 1/rerunShare of its line program was run again for single
+	// addresses: a run that keeps rows takes as long as two others
 	rerunShare = 2
 	// sequences whose places are kept, 24 bytes each: 1.5 MiB. Large units have some 2,000
 	maxSequences = 1 << 16

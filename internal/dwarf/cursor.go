@@ -165,8 +165,8 @@ func (c *cursor) skipString() {
 	c.pos += n + 1
 }
 
-// uleb reads an unsigned LEB128 at p, which may be the end of b, and returns the position after it,
-// or -1 if b ends first.
+// uleb reads an unsigned LEB128 at p, and returns the position after it, or -1 if b ends first. p
+// may be the end of b.
 func uleb(b []byte, p int) (uint64, int) {
 	var v uint64
 	for shift := uint(0); p < len(b); shift += 7 {

@@ -50,7 +50,7 @@ type Data struct {
 	unitTable
 	addressIndex
 	sharing
-	links *links // files that this one refers to; nil if none are to be opened
+	links *links // files to which this one refers; nil if no file may be opened
 	vars  variables
 
 	names     Naming
@@ -60,8 +60,8 @@ type Data struct {
 }
 
 // New finds the debug sections of f, and follows references to other files with l. It parses
-// nothing, and returns ErrNoDebugInfo if there is nothing to parse. f must stay open as long as the
-// Data and names from it are used.
+// nothing. It returns ErrNoDebugInfo if .debug_info is missing or empty. f must stay open as long
+// as the Data and names from it are used.
 func New(f *object.File, l Links) (*Data, error) {
 	if s, ok := f.Section(sectionNames[secInfo]); !ok || s.Size == 0 {
 		return nil, ErrNoDebugInfo

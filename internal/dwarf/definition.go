@@ -7,8 +7,8 @@ import (
 	"sort"
 )
 
-// If possible, Clang describes a class in a single unit: the one with its constructor or its
-// virtual table. Other units have a declaration with the name, in the same namespaces.
+// If possible, Clang describes a class in a single unit, with its constructor or its virtual table.
+// Other units declare the class by name, in the same namespaces.
 
 // A definition is a type that other units may declare.
 type definition struct {

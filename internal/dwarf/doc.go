@@ -10,36 +10,36 @@
 //
 // The answers agree with LLVM 19's llvm-symbolizer. If several descriptions cover an address, the
 // package chooses as LLVM does: see the comments of sweep (units), pick (functions and inlined
-// calls), gather (functions that overlap, and cold parts) and beginLine (rows). Ranges of code that
-// the linker discarded, which start at one of the two highest addresses, or at 0 if no code is
-// loaded there, are ignored.
+// calls), gather (functions that overlap, and cold parts) and beginLine (rows). Code that the
+// linker discarded is ignored: its ranges start at the highest or second-highest address, or at 0
+// if no code is loaded there.
 //
 // # Variables
 //
 // No table lists the addresses of variables, and a big file has too many entries to read them all
 // for one address. But nearly all compilers write such an address either as DW_OP_addr and its
 // bytes or as an index into .debug_addr. So the first question scans the bytes of the whole
-// .debug_info, at 4 GB/s, and keeps, for each address, the units that may have a variable there.
+// .debug_info, at 4 GB/s. It keeps, for each address, the units that may have a variable there.
 // Types are read for each question, as far as needed: their entries are walked, never turned into a
 // graph.
 //
 // # Damaged and hostile files
 //
 // No input makes this package panic, loop, or allocate more than a small multiple of its size.
-// Every offset is checked against the section it points into, every count against the bytes that
-// remain, every chain and depth against a constant of limits.go, and all the work of one lookup
-// against a budget. Damage in one unit leaves the others usable. (A mapped file that shrinks still
-// faults: callers read within [object.Guard].)
+// Offsets are checked against their section, counts against the bytes that remain, chains and
+// depths against a constant of limits.go. All work of one lookup has a budget. Damage in one unit
+// leaves the others usable. (A mapped file that shrinks still faults: callers read within
+// [object.Guard].)
 //
 // # Left out
 //
 // Variables are not found if .debug_info is larger than 1 GiB, or compressed and larger than 64
-// MiB: then the answer is the symbol's name. The member is left out for types that only another
-// file describes, such as Clang's std::string, for virtual bases, and for bytes of Rust enums at
-// which several variants have members.
+// MiB. The answer is then the symbol's name. Members are left out in types that only another file
+// describes, such as Clang's std::string, and in virtual bases. They are also left out in Rust
+// enums if several variants have members at the byte.
 //
-// Split units whose .dwo file or package is missing have file and line but no function name, unless
-// the compiler left inlined calls in the skeleton. Names in a missing supplementary file are
+// If the .dwo file or package of a split unit is missing, file and line are known, but no function,
+// unless the compiler left inlined calls in the skeleton. Names in a missing supplementary file are
 // unknown. .debug_names and .gdb_index are not read. The former has no addresses. The latter would
 // save one scan of the root entries: 35 ms for 30,000 units and 600,000 ranges. But it chooses
 // differently from LLVM among overlapping units.

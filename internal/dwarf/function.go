@@ -12,9 +12,9 @@ type functionTable struct {
 	leapt   bool // the scan skipped entries by DW_AT_sibling
 	rescan  bool // the scan was repeated without skipping
 
-	// list holds the functions found by the first scan, then the ones found by the repeated scan;
-	// main and rest are their ranges. rest is searched only if main does not cover an address, so
-	// that no answer depends on whether the scan was already repeated.
+	// list holds the functions of the first scan, whose ranges are in main, then the functions of
+	// the repeated scan, whose ranges are in rest. rest is searched only if main does not cover an
+	// address. So no answer depends on whether the scan was already repeated.
 	list []function
 	main functionSet
 	rest functionSet
@@ -140,7 +140,8 @@ func (u *unit) scanAgain() {
 }
 
 // The room made for the functions of a unit is fewFunctions plus one for each functionBytes of
-// entries, more than most units need, but at most manyFunctions, 1 MiB: a unit may have any size.
+// entries. Most units need less. It is at most manyFunctions, 1 MiB, since a unit may have any
+// size.
 const (
 	fewFunctions  = 200
 	functionBytes = 2 << 10

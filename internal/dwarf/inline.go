@@ -58,8 +58,8 @@ func (u *unit) innermost(addr uint64) (int, []call) {
 	return u.callAt(fn, addr)
 }
 
-// callAt returns the innermost call of a function that covers addr: an index in the function's
-// calls, the first of which is the function itself.
+// callAt returns the innermost call of a function that covers addr, as an index in the function's
+// calls. The first of these calls is the function itself.
 func (u *unit) callAt(fn int, addr uint64) (int, []call) {
 	t := &u.funcs
 	f := &t.list[fn]

@@ -53,8 +53,8 @@ const (
 	// scans of .debug_aranges before it is sorted: a scan costs 30 µs for a kernel, sorting 2 ms
 	coldLookups     = 64
 	coldUnitLookups = 3 // scans of a unit's functions before they are sorted
-	// runs of a unit's line program that keep no rows; a run that keeps them costs two to three of
-	// these if its memory is new
+	// runs of a unit's line program that keep no rows; a run that keeps rows costs two to three
+	// times as much
 	coldLineLookups = 1
 	// lookups in a file, after which more lookups in a unit with a bigProgram are expected
 	warmLookups = 64

@@ -1,8 +1,8 @@
 package dwarf
 
 // A lineTable is a unit's part of .debug_line (DWARF 5, 6.2): rows with the address at which the
-// code of a line begins, in sequences that each cover a stretch of addresses without a gap.
-// Sequences are in any order.
+// code of a line begins. The rows are in sequences. Each sequence covers a stretch of addresses
+// without a gap; sequences are in any order.
 type lineTable struct {
 	opened  bool
 	present bool // the unit has a table with a sound header
@@ -39,8 +39,8 @@ type lineRow struct {
 }
 
 // A sequence has the addresses [lo,hi). first and n select its rows, sorted by address, without the
-// row that ends it. In a huge table they select its stops, with one more for its end; in a listed
-// table, which keeps neither, the bytes of its opcodes.
+// row that ends it. In a huge table they select its stops, and one more for its end. In a listed
+// table they select the bytes of its opcodes.
 type sequence struct {
 	lo, hi uint64
 	first  uint32
@@ -107,7 +107,8 @@ type lineHit struct {
 // beginLine returns the row of addr, or the run of the line program that has yet to find it.
 //
 // LLVM takes the sequence with the lowest end above the address. If that sequence does not cover
-// the address there is no row; otherwise the row is the last one with an address not above it.
+// the address, there is no row. Otherwise LLVM takes the last row whose address is not above the
+// address.
 func (u *unit) beginLine(addr uint64) (row lineHit, cold *coldRun) {
 	t := u.openLines()
 	if !t.present || t.lost {

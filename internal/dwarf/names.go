@@ -20,8 +20,8 @@ func (d *Data) text(s strRef) []byte {
 	return b[:n:n]
 }
 
-// LazyNames makes Lookup return a number in Frame.Ref instead of a name if it can: callers have
-// seen most names before, and need not read them again.
+// LazyNames makes Lookup return, if possible, a number in Frame.Ref instead of a name. Callers need
+// not read a name that they have seen before.
 func (d *Data) LazyNames() { d.lazyNames = true }
 
 // Name returns the name for a Frame's Ref, or nil.

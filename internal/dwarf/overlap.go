@@ -8,10 +8,10 @@ import (
 )
 
 // LLVM chooses among the ranges of all functions of a unit and all calls in them, in the order of
-// their entries. In strict DWARF 2 that is not the same as first choosing a function, and then one
-// of its calls: there a function has one range, and GCC describes the cold part of a function as
-// another function. Calls that were inlined into that part are below the function itself, outside
-// of its range.
+// their entries. Usually this is the same as choosing first a function and then a call in it. It
+// differs in strict DWARF 2, where a function has only one range. There GCC describes the cold part
+// as another function, but calls inlined into the cold part are below the entry of the first
+// function.
 
 // coldPartPrefix begins the names of functions that are the cold part of another function.
 const coldPartPrefix = "__second_sect_of_"
@@ -29,15 +29,14 @@ func (u *unit) isColdPart(decl *abbrev, e *entryData) bool {
 	return name.off < uint64(len(b)) && bytes.HasPrefix(b[name.off:], []byte(coldPartPrefix))
 }
 
-// A reach is a stretch of addresses of a call: up to the start of the next reach, or to its own end
-// if that is lower.
+// A reach is a stretch of addresses of a call. It ends at its own end or at the start of the next
+// reach, whichever is lower.
 type reach struct {
 	lo, hi   uint64
 	fn, call uint32 // in functionTable.list, and among its calls
 }
 
-// callAmong returns the innermost call of all functions of a unit that covers addr, as callAt does
-// for one function. addr must be in a cold part.
+// callAmong is callAt for all functions of a unit together. addr must be in a cold part.
 func (u *unit) callAmong(addr uint64) (int, []call) {
 	t := &u.funcs
 	u.gather()
@@ -123,7 +122,8 @@ func (t *functionTable) coldParts() functionSet {
 	return cold
 }
 
-// touches reports whether a range overlaps one of the sorted ranges of s, or ends where one begins.
+// touches reports whether a range overlaps a range of s, or ends where a range of s begins. s must
+// be sorted.
 func (s *functionSet) touches(r span) bool {
 	i := sort.Search(len(s.clusters), func(i int) bool { return s.clusters[i].hi > r.lo })
 	return i < len(s.clusters) && s.clusters[i].lo <= r.hi
@@ -132,15 +132,15 @@ func (s *functionSet) touches(r span) bool {
 // giveSteps is the cost of one reachMap.give in steps.
 const giveSteps = 32
 
-// A reachMap is LLVM's map while it is filled: reaches in the order of their starts, in pieces, so
-// that an insertion moves few of them. No piece is empty.
+// A reachMap is LLVM's map while it is filled: reaches in the order of their starts. They are in
+// pieces, so that an insertion moves few of them. No piece is empty.
 type reachMap [][]reach
 
 // maxPiece is the number of reaches at which a piece is split.
 const maxPiece = 256
 
 // find returns the place of the last reach that starts at addr or below: a piece, and an index in
-// it, which is -1 if there is none.
+// the piece. The index is -1 if there is no such reach.
 func (m reachMap) find(addr uint64) (piece, i int) {
 	piece = sort.Search(len(m), func(i int) bool { return m[i][0].lo > addr }) - 1
 	if piece < 0 {
@@ -149,8 +149,8 @@ func (m reachMap) find(addr uint64) (piece, i int) {
 	return piece, above(m[piece], addr) - 1
 }
 
-// give adds a reach as LLVM adds to its map: the reach that r starts in is split, and its part
-// after r becomes another reach, regardless of other reaches.
+// give adds a reach as LLVM adds to its map. The reach in which r starts is split, and its part
+// after r becomes another reach, whatever reaches are there.
 func (m *reachMap) give(r reach) {
 	if p, i := m.find(r.lo); i >= 0 && r.lo < (*m)[p][i].hi {
 		around := &(*m)[p][i]
@@ -166,7 +166,7 @@ func (m *reachMap) give(r reach) {
 	m.put(r)
 }
 
-// put adds a reach, or replaces the one with the same start.
+// put adds a reach. It replaces a reach with the same start.
 func (m *reachMap) put(r reach) {
 	p, i := m.find(r.lo)
 	switch {

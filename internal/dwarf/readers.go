@@ -13,8 +13,8 @@ import (
 // reader makes the tables of the whole file, which do not change afterwards. Readers share nothing
 // else.
 
-// ErrNotAlone is returned by a reader that [Data.Reader] made, for data that only the Data itself
-// may read, and for errors that only the Data may return.
+// ErrNotAlone is returned by readers from [Data.Reader], in place of answers and errors that only
+// the Data itself may return.
 var ErrNotAlone = errors.New("left to the first reader of the file")
 
 // A shelf holds the units and tables that the readers of a file share.
@@ -118,8 +118,8 @@ func (s *sharing) lookupShared(dst []Frame, addr uint64) (frames []Frame, err er
 	return s.alone(frames, start, err)
 }
 
-// alone returns the results of a lookup, or ErrNotAlone if they must not be reported, since the
-// reader is from Reader and has met an error.
+// alone returns the results of a lookup. If the reader is from Reader and has met an error, it
+// returns ErrNotAlone instead.
 func (s *sharing) alone(frames []Frame, start int, err error) ([]Frame, error) {
 	if s.leftOff = s.leftOff || err != nil && s.besideOther; s.leftOff {
 		return frames[:start], ErrNotAlone

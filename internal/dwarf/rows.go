@@ -62,8 +62,8 @@ func (u *unit) mayKeep() bool {
 	return !t.crowded
 }
 
-// collect runs the program and returns its rows and its sequences, in the memory of its arguments
-// if that is enough. ok is false if there are too many rows.
+// collect runs the program and returns its rows and sequences, in the memory of the arguments if
+// that is enough. ok is false if there are too many rows.
 func (m *lineRun) collect(rows []lineRow, seqs []sequence) (_ []lineRow, _ []sequence, ok bool) {
 	bytes := len(m.prog) - m.pos
 	rows, seqs = room(rows, min(bytes/keptBytes, maxRows)), room(seqs, fewSequences+bytes/sequenceBytes)
@@ -90,9 +90,10 @@ func (m *lineRun) collect(rows []lineRow, seqs []sequence) (_ []lineRow, _ []seq
 	return rows, seqs, true
 }
 
-// appendSorted runs the program to the end of a sequence and appends its rows, without the rows
+// appendSorted runs the program to the end of a sequence and appends its rows. It leaves out rows
 // that compact would drop, about three in four. sorted is false if a row has a lower address than
-// the row before it; then the rows from there on are missing. fits is false if there are too many.
+// the row before it; then that row and later ones are missing. fits is false if there are too many
+// rows.
 func (m *lineRun) appendSorted(rows []lineRow) (_ []lineRow, sorted, fits bool) {
 	first, last := len(rows), uint32(0)
 	for m.next() {

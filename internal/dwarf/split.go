@@ -172,8 +172,8 @@ func (l *links) count(f *splitFile) {
 	f.held = n
 }
 
-// enterSplit returns the unit that describes the functions of u: its split unit, if it is a
-// skeleton whose file can be opened, else u itself. leaveSplit must follow.
+// enterSplit returns the unit that describes the functions of u. For a skeleton, that is the split
+// unit if its file can be opened; otherwise it is u. leaveSplit must follow.
 func (l *links) enterSplit(u *unit) *unit {
 	if l == nil || !u.dwoName.ok() {
 		return u
@@ -299,8 +299,8 @@ func (l *links) newSplit(o *object.File) *Data {
 	return c
 }
 
-// chooseInfo selects the section .debug_info with the units that have code, in o, which was not
-// linked: GCC writes each type unit to a section of its own, also named .debug_info.
+// chooseInfo selects the section .debug_info of o that has the units with code. o was not linked:
+// GCC writes each type unit to a section of its own, also named .debug_info.
 func (d *Data) chooseInfo(o *object.File) {
 	name := d.sec.name(secInfo)
 	d.sec.vars.unlinked = o

@@ -119,7 +119,7 @@ func sweepCluster(out rangeSet, cluster []unitRange) rangeSet {
 	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.addr, b.addr) })
 	// number of ranges by which a unit claims the current stretch
 	claims := make(map[uint64]int, len(cluster))
-	// the claiming units; a unit that no longer claims is removed when it is first
+	// the claiming units; a unit whose claims have ended is removed when it is first
 	var first minHeap
 	live := 0
 	prev := ends[0].addr

@@ -9,7 +9,7 @@ import (
 // A unit is one contribution to .debug_info, parsed as far as lookups needed. Offsets of entries
 // are relative to data.
 type unit struct {
-	d    *Data  // the Data that has the unit; for a unit on a shelf, the one that has borrowed it
+	d    *Data  // the Data that has the unit, or has borrowed it from a shelf
 	data []byte // from the unit's first byte to its last
 	off  uint64 // offset of data in .debug_info
 	root uint32 // the first entry
@@ -63,8 +63,8 @@ func (u *unit) footprint() int64 {
 	return n
 }
 
-// parseHeader reads the unit header at off (DWARF 5, 7.5.1). ok is false without a usable header;
-// then end is the offset at which the next header may be, or 0.
+// parseHeader reads the unit header at off (DWARF 5, 7.5.1). If the header is not usable, ok is
+// false, and end is the offset at which the next header may be, or 0.
 func (u *unit) parseHeader(d *Data, info []byte, off uint64) (end uint64, ok bool) {
 	c := cursorAt(info, off, d.big)
 	n, offSize := c.length()
@@ -158,8 +158,9 @@ func (u *unit) parseRoot(t *abbrevTable) bool {
 	return !c.bad
 }
 
-// defaultBases returns the bases that apply if the root entry has none: after the header of the
-// section's first contribution, or the section's start for the GNU forerunners of DWARF 5.
+// defaultBases returns the bases for a root entry without bases. They are after the header of the
+// section's first contribution. Before DWARF 5, with GNU's extensions, they are the section's
+// start.
 func defaultBases(e encoding) (strOff, addr, rng uint64) {
 	switch {
 	case e.version < 5:

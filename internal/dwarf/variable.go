@@ -140,8 +140,8 @@ func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error
 	return v, ok, d.firstErr(nil)
 }
 
-// VariablesAreDear reports whether Variable finds none, because it would have to inflate the whole
-// of a large compressed section.
+// VariablesAreDear reports whether Variable never finds a variable, because it would have to
+// inflate all of a large section.
 func (d *Data) VariablesAreDear() bool { return d.sec.vars.dear }
 
 // inVariableUnit calls do with the unit that has the entries of u's variables: its split unit, or
@@ -162,10 +162,10 @@ type variableChoice struct {
 	score int
 }
 
-// bestVariable returns the variable of sym. Of the variables at its address it prefers the one with
-// sym's name, then with sym's size, then the first in .debug_info. If no name agrees, the size
-// must: a symbol may name several variables that the compiler merged. Without a symbol it returns
-// the first variable at the highest address not above addr.
+// bestVariable returns the variable of sym. Of the variables at sym's address it prefers a variable
+// with sym's name, then with sym's size, then the first in .debug_info. If no name agrees, the size
+// must agree: a symbol may name several variables that the compiler merged. Without a symbol, it
+// returns the first variable at the highest address not above addr.
 func (v *variables) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 	d := v.d
 	starts := v.starts

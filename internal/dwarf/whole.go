@@ -46,7 +46,7 @@ func (d *Data) Stretches() ([]Stretch, error) {
 	}
 	all := make([]Stretch, 0, len(d.listed)+len(d.unlisted))
 	next := 0
-	for _, r := range d.unlisted { // where none is listed
+	for _, r := range d.unlisted { // where no listed range is
 		lo := r.lo
 		for next < len(d.listed) && d.listed[next].hi <= lo {
 			next++
