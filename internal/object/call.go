@@ -6,11 +6,11 @@ import (
 )
 
 // CallEndsAt reports whether the instruction that ends at addr is a call, so that addr may be a
-// return address: for formats that do not mark return addresses. known is false if the file has no
-// code before addr, as in separate debug files, or if the machine is another than these: x86,
-// x86-64, Arm (32 bits, little-endian; only Thumb if addr is odd), AArch64, RISC-V, PowerPC, s390x,
-// MIPS (not microMIPS), LoongArch, AVR, and little-endian Xtensa. On MIPS a call ends after its
-// delay slot.
+// return address. It is for formats that do not mark return addresses. known is false if the file
+// has no code before addr, as in separate debug files, or if the machine is not supported. It
+// supports x86, x86-64, Arm (32 bits, little-endian; only Thumb if addr is odd), AArch64, RISC-V,
+// PowerPC, s390x, MIPS (not microMIPS), LoongArch, AVR, and little-endian Xtensa. On MIPS a call
+// ends after its delay slot.
 //
 // Only the bytes before addr are examined. On x86, instructions begin at any address: one in a
 // thousand addresses that do not follow a call is taken for a return address. On Xtensa and AVR it
@@ -48,8 +48,8 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	return false, false
 }
 
-// InCall returns an address in the call that precedes addr, a return address: addr-1, or on MIPS
-// the byte before the delay slot if the call has one.
+// InCall returns an address in the call before addr, a return address. It is addr-1, or on MIPS the
+// byte before the call's delay slot.
 func (f *File) InCall(addr uint64) uint64 {
 	const slot = 4 // bytes
 	var buf [2 * slot]byte
@@ -66,8 +66,8 @@ func (f *File) InCall(addr uint64) uint64 {
 	return addr - slot - 1
 }
 
-// codeBefore copies to buf as much of the code right before addr as fits and belongs to the same
-// section, or segment in a file without sections.
+// codeBefore copies to buf the code right before addr, as much as fits and is in the same section.
+// In a file without sections it must be in the same segment.
 func (d *sectionData) codeBefore(buf []byte, addr uint64) (code []byte, ok bool) {
 	if d.Machine == elf.EM_ARM {
 		addr &^= 1
@@ -133,8 +133,8 @@ type callSite struct {
 	code []byte
 }
 
-// little returns the 32-bit word that begins n bytes before the address, for machines whose
-// instructions are always little-endian; 0 if the code is shorter.
+// little returns the little-endian 32-bit word that begins n bytes before the address, or 0 if the
+// code is shorter.
 func (c *callSite) little(n int) uint32 {
 	if n > len(c.code) {
 		return 0
@@ -229,7 +229,7 @@ func (c *callSite) riscv() bool {
 func (c *callSite) powerpc() bool {
 	w := c.ordered(4)
 	bl := w&0xfc000001 == 0x48000001
-	// except the one that only reads the program counter
+	// not the call that only reads the program counter
 	bcl := w&0xfc000001 == 0x40000001 && w != 0x429f0005
 	register := w&0xfc00ffff&^0x1800 == 0x4c000421 || w&0xfc00ffff&^0x1800 == 0x4c000021
 	return c.addr%4 == 0 && (bl || bcl || register)

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// contents are the bytes of a file (a mapping, the parts of a small file, or a reader), and the
-// memory taken for copies of them.
+// contents are the bytes of a file, and the memory taken for copies of them. The bytes are a
+// mapping, the parts of a small file, or a reader.
 type contents struct {
 	r        io.ReaderAt
 	mapped   []byte      // the whole file; nil if image is set, or it is read on demand

@@ -6,12 +6,12 @@ import (
 	"encoding/binary"
 )
 
-// EntrySpan is the number of bytes from Entry in which a program calls the C library: the return
-// address of this call is the outermost one of a stack.
+// EntrySpan is the number of bytes from Entry in which a program calls the C library. The return
+// address of this call is the outermost address of a stack.
 const EntrySpan = 64
 
-// Main returns the address of the function that the code at Entry passes to the C library, on
-// x86-64, AArch64, 64-bit RISC-V and in Thumb code. It is 0 if the code loads none.
+// Main returns the address of the function that the code at Entry passes to the C library, or 0 if
+// it passes none. It works on x86-64, AArch64, 64-bit RISC-V and in Thumb code.
 func (f *File) Main() (addr uint64) {
 	if !f.mainKnown {
 		f.main, f.mainKnown = f.findMain(), true

@@ -20,8 +20,8 @@ type File struct {
 	mainKnown bool
 }
 
-// Open reads the headers of an ELF file of size bytes. If osFile is not nil it must be the file
-// that r reads; Open maps it if the system can do that, otherwise sections are read from r on
+// Open reads the headers of an ELF file of size bytes. If osFile is not nil, it must be the file
+// that r reads; Open maps it if the system can do that. Otherwise sections are read from r on
 // demand. The caller closes r and osFile: r must be readable until Close; osFile may be closed
 // after Open if r is another reader.
 //
@@ -90,19 +90,18 @@ func both(a, b error) error {
 	return fmt.Errorf("%w; %w", a, b)
 }
 
-// Symbol returns the symbol at addr by the rule of llvm-symbolizer: of the functions, objects and
-// untyped symbols that are defined in a loaded section, the one with the greatest address not above
-// addr; of several with that address, the largest. Of aliases with one size it is the last one in
-// the table that is not internal: see [symbols.isInternal]. With Options.LastAlias it is the last
-// one, as in LLVM. The symbol must cover addr; one without a size reaches to the next symbol, but
-// (unlike in LLVM) neither beyond the end of its section nor into another function, by unwind
-// information.
+// Symbol returns the symbol at addr by the rule of llvm-symbolizer. It considers functions, objects
+// and untyped symbols that are defined in a loaded section. Of these it takes the symbol with the
+// greatest address not above addr, then the largest. Of aliases with one size it takes the last in
+// the table that is not internal: see [symbols.isInternal]. With Options.LastAlias it takes the
+// last, as in LLVM. The symbol must cover addr. A symbol without a size reaches to the next symbol,
+// but, unlike in LLVM, not beyond the end of its section, and not into another function of the
+// unwind information.
 //
 // The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. If that table has
-// no symbol with a size for addr, the other tables of the file are searched by the same rule:
-// .dynsym beside a .symtab, and MiniDebugInfo, which is unpacked then. The first symbol whose size
-// covers addr is returned. If there is none, the nearest symbol without a size is returned, from
-// the first table that has it.
+// no symbol with a size for addr, .dynsym and MiniDebugInfo are searched by the same rule.
+// MiniDebugInfo is unpacked for that. The first symbol whose size covers addr is returned. If there
+// is none, the nearest symbol without a size is returned, from the first table that has it.
 //
 // The first lookups scan a table in the file (1 ms for 130,000 symbols); later ones use a sorted
 // table of 16 bytes a symbol, built once.

@@ -10,8 +10,8 @@ import (
 // ErrFault is the error for mapped bytes that cannot be read.
 var ErrFault = errors.New("unreadable while in use: the file was truncated, or its disk fails; put a new file in place by renaming")
 
-// Guard calls use, which reads mapped bytes, and returns [ErrFault] if they can no longer be read.
-// Every other panic continues. It works for the calling goroutine alone.
+// Guard calls use, which reads mapped bytes, and returns [ErrFault] if they cannot be read. Every
+// other panic continues. Guard protects only the calling goroutine.
 func Guard(use func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

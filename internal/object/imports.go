@@ -40,8 +40,8 @@ func (f *File) StubImport(target uint64) (name []byte, ok bool) {
 	return f.importAt(f.wrap(slot))
 }
 
-// CallMayLeave reports whether the call that ends at addr may lead to another file: it is not
-// direct, or leads to an entry of the procedure linkage table. It works on the machines of
+// CallMayLeave reports whether the call that ends at addr may lead to another file. It may if it is
+// indirect, or leads to an entry of the procedure linkage table. It works on the machines of
 // [File.CallTarget].
 func (f *File) CallMayLeave(addr uint64) bool {
 	target, ok := f.CallTarget(addr)

@@ -85,8 +85,8 @@ func (c *claims) add(s *Section, p *unpack.Stream) {
 	c.packed += p.Packed
 }
 
-// refuse returns the error for a section that must not be inflated: its size, its ratio, or the
-// ratio of all sections together exceeds a limit.
+// refuse returns an error if a section must not be inflated: its size, its ratio, or the ratio of
+// all sections exceeds a limit.
 func (c *claims) refuse(p *unpack.Stream) error {
 	switch {
 	case p.Size > maxHeapSection:

@@ -49,14 +49,14 @@ const (
 	// costs as much as 15 scans
 	linearNext    = 6
 	maxNameHashed = 64 << 10 // bytes of a symbol's name that can be searched for
-	// bytes of names hashed for one table, in addition to twice the size of the string table; names
-	// that overlap may add up to more, and then the table is not built
+	// bytes of names hashed for one table, in addition to twice the size of the string table. If
+	// overlapping names add up to more, the table is not built
 	maxNamesHashed = 256 << 20
 	maxNamed       = 4 << 10 // symbols of one name
 
 	maxImports = 4 << 20  // relocations with a symbol; radosgw has 31,000
 	maxUnwind  = 16 << 20 // functions of unwind information; Chromium has 1 million
-	// common entries of .eh_frame whose encoding is remembered; linkers keep one of each kind
+	// common entries of .eh_frame whose encoding is remembered; linkers merge equal entries
 	maxCommon = 64 << 10
 
 	minArena  = 64 << 10 // smallest size in bytes that gets a mapping of its own

@@ -6,9 +6,9 @@ import (
 )
 
 // DebugLink returns the contents of .gnu_debuglink: the name of this file's debug file, usually
-// without a directory, and the CRC-32 (IEEE) of that file's bytes. The name is not empty, but
-// otherwise unchecked: it may be hostile. ok is false if there is no such section or it is not well
-// formed. DebugLink reads at most a few KiB, and keeps nothing.
+// without a directory, and its CRC-32 (IEEE). The name is not empty, but otherwise unchecked: it
+// may be hostile. ok is false if there is no such section or it is not well formed. DebugLink reads
+// at most a few KiB, and keeps nothing.
 func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 	data := f.small(".gnu_debuglink", maxLink)
 	end := bytes.IndexByte(data, 0)
@@ -39,9 +39,9 @@ func (f *File) AltLink() (name string, id []byte, ok bool) {
 	return string(data[:end]), id, true
 }
 
-// A PackageNote names the package and distribution that a file was built for: the JSON in a note of
-// owner FDO ("Package Metadata for Executable Files", UAPI group). Fields missing in the note are
-// empty. The values are not checked: they have up to 16 KiB of any characters.
+// A PackageNote names the package and distribution for which a file was built. It is the JSON in a
+// note of owner FDO ("Package Metadata for Executable Files", UAPI group). Fields missing in the
+// note are empty. The values are not checked: they have up to 16 KiB of any characters.
 type PackageNote struct {
 	Type         string `json:"type"` // "deb", "rpm", "apk", …
 	Name         string `json:"name"`

@@ -51,10 +51,10 @@ func (d *sectionData) SegmentData(i int) []byte {
 	return data
 }
 
-// RelativeRelocations calls visit for each relocation by which the loader writes the load bias plus
-// value to the word at addr, until visit returns false. It reads the tables with addends (SHT_RELA,
-// or DT_RELA in a file without such sections). If a file has other tables, the values are in the
-// words themselves.
+// RelativeRelocations calls visit for each relative relocation, until visit returns false. For such
+// a relocation, the loader writes the load bias plus value to the word at addr. It reads the tables
+// with addends (SHT_RELA, or DT_RELA in a file without such sections). If a file has other tables,
+// the values are in the words themselves.
 func (d *sectionData) RelativeRelocations(visit func(addr, value uint64) bool) {
 	kind, ok := relativeKind(d.Machine)
 	if !ok || d.closed {
@@ -171,8 +171,8 @@ func (l layout) word(b []byte) uint64 {
 	return uint64(l.u32(b))
 }
 
-// Code returns the bytes, in the file, of the code section that covers addr, and the section's
-// address; nil if the file has no such bytes. In a file that was not linked, relocations are not
+// Code returns the bytes of the code section that covers addr, and the section's address. It
+// returns nil if the file has no such bytes. In a file that was not linked, relocations are not
 // applied. The slice is valid until Close and must not be changed.
 func (d *sectionData) Code(addr uint64) (code []byte, start uint64) {
 	if d.closed {

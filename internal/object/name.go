@@ -30,10 +30,10 @@ func (n *nameTable) footprint() int64 {
 }
 
 // SymbolsNamed returns the functions, objects and untyped symbols of this name that are defined in
-// loaded sections, in order of address, one for each address, at most 4,096: from .symtab, .dynsym
-// and MiniDebugInfo. The name must match exactly, including a version ("memcpy@@GLIBC_2.14" if a
-// .symtab has that). The first searches scan the tables (1 ms for 130,000 symbols); later ones use
-// a list of 10 bytes a symbol, built once.
+// loaded sections, from .symtab, .dynsym and MiniDebugInfo. They are in order of address, one for
+// each address, at most 4,096. The name must match exactly, including a version
+// ("memcpy@@GLIBC_2.14" if a .symtab has that). The first searches scan the tables (1 ms for
+// 130,000 symbols); later ones use a list of 10 bytes a symbol, built once.
 func (ts *symbolTables) SymbolsNamed(name string) []Symbol {
 	if ts.closed || name == "" {
 		return nil
@@ -47,7 +47,7 @@ func (ts *symbolTables) SymbolsNamed(name string) []Symbol {
 }
 
 // SearchCost returns the cost of the next call of SymbolsNamed for unpacking, scanning or listing
-// tables, in steps of about 50 ns: 0 once they are listed.
+// tables, in steps of about 50 ns. It is 0 once they are listed.
 func (ts *symbolTables) SearchCost() int {
 	if ts.closed {
 		return 0
@@ -120,7 +120,7 @@ func (t *symbols) ifNamed(dst []Symbol, index uint64, name string) []Symbol {
 	return append(dst, sym)
 }
 
-// hashNames builds the table of hashes, from the last symbol to the first, so that the symbols of a
+// hashNames builds the table of hashes. It begins with the last symbol, so that the symbols of a
 // bucket are in the order of the symbol table.
 func (t *symbols) hashNames() {
 	n := &t.names

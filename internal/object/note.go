@@ -13,9 +13,9 @@ var ErrNoBuildID = errors.New("no build ID")
 // ntGNUBuildID is the type of the note that holds the build ID; its owner is "GNU".
 const ntGNUBuildID = 3
 
-// BuildID returns the raw bytes, 1 to 64, of the build ID of the ELF file of size bytes that r
-// reads, with a few small reads. It searches at most 1 MiB of notes: first in the segments, then in
-// the sections. The segments of a separate debug file may have no bytes, and object files have no
+// BuildID returns the build ID, 1 to 64 bytes, of the ELF file of size bytes that r reads. It uses
+// a few small reads. It searches at most 1 MiB of notes: first in the segments, then in the
+// sections. The segments of a separate debug file may have no bytes, and object files have no
 // segments. Errors are [ErrNoBuildID], a *[FormatError], a *[LimitError], or come from r.
 func BuildID(r io.ReaderAt, size int64) ([]byte, error) {
 	if size < 0 {

@@ -87,9 +87,9 @@ func (t *rawSymbols) sectionIndex(index uint64) (shndx uint16) {
 	return h.u16(t.raw[index*t.entry+uint64(h.pick(14, 6)):])
 }
 
-// section returns the section in which an entry is defined, and whether that is loaded. If the
-// entry has an extended index (SHN_XINDEX) and the file has no table of such indexes, it returns
-// nil, true; other entries without a section give nil, false.
+// section returns the section in which an entry is defined, and whether that is loaded. It returns
+// nil, true if the entry has an extended index (SHN_XINDEX) but the file has no table of such
+// indexes. It returns nil, false for other entries without a section.
 func (t *rawSymbols) section(index uint64, shndx uint16) (s *Section, ok bool) {
 	d := t.d
 	n := uint64(shndx)
@@ -152,9 +152,9 @@ func (t *rawSymbols) counts(sym *Symbol, name uint32, shndx uint16) bool {
 }
 
 // mappingSymbol reports whether the name at the front of b marks a change between code and data,
-// for disassemblers: "$d" or "$d.anything" of the ABIs of Arm and RISC-V, where "$x" may be
-// followed by the instruction set, "$xrv64gc". It reads only the first bytes, however long the name
-// is.
+// for disassemblers. The ABIs of Arm and RISC-V have "$d" and "$d.anything"; on RISC-V the
+// instruction set may follow "$x", as in "$xrv64gc". It reads only the first bytes, however long
+// the name is.
 func (h *headers) mappingSymbol(b []byte) bool {
 	var kinds string
 	switch h.Machine {

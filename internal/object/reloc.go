@@ -68,8 +68,8 @@ func (d *sectionData) relocate(data []byte, addr uint64, r *Section) error {
 	return nil
 }
 
-// once returns the bytes of a section that is read once, and does not keep them: they are valid
-// until release, which the caller calls even after an error.
+// once returns the bytes of a section that is read once, and does not keep them. They are valid
+// until release. The caller calls release even after an error.
 func (d *sectionData) once(s *Section) (data []byte, release func(), err error) {
 	if err := d.inFile("section "+s.Name, s); err != nil {
 		return nil, func() {}, err
@@ -115,8 +115,8 @@ func (h *header) relocationAt(b []byte, hasAddend bool) (x fieldRelocation) {
 	return x
 }
 
-// relocationSymbol returns the address of a symbol of the table: its value, plus the address of its
-// section if the file defines it. ok is false if the table has no such symbol.
+// relocationSymbol returns the address of the symbol at index: its value, plus the address of its
+// section if it has one. ok is false if the table has no such symbol.
 func (h *headers) relocationSymbol(table []byte, index uint64) (addr uint64, ok bool) {
 	size := uint64(h.pick(symSize32, symSize64))
 	if index >= uint64(len(table))/size {

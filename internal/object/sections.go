@@ -171,8 +171,8 @@ func (h *headers) codeSection(addr uint64) *Section {
 	return nil
 }
 
-// ExecCovers reports whether code is loaded at addr: whether an executable section covers it, or,
-// in a file without such sections, an executable PT_LOAD segment.
+// ExecCovers reports whether code is loaded at addr: an executable section covers it. In a file
+// without such sections, an executable PT_LOAD segment must cover it.
 func (h *headers) ExecCovers(addr uint64) bool {
 	some := false
 	for _, i := range h.exec {

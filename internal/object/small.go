@@ -20,7 +20,7 @@ type smallImage struct {
 type extent struct{ off, size, at uint32 }
 
 // OpenSmall is [OpenWith] for a file that the caller has read completely into data. It copies the
-// bytes that it keeps: the File takes neither a mapping nor a descriptor, and cannot be cut off
+// bytes that it keeps. So the File needs neither a mapping nor a descriptor, and cannot be cut off
 // while it is used.
 func OpenSmall(data []byte, o Options) (*File, error) {
 	if uint64(len(data)) > math.MaxUint32 {

@@ -98,10 +98,10 @@ func (ts *symbolTables) SymbolReaching(addr uint64) (Symbol, bool) {
 	return sym, true
 }
 
-// SourceFile returns the name of the last STT_FILE symbol before sym, if sym is a local symbol: its
-// source file as given to the compiler, usually without a directory. sym must come from ts. It
-// returns nil for global symbols and if there is no such name. The name aliases the file. The first
-// call scans the table.
+// SourceFile returns the name of the last STT_FILE symbol before sym, if sym is a local symbol.
+// That is its source file as given to the compiler, usually without a directory. sym must come from
+// ts. It returns nil for global symbols and if there is no such name. The name aliases the file.
+// The first call scans the table.
 func (ts *symbolTables) SourceFile(sym Symbol) []byte {
 	t := sym.table
 	if !sym.Local || t == nil || sym.index >= t.count() {

@@ -33,9 +33,9 @@ func (w *wordTable) footprint() int64 {
 }
 
 // SymbolsWithWord returns the symbols of .symtab and .dynsym whose mangled names have word as an
-// identifier, and maybe others. steps is the cost of the search, in steps of about 50 ns: the first
-// search reads all names, the second makes a table of 4 bytes for each word, and later searches
-// read the table.
+// identifier, and maybe others. steps is the cost of the search, in steps of about 50 ns. The first
+// search reads all names. The second makes a table of 4 bytes for each word, which later searches
+// read.
 func (ts *symbolTables) SymbolsWithWord(word string) (all iter.Seq[Symbol], steps int) {
 	if ts.closed {
 		return func(func(Symbol) bool) {}, 0
