@@ -54,7 +54,7 @@ func (d Dir) Open(s Source) (*Index, error) {
 }
 
 // open opens the index at path. It treats links, other irregular files and files of other users as
-// damaged indexes: other users may once have been able to write the directory. Opening never waits.
+// damaged indexes. Other users may once have been able to write the directory. Opening never waits.
 func open(path string) (*Index, error) {
 	// opening a device can have an effect, so the type is checked first
 	if info, err := os.Lstat(path); err != nil {

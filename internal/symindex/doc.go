@@ -1,6 +1,6 @@
-// Package symindex reads and writes the compact on-disk index of one build ID: the functions, files
-// and lines of each code address, and the symbol that covers it. It is read in place from a mapped
-// file.
+// Package symindex reads and writes the compact on-disk index of one build ID. The index has the
+// functions, files and lines of each code address, and the symbol that covers it. It is read in
+// place from a mapped file.
 //
 // # The file
 //
@@ -26,8 +26,8 @@ package symindex
 
 // Limits, with unit and reason.
 const (
-	// version of the format and of what it depends on: the meaning of records, the demangler, and
-	// the reader of debug information. An index of another version is rebuilt
+	// changes with the format, the meaning of records, the output of the demangler and of the
+	// reader of debug information. An index of another version is rebuilt
 	version = 5
 
 	headerSize   = 512      // bytes

@@ -111,8 +111,8 @@ func (x *Index) rest(id sectionID, off, n uint64) []byte {
 	return x.bytesAt(s.off+off, min(n, s.size-off))
 }
 
-// search returns the last directory entry whose address is not above addr, among n entries that
-// begin at first. found is false if there is none.
+// search returns the last of n directory entries, from the entry first on, whose address is not
+// above addr. found is false if there is no such entry.
 func (x *Index) search(id sectionID, first, n, addr uint64) (e dirEntry, found bool, err error) {
 	lo, hi := uint64(0), n
 	for lo < hi {
@@ -182,8 +182,8 @@ func (x *Index) span(addr uint64) (u unitRecord, ok bool, err error) {
 	return u, false, nil
 }
 
-// A Frame is one of the calls at an address. Name and File are numbers for [Index.Name] and
-// [Index.File] plus 1; 0 if unknown.
+// A Frame is a call at an address. Name and File are 1 plus the numbers for [Index.Name] and
+// [Index.File], or 0 if unknown.
 type Frame struct {
 	Name, File   uint32
 	Line, Column uint32

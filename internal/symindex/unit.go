@@ -23,7 +23,7 @@ type row struct {
 	addr         uint64
 	call         uint64 // offset of the call plus 1
 	file         uint64
-	usual        bool // the file is the usual one of the call; decodeRow then sets file to 0
+	usual        bool // the file is the call's usual file; decodeRow then sets file to 0
 	line, column uint64
 }
 

@@ -95,8 +95,8 @@ func (w *Writer) sum() {
 	w.crc = 0
 }
 
-// AddUnit writes a unit, and returns its number for spans. names and files are the lists to which
-// the unit's numbers refer: they hold numbers of AddName and AddFile, which begin at 0.
+// AddUnit writes a unit, and returns its number for spans. The unit's numbers are positions in
+// names and files. These lists hold numbers of AddName and AddFile, which begin at 0.
 func (w *Writer) AddUnit(u *Unit, names, files []uint32) uint32 {
 	le := binary.LittleEndian
 	if w.nameStart != 0 {
