@@ -149,8 +149,8 @@ func (t *Table) function(i uint64) (fn function, ok bool) {
 	return fn, true
 }
 
-// call decodes entry i of the inlining tree of fn, an inlined call: the name of the called
-// function, as an offset in names, and the position of the call, in bytes from the start of fn.
+// call decodes entry i of the inlining tree of fn, an inlined call. name is the called function's,
+// as an offset in t.names. parent is the position of the call, in bytes from the start of fn.
 func (t *Table) call(fn function, i int32) (name uint32, parent uint64, ok bool) {
 	b := t.f.Loaded(t.trees + fn.tree)
 	off := uint64(i) * t.layout.size

@@ -111,8 +111,8 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 	return m, true
 }
 
-// findText finds the base address of the offsets of functions: the address in module data, the
-// address in the header (before Go 1.26), or the start of the code. It takes the first of these by
+// findText finds the base address of the offsets of functions. It tries the address in module data,
+// the address in the header (before Go 1.26), and the start of the code. It takes the first with
 // which the first and the last function are in code.
 func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	candidates := make([]uint64, 0, 3)

@@ -106,8 +106,9 @@ const (
 	magicOf120 = 0xfffffff1
 )
 
-// findMagic returns the first offset at which a header may begin, or -1 if there is none. It is at
-// least from and a multiple of eight; a magic number and four bytes that fit it follow.
+// findMagic returns the first offset at which a header may begin, or -1 if there is none. The
+// offset is at least from, and a multiple of eight. A magic number and four bytes that fit it are
+// there.
 func (t *Table) findMagic(data []byte, from int) int {
 	// All magic numbers have three bytes of ones in a row; the two zeros after them are the
 	// padding.
@@ -249,8 +250,8 @@ func (t *Table) indexWord() uint64 {
 	return t.ptr
 }
 
-// indexAt returns number i of the index: an address, or offset in the text, if i is even, and a
-// function's offset if i is odd.
+// indexAt returns number i of the index. Even i give addresses, or offsets in the text; odd i give
+// offsets of functions.
 func (t *Table) indexAt(i uint64) (uint64, bool) {
 	if t.version >= go118 {
 		v, ok := t.u32(t.index, i*4)
