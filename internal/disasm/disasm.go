@@ -64,8 +64,8 @@ func x86Start(code []byte, at int) int {
 	return at
 }
 
-// Begins reports whether an instruction of x86-64 begins at the offset at of code, if one begins at
-// offset 0. known is false if an instruction before it cannot be decoded.
+// Begins reports whether an instruction of x86-64 begins at offset at of code, if one begins at
+// offset 0. known is false if an earlier instruction cannot be decoded.
 func Begins(code []byte, at int) (begins, known bool) {
 	from := 0
 	for from < at && from < len(code) {
@@ -78,8 +78,8 @@ func Begins(code []byte, at int) (begins, known bool) {
 	return from == at, true
 }
 
-// Jumps returns the offsets outside of code to which code of x86-64 may jump. all is false if it
-// may jump elsewhere, too: an instruction is unknown or cut off, or jumps to a computed address.
+// Jumps returns the offsets outside of code to which code of x86-64 may jump. all is false if an
+// instruction is unknown or cut off, or jumps to a computed address.
 func Jumps(code []byte) (beyond []int, all bool) {
 	for from := 0; from < len(code); {
 		inst, size := x86Inst(code[from:])
