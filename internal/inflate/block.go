@@ -24,7 +24,7 @@ func (d *decoder) block() error {
 		n |= 56
 		e := literals[bits&literalMask]
 		if e&literalFlag != 0 {
-			// The bits suffice for two more symbols, and so does the Slack of out.
+			// The bits, and the Slack of out, suffice for two more symbols.
 			bits >>= e & 63
 			n -= uint(e & 63)
 			out[done] = byte(e >> 16)

@@ -5,7 +5,7 @@
 // Its output serves as the window. It decodes from 64 bits at a time. One entry of its tables holds
 // everything about a symbol. Another goroutine computes the checksum at the same time.
 //
-// Every byte of the input may be hostile: damage is reported as [ErrCorrupt] or
-// [io.ErrUnexpectedEOF], never by a panic, and nothing is written beyond the requested size and
+// Every byte of the input may be hostile. Damage is reported as [ErrCorrupt] or
+// [io.ErrUnexpectedEOF], never by a panic. Nothing is written beyond the requested size and
 // [Slack].
 package inflate

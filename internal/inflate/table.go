@@ -58,11 +58,11 @@ func distanceEntry(symbol int) uint32 {
 	return uint32((2+symbol%2)<<extra+1)<<16 | uint32(extra)
 }
 
-// codeEntry returns the entry of a symbol that stands for the length of a code.
+// codeEntry returns the entry of a symbol that gives the length of a code.
 func codeEntry(symbol int) uint32 { return literalFlag | uint32(symbol)<<16 }
 
 // build fills table for symbols with codes of these lengths. The first width bits of a code index
-// the table; the rest of a longer code indexes a further table, for which table must have room.
+// the table. The rest of a longer code indexes a further table, for which table must have room.
 // build returns false if no code has these lengths. A code may be incomplete only if it has no
 // symbols, or one symbol of one bit.
 func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) uint32, further uint32) bool {
