@@ -14,10 +14,10 @@ import (
 
 // A program that may be loaded anywhere, and prints only addresses, still shows where it was
 // loaded. A call ends at each return address, so an address votes for each load bias that puts it
-// at the end of a call in the file. A wrong bias gets a vote only by chance, more often the more
-// pages of the file have the end of a call at the same offset. A call to the function of the frame
-// that it led to is rarer still. A bias is inferred if, among all biases and files tried, a wrong
-// one would have as much evidence in fewer than one of 2^inferredBits traces.
+// at the end of a call in the file. A wrong bias gets a vote only by chance: more often the more
+// pages of the file have the end of a call at that offset. A call that also leads to the function
+// of the called frame is rarer still. A bias is inferred if, among all biases and files tried, a
+// wrong one would have as much evidence in fewer than one of 2^inferredBits traces.
 
 // Limits of the inference.
 const (
@@ -33,8 +33,9 @@ const (
 	maxWeighed    = 512 // frames of a trace that are weighed
 )
 
-// jumpShare is the share of calls to other files by way of a function of this file that jumps
-// there. None of the 6,947 such calls in the stacks of TestBasesOfRealStacksAreInferred did.
+// jumpShare is an upper bound: of the calls that lead to another file, at most this share goes by
+// way of a function of this file that jumps there. None of the 6,947 calls to other files in the
+// stacks of TestBasesOfRealStacksAreInferred did.
 const jumpShare = 1.0 / 8
 
 // An Inference is the evidence for a load bias of a file, from return addresses alone.
@@ -63,8 +64,8 @@ type voter struct {
 	addr uint64
 	call dialect.Call
 	bits float64 // weight of its vote
-	// weight of its vote if the called frame is in another file: by a call that may lead there, and
-	// by one that leads to a function of this file, which then has to jump there
+	// weights of its vote if the called frame is in another file: leaving if the call may lead
+	// there, staying if it leads to a function of this file, which would have to jump there
 	leaving, staying float64
 }
 
@@ -171,10 +172,10 @@ func (e *election) process() (question sum, one bool) {
 // process returns the number of the process of f; 0 if the log does not show it.
 func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
-// The bits of evidence that frames are from the process of an earlier trace, and have its load
-// bias: sameProcessBits if the log has its number and the addresses are not below 4 GiB, priorBits
-// if only one of these holds. A 64-bit process is loaded at one of 2^28 pages, so few addresses of
-// another process are in this code.
+// Bits of evidence that frames are from the process of an earlier trace, and so have its load bias.
+// sameProcessBits are for frames that have its number and an address of 4 GiB or more, priorBits
+// for frames that have only one of the two. A 64-bit process is loaded at one of 2^28 pages, so few
+// addresses of another process are in this code.
 const sameProcessBits, priorBits = 30, 16
 
 // inferAsBefore gives v the load bias of an earlier trace of the process if the return addresses

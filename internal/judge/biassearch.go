@@ -34,8 +34,8 @@ const (
 	scoreName       = 8  // maximum, for a function of 16 bytes in a page
 	scoreUsual      = 10 // the usual bias of such programs
 	scoreDropped    = 24 // a bias whose score is this far below the best is dropped
-	// minimum lead of the best bias over all others together, and over the score that the best of
-	// as many wrong biases reaches by chance
+	// minimum lead of the best bias: over all others together, and over the best score that so many
+	// wrong biases reach by chance
 	scoreMargin = 8
 )
 
@@ -127,7 +127,7 @@ func (t *Trace) search(v *verdict) {
 func (v *verdict) sightings(page uint64) sum {
 	q := about(v.image)
 	if _, high := v.image.span(); page <= high {
-		q = q.number(page) // no bias is negative, so that a low page allows fewer
+		q = q.number(page) // no bias is negative, so a low page allows fewer biases
 	}
 	if v.usual != 0 {
 		q = q.number(v.usual - page)

@@ -9,10 +9,10 @@ import (
 
 const maxLinkBits = 12 // a function of 256 bytes in a megabyte
 
-// link weighs the file of inner, the called frame, by the call that ends at outer's return address,
-// and sets linked, beside and astray of both. If that call leads to the function that contains
-// inner's address, the file is probably the one that ran: another file would have this function
-// there only by chance, which is less likely the smaller the function or the larger the file.
+// link weighs the file of inner, the called frame, by the call that ends at outer's return address.
+// If that call leads to the function that contains inner's address, the file is probably the one
+// that ran. In another file this would be chance, less likely the smaller the function or the
+// larger the file. link sets linked, beside and astray of both frames.
 func (outer *check) link(t *Trace, inner *check) {
 	if !outer.located() || !inner.located() || outer.returns == 0 || outer.of.image.File == nil || inner.of.image.File == nil || inner.stack != outer.stack {
 		return
@@ -52,7 +52,7 @@ type codeRange struct{ start, end uint64 }
 func (r codeRange) has(addr uint64) bool { return addr >= r.start && addr < r.end }
 
 // calledRanges returns the functions in called to which the call in m that ends at end may lead:
-// that of a direct call, or those with the name of an import.
+// the target of a direct call, or the functions with the name of an import.
 func (m *Image) calledRanges(end uint64, called *Image) []codeRange {
 	if target, ok := m.File.CallTarget(end); ok && m.File == called.File {
 		if from, to, ok := m.File.UnwindRange(target); ok && from == target {
@@ -65,7 +65,7 @@ func (m *Image) calledRanges(end uint64, called *Image) []codeRange {
 	return nil
 }
 
-// namedRanges returns the symbols with a name.
+// namedRanges returns the code of the symbols with a name.
 func (m *Image) namedRanges(name string) (all []codeRange) {
 	for _, s := range m.symbolsNamed(m.File, name) {
 		all = append(all, codeRange{s.Addr, s.Addr + s.Size})
@@ -73,8 +73,8 @@ func (m *Image) namedRanges(name string) (all []codeRange) {
 	return all
 }
 
-// codeAt returns the function at addr, or if that is an entry of the procedure linkage table, those
-// of the file with the name of the import.
+// codeAt returns the function at addr. If addr is in an entry of the procedure linkage table, it
+// returns the functions of the file with the name of the import.
 func (m *Image) codeAt(addr uint64) []codeRange {
 	if name, ok := m.File.StubImport(addr); ok {
 		return m.namedRanges(string(name))

@@ -73,9 +73,9 @@ func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 
 // maskX86 marks the bytes of x86-64 code that may differ in a running kernel: calls, jumps and the
 // code that replaces them (tracing, static calls and keys, return thunks, retpolines, paravirt
-// calls), lock prefixes, padding, addresses that move with the kernel, and in relocatable files the
-// fields of relocations. It checks each byte, since the start of the first instruction is unknown,
-// so it may mark more bytes than needed.
+// calls), lock prefixes, padding, and addresses that move with the kernel. In relocatable files it
+// also marks the fields of relocations. The start of the first instruction is unknown, so it checks
+// each byte, and may mark too many.
 func maskX86(code []byte, unlinked bool) []bool {
 	mask := make([]bool, len(code))
 	mark := func(from, n int) {
@@ -144,8 +144,8 @@ func relativeToX86(code []byte) int {
 }
 
 // compareArm64 compares code of a file with code of a log: usually five instructions, four of which
-// must be equal. Different code has no instruction in common with the log, except instructions that
-// kernels patch: nop, branches and calls.
+// must be equal. The file has other code if no instruction is equal, except those that kernels
+// patch: nop, branches and calls.
 func compareArm64(code, want []byte) (matches, other bool) {
 	count, equal, all := 0, 0, 0
 	var first uint32

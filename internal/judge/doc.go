@@ -1,7 +1,7 @@
 // Package judge finds the places of frames of raw backtraces in files, and proves them.
 //
-// A [Trace] judges the frames of one trace together: it finds load biases from maps, from frames
-// that have two numbers, and from calls before return addresses, and checks that the file on this
+// A [Trace] judges the frames of one trace together. It finds load biases from maps, from frames
+// that have two numbers, and from calls before return addresses. It checks that the file on this
 // machine is the one that ran. A frame that fails a check, or that no check can prove, is not
 // located: its line is printed unchanged. The frames of a process provide [Evidence] for or against
 // a file, which decides for all of them.

@@ -18,10 +18,9 @@ const (
 // name, if no address refutes the file.
 const guessedCalls = 4
 
-// unlinkedCalls return addresses after a call are needed to locate a frame in a file if no call
-// links the frame to its neighbour in the same file, although the file shows such calls: see
-// [check.link]. unlinkedFaultCalls are needed if the frame's own address does not follow a call
-// either, as at a fault.
+// If no call links a frame to its neighbour in the same file, although one should, unlinkedCalls
+// other return addresses must follow a call: see [check.link]. If the frame's own address does not
+// follow a call either, as at a fault, unlinkedFaultCalls must.
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
 // A stack in a file that was changed after the log was written needs youngerCalls return addresses
@@ -87,7 +86,7 @@ func (e *Evidence) refutes(m *Image) bool {
 }
 
 // doubts reports whether a stack contradicts a file that its process has mapped, and too few of its
-// frames agree to outweigh that: one may be garbage, or the place of a fault.
+// frames agree to outweigh that. A single frame may be garbage, or the place of a fault.
 func (e *Evidence) doubts() bool { return len(e.Failed) > 0 && e.bits() < proofBits }
 
 // placesInYounger reports whether the evidence of a stack is enough for its frames in a file that

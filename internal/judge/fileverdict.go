@@ -152,9 +152,9 @@ func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 	return syms[0].Addr + uint64(f.Symbol.Offset), true, nil
 }
 
-// runtime returns the address in the file for a frame with an address in the process, whose symbol
-// is one of syms. The symbol takes precedence over the bias, which may belong to another process in
-// the same log. If no symbol gives a bias of whole pages, the file did not run.
+// runtime returns the address in the file for a frame with an address in the process. syms are the
+// file's symbols with the name in the log. They take precedence over the bias, which may belong to
+// another process in the log. If none of them gives a bias of whole pages, the file did not run.
 func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	if len(syms) == 0 {
 		switch {

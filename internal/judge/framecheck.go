@@ -246,7 +246,7 @@ func (c *check) compareCall(t *Trace, f *Frame) bool {
 	return false
 }
 
-// needsNoCall reports whether it proves nothing that f's address follows a call, or does not: the
+// needsNoCall reports whether a call before f's address proves nothing, nor does its absence: the
 // address may be exact, or calls before it cannot be recognized.
 func (c *check) needsNoCall(f *Frame) bool {
 	switch c.call {
@@ -433,11 +433,12 @@ func (c *check) isTooYoung() bool {
 	return c.of.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == "")
 }
 
-// isUnconnected reports whether no call links f to a neighbouring frame, and either a call between
-// them leads to another function, or one should link them and too few other calls prove the file.
-// Footnotes list each address of many stacks once: there, the next address is not a caller. A file
-// that the operator gives needs no such calls, unless its base is inferred: another build of it may
-// have the same beginning and end.
+// isUnconnected reports whether no call links f to a neighbouring frame, and nothing makes up for
+// that. Either a call between the two leads to another function, or one should link them and too
+// few other calls prove the file. Footnotes list each address of many stacks once: there, the next
+// address is not a caller. A file that the operator gives needs no such calls. But if its base is
+// inferred, a call must not lead to another function: another build of the file may have the same
+// beginning and end.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {

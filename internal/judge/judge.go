@@ -177,8 +177,8 @@ func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
 	return checks
 }
 
-// follow sets the fields of f's check that depend on the previous frame: on before, its check, and
-// on of, the frame itself.
+// follow sets the fields of c, the check of f, that depend on the previous frame. of is that frame,
+// and before is its check.
 func (c *check) follow(f *Frame, before *check, of *Frame) {
 	c.called = c.called || f.Number == of.Number+1 && before.located()
 	if c.mayFault = before.mayBeTrampoline(of); c.mayFault {
@@ -224,11 +224,12 @@ func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 }
 
 // mapped counts the frames that only old maps locate: the frames that agree with the files of the
-// maps, and the others.
+// maps, and the frames that contradict them.
 type mapped struct{ agree, fail int }
 
-// weighMaps refuses frames whose module is known only from maps of an earlier trace, which may be
-// another process's, unless enough frames agree with the maps and none contradicts them.
+// weighMaps refuses frames whose module is known only from maps of an earlier trace: the maps may
+// be another process's. It refuses no frame if enough of them agree with the maps and none
+// contradicts them.
 func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *dialect.Facts) {
 	if _, old := facts.MapsOf(); !old {
 		return

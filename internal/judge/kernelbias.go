@@ -109,9 +109,9 @@ func (k *moved) loadedAt(bias uint64) {
 	}
 }
 
-// tryMoves tries the biases for which f is in the file's code, at most maxMoves. It accepts the
-// only one for which the file has the code listed in the log or, if the log lists none, for which
-// all return addresses in the code, and enough of them, follow a call.
+// tryMoves tries the biases for which f is in the file's code, at most maxMoves. It accepts a bias
+// if no other fits: the file must have the code listed in the log there. If the log lists none, see
+// fits.
 func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
 	listed := f.Listed != nil && len(f.Listed.Units) > 0
 	if !listed && len(k.returns) < sureCalls || t.worked > maxBiasWork || t.quota().Left() < 0 {
@@ -202,8 +202,8 @@ func (c *check) runAtAddress(f *Frame) {
 	}
 }
 
-// If several functions have the name and size in f, ofSeveral returns the one at f's address. The
-// error is ErrSizes if there is none, or if the load address of the kernel is not known.
+// ofSeveral returns the function at f's address, of several with the name and size in f. Its err is
+// ErrSizes if none is there, or if the load address of the kernel is not known.
 func (v *verdict) ofSeveral(f *Frame) (found sized) {
 	found.err = ErrSizes
 	if f.Load == nil {

@@ -206,9 +206,9 @@ func sizedIn(file *object.File, s *dialect.Symbol, all []object.Symbol) (found s
 }
 
 // isOfSize reports whether size, which the kernel logs, may be the distance from sym to the
-// kernel's next symbol. unsure is set if a match proves nothing. For the last function of a section
-// any size is possible: the file does not show which section follows. The kernel may have omitted
-// the next symbol of the file, a label, and have used a later one.
+// kernel's next symbol. unsure is set if a match proves nothing. The last function of a section may
+// have any larger size: the file does not show which section follows. The kernel may omit the next
+// symbol of the file, a label, and use a later one.
 func isOfSize(file *object.File, sym *object.Symbol, size uint64) (fits, unsure bool) {
 	if !file.ExecCovers(sym.Addr) {
 		return false, false

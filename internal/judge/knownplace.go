@@ -8,9 +8,9 @@ import (
 )
 
 // Two kinds of return addresses have a known place in their file: in the code at which a program
-// begins, and in a signal trampoline. A frame is there at one of the biases alone. So its weight is
-// the logarithm of the biases tried, less the logarithm of the frames, any of which may be there,
-// and less one bit because a trace need not have such a frame.
+// begins, and in a signal trampoline. The weight of a frame there is the logarithm of the number of
+// biases tried, since only one of them puts the frame there. The logarithm of the number of frames
+// that may be there is subtracted. One bit is, too, because a trace need not have such a frame.
 
 // placeBits returns the weight, in bits, of a frame at a place that the file has once. choices is
 // the number of frames that may be there.
@@ -44,7 +44,7 @@ func (e *election) isInterrupted(i int, bias uint64) bool {
 func follows(outer, inner *Frame) bool { return outer.Number < 0 || outer.Number == inner.Number+1 }
 
 // startBits returns the weight, in bits, of frame i if it is in the code at which the program
-// begins, or if it is in main and all frames further out are in other files or in that code. It
+// begins, or in main. All frames further out than main must be in other files or in that code. It
 // returns 0 for any other frame.
 func (e *election) startBits(i int, bias uint64) float64 {
 	f := e.frames[i]
@@ -53,7 +53,7 @@ func (e *election) startBits(i int, bias uint64) float64 {
 		if i == len(e.frames)-1 {
 			choices = 1
 		}
-		// it is known to follow a call
+		// callBits is added for it, too
 		return max(0, e.placeBits(choices)-e.callBits(i, bias))
 	}
 	main := e.image.mainRange()

@@ -40,9 +40,9 @@ func showsOther(m *Image, f *Frame, bias uint64) bool {
 	return len(syms) == 1 && f.Addr-(syms[0].Addr+uint64(f.Symbol.Offset)) != bias
 }
 
-// searchBiases searches for the load biases of modules for which neither a frame nor a map shows
-// it. It repeats the search while it finds more: the bias of a library may show that a frame is a
-// signal trampoline, so that the next frame, in another module, was interrupted.
+// searchBiases searches for the load biases that neither a frame nor a map shows. It repeats the
+// search while it finds more: the bias of a library may show that a frame is a signal trampoline,
+// so that the next frame, in another module, was interrupted.
 func (t *Trace) searchBiases(frames []*Frame) {
 	for before := -1; ; {
 		found, some := 0, false

@@ -18,8 +18,8 @@ type ProcessMap struct {
 	ID     buildid.ID // build ID of the mapped file; zero if it has none
 	PID    int
 
-	// Predictable is set if the address was not chosen at random, so that a process whose maps were
-	// never read may have another file there.
+	// Predictable is set if the address was not chosen at random: a process whose maps were never
+	// read may have another file there.
 	Predictable bool
 
 	// Open returns the mapped file if it has no build ID.
@@ -55,7 +55,7 @@ func (f *Frame) setMap(m *ProcessMap) {
 }
 
 // has reports whether f may be in the mapped file. If the line has a number besides the address,
-// the number must agree with the mapping; otherwise the module's name must be the file's.
+// the number must agree with the mapping. Otherwise the module's name, if any, must be the file's.
 func (m *ProcessMap) has(f *Frame) bool {
 	switch {
 	case f.Module == "" && f.Kind == dialect.Runtime:

@@ -38,8 +38,8 @@ const (
 	maxJumping  = 1 << 8
 )
 
-// A recent is a map that keeps the entries that were added or found last: at least n and at most 2n
-// of them, where n is the argument most of get and put.
+// A recent is a map that forgets old entries. It keeps at least the last n entries that were added
+// or found, and at most 2n. n is the argument most of get and put.
 type recent[K comparable, V any] struct{ young, old map[K]V }
 
 // get returns the value of k.

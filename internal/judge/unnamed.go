@@ -8,9 +8,9 @@ import (
 )
 
 // placeUnnamed finds the modules of frames that have only an address, as in traces of glog and
-// Rust, among the files that the operator or the log names. Such a file has a fixed address, or its
-// load bias follows from the base that the operator gives, from names of exported functions in the
-// trace, or from calls before return addresses. of has the verdicts of the frames.
+// Rust. It tries the files that the operator or the log names. The load bias of such a file is
+// fixed, or given by the operator, or follows from names of functions in the trace or from calls
+// before return addresses. of has the verdicts of the frames.
 func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 	var unnamed, ofProgram []*Frame
 	for _, f := range frames {
