@@ -23,7 +23,7 @@ const (
 // MaxMessage bounds the message of a backtrace.
 const MaxMessage = 200 // bytes
 
-// maxTail is the size to which the text before a backtrace, kept to find its message, is cut.
+// maxTail is the size to which the text before a backtrace is cut. That text may have its message.
 const maxTail = 4 << 10 // bytes
 
 // maxHeldElements bounds the elements that a Grouping holds at a time. Further elements are treated
@@ -74,7 +74,7 @@ func (g *Grouping) Element(made []byte) *Held {
 }
 
 // elementAt returns the held element at an offset in the text of a line. If the line has one
-// element, it returns that for any offset. It returns nil if there is none.
+// element, it returns that for any offset. It returns nil if no element is held.
 func (g *Grouping) elementAt(l *filter.Line, at int) *Held {
 	for i := range l.Elements {
 		if e := &l.Elements[i]; e.Start <= at && (at < e.End || at == e.Start) || len(l.Elements) == 1 {
@@ -102,8 +102,8 @@ func (g *Grouping) Release(elements []filter.LineElement) {
 // IsOpen reports whether lines of a backtrace are held.
 func (g *Grouping) IsOpen() bool { return g.stack.isOpen() }
 
-// AddFrames adds a line with frames to the open backtrace, or begins a new one with it. If it must
-// end the open one for that, it calls end, which must call End.
+// AddFrames adds a line with frames to the open backtrace, or begins a new one with it. Before it
+// begins a new one, it calls end if a backtrace is open. end must call End.
 func (g *Grouping) AddFrames(l *filter.Line, end func()) {
 	s := &g.stack
 	var first *filter.Resolved
