@@ -28,7 +28,7 @@ type Mark struct {
 // marks are the strings that a Search finds.
 //
 // For the vector search the marks are in eight buckets, which share tables. Several marks in one
-// bucket make false candidates. Of all distributions, this one makes the fewest in logs and texts
+// bucket make false candidates. This distribution was chosen because it makes few in logs and texts
 // of many kinds.
 var marks = []Mark{
 	{"{", "{{", 0},

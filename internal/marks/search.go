@@ -19,15 +19,15 @@ const (
 	mostSpan  = 4096 // bytes whose candidates are listed at a time
 )
 
-// A markList has the candidates for marks of up to mostSpan bytes: of each step that has any, the
-// offset and the candidates as bits.
+// A markList has the candidates for marks in up to mostSpan bytes. Each entry is a step with
+// candidates: its offset, and the candidates as bits.
 type markList [mostSpan / markStep]dialect.Step
 
 // A Search finds the marks of b, one after another.
 //
 // Like [FindOpen] it reads every byte of every log. Logs with many numbers have candidates in every
-// second line, and nearly none of them is a mark: so candidates are listed first, and checked
-// after.
+// second line, and nearly none of them is a mark. So candidates are listed first, and checked
+// afterwards.
 type Search struct {
 	b      []byte
 	tables *markTables
