@@ -13,9 +13,9 @@ import (
 )
 
 // WriteFolded writes the stacks of p with one of their values to w, as the tools around
-// flamegraph.pl read them: a line for each stack, with the names of its functions from the root to
-// the leaf, separated by semicolons, then a blank and the value. Stacks of equal names are added
-// up, and sorted by name. Stacks with the value 0 are left out. A semicolon within a name becomes a
+// flamegraph.pl read them. Each stack has a line: the names of its functions from the root to the
+// leaf, separated by semicolons, then a blank and the value. Stacks of equal names are added up,
+// and sorted by name. Stacks with the value 0 are left out. A semicolon within a name becomes a
 // colon, and control characters are escaped, as in \x0a. It returns the first error of w.
 func (p *Profile) WriteFolded(w io.Writer, value int) error {
 	return writeFolded(w, value, p)
@@ -50,8 +50,8 @@ func writeFolded(w io.Writer, value int, profiles ...*Profile) error {
 	return out.Flush()
 }
 
-// FoldedWeight returns a weight for each location of p, by its number less 1, that bounds the lines
-// of WriteFolded: 1, and 1 more for each 128 bytes of its names.
+// FoldedWeight returns a weight for each location of p, by its number less 1: 1, and 1 more for
+// each 128 bytes of its names. As Graph.Weights they bound the lines of WriteFolded.
 func (p *Profile) FoldedWeight() []int {
 	weights := make([]int, len(p.Locations))
 	for i := range p.Locations {

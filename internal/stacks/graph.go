@@ -13,9 +13,8 @@ type Graph struct {
 	// beyond its end count as 1, as do all if it is nil.
 	Weights []int
 
-	// Above returns the locations of the callers of a node that are known although the graph has
-	// no call for them, the innermost first. Stacks that begin at the node begin with these. It
-	// may be nil.
+	// Above returns locations of callers of a node for which the graph has no call, the innermost
+	// first. Stacks that begin at the node begin with these. It may be nil.
 	Above func(node uint32) []uint32
 }
 
@@ -34,17 +33,18 @@ type Loss struct {
 // Decompose adds stacks to p that have the costs of g: a decomposition of its flow into paths. For
 // each value, costs writes the costs of g.Sinks and g.Arcs.
 //
-// In the sum of all stacks, each sink has its own cost, and each arc that is not part of a cycle
-// has the cost of its calls, exactly, if costs add up: if the calls to a function cost as much as
-// its sinks and its own calls. Chains of three or more functions are one of several possibilities:
+// Costs add up if the calls to each function cost as much as its sinks and its own calls. Then, in
+// the sum of all stacks, each sink has exactly its own cost, and each arc that is not part of a
+// cycle the cost of its calls. Chains of three or more functions are one of several possibilities:
 // if a function was called from several places, a call graph does not show which of its calls
 // belongs to which caller. Costs circulating in a cycle are removed first. If the calls to a
-// function cost more than its sinks and its own calls, the largest of them lose the difference; if
-// they cost less, stacks begin at the function. Costs below 0 are decomposed separately.
+// function cost more than its sinks and its own calls, the largest calls to it lose the difference.
+// If they cost less, stacks begin at the function. Costs below 0 are decomposed separately.
 //
 // Each value adds at most len(g.Arcs) + len(g.Sinks) stacks. All stacks together have at most
 // maxFrames locations. Costs beyond this limit, and all costs of a value if their sum exceeds
-// int64, get stacks of one location each. Graph.Weights may make a location count as several.
+// int64, get stacks of one location each, which the limit does not count. Graph.Weights may make a
+// location count as several.
 func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64), maxFrames int) Loss {
 	d := newDecomposer(p, g, maxFrames)
 	loss := Loss{Recursion: make([]int64, len(p.Values)), Unplaced: make([]int64, len(p.Values))}

@@ -71,8 +71,8 @@ func (h *heap) removeFirst(node uint32) {
 func (h *heap) clear(node uint32) { h.lengths[node] = 0 }
 
 // large appends to found the places in a node's heap whose options would get shares of at least
-// small, if amount were divided among all options in proportion to their remaining costs, total in
-// all. It stops when there are more than most.
+// small. The shares divide amount among all options in proportion to their remaining costs, whose
+// sum is total. It stops when found has more than most places.
 func (h *heap) large(found []uint32, node uint32, amount, total, small int64, most int) []uint32 {
 	options := h.of(node)
 	is := func(i uint32) bool {

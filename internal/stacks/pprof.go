@@ -198,7 +198,7 @@ func (e *pprofWriter) fields() {
 	e.b = e.b[:0]
 }
 
-// sendSize is how many bytes are collected before they are written.
+// sendSize is the number of bytes that are collected before they are written.
 const sendSize = 64 << 10
 
 // send writes the finished fields if they have more than the given number of bytes.

@@ -118,7 +118,7 @@ func (s *speedscopeWriter) frame(f *speedscopeFrame) {
 	s.out.WriteString("}")
 }
 
-// profile writes the stacks with one value. Its name includes the name of the file, which
+// profile writes the stacks with one value. The profile's name includes name, the file's, which
 // speedscope does not show.
 func (s *speedscopeWriter) profile(value int, name string, frames [][]uint32) {
 	t := newTree([]*Profile{s.p}, value, func(*Profile) [][]uint32 { return frames }, s.empty)
