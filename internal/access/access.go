@@ -1,11 +1,9 @@
-// Package access gives the packages of this module functions of the public packages that are not
-// part of their API: the filter asks a Symbolizer in ways that pay only in the filter's own order,
-// the readers of envelopes drive a Filter line by line, and the doctor examines the cache of a
-// Client.
+// Package access lets the packages of this module call functions of the public packages that are
+// not part of their API. For example, the readers of envelopes drive a Filter line by line, and the
+// doctor examines the cache of a Client.
 //
-// The package of a type sets the type's variable when it is initialized, before a program can have
-// a value of the type. A caller asserts the methods it gets to an interface that it declares
-// itself.
+// Each public package sets its variables when it is initialized, before a program can have a value
+// of its types. Callers assert the returned methods to interfaces that they declare themselves.
 package access
 
 import (
@@ -33,7 +31,7 @@ var (
 	Filter func(f any) any
 
 	// BuildID returns the methods of a *buildid.File, *buildid.SymbolPath, *buildid.IDsFile or
-	// *buildid.Tree, and for nil, methods that call functions of the package.
+	// *buildid.Tree. For nil, the methods call functions of the package.
 	BuildID func(of any) any
 
 	// Debuginfod returns the methods of a *debuginfod.Client.
@@ -43,10 +41,10 @@ var (
 	// NewFindings and, for Valgrind, NewPlaces, which returns a profile.Places.
 	Valgrind, Rtrace func(o any) any
 
-	// Contexts returns a container of filter.Contexts by key, one for each log whose records a
-	// filter.Lines filters. l is a filter.Limits. The container has the methods
-	// Of(key []byte) *filter.Context, AppendProcesses and Restore. It calls evicted like
-	// filter.Options.Evicted; evicted may be nil.
+	// Contexts returns a container with a filter.Context for each key. A key stands for one log of
+	// a filter.Lines. l is a filter.Limits. The container has the methods Of(key []byte)
+	// *filter.Context, AppendProcesses and Restore. It calls evicted like filter.Options.Evicted;
+	// evicted may be nil.
 	Contexts func(l any, evicted func(key, reason string)) any
 )
 
@@ -56,7 +54,7 @@ type IndexOptions struct {
 	Budget   int64                  // bytes of all indexes in Dir; 0: 4 GiB
 	Workers  int                    // goroutines that walk over one file; 0: 1
 	Again    bool                   // replaces even a good index
-	Progress func(units, total int) // called repeatedly with the units done and all; may be nil
+	Progress func(units, total int) // gets the number of units done, and of all; may be nil
 }
 
 // An Indexed describes an index that was made or found.
