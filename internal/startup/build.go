@@ -36,7 +36,8 @@ func setting(key string) string {
 	return ""
 }
 
-// Release returns the first word of the version: the rest does not fit into the foot of a page.
+// Release returns the first word of the version. The rest does not fit into the foot of a manual
+// page.
 func Release() string {
 	word, _, _ := strings.Cut(Version(), " ")
 	return word

@@ -6,10 +6,10 @@ import (
 	"runtime/debug"
 )
 
-// The garbage collector's percentage (GOGC) by the size of the live heap. Collecting a small heap
-// does not pay in a run that ends; a process that follows files stays, and so would its garbage. A
-// large heap is mostly tables without pointers, which cost the collector little. The figures are in
-// docs/decisions/garbage-collector-percentage.md.
+// The garbage collector's percentage (GOGC) by the size of the live heap. In a run that ends soon,
+// collecting a small heap does not pay. A process that follows files keeps running, and would keep
+// its garbage. A large heap is mostly tables without pointers, which are cheap to collect. The
+// figures are in docs/decisions/garbage-collector-percentage.md.
 const (
 	GarbageSmall  = 300 // percentage for a run that ends
 	GarbageMedium = 100
@@ -21,12 +21,12 @@ const (
 
 	leastHeap = 8 // the heap may have 1/8 of the limit, whatever is held outside of it
 
-	// bytes by which the collector's limit exceeds the given one: the runtime and the current lines
+	// bytes added to the given limit, for the runtime and the current lines
 	overhead = 32 << 20
 )
 
-// LimitHeap limits the heap to maxMemory bytes, plus overhead. It returns a function that takes the
-// number of bytes held outside of the heap, and lowers the limit by them.
+// LimitHeap limits the heap to maxMemory bytes, plus overhead. The returned function lowers the
+// limit by the number of bytes held outside of the heap.
 func LimitHeap(maxMemory int64) (offHeap func(bytes int64)) {
 	debug.SetMemoryLimit(maxMemory + overhead)
 	return func(bytes int64) {
@@ -47,12 +47,12 @@ func TuneGarbage(small int) {
 // afterCollection re-evaluates the percentage, now percent, after the next collection: the
 // finalizer of an unreachable object runs then. small is the percentage of a small heap.
 func afterCollection(small, percent int) {
-	// a pointer keeps the object out of a block shared with others, whose finalizer might never run
+	// without a pointer, the object might share a block with others, and its finalizer never run
 	type mark struct{ _ *int }
 	runtime.SetFinalizer(new(mark), func(*mark) {
-		// package runtime/metrics has the live heap, but its initialisation takes 4 % of the start
-		// of the process; NextGC gives it too, since the next collection is due when the live heap
-		// has grown by percent
+		// The live heap is computed from NextGC: the next collection is due when the live heap has
+		// grown by percent. Initialising package runtime/metrics would take 4 % of the start of the
+		// process.
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		want := small
