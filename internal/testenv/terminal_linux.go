@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Port makes a pseudo-terminal that changes no byte, in place of the serial port of an adapter, and
-// a link at path to the end that a program opens. It returns the device's end, which is closed at
-// the end of the test.
+// Port makes a pseudo-terminal in place of a serial port, and links path to the end that a program
+// opens. It returns the device's end, which is closed at the end of the test. The pseudo-terminal
+// changes no bytes.
 func Port(t testing.TB, path string) (device *os.File) {
 	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
@@ -22,8 +22,7 @@ func Port(t testing.TB, path string) (device *os.File) {
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
 	}
-	// A port passes bytes on before it is opened; a pseudo-terminal edits them as lines until it is
-	// raw.
+	// A pseudo-terminal edits its input as lines until it is raw.
 	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, &unix.Termios{Cflag: unix.CS8 | unix.CREAD | unix.B38400}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,9 @@
 // Package testenv is for tests that use programs, files and rights which a machine may lack. Only
 // tests import it.
 //
-// A missing program or file skips a test, and fails it if CI=true: a run that has to pass may not
-// lose a test without notice. A lack that no installation can mend always skips a test: see
-// [OnlyLong], [OnlyOn] and [Forbidden].
+// A missing program or file skips a test. If CI=true it fails the test instead, so that no test is
+// lost without notice. Other reasons always skip the test: see [OnlyLong], [OnlyOn] and
+// [Forbidden].
 package testenv
 
 import (
@@ -81,8 +81,8 @@ func OnlyOn(t testing.TB, platforms ...string) {
 	}
 }
 
-// Forbidden skips the test because the kernel, or the rights of the user, forbid something that it
-// does, such as tracing another process.
+// Forbidden skips the test because the kernel or the user's rights do not permit an operation, such
+// as tracing another process. what names the operation.
 func Forbidden(t testing.TB, what string, reason any) {
 	t.Helper()
 	t.Skip("not permitted here: " + what + ": " + strings.TrimSpace(fmt.Sprint(reason)))
@@ -103,8 +103,8 @@ func ShowManPage(t testing.TB, page string) string {
 }
 
 // FreeAddress returns a TCP address of this machine at which nothing listens. Its port is below the
-// ports that the kernel gives to connections and to listeners of port 0, so that no other program
-// gets it before the test uses it.
+// range from which Linux takes ports by itself, so that no other program gets the port before the
+// test uses it.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -128,8 +128,8 @@ func Until(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// Wait waits until done reports true, for a minute at most, and returns whether it did. No test
-// that passes takes as long. Unlike with [Until], the caller reports the failure.
+// Wait waits until done reports true, for a minute at most, and returns whether it did. A test that
+// passes takes less. Unlike with [Until], the caller reports the failure.
 func Wait(done func() bool) bool {
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -157,7 +157,7 @@ func Wrapped(text string) string {
 	return b.String()
 }
 
-// FileURL returns the URL of a file, also if its path has a # or a quote.
+// FileURL returns the URL of a file. Its path may have characters such as # or quotes.
 func FileURL(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
