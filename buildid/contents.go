@@ -17,8 +17,8 @@ type root struct {
 	faults []Attempt // files and folders at or below path that cannot be read; at most 16
 }
 
-// roots describes the paths, in the order of the options, as they were at the last walk. If there
-// was none, it reads the index that another process left, or walks the paths. An error means that
+// roots describes the paths as the last walk found them, in the order of the options. Before the
+// first walk, it reads the index that another process left, or walks the paths. An error means that
 // the walk ended early, for example with ctx.
 func (p *SymbolPath) roots(ctx context.Context) ([]root, error) {
 	index := p.index.Load()
@@ -55,7 +55,7 @@ func within(root, path string) bool {
 	return root == "." || ok && (rest == "" || rest[0] == filepath.Separator || strings.HasSuffix(root, string(filepath.Separator)))
 }
 
-// errNoLines is the error of a list that names no file.
+// errNoLines is the error for a list that names no file.
 var errNoLines = errors.New("no line has a build ID and a path")
 
 // check returns why the list cannot be read or names no file, or nil.

@@ -15,9 +15,9 @@
 //
 //	Find(ctx context.Context, q Query, note func(Attempt)) (*File, error)
 //
-// A returned [File] is open, and its note was read through the same descriptor: no finder returns a
-// file whose note holds another ID, whatever its path. If note is not nil, it is called for every
-// place that was searched without success. The error for a missing file wraps [fs.ErrNotExist].
-// After any other error (a canceled context, no descriptors left) the file may exist: callers must
-// not remember it as missing.
+// A returned [File] is open, and its note was read through the same descriptor. No finder returns a
+// file whose note holds another ID. If note is not nil, it is called for every place that was
+// searched without success. The error for a missing file wraps [fs.ErrNotExist]. After any other
+// error (a canceled context, no descriptors left) the file may exist: callers must not remember it
+// as missing.
 package buildid

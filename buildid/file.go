@@ -28,12 +28,12 @@ type Query struct {
 	Kind Kind
 	Name string // name of the module, as logged: untrusted, and used by [ModulePath] only
 
-	// Better is set if a file without debug information has been found already. A finder then need
-	// not ask a server for the program itself.
+	// Better is set if a file without debug information is already found. A finder then need not
+	// ask a server for the program itself.
 	Better bool
 
-	// Whole is the size in bytes up to which a file may be read into memory at once, and closed; 0
-	// means that no file may. A finder need not heed it.
+	// Whole is the maximum size, in bytes, of a file that may be read into memory and closed. 0: no
+	// file may. A finder may ignore Whole.
 	Whole int64
 }
 
@@ -138,8 +138,8 @@ func (f *File) modified() (nanoseconds int64, ok bool) {
 func (f *File) Size() int64 { return f.size }
 
 // stateText returns the inode, size and time of f, or of the compressed file from which f was
-// unpacked. They change if another file replaces that file or it is written to. stateText is empty
-// if there is no such file.
+// unpacked. It changes if that file is replaced or written to. It is empty if there is no such
+// file.
 func (f *File) stateText() string {
 	switch {
 	case f.whole != nil:
@@ -183,8 +183,8 @@ var ErrNoID = errors.New("the file has no build ID")
 // ErrOtherID is wrapped by the error for a file that has another build ID.
 var ErrOtherID = errors.New("another build ID")
 
-// An UnusableError reports that the file at the expected place cannot be read as an ELF file. It is
-// a miss as well: it wraps [fs.ErrNotExist].
+// An UnusableError reports that the file at the expected place cannot be read as an ELF file. Since
+// that is a miss, it wraps [fs.ErrNotExist].
 type UnusableError struct {
 	Path string
 	Err  error // why it cannot be used
@@ -230,9 +230,9 @@ func idOf(raw []byte, err error) (ID, error) {
 // errNotRegular is the error for directories, FIFOs, sockets and devices.
 var errNotRegular = errors.New("not a regular file")
 
-// openRegular opens the regular file at path. It does not block, and opens nothing else: even
-// opening a device can have an effect (it starts a watchdog), so the type is checked before
-// opening, and again after it in case the file was replaced.
+// openRegular opens the regular file at path, and does not block. It opens nothing else, since
+// opening a device can have an effect: it starts a watchdog. So it checks the type before opening,
+// and again afterwards in case the file was replaced.
 func openRegular(path string) (*os.File, int64, error) {
 	return openRegularBy(path, os.Stat, os.OpenFile)
 }

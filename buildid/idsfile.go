@@ -13,9 +13,9 @@ import (
 	"slices"
 )
 
-// An IDsFile finds files by the list that Fuchsia's build writes, ids.txt: lines of a build ID in
-// hex, a space and a path. Relative paths start at the folder of the list. A file is used only if
-// its note holds the ID. An IDsFile is safe for concurrent use.
+// An IDsFile finds files by the list that Fuchsia's build writes, ids.txt. Each line has a build ID
+// in hex, a space and a path. A relative path is relative to the folder of the list. A file is used
+// only if its note holds the ID. An IDsFile is safe for concurrent use.
 type IDsFile struct {
 	path string
 	lock chan struct{} // a mutex as a channel with one token, so that a context can end the wait
@@ -117,7 +117,7 @@ func (l *idsList) find(id ID) []string {
 	return paths
 }
 
-// missReason returns the reason for an Attempt: l has no entry for the ID. It adds defects of the
+// missReason returns the reason for an Attempt if l has no entry for the ID. It adds defects of the
 // list that may be the cause.
 func (l *idsList) missReason() string {
 	said := "none of its " + number(len(l.entries), "line") + " has this build ID"

@@ -4,8 +4,8 @@ import "time"
 
 // The limits of this package, beyond the needs of real installations.
 const (
-	// minimum bytes of an ID that is looked up by path: the first names the folder, the others the
-	// file
+	// minimum bytes of an ID that is looked up by path: the first byte names the folder, the others
+	// the file
 	minPathID   = 2
 	maxPath     = 4096     // bytes of a name that is tried as a path: PATH_MAX of Linux
 	maxFileName = 255      // bytes of the last part of a path: NAME_MAX of Linux
@@ -21,7 +21,7 @@ const (
 	// goroutines that list folders and read notes: enough to keep a cold disk busy
 	walkers   = 16
 	walkChunk = 256 // files that a walker examines before it takes another task
-	// files and folders examined below all paths together: some 200 MB of index
+	// files and folders examined below all paths together; their index takes some 200 MB
 	maxIndexed = 1000000
 	maxFaults  = 16 // kept Attempts about unreadable files and folders, for --explain
 	// bytes of the first read of a file, in which headers and notes usually are

@@ -20,14 +20,12 @@ type link struct {
 }
 
 // findLink returns the debug file of the program at the path near. It looks where GDB does: in the
-// program's folder, in .debug in that folder, and below each of dirs at the folder's path. If the
-// real folder of the program, with symbolic links followed, is another one, findLink looks there
-// too. The file must have the checksum of the link, and the build ID id unless id is zero or the
-// file has none.
+// program's folder, in .debug in that folder, and below each of dirs at the folder's path. If
+// symbolic links lead to another folder, findLink looks there too. The file must have the checksum
+// of the link. It must also have the build ID id, unless id is zero or the file has none.
 //
 // A name that would lead out of these folders is rejected. If note is not nil, it is called for
-// every place that was searched without success. The error wraps [fs.ErrNotExist] if none of them
-// has the file.
+// every place without the file. The error wraps [fs.ErrNotExist] if no place has the file.
 func findLink(ctx context.Context, l link, near string, dirs []string, id ID, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "debug link", query: Query{ID: id, Kind: Debug, Name: l.Name}, note: note}
 	if said := notBase(l.Name); said != "" {
@@ -127,8 +125,8 @@ func openLinked(path, where string, id ID) (*File, error) {
 	return f, nil
 }
 
-// checkSum returns nil if f has the checksum crc. It does not read the program itself, to which a
-// hostile link may lead.
+// checkSum returns nil if f has the checksum crc. A hostile link may lead to the program at near
+// itself, which checkSum does not read.
 func (s *search) checkSum(f *File, crc uint32, near string) error {
 	if program, err := os.Stat(near); err == nil {
 		if info, err := f.os.Stat(); err == nil && os.SameFile(program, info) {
@@ -167,12 +165,12 @@ func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 }
 
 // findAlt returns the supplementary file that the section .gnu_debugaltlink of the debug file at
-// near names. It tries the path name, relative to the folder of near; then, in each of dirs, the
-// file of that name in .dwz; then the place of the ID in each of dirs, as in a [Tree]. The note of
-// the file must hold id. name is untrusted.
+// near names. It first tries the path name, relative to the folder of near. Then it tries the file
+// of that name in .dwz in each of dirs, and the place of the ID in each of dirs, as in a [Tree].
+// The note of the file must hold id. name is untrusted.
 //
-// If note is not nil, it is called for every place that was searched without success. The error
-// wraps [fs.ErrNotExist] if none of them has the file.
+// If note is not nil, it is called for every place without the file. The error wraps
+// [fs.ErrNotExist] if no place has the file.
 func findAlt(ctx context.Context, id ID, name, near string, dirs []string, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "supplementary file", query: Query{ID: id, Kind: Alt, Name: name}, note: note}
 	if id.IsZero() {

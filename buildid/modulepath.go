@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// A ModulePath finds a module at the path from which it was loaded, according to the log. The log
-// is untrusted: it can make the finder open any file that the process may read. So it suits
-// commands that a user runs, not services that read the logs of others. A file is used only if its
-// note holds the ID. The zero value is ready to use.
+// A ModulePath finds a module at the path that the log names. The log is untrusted: it can make the
+// finder open any file that the process may read. So a ModulePath suits commands that a user runs,
+// not services that read the logs of others. A file is used only if its note holds the ID. The zero
+// value is ready to use.
 type ModulePath struct{}
 
-// Find returns the regular file at q.Name if that is an absolute path, with or without "..", and
-// the note in the file holds q.ID. The file is the module itself, whatever q.Kind is, and may be
-// stripped.
+// Find returns the regular file at q.Name if its note holds q.ID. q.Name must be an absolute path;
+// it may contain "..". The file is the module itself, whatever q.Kind is, and may be stripped.
 func (ModulePath) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "module name", query: q, note: note}
 	switch {

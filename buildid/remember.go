@@ -218,8 +218,8 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// decodeFolders decodes the output of encodeFolders. The bytes may be hostile: it accepts only
-// names that stay below the root.
+// decodeFolders decodes the output of encodeFolders. Since the bytes may be hostile, it accepts
+// only names that stay below the root.
 func decodeFolders(data []byte, root string) ([]*folder, error) {
 	n := len(data) - crc32.Size
 	if n < 0 || binary.LittleEndian.Uint32(data[n:]) != castagnoli(data[:n]) {
@@ -326,7 +326,7 @@ func (c *cursor) id() ID {
 	return ID{s}
 }
 
-// string returns the next string. It shares memory with the data, which it keeps in memory.
+// string returns the next string, which shares memory with the data.
 func (c *cursor) string() string {
 	return c.next(c.uvarint())
 }
@@ -365,7 +365,7 @@ func (c *cursor) uvarint() (v uint64) {
 	return 0
 }
 
-// count decodes the length of a list whose elements have at least size bytes each.
+// count decodes the length of a list. size is the minimum number of bytes of an element.
 func (c *cursor) count(size int) int {
 	n := c.uvarint()
 	if n > uint64(len(c.data)/size) || n > uint64(maxIndexed+maxZipMembers-c.seen) {

@@ -52,7 +52,7 @@ func isContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// A search is the state of one Find: it collects the reasons in case nothing is found.
+// A search is the state of one Find. It collects the reasons in case no file is found.
 type search struct {
 	ctx     context.Context
 	where   string
@@ -116,8 +116,9 @@ func (s *search) miss() error {
 	return fmt.Errorf("build ID %s: %s: %w", s.query.ID, s.where, err)
 }
 
-// best returns the file among n files that suits the query best; among equals it is the first. open
-// opens the i-th file, or returns nil. whole reports whether no other file can be better.
+// best returns the file that suits the query best, or the first one among equals. It considers n
+// files, but at most maxCandidates. open opens the i-th file, or returns nil. whole reports whether
+// no other file can be better.
 func (s *search) best(n int, open func(i int) *File) (best *File, whole bool) {
 	rank := -1
 	for i := 0; i < min(n, maxCandidates) && rank < wholeRank; i++ {

@@ -13,13 +13,14 @@ import (
 	"time"
 )
 
-// A SymbolPath finds files by their notes anywhere below the paths that the operator named, also in
-// zip files. It is safe for concurrent use.
+// A SymbolPath finds files by their notes, anywhere below the paths that the operator named. It
+// looks into zip files, too. It is safe for concurrent use.
 type SymbolPath struct {
 	paths  []string
 	memory memory
 	index  atomic.Pointer[pathIndex] // nil until built
-	// a mutex for making the index, as a channel with one token, so that a context can end the wait
+	// a mutex for making the index; it is a channel with one token, so that a context can end the
+	// wait
 	lock chan struct{}
 
 	// The token guards deep, shallow, unsaved and saved.
@@ -36,9 +37,9 @@ type SymbolPathOptions struct {
 	Paths []string // files, folders (recursively), and zip files
 
 	// CacheDir is a folder that belongs to the user; it is created if it is missing. It keeps the
-	// index of the paths for the next run, and members of zip files are inflated into files without
-	// a name there. If CacheDir is empty or not usable, no index is kept, and members are inflated
-	// in the system's folder for temporary files.
+	// index of the paths for the next run. Members of zip files are inflated into temporary files
+	// there. If CacheDir is empty or not usable, no index is kept, and members are inflated in the
+	// system's folder for temporary files.
 	CacheDir string
 }
 
@@ -72,7 +73,7 @@ func (p *SymbolPath) Close() error {
 // for it. New files are found: a Find that finds nothing, or no debug information, examines the
 // folders again, at most once a second and at most for 1/50 of the time. A walk that ends with ctx
 // is repeated by the next Find. If another process has left its index in CacheDir, a file with
-// debug information in that index is found without a walk, after its note was checked.
+// debug information is found in that index without a walk. Its note is still checked.
 func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "symbol path", query: q, note: note}
 	if q.ID.IsZero() {
@@ -164,8 +165,8 @@ type pace struct {
 	took  time.Duration // duration of the last operation; 0 if unknown
 }
 
-// due reports whether the operation may be repeated now. If stale is set, its result is known to be
-// out of date, and it may be repeated after recheckMin, however long it takes.
+// due reports whether the operation may be repeated now. stale is set if its last result is known
+// to be out of date. The operation may then be repeated after recheckMin, however long it takes.
 func (p *pace) due(stale bool) bool {
 	wait := recheckMin
 	if !stale {
@@ -174,9 +175,9 @@ func (p *pace) due(stale bool) bool {
 	return time.Since(p.ended) >= wait
 }
 
-// look returns an index newer than seen, or seen if nothing has changed or it is too early for
-// another walk. seen is nil, or an index in which a file was missing. stale is set if a file has
-// changed since it was indexed.
+// look returns an index newer than seen. It returns seen if nothing has changed, or if another walk
+// would be too early. seen is nil, or an index in which a file was missing. stale is set if a file
+// has changed since it was indexed.
 func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pathIndex, error) {
 	select {
 	case <-p.lock:
@@ -373,8 +374,8 @@ func (p *SymbolPath) openMember(s *search, at *place) (*File, error) {
 	return NewFile(item.file.File, item.file.size, at.shown(), s.where, &unpackedRef{&p.unpacked, item}), nil
 }
 
-// tempDir returns the folder for inflated members: the index folder if there is one, since a cache
-// is usually on a disk with space.
+// tempDir returns the folder for inflated members: the index folder if there is one. A cache is
+// usually on a disk with space.
 func (p *SymbolPath) tempDir() string {
 	if dir, ok := p.memory.folder(true); ok {
 		return dir

@@ -19,8 +19,8 @@ type Tree struct {
 	dir string
 }
 
-// NewTree returns the tree at dir, which is the folder that holds .build-id, or .build-id itself
-// under any name.
+// NewTree returns the tree at dir: the folder that holds .build-id, or .build-id itself under any
+// name.
 func NewTree(dir string) *Tree { return &Tree{dir} }
 
 // Find returns the file at the place of q.ID, unless its note holds another ID. It accepts a file
@@ -62,8 +62,8 @@ func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, er
 	return nil, s.miss()
 }
 
-// complete returns the only build ID in the tree that begins with the bytes of prefix, or zero if
-// there is none or several. Prefix must have at least two bytes.
+// complete returns the only build ID in the tree that begins with the bytes of prefix. It returns
+// zero if there is none or several, or if prefix has less than two bytes.
 func (t *Tree) complete(prefix ID) (id ID) {
 	if prefix.Len() < minPathID {
 		return id

@@ -117,7 +117,7 @@ func (s *unpackedSet) trim() error {
 	}
 }
 
-// close closes all unused items, and from now on each item when its last use ends.
+// close closes all unused items. An item that is still used is closed when its last use ends.
 func (s *unpackedSet) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

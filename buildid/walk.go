@@ -288,8 +288,8 @@ func (w *walk) files(r *rootWalk, d *folder, from, to int) {
 	}
 }
 
-// look returns the current record of the file at path; r is the previous one. It also returns false
-// if the file could not be examined, so that the next walk tries again.
+// look returns the current record of the file at path. r is the previous record. The result is
+// false if the file could not be examined: the next walk then tries again.
 func (w *walk) look(path string, r *record) (record, bool) {
 	none := record{name: r.name}
 	info, err := os.Stat(path)
@@ -354,8 +354,7 @@ func (w *walk) read(r *record, f *os.File, size int64) error {
 	return nil
 }
 
-// A headReader serves reads of a file's beginning, which has the headers and usually the notes,
-// from a buffer.
+// A headReader buffers the beginning of a file, which has the headers and usually the notes.
 type headReader struct {
 	r   io.ReaderAt
 	buf [headSize]byte

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// maxWhole is the size in bytes of the largest file that is read whole: mapping one, with the page
-// faults and tables that follow, costs more than copying that many bytes.
+// maxWhole is the size in bytes of the largest file that is read whole. For a small file, the page
+// faults and tables of a mapping cost more than a copy.
 const maxWhole = 32 << 10
 
 // wholes are buffers for files that are read whole; the extra byte shows that a file has grown.
@@ -28,11 +28,11 @@ func (w *whole) free() {
 	}
 }
 
-// readWhole reads the file at path if it is a regular one of at most limit bytes, by four system
-// calls. It returns false if the file must be opened in another way, and an error if that would not
-// help.
+// readWhole reads the file at path by four system calls. The file must be regular and have at most
+// limit and maxWhole bytes. readWhole returns false if the file must be opened in another way, with
+// an error if that would not help.
 //
-// The type is checked before the file is opened: see openRegular. If another file takes its place
+// The type is checked before the file is opened: see openRegular. If another file replaces it
 // meanwhile, that file is read only if it has the same size.
 func readWhole(path string, limit int64) (w whole, ok bool, err error) {
 	fail := func(op string, err error) (whole, bool, error) {

@@ -2,7 +2,7 @@
 
 package buildid
 
-// A whole is a small file in memory, on systems where that is known to pay.
+// A whole is a small file in memory. On this system no file is read whole.
 type whole struct {
 	data  []byte
 	state state

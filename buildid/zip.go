@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// zipMagic is at the beginning of every archive that is not empty.
+// zipMagic is at the beginning of an archive that is not empty.
 const zipMagic = "PK\x03\x04"
 
 // errBadZip is wrapped by the errors for files that are not archives, and for archives that exceed
@@ -67,8 +67,8 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 }
 
 // checkDirectoryEnd returns an error if a possible end record of the archive's directory claims
-// more than maxZipMembers members. archive/zip allocates memory for as many members as the file has
-// room for, and a sparse file has room for any number.
+// more than maxZipMembers members. archive/zip allocates memory for as many members as fit into the
+// file's size, and a sparse file can have any size.
 func checkDirectoryEnd(r io.ReaderAt, size int64) error {
 	const (
 		record     = "PK\x06\x06" // end record of ZIP64, the only format with more than 65,535 members
