@@ -40,9 +40,9 @@ func (s scope) mayLead(to scope) bool {
 	return false
 }
 
-// narrowest returns the scope that limits the next redirect after two servers of scopes a and b:
-// the wider one, since a wider scope may redirect to fewer addresses. A server at an address in
-// disguise may be a public one.
+// narrowest returns the scope that limits the next redirect after servers of scopes a and b. It is
+// the wider scope, since a wider scope may redirect to fewer addresses. A server at an address in
+// disguise may be public.
 func narrowest(a, b scope) scope {
 	if a == loopback && b == loopback {
 		return loopback
@@ -55,8 +55,8 @@ func narrowest(a, b scope) scope {
 
 // The ranges are parsed when the first address is checked: a run without servers needs none.
 
-// embedded lists the ranges of IPv6 addresses that contain the IPv4 address to which packets are
-// sent; at is the offset of that address in the 16 bytes.
+// embedded lists the ranges of IPv6 addresses that contain an IPv4 address, to which packets are
+// sent. at is the offset of the IPv4 address in the 16 bytes.
 var embedded = sync.OnceValue(func() []embedding {
 	return []embedding{
 		{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64 (RFC 6052)
@@ -110,9 +110,9 @@ func scopeOf(a netip.Addr) scope {
 	return public
 }
 
-// scopeOfHost returns the scope of a host that need not be an address: if a proxy resolves it, only
-// its name is known. The C library and browsers also accept addresses such as 127.1, 0x7f.0.0.1 and
-// 2130706433, a final dot, and digits of other scripts, but do not agree on their meaning.
+// scopeOfHost returns the scope of an address or a name: if a proxy resolves names, only the name
+// is known. Addresses such as 127.1, 0x7f.0.0.1 and 2130706433, and digits of other scripts, are
+// disguised: the C library and browsers accept them, but do not agree on their meaning.
 func scopeOfHost(host string) scope {
 	host = strings.ToLower(strings.TrimRight(host, "."))
 	if a, err := netip.ParseAddr(host); err == nil {

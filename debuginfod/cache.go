@@ -59,8 +59,8 @@ func (k key) url() string {
 	return "/buildid/" + k.path()
 }
 
-// magic returns the bytes with which the file begins: none for a source file, which may be any
-// text.
+// magic returns the bytes with which the file begins. A source file may be any text, so it has
+// none.
 func (k key) magic() string {
 	if k.source != "" {
 		return ""
@@ -68,8 +68,8 @@ func (k key) magic() string {
 	return elfMagic
 }
 
-// verify returns an error if f, of size bytes, cannot be the file that k names, since it is not a
-// whole ELF file with k's build ID. A source file may have any content: it has no build ID.
+// verify returns an error unless f, of size bytes, is a whole ELF file with k's build ID. A source
+// file may have any content: it has no build ID.
 func (k key) verify(f *os.File, size int64) error {
 	if k.source != "" {
 		return nil
@@ -91,8 +91,8 @@ func keys(q buildid.Query) []key {
 	return []key{{id: q.ID, kind: buildid.Debug}, {id: q.ID, kind: buildid.Executable}}
 }
 
-// A diskCache holds files that this client or another one with elfutils' layout fetched earlier. It
-// makes no request. It is safe for concurrent use.
+// A diskCache holds files that this client, or another one with elfutils' layout, fetched earlier.
+// It makes no request. It is safe for concurrent use.
 type diskCache struct {
 	dir    string
 	misses missCount
@@ -109,8 +109,8 @@ func newCache(dir string) *diskCache {
 }
 
 // find returns the verified file that q asks for; the caller closes it. It calls note, which may be
-// nil, for each place without a usable file. If there is no such file, the error wraps
-// [fs.ErrNotExist]; a temporary error of the system does not. find changes only access times.
+// nil, for each place without a usable file. The error wraps [fs.ErrNotExist], unless it is a
+// temporary error of the system. find changes only access times.
 func (c *diskCache) find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
@@ -173,10 +173,10 @@ var errNoCache = errors.New("no cache directory: set DEBUGINFOD_CACHE_PATH or HO
 
 var errNoDirectory = errors.New("not a directory")
 
-// open opens the cache's directory. It must belong to the user or root, and neither its group nor
-// others may write to it: with umask 002 elfutils makes it writable for the group, and such a cache
-// is refused too. Others may read it. The directories and files in it are checked one by one when
-// they are used.
+// open opens the cache's directory. The directory must belong to the user or root, and neither its
+// group nor others may write to it. With umask 002 elfutils makes a directory that its group may
+// write to; that one is refused, too. Files and directories in the cache are checked when they are
+// used.
 func (c *diskCache) open() (*os.Root, error) {
 	if c.dir == "" {
 		return nil, errNoCache
@@ -327,9 +327,8 @@ func verify(f *os.File, size int64, id buildid.ID) error {
 	return checkWhole(f, size)
 }
 
-// control returns the duration in a control file, which holds a number of seconds. If the file has
-// no number, control returns fallback. If create is set and the file is missing, control creates it
-// with fallback.
+// control returns the duration in a control file, which holds a number of seconds. If there is no
+// number, it returns fallback. If create is set, it creates a missing file with fallback.
 func (c *diskCache) control(root *os.Root, name string, fallback time.Duration, create bool) time.Duration {
 	f, _, err := openRegular(root, name, os.O_RDONLY)
 	if err != nil {
@@ -373,8 +372,8 @@ func parseSeconds(text string) (time.Duration, bool) {
 	return time.Duration(min(max(n, 0), century)) * time.Second, true
 }
 
-// checkWhole returns an error if the file is cut off: linkers put the section headers at the end,
-// so it checks that all of them are there.
+// checkWhole returns an error if the file is cut off. It checks the section headers, which linkers
+// put at the end.
 func checkWhole(f *os.File, size int64) error {
 	var h [64]byte
 	n, _ := f.ReadAt(h[:], 0)
@@ -390,8 +389,8 @@ func hexName(name string) bool {
 	return name != "" && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// tempName reports whether name is the name of a temporary file: a download of elfutils or
-// symfilter, which ends with a dot and the six random characters of mkstemp.
+// tempName reports whether name is the name of an unfinished download of elfutils or symfilter.
+// Such a name ends with a dot and six random characters, as mkstemp makes them.
 func tempName(name string) bool {
 	ext := path.Ext(name)
 	if base := strings.TrimSuffix(name, ext); base != "debuginfo" && base != "executable" || len(ext) != 7 {

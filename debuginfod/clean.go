@@ -18,9 +18,9 @@ type item struct {
 	accessed time.Time
 }
 
-// clean applies elfutils' rule at most once in each clean interval: it removes files not read for
-// max_unused_age_s, and directories that have been empty for as long. It also removes stale
-// temporary files, and the directories that become empty by that.
+// clean removes files that were not read for max_unused_age_s, and directories that were empty for
+// as long. As in elfutils, it does so at most once in each clean interval. It also removes stale
+// temporary files, and directories that become empty.
 func (c *diskCache) clean(now time.Time) error {
 	root, err := c.open()
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *diskCache) trim(most int64, keep string) error {
 }
 
 // eachDir calls visit for the directory of each build ID, with the files that may be removed from
-// it. It skips symbolic links and files with other names, and ends early after maxCacheFiles files.
+// it. It skips symbolic links and files with other names. It ends after maxCacheFiles files.
 func eachDir(root *os.Root, visit func(dir string, items []item)) error {
 	top, err := root.Open(".")
 	if err != nil {

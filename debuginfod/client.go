@@ -114,8 +114,8 @@ func (c *Client) Close() error {
 }
 
 // Find returns the file that q asks for, from the cache or a server; the caller closes it. It calls
-// note, which may be nil, for each place without the file. If ctx ends, Find returns at once, and
-// the download continues if other callers wait for it. If servers are asked, the error wraps
+// note, which may be nil, for each place without the file. If ctx ends, Find returns at once. The
+// download continues if other callers wait for it. If servers are asked, the error wraps
 // [fs.ErrNotExist] only if every one answered that it has no such file.
 func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
@@ -207,16 +207,16 @@ func (c *Client) remembered(k key, l look) buildid.Attempt {
 	return buildid.Attempt{Where: filepath.Join(c.cache.dir, k.path()), Reason: l.missReason()}
 }
 
-// rememberedIDs returns the number of build IDs for which no server was asked because the cache
-// remembers that the servers had no such file. It counts at most 65,536 of them.
+// rememberedIDs returns the number of build IDs for which the cache remembers a miss, so that no
+// server was asked. It counts at most maxHeld.
 func (c *Client) rememberedIDs() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.recalled)
 }
 
-// isVDSO reports whether name is one of the names of the code that the kernel maps into each
-// process.
+// isVDSO reports whether name is a name of the vDSO, or of another mapping that the kernel adds to
+// each process.
 func isVDSO(name string) bool {
 	base := name[strings.LastIndexByte(name, '/')+1:]
 	return strings.HasPrefix(base, "linux-vdso") || strings.HasPrefix(base, "linux-gate") ||

@@ -4,37 +4,36 @@
 // A [Client] is a finder of files for the symbolizer. It asks servers for a file by build ID alone,
 // and returns a file only if the note in it holds that ID. (A build ID names a file and does not
 // authenticate it: a server can forge any content under the right ID. Ask servers that you trust,
-// over https.) A client that is Offline finds files that were fetched earlier, by this
-// client or by elfutils', without any network.
+// over https.) A client that is Offline uses no network. It finds files that were fetched earlier,
+// by this client or by elfutils'.
 //
-// The rules of the cache that it shares with elfutils:
+// Rules of the cache that elfutils has, too:
 //
 //   - The cache is in the directory of elfutils' client, unless [Options] names another. A file is
 //     CACHE/<hex ID>/debuginfo or CACHE/<hex ID>/executable, mode 0400 in a directory of mode 0700.
-//     It is written without a name (or under a temporary one, if the file system has no files
-//     without a name), verified, synced and given its name, so that a file with its final name is
-//     complete.
+//     A new file has no name, or a temporary one, until it is verified and synced. So a file with
+//     its final name is complete.
 //   - An empty file is a miss: the servers have no such file. It is believed for cache_miss_s
 //     seconds after it was made. elfutils' client believes it whatever its servers are.
 //   - The files cache_clean_interval_s, max_unused_age_s and cache_miss_s in CACHE hold a number of
 //     seconds each, and are made with elfutils' defaults if they are missing. Once in each clean
-//     interval, files that were not read for max_unused_age_s are removed; the time of the last
-//     cleaning is the modification time of cache_clean_interval_s.
+//     interval, files that were not read for max_unused_age_s are removed. The modification time of
+//     cache_clean_interval_s is the time of the last cleaning.
 //
-// The rules that it adds:
+// Rules that this package adds:
 //
-//   - A file beside a miss names the servers that had no such file, and when each of them answered.
-//     A server that it does not name is asked. A miss by elfutils' client has no such file beside
-//     it, and is believed for every server. With [Options] AskAgain no miss is believed.
+//   - A record beside a miss names the servers that had no such file, and when each of them
+//     answered. Other servers are asked. A miss by elfutils' client has no record, and is believed
+//     for every server. With [Options] AskAgain no miss is believed.
 //   - Every file is verified again when it is opened. Symbolic links, devices, files of other users
 //     and directories that others can write to are not used. An ELF file of another build is
 //     removed and fetched again.
 //   - One process at a time fetches a file (on Linux, by a lock on .symfilter-lock); the others
 //     wait for it.
-//   - If the cache cannot be written (it is full, read-only or refused), the file is kept without a
-//     name in the system's directory of temporary files for as long as it is open.
-//   - At most 10,000 misses are kept; the oldest are removed first, with directories that become
-//     empty by that.
+//   - If the cache cannot be written, for example because it is full, a file is kept in the
+//     system's directory of temporary files for as long as it is open.
+//   - At most 10,000 misses are kept. The oldest are removed first, with directories that become
+//     empty.
 //   - Temporary files that a killed process left are removed after an hour.
 //   - Source files are kept under the names of elfutils 0.192, and are not verified, since a source
 //     file has no build ID. Misses of source files are not recorded.
@@ -86,8 +85,8 @@ const (
 	keepFreeMost = 1 << 30 // but at most this many bytes
 	roomEvery    = 1 << 20 // bytes written between two checks of the free space
 
-	// time to read the rest of an error answer, so that the connection can be reused; a new
-	// connection takes no longer
+	// time to read the rest of an error answer, so that the connection can be reused; reading for
+	// longer would take more time than a new connection
 	drainFor   = 250 * time.Millisecond
 	retryFirst = 250 * time.Millisecond // before the first retry, jittered, then doubling
 	retryMost  = 5 * time.Second        // between retries

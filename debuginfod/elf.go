@@ -11,9 +11,9 @@ import (
 // elfMagic begins every ELF file.
 const elfMagic = "\x7fELF"
 
-// sectionsEnd returns the offset at which the section headers of the ELF file with the header h
-// end; ok is false if h is not a whole ELF header. If there are 65,280 sections or more, the header
-// has 0 as their number; then one is assumed.
+// sectionsEnd returns the offset of the end of the section headers. h is the header of the ELF
+// file; ok is false if h is not whole. With 65,280 sections or more, the header has 0 as their
+// number, and one section is assumed.
 func sectionsEnd(h []byte) (end uint64, ok bool) {
 	if len(h) < 52 || string(h[:4]) != elfMagic {
 		return 0, false

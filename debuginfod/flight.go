@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A flight is the search of all servers for one file, shared by all callers that want it. It is
-// canceled when the last of them leaves.
+// A flight is the search of all servers for one file, shared by all callers that want the file. It
+// is canceled when the last caller leaves.
 type flight struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -25,7 +25,8 @@ type flight struct {
 	err   error
 }
 
-// join waits for the flight of k, and starts it if there is none. Close waits for its goroutine.
+// join waits for the flight of k. It starts the flight if there is none. Close waits for the
+// flight's goroutine.
 func (c *Client) join(ctx context.Context, k key, name string, note func(buildid.Attempt)) (*buildid.File, error) {
 	c.mu.Lock()
 	if c.closed {
@@ -157,8 +158,8 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 	return file, notes, err
 }
 
-// fetchFrom lets the contenders race until one has sent the right file. It returns nil if none of
-// them has.
+// fetchFrom lets the contenders race until one has sent the right file. It returns nil if no
+// contender does.
 func (c *Client) fetchFrom(ctx context.Context, k key, all []*contender, t *progressReporter) (*shared, []buildid.Attempt) {
 	for {
 		a := c.race(ctx, all, k.url(), k.magic())

@@ -23,8 +23,8 @@ func accessed(info fs.FileInfo) time.Time {
 
 // lockFile waits until no other process holds the lock on k, or until ctx is done. The lock is one
 // byte of f at an offset derived from a hash of k, so one file serves all keys. The system releases
-// it when f is closed or the process ends. An error of the system means that the file system has no
-// locks.
+// the lock when f is closed or the process ends. An error of the system means that the file system
+// has no locks.
 func lockFile(ctx context.Context, f *os.File, k key) error {
 	h := fnv.New64a()
 	h.Write(k.id.Bytes())

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// elfutils records a miss as an empty file and does not record which servers were asked. Beside
-// each miss that this package writes, a file of this prefix and the word of the miss names them: a
-// line for each server, with the Unix time of its answer, a space and its URL. elfutils' clients
-// ignore the file, and remove it like the sources that they cache, whose names begin with "source".
+// missedByPrefix and the word of a miss are the name of a record beside the miss, since elfutils
+// does not record which servers were asked. Each line of the record has the Unix time of a server's
+// answer, a space and the server's URL. elfutils' clients ignore the record, and remove it like a
+// cached source, whose name also begins with "source".
 const missedByPrefix = "source.symfilter-"
 
 const maxMissedBy = 64 << 10 // bytes of such a file: 64 URLs of 1 KiB
@@ -29,8 +29,8 @@ type serverMiss struct {
 	at     time.Time // in seconds
 }
 
-// missedBy returns the servers of k's miss; made is the time at which the miss was written. It
-// returns nil if they are not known, as for a miss that another program has written.
+// missedBy returns the servers of k's miss. made is the time at which the miss was written. It
+// returns nil if the servers are not known, as for a miss that another program has written.
 func missedBy(root *os.Root, k key, made time.Time) (all []serverMiss) {
 	f, info, err := openRegular(root, k.missedByPath(), os.O_RDONLY)
 	if err != nil {
@@ -98,7 +98,7 @@ func (l *look) missOf(s *server) (m serverMiss, ok bool) {
 	return serverMiss{}, false
 }
 
-// recall makes the contenders final whose answer is recorded beside the miss l.
+// recall makes a contender final if its answer is recorded beside the miss l.
 func (c *Client) recall(all []*contender, l look) {
 	if !l.miss || c.o.AskAgain {
 		return

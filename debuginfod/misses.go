@@ -68,10 +68,10 @@ type missCount struct {
 
 type missLimits struct{ most, kept, look int }
 
-// boundMisses is called after each written miss, when no caller waits for the answer: it takes
-// seconds in a cache of 50,000 build IDs. After every limits.look misses it counts the misses of
-// all processes on disk, and removes the oldest if there are too many. Of processes that write
-// misses at the same time each but the first may exceed the bound by limits.look.
+// boundMisses counts the misses on disk after every limits.look written misses, and removes the
+// oldest if there are too many. It is called when no caller waits for the answer, since it takes
+// seconds in a cache of 50,000 build IDs. Each further process that writes misses at the same time
+// may exceed the bound by limits.look.
 func (c *diskCache) boundMisses() {
 	m := &c.misses
 	if m.left.Load() > 0 {
@@ -98,9 +98,9 @@ type miss struct {
 	made      time.Time
 }
 
-// trimMisses removes the oldest misses if there are more than l.kept, and the directories that
-// become empty. It returns an upper bound of the number left: if the cache has few build IDs, it
-// does not count the misses among them. It holds at most about twice l.most misses in memory.
+// trimMisses removes all but the l.kept newest misses, and directories that become empty. A cache
+// with few build IDs has few misses, so they are neither counted nor removed. trimMisses returns an
+// upper bound of the number left. It holds about 2*l.most misses in memory at most.
 func trimMisses(root *os.Root, l missLimits) int {
 	top, err := root.Open(".")
 	if err != nil {

@@ -38,7 +38,7 @@ type Options struct {
 	// received, and at the end, by one goroutine at a time for each file. FirstContact is called
 	// once for each server, before the first request to it. FirstFailure is called once for each
 	// server: at once if it cannot be reached, otherwise after a failed request that is not
-	// retried. Servers that never get a request are in [Client.Servers]. All must return soon.
+	// retried. For servers that never get a request, see [Server]. All must return soon.
 	Progress     func(Progress)
 	FirstContact func(server string)
 	FirstFailure func(server, reason string)
@@ -88,8 +88,8 @@ const (
 )
 
 // OptionsFromEnv returns the Options that the DEBUGINFOD_ variables define. The error lists the
-// variables with unusable values; for these the Options have the defaults, so the Options are
-// usable in spite of the error.
+// variables with unusable values. The Options are still usable: they have the defaults for these
+// variables.
 func OptionsFromEnv(getenv func(string) string) (Options, error) {
 	o := Options{
 		URLs:         strings.Fields(getenv("DEBUGINFOD_URLS")),
@@ -158,8 +158,8 @@ func cacheDir(getenv func(string) string) string {
 }
 
 // SystemURLs returns the words of the *.urls files in dir, which is /etc/debuginfod on most
-// systems: the same words that login shells put into DEBUGINFOD_URLS. It returns no words if dir
-// does not exist.
+// systems. Login shells put these words into DEBUGINFOD_URLS. It returns no words if dir does not
+// exist.
 func SystemURLs(dir string) ([]string, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.urls"))
 	if err != nil {
@@ -270,8 +270,8 @@ func joined(word string) bool {
 	}
 }
 
-// redacted returns an unusable URL without its possible secrets: everything before an @, and a
-// query. The word need not be a URL: an operator who forgets the scheme writes user:password@host.
+// redacted returns an unusable URL without possible secrets: the text before an @, and a query. An
+// operator who forgets the scheme writes user:password@host, which is not a URL.
 func redacted(word string) string {
 	scheme, rest, ok := strings.Cut(word, "://")
 	if ok && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.") == "" {

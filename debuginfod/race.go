@@ -67,8 +67,8 @@ func (a *answer) total() int64 {
 	return -1
 }
 
-// A counter counts the bytes that arrive from the network. It fails above the number that a file of
-// maxSize bytes can take, since a stream of empty gzip members inflates to nothing, without end.
+// A counter counts the bytes that arrive from the network. It fails if there are more than a file
+// of maxSize bytes can take: an endless stream of empty gzip members inflates to nothing.
 type counter struct {
 	r       io.Reader
 	w       *watch
@@ -105,8 +105,8 @@ func (c *Client) contenders(k key) []*contender {
 }
 
 // race asks all contenders that are not final for path at the same time. It returns the first good
-// answer, or nil if there is none; then all contenders are final or ctx is done. A body must begin
-// with magic.
+// answer, whose body begins with magic. It returns nil if there is none: all contenders are then
+// final, or ctx is done.
 func (c *Client) race(ctx context.Context, all []*contender, path, magic string) *answer {
 	answers := make(chan *answer)
 	cancels := map[*contender]context.CancelCauseFunc{}
@@ -180,8 +180,8 @@ func (c *Client) contend(ctx context.Context, e *contender, path, magic string) 
 	}
 }
 
-// answered reports the outcome of the answer a, which is closed, to the breaker of its server and
-// to Options.Observe.
+// answered reports the outcome of the closed answer a to the breaker of its server and to
+// Options.Observe.
 func (c *Client) answered(a *answer, f *failure) {
 	a.c.s.outcome(f)
 	c.observe(a.c.s, Found, f, a.watch.bytes.Load(), a.began)

@@ -9,9 +9,10 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// An askRate limits the rate of requests for new build IDs: a log may name millions of them. It is
-// a token bucket that holds newBurst tokens and gains newPerSecond in each second. All servers are
-// asked at once, so one bucket bounds the rate for each of them. It is safe for concurrent use.
+// An askRate limits the rate of requests for new build IDs, since a log may name millions of them.
+// It is a token bucket that holds newBurst tokens and gains newPerSecond tokens in each second. All
+// servers are asked at once, so one bucket bounds the rate for each of them. It is safe for
+// concurrent use.
 type askRate struct {
 	mu            sync.Mutex
 	tokens        float64
@@ -70,8 +71,8 @@ func (r *askRate) unasked() int {
 // errTooMany is the failure if servers are not asked because too many IDs are new.
 var errTooMany = &failure{reason: fmt.Sprintf("not asked yet: more than %d build IDs are new, and only %d in each second are requested", newBurst, newPerSecond), blameless: true}
 
-// admit reports whether the contenders that are not final may be asked for id; if too many IDs are
-// new, it fails them.
+// admit reports whether the contenders that are not final may be asked for id. If not, it fails
+// them, because too many IDs are new.
 func (c *Client) admit(id buildid.ID, all []*contender) bool {
 	if !slices.ContainsFunc(all, func(e *contender) bool { return !e.final }) || c.admitID(id) {
 		return true
@@ -95,5 +96,5 @@ func (c *Client) admitID(id buildid.ID) bool {
 }
 
 // unasked returns the number of build IDs for which no server was asked because too many were new.
-// It counts at most 65,536 of them. An ID that is requested later is no longer counted.
+// It counts at most maxHeld. An ID that is requested later is no longer counted.
 func (c *Client) unasked() int { return c.rate.unasked() }

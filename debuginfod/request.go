@@ -48,8 +48,8 @@ type watch struct {
 	last   int64
 }
 
-// newWatch starts a watch. The caller stops it after it has read the answer. If d is 0 or less, it
-// never cancels.
+// newWatch starts a watch. The caller stops the watch after it has read the answer. With a d of 0
+// or less, the watch never cancels.
 func newWatch(d time.Duration, cancel context.CancelCauseFunc) *watch {
 	w := &watch{d: d, cancel: cancel}
 	if d > 0 {
@@ -147,7 +147,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 }
 
 // setHeaders sets the headers of req. It adds the operator's headers and password only if trusted
-// is set: no redirect has left the operator's scheme and host.
+// is set, which means that no redirect has left the operator's scheme and host.
 func (c *Client) setHeaders(req *http.Request, s *server, operator http.Header, trusted bool) {
 	req.Header.Set("User-Agent", c.agent)
 	req.Header.Set("Accept-Encoding", "identity")

@@ -66,8 +66,8 @@ func (s *server) remember(k key, v verdict, now time.Time) {
 }
 
 // A breaker pauses requests to a server that failed breakAfter times in a row. After the pause one
-// request may try the server; if that fails too, the pause doubles. It is not safe for concurrent
-// use.
+// request may try the server. If that request fails too, the pause doubles. It is not safe for
+// concurrent use.
 type breaker struct {
 	failures int           // number of failures in a row
 	pause    time.Duration // length of the last pause

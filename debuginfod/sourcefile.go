@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// maxSource is the most bytes of a source file.
+	// maxSource is the maximum size of a source file, in bytes.
 	maxSource = 16 << 20
 
 	maxSourcePath = 4 << 10 // bytes of a path: PATH_MAX
 	maxSourceTail = 117     // bytes of a path that are in the name in the cache: NAME_MAX/2 less the hash and a NUL, as in elfutils
 )
 
-// Source returns the source file that was compiled to path, an absolute path as in the debug
-// information of the build ID, from the cache or a server. It calls note, which may be nil, for
-// each place without the file. If ctx ends, Source returns at once.
+// Source returns the text of a source file, from the cache or a server. path is its absolute path
+// in the debug information of the build ID. Source calls note, which may be nil, for each place
+// without the file. If ctx ends, Source returns at once.
 //
-// The error wraps [fs.ErrNotExist] if every server answered that it has no such file, and for a
-// path that no server can have, such as one that leads above its root: a proxy that shortens it
-// would request something else. A source file has no build ID: its text is as trustworthy as its
-// server.
+// The error wraps [fs.ErrNotExist] if every server answered that it has no such file, or if no
+// server can have the path. A path that leads above its root is refused, since a proxy that
+// shortens it would request something else. A source file has no build ID: its text is as
+// trustworthy as its server.
 func (c *Client) Source(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) ([]byte, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
@@ -67,7 +67,7 @@ func (c *Client) sourceFile(ctx context.Context, k key, note func(buildid.Attemp
 	return nil, fmt.Errorf("not in the cache, and no server is asked: %w", fs.ErrNotExist)
 }
 
-// most returns the most bytes of the file of k.
+// most returns the maximum size of the file of k, in bytes.
 func (c *Client) most(k key) int64 {
 	if k.source != "" {
 		return min(c.o.MaxSize, maxSource)
@@ -76,8 +76,8 @@ func (c *Client) most(k key) int64 {
 }
 
 // sourceName returns the name of a source file in the cache, as elfutils 0.192 forms it
-// (path_escape, PR32218): a hash of the path, and the end of the path with # for characters that
-// are not harmless in names of files.
+// (path_escape, PR32218). The name has a hash of the path, and the end of the path. # replaces all
+// characters but ASCII letters, digits, dots, hyphens and underscores.
 func sourceName(path string) string {
 	name := fmt.Appendf(nil, "source-%08x-", djb2(path))
 	for _, c := range []byte(path[max(0, len(path)-maxSourceTail):]) {

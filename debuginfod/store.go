@@ -27,9 +27,9 @@ func (c *diskCache) create() (*os.Root, error) {
 	return c.open()
 }
 
-// lock waits until no other process fetches k, and prevents other processes from fetching it until
-// release is called. It waits for at most patience, and fails only if ctx ends. If files cannot be
-// locked, or the other process takes too long, a file may be fetched twice.
+// lock waits until no other process fetches k. Until release is called, other processes wait. lock
+// waits for at most patience, and fails only if ctx ends. If files cannot be locked, or the other
+// process takes too long, a file may be fetched twice.
 func (c *diskCache) lock(ctx context.Context, k key, patience time.Duration) (release func(), err error) {
 	nothing := func() {}
 	root, err := c.create()
@@ -52,7 +52,7 @@ func (c *diskCache) lock(ctx context.Context, k key, patience time.Duration) (re
 }
 
 // A spool is a file that is being written: in the cache or, if that is impossible, in the directory
-// of temporary files, without a name.
+// of temporary files.
 type spool struct {
 	c    *diskCache
 	k    key
@@ -260,7 +260,7 @@ func (s *shared) close() error {
 	return err
 }
 
-// file returns the file for one caller, who is already counted in refs.
+// file returns the file for one caller. refs already counts that caller.
 func (s *shared) file(c *Client) *buildid.File {
 	return buildid.NewFile(s.f, s.size, s.path, s.where, &ref{c, s})
 }
