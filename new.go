@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// Bounds of the time for which lines of a pipe wait for debug files: a person may watch the pipe,
-// and its producer is blocked meanwhile.
+// Bounds of the time for which lines of a pipe wait for debug files. They are small because a
+// person may watch the pipe, and its producer is blocked meanwhile.
 const (
 	StreamWait          = 2 * time.Second  // for one build ID
 	StreamWaitPerMinute = 10 * time.Second // in any minute
@@ -25,8 +25,8 @@ type Options struct {
 }
 
 // Defaults returns the options that the command uses without flags, for a log that comes through a
-// pipe: DEBUGINFOD_URLS and the other variables of elfutils are used. A variable with an unusable
-// value is left at its default.
+// pipe. It reads DEBUGINFOD_URLS and the other variables of elfutils. A variable with an unusable
+// value is ignored.
 func Defaults() Options {
 	servers, _ := debuginfod.OptionsFromEnv(os.Getenv)
 	return Options{

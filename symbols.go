@@ -1,5 +1,5 @@
-// Package symfilter filters logs as the command of that name does: every address in them is turned
-// into function, file and line, from debug files found by build ID.
+// Package symfilter filters logs as the command of that name does. It turns addresses into
+// function, file and line, from debug files found by build ID.
 //
 //	f, err := symfilter.New(os.Stdout, symfilter.Defaults())
 //	…
@@ -7,8 +7,8 @@
 //	f.Close()
 //
 // [Symbols] names the places of debug files. Its method Open returns a symbolizer and a cache with
-// the command's finders, servers and budgets, for programs that filter many logs or ask a
-// [github.com/symfilter/symfilter/symbolize.Symbolizer] themselves.
+// the command's finders, servers and budgets. It is for programs that filter many logs, or that
+// call a [github.com/symfilter/symfilter/symbolize.Symbolizer] themselves.
 package symfilter
 
 import (
@@ -32,8 +32,8 @@ const DebugDir = "/usr/lib/debug"
 // systemDebugDir is DebugDir, or a test's folder in its place.
 var systemDebugDir = DebugDir
 
-// cacheShare divides MaxMemory: rendered frames may take 1/16. Of the default, 512 MiB, that is
-// [filter.DefaultCacheSize].
+// cacheShare is the share of MaxMemory that rendered frames may take: 1/16. Of the default
+// MaxMemory, that is [filter.DefaultCacheSize].
 const cacheShare = 16
 
 // Symbols are the places of debug files. The zero value uses the system's folder and the module's
@@ -88,8 +88,8 @@ type Opened struct {
 	trees   []*buildid.Tree
 }
 
-// UserCacheDir returns the folder that the command keeps indexes in: below XDG_CACHE_HOME or the
-// user's cache; empty if the environment names neither.
+// UserCacheDir returns the folder in which the command keeps indexes: below XDG_CACHE_HOME, or
+// below the user's cache. It is empty if the environment names neither.
 func UserCacheDir() string {
 	dir := os.Getenv("XDG_CACHE_HOME") // used on every system, if it is set
 	if !filepath.IsAbs(dir) {
@@ -145,8 +145,8 @@ func (s Symbols) Open() (*Opened, error) {
 	return opened, nil
 }
 
-// finders returns the finders of debug files on this machine, in order: the places that Symbols
-// names, the system's folder, and last the path of the module itself.
+// finders returns the finders of debug files on this machine: for the places that Symbols names,
+// the system's folder, and last the path of the module itself.
 func (s *Symbols) finders(opened *Opened) (all []symbolize.Finder) {
 	if len(s.SymbolPaths) > 0 {
 		p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: s.SymbolPaths, CacheDir: s.CacheDir})
@@ -173,9 +173,9 @@ type completer interface {
 	Complete(prefix buildid.ID) buildid.ID
 }
 
-// Complete returns the build ID of the files in a searched tree whose IDs begin with the bytes of
-// prefix; zero if no tree has exactly one such ID, or if prefix has less than two bytes. It is for
-// [filter.Dialects].
+// Complete returns the build ID that begins with the bytes of prefix, from the first tree with
+// exactly one such ID. It returns zero if there is no such tree, or if prefix has less than two
+// bytes. It is for [filter.Dialects].
 func (o *Opened) Complete(prefix buildid.ID) (id buildid.ID) {
 	for _, tree := range o.trees {
 		if id = access.BuildID(tree).(completer).Complete(prefix); !id.IsZero() {
