@@ -36,8 +36,8 @@ func (r *Result) Place(x *findings.Finding) string {
 	return ""
 }
 
-// Changes prints the changes of the run as text: their numbers, the new findings in full, and a
-// line for each finding that is gone. It fails only if w does.
+// Changes prints the changes of the run as text: how many there are, the new findings in full, and
+// a line for each finding that is gone. It fails only if w does.
 func Changes(w io.Writer, r *Result) error {
 	b := bufio.NewWriter(w)
 	c := r.Changes
@@ -69,8 +69,7 @@ const (
 // text prints text of unknown origin.
 func (t *changesText) text(s string) { t.Write(escape.AppendText(nil, s, "")) }
 
-// change prints a new finding: the first one with its fingerprint in full, and the places of the
-// others.
+// change prints new findings with one fingerprint: the first in full, and the places of the others.
 func (t *changesText) change(c *gate.Change) {
 	x := c.Findings[0]
 	t.WriteByte('\n')
@@ -129,7 +128,7 @@ func (t *changesText) frame(n int, f *findings.TraceFrame) {
 	t.WriteByte('\n')
 }
 
-// others prints the places of further findings with the fingerprint, such as the copies of an
+// others prints the places of further findings with the same fingerprint, such as the copies of an
 // unrolled loop.
 func (t *changesText) others(all []*findings.Finding) {
 	if len(all) == 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/symfilter/symfilter/internal/jsonout"
 )
 
-// ChangesJSON prints the findings of a run that is compared with another one as JSON Lines: an
-// object with the numbers of changes, an object for each finding, new or unchanged, and an object
-// for each finding that is gone. changes.schema.json describes them. It fails only if w does.
+// ChangesJSON prints the findings of a compared run as JSON Lines. The first object has the numbers
+// of changes. An object for each finding follows, new or unchanged, then an object for each finding
+// that is gone. changes.schema.json describes the objects. ChangesJSON fails only if w does.
 func ChangesJSON(w io.Writer, r *Result) error {
 	out := bufio.NewWriter(w)
 	c := r.Changes

@@ -7,8 +7,8 @@ import (
 )
 
 // CodeQuality prints the findings as GitLab's Code Quality report, a subset of Code Climate's
-// format: an array of entries. It prints exactly the members that GitLab reads; GitLab shows
-// entries with equal fingerprints as one. It fails only if w does.
+// format. It prints exactly the members that GitLab reads. GitLab shows entries with equal
+// fingerprints as one entry. CodeQuality fails only if w does.
 func CodeQuality(w io.Writer, r *Result) error {
 	j := jsonWriter{w: w}
 	j.open('[')

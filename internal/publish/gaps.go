@@ -8,9 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// incompleteKind is the kind of messages about missing findings: reports that are cut off, and
-// findings that were left out. Without such a message, an empty list of findings would look
-// complete.
+// incompleteKind is the kind of messages about missing findings, for example because a report is
+// cut off. Without such a message, an empty list of findings would look complete.
 const incompleteKind = "Incomplete"
 
 // maxGaps is the number of processes or inputs that a message names.

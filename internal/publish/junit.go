@@ -21,16 +21,16 @@ type JUnitOptions struct {
 	Strict bool
 }
 
-// Sizes of a JUnit file, in bytes, from which findings are printed without stacks, and from which
+// Sizes of a JUnit file, in bytes. Above maxStackBytes, findings have no stacks; above maxListBytes
 // they are only counted. GitLab accepts files up to 30 MB.
 const (
 	maxStackBytes = 20 << 20
 	maxListBytes  = 24 << 20
 )
 
-// JUnit prints the findings in the XML that build servers read as test results: a suite for each
-// report, with a case for each process, which fails if the process had findings. A process without
-// findings is a passed case, so that fixed findings show. It fails only if w does.
+// JUnit prints the findings in the XML that build servers read as test results. Each report is a
+// suite, and each of its processes a case. A case fails if its process had findings, and passes
+// otherwise, so that fixed findings show. JUnit fails only if w does.
 func JUnit(w io.Writer, r *Result) error {
 	j := &junit{Result: r}
 	j.w = bufio.NewWriterSize(io.MultiWriter(w, &j.sent), bufferSize)
@@ -231,8 +231,8 @@ func (j *junit) testCase(c *testCase) {
 	j.raw("</testcase>\n")
 }
 
-// unique returns name, followed by a number if a case of this class already has that name: GitLab
-// counts only the first case of a name.
+// unique returns name. It appends a number if a case of this class already has that name, since
+// GitLab counts only the first case of a name.
 func (j *junit) unique(class, name string) string {
 	key := class + "\x00" + name
 	j.names[key]++
@@ -242,8 +242,8 @@ func (j *junit) unique(class, name string) string {
 	return name
 }
 
-// commandOf returns the command of a process, without the folder of the program, or if unknown the
-// name of its report.
+// commandOf returns the command of a process, without the folder of the program. If the command is
+// unknown, it returns the name of the report.
 func commandOf(p *findings.Process) string {
 	if len(p.Command) == 0 || p.Command[0] == "" {
 		return cmp.Or(visible(path.Base(p.Input), maxName), "process")
@@ -386,8 +386,8 @@ func (j *junit) attribute(name, value string) {
 	j.raw(`"`)
 }
 
-// text prints s, escaped for XML. The caller has made control characters visible, except line ends;
-// text does so for U+FFFE and U+FFFF, which XML 1.0 forbids too.
+// text prints s, escaped for XML. The caller has made control characters visible, except line ends.
+// text makes U+FFFE and U+FFFF visible, which XML 1.0 forbids too.
 func (j *junit) text(s string) {
 	from := 0
 	for i, c := range s {

@@ -9,8 +9,8 @@ import (
 )
 
 // The hash of a source line, as GitHub's upload action computes it (codeql-action,
-// src/fingerprints.ts): a polynomial over the UTF-16 units of the line and the text after it,
-// without blanks and tabs, in arithmetic modulo 2^64.
+// src/fingerprints.ts). It is a polynomial, modulo 2^64, over the UTF-16 units of the line and the
+// text after it, without blanks and tabs.
 const (
 	hashUnits = 100
 	hashBase  = 37
@@ -48,8 +48,8 @@ func (r *Result) lineHashes(all []*findings.Finding) map[*findings.Finding]strin
 	return hashes
 }
 
-// hashLines returns the hashes of the given lines of text, counted from 1, each followed by the
-// number of equal hashes up to that line.
+// hashLines returns the hashes of the given lines of text, counted from 1. Each hash is followed by
+// the number of lines up to that line with the same hash.
 func hashLines(text []byte, lines []uint32) map[uint32]string {
 	wanted := slices.Clone(lines)
 	slices.Sort(wanted)

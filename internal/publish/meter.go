@@ -8,10 +8,9 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// A meter passes bytes on, and measures their size after gzip if it may exceed the limit. It first
-// compresses by S2, which is several times as fast and compresses less: while the S2 blocks are
-// within the limit, the gzip file would be, too, and the blocks are only kept. Most files never
-// need gzip.
+// A meter passes bytes on, and measures their size after gzip if that may exceed the limit. It
+// first compresses with S2, which is several times as fast but compresses less. While the S2 blocks
+// are within the limit, the gzip file would be, too. Most files never need gzip.
 type meter struct {
 	w       io.Writer
 	blocks  [][]byte // compressed by S2
@@ -54,5 +53,5 @@ func (m *meter) measure() {
 }
 
 // full reports whether GitHub would refuse a larger file. Uploads usually compress better than
-// BestSpeed does here, which only makes them smaller.
+// gzip.BestSpeed, so they are smaller than measured.
 func (m *meter) full() bool { return m.size > maxCompressed }

@@ -127,7 +127,7 @@ func (b *suppressionBlock) read(next func() (string, bool)) error {
 }
 
 // PrintUnneeded prints the suppressions of f that no finding of a run needed and no report lists as
-// used: one line each, with the file, the line and the name. It fails only if w does.
+// used. Each has a line with the file, the line number and the name. It fails only if w does.
 func (f *SuppressionFile) PrintUnneeded(w io.Writer, r *Result) error {
 	needed := make([]bool, len(f.blocks))
 	byKind := make(map[string][]int)
@@ -173,8 +173,8 @@ func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*find
 	return matchCalls(b.calls, len(frames), func(call string, n int) bool { return matchesFrame(r, call, frames[n]) })
 }
 
-// matchCalls reports whether calls match the first of n frames. "..." matches any number of frames.
-// For another call, the function matches reports whether the call matches frame n.
+// matchCalls reports whether calls match the first frames of n frames. "..." matches any number of
+// frames. For other calls, the function matches reports whether a call matches frame n.
 func matchCalls(calls []string, n int, matches func(call string, n int) bool) bool {
 	if first := calls[0]; first != "..." && (n == 0 || !matches(first, 0)) {
 		return false // decides most cases
@@ -225,8 +225,8 @@ func matchesFrame(r *Result, call string, f *findings.TraceFrame) bool {
 }
 
 // allocator returns the linkage name of an operator that allocates or frees memory, given its
-// demangled name; empty for other functions. A report has only demangled names of operators that
-// Valgrind replaces.
+// demangled name. It returns "" for other functions. For operators that Valgrind replaces, a report
+// has demangled names only.
 func allocator(name string) string {
 	for _, a := range [...]struct{ name, link string }{
 		{"operator new[](", "_Znam"}, {"operator new(", "_Znwm"}, {"operator delete[](", "_ZdaPv"}, {"operator delete(", "_ZdlPv"},

@@ -27,8 +27,8 @@ type Result struct {
 	// Bases are further names of the root, such as its name without symbolic links.
 	Bases []string
 
-	// Resolve returns the name of a file relative to the root without symbolic links, or the name
-	// itself; code hosts show nothing at a link. If it is nil, names stay as they are.
+	// Resolve takes the name of a file, relative to the root, and returns it without symbolic links
+	// if it can. Code hosts show nothing at a link. If Resolve is nil, names stay as they are.
 	Resolve func(name string) string
 
 	// Text returns the text of a source file, named as in a frame; nil if unknown. The printers do
@@ -54,8 +54,8 @@ func (r *Result) fails(x *findings.Finding) bool {
 	return r.Changes.State(x) != gate.Unchanged && (r.Kinds == nil || r.Kinds.Has(x))
 }
 
-// path returns the name of a source or object file relative to the root of the repository, without
-// ./ before it. A file outside of the root has its absolute name, and inside is false.
+// path returns the name of a file relative to the root of the repository, without ./ before it. For
+// a file outside of the root, it returns the absolute name, and inside is false.
 func (r *Result) path(name string) (relative string, inside bool) {
 	name = path.Clean(strings.ReplaceAll(name, `\`, "/"))
 	if name == "." {
@@ -107,9 +107,9 @@ type place struct {
 	known  bool   // false if file is an object file, a program or a report
 }
 
-// place returns the file and line of a finding for the formats: [findings.Finding.Place], or if it
-// has no line, its object file and line 1. For a finding without frames the file is the program
-// that ran.
+// place returns the file and line of a finding for the formats: those of [findings.Finding.Place].
+// If it has no line, place returns its object file and line 1. For a finding without frames, the
+// file is the program that ran.
 func (r *Result) place(x *findings.Finding) place {
 	f := x.Place()
 	if f != nil && f.HasLine && f.File != "" {
@@ -125,8 +125,8 @@ func (r *Result) place(x *findings.Finding) place {
 	return p
 }
 
-// placeOf returns the place of a frame that has a line. It bounds line and column: readers of the
-// formats have signed 32-bit integers, and hostile debug information has larger numbers.
+// placeOf returns the place of a frame that has a line. It bounds line and column, since readers of
+// the formats have signed 32-bit integers. Hostile debug information may have larger numbers.
 func placeOf(f *findings.TraceFrame) place {
 	return place{f.File, min(max(f.Line, 1), math.MaxInt32), min(f.Column, math.MaxInt32), true}
 }
@@ -152,8 +152,8 @@ const (
 	maxAbout = 1024
 )
 
-// sentence returns the message of a finding with its function, without a full stop: Invalid read of
-// size 4 in invalid(int).
+// sentence returns the message of a finding with its function, without a full stop. An example is
+// "Invalid read of size 4 in invalid(int)".
 func sentence(x *findings.Finding) string {
 	s, _, _ := strings.Cut(x.Message, " in loss record ") // the record number changes with each run
 	s = cmp.Or(strings.TrimSuffix(visible(strings.TrimSpace(s), maxAbout), "."), visible(x.Kind, maxAbout), "Error")
@@ -168,8 +168,8 @@ func functionOf(f *findings.TraceFrame) string {
 	return visible(cmp.Or(f.Func, f.Linkage), maxName)
 }
 
-// about returns a trace's message without the address, which differs in each run: 4 bytes inside a
-// block of size 40 free'd.
+// about returns a trace's message without the address, which differs in each run. An example is "4
+// bytes inside a block of size 40 free'd".
 func about(t *findings.Trace) string {
 	s := t.Message
 	if rest, ok := strings.CutPrefix(s, "Address 0x"); ok {
@@ -232,7 +232,7 @@ func countFrom(s string, n int) bool {
 	return false
 }
 
-// describe returns a process as people know it: ./app (PID 7) in report.xml.
+// describe returns the name of a process for messages, such as "app (PID 7) in report.xml".
 func describe(p *findings.Process) string {
 	s := "a process"
 	if len(p.Command) > 0 && p.Command[0] != "" {

@@ -77,8 +77,8 @@ func (s *sarif) fingerprints(hash, stack string) {
 	s.close('}')
 }
 
-// message prints a member with a text. Braces are doubled, since single braces are placeholders for
-// arguments (SARIF 3.11.5).
+// message prints a member with a text. It doubles braces, since single braces enclose placeholders
+// (SARIF 3.11.5).
 func (s *sarif) message(name, text string) {
 	s.object(name)
 	if strings.ContainsAny(text, "{}") {
@@ -96,13 +96,13 @@ func ended(text string, most int) string {
 	return text + "."
 }
 
-// plain returns a text without embedded links (3.11.6): operator[](int) would be one.
+// plain returns a text without embedded links (3.11.6). operator[](int) would be such a link.
 func plain(text string) string { return strings.ReplaceAll(text, "](", "] (") }
 
 // linkText returns the text of an embedded link.
 var linkText = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`)
 
-// sentences returns the message of a result: the fault, and the facts about the memory and other
+// sentences returns the message of a result. It has the fault, and facts about the memory and other
 // threads, with links to the related locations.
 func (s *sarif) sentences(x *findings.Finding, traces []findings.Trace) string {
 	var b strings.Builder
@@ -125,8 +125,8 @@ func (s *sarif) sentences(x *findings.Finding, traces []findings.Trace) string {
 	return b.String()
 }
 
-// linedIn returns the frame that represents a trace: the innermost own frame with a line, otherwise
-// the innermost frame with a line, otherwise nil.
+// linedIn returns the frame that represents a trace: the innermost own frame with a line. Without
+// one, it returns the innermost frame with a line, or nil.
 func linedIn(t *findings.Trace) (lined *findings.TraceFrame) {
 	for _, f := range t.Frames {
 		switch {
@@ -140,8 +140,8 @@ func linedIn(t *findings.Trace) (lined *findings.TraceFrame) {
 	return lined
 }
 
-// physical prints the member physicalLocation. Columns count UTF-16 units in SARIF, and bytes in
-// debug information: a column is printed only if the line is known to be ASCII.
+// physical prints the member physicalLocation. A column is printed only if the line is known to be
+// ASCII: SARIF's columns are UTF-16 units, but those of debug information are bytes.
 func (s *sarif) physical(p place) {
 	s.object("physicalLocation")
 	s.object("artifactLocation")
@@ -206,9 +206,10 @@ func (s *sarif) related(traces []findings.Trace) {
 	}
 }
 
-// flow prints the traces as one code flow: allocation, free, other threads, error, each from its
-// outermost frame inwards. It omits frames without a line, since GitHub refuses locations without a
-// file. each is the maximum number of frames of a trace; the innermost are printed.
+// flow prints the traces as one code flow: allocation, free, other threads, error. Each trace
+// begins with its outermost frame. flow omits frames without a line, since GitHub refuses locations
+// without a file. each is the maximum number of frames of a trace; the innermost frames are
+// printed.
 func (s *sarif) flow(traces []findings.Trace, each int) {
 	begun := false
 	for _, role := range [...]findings.Role{findings.RoleAllocated, findings.RoleFreed, findings.RoleOther, findings.RoleError} {
@@ -262,8 +263,9 @@ func (s *sarif) flowLocation(f *findings.TraceFrame, text string) {
 	s.close('}')
 }
 
-// stacks prints the traces with all their frames, for editors. Their numbers refer to the related
-// locations, and keep equal stacks distinct: the schema forbids equal ones.
+// stacks prints the traces for editors. each is the maximum number of frames of a trace. The
+// numbers of the traces refer to the related locations. They also make equal stacks different, as
+// the schema requires.
 func (s *sarif) stacks(traces []findings.Trace, each int) {
 	if len(traces) == 0 {
 		return
@@ -303,8 +305,8 @@ func (s *sarif) stackFrame(f *findings.TraceFrame) {
 	s.close('}')
 }
 
-// A printedFrame holds the texts of a frame, by the place in which it was printed; "" if it was not
-// printed there yet.
+// A printedFrame holds the texts of a frame in a flow and in a stack: see inFlow. A text is empty
+// until it is printed.
 type printedFrame [2]string
 
 // Where a frame is printed.
@@ -316,8 +318,8 @@ const (
 // maxFrameBytes bounds the texts of frames that are kept: 10,000 frames have some 5 MB.
 const maxFrameBytes = 16 << 20
 
-// again prints the kept text of a frame, or calls print if there is none. Findings share frames,
-// and frames are most of a file.
+// again prints the kept text of a frame, or calls print if there is none. Keeping texts pays
+// because findings share frames, and frames are most of a file.
 func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	if len(s.buf) > bufferSize {
 		s.flush()

@@ -9,21 +9,21 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// bufferSize is the size of the buffers of printers, in bytes.
+// bufferSize is the size of a printer's buffer, in bytes.
 const bufferSize = 64 << 10
 
 // maxTools is the number of runs that GitHub accepts in a file; each tool has one run.
 const maxTools = 20
 
-// ruleID returns the name of the rule that a finding breaks: memcheck/InvalidRead. Beside the slash
-// it has only letters, digits, dots, hyphens and underscores. It has at most 255 bytes.
+// ruleID returns the name of the rule that a finding breaks, such as memcheck/InvalidRead. Besides
+// the slash it has only letters, digits, dots, hyphens and underscores, at most 255 bytes in all.
 func ruleID(tool, kind string) string {
 	id := identifier(tool, "symfilter") + "/" + identifier(kind, "error")
 	return id[:min(len(id), maxName)]
 }
 
-// identifier returns s as a part of a rule's name, or the argument empty if nothing of s can be in
-// such a name.
+// identifier returns s as a part of a rule's name. If no character of s is allowed there, it
+// returns the argument empty.
 func identifier(s, empty string) string {
 	if len(s) > maxName {
 		s = s[:maxName]
@@ -71,7 +71,7 @@ func toolOf(id string) tool {
 	return tool{id: id, name: visible(id, maxName)}
 }
 
-// tagsOf returns the tags of a rule: at most 10, which GitHub shows.
+// tagsOf returns the tags of a rule. GitHub shows at most 10; a rule has at most 5.
 func tagsOf(c *class) []string {
 	tags := []string{"correctness"}
 	if c.memory {
@@ -99,8 +99,8 @@ func (c *class) precision() string {
 // level returns the severity in the words of SARIF.
 func (s severity) level() string { return [...]string{"note", "warning", "error"}[s] }
 
-// weight returns how important a class is: faults before warnings and notes, and among them
-// accesses to memory before others, and leaks last.
+// weight returns how important a class is. The severity decides first, then whether memory is
+// accessed, then whether the tool is sure.
 func (c *class) weight() int {
 	w := 4 * int(c.severity)
 	if c.memory {

@@ -14,7 +14,8 @@ const (
 	maxFlowLocations = 1_000
 	// related locations of a result; GitHub accepts 1,000, and does not show more than this
 	maxRelated = 100
-	// bytes of the file after gzip: 10 MB, less what the compressor has not counted yet
+	// bytes of the file after gzip: GitHub accepts 10 MB, and the compressor has not yet counted
+	// its last input
 	maxCompressed = 9_500_000
 	maxNotices    = 100 // messages of a run about what is missing
 	maxDetails    = 3   // lines of details in a result's message, besides its stacks
@@ -31,13 +32,13 @@ type SARIFOptions struct {
 	LineHash bool
 }
 
-// SARIF prints the findings in the Static Analysis Results Interchange Format, version 2.1.0, for
-// GitHub's code scanning: a run for each tool, one location for each result, file names relative to
-// the root of the repository, within GitHub's limits. Faults come first, then warnings and notes;
-// the run reports how many were left out. It fails only if w does.
+// SARIF prints the findings in the Static Analysis Results Interchange Format, version 2.1.0,
+// within the limits of GitHub's code scanning. Each tool has a run, and each result one location.
+// Names of files below the root of the repository are relative to it. Faults come first, then
+// warnings and notes. A run reports how many findings were left out. SARIF fails only if w does.
 //
-// Findings that exist only in the baseline are not printed, since GitHub takes each result for a
-// current one.
+// Findings that exist only in the baseline are not printed, since GitHub treats each result as
+// current.
 func SARIF(w io.Writer, r *Result) error {
 	m := &meter{w: w}
 	s := &sarif{Result: r, meter: m, uris: make(map[string]string), frames: make(map[*findings.TraceFrame]printedFrame)}
@@ -83,8 +84,8 @@ type sarifRun struct {
 	hashes  map[*findings.Finding]string
 }
 
-// runs returns one run for each tool that ran, even without findings, so that findings that are
-// gone disappear on GitHub, too.
+// runs returns a run for each tool that ran, at most maxTools. A tool without findings has a run,
+// too: otherwise GitHub would keep its earlier findings.
 func (s *sarif) runs() (runs []*sarifRun) {
 	byTool := make(map[string]*sarifRun)
 	left := 0
@@ -186,12 +187,11 @@ func (s *sarif) run(run *sarifRun) {
 	s.close('}')
 }
 
-// flushEach is the number of results between two checks of the file's size. A result has at most
-// some 3 MB, usually 4 kB, and a hundredth of that compressed.
+// flushEach is the number of results between two checks of the file's size. A result usually has 4
+// kB, at most some 3 MB. Compressed, it has a hundredth of that.
 const flushEach = 16
 
-// category returns the ID of a run, in which GitHub reads the text before the last slash as the
-// category.
+// category returns the ID of a run. GitHub uses the text before the last slash as the category.
 func (s *sarif) category(run *sarifRun) string {
 	id := identifier(string(run.source), "symfilter") + "/" + identifier(run.tool.id, "symfilter") + "/"
 	if s.SARIF.Category != "" {

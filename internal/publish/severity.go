@@ -117,8 +117,8 @@ func classOf(kind string) *class {
 	return sanitizerClass(strings.ReplaceAll(strings.ToLower(kind), " ", "-"))
 }
 
-// sanitizerClass returns the class of a kind of a sanitizer, in lower case and without blanks:
-// compiler-rt's asan_errors.h, tsan_report.cpp and ubsan_checks.inc name them.
+// sanitizerClass returns the class of a sanitizer's kind, which is in lower case and without
+// blanks. compiler-rt's asan_errors.h, tsan_report.cpp and ubsan_checks.inc list the kinds.
 func sanitizerClass(kind string) *class {
 	switch kind {
 	case "heap-buffer-overflow":
@@ -224,8 +224,8 @@ func classIn(x *findings.Finding) *class {
 	return &resourceLeak
 }
 
-// cweOf returns the weaknesses of a finding: fewer than its class has, if it is known whether the
-// memory was freed, or whether it was read or written.
+// cweOf returns the weaknesses of a finding. It returns fewer than its class has if the finding
+// reports whether the memory was freed, or whether it was read or written.
 func cweOf(x *findings.Finding) []int {
 	switch c := classIn(x); c {
 	case &invalidRead, &invalidWrite:

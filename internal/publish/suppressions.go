@@ -18,10 +18,11 @@ import (
 const maxCallers = 24
 
 // Suppressions prints a Valgrind suppression for each finding of Valgrind's tools, named after the
-// kind, the own function and the fingerprint. Its frames have the names that Valgrind uses: linkage
-// names, and for inlined calls the names in the source. It matches if Valgrind finds the debug
-// information; a comment has a second suppression with object files, which also matches the
-// stripped program. A suppression that another one covers is omitted. It fails only if w does.
+// kind, the own function and the fingerprint. Its frames have linkage names, and for inlined calls
+// the names in the source, as Valgrind uses them. It matches if Valgrind finds the debug
+// information. A comment after it may have a second suppression with object files, which also
+// matches the stripped program. A suppression that another one covers is omitted. Suppressions
+// fails only if w does.
 func Suppressions(w io.Writer, r *Result) error {
 	p := suppressions{of: r, lines: make(map[*findings.TraceFrame]suppressionLines), known: make(map[uint64]*suppression), seed: maphash.MakeSeed()}
 	var all []*suppression
@@ -84,8 +85,8 @@ type suppression struct {
 	wide  []string // its frames, innermost first, if it may cover others by "..."
 }
 
-// suppressions are the suppressions of one file. The lines of a suppression are not kept but made
-// again when needed: with many suppressions they would take most of the memory.
+// suppressions are the suppressions of one file. The lines of a suppression are made again when
+// they are needed, since they would take most of the memory.
 type suppressions struct {
 	of    *Result
 	lines map[*findings.TraceFrame]suppressionLines // lines of frames used before
@@ -101,8 +102,8 @@ type suppressions struct {
 }
 
 // stackLines are the lines of a stack in a suppression: by name in names, by object file in
-// objects. named is set if names has an own function, since a suppression with only obj: lines of
-// the C library would hide too much.
+// objects. named is set if names has an own function. Without one, a suppression of obj: lines
+// would hide too much.
 type stackLines struct {
 	names, objects []string
 	named          bool
@@ -117,7 +118,8 @@ type suppressionLines struct {
 // maxSuppressionLines bounds the frames whose lines are kept.
 const maxSuppressionLines = 64 << 10
 
-// sums returns a hash for each prefix of a suppression's frames, which includes the kind.
+// sums returns a hash for each prefix of a suppression's frames, which includes the kind and the
+// line after it. The hashes are valid until the next call.
 func (p *suppressions) sums(s *suppression, frames []string) []uint64 {
 	sum := maphash.String(p.seed, s.kind) ^ bits.RotateLeft64(maphash.String(p.seed, s.extra), 1)
 	p.hashes = p.hashes[:0]
@@ -129,8 +131,9 @@ func (p *suppressions) sums(s *suppression, frames []string) []uint64 {
 	return p.hashes
 }
 
-// isFirst reports whether no earlier suppression has the frames of s, and no other one has a prefix
-// of them: Valgrind compares only as many frames as a suppression has.
+// isFirst reports whether no earlier suppression has the frames of s, and no other suppression has
+// a prefix of them. Such a prefix covers s, since Valgrind compares only the frames of a
+// suppression.
 func (p *suppressions) isFirst(s *suppression, frames []string) bool {
 	for n, sum := range p.sums(s, frames) {
 		other := p.known[sum]
@@ -147,15 +150,15 @@ func (p *suppressions) isFirst(s *suppression, frames []string) bool {
 // key returns the kind and the line after it.
 func (s *suppression) key() string { return s.kind + "\n" + s.extra }
 
-// Bounds of the search for suppressions that cover others: the frames of a suppression, and the
-// number of others of its kind that it is compared with.
+// Bounds of the search for suppressions that cover others: the frames of a covering suppression,
+// and the number of covering suppressions of one kind.
 const (
 	maxWide     = 6
 	maxCovering = 64
 )
 
 // isWithin reports whether a suppression with the frames other matches every error that a
-// suppression with frames matches; false if the frames are equal.
+// suppression with frames matches. It returns false if the frames are equal.
 func isWithin(frames, other []string) bool {
 	return !slices.Equal(other, frames) && matchCalls(other, len(frames), func(call string, n int) bool { return call == frames[n] })
 }
@@ -260,9 +263,9 @@ func sizeOf(message string) string {
 	return size[:end]
 }
 
-// stack returns the lines of a suppression's stack, in the memory of to. A run of frames of the
-// system is "...", and the frames after the last own one are left out; without an own frame all are
-// kept.
+// stack returns the lines of a suppression's stack, in the memory of to. Several frames of the
+// system in a row become "...". The frames after the last own frame are left out. Without an own
+// frame all are kept.
 func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 	frames := s.of.Traces[0].Frames
 	names, objects := to.names[:0], to.objects[:0]
@@ -278,7 +281,7 @@ func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 	for i, f := range frames {
 		if !isOwn(i) {
 			call := "..."
-			// a single frame, such as malloc: "..." would hide more
+			// a single frame, such as malloc, is named, since "..." would hide more
 			if (i == 0 || isOwn(i-1)) && isOwn(i+1) {
 				call = p.systemCall(f)
 			}
@@ -325,8 +328,9 @@ func (p *suppressions) linesOf(f *findings.TraceFrame) suppressionLines {
 	return lines
 }
 
-// nativeName returns the name that Valgrind uses for a frame's function; empty if there is none. A
-// wildcard replaces template arguments, since compilers and demanglers spell them differently.
+// nativeName returns the name that Valgrind uses for a frame's function, or "" if there is none. In
+// the name of an inlined call, a wildcard replaces template arguments, which demanglers and
+// compilers spell differently.
 func nativeName(r *Result, f *findings.TraceFrame) string {
 	if f.Inlined {
 		name := report.BareName(f.Func)
@@ -341,8 +345,8 @@ func nativeName(r *Result, f *findings.TraceFrame) string {
 	return anyVariant(r.Linkage(f))
 }
 
-// anyVariant returns the name of a constructor or destructor with a wildcard for its variant, since
-// equal variants share an address and either symbol may be found.
+// anyVariant returns the name of a constructor or destructor with a wildcard for its variant. Equal
+// variants share an address, and either symbol may be found.
 func anyVariant(link string) string {
 	if !strings.HasPrefix(link, "_ZN") {
 		return link

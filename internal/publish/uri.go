@@ -18,9 +18,9 @@ func (r *Result) uri(name string) string {
 // maxURI bounds the bytes of a file's name in a reference; systems allow 4,096.
 const maxURI = 4096
 
-// encoded returns a path with each byte percent-encoded that is not allowed in a segment of a
-// relative reference (RFC 3986, 3.3 and 4.2). It also encodes the colon, since the text before it
-// would be read as a scheme.
+// encoded returns a path in which bytes are percent-encoded unless a segment of a relative
+// reference may have them (RFC 3986, 3.3 and 4.2). It also encodes colons: the text before a colon
+// would be read as a scheme. It cuts the path to maxURI bytes.
 func encoded(name string) string {
 	const hex = "0123456789ABCDEF"
 	name = name[:min(len(name), maxURI)]
