@@ -2,7 +2,7 @@ package demangle
 
 // Bounds of every name that is demangled.
 const (
-	MaxMangled = 4 << 10 // bytes of a name that is demangled; the demangler's memory grows with it
+	MaxMangled = 4 << 10 // bytes of a mangled name; the demangler's memory grows with them
 	MaxShown   = 14      // for MaxLength: 2^14 bytes; back references can double a name
 )
 

@@ -1,17 +1,17 @@
 // Package demangle is github.com/ianlancetaylor/demangle with a budget of steps, so that it ends on
 // any name.
 //
-// The library has no bound on its work, and no place where a caller could count it. A name of 240
-// bytes with nested conversion operators takes it 20 s, and twice as long for each 10 bytes more.
-// Packs take cubic time, 1.7 s for 1 KiB and more than 17 s for 4 KiB. The files zcopy_*.go are its
-// source, with the patches in gen, each explained for the library's maintainers, and without the
-// functions that print syntax trees for developers. After a new version of the library, or a change
-// of a patch:
+// The library does not bound its work, and callers cannot count it. A name of 240 bytes with nested
+// conversion operators takes 20 s, and each 10 bytes more double the time. Packs take cubic time:
+// 1.7 s for 1 KiB and more than 17 s for 4 KiB. The files zcopy_*.go are the library's source with
+// the patches in gen. gen/upstream.md explains each patch to the library's maintainers. Functions
+// that print syntax trees for developers are left out. After a new version of the library, or a
+// change of a patch:
 //
 //	go generate ./internal/demangle
 //
-// A name is parsed three times at most, with and without what follows its dots, and printed once:
-// that takes 5 ms at most.
+// A name is parsed at most three times, with and without the text after its dots, and printed once.
+// That takes at most 5 ms.
 package demangle
 
 //go:generate go run ./gen

@@ -2,10 +2,10 @@ package demangle
 
 import "strings"
 
-// A Quick demangles common C++ names, as ToAST and ASTToString do in LLVM's style: nested names,
-// templates, packs, substitutions, pointers, functions, lambdas. It writes a name as it reads it,
-// without a tree, into memory that it keeps for the next name. The zero value is ready for use. It
-// is not safe for concurrent use.
+// A Quick demangles common C++ names to the text that ToAST and ASTToString give in LLVM's style.
+// It knows nested names, templates, packs, substitutions, pointers, functions and lambdas. It
+// writes while it reads, without a tree, into memory that it keeps for the next name. The zero
+// value is ready for use. It is not safe for concurrent use.
 type Quick struct {
 	s      string
 	at     int
@@ -32,9 +32,9 @@ type Quick struct {
 	uses      use  // what the text of the current type depends on
 }
 
-// Show returns the demangled name and the mangled name's suffix, which is empty or begins with a
-// dot. ok is false if the library may show another name, as for names with expressions, conversions
-// to parameters or mistakes.
+// Show returns the demangled name, and the suffix of the mangled name, which is empty or begins
+// with a dot. ok is false if the library may show another name, for example if the name has
+// expressions or mistakes.
 func (q *Quick) Show(mangled string) (shown, suffix string, ok bool) {
 	if suffix, ok = q.read(mangled); ok {
 		shown = string(q.b)
@@ -75,7 +75,7 @@ const (
 // A span is a part of a list.
 type span struct{ lo, hi int }
 
-// use has the reasons why a part of a mangled name may be another text in another place.
+// use has the reasons why a part of a mangled name may give another text elsewhere.
 type use uint8
 
 const (
@@ -94,7 +94,7 @@ const (
 	array
 	parted   // additions are inserted at mid
 	pack     // elems has its elements
-	expanded // types, one for each element of a pack
+	expanded // has several types, one for each element of a pack
 	empty    // an empty pack, or the expansion of one
 	special  // a name that ends in a conversion, constructor or destructor
 )
@@ -102,7 +102,7 @@ const (
 // several is the set of forms that are not exactly one type.
 const several = pack | expanded | empty
 
-// An ident is the part of a class's name that the names of its constructors repeat.
+// An ident is the part of a class's name that its constructors' names repeat.
 type ident struct{ lo, hi int32 }
 
 // A piece is a type or a name: a part of Quick.b, or of Quick.side.
@@ -156,7 +156,7 @@ func (q *Quick) write(s string) {
 	q.b = append(q.b, s...)
 }
 
-// enter begins a name, type or argument, which leave ends. It fails if there are too many, or if
+// enter begins a name, type or argument; leave ends it. enter fails if there are too many, or if
 // they are nested too deeply.
 func (q *Quick) enter() {
 	q.depth++
@@ -223,8 +223,8 @@ func (q *Quick) encoding() {
 	q.active, q.templates, q.scope = active, templates, scope
 }
 
-// returned reads the type that a function returns, and puts it before the name, which begins at
-// start.
+// returned reads the type that a function returns, and puts it before the function's name, which
+// begins at start.
 func (q *Quick) returned(start, args, elems int) {
 	n := len(q.b)
 	t := q.typ()
@@ -353,8 +353,8 @@ func (q *Quick) number() {
 	}
 }
 
-// compact reads a number that ends with '_'. It returns the number plus 1; 0 if there are no
-// digits.
+// compact reads a number that ends with '_', and returns the number plus 1. Without digits, it
+// returns 0.
 func (q *Quick) compact() int {
 	if q.take('_') {
 		return 0

@@ -122,8 +122,8 @@ func (q *Quick) typ() (t piece) {
 	return t
 }
 
-// candidate adds p to the substitution candidates, except in the second and later elements of an
-// expansion, which repeat the candidates of the first. Text that may still change is copied.
+// candidate adds p to the substitution candidates. It does not do so in later elements of an
+// expansion, which repeat the candidates of the first. It copies text that may still change.
 func (q *Quick) candidate(p piece) {
 	if q.repeated {
 		return
@@ -180,7 +180,8 @@ func (q *Quick) pointer(c byte, t piece, subs int) piece {
 			}
 			q.b = q.b[:len(q.b)-1]
 			t.form = lvalue
-			for i := range q.subs[subs:] { // of the parameter: substitution reads it again
+			// substitution reads candidates again that are the parameter
+			for i := range q.subs[subs:] {
 				if p := &q.subs[subs+i]; p.param == 0 {
 					q.fail()
 				} else {
@@ -297,8 +298,8 @@ func (q *Quick) parameter() piece {
 	return q.argument(q.compact())
 }
 
-// argument writes argument i of the enclosing template, or "auto" for a parameter of a generic
-// lambda.
+// argument writes argument i of the enclosing template. For a parameter of a generic lambda it
+// writes "auto".
 func (q *Quick) argument(i int) (t piece) {
 	if q.closures > 0 && q.templates == 0 && !q.cast {
 		q.write("auto")
@@ -387,7 +388,7 @@ func (q *Quick) expansion() (t piece) {
 	return piece{form: expanded | empty}
 }
 
-// standard returns the name in namespace std that S and c abbreviate, or an empty string.
+// standard returns the name in namespace std for which S and c stand, or an empty string.
 func standard(c byte) string {
 	switch c {
 	case 'a':
