@@ -1,11 +1,12 @@
-// Symfilterd symbolizes logs as a service: it runs the pipelines of a configuration file, each from
-// files, sockets, HTTP or journald to files, standard output, the peer or a socket.
+// Symfilterd symbolizes logs as a service. It runs the pipelines of a configuration file. Each
+// pipeline reads files, sockets, HTTP or journald, and writes to files, standard output, the peer
+// or a socket.
 //
 //	symfilterd --config FILE [--check] [--no-sandbox]
 //
-// SIGHUP reads the configuration again and reopens outputs. SIGTERM and SIGINT end it within five
-// seconds. It exits with 0 after these or after the end of all inputs, 1 if it cannot run, 2 after
-// wrong usage or with a configuration that cannot be used.
+// SIGHUP makes it read the configuration again and reopen outputs. SIGTERM and SIGINT end it within
+// five seconds. It exits with 0 after these signals or the end of all inputs, 1 if it cannot run,
+// and 2 after wrong usage or with an unusable configuration.
 package main
 
 import (
@@ -79,8 +80,8 @@ func tell(err error) {
 	fmt.Fprintln(os.Stderr, err)
 }
 
-// check prints notes and faults of the files and folders in a configuration, and returns the exit
-// status.
+// check prints notes and faults about the files and folders that a configuration names. It returns
+// the exit status.
 func check(conf *daemon.Config, path string, to io.Writer) int {
 	notes, faults := conf.Inspect()
 	for _, n := range notes {
@@ -155,12 +156,12 @@ func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 	return exitOK
 }
 
-// echo is the time after a signal in which another signal counts as the same: a service manager, or
-// timeout(1), signals a process and its group.
+// echo is the time after a signal in which further signals are ignored. A service manager, or
+// timeout(1), signals both a process and its group.
 const echo = 200 * time.Millisecond
 
-// untilSignal returns a context that is done when a signal to end arrives. The process ends at once
-// if another signal arrives after echo.
+// untilSignal returns a context that is done when SIGTERM or SIGINT arrives. If another signal
+// arrives after echo, the process ends at once.
 func untilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -178,8 +179,8 @@ func untilSignal() (ctx context.Context, stop func()) {
 	return ctx, cancel
 }
 
-// heapLimit returns the garbage collector's limit for the heap, in bytes: the memory of debug
-// files, half as much for unpacking, and the memory of contexts.
+// heapLimit returns the garbage collector's limit for the heap, in bytes. It is the memory for
+// debug files, half as much for unpacking, and the memory for contexts.
 func heapLimit(c *daemon.Config) int64 {
 	return int64(c.Symbols.MaxMemory) + int64(c.Symbols.MaxMemory)/2 + int64(c.Limits.ContextBytes)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/daemon"
 )
 
-// The sections of the manual page beside the flags and the keys.
+// The sections of the manual page besides the flags and the keys.
 const (
 	description = `symfilterd runs the pipelines of a configuration file. Each reads the lines of one input, replaces addresses by function, file and line as symfilter does, and writes to one output.
 

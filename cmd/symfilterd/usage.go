@@ -27,7 +27,7 @@ type options struct {
 // shells are the shells with a completion script.
 var shells = []string{"bash", "zsh", "fish"}
 
-// define returns the flags, and the values of three of them; o gets the others.
+// define returns the flags and the values of three flags. o gets the values of the others.
 func (o *options) define() (flags *pflag.FlagSet, schema, version, help *bool) {
 	flags = pflag.NewFlagSet("symfilterd", pflag.ContinueOnError)
 	flags.SortFlags = false
@@ -72,7 +72,7 @@ func help() string {
 	return helpText + "Flags:\n" + flags.FlagUsages() + helpEnd
 }
 
-// parse reads a command line. Its errors show the right form.
+// parse reads a command line. Its errors show the correct form.
 func parse(args []string) (*options, error) {
 	o := &options{}
 	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd || len(args) > 0 && args[0] == cobra.ShellCompNoDescRequestCmd {
@@ -126,7 +126,7 @@ func text(s string) func(io.Writer) error {
 	}
 }
 
-// completer returns the cobra command from which completions and the shells' scripts are made.
+// completer returns the cobra command that makes completions and the shells' scripts.
 func completer() *cobra.Command {
 	root := &cobra.Command{
 		Use: "symfilterd", SilenceErrors: true, SilenceUsage: true,
@@ -150,7 +150,7 @@ func completer() *cobra.Command {
 	return root
 }
 
-// complete answers a shell that asks how a command line continues.
+// complete prints the words with which a command line may continue, for a shell.
 func complete(args []string, to io.Writer) error {
 	root := completer()
 	root.SetArgs(args)
