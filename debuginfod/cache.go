@@ -109,8 +109,8 @@ func newCache(dir string) *diskCache {
 }
 
 // find returns the verified file that q asks for; the caller closes it. It calls note, which may be
-// nil, for each place without a usable file. The error wraps [fs.ErrNotExist], unless it is a
-// temporary error of the system. find changes only access times.
+// nil, for each place without a usable file. The error wraps [fs.ErrNotExist], unless ctx is done
+// or the system has a temporary error. find changes only access times.
 func (c *diskCache) find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
