@@ -70,7 +70,7 @@ type Symbols struct {
 	// [symbolize.DefaultMaxMemory].
 	MaxMemory int64
 
-	// Symbolizer holds the remaining options of the symbolizer. Open sets its MaxMemory, SpillDir and
+	// Symbolizer holds further options of the symbolizer. Open sets its MaxMemory, SpillDir and
 	// IndexDir, adds to its Servers, and sets its Finders and LinkDirs if they are nil.
 	Symbolizer symbolize.Options
 }
