@@ -179,8 +179,8 @@ func (f *lineFilter) endBlock() {
 	}
 }
 
-// met reports whether a worker must stop at an offset: the Filter has reached it or has stopped the
-// ahead, or the answers for the block have used up their share of the Cache.
+// met reports whether a worker must stop at an offset. The Filter has reached the offset or has
+// stopped the ahead, or the block's answers have used up their share of the Cache.
 func (a *ahead) met(at int64) bool {
 	return a.stop.Load() || a.at.Load() >= at || a.size.Load() > a.cached.budget/aheadShare
 }

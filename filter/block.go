@@ -19,8 +19,8 @@ var (
 )
 
 // block filters b, which ends with a line end. It passes lines without a mark on in bulk. A mark is
-// "{{{", ESC if colours are followed or removed, the anchor of a frame of a raw backtrace, or a
-// number if the log is from firmware.
+// "{{{" or the anchor of a frame of a raw backtrace. ESC is a mark if colours are followed or
+// removed, and a number is one if the log is from firmware.
 func (f *Filter) block(b []byte) {
 	next := blockMarks{of: f, b: b, search: searchOf(f.tracer, b), open: -1, esc: len(b), number: len(b)}
 	if firmware(f.tracer) {

@@ -32,9 +32,9 @@ func (f *Filter) guardedLine(b []byte) {
 	}, 0)
 }
 
-// survive calls do and returns all. If filtering a line panics, because of a fault in this package
-// or in a function of the Options, survive prints the line unchanged and returns the offset of its
-// end. The symbolizer itself recovers panics in readers of debug files.
+// survive calls do and returns all. If filtering a line panics, survive prints the line unchanged
+// and returns the offset of its end. The fault may be in this package or in a function of the
+// Options. The symbolizer itself recovers panics in readers of debug files.
 //
 // A line longer than outputChunk may have been printed in part when the panic occurs; that part
 // then appears twice. A panic outside of a line, or during the unchanged printing, comes from the

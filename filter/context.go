@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A Context is the context of one process of a log: its modules, their maps, an open hexdict, and
-// the facts about its modules from raw backtraces in the records of [Lines]. The zero value is
+// A Context is the context of one process of a log: its modules, their maps, and an open hexdict.
+// It also has facts about modules from raw backtraces in the records of [Lines]. The zero value is
 // empty. A Context has at most 65,536 modules, 262,144 maps and 8 MiB of names. One goroutine at a
 // time may use it.
 type Context struct {

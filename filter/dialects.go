@@ -57,9 +57,9 @@ type Dialects struct {
 	// another reason.
 	Refused func(path string, reason error)
 
-	// Located, if not nil, is called for each frame that is located in a file although its line has
-	// no build ID, even if the address has no name. path is the file's, addr the address in the
-	// file, and proof its name in --output=json.
+	// Located, if not nil, is called for each frame that is located in a file without a build ID in
+	// its line. It is called even if the address has no name. path is the file's, addr the address
+	// in the file, and proof its name in --output=json.
 	Located func(path string, addr uint64, proof string)
 
 	// Taken, if not nil, is called with the path of a file of Images when it is first used as the

@@ -9,9 +9,9 @@
 // # What comes out
 //
 // Lines without markup or a frame are unchanged. Elements have the layout of LLVM's filter, but
-// nothing is lost: text around an element stays, a frame without symbols keeps its module, offset
-// and build ID, and a malformed element is unchanged. See the symbolizer markup format,
-// "Presentation elements" and "Contextual elements".
+// nothing is lost. Text around an element stays. A frame without symbols keeps its module, offset
+// and build ID. A malformed element is unchanged. See the symbolizer markup format, "Presentation
+// elements" and "Contextual elements".
 //
 // # Concurrency
 //

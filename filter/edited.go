@@ -97,8 +97,8 @@ func (c *locator) textAfter(text []byte, fr *judge.Frame) []byte {
 	return text
 }
 
-// edits lays out text from at up to the last edit of a frame, with the i-th frame of the answer a,
-// and returns the offset after the last edit.
+// edits lays out text from at up to the last edit of a frame, and returns the offset after that
+// edit. The edits are made with the i-th frame of the answer a.
 func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) int {
 	f := c.f
 	t := a.text.frame(i)
@@ -189,7 +189,7 @@ func (c *locator) simpleCalls(text, between []byte, fr *judge.Frame, number int,
 }
 
 // simpleCall returns the function and the line of the i-th call if they are laid out unchanged,
-// except for a "./" before the file, and "" otherwise.
+// except for a "./" before the file. Otherwise it returns "".
 func (r *rendered) simpleCall(i int) string {
 	cut := &r.cuts[i]
 	if cut.file == cut.name || r.text[cut.file+1] == '0' {
@@ -243,9 +243,9 @@ func (c *locator) callers(a *answer) {
 	}
 }
 
-// callNamed returns the index in a of the call that a JSON object describes by name: the innermost
-// call if the object has no name, and the outermost one if the name is an alias in the symbol
-// table. It returns false if the name is another function's.
+// callNamed returns the index in a of the call that a JSON object describes by name. Without a name
+// it is the innermost call. For an alias in the symbol table it is the outermost call. It returns
+// false if the name is another function's.
 func callNamed(c *locator, fr *judge.Frame, a *answer) (n int, ok bool) {
 	name := fr.Symbol.Name
 	if name == "" {

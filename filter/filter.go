@@ -75,12 +75,12 @@ func New(w io.Writer, o Options) *Filter {
 	return f
 }
 
-// Write filters p. When it returns, every complete line in p has been written, except held lines: a
-// module line that is still collecting its maps, the lines of a raw backtrace, whose frames are
-// judged together, and, with Display.Fold, a run of system frames. The module line is written
-// before the next line that is not part of it. Close writes all held lines; Flush leaves the module
-// line and, with Dialects.Whole, the backtrace. Write returns only errors of the writer: a log
-// cannot cause one.
+// Write filters p. When it returns, every complete line in p has been written, except held lines. A
+// module line that is still collecting its maps is written before the next line that is not part of
+// it. The lines of a raw backtrace are held, since its frames are judged together. With
+// Display.Fold, a run of system frames is held. Close writes all held lines. Flush leaves the
+// module line and, with Dialects.Whole, the backtrace. Write returns only errors of the writer: a
+// log cannot cause one.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()

@@ -24,9 +24,9 @@ type givenFile struct {
 	taken   bool
 }
 
-// hashOf returns the SHA-256 of the file at path in hexadecimal digits, or "" if the file cannot be
-// read, is not regular or exceeds maxHashed. It rereads the file only if its size or time has
-// changed.
+// hashOf returns the SHA-256 of the file at path in hexadecimal digits. It returns "" if the file
+// cannot be read, is not regular or exceeds maxHashed. It rereads the file only if its size or time
+// has changed.
 func hashOf(t *tracer, path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -75,8 +75,8 @@ func (i *inner) InDict() bool { return i.openDicts > 0 }
 // for which HasMark reports false may be given to Text.
 func (i *inner) Wants() bool { return i.InDict() || i.tracer.wants() || firmware(i.tracer) }
 
-// HasMark reports whether b, a line or whole lines, has a mark at which an element may begin, or
-// near which a frame of the dialects may be.
+// HasMark reports whether b, a line or whole lines, has a mark: a place at which an element may
+// begin, or near which a frame of the dialects may be.
 func (i *inner) HasMark(b []byte) bool {
 	if i.tracer == nil {
 		at, _ := marks.FindOpen(b)
@@ -117,7 +117,7 @@ func (i *inner) AddProgram(path string) {
 	}
 }
 
-// AppendProcesses appends the context of the processes so far, in a form that Restore reads:
+// AppendProcesses appends the context of the processes so far, in a form that Restore reads. It has
 // modules, maps, open hexdicts, and facts about modules of raw backtraces. It leaves out the
 // unfinished last line, lines that are held back, and line numbers. It is for logs whose next part
 // is a separate stream, such as a pipe with a restarted reader.
@@ -150,9 +150,9 @@ func (i *inner) ProcessesChanged() bool {
 // Restore is [Filter.Restore].
 func (i *inner) Restore(context []byte) error { return (*Filter)(i).Restore(context) }
 
-// Weigh returns the number of processes that have modules, maps or an open hexdict, and the
-// approximate bytes of memory of their contexts and of the facts about raw backtraces. It examines
-// all processes.
+// Weigh returns the number of processes that have modules, maps or an open hexdict. bytes is the
+// approximate memory of their contexts and of the facts about raw backtraces. It examines all
+// processes.
 func (i *inner) Weigh() (processes int, bytes int64) {
 	count := func(p *process) {
 		if p.space.n > 0 || len(p.space.modules) > 0 || p.hex != nil {
@@ -176,6 +176,6 @@ func (i *inner) Weigh() (processes int, bytes int64) {
 // SetLimits replaces [Options.Limits] for processes that appear from now on.
 func (i *inner) SetLimits(l Limits) { i.limits = l.orDefault() }
 
-// Patience returns the Filter's Patience, for a reader of reports that writes to the Filter, so
-// that the two do not wait one after the other.
+// Patience returns the Filter's Patience. A reader of reports that writes to the Filter shares it,
+// so that the two do not wait one after the other.
 func (i *inner) Patience() *report.Patience { return i.patience }

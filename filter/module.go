@@ -211,7 +211,7 @@ func (f *lineFilter) dropLine() {
 }
 
 // mergeLine adds the maps of the current line to the open module line if the lines merge, and
-// reports whether they do; then the current line has no separate output.
+// reports whether they do. A merged line has no separate output.
 func (f *lineFilter) mergeLine() bool {
 	m := f.open
 	if m == nil || !m.merges || f.flushed.text > 0 || len(m.maps)+len(f.pieces) > maxMerged {

@@ -147,8 +147,8 @@ type Options struct {
 // not to exist.
 type Patience struct {
 	// Local is the time for files on this machine: for finding and inflating them. Servers is the
-	// time for the whole search. If Servers is shorter than Local, a line waits for servers only
-	// until Servers is over, but it is printed only after this machine has been searched.
+	// time for the whole search. If Servers is shorter than Local, a line does not wait for servers
+	// after Servers, but it still waits for the search of this machine.
 	Local, Servers time.Duration
 
 	// PerMinute bounds the total wait of the stream in any minute. If it is set, the lines of one

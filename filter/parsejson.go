@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// maxJSONLine bounds the bytes of an object: the text of a Line has at most about 1 MiB and its
+// maxJSONLine bounds the bytes of an object. The text of a Line has at most about 1 MiB and its
 // elements about 4 MiB, and escapes make them up to six times as long.
 const maxJSONLine = 32 << 20
 
@@ -42,15 +42,15 @@ type JSONLine struct {
 type JSONElement struct {
 	Tag string `json:"tag,omitempty"` // bt, frame (a raw one), pc, data, module, mmap, symbol, hexdict, dumpfile, reset
 
-	// For frames: the number, where 0 is innermost; the form of a raw frame, and the proof of its
-	// file; and the rest of the element after the address.
+	// For frames: the number, where 0 is innermost, the dialect of a raw frame, the proof of its
+	// file, and the rest of the element after the address.
 	Frame    *int   `json:"frame,omitempty"`
 	Dialect  string `json:"dialect,omitempty"`
 	Verified string `json:"verified,omitempty"` // build-id, symbol, call, code, path or process
 	Message  string `json:"message,omitempty"`
 
 	// For addresses: the logged address, the address looked up (one byte before a return address),
-	// its place in the module, and the answer: Frames, innermost first, a Variable, or the Reason
+	// and its place in the module. The answer is Frames, innermost first, a Variable, or the Reason
 	// why there is neither.
 	Key      string              `json:"key,omitempty"`   // key of a value in a hexdict
 	Value    *JSONHex            `json:"value,omitempty"` // value in a hexdict
@@ -98,9 +98,9 @@ func (h *JSONHex) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseJSON reads output of Output JSON, with one object on each line. It yields an error with the
-// line number for an unreadable line, such as the last line of a killed process, and continues with
-// the next line. An error of the reader, or a line of more than 32 MiB, ends the sequence.
+// ParseJSON reads output of Output JSON, with one object on each line. For an unreadable line, such
+// as the last line of a killed process, it yields an error with the line number, and continues. An
+// error of the reader, or a line of more than 32 MiB, ends the sequence.
 func ParseJSON(r io.Reader) iter.Seq2[*JSONLine, error] {
 	return func(yield func(*JSONLine, error) bool) {
 		lines := bufio.NewScanner(r)

@@ -61,8 +61,8 @@ func (p *past) raw(n int64) []byte {
 	return lastLines(p.both, n)
 }
 
-// searched is raw, but without the envelopes if the lines may be from a journal: a text may be an
-// array of bytes there, in which a search finds nothing.
+// searched is raw, but without the envelopes if the lines may be from a journal. A journal may have
+// a text as an array of bytes, in which a search finds nothing.
 func (p *past) searched(n int64) []byte {
 	b := p.raw(n)
 	if p.unwrap != nil && bytes.Contains(b, []byte(`"MESSAGE"`)) {

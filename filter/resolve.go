@@ -36,8 +36,8 @@ func (r *resolver) init(o *Options, c *Cache, sources bool) {
 	r.recent.epoch = 1
 }
 
-// Unresolved returns at most 1,024 modules with unresolved elements, in no particular order, and
-// the number of all unresolved elements, including elements outside of any module.
+// Unresolved returns at most 1,024 modules with unresolved elements, in no particular order.
+// elements is the number of all unresolved elements, including elements outside of any module.
 func (f *Filter) Unresolved() (modules []symbolize.Unresolved, elements int64) {
 	for _, u := range f.missing {
 		modules = append(modules, *u)
@@ -65,7 +65,7 @@ type answer struct {
 	err     error // reason why text is not set; nil if no symbol covers the address
 }
 
-// recent holds the last answers of a Filter by logged address, so that a hot frame needs neither a
+// recent holds the last answers of a Filter by logged address. A hot frame then needs neither a
 // search in the space nor the lock of the shared Cache. Every change of the space clears it. A
 // locator's recent holds answers by Frame.Key.
 type recent struct {

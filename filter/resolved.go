@@ -103,7 +103,7 @@ func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer
 }
 
 // recordAnswer calls Options.Resolved with the answer for an address in the current line, and adds
-// a record of its element; the element's text starts at start and has been laid out.
+// a record of its element. The element's text starts at start and has been laid out.
 func (p *printing) recordAnswer(start int, tag markup.Tag, frame, addr uint64, message []byte, a *answer) {
 	if p.needsSources { // checked here because the call alone would measurably slow down hot frames
 		p.recordTypedAnswer(start, tag, frame, addr, message, a)

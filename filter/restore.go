@@ -73,9 +73,9 @@ type savedLong struct {
 	Cut checkpoint.Text `json:"cut,omitempty"`
 }
 
-// AppendContext appends the context of the log so far, as JSON on one line without a line end. A
-// new Filter with the same options, after [Filter.Restore] of this context, prints the rest of the
-// log exactly like this Filter, including the module line that is still collecting its maps.
+// AppendContext appends the context of the log so far, as JSON on one line without a line end.
+// After [Filter.Restore] of this context, a new Filter with the same options prints the rest of the
+// log exactly like this Filter. That includes the module line that is still collecting its maps.
 // AppendContext may be called between any two calls of Write, and between calls of Text and Element
 // at the end of a line.
 //

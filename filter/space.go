@@ -181,8 +181,8 @@ func (s *space) locate(addr uint64) (run, index int) {
 	return run, sort.Search(len(v), func(i int) bool { return v[i].end >= addr })
 }
 
-// carve unmaps the range of v. It returns a module that lost a part of the range, unless v maps
-// this part to the same module-relative addresses in the same build ID.
+// carve unmaps the range of v. It returns a module that lost a part of the range. A module with the
+// same build ID whose relative addresses stay the same loses nothing.
 func (s *space) carve(v interval) (over *module) {
 	for {
 		r, i := s.locate(v.start)

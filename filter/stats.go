@@ -118,8 +118,8 @@ func (c *Cache) Stats() CacheStats {
 }
 
 // NoCode counts addresses at which a file has no code, although other frames of the trace prove the
-// file: targets of wild function pointers, or addresses in the ROM of a device. They are not
-// unresolved.
+// file. They are targets of wild function pointers, or are in the ROM of a device. Such addresses do
+// not count as unresolved.
 type NoCode struct {
 	Frames int64
 	Addr   uint64 // first such address

@@ -407,8 +407,8 @@ func (t *tracer) endTrace() {
 }
 
 // dropAnswered removes the frames of the last held line if b, the next line, has the answer for one
-// of them: the log was filtered before, or the program prints the frames twice. A frame with its
-// place in b becomes Named.
+// of them. Then the log was filtered before, or the program prints the frames twice. A frame with
+// its place in b becomes Named.
 func dropAnswered(held []bufferedLine, b []byte) {
 	if len(held) == 0 {
 		return
