@@ -13,7 +13,7 @@ import (
 )
 
 // A program that may be loaded anywhere, and prints only addresses, still shows where it was
-// loaded. A call ends at each return address, so an address votes for each load bias that puts it
+// loaded. A call ends at each return address. So an address votes for each load bias that puts it
 // at the end of a call in the file. A wrong bias gets a vote only by chance: more often the more
 // pages of the file have the end of a call at that offset. A call that also leads to the function
 // of the called frame is rarer still. A bias is inferred if, among all biases and files tried, a
@@ -65,7 +65,7 @@ type voter struct {
 	call dialect.Call
 	bits float64 // weight of its vote
 	// weights of its vote if the called frame is in another file: leaving if the call may lead
-	// there, staying if it leads to a function of this file, which would have to jump there
+	// there, staying if it leads to a function of this file that would have to jump there
 	leaving, staying float64
 }
 
@@ -210,8 +210,8 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 // loadAt sets the load bias that calls have shown.
 func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, true, true }
 
-// A BaseError is the reason why the addresses of a trace are not located in a file that may have
-// been loaded anywhere: too few return addresses show its load bias.
+// A BaseError is the reason why the addresses of a trace are not located in a file that may be
+// loaded anywhere: too few return addresses show the load bias.
 type BaseError struct {
 	Path      string
 	Inference Inference // for the best load bias

@@ -11,10 +11,10 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// The load bias of a module whose frames have only addresses of the process is found by trying all
-// possible biases: multiples of the page size for which every address is in code. Each call before
-// a return address, and each function that the log names at an address, is a fact for a bias. A
-// bias is accepted if it has more facts than another bias or another file could have by chance.
+// If the frames of a module have only addresses of the process, all possible load biases are tried:
+// multiples of the page size for which every address is in code. Each call before a return address,
+// and each function that the log names at an address, is a fact for a bias. A bias is accepted if
+// it has more facts than another bias or another file could have by chance.
 
 // Limits of the search.
 const (

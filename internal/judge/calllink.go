@@ -36,7 +36,7 @@ func (outer *check) link(t *Trace, inner *check) {
 }
 
 // calledSize returns the size of the function in called that contains addr, if the call in m that
-// ends at end leads to the function's beginning; otherwise 0.
+// ends at end leads to its beginning. Otherwise it returns 0.
 func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64) {
 	for _, r := range m.calledRanges(end, called) {
 		if r.has(addr) {
@@ -51,8 +51,8 @@ type codeRange struct{ start, end uint64 }
 
 func (r codeRange) has(addr uint64) bool { return addr >= r.start && addr < r.end }
 
-// calledRanges returns the functions in called to which the call in m that ends at end may lead:
-// the target of a direct call, or the functions with the name of an import.
+// calledRanges returns the functions in called to which the call in m that ends at end may lead.
+// They are the target of a direct call, or the functions with the name of an import.
 func (m *Image) calledRanges(end uint64, called *Image) []codeRange {
 	if target, ok := m.File.CallTarget(end); ok && m.File == called.File {
 		if from, to, ok := m.File.UnwindRange(target); ok && from == target {

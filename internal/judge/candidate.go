@@ -3,7 +3,7 @@ package judge
 import "github.com/symfilter/symfilter/internal/object"
 
 // Candidate returns the path of a file that the operator could name for the module of f, which is
-// not located: nothing refutes the file, but nothing proves it. base is the address at which such a
+// not located. Nothing refutes the file, but nothing proves it. base is the address at which such a
 // file is usually loaded, or 0 if only the proof of the file is missing. path is empty if there is
 // no such file.
 func (f *Frame) Candidate() (path string, base uint64) {

@@ -11,7 +11,7 @@ import (
 
 // Bounds for the comparison of code in a log with code of a file. The kernel patches itself: see
 // maskX86. The fractions in compareX86 are from Debian's kernel 6.1.0-56-amd64 on four processors,
-// at 3.6 million places each: at least 5/8 of the compared bytes equal the file's, and at least 3/4
+// at 3.6 million places each. At least 5/8 of the compared bytes equal the file's, and at least 3/4
 // at all but 10 places. Of 735,000 pairs of different places in the file, none agrees in 5/8 of the
 // bytes.
 const (
@@ -71,11 +71,11 @@ func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 	return 4*equal >= 3*count, 2*equal < count
 }
 
-// maskX86 marks the bytes of x86-64 code that may differ in a running kernel: calls, jumps and the
-// code that replaces them (tracing, static calls and keys, return thunks, retpolines, paravirt
-// calls), lock prefixes, padding, and addresses that move with the kernel. In relocatable files it
-// also marks the fields of relocations. The start of the first instruction is unknown, so it checks
-// each byte, and may mark too many.
+// maskX86 marks the bytes of x86-64 code that may differ in a running kernel: lock prefixes,
+// padding, addresses that move with the kernel, calls and jumps. It also marks the code that
+// replaces calls and jumps: tracing, static calls and keys, return thunks, retpolines, paravirt
+// calls. In relocatable files it also marks the fields of relocations. The start of the first
+// instruction is unknown, so it checks each byte, and may mark too many.
 func maskX86(code []byte, unlinked bool) []bool {
 	mask := make([]bool, len(code))
 	mark := func(from, n int) {

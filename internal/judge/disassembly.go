@@ -34,8 +34,8 @@ func (t *Trace) isWithinInstructions(f *object.File, addr uint64) bool {
 // maxJumps bounds the functions through which a called function may jump to another.
 const maxJumps = 16
 
-// leadsElsewhere reports whether a call of target cannot lead to addr: the function with addr is
-// neither the one at target nor reached from it by jumps. It returns false if this is unknown.
+// leadsElsewhere reports whether a call of target cannot lead to addr. Then the function with addr
+// is not at target, and no jumps lead from there to it. It returns false if this is unknown.
 func (t *Trace) leadsElsewhere(m *Image, target, addr uint64) bool {
 	from, to, ok := m.File.UnwindRange(addr)
 	if !ok || m.File.Machine != elf.EM_X86_64 {

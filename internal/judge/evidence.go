@@ -19,8 +19,8 @@ const (
 const guessedCalls = 4
 
 // If no call links a frame to its neighbour in the same file, although one should, unlinkedCalls
-// other return addresses must follow a call: see [check.link]. If the frame's own address does not
-// follow a call either, as at a fault, unlinkedFaultCalls must.
+// return addresses must follow a call: see [check.link]. If the frame's own address does not follow
+// a call either, as at a fault, unlinkedFaultCalls must.
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
 // A stack in a file that was changed after the log was written needs youngerCalls return addresses

@@ -261,8 +261,8 @@ func (c *check) needsNoCall(f *Frame) bool {
 // missCall notes that the return address of f follows no call.
 func (c *check) missCall(f *Frame) {
 	m := c.of.image
-	// A symbol whose distance is right only modulo the page size proves less than a symbol at the
-	// exact distance: linkers align functions, so one in 256 other builds has it there by chance.
+	// A distance from a symbol that is right only modulo the page size proves less than the exact
+	// one: linkers align functions, so one in 256 other builds has the symbol there by chance.
 	if !c.called || m.Forced || c.verified != "" && (f.Kind != dialect.Runtime || m.Fixed) {
 		return
 	}
@@ -290,7 +290,7 @@ func (c *check) weigh(bits int) {
 }
 
 // stray notes that the file has no code at the address of a frame. If last is set, the frame is the
-// last one of its stack: then it is not a failure, unless an earlier stack has ended at another
+// last one of its stack. Then it is not a failure, unless an earlier stack has ended at another
 // such address. Calls before the other frames have to prove the file.
 func (c *check) stray(last bool) {
 	if !last || c.of.all.Stray != 0 && c.of.all.Stray != c.addr {

@@ -23,7 +23,7 @@ type Image struct {
 	Err   error // why there is no file; then only Path may be set
 
 	// Segments are the program headers of the file, and Fixed is set if its load address is its
-	// link address. File is nil if only these are known: then the build ID in the log identifies
+	// link address. File is nil if only these are known. Then the build ID in the log identifies
 	// the file, and the trace reads the rest during calls of Visit.
 	Segments []object.Segment
 	Fixed    bool
@@ -42,8 +42,8 @@ type Image struct {
 	// file at a path: see guessedCalls.
 	Guessed bool
 
-	// Debug, which may be nil, opens the separate debug file, calls examine with it, and closes it:
-	// a stripped file lacks the names of most functions. It does not call examine if the debug file
+	// Debug, which may be nil, opens the separate debug file, calls examine with it, and closes it.
+	// A stripped file lacks the names of most functions. It does not call examine if the debug file
 	// cannot be used at the moment.
 	Debug func(examine Examination)
 
@@ -106,7 +106,7 @@ func (m *Image) knownBias() (bias uint64, ok bool) {
 }
 
 // biasOfMap returns the load bias of the file if the mapping belongs to it. A mapping of code is
-// compared with the code segments first: in files that lld lays out, its first page may also
+// compared with the code segments first. In files that lld lays out, its first page may also
 // contain the end of the previous segment, which has another address.
 func (m *Image) biasOfMap(entry *dialect.Map) (bias uint64, ok bool) {
 	if entry.Code {

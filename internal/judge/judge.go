@@ -16,8 +16,8 @@ type Trace struct {
 	// be nil.
 	Named func(name string) []*Image
 
-	// Unnamed returns files that may contain the addresses of frames without a module: files that
-	// the operator names, and files that the log names outside of frames. It may be nil.
+	// Unnamed returns files that may contain the addresses of frames without a module. The operator
+	// names them, or the log names them outside of frames. It may be nil.
 	Unnamed func() []*Image
 
 	// Mapped returns the mapping of code at an address in the processes that wrote the log, or nil.

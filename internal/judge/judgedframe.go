@@ -48,7 +48,7 @@ const (
 	ByPath    = "path"     // not checked; other frames prove the file, or the operator names it
 )
 
-// PlaceByID sets the Place of f if its line alone decides it: a build ID with an address in the
+// PlaceByID sets the Place of f if its line alone decides it. A build ID with an address in the
 // file locates f, and f.Unread refuses it. It reports whether f is decided; a Named frame needs no
 // Place.
 func (f *Frame) PlaceByID() bool {

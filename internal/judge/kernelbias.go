@@ -48,8 +48,8 @@ func (v *verdict) moveOf(f *Frame) *moved {
 	return k
 }
 
-// findKernelBiases finds the load biases of kernels: by lines with an address and a function, by
-// the distance that a panic logs, by code in the log, or by calls before return addresses.
+// findKernelBiases finds the load biases of kernels. They follow from lines with an address and a
+// function, the distance that a panic logs, code in the log, or calls before return addresses.
 func (t *Trace) findKernelBiases(frames []*Frame, of []*verdict) {
 	open := false
 	for i, f := range frames {

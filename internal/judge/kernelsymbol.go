@@ -56,7 +56,7 @@ func (t *Trace) PlaceKnown(f *Frame) bool {
 }
 
 // identifyModules gives the frames of a kernel module the build ID that another frame of the trace
-// has for it: a kernel prints the ID in a call trace, but not on the line with RIP.
+// has for it. A kernel prints the ID in a call trace, but not on the line with RIP.
 func identifyModules(frames []*Frame) {
 	var ids map[string]buildid.ID // zero for a module with several builds
 	for _, f := range frames {

@@ -3,7 +3,7 @@ package judge
 import "github.com/symfilter/symfilter/internal/dialect"
 
 // A run is a file that a process has loaded, as far as the log identifies the process. A stack that
-// refutes the file refutes it for the whole run, including later traces: if part of a file was
+// refutes the file refutes it for the whole run, including later traces. If part of a file was
 // rebuilt, the other parts may not have moved, and frames in them agree.
 type run struct {
 	file    sum

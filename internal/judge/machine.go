@@ -36,7 +36,7 @@ func (c *check) espRust() dialect.Call {
 }
 
 // onAVR decides whether a frame's address counts bytes, as in the ELF file, or words of two bytes,
-// as return addresses and function pointers in the program do. Only a call before the address can
+// like the program's return addresses and function pointers. Only a call before the address can
 // decide this: most values are code addresses in both units. onAVR converts the address to bytes.
 func (c *check) onAVR(call dialect.Call) dialect.Call {
 	file := c.of.image.File

@@ -41,8 +41,8 @@ func showsOther(m *Image, f *Frame, bias uint64) bool {
 }
 
 // searchBiases searches for the load biases that neither a frame nor a map shows. It repeats the
-// search while it finds more: the bias of a library may show that a frame is a signal trampoline,
-// so that the next frame, in another module, was interrupted.
+// search while it finds more. The bias of a library may show that a frame is a signal trampoline,
+// and so that the next frame, in another module, was interrupted.
 func (t *Trace) searchBiases(frames []*Frame) {
 	for before := -1; ; {
 		found, some := 0, false

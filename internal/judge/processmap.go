@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// A ProcessMap is a mapping of code in a process of this machine that wrote the log: unlike a
-// mapping in a log, it is certain unless it is predictable.
+// A ProcessMap is a mapping of code in a process of this machine that wrote the log. Unlike a
+// mapping in a log, it is certain unless its address is predictable.
 type ProcessMap struct {
 	Start  uint64 // address of the first byte of the mapping
 	Offset uint64 // its offset in the file

@@ -7,10 +7,10 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Memory keeps facts about the files of a log's modules beyond the end of each trace: a trace
-// that was judged once is not searched again, even if its modules were loaded elsewhere. All traces
-// of a log share its Memory. Facts are stored by [Image.identity], so that a replaced file has
-// none. A Memory takes at most 1 MiB. The zero value is for a new log.
+// A Memory keeps facts about the files of a log's modules beyond the end of each trace. A repeated
+// trace is not searched again, even if its modules were loaded elsewhere. All traces of a log share
+// its Memory. Facts are stored by [Image.identity], so that a replaced file has none. A Memory
+// takes at most 1 MiB. The zero value is for a new log.
 type Memory struct {
 	searches recent[sum, searched]        // for load biases, by file and sightings
 	inferred recent[sum, inferred]        // inferences, by file and return addresses
