@@ -1,4 +1,5 @@
 // Package backtrace puts the lines of a log's backtraces together, for printers that show or
-// collect them whole: a [Grouping] gets the lines of a filter, and returns each [Stack] when it has
-// ended. A frame comes from an answer of the filter, or from the text that a program has logged.
+// collect them whole. A [Grouping] gets the lines of a filter, and returns each [Stack] when the
+// stack has ended. A frame comes from an answer of the filter, or from the text that a program has
+// logged.
 package backtrace

@@ -94,8 +94,8 @@ func (s *Stack) IsAnswered(i int) bool {
 	return r.Answer >= 0 && r.Frame < len(s.Answers[r.Answer].Frames)
 }
 
-// IsNamed reports whether the producer may have named the frame of the i-th row, so that its text
-// has a name that the answer lacks.
+// IsNamed reports whether the producer may have named the frame of the i-th row. Then the text may
+// have a name that the answer lacks.
 func (s *Stack) IsNamed(i int) bool {
 	r := &s.Rows[i]
 	return r.Named || r.Answer >= 0 && isNamedIn(&s.Answers[r.Answer], s.Text(i))
