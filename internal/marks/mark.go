@@ -47,7 +47,7 @@ var marks = []Mark{
 	{" [(@+\n", "0x", 7},
 }
 
-// escapedMarks returns the marks as they appear in JSON strings: a quote, a TAB, ESC, a line end
+// escapedMarks returns the marks as they appear in JSON strings. A quote, a TAB, ESC, a line end
 // and signs of HTML are escaped, and a quote comes before the first byte of a string.
 func escapedMarks() (all []Mark) {
 	for _, m := range marks {
