@@ -21,9 +21,9 @@ func (p *Profile) WriteFolded(w io.Writer, value int) error {
 	return writeFolded(w, value, p)
 }
 
-// WriteFoldedPair writes the stacks of before and after with one of their values to w, as
-// [Profile.WriteFolded] does, but with two numbers in each line: the value in before and the value
-// in after. flamegraph.pl draws their difference.
+// WriteFoldedPair writes the stacks of before and after with one of their values to w, like
+// [Profile.WriteFolded]. Each line has two numbers: the value in before and the value in after.
+// flamegraph.pl draws their difference.
 func WriteFoldedPair(w io.Writer, before, after *Profile, value int) error {
 	return writeFolded(w, value, before, after)
 }
@@ -98,8 +98,8 @@ func (f *folder) frames(p *Profile) [][]uint32 {
 // emptyStack is the frame of a stack without frames.
 const emptyStack = "[empty stack]"
 
-// foldedName returns a name that cannot be mistaken for several names, or for the end of the line,
-// and that does no harm on a terminal.
+// foldedName returns the name in one piece: without semicolons, line ends, and characters that do
+// harm on a terminal.
 func foldedName(name string) string {
 	return string(escape.AppendText(nil, strings.ReplaceAll(name, ";", ":"), ""))
 }

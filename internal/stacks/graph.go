@@ -35,15 +35,15 @@ type Loss struct {
 //
 // Costs add up if the calls to each function cost as much as its sinks and its own calls. Then, in
 // the sum of all stacks, each sink has exactly its own cost, and each arc that is not part of a
-// cycle the cost of its calls. Chains of three or more functions are one of several possibilities:
-// if a function was called from several places, a call graph does not show which of its calls
+// cycle the cost of its calls. Chains of three or more functions are one of several possibilities.
+// If a function was called from several places, a call graph does not show which of its calls
 // belongs to which caller. Costs circulating in a cycle are removed first. If the calls to a
 // function cost more than its sinks and its own calls, the largest calls to it lose the difference.
 // If they cost less, stacks begin at the function. Costs below 0 are decomposed separately.
 //
 // Each value adds at most len(g.Arcs) + len(g.Sinks) stacks. All stacks together have at most
-// maxFrames locations. Costs beyond this limit, and all costs of a value if their sum exceeds
-// int64, get stacks of one location each, which the limit does not count. Graph.Weights may make a
+// maxFrames locations. Costs beyond this limit get stacks of one location each, which the limit
+// does not count. So do all costs of a value if their sum exceeds int64. Graph.Weights may make a
 // location count as several.
 func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64), maxFrames int) Loss {
 	d := newDecomposer(p, g, maxFrames)

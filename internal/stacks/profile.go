@@ -133,8 +133,8 @@ func (p *Profile) AddFunction(f Function) uint32 {
 	return n
 }
 
-// Wholes returns, for each of p.Functions, the function that it is a part of, or itself. The lines
-// of a function that are in another source file have a Function of their own: with the same names,
+// Wholes returns, for each of p.Functions, the function that it is a part of, or itself. Lines of a
+// function that are in another source file have a Function of their own. It has the same names,
 // that file, and no line at which it begins.
 func (p *Profile) Wholes() []*Function {
 	type names struct{ name, link string }

@@ -23,7 +23,7 @@ type piece struct {
 // A piece of flow at a node is divided among the remaining costs of the node's options. Each option
 // gets at most one part, so that each stack is found once. A part that takes the whole remaining
 // cost of an option uses the option up. spare is the number of divisions that are left. It keeps
-// the number of stacks within the number of options: each part of a piece after the first takes
+// the number of stacks within the number of options. Each part of a piece after the first takes
 // one, and each option used up, except a node's last, gives one back.
 func (d *decomposer) split() {
 	d.heap.build(d)
