@@ -15,7 +15,7 @@ import (
 )
 
 // A confinement is the sandbox of the process. It is set up once, for the first configuration,
-// after its sockets are open and before it reads anything from peers or logs. No process can widen
+// after the sockets are open and before anything is read from peers or logs. A process cannot widen
 // its own sandbox, so a reload is refused if the new configuration needs more rights than the first
 // one.
 type confinement struct {
@@ -250,7 +250,7 @@ func (box *confinement) allows(c *Config) error {
 }
 
 // within reports whether path is one of the folders or below one. Like the sandbox, it compares
-// file identities: a new folder at the path of an old one is not the old one.
+// file identities: a new folder at an old path is a different folder.
 func within(path string, folders []fs.FileInfo) bool {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// awakeMost is the maximum number of sessions with a filter. A filter that has shown a frame takes
-// 150 KB, and its context 1.5 KB. Beyond the maximum, the sessions that have had a filter for
+// awakeMost is the maximum number of sessions with a filter. A filter that has printed a frame
+// takes 150 KB, and its context 1.5 KB. Beyond the maximum, the sessions that have had a filter for
 // longest are parked.
 const awakeMost = 256
 
 // contexts enforces the configured limits on the processes in the streams of all pipelines: their
 // number and their bytes. At a limit, it drops the contexts of ended connections, longest idle
-// first. A live stream never loses its context in favour of a new one. Many goroutines may use it.
+// first. A live stream never loses its context to a new stream. It is safe for concurrent use.
 type contexts struct {
 	house  *house
 	logged seldom.Limiter // messages about reached limits
@@ -30,7 +30,7 @@ type contexts struct {
 
 // A share is a session's part of the limits. Its fields are guarded by contexts.mu.
 type share struct {
-	n     int // processes, at least 1; 0: the session does not count
+	n     int // processes, at least 1; 0: the session has not entered, or has left
 	bytes int64
 	awake *list.Element
 }
@@ -102,8 +102,8 @@ func (c *contexts) borrow(n int) bool {
 	return true
 }
 
-// limits returns the limits for the processes of a session: its share plus the free part. Kept
-// contexts count as free in the number of processes.
+// limits returns the limits for the processes of a session: its share plus the free part. For the
+// number of processes, kept contexts are free, too.
 func (c *contexts) limits(s *session) filter.Limits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +177,8 @@ func (c *contexts) keep(q *peer, context []byte, used time.Time) {
 	}
 }
 
-// take removes and returns the stored context of a peer, nil if it has none. c.mu is held.
+// take removes and returns the stored context of a peer, or returns nil if there is none. c.mu is
+// held.
 func (c *contexts) take(q *peer) (context []byte) {
 	if q.place == nil {
 		return nil
@@ -198,7 +199,7 @@ func (c *contexts) drop(q *peer, why eviction) {
 	q.memory.tidy(q)
 }
 
-// dropOldest drops the stored context that has been idle longest. It returns false if there is
+// dropOldest drops the stored context that has been idle for longest. It returns false if there is
 // none. c.mu is held.
 func (c *contexts) dropOldest() bool {
 	oldest := c.kept.Front()

@@ -146,8 +146,8 @@ func (w *writes) end(now time.Time, err error) {
 	w.since, w.err = now, err
 }
 
-// state returns the total time with a write in progress, the time that the writes in progress have
-// waited without any of them returning, and the error of the last finished write.
+// state returns the total time with a write in progress, the time for which no write has returned
+// although one is in progress, and the error of the last finished write.
 func (w *writes) state(now time.Time) (total, stalled time.Duration, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,8 +157,8 @@ func (w *writes) state(now time.Time) (total, stalled time.Duration, err error) 
 	return w.total + stalled, stalled, w.err
 }
 
-// A trouble records why a retrying output cannot be written at present: a full disk, or a peer that
-// is away. Outputs embed one. Many goroutines may use it.
+// A trouble records why a retrying output cannot be written now: a full disk, or a peer without a
+// connection. Outputs embed one. It is safe for concurrent use.
 type trouble struct {
 	errors atomic.Int64 // failed attempts
 	last   atomic.Pointer[error]
@@ -177,7 +177,7 @@ func (t *trouble) succeed() {
 	}
 }
 
-// attempts returns the number of failed attempts, and the error of the last one; nil if a later
+// attempts returns the number of failed attempts, and the error of the last one, or nil if a later
 // attempt has succeeded.
 func (t *trouble) attempts() (failed int64, last error) {
 	if err := t.last.Load(); err != nil {
@@ -191,8 +191,8 @@ type attempting interface {
 	attempts() (failed int64, last error)
 }
 
-// A turn shows the watchdog whether a session's filter is working, and how long it has made no
-// progress. Progress is a finished write to the output or a finished lookup, which waits at most
+// A turn shows the watchdog whether a session's filter is working, and since when it has made no
+// progress. Progress is a finished write to the output or a finished lookup. A lookup waits at most
 // for the pipeline's patience.
 type turn struct {
 	since   atomic.Int64 // house.clock at the last progress; 0 while the session is idle

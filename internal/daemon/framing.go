@@ -46,8 +46,8 @@ type framer struct {
 	// grow requests n more bytes of buffer beyond the first block, or releases -n of them. If it
 	// returns false, the line is cut.
 	grow func(n int) bool
-	// malformed is called with the text that begins where a length is expected; its first line has
-	// no length.
+	// malformed is called if a message has no valid length. text begins where the length is
+	// expected.
 	malformed func(text []byte)
 
 	buf   []byte // has room for one more byte
@@ -80,8 +80,8 @@ func (f *framer) resize(n int) bool {
 	return true
 }
 
-// take returns the whole lines so far, or a part of a line that is too long, after n bytes were
-// read into the slice returned by room. They are valid until the next call of room.
+// take is called after n bytes were read into the slice that room returned. It returns the whole
+// lines so far, or a part of a line that is too long. They are valid until the next call of room.
 func (f *framer) take(n int) []byte {
 	f.have += n
 	if f.few++; n > smallFrame/2 {
@@ -130,8 +130,8 @@ func (f *framer) free() {
 	f.resize(0)
 }
 
-// decide selects the framing by the start of the stream. It returns false if too little of it has
-// arrived.
+// decide selects the framing by the first bytes of the stream. It returns false if too few of them
+// have arrived.
 func (f *framer) decide() bool {
 	_, size, state := length(f.buf[:f.have])
 	switch {

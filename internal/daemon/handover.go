@@ -14,8 +14,8 @@ import (
 )
 
 // switchPatience bounds how long a reload waits until ending inputs have written their lines. If
-// the output of a changed pipeline blocks, its new input begins later; a removed pipeline whose
-// output blocks discards its unwritten lines.
+// the output of a changed pipeline blocks, its new input begins later. If the output of a removed
+// pipeline blocks, its unwritten lines are discarded.
 const (
 	switchPatience = 2 * time.Second
 	removePatience = 20 * time.Second // for a removed pipeline whose output still accepts lines
@@ -122,8 +122,8 @@ func (p *pipeline) remove() (gone chan struct{}) {
 }
 
 // endsUnlessBlocked waits until the input has ended. It returns false if a write has been blocked
-// for switchPatience, or if the input takes longer than removePatience, or than half of
-// stopPatience once the daemon ends.
+// for switchPatience, or if the input takes longer than removePatience. Once the daemon ends, the
+// input has at most half of stopPatience.
 func (p *pipeline) endsUnlessBlocked() bool {
 	tick := time.NewTicker(switchPatience / 20)
 	defer tick.Stop()
@@ -210,8 +210,8 @@ func copyFile(from, to string) error {
 }
 
 // A stateRoom returns the places of checkpoints. If the configuration names no folder, it makes a
-// private one, so that an input that a reload replaces can still continue at its checkpoint. The
-// end of the run removes that folder.
+// private one, so that after a reload a new input can continue at the checkpoint. That folder is
+// removed at the end of the run.
 type stateRoom struct{ private string }
 
 // path returns the prefix of the paths of a pipeline's checkpoints; "" if there is no folder for
@@ -246,7 +246,7 @@ func (s *stateRoom) remove() error {
 }
 
 // swap gives the daemon the stages and inputs of a change. A removed and a new pipeline with the
-// same input count as one renamed pipeline.
+// same input are treated as one renamed pipeline.
 func (d *Daemon) swap(c *change) {
 	for name, next := range c.fresh {
 		if p := d.pipelines[name]; p != nil {

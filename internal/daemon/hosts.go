@@ -15,9 +15,9 @@ import (
 )
 
 // An askers decides which requests an HTTP listener answers. A web page can make a browser send
-// requests to any address that the browser can reach: through a DNS name of the attacker that
-// resolves to the address, which is visible in Host, or from another origin, which is visible in
-// Origin. Programs other than browsers send no Origin.
+// requests to any address that the browser can reach. If a DNS name of the attacker resolves to the
+// address, Host has that name. If the page has another origin, Origin has it. Programs other than
+// browsers send no Origin.
 type askers struct {
 	warn    func(msg string, args ...any)
 	refused seldom.Limiter // messages about requests
@@ -64,8 +64,8 @@ func isCalled(r *http.Request, names []string) bool {
 	return err == nil && isNamed(name, []string{own})
 }
 
-// foreignOrigin returns the Origin of a request if its host is not in hosts, and its host and port
-// are not those in Host.
+// foreignOrigin returns an Origin of the request that is invalid, or whose host and port differ
+// from Host and whose host is not in hosts.
 func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool) {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)

@@ -20,8 +20,8 @@ const (
 	keyHeader = "Symfilter-Key"
 	maxKey    = maxPeerName // bytes
 
-	// A packed body may always unpack to freeBytes; beyond that, to maxRatio bytes for each packed
-	// byte: gzip reaches 1,000 for zeros, but logs rarely reach 50.
+	// A packed body may unpack to freeBytes, or to maxRatio bytes for each packed byte if that is
+	// more. gzip reaches 1,000 for zeros, but logs rarely reach 50.
 	freeBytes = 16 << 20
 	maxRatio  = 200
 )
@@ -87,8 +87,8 @@ func peerOf(r *http.Request) string {
 	return ""
 }
 
-// logType refuses content types that no log has. It accepts the type of an HTML form, which curl
-// --data-binary sends.
+// logType refuses content types that logs never have. It accepts the type of an HTML form, which
+// curl --data-binary sends.
 func logType(s string) error {
 	if s == "" {
 		return nil

@@ -15,9 +15,9 @@ import (
 // can be forged, and forged senders must leave room for other inputs.
 const senderShare = 2
 
-// datagrams reads lines from a UDP or unixgram socket. A datagram has one line or several; its last
-// line needs no line end. All datagrams of a sender belong to one session; a sender is an IP
-// address, the path of a socket, or a uid.
+// datagrams reads lines from a UDP or unixgram socket. A datagram has one or more lines; the last
+// needs no line end. All datagrams of a sender belong to one session. A sender is an IP address,
+// the path of a socket, or a uid.
 type datagrams struct {
 	p       *pipeline
 	packets []*packets
@@ -183,8 +183,8 @@ func (d *datagrams) end(s *sender) {
 }
 
 // restUntil ends the sessions of senders that are idle for twice parkAfter, until done is closed.
-// Forged addresses thus do not occupy memory for long. The contexts of these sessions are stored,
-// and expire like the contexts of connections.
+// So forged addresses do not occupy memory for long. The contexts of these sessions are stored, and
+// expire like the contexts of connections.
 func (d *datagrams) restUntil(done <-chan struct{}) {
 	tick := time.NewTicker(restEvery)
 	defer tick.Stop()
@@ -203,9 +203,9 @@ func (d *datagrams) rest(now time.Time) {
 	}
 }
 
-// endIdle ends the session of the longest idle sender, if it has been idle since the given time,
-// and reports whether there was one. It ends only one, so that d.mu is not held for long: ending
-// thousands takes seconds, in which no datagram would be received.
+// endIdle ends the session of the longest idle sender, if it has been idle since the given time. It
+// reports whether it ended one. It ends only one, since d.mu blocks the reading of datagrams:
+// ending thousands of sessions takes seconds.
 func (d *datagrams) endIdle(since time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

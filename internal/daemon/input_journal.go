@@ -40,8 +40,8 @@ func (j *journalInput) enter() *session {
 	return j.h.p.memory.enter(journalPeer, nil, true)
 }
 
-// end releases the session that the input holds, if s is nil or that session: nil after the last
-// upload, the session itself once its output has failed.
+// end releases the session that the input holds, unless s is another session. s is nil after the
+// last upload, and the session of an upload whose output has failed.
 func (j *journalInput) end(s *session) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -62,9 +62,8 @@ func newLineReader(in io.Reader) *lineReader {
 	return &lineReader{in: in, turns: newTurns(), reads: make(chan someRead, 1)}
 }
 
-// pass gives the lines to w in blocks, until the end of the input, an error, or the end of ctx. At
-// the end of the input it gives a last line without a line end; it gives a line longer than a block
-// in parts.
+// pass gives the lines to w in blocks, until the end of the input, an error, or the end of ctx. It
+// gives a line longer than a block in parts. The last line of the input may have no line end.
 func (l *lineReader) pass(ctx context.Context, w io.Writer) error {
 	if l.buf == nil {
 		l.buf = make([]byte, block)
@@ -106,5 +105,6 @@ func (l *lineReader) read(b []byte) {
 	l.reads <- someRead{n, err}
 }
 
-// lastLineEnd returns the number of bytes up to and with the last line end; 0 if there is none.
+// lastLineEnd returns the number of bytes up to the end of the last whole line, or 0 if there is
+// none.
 func lastLineEnd(b []byte) int { return bytes.LastIndexByte(b, '\n') + 1 }

@@ -84,7 +84,7 @@ func kindOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 // Bounds of the configuration file itself.
 const (
 	maxFile      = 1 << 20 // bytes
-	maxNodes     = 20_000  // values; each use of an alias counts its values
+	maxNodes     = 20_000  // values; each use of an alias adds the values in it
 	maxDepth     = 16      // nesting depth of sections and lists; the deepest key has 6
 	maxPipelines = 1000
 	maxFaults    = 50 // reported

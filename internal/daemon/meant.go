@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// meant returns the section that a user probably meant by writing a text or a list instead; "" if
+// meant returns the section that a user probably meant by a text or a list in its place, or "" if
 // this is unclear.
 func (s *Section) meant(n *yaml.Node) string {
 	input, output := s.of == kindOf[Input](), s.of == kindOf[Output]()
@@ -41,8 +41,8 @@ func (s *Section) meant(n *yaml.Node) string {
 	return "{file: " + quoted + "}"
 }
 
-// indentingTab returns the position of the first tab in the indentation of the line, or, if line is
-// 0, of the first line with one; nil if there is none.
+// indentingTab returns the position of the first tab in the indentation of the line. If line is 0,
+// it examines all lines. It returns nil if there is none.
 func indentingTab(text []byte, line int) *yaml.Node {
 	n := 0
 	for one := range bytes.Lines(text) {

@@ -24,8 +24,8 @@ type measures struct {
 	reloaded atomic.Int64
 }
 
-// lookupBuckets are upper bounds in seconds: from symbols in mapped files, through parsing of line
-// tables, to downloads from servers.
+// lookupBuckets are upper bounds in seconds. The shortest lookups find symbols in mapped files,
+// longer ones parse line tables, and the longest download from servers.
 var lookupBuckets = []float64{10e-6, 100e-6, 1e-3, 10e-3, 100e-3, 1, 10, 60}
 
 // newMeasures returns new measures.

@@ -30,8 +30,8 @@ const (
 )
 
 // A connectOutput writes to a peer, and connects again when a connection ends: lines that the peer
-// may not have received are sent again. A peer on a network has received the bytes that its machine
-// has acknowledged; a peer on a unix socket, the bytes that it has read.
+// may not have received are sent again. A peer on a network is taken to have received the bytes
+// that its machine has acknowledged, a peer on a unix socket the bytes that it has read.
 type connectOutput struct {
 	persistent
 	address address
@@ -225,8 +225,8 @@ func (o *connectOutput) forgetTaken() {
 	}
 }
 
-// forget drops the whole lines in owed[:first]; if the line that follows them has more than
-// owedLine bytes there, it drops these, too. It returns the number of dropped bytes.
+// forget drops the whole lines in owed[:first]. If more than owedLine bytes follow them in
+// owed[:first], it drops these bytes, too. It returns the number of dropped bytes.
 func (o *connectOutput) forget(first int) int {
 	if first <= 0 {
 		return 0
@@ -252,8 +252,8 @@ func (o *connectOutput) drop() {
 	o.left = nil
 }
 
-// watch drops a connection whose peer is gone. If bytes are owed, it then connects again and sends
-// them, even if there is nothing new to send. It discards all input from the peer.
+// watch drops a connection whose peer is gone. If bytes are owed, it connects again and sends them,
+// without waiting for new lines. It discards all input from the peer.
 func (o *connectOutput) watch(conn net.Conn, plain syscall.Conn, secure bool) {
 	_, err := io.Copy(io.Discard, conn)
 	if err == nil && !secure { // the peer sends nothing more; it may still read
@@ -285,8 +285,8 @@ func (o *connectOutput) unread() (int64, bool) {
 
 func (*connectOutput) reopen() error { return nil }
 
-// close ends the connection; the system still sends its buffered bytes. If the peer is away and
-// lines are owed, the error is an *unsentError with them.
+// close ends the connection; the system still sends its buffered bytes. If there is no connection
+// and lines are owed, the error is an *unsentError with these lines.
 func (o *connectOutput) close() error {
 	o.end()
 	o.turns <- struct{}{} // no write is in progress, since no stage uses the output any more

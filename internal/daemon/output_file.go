@@ -28,8 +28,8 @@ const (
 	checkEvery = 250 * time.Millisecond
 	// syncEvery is the time after which "sync: second" makes written lines durable.
 	syncEvery = time.Second
-	// reopenWait bounds how long SIGHUP waits for a blocked output, which will reopen its files
-	// itself later.
+	// reopenWait bounds how long SIGHUP waits for a blocked output. After that, the output reopens
+	// its files at the next write.
 	reopenWait = 100 * time.Millisecond
 
 	peerPlace = "{peer}"
@@ -318,7 +318,7 @@ func (o *fileOutput) syncLater(f *outFile) {
 }
 
 // remember keeps a sync error for the next checkpoint. After a sync error, bytes written since the
-// previous sync may be lost, and the system reports that only once.
+// previous sync may be lost. The system reports the error only once.
 func (o *fileOutput) remember(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -327,8 +327,8 @@ func (o *fileOutput) remember(err error) {
 	}
 }
 
-// sync makes all written lines durable. It also fails if a sync failed since its last call: the
-// system reports an error only once, and the checkpoint would otherwise miss it.
+// sync makes all written lines durable. It also fails if a sync failed since the last call: see
+// remember.
 func (o *fileOutput) sync() error {
 	o.flush() // remembers its own error
 	o.mu.Lock()
@@ -413,7 +413,7 @@ func (o *fileOutput) close() error {
 	return err
 }
 
-// owns reports whether the output writes to a file, or has written to it before a rotation. An
+// owns reports whether the output writes to the file of info, or wrote to it before a rotation. An
 // input in the same folder must skip such a file, even if its pattern matches.
 func (o *fileOutput) owns(info os.FileInfo) bool {
 	name := info.Name()

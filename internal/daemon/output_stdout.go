@@ -10,9 +10,8 @@ import (
 )
 
 // A stdoutOutput writes to standard output, of any kind. It does not block in a write to a full
-// pipe, since a reload and the end of the daemon would have to wait. If the reader of a pipe is
-// gone, writes are retried, as on a full disk: the pipeline waits, and does not acknowledge its
-// lines.
+// pipe, which would delay a reload and the end of the daemon. If the reader of a pipe is gone,
+// writes are retried, as on a full disk. Meanwhile the pipeline does not acknowledge its lines.
 type stdoutOutput struct {
 	persistent
 	f       *os.File

@@ -8,8 +8,8 @@ import (
 
 const (
 	// lineWait bounds how long the streams of an output wait for a silent stream to end its line,
-	// and lineMost for a stream that is not silent. After that, the line is ended. A file provides
-	// the rest of a line at once; a peer may never do so.
+	// and lineMost for a stream that is not silent. After that, the line is ended. A peer may never
+	// send the rest of its line.
 	lineWait = time.Second
 	lineMost = 30 * time.Second
 	// linePause is the interval between checks whether the line has ended.
@@ -51,8 +51,8 @@ func (t turns) takeWithin(d time.Duration) bool {
 func (t turns) give() { <-t }
 
 // takeFor takes the turn for a stream once it need not wait for another stream's unfinished line at
-// the end of the output. The caller must write the returned bytes, which end such a line, before
-// the stream's own bytes.
+// the end of the output. If the line must be ended, first is its line end, which the caller must
+// write before the stream's own bytes.
 func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first []byte, err error) {
 	for {
 		if err := t.take(ctx); err != nil {

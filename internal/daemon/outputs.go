@@ -43,9 +43,8 @@ func newOutputs(log *slog.Logger, stdout *os.File, denied func(error, string) er
 	return &outputs{log: log, stdout: stdout, denied: denied, byKey: make(map[string]*sharedOutput)}
 }
 
-// open returns the output of c, or an error if it is already known not to be writable. It makes no
-// file and no connection. Equal configurations share one output, so that a reload does not affect
-// an open file.
+// open returns the output of c, or an error if it is known not to be writable. It makes no file and
+// no connection. Equal configurations share one output, even before and after a reload.
 func (all *outputs) open(c Output) (output, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -126,7 +125,7 @@ func asDurable(o output) durable {
 	return d
 }
 
-// ownsFile reports whether the output writes, or has written, to a file.
+// ownsFile reports whether the output writes, or has written, to the file of info.
 func ownsFile(o output, info os.FileInfo) bool {
 	if s, ok := o.(*sharedOutput); ok {
 		o = s.output

@@ -18,8 +18,8 @@ func (e *unsentError) Error() string {
 	return fmt.Sprintf("output: %s: %d bytes were not sent", e.to, len(e.owed))
 }
 
-// closeStage closes a replaced or removed stage, and returns the bytes that its output has accepted
-// but not delivered, because the peer is away.
+// closeStage closes a replaced or removed stage. It returns the bytes that its output has accepted
+// but could not deliver to its peer.
 func (p *pipeline) closeStage(s *stage) (owed []byte) {
 	err := s.close()
 	if e, ok := errors.AsType[*unsentError](err); ok {
@@ -32,7 +32,7 @@ func (p *pipeline) closeStage(s *stage) (owed []byte) {
 }
 
 // succeed makes next the pipeline's stage. Bytes that the previous output has not delivered go to
-// the output of next first; lines from files are reread instead.
+// the output of next first. Lines from files are reread instead.
 func (p *pipeline) succeed(next *stage) {
 	next.hold()
 	p.unsent.Add(allUnsent)
@@ -56,8 +56,8 @@ func (p *pipeline) succeed(next *stage) {
 }
 
 // takes reports whether the output of s can accept lines that the output of before did not deliver.
-// Both must write the same form. An output with a file for each peer cannot: one connection had the
-// lines of all peers.
+// Both must write the same form. An output with a file for each peer cannot accept them, since
+// their peers are not recorded.
 func (s *stage) takes(before *stage) bool {
 	form := func(c Output) string { return cmp.Or(c.Stdout, c.Format, "text") }
 	out := s.out

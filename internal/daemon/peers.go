@@ -25,11 +25,11 @@ const (
 )
 
 // A memory keeps the contexts of a pipeline's peers. When a connection ends, its context is kept
-// for the peer's next connection, so that a device that connects again is still resolved. Saves
-// include the contexts of open connections. If a peer has several connections at once, each with
-// its own context, it is unknown which of them a later connection continues: then no context is
-// kept. With a key, all connections of a peer share one context, in which the key separates the
-// processes. A memory is safe for concurrent use.
+// for the peer's next connection: a device need not log its modules again. Saves include the
+// contexts of open connections. If a peer has several connections at once, each with its own
+// context, no context is kept: a later connection may continue any of them. With a key, all
+// connections of a peer share one context, in which the key separates the processes. A memory is
+// safe for concurrent use.
 type memory struct {
 	p       *pipeline
 	changed atomic.Bool // changed since the last save

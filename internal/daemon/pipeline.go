@@ -78,8 +78,8 @@ type pipeline struct {
 	ending atomic.Bool        // the daemon ends
 }
 
-// allUnsent is more than any output can owe: while it is part of unsent, no byte counts as
-// delivered.
+// allUnsent is more than any output can owe. While it is part of unsent, all bytes are considered
+// undelivered.
 const allUnsent = 1 << 60
 
 // newPipeline returns a pipeline with its first stage.
@@ -93,13 +93,13 @@ func newPipeline(name string, h *house, state string, first *stage) *pipeline {
 	return p
 }
 
-// supervise runs the input until it ends or ctx is done, again after a pause if it fails. Then it
-// closes the input, and done.
+// supervise runs the input until it ends or ctx is done. If the input fails, supervise runs it
+// again after a pause. At the end it closes the input and done.
 func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{}) {
 	defer close(done)
 	for pause := restartFirst; ; pause = min(2*pause, restartMost) {
 		begin := time.Now()
-		// an input that runs for this long counts as open
+		// an input that has run for this long is considered open
 		works := time.AfterFunc(restartFirst, func() { p.works(begin) })
 		err := in.run(ctx)
 		works.Stop()

@@ -14,8 +14,8 @@ import (
 )
 
 // ports are the sockets of all inputs and of the admin listener. A reload opens the new inputs
-// before it ends the old ones, so that a socket in both configurations stays open, and no waiting
-// connection is refused. Many goroutines may use ports.
+// before it ends the old ones. So a socket in both configurations stays open, and waiting
+// connections are not refused. Many goroutines may use ports.
 type ports struct {
 	inherited *service.Sockets
 
@@ -77,9 +77,9 @@ type admission struct {
 // defaultSocketMode lets the daemon's user and group connect.
 const defaultSocketMode Mode = 0o660
 
-// listen returns listeners on an address: HOST:PORT, tcp:HOST:PORT or unix:PATH, with one listener,
-// or systemd:NAME, with a listener for each socket of that name. The caller closes them. An address
-// that is already open, for another input or for the same one before a reload, is shared.
+// listen returns the listeners of an address. HOST:PORT, tcp:HOST:PORT and unix:PATH have one
+// listener, systemd:NAME has one for each socket of that name. The caller closes them. A socket
+// that is already open for another input, or for the same input before a reload, is shared.
 func (p *ports) listen(address string, a admission) (listeners, error) {
 	opened, err := p.use(address, a, false)
 	if err != nil {
@@ -375,7 +375,7 @@ func (l *listener) Close() error {
 	return l.use.Close()
 }
 
-// takeLate returns a connection that was accepted for a use closed meanwhile, or nil.
+// takeLate returns a connection that was accepted for a use that is now closed, or nil.
 func (p *port) takeLate() (c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

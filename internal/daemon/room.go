@@ -62,7 +62,7 @@ func (r *room) enter(peer string) *seat {
 }
 
 // take returns a seat for an HTTP connection, if necessary the seat of a slow connection. If there
-// is none, the result has refused set; if there are too many refused connections, the oldest is
+// is none, the result has refused set. If there are too many refused connections, the oldest is
 // closed.
 func (r *room) take(c net.Conn, peer string) *seat {
 	s := &seat{room: r, peer: peer, conn: c, since: time.Now()}
@@ -106,8 +106,8 @@ func (r *room) sit(s *seat) {
 	r.peers[s.peer]++
 }
 
-// slowest returns the seat that has been without a request for longest, at least for slowAfter; nil
-// if there is none. With own, it considers only seats of the same peer.
+// slowest returns the seat that has been without a request for longest, at least for slowAfter. It
+// returns nil if there is none. If own is set, it considers only seats of the same peer.
 func (r *room) slowest(s *seat, own bool) *seat {
 	for e := r.waiting.Front(); e != nil; e = e.Next() {
 		other := e.Value.(*seat)

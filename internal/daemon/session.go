@@ -81,7 +81,7 @@ func (p *pipeline) session(peer string, own io.Writer) *session {
 	return s
 }
 
-// Write filters whole lines, and returns when the output has all lines except the lines that the
+// Write filters whole lines. It returns when the output has all lines except the ones that the
 // filter holds. A line longer than the limit may come in parts; the last line of a stream may have
 // no end.
 func (s *session) Write(lines []byte) (int, error) {
@@ -367,7 +367,7 @@ func (s *session) finish() {
 	delete(s.p.sessions, s)
 }
 
-// An emitter passes on the output of a session's filter. The session's mu is held.
+// An emitter passes on the output of a session's filter. s.mu is held during Write.
 type emitter struct{ s *session }
 
 func (e emitter) Write(p []byte) (int, error) {

@@ -87,8 +87,8 @@ func (s *session) note() {
 	}
 }
 
-// manyProcesses is the number of processes at which a session with a memory stops adding up their
-// sizes at each change: it then does so at most once in the time silence.
+// manyProcesses is the number of processes from which on a session with a memory adds up their
+// sizes at most once in the time silence, not at each change.
 const manyProcesses = 64
 
 // weigh enforces the limits. It drops the context of a session that exceeds them, or for which

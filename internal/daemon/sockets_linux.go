@@ -32,9 +32,9 @@ func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 // types.
 func wrongType(err error) bool { return errors.Is(err, syscall.EPROTOTYPE) }
 
-// prepareDatagrams enlarges a socket's buffer, and requests the number of dropped datagrams, or the
-// sender's credentials. If the kernel refuses one of these, drops are not counted, or senders are
-// not named.
+// prepareDatagrams enlarges a UDP socket's buffer, and requests the number of dropped datagrams.
+// From a unix socket it requests the senders' credentials. If the kernel refuses, drops are not
+// counted, or senders are not named.
 func prepareDatagrams(c net.PacketConn) {
 	switch c := c.(type) {
 	case *net.UDPConn:

@@ -20,9 +20,9 @@ var errReplaced = errors.New("the output was replaced by a reload")
 
 // An output receives the lines of a pipeline's streams.
 type output interface {
-	// write writes lines of a stream. It waits, through full disks and peers that do not read,
-	// until the system has accepted all of them, or until ctx is done: then n bytes were accepted,
-	// and the error is errReplaced. Lines of several streams are never mixed.
+	// write writes lines of a stream. It waits until the system has accepted all of them, even if a
+	// disk is full or a peer does not read. If ctx is done first, n bytes were accepted, and the
+	// error is errReplaced. Lines of several streams are never mixed.
 	write(ctx context.Context, from *session, p []byte) (n int, err error)
 
 	// reopen reopens files at their names, after a rotation has moved them.
@@ -116,9 +116,8 @@ func (s *stage) setOptions(limits Limits) error {
 	return nil
 }
 
-// fits reports whether filters of another stage, to, can continue with contexts that filters of s
-// have made from lines of the format. A reload that changes how lines are read also replaces the
-// input.
+// fits reports whether filters of the stage to can continue with contexts that filters of s have
+// made from lines of the format.
 func (s *stage) fits(to *stage, format input.Format) bool {
 	from, now := &s.conf.Input, &to.conf.Input
 	return from.Key == now.Key && slices.Equal(from.JSONFields, now.JSONFields) && (from.Journal == "") == (now.Journal == "") &&

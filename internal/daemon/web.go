@@ -18,7 +18,7 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// Limits of HTTP. A body has no timeout, since a stream may be quiet; an upload of a journal has
+// Limits of HTTP. A body has no timeout, since a stream may be quiet. An upload of a journal has
 // one, because its sender has all data at hand. TCP's keep-alive detects peers that are gone.
 const (
 	headerTimeout  = 10 * time.Second // for a request's header, from its first byte
@@ -67,7 +67,7 @@ func newWebs(log *slog.Logger, p *ports, r *room) *webs {
 }
 
 // open returns the server at an input's address for another user, which must call release. If a
-// reload has changed TLS, it returns a new server, which takes the port over.
+// reload has changed TLS, that is a new server, which takes over the port.
 func (s *webs) open(address string, c *Input) (*web, error) {
 	key := address
 	if c.TLS != nil {
@@ -154,7 +154,7 @@ func (w *web) leave(path string, h *httpInput) {
 	}
 }
 
-// paths returns the first paths in alphabetical order, followed by the number of the others, and
+// paths returns the first paths in alphabetical order, followed by the number of other paths, and
 // the values of the hosts keys of all inputs.
 func (w *web) paths() (paths, hosts []string) {
 	w.mu.Lock()
@@ -171,7 +171,8 @@ func (w *web) paths() (paths, hosts []string) {
 	return paths, hosts
 }
 
-// route returns the input that owns a path, after beginning a request to it; nil if there is none.
+// route begins a request to the input that owns the path, and returns the input. It returns nil if
+// there is none.
 func (w *web) route(path string) *httpInput {
 	w.of.swap.RLock()
 	defer w.of.swap.RUnlock()
