@@ -17,7 +17,7 @@ type cutArchive struct {
 }
 
 // mayGrow reports whether the archive g, which ends too soon, may still be written: its size and
-// its time have changed within linger. If it has grown since it was unpacked, it is unpacked again.
+// its time have changed within linger.
 func (s *search) mayGrow(g *generation) bool {
 	d, cut := errors.AsType[damage](g.contents.err)
 	info, err := g.Stat()
@@ -63,8 +63,8 @@ func (s *search) damaged(g *generation, err error) {
 	}
 }
 
-// reportGone reports that a file in the checkpoint is gone. what names it in the message; broken is
-// its damaged archive, or nil.
+// reportGone reports that a file in the checkpoint is gone. what names the file in the message;
+// broken is its damaged archive, or nil.
 func (s *search) reportGone(what string, last savedReading, broken *generation) {
 	since := last.Time.Format(time.DateTime)
 	lost := max(0, last.Size-last.Off)

@@ -14,10 +14,10 @@ type arrivals struct {
 	places   []place // places whose changes are watched
 	silentFS bool    // no events arrive from the folder of the name
 
-	created atomic.Int64 // new files that got the name, counted by events since these arrive
+	created atomic.Int64 // new files that got the name, as counted by events
 	named   named        // file of the name, by the same events; guarded by the watcher's mutex
 	taken   int64        // number of opened files that created counts too
-	// file that had the name before the count began, unless it was opened since
+	// file that had the name before the count began and was not opened; zero if there is none
 	uncounted lineage.ID
 	noticed   time.Time // time at which created was first found to differ from taken
 	changed   time.Time // time of the last new file
@@ -52,9 +52,9 @@ func (a *arrivals) isEven() bool { return a.noticed.IsZero() && a.missed() == 0 
 // hurries reports whether new files appear quickly and no events announce them.
 func (a *arrivals) hurries() bool { return a.silentFS && time.Since(a.changed) < hurryTime }
 
-// countMissed reports the number of files that had the name for so short a time that they could not
-// be opened. It waits for eventDelay first: events of opened files may be late, and files may be
-// opened before their events arrive.
+// countMissed reports the number of files that lost the name before they could be opened. It waits
+// for eventDelay first: events of opened files may be late, and files may be opened before their
+// events arrive.
 func (s *source) countMissed() {
 	a := &s.arrivals
 	missed := a.missed()

@@ -20,8 +20,8 @@ func bootTime() int64 {
 	return time.Now().Add(-time.Duration(up.Nano())).Unix()
 }
 
-// bootID returns a hash of the kernel's ID of this start of the machine, or "" if that cannot be
-// read, as in a sandbox that hides /proc/sys.
+// bootID returns a hash of the kernel's ID of this start of the machine. It returns "" if the ID
+// cannot be read, as in a sandbox that hides /proc/sys.
 func bootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil || len(bytes.TrimSpace(id)) != 36 {

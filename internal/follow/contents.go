@@ -10,8 +10,8 @@ import (
 // Limits of compressed files, with units and reasons.
 const (
 	unpackPart = 32 << 10 // bytes that are unpacked at once
-	// last unpacked bytes, which can be read without unpacking the file again: one read of lines,
-	// and before it an unfinished line and the bytes that a checkpoint hashes
+	// unpacked bytes that are kept: one read of lines, the unfinished line before it, and the bytes
+	// that a checkpoint hashes
 	unpackWindow = readSize + rereadSize
 	// Contents longer than unpackFloor plus unpackRatio times the file are a bomb: gzip reaches
 	// 1,032.
@@ -165,8 +165,8 @@ func (c *contents) finish() {
 	c.r, c.done = nil, nil
 }
 
-// failed turns an error of the decoder into a damage. If the file could not be read, it returns
-// that error instead, and the decoder restarts at the next use.
+// failed turns an error of the decoder into a damage. If the file could not be read, failed returns
+// the error of the read, and the decoder restarts at the next use.
 func (c *contents) failed(err error) error {
 	in := c.in
 	if in.err != nil {
@@ -179,7 +179,7 @@ func (c *contents) failed(err error) error {
 }
 
 // openPacked opens the compressed file at path at the beginning of its contents. If the error is a
-// damage, it returns the file, too.
+// damage, openPacked returns the file, too.
 func (d *disk) openPacked(path string) (*generation, error) {
 	h, info, err := d.openHandle(path)
 	if err != nil {

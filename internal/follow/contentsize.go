@@ -8,8 +8,7 @@ import (
 )
 
 // damagedSize returns the size of the contents of an archive that cannot be unpacked because of
-// err. The size of a gzip file that ends early is not known: its last bytes are contents, not the
-// size.
+// err. It is not known for a gzip file that ends early: its last bytes are not the recorded size.
 func (g *generation) damagedSize(err error) (size int64, known bool) {
 	if f, _ := g.format(); f == unpack.Gzip && errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0, false

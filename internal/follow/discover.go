@@ -21,7 +21,7 @@ func (s *source) next(before lineage.Predecessor) (*generation, error) {
 }
 
 // discover opens all unread files that are younger than before, and the file that the name leads
-// to, and appends them to s.ahead, the oldest first. Once open, they may be renamed or removed. The
+// to. It appends them to s.ahead, the oldest first. Once open, they may be renamed or removed. The
 // error is the reason why the file of the name cannot be read.
 func (s *source) discover(before lineage.Predecessor) error {
 	for try := 0; ; try++ {

@@ -25,25 +25,25 @@ const (
 	coarseStep       = 3 * time.Second
 	manyDescriptors  = 1 << 20 // practically no limit
 	spareDescriptors = 512     // left for debug files and connections, if the limit is high enough
-	// after a file could not be opened: descriptors left for other uses, and the time until more
-	// files are opened again
+	// after too many files were open: descriptors left for other uses, and the time for which they
+	// are left
 	shortSpare = 2
 	shortTime  = time.Minute
 	// rotated files of one name that are kept open; others are examined when their folder changes
 	maxHeld = 8
 	// files that are checked in one poll interval, at a cost of 1/100 of a processor
 	safetyShare = 100
-	// idle files with events that are compared in one poll interval. Few are enough: if the event
-	// queue overflows, all files are examined, and replaced folders are found with the other files
+	// idle files with events that are compared in one poll interval; few are enough, since all
+	// files are examined if the event queue overflows
 	sweepShare = 50
-	// searches that may miss a closed file before the file counts as removed
+	// searches that may fail to find a closed file before it is reported as removed
 	maxMissing = 3
 	// interval between two checks of a rotated file that has not grown for long
 	lateInterval = time.Second
 	// files that are checked in one poll interval, if no events arrive
 	pollShare = 1000
-	// sinks that are asked in each poll interval whether their context has changed without a Write;
-	// more sinks are asked less often, since asking is a quarter of the cost of idle files
+	// sinks that are asked in each poll interval whether their context has changed without a Write:
+	// asking is a quarter of the cost of idle files
 	changeShare = 250
 	// checks per poll interval of a file that was rotated lately, if no events arrive
 	hurryShare = 5
@@ -56,7 +56,7 @@ const (
 type disk struct {
 	room  int64                // open files above which files that are not being read are closed
 	short shortage             // lack of descriptors, if others use them
-	full  func()               // called once, when more files are open than limit allows
+	full  func()               // called once, when too many files are open
 	tight atomic.Bool          // full was called
 	open  atomic.Int64         // files that are open
 	since func() time.Duration // a monotonic clock
@@ -91,8 +91,8 @@ type folder struct {
 	err        error
 }
 
-// A folderState changes whenever a name is added, removed or changed in a folder, except for two
-// changes within one step of the file system's clock.
+// A folderState changes whenever a name in a folder is added, removed or changed. It may miss a
+// second change within one step of the file system's clock.
 type folderState struct {
 	id       lineage.ID
 	modified time.Time
@@ -101,7 +101,7 @@ type folderState struct {
 // A listing holds the names in a folder at one moment.
 type listing struct {
 	names lineage.Names
-	begun time.Duration // start of the listing, by which two listings of a folder are distinguished
+	begun time.Duration // start of the listing, which distinguishes two listings of a folder
 	sure  bool          // if a later call returns the same listing, nothing has changed in between
 }
 
@@ -109,9 +109,9 @@ type listing struct {
 var errLater = errors.New("listed too often")
 
 // list returns the names in dir. A folder that does not change is listed once, however many sources
-// ask; if no events arrive from it, once in each pollInterval. A large folder that changes all the
-// time is listed for at most 1/listShare of the time; if it was listed too recently, the error is
-// errLater.
+// ask. If no events arrive from it, it is listed once in each pollInterval. A large folder that
+// changes all the time is listed for at most 1/listShare of the time. If it was listed too
+// recently, the error is errLater.
 func (d *disk) list(dir string) (listing, error) {
 	asked := d.since()
 	d.mu.Lock()
@@ -237,8 +237,8 @@ func (d *disk) crowded() bool { return d.open.Load() > d.limit() }
 // limit returns the number of open files above which files that are not being read are closed.
 func (d *disk) limit() int64 { return min(d.room, d.short.limit(d.since())) }
 
-// A shortage is a period in which fewer files can be opened than the system's limit allows, because
-// other descriptors were inherited, or debug files are open.
+// A shortage is a period in which fewer log files can be open than limit assumes: other descriptors
+// were inherited, or many debug files are open.
 type shortage struct {
 	mu    sync.Mutex
 	until time.Duration // 0: none

@@ -22,8 +22,7 @@ func (f *files) newest() *generation {
 	return f.cur
 }
 
-// held returns the files of the source that are kept for reading, in the order in which their lines
-// are printed.
+// held returns all files of the source, in the order in which their lines are printed.
 func (f *files) held() []*generation {
 	all := f.reading()
 	return append(all, f.ahead...)
@@ -44,13 +43,13 @@ func (f *files) attentive() bool {
 	return slices.ContainsFunc(f.old, func(g *generation) bool { return time.Since(g.moved) < linger })
 }
 
-// has reports whether a file is open.
+// has reports whether the file with this ID is held.
 func (f *files) has(id lineage.ID) bool {
 	return slices.ContainsFunc(f.held(), func(g *generation) bool { return g.id == id })
 }
 
-// isUnopened reports whether path leads to a file that is not open: it cannot be opened now, or
-// another source follows it. Such a file is not lost.
+// isUnopened reports whether path leads to a file that the source does not hold: it cannot be
+// opened now, or another source follows it. Such a file is not lost.
 func (f *files) isUnopened(path string) bool {
 	id, info, err := lookAt(path)
 	return err == nil && info.Mode().IsRegular() && !f.has(id)
@@ -67,8 +66,8 @@ func (f *files) rename(all []lineage.File) {
 	}
 }
 
-// makeRoom closes the files if too many are open. Removed files stay open, since they could not be
-// found again.
+// makeRoom closes files if too many are open. Removed files stay open, since they could not be
+// opened again.
 func (f *files) makeRoom(d *disk) {
 	if !d.crowded() {
 		return

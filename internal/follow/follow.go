@@ -55,8 +55,8 @@ const (
 )
 
 // Start is the place at which reading begins in existing files that no checkpoint lists. A positive
-// Start is a duration: files last written within it are read from their beginning, rotated ones
-// too, and older files from their end.
+// Start is a duration. Files that were written within it, rotated ones too, are read from their
+// beginning, older files from their end.
 type Start time.Duration
 
 // With End, the last 256 MiB before the end are read for their context and not printed.
@@ -107,8 +107,8 @@ type Options struct {
 
 	// Unpack returns a reader of the contents of a file that is compressed with gzip, zstd, xz or
 	// bzip2, and a function that frees its memory, which should be bounded. It is called by several
-	// goroutines. With it, a rotated file that was compressed before all of its lines were read is
-	// read to its end; if it is nil, these lines are lost, which is reported.
+	// goroutines. With Unpack, a rotated file is read to its end even if it was compressed before.
+	// If Unpack is nil, the unread lines of such a file are lost, and the loss is reported.
 	Unpack func(packed io.Reader) (contents io.Reader, done func(), err error)
 
 	// Start is the place at which reading begins.
@@ -137,16 +137,16 @@ type Options struct {
 
 	// Taken returns the number of bytes of the output that its reader has taken, in the same count
 	// as [Sink.Written]. A checkpoint leaves out lines that were not taken: if the reader dies, the
-	// next run prints them again. If it is nil, all bytes written count as taken.
+	// next run prints them again. If it is nil, all written bytes are considered taken.
 	Taken func() int64
 
-	// Sync makes the output that was written so far durable, so that it survives a power cut. It is
-	// called before a checkpoint records that. If it is nil, the output needs no sync.
+	// Sync makes the output that was written so far survive a power cut. It is called before a
+	// checkpoint records that it does. If it is nil, the output needs no sync.
 	Sync func() error
 
-	// Last reports, at the end of Run, whether no other run will continue at the checkpoint: then
-	// unfinished lines are printed, and the sinks closed, as without a checkpoint. If it is nil,
-	// another run may continue.
+	// Last is called at the end of Run. It returns true if no other run will continue at the
+	// checkpoint. Then unfinished lines are printed and the sinks closed, as without a checkpoint.
+	// If Last is nil, another run may continue.
 	Last func() bool
 
 	// Notify is called with messages for the user, from several goroutines. If it is nil, they are
@@ -154,13 +154,13 @@ type Options struct {
 	Notify func(Event)
 }
 
-// A Sink takes the lines of one file. It is used by one goroutine at a time, though not always the
-// same.
+// A Sink takes the lines of one file. It is used by one goroutine at a time, but not always by the
+// same one.
 //
-// Each Write gets whole lines, with two exceptions: a line of more than 256 KiB, or 128 KiB with
-// [Options.Taken], is passed in parts, one after the other, and at the end of Run a last line may
-// have no line end. When Write returns, the bytes must have been passed on to the output or be part
-// of the result of Context. An error of Write or Close ends Run.
+// Each Write gets whole lines, with two exceptions. A line of more than 256 KiB, or 128 KiB with
+// [Options.Taken], is passed in consecutive parts. At the end of Run, the last line may have no
+// line end. When Write returns, the bytes must have been passed on to the output or be part of the
+// result of Context. An error of Write or Close ends Run.
 //
 // All functions may be nil.
 type Sink struct {
@@ -176,28 +176,28 @@ type Sink struct {
 	// which is closed some seconds later.
 	Rotated func() (*Sink, error)
 
-	// Quiet is called before lines that are to be read for their context only and not printed, and
-	// before the first line after them that is to be printed. If it is nil, quiet lines are not
-	// written to the Sink.
+	// Quiet is called with true before lines that are read only for their context and not printed,
+	// and with false before the next line to be printed. If it is nil, quiet lines are not written
+	// to the Sink.
 	Quiet func(on bool)
 
 	// Context appends the state that another Sink needs to continue after the lines written so far.
-	// If it returns false, the next run reads all lines before that again: quietly, unless Written
-	// reports that none of them was printed. If Context is nil, a Sink needs no context.
+	// If ok is false, the next run reads all earlier lines again: quietly, unless Written reports
+	// that none of them was printed. If Context is nil, a Sink needs no context.
 	Context func(dst []byte) (context []byte, ok bool)
 
-	// Changed reports, once, that the result of Context has changed without a Write, because the
-	// sink has printed lines that it had held back. It must not block. If it is nil, that does not
-	// happen.
+	// Changed reports, once, that the result of Context has changed without a Write: the sink has
+	// printed lines that it had held back. Changed must not block. If it is nil, such changes do
+	// not happen.
 	Changed func() bool
 
 	// Restore gives a new Sink the result of another Sink's Context. After an error the Sink must
 	// be in its initial state, and the file is read again.
 	Restore func(context []byte) error
 
-	// Suspend is called instead of Close if another run will continue after the lines written: it
-	// prints all complete records. Context is called after it. The sinks of rotated files are
-	// closed. If it is nil, the Sink holds nothing back.
+	// Suspend is called instead of Close if another run will continue after the written lines. It
+	// prints all complete records; then Context is called. The sinks of rotated files are closed
+	// instead. If Suspend is nil, the Sink holds nothing back.
 	Suspend func() error
 }
 
@@ -237,9 +237,9 @@ type Follower struct {
 }
 
 // New returns a Follower, which continues at the checkpoint in Options.State. It fails for invalid
-// Options, if the checkpoint cannot be written or another process uses it, or if another file is at
-// its path; that file is not changed: see [IsForeign]. A checkpoint that is torn, or from another
-// machine, is reported by Notify and not used.
+// Options, or if the checkpoint cannot be written or is used by another process. It also fails if
+// there is another file at the checkpoint's path; that file is not changed: see [IsForeign]. A
+// checkpoint that is torn, or from another machine, is reported by Notify and not used.
 func New(o Options) (*Follower, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -315,9 +315,9 @@ func (f *Follower) interval() time.Duration {
 	return pollInterval
 }
 
-// Save writes a checkpoint of the lines printed so far, which survives a power cut. It may be
-// called during Run, by any goroutine. It does not wait for sinks: lines that a sink is writing at
-// the moment are left out.
+// Save writes a checkpoint of the lines printed so far. The checkpoint survives a power cut. Save
+// may be called during Run, by any goroutine. It does not wait for sinks: lines that a sink is
+// writing are left out.
 func (f *Follower) Save() error {
 	if err := f.saver.save(); err != nil {
 		return err

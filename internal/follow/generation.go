@@ -42,8 +42,8 @@ type generation struct {
 	looked time.Time // time of the last look for late lines
 	// size at the last look that succeeded, to report how much a truncation has lost
 	largest int64
-	// offset to which it may be read for now: bytes after it may be younger than lines in another
-	// file; 0: no limit
+	// offset up to which the file may be read for now: later bytes may be younger than lines in
+	// another file; 0: no limit
 	until        int64
 	copied       bool // it does not grow: a copy of a truncated file, or compressed
 	namedArchive bool // it has the name of a compressed file
@@ -252,7 +252,8 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 	}
 	g.look = begin + int64(n)
 	start := int(g.off - begin)
-	// Bytes searched before may hold the line end: while the file held UTF-16, it was not one.
+	// Bytes that were searched before may hold the line end: "\n" was not one while the file held
+	// UTF-16.
 	whole := b[start:max(start, g.lastEnd(b))]
 	off := g.off
 	g.off += int64(len(whole))
@@ -301,7 +302,7 @@ func (g *generation) emitLines(off int64, lines []byte, emit func(p []byte, quie
 }
 
 // longLine searches b, which was read at g.look, for the end of a line that is too long to be read
-// again each time. If the end is found, it emits the line in parts.
+// again each time. If longLine finds the end, it emits the line in parts.
 func (g *generation) longLine(ctx context.Context, b, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	i := g.firstEnd(b)
 	if i == 0 {
@@ -312,8 +313,8 @@ func (g *generation) longLine(ctx context.Context, b, buf []byte, emit func(p []
 	return true, g.inParts(ctx, g.look+int64(i), buf, emit)
 }
 
-// inParts emits the line that ends at end in parts. If a read fails after the first part, it ends
-// the line.
+// inParts emits, in parts, the line that ends at the offset end. If a read fails after the first
+// part, inParts emits a line end.
 func (g *generation) inParts(ctx context.Context, end int64, buf []byte, emit func(p []byte, quiet bool) error) error {
 	quiet := end <= g.silent
 	for at := g.off; at < end; {
@@ -351,7 +352,8 @@ func (g *generation) skip() error {
 	return nil
 }
 
-// endLine emits the unfinished line when no more of it can come, with a line end if ended is set.
+// endLine emits the unfinished line, which gets no further bytes. If ended is set, it adds a line
+// end.
 func (g *generation) endLine(ctx context.Context, buf []byte, ended bool, emit func(p []byte, quiet bool) error) error {
 	n := g.look - g.off
 	if n == 0 {
@@ -386,7 +388,7 @@ func (g *generation) kept() (line []byte, lost int64) {
 	return tail(g.recent, int(n)), 0
 }
 
-// changedUnread reports whether g was truncated after it was opened and before any of it was read.
+// changedUnread reports whether g was truncated after it was opened and before any line was read.
 func (g *generation) changedUnread() (bool, error) {
 	if g.look > 0 || g.f == nil || g.contents != nil {
 		return false, nil
@@ -399,9 +401,9 @@ func (g *generation) changedUnread() (bool, error) {
 	return !bytes.Equal(head[:n], g.head), nil
 }
 
-// beginsWith reports whether the first bytes of the file, b, agree with the head and with the file
-// as it is now: it may have been truncated and rewritten between any two reads, and a read during
-// the truncation may return old bytes.
+// beginsWith reports whether b, read from the beginning of the file, agrees with the head and with
+// the file as it is now. The file may be truncated and rewritten between two reads, and a read
+// during the truncation may return old bytes.
 func (g *generation) beginsWith(b []byte) (bool, error) {
 	b = b[:min(len(b), lineage.HeadSize)]
 	now := make([]byte, len(b))

@@ -46,10 +46,10 @@ const openFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 // stateFlags open the state file for appending, without following a symbolic link.
 const stateFlags = os.O_RDWR | os.O_APPEND | syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// planted reports whether another user may have created the file at path as a trap. In a folder in
-// which everyone may create files and only owners may remove them, that is any file that belongs to
-// neither this user nor the owner of the folder. Linux can apply the same rule when files are
-// created (fs.protected_regular).
+// planted reports whether another user may have created the file at path as a trap. This is so in a
+// folder in which everyone may create files and only owners may remove them, if the file belongs to
+// neither this user nor the folder's owner. Linux can apply the same rule when files are created
+// (fs.protected_regular).
 func planted(path string, info fs.FileInfo) bool {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil || dir.Mode()&fs.ModeSticky == 0 || dir.Mode()&0o002 == 0 {

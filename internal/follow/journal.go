@@ -18,10 +18,10 @@ import (
 )
 
 // A state file is a journal of records. A record has two lines: a head with the hash of the second
-// line, and JSON. The first record lists all files, each later one the files that have changed
-// since. Records are appended without a sync, so they survive the death of the process, but not a
-// power cut. From time to time a mark records that the records before it were synced, after the
-// output was. If the machine was restarted since, only records before the last mark are valid.
+// line, and JSON. The first record lists all files, each later record the files that have changed.
+// Records are appended without a sync, so they survive the death of the process, but not a power
+// cut. From time to time a mark records that the records before it were synced, after the output
+// was. If the machine was restarted since, only records before the last mark are valid.
 const (
 	stateVersion = 1
 	stateMagic   = "symfilter state "
@@ -67,7 +67,7 @@ type savedSource struct {
 	ListsArchives bool `json:"archives,omitempty"`
 }
 
-// An entry is the JSON of a savedSource. It may list hundreds of siblings, which seldom change: a
+// An entry is the JSON of a savedSource. It may list hundreds of siblings, which seldom change. A
 // record leaves them out if they equal the siblings in the name's previous entry.
 type entry struct {
 	raw    json.RawMessage // without Beside
@@ -223,11 +223,11 @@ type boot struct {
 
 func (c *record) setBoot(b boot) { c.Boot, c.BootID = b.time, b.id }
 
-// isSince reports whether the record was written after the machine's start now. The clocks decide
-// only if one of the two runs does not know the kernel's ID of the start. Then two errors are
-// possible. If a clock was set in between, one start looks like two, and lines are printed twice.
-// On a machine without a battery-backed clock, two starts may look like one, and after a power cut
-// lines that were printed but not synced may be lost.
+// isSince reports whether the record was written after now, the last start of the machine. The
+// clocks decide only if one of the two runs does not know the kernel's ID of the start. Then two
+// errors are possible. If the clock was set in between, one start looks like two, and lines are
+// printed twice. On a machine without a battery-backed clock, two starts may look like one. After a
+// power cut, lines that were printed but not synced may then be lost.
 func (c *record) isSince(now boot) bool {
 	if c.BootID != "" && now.id != "" {
 		return c.BootID == now.id
@@ -276,8 +276,8 @@ func appendRecord(dst []byte, c record) ([]byte, error) {
 	return append(append(dst, body...), '\n'), nil
 }
 
-// encodePath returns path for a record: JSON holds UTF-8 only, so a byte that is not part of a
-// character becomes a NUL, which no path has, and two hexadecimal digits.
+// encodePath returns path for a record. JSON holds only UTF-8, so a byte that is not part of a
+// character becomes a NUL, which paths never contain, and two hexadecimal digits.
 func encodePath(path string) string {
 	if utf8.ValidString(path) {
 		return path

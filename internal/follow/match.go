@@ -17,8 +17,8 @@ import (
 // vanish is the time for which a file that matched a pattern must be gone before it is forgotten.
 const vanish = time.Minute
 
-// unlistable returns the reason why the folder in which pattern begins cannot be listed, in
-// parentheses, or "".
+// unlistable returns, in parentheses, the reason why the last folder before the wildcards of
+// pattern cannot be listed. It returns "" if that folder can be listed or does not exist.
 func unlistable(pattern string) string {
 	dir := filepath.Dir(pattern)
 	for hasMeta(dir) {

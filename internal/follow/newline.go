@@ -13,8 +13,8 @@ var (
 	lineEndUTF16BE = []byte{0, '\n'}
 )
 
-// newline returns the line end of the file: a UTF-16 one if the file begins with a UTF-16 byte
-// order mark, and nil if the file has the name and the first bytes of a compressed file, whose
+// newline returns the line end of the file, in UTF-16 if the file begins with a UTF-16 byte order
+// mark. It returns nil if the file has the name and the first bytes of a compressed file: then
 // bytes are emitted unchanged.
 func (g *generation) newline() []byte {
 	switch {
@@ -64,9 +64,9 @@ func (g *generation) lineEndIn(b []byte, index func(b, end []byte) int) int {
 	return 0
 }
 
-// isControl reports whether plain text never contains r. Text in UTF-16 has NUL bytes: if
-// unpack.TextRun bytes have no control character, the file no longer holds UTF-16, and a line feed
-// among them is a line end. The file's reader applies the same rule.
+// isControl reports whether r never occurs in plain text. Text in UTF-16 has NUL bytes: if
+// unpack.TextRun bytes have no control character, the file no longer holds UTF-16. The file's
+// reader applies the same rule.
 func isControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != 0x1b
 }

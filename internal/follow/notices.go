@@ -45,8 +45,8 @@ func (s *shared) trouble(format string, args ...any) {
 	}
 }
 
-// retry reports the reason why the file cannot be opened, unless too many files are open: then they
-// are opened in turn, which was reported once for all of them.
+// retry reports the reason why the file cannot be opened. It reports nothing if too many files are
+// open: that was reported once for all of them.
 func (s *shared) retry(err error) {
 	if !tooMany(err) {
 		s.trouble("%v; retrying", wording.Cause(err))
@@ -61,7 +61,7 @@ func (s *shared) routine(format string, args ...any) {
 	}
 }
 
-// lose reports a loss. Its size is e.Lost; 0 if it is not known.
+// lose reports a loss of e.Lost bytes; 0 means that the number is unknown.
 func (s *shared) lose(e Event) {
 	s.f.totals.losses.Add(1)
 	s.f.totals.lost.Add(e.Lost)

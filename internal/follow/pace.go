@@ -8,7 +8,7 @@ import (
 )
 
 // The pace of checkpoints. If they are rare, more lines are printed twice after the process is
-// killed; if they are frequent, they slow the printing down.
+// killed. If they are frequent, they slow down the printing.
 const (
 	saveDelay  = 50 * time.Millisecond // usual time between output and its checkpoint
 	saveBytes  = 1 << 20               // bytes given to sinks that make a checkpoint due at once
@@ -27,7 +27,7 @@ const (
 
 // A pacer decides when checkpoints are due.
 type pacer struct {
-	first time.Time     // time of the first output that is in no checkpoint; zero without such output
+	first time.Time     // time of the first output that is not in a checkpoint; zero if none
 	bytes int64         // known size of that output
 	next  time.Time     // earliest time of the next checkpoint
 	cost  time.Duration // cost of a checkpoint, as a moving average
@@ -242,9 +242,9 @@ type snapshots struct {
 }
 
 // affords reports whether the source may take a snapshot that was not requested. If the output is a
-// pipe, each turn should end with a snapshot, since the bytes that its reader has taken decide
-// which snapshot is valid. Such snapshots take at most 1/saveShare of the time, except for a burst
-// after silence.
+// pipe, each turn should end with a snapshot: the reader's position in the output decides which
+// snapshot is valid. Such snapshots take at most 1/saveShare of the time, except for a burst after
+// silence.
 func (s *snapshots) affords(now time.Time) bool {
 	s.allowance = min(s.allowance+now.Sub(s.allowed)/saveShare, snapBurst)
 	s.allowed = now

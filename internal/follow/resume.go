@@ -219,7 +219,7 @@ func (saved *savedSource) forLineage() lineage.Entry {
 	return c
 }
 
-// continueAt continues with g at the place of r, which step has found in it.
+// continueAt continues with g at the place of r. step leads to that place in g.
 func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	g.silent = r.Quiet
 	if r.Replay && !r.Held {
@@ -232,8 +232,8 @@ func (g *generation) continueAt(step lineage.Step, r savedReading) {
 }
 
 // readOlder continues with the files that had already lost the name. Each sink that differed from
-// the sink of the name gets its context back, even if its file is gone: then it prints held
-// records.
+// the sink of the name gets its context back. If its file is gone, it still prints the records in
+// that context.
 func (r *resumption) readOlder() error {
 	s, found := r.s, r.search.Older
 	sinks := make(map[int]*outlet)
@@ -279,7 +279,7 @@ func (r *resumption) readOlder() error {
 }
 
 // reportLost reports why reading does not continue at the place of the checkpoint. copied is a copy
-// of what the file held, broken a damaged archive; either may be nil.
+// of the file, broken its damaged archive; either may be nil.
 func (r *resumption) reportLost(copied, broken *generation) {
 	s, now, last := r.s, r.now, r.last
 	if (now == nil || now.id.Ino != last.Ino) && copied == nil {

@@ -63,7 +63,7 @@ const (
 // Run follows the files until ctx is done, a sink fails, or another process has replaced the
 // checkpoint at Options.State with its own. The goroutines that it starts have ended when it
 // returns. At the end it prints unfinished lines, unless a checkpoint lets the next run read them
-// again; then it closes the sinks and writes the last checkpoint. It may be called once.
+// again. After that it closes the sinks and writes the last checkpoint. It may be called once.
 func (f *Follower) Run(ctx context.Context) error {
 	if f.ran {
 		return errors.New("Run was called a second time")
@@ -240,9 +240,9 @@ func (r *run) finished(d result) {
 	r.ended(d)
 }
 
-// early reports whether lines may be printed before all files are open. A checkpoint must first
-// record where they begin; files that it leaves out are read from their beginning, which is right
-// only with Start Beginning.
+// early reports whether lines may be printed before all files are open. Usually a checkpoint must
+// first record where each file begins: a file that it leaves out is read from its beginning, as
+// Start Beginning demands.
 func (r *run) early() bool {
 	return r.o.State == "" || r.o.Start == Beginning && time.Since(r.flushed) > r.pause
 }
@@ -306,8 +306,8 @@ func (r *run) readyAll() {
 	}
 }
 
-// tick has files examined whose changes cause no event, and at longer intervals all others, and has
-// checkpoints synced.
+// tick starts turns of the sources whose changes cause no events. At longer intervals it has all
+// files examined, asks sinks for changes, and syncs checkpoints.
 func (r *run) tick() {
 	r.ticks += r.step
 	r.ticked = time.Now()
@@ -336,7 +336,7 @@ func (r *run) tick() {
 }
 
 // rests returns the number of intervals until a tick has something to do. If all files are idle and
-// have events, it is the number until the next look at all of them, or at their sinks.
+// have events, that is the next look at all files or at all sinks.
 func (r *run) rests() int {
 	if len(r.restless) > 0 || r.saver.unsynced() {
 		return 1
@@ -354,8 +354,8 @@ func (r *run) hasten(ticker *time.Ticker) {
 	ticker.Reset(r.interval())
 }
 
-// look has all files examined, idle files with events only if that is due, and searches for new
-// ones.
+// look has all files examined, and searches for new files. Idle files with events are examined only
+// if their sweep is due.
 func (r *run) look() {
 	r.nextSafety = r.ticks + max(safetyPolls, len(r.sources)/safetyShare)
 	due := r.ticks >= r.nextSweep
@@ -368,8 +368,8 @@ func (r *run) look() {
 }
 
 // settle waits until the workers are idle, and takes snapshots of all sources for the last
-// checkpoint: each in a goroutine of its own, since a worker or a sink may be blocked for ever by
-// the reader of the output.
+// checkpoint. Each snapshot has its own goroutine, since the reader of the output may block a
+// worker or a sink for ever.
 func (r *run) settle() {
 	var snapshots sync.WaitGroup
 	defer snapshots.Wait()

@@ -141,7 +141,7 @@ func (w *saver) again(format string, args ...any) {
 	w.notify(Event{Message: text, Again: true})
 }
 
-// parseEntry parses an entry of a journal. beside are the siblings in it, nil if it has none.
+// parseEntry parses an entry of a journal. beside are its siblings, or nil if it has none.
 func parseEntry(raw, beside json.RawMessage) (s savedSource, e entry, err error) {
 	if err = json.Unmarshal(raw, &s); err == nil && beside != nil {
 		err = json.Unmarshal(beside, &s.Beside)
@@ -229,7 +229,7 @@ func (w *saver) restore(s *source) {
 	s.dirty = true
 }
 
-// forget drops the entries that no source has restored, if their names have been missing for longer
+// forget drops entries that no source has restored and whose names have been missing for longer
 // than vanish.
 func (w *saver) forget(now time.Time) {
 	for path := range w.loaded {
@@ -253,8 +253,8 @@ func (w *saver) forget(now time.Time) {
 func (w *saver) knows(pattern string) bool { return slices.Contains(w.known, pattern) }
 
 // put records the state of s. The state becomes valid once the reader of the output has taken all
-// bytes up to pos. If all contexts together exceed maxContexts, put leaves out those of s: its
-// lines are then read again.
+// bytes up to pos. If all contexts together exceed maxContexts, put leaves out the contexts of s.
+// Its lines are then read again.
 func (w *saver) put(s savedSource, pos int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -357,8 +357,8 @@ func (w *saver) admit() (taken int64) {
 	return taken
 }
 
-// waitsForReader returns the number of bytes of the output that its reader has taken, and whether
-// all entries that are not written wait for it.
+// waitsForReader returns the number of bytes of the output that its reader has taken. only is set
+// if entries wait for the reader and all other entries are written.
 func (w *saver) waitsForReader() (taken int64, only bool) {
 	if w.taken == nil {
 		return 0, false

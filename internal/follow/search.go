@@ -41,7 +41,7 @@ func (s *search) isCurrent(beside *family) bool {
 		return false
 	}
 	again, err := s.siblings(beside)
-	// a large folder that changes all the time: it is enough that none of them was renamed
+	// a large folder that changes all the time: it is enough that none of the siblings was renamed
 	if errors.Is(err, errLater) {
 		return !slices.ContainsFunc(slices.Concat(beside.Files, beside.Archives), func(c lineage.File) bool {
 			now, err := siblingAt(c.Path)
@@ -94,8 +94,8 @@ func (s *search) openAll() (now *generation, all lineage.Folder, beside *family,
 	}
 }
 
-// changes reports whether files are being renamed, compressed or copied: all may then lack the copy
-// of a file that was truncated just now, or have it in part. now is the file that has the name.
+// changes reports whether files are being renamed, compressed or copied. Then the copy of a file
+// that was just truncated may be incomplete, or missing in all. now is the file that has the name.
 func (s *search) changes(beside *family, all []lineage.Content, now *generation) bool {
 	return !s.isCurrent(beside) || slices.ContainsFunc(all, func(c lineage.Content) bool {
 		g := fileOf(c)
@@ -107,8 +107,8 @@ func (s *search) changes(beside *family, all []lineage.Content, now *generation)
 	})
 }
 
-// ignoreSiblings records that the siblings of s that were last written before since are older than
-// s; all of them if since is zero. It returns false if they cannot be listed or opened now.
+// ignoreSiblings records which siblings are older than s: those last written before since, or all
+// if since is zero. It returns false if the siblings cannot be listed or opened now.
 func (s *search) ignoreSiblings(since time.Time) bool {
 	beside, err := s.steady()
 	if err != nil || !s.lineage.IgnoreOlder(opener{s}, beside.Family, since) {
@@ -133,7 +133,7 @@ func (s *search) claim(g *generation) bool {
 	return false
 }
 
-// sortAhead sorts the files of f that are to be read, after some were found. g has the name.
+// sortAhead sorts f.ahead after files were added to it. g is the file that has the name.
 func (s *search) sortAhead(f *files, g *generation, beside *family) {
 	older := f.ahead
 	if len(older) < 2 {
@@ -178,7 +178,7 @@ func (s *search) resolve(g *generation, held []*generation) {
 }
 
 // firstRealPath returns the path at which the next run begins to search if the name is a symbolic
-// link: the path of the current file cur, since files after it may be unread.
+// link. It is the path of the current file cur if known, since files after cur may be unread.
 func (s *search) firstRealPath(cur *generation) string {
 	if cur != nil && cur.realPath != "" {
 		return cur.realPath

@@ -45,8 +45,8 @@ func siblingAt(path string) (lineage.File, error) {
 }
 
 // siblings returns the siblings of two files: the file that the source reads or has read last, and
-// the file to which the source's name leads now. It returns earlier if the folders are certain not
-// to have changed since. The error is errLater if a folder cannot be listed now.
+// the file to which the source's name leads now. It returns earlier if the folders have certainly
+// not changed since. The error is errLater if a folder was listed too recently.
 func (s *search) siblings(earlier *family) (*family, error) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil {

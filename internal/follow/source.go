@@ -69,8 +69,8 @@ type origin struct {
 	whole bool // existing rotated files are read too
 }
 
-// predecessor returns the known facts about the file before the first file to be read, if there is
-// no entry. began is when Run was called.
+// predecessor describes the file before the first file to be read, for a name without an entry.
+// began is when Run was called.
 func (o *origin) predecessor(began time.Time) lineage.Predecessor {
 	switch {
 	case o.whole:
@@ -104,16 +104,16 @@ func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 	}
 }
 
-// turn examines the files of the source and prints new lines, at most about as many bytes as buf
-// holds. It reports whether there may be more. It returns an error only if a sink returned it or
-// ctx is done.
+// turn examines the files of the source and prints new lines, about as many bytes as buf holds. It
+// reports whether there may be more lines. It returns an error only if a sink returned it or ctx is
+// done.
 func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.attention = false
 	defer s.makeRoom(s.f.disk)
 	defer s.countMissed()
 	// The name is examined before the current file is read: if it leads to another file that has
-	// lines, the writer has written all lines of the old file, so none is missed by reading it to
-	// its end.
+	// lines, the writer has written all lines of the old file. Reading the old file to its end then
+	// misses no line.
 	id, info, noStat := lookAt(s.path)
 	there := noStat == nil && info.Mode().IsRegular()
 	if s.cur == nil {
@@ -312,8 +312,9 @@ func (s *source) keepsOpen(g *generation, quiet time.Duration) bool {
 	return !g.unlinked && !g.copied && g.out == s.out && (wait == 0 || quiet < wait) && !s.f.disk.crowded()
 }
 
-// rotated switches to the next file if there is one and no more lines are expected in the current
-// one, which was read to its end and no longer has the name. It reports whether it switched.
+// rotated is called when the current file was read to its end and a later file exists or the name
+// is lost. It switches to the next file if there is one and no more lines are expected in the
+// current one. It reports whether it switched.
 func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, error) {
 	g := s.cur
 	quiet := time.Since(g.moved)

@@ -24,9 +24,9 @@ const (
 
 var errInUse = errors.New("in use: another process writes its checkpoint to it")
 
-// acquire opens the state file and locks it against other processes. It creates an empty one if
-// there is none: without a file to lock, two followers that start together would not notice each
-// other. A file that replaces it is locked too.
+// acquire opens the state file and locks it against other processes. If there is none, it creates
+// an empty one: without a file to lock, two followers that start together would not notice each
+// other.
 func (w *saver) acquire() error {
 	for begin := time.Now(); ; time.Sleep(lockPause) {
 		f, info, err := openState(w.path)
@@ -140,8 +140,8 @@ func (w *saver) unsynced() bool {
 	return !w.rewrite && w.size != w.synced
 }
 
-// secure makes the records in the file survive a power cut: it syncs first the output, then the
-// file. A file that has grown much is rewritten. Checkpoints may be written at the same time.
+// secure makes the records in the file survive a power cut: it syncs the output and then the file.
+// It rewrites a file that has grown much. Checkpoints may be written at the same time.
 func (w *saver) secure() error {
 	if w.path == "" {
 		return nil
@@ -287,8 +287,8 @@ func (w *saver) renew(all map[string]entry) (err error) {
 	return nil
 }
 
-// lockOther locks the file at the path if it is not the file that w has opened, so that no other
-// process uses it until it is replaced. It returns nil if there is nothing to lock.
+// lockOther locks the file at the path if it is not the file that w has opened. So no other process
+// uses it until it is replaced. lockOther returns nil if there is nothing to lock.
 func (w *saver) lockOther() (*os.File, error) {
 	if !locks || w.file == nil {
 		return nil, nil

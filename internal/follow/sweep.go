@@ -26,9 +26,9 @@ func (s *source) isIdle() bool {
 		s.arrivals.isEven() && !s.f.disk.crowded()
 }
 
-// sweep starts turns of the sources that are not idle. If all is set, it also compares the files of
-// the idle sources, for changes without an event, such as writes to mapped memory: in one
-// goroutine, at a third of the cost of their turns.
+// sweep starts turns of the sources that are not idle. If all is set, one goroutine compares the
+// files of the idle sources, at a third of the cost of turns. This finds changes without an event,
+// such as writes to mapped memory.
 func (r *run) sweep(all bool) {
 	if all && r.sweeping { // a file system has not answered since the last sweep
 		r.readyAll()

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// truncated continues with copies of the content that the current file had before it was truncated,
-// if there are any, and then with its beginning.
+// truncated is called when the current file was truncated. It continues with copies of the old
+// contents, if there are any, and then with the beginning of the file.
 func (s *source) truncated() error {
 	g := s.cur
 	line, lost := g.kept()
@@ -54,8 +54,8 @@ func (s *source) truncated() error {
 	return s.readCopies(copies)
 }
 
-// truncatedUnread is truncated for a current file of which no line was read yet. It does nothing if
-// there are no copies, and reports whether there are some.
+// truncatedUnread is truncated for a current file from which no line was read yet. It reports
+// whether there are copies. If there are none, it does nothing.
 func (s *source) truncatedUnread() (bool, error) {
 	copies, _, err := s.search.copiesOf(s.cur, s.read, s.held(), s.old)
 	if err != nil || len(copies) == 0 {

@@ -87,8 +87,8 @@ type watched struct {
 	uses int        // number of places in it, and one more if it is a folder of a pattern
 }
 
-// newWatcher starts a goroutine, which Close ends. open opens the system's events; if it is nil,
-// they are not used.
+// newWatcher starts a goroutine, which ends at Close. open opens the system's events; if it is nil,
+// events are not used.
 func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watcher {
 	w := &watcher{
 		notify: tell, dirs: make(map[string]*watched), sources: make(map[place][]*source),
@@ -169,8 +169,8 @@ func (w *watcher) event(e fsnotify.Event) {
 type named struct {
 	id   lineage.ID // file that had the name at the last event that found one
 	away lineage.ID // last file that was renamed to another name
-	// file that had the name when the events were requested; zero after the first event. If it got
-	// the name just after the request, an event reports it too, but it is not a new file
+	// file that had the name when the events were requested; zero after the first event. It is not
+	// a new file, even if the first event reports it
 	first lineage.ID
 }
 
