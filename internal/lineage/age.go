@@ -9,18 +9,17 @@ import (
 	"time"
 )
 
-// A candidate is a file that is to be read, under the name that rotation gave it, without the
+// A candidate is a file that is to be read. Its Path is the name that rotation gave it, without the
 // suffix of its compression.
 type candidate struct {
 	File
 	content Content
 }
 
-// sortByAge sorts files from the oldest to the youngest. Among files whose names differ in numbers
-// only, the numbers decide, so that the order survives a clock that is set back, and files of the
-// same clock tick. Files of several shapes of names are merged by the time of their last change: if
-// a file is older than another file of its shape, it counts as last changed before that file,
-// whatever its own time is. before lists names of files known to be older; all lists all files of
+// sortByAge sorts files from the oldest to the youngest. If names differ only in numbers, the
+// numbers decide: clocks may be set back, and files may have the same time. Otherwise the times of
+// the last changes decide. A file never sorts after a younger file with the same shape of name,
+// even if its time is later. before lists names of files known to be older; all lists all files of
 // the folder.
 func sortByAge(files []candidate, before []string, all []File) {
 	if len(files) < 2 {
@@ -81,11 +80,10 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 	})
 }
 
-// votesOf returns a positive number if, by the files' times, the numbers in names of one shape grow
-// with time, and a negative one if they shrink: it sorts the files by number, and counts neighbours
-// whose time grows, minus neighbours whose time shrinks. The time of an archive may be the time of
-// its compression. So it is compared with other archives, and with a plain file only if it is
-// older.
+// votesOf returns a positive number if the numbers in names of the shape grow with the files'
+// times, and a negative one if they shrink. It sorts the files by number, and compares the times of
+// neighbours. The time of an archive may be the time of its compression. So it is compared with
+// other archives, and with a plain file only if the archive is older.
 func votesOf(of string, all []File) (votes int) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c File) bool { return shape(c.Path) != of })
 	slices.SortFunc(all, func(a, b File) int { return compareNumbers(a.Path, b.Path) })

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// An archive is a rotated file that was compressed: app.log.1.gz. Its inode is not the inode of the
-// plain file. So it is recognised by its text: the bytes at the beginning and the bytes before a
-// place, which a checkpoint keeps as hashes. Archives are read only if some of their lines are
-// missing, because the files were rotated and compressed before they could be read.
+// An archive is a rotated file that was compressed: app.log.1.gz. Its inode differs from the plain
+// file's. So it is recognised by its text: the bytes at the beginning and the bytes before a place.
+// A checkpoint keeps hashes of both. Archives are read only if some of their lines are missing,
+// because the files were rotated and compressed before they could be read.
 
-// unseenArchives opens the archives of files that were not read, or not to their end, and that are
-// not among opened, which the same search has found. It reports whether some may still be written,
-// and are to be looked at later.
+// unseenArchives opens the archives of files that were not read to their end, except the files in
+// opened, which the same search has found. later is set if an archive must be looked at again, for
+// instance because it may still be written.
 func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, before Predecessor, opened, held []Content) (unseen []Step, later bool) {
 	if !l.Unpacks {
 		return nil, false
@@ -94,8 +94,8 @@ type looked struct {
 func (l looked) State() State { return l.state }
 
 // isArchived reports whether c, opened as f, is the archive of a file that is in held, was read, or
-// must not be read. If lines were added to a file after it was read, they are to be read from the
-// offset from. The result false is not valid if ctx is done. The only error is ErrLater.
+// must not be read. If lines were added to the file after it was read, the result is false, and
+// from is their offset. A false result is not valid if ctx is done. The only error is ErrLater.
 func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, held []Content) (from int64, archived bool, err error) {
 	s := c.State()
 	var all []looked

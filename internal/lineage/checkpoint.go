@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A Place is where a file was being read when a checkpoint was written.
+// A Place is the position of the reader in a file when a checkpoint was written.
 type Place struct {
 	Mark
 	Size int64 // size of the file; 0 if it was read to its end
@@ -28,8 +28,8 @@ type Entry struct {
 	ListsArchives bool
 }
 
-// MaxKnown is the number of files already read that a checkpoint lists. If archives are read, it
-// lists as many files that no longer exist, and more of both after a burst: see MaxBurst.
+// MaxKnown bounds the files already read that a checkpoint lists. If archives are read, it lists up
+// to MaxKnown files that no longer exist, too. After a burst it lists more of both: see MaxBurst.
 const MaxKnown = 8
 
 // Entry returns the entry of the log, without Reading and Current. held are the open files.
@@ -43,9 +43,9 @@ func (l *Log) Entry(held []Content) Entry {
 }
 
 // knownFiles returns the fingerprints, for a checkpoint, of the files that the next run must not
-// read, and whether they include archives. Until the folder is listed these are the fingerprints of
-// the last checkpoint, the files read since then, and the archives of files that the last run had
-// read to their end. It returns nil if the checkpoint has none.
+// read, and whether they include archives. Before the folder is listed, these are the fingerprints
+// in the last checkpoint and the fingerprints of the files read, and the archives left out, since
+// then. They are nil if that checkpoint has none.
 func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	if l.family == nil {
 		if l.savedBeside == nil || len(l.read)+len(l.leftOut) == 0 {

@@ -10,8 +10,8 @@ import (
 // heads.
 const copyWindow = 4 << 10
 
-// sameUpTo reports whether the first n bytes of a and b are the same, judged by their heads and the
-// last bytes before n. It returns these last bytes. It returns false if n is 0.
+// sameUpTo reports whether the first n bytes of a and b are the same, judged by the heads and the
+// last bytes before n. last are these last bytes. It returns false if n is 0.
 func sameUpTo(a, b Content, n int64) (last []byte, same bool) {
 	one, other := a.State().Head, b.State().Head
 	head := min(len(one), len(other))
@@ -30,9 +30,8 @@ func sameUpTo(a, b Content, n int64) (last []byte, same bool) {
 	return last, bytes.Equal(last, theirs)
 }
 
-// areCopies reports whether one of two plain files is a copy of the other, or of its beginning. If
-// all compared lines are equal to each other, the files are not taken for copies: the same line may
-// have been logged many times.
+// areCopies reports whether one of two plain files is a copy of the other, or of its beginning. It
+// returns false if all compared lines are the same: one line may have been logged many times.
 func areCopies(a, b Content) bool {
 	x, y := a.State(), b.State()
 	if x.Packed || y.Packed {
@@ -57,7 +56,8 @@ func isCopyOfAny(c Content, files []Content) bool {
 	return slices.ContainsFunc(files, func(f Content) bool { return areCopies(c, f) })
 }
 
-// continues reports whether c holds all bytes that were read of old.
+// continues reports whether c holds the bytes read from old, judged by the first and the last of
+// them.
 func continues(c, old Content) bool {
 	s, o := c.State(), old.State()
 	if !s.Packed && s.Size < o.Look || !bytes.HasPrefix(s.Head, o.Head) || len(o.Recent) == 0 {
@@ -68,7 +68,7 @@ func continues(c, old Content) bool {
 	return (err == nil || err == io.EOF) && bytes.Equal(b[:n], o.Recent)
 }
 
-// isTruncated reports whether f no longer holds the bytes that were read of it last.
+// isTruncated reports whether f no longer holds the bytes last read from it.
 func isTruncated(f Content) bool {
 	s := f.State()
 	b := make([]byte, len(s.Recent))
@@ -91,9 +91,9 @@ func isPartOf(c, f Content, size int64) bool {
 	return same
 }
 
-// hasTwin reports whether one of the plain files in all begins with the contents of the archive c:
-// a program that shifts the names of rotated files before it compresses gives the archive another
-// number, and removes the file later.
+// hasTwin reports whether one of the plain files in all begins with the contents of the archive c.
+// Some programs shift the names of rotated files before they compress. Then the archive has another
+// number, and its file is removed later.
 func hasTwin(c Content, all []Content) bool {
 	head := c.State().Head
 	return slices.ContainsFunc(all, func(f Content) bool {

@@ -13,15 +13,15 @@ type Truncated struct {
 	Read time.Time // when it was last read to its end
 }
 
-// Copies returns the copies of the content that the file had before it was truncated, the oldest
-// first: there are several if it was truncated several times since the last read. The copies are
-// claimed. continued reports whether the first copy holds all bytes that were read; reading then
-// continues there. now is the file that has the name, held are the open files, and rotated the open
-// files that are older than the file. The only error is ErrLater.
+// Copies claims and returns copies of the contents that a truncated file had before, the oldest
+// first. There are several if the file was truncated several times since the last read. continued
+// reports whether a copy holds all bytes that were read. If that copy has more, it is the first,
+// and reading continues in it. now is the file that has the name, held are the open files, and
+// rotated the open files older than the truncated one. The only error is ErrLater.
 func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Truncated, now Content, held, rotated []Content) (copies []Step, continued bool, err error) {
 	old := of.State()
-	// if another file has the name, the file was replaced: files beside it may be later ones, not
-	// copies
+	// if another file has the name, the file was replaced: the files beside it may be younger
+	// files, not copies
 	replaced := now == nil || now.State().ID != old.ID
 	rest := -1
 	for _, f := range beside.Files {
@@ -99,11 +99,11 @@ func contentsOf(steps []Step) (all []Content) {
 	return all
 }
 
-// Discard closes copies whose search is to be repeated.
+// Discard closes copies and removes their records, so that the search can be repeated.
 func (l *Log) Discard(copies []Step) { l.unclaim(copies) }
 
-// isOfNow reports whether c is a copy of now, the current content of the file, or of its beginning:
-// such a copy is still being made, before the next truncation.
+// isOfNow reports whether c is a copy of now or of its beginning: a copy that is being made before
+// the next truncation.
 func isOfNow(c, now Content) bool {
 	size := c.State().Size
 	if size > now.State().Size {
@@ -113,9 +113,9 @@ func isOfNow(c, now Content) bool {
 	return same
 }
 
-// unpackedCopies appends to copies the archives of copies of old, which was truncated. rest, and
-// last in the result, is the index of the copy that holds all bytes that were read of old, or -1.
-// continued reports whether an archive holds them. The only error is ErrLater.
+// unpackedCopies appends the archives of copies of old, a truncated file, to copies. rest is the
+// index of the copy that holds all bytes read from old, or -1; last is that index in all. continued
+// reports whether an archive holds these bytes. The only error is ErrLater.
 func (l *Log) unpackedCopies(ctx context.Context, open Opener, beside *Family, old, now Content, held []Content, copies []Step, rest int) (all []Step, last int, continued bool, err error) {
 	s := old.State()
 	replaced := now == nil || now.State().ID != s.ID
@@ -173,9 +173,9 @@ func (l *Log) unpackedCopies(ctx context.Context, open Opener, beside *Family, o
 	return copies, rest, continued, nil
 }
 
-// takeRest claims the archive c, which holds all that was read of a file up to off, and returns the
-// step that continues in it. more is false if c has no more, or if another log reads it. The only
-// error is ErrLater.
+// takeRest claims the archive c of a file that was read up to off, and returns the step that
+// continues in c. more is false if c ends at off, or if another log reads it. The only error is
+// ErrLater.
 func (l *Log) takeRest(ctx context.Context, c Content, off int64) (step Step, more bool, err error) {
 	if step, err = stepAt(c, off); err != nil {
 		return step, false, ErrLater

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// A Family is the set of files beside a followed one, under names that rotation gives, at one
-// moment.
+// A Family lists the files beside a followed file at one moment. They have names that rotation
+// gives.
 type Family struct {
 	Files      []File          // all but archives
 	Archives   []File          // rotated files that were compressed
 	hasArchive map[string]bool // paths that archives had before they were compressed
-	// files may be missing, since a folder or a file in it could not be looked at: no permission,
-	// no descriptor, a file system that fails
+	// files may be missing, since a folder or a file could not be examined: no permission, no
+	// descriptor, or an error of the file system
 	Partial bool
 	Torn    bool // a file was renamed or removed after its folder was listed, so it may be missing
 }
@@ -83,9 +83,9 @@ func (f *Family) Put(path, of string, look LookFunc) {
 	}
 }
 
-// AddBetween adds the files to which a symbolic link led in turn, after old and before now, and the
-// files beside them, if the names differ in numbers only, as in kubelet's rotation of a container's
-// files.
+// AddBetween adds the files to which a symbolic link led after old and before now, and the files
+// beside them. It does so only if the names of these files differ only in numbers, as in kubelet's
+// rotation of a container's files.
 func (f *Family) AddBetween(old, now string, names Names, look LookFunc) {
 	dir, base := filepath.Split(now)
 	if oldDir, oldBase := filepath.Split(old); oldDir == dir && shape(oldBase) == shape(base) {
@@ -111,7 +111,7 @@ func (f *Family) hasUnpacked(path string) bool {
 	return slices.ContainsFunc(f.Files, func(c File) bool { return c.Path == base })
 }
 
-// named returns all files, archives under the names of the files that they were made of.
+// named returns all files. The path of an archive is the path of the file from which it was made.
 func (f *Family) named() []File {
 	all := slices.Clone(f.Files)
 	for _, c := range f.Archives {
@@ -121,7 +121,7 @@ func (f *Family) named() []File {
 	return all
 }
 
-// has reports whether the file, or its archive, is in f.
+// has reports whether f contains a file or an archive with this ID.
 func (f *Family) has(id ID) bool {
 	is := func(c File) bool { return c.ID == id }
 	return slices.ContainsFunc(f.Files, is) || slices.ContainsFunc(f.Archives, is)

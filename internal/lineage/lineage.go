@@ -1,10 +1,10 @@
-// Package lineage decides which file continues which: which files had a log's name one after the
-// other, which are only copies or archives of lines that were read, and in which order the others
-// must be read.
+// Package lineage finds the files that had a log's name one after the other. It decides which of
+// them are only copies or archives of lines that were read, and in which order the others must be
+// read.
 //
-// Its inputs are listings and a checkpoint. Files are opened by its [Opener] alone; it starts no
-// goroutine and reads no clock. It compares files by their first bytes, and by the bytes before the
-// place up to which lines were read.
+// Its inputs are listings and a checkpoint. Only its [Opener] opens files. It starts no goroutine
+// and reads no clock. It compares files by their first bytes, and by the bytes before the place up
+// to which lines were read.
 package lineage
 
 import (
@@ -21,8 +21,8 @@ const (
 	RecentSize = 64
 	// MaxMarks is the number of marks that one log keeps of files that were read or left out and
 	// that no longer exist. A program that compresses a file removes it when its archive is
-	// complete, so the last few are enough. After a burst MaxBurst are kept, since many files may
-	// be compressed before the next look at the archives.
+	// complete, so the last few are enough. After a burst, up to MaxBurst are kept, since many
+	// files may be compressed before the next look at the archives.
 	MaxMarks = 16
 	MaxBurst = 64 // marks after a burst; 8 KB in a checkpoint
 
@@ -51,7 +51,7 @@ type File struct {
 type State struct {
 	File             // its size at the last look
 	Head      []byte // its first bytes, HeadSize at most
-	Off, Look int64  // offsets of the next line to be written, and up to which its end was searched
+	Off, Look int64  // the next line to be written begins at Off; its end was searched up to Look
 	Recent    []byte // bytes before Look
 	Length    int64  // size of an archive's contents; -1 until it was unpacked to its end
 	Damaged   bool   // the rest of an archive cannot be unpacked
@@ -67,15 +67,15 @@ type Content interface {
 
 // An Opener opens files for a [Log].
 type Opener interface {
-	// Open opens a file, to be read from its beginning. The error wraps ErrLater if it may be
-	// opened later, and fs.ErrNotExist if there is none.
+	// Open opens a file, to be read from its beginning. The error wraps ErrLater if a later call
+	// may succeed, and fs.ErrNotExist if there is no such file.
 	Open(f File) (Content, error)
 	// Look returns the state of an open file, with the size, the time and the first bytes that it
 	// has now.
 	Look(c Content) (State, error)
-	// Keep prepares c, which was opened as f, for being read later, and frees its memory and
-	// descriptor until then if they are scarce. It returns false if c may still be written, so that
-	// comparisons with it are not final.
+	// Keep prepares c, which was opened as f, for being read later. If memory or descriptors are
+	// scarce, it frees those of c until then. It returns false if c may still be written, so that
+	// comparisons with c are not final.
 	Keep(c Content, f File) bool
 }
 

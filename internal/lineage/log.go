@@ -23,8 +23,8 @@ type Log struct {
 	outdated  []File      // archives in leftOut that Outdated has not returned yet
 	archiveOf map[ID]File // archives of files that are still open
 
-	ignored time.Time // files beside the name that were not written to since then are ignored
-	// fingerprints of a checkpoint, for the next one, until the files are listed again
+	ignored time.Time // files beside the name that were last written before this time are ignored
+	// fingerprints of the last checkpoint, which the next one repeats if the files were not listed
 	savedBeside   *string
 	listsArchives bool // savedBeside has archives, too
 }
@@ -34,7 +34,7 @@ func NewLog(name string, records *Records) *Log {
 	return &Log{Name: name, records: records, leftOut: make(map[ID]time.Time), archiveOf: make(map[ID]File)}
 }
 
-// Known reports whether c has a record. If c was read and closed, from is the offset at which
+// Known reports whether a log reads c or has read it. If c was closed, from is the offset at which
 // reading continues.
 func (l *Log) Known(c Content) (from int64, known bool) {
 	r, known := l.records.recordOf(c)
@@ -44,14 +44,15 @@ func (l *Log) Known(c Content) (from int64, known bool) {
 // A Predecessor is the file whose successors are searched.
 type Predecessor struct {
 	Content // nil if the file is gone
-	// files not written to since then are older; if zero, every file without a record is younger
+	// files last written before this time are older; if zero, every file without a record is
+	// younger
 	Since time.Time
 	// before the first file of a run, archives are not read, even if they were written after Since
 	LeavesArchives bool
 }
 
-// wasCopied reports whether c holds the bytes that were read of the predecessor, which was
-// truncated since. [Log.Copies] reads such a file.
+// wasCopied reports whether the predecessor was truncated, and c holds the bytes that were read
+// before. [Log.Copies] finds such a file.
 func (p Predecessor) wasCopied(c Content) bool {
 	return p.Content != nil && isTruncated(p.Content) && continues(c, p.Content)
 }
@@ -94,9 +95,9 @@ func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (cla
 	return claimed, late
 }
 
-// unseen is Successors for plain files. Apart from before.Since, the records decide which files are
-// younger, not times, since clocks may be set back. A file with an old time is skipped only if an
-// archive of it existed before: someone has probably unpacked the archive.
+// unseen is Successors for plain files. Apart from before.Since, records decide which files are
+// younger, since clocks may be set back. A file with an old time is skipped only if it had an
+// archive before: someone has probably unpacked that.
 func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Content, rotated []Content) (unseen []Content) {
 	for _, c := range beside.Files {
 		if now != nil && c.ID == now.State().ID || l.records.same(c) || c.ModTime.Before(before.Since) {
@@ -129,8 +130,7 @@ func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Conten
 	return unseen
 }
 
-// leavesArchiveOf reports whether the archive of the file at path is not to be read. Otherwise the
-// file may be about to be compressed.
+// leavesArchiveOf reports whether the archive of the file at path is not to be read.
 func (l *Log) leavesArchiveOf(beside *Family, path string) bool {
 	isKnown := func(a File) bool { return packedBase(a.Path) == path && l.isLeftOut(a) }
 	return !l.Unpacks || slices.ContainsFunc(beside.Archives, isKnown) || l.family != nil && slices.ContainsFunc(l.family.Archives, isKnown)
@@ -209,8 +209,8 @@ func (l *Log) rotatedName(s State) string {
 	return s.Path
 }
 
-// Outdated returns the archives that were left out since its last call because they belong to no
-// known file, and were last written before the log was.
+// Outdated returns the archives that were left out since its last call because they are older than
+// the log and belong to no known file.
 func (l *Log) Outdated() []File {
 	all := l.outdated
 	l.outdated = nil

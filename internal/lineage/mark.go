@@ -33,19 +33,20 @@ func Hash(b []byte) string {
 // ID returns the ID that the file had when the mark was made.
 func (m Mark) ID() ID { return ID{m.Dev, m.Ino} }
 
-// sameBeginning reports whether the file begins as the file of m did.
+// sameBeginning reports whether the file of s begins as the file of m did.
 func (m Mark) sameBeginning(s State) bool {
 	return m.Len >= 0 && len(s.Head) >= m.Len && m.Off >= 0 && Hash(s.Head[:m.Len]) == m.Head
 }
 
-// holds reports whether c has all bytes that were read of the file of m, judged by its beginning
+// holds reports whether c has all bytes that were read from the file of m, judged by the beginning
 // and the bytes before the place.
 func (m Mark) holds(c Content) bool {
 	_, held := m.stepIn(c)
 	return held
 }
 
-// stepIn returns the step that continues in c, if c holds all that was read of the file of m.
+// stepIn returns the step that continues in c, if c holds all bytes that were read from the file of
+// m.
 func (m Mark) stepIn(c Content) (s Step, held bool) {
 	state := c.State()
 	if !state.Packed && state.Size < m.Off || !m.sameBeginning(state) {
@@ -59,8 +60,8 @@ func (m Mark) stepIn(c Content) (s Step, held bool) {
 // bytes that were read. If none were read, it must be empty, since any other file would match, too.
 func (m Mark) isOf(c Content) bool { return m.holds(c) && (m.Off > 0 || c.State().Size == 0) }
 
-// wasArchive reports whether c, which was found by m, was an archive when m was taken. The time in
-// m is then perhaps the time of the compression, which is later than the times of files after it.
+// wasArchive reports whether c, which was found by m, was an archive when m was taken. Then m.Time
+// may be the time of the compression, and later than the changes of younger files.
 func (m Mark) wasArchive(c Content) bool {
 	return c != nil && c.State().Packed && c.State().ID.Ino == m.Ino
 }

@@ -13,9 +13,9 @@ var unreadSuffixes = slices.Concat(archiveSuffixes, []string{".tmp", ".swp", "~"
 // archiveSuffixes lists the suffixes of compressed files.
 var archiveSuffixes = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z"}
 
-// IsArchive reports whether the name of a followed file is the name of a compressed file, which may
-// have been rotated: app.log.gz, app.log.gz.1. Files with other names hold lines, whatever bytes
-// they begin with.
+// IsArchive reports whether the name of a followed file is the name of a compressed file, rotated
+// or not: app.log.gz, app.log.gz.1. Files with other names hold lines, whatever their first bytes
+// are.
 func IsArchive(name string) bool {
 	name = strings.ToLower(filepath.Base(name))
 	return slices.ContainsFunc(archiveSuffixes, func(end string) bool {

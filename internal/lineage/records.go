@@ -17,8 +17,8 @@ import (
 type Records struct {
 	mu   sync.Mutex
 	byID map[ID]*record // records of files that exist
-	// marks of files that a log has read or left out and that no longer exist. By these marks their
-	// archives are recognised; see lastMarks
+	// marks of files that a log has read or left out and that no longer exist; they identify the
+	// archives of these files; see lastMarks
 	goneMarks map[*Log][]Mark
 }
 
@@ -36,8 +36,8 @@ type record struct {
 	mark Mark
 }
 
-// matches reports whether c is the file of the record. The inode alone does not identify it: if the
-// file is no longer open, it may be gone and its inode reused.
+// matches reports whether c is the file of the record. The inode alone does not identify a file:
+// once the file is closed, it may be removed and its inode reused.
 func (r *record) matches(c Content) bool {
 	switch {
 	case r.active:
@@ -260,9 +260,9 @@ func (l *Log) ignore(open Opener, c File) bool {
 	return true
 }
 
-// prune replaces records by marks: the records of files that l has read, and that are neither in
-// the family nor the current file now. It does nothing if the family is partial: a file that
-// reappears would be read again.
+// prune replaces the records of files that l has read and that no longer exist by marks. These
+// files are neither in the family nor the current file now. It does nothing if the family is
+// partial: a file that reappears would be read again.
 func (l *Log) prune(there *Family, now Content) {
 	if there.Partial {
 		return
@@ -287,7 +287,7 @@ func (l *Log) prune(there *Family, now Content) {
 }
 
 // hasRead reports whether c was read to its end. The record of its inode may describe an earlier
-// file, so their times are compared.
+// file, so the times are compared.
 func (f *Records) hasRead(c File) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

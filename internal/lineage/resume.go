@@ -38,9 +38,9 @@ func Open(open Opener, beside *Family, now Content) (Folder, error) {
 	return f, nil
 }
 
-// An Older is a file that had lost the name before the checkpoint, as it was found again.
+// An Older is the result of the search for a file that had lost the name before the checkpoint.
 type Older struct {
-	Step           // its file or its archive; without a Content if it is not to be read
+	Step           // the file or its archive; without a Content if it is not to be read
 	Broken Content // an archive that begins like it and is damaged before the place, or nil
 	Lost   bool    // it is gone, and not in an archive that was read to its end
 }
@@ -188,7 +188,7 @@ func (r *Resumption) leaveArchive(p Place) bool {
 
 // find removes the file of m from all and returns the step that continues in it. The device is not
 // compared, since its number may change when the machine is restarted. A file that was empty is
-// never found: it cannot be distinguished from a later file with the same inode.
+// never found: a later file may have the same inode.
 func find(all []Content, m Mark) Step {
 	for i, c := range all {
 		if c != nil && m.Len > 0 && c.State().ID.Ino == m.Ino {
@@ -264,9 +264,9 @@ func (r *Resumption) FindCopy() Step {
 }
 
 // ignoreSaved records which files in all must not be read according to a checkpoint: the files that
-// it lists as read, and the files that it lists beside the name. All others are newer, whatever
-// their time. A checkpoint of an earlier version does not list files beside the name; then the
-// files last written before since are older.
+// it lists as read, and the files that it lists beside the name. All other files are newer,
+// whatever their time. A checkpoint of an earlier version does not list files beside the name; then
+// the files last written before since must not be read, either.
 func (l *Log) ignoreSaved(from Entry, all []Content, now Content, since time.Time) {
 	beside := from.fingerprints()
 	rest := slices.Clone(from.Read)
@@ -302,7 +302,7 @@ func (l *Log) isListedArchive(m Mark) bool {
 	return false
 }
 
-// HasSuccessor reports whether a file is newer than the checkpoint: it is to be read even if no
+// HasSuccessor reports whether a file is newer than the checkpoint. Such a file is read even if no
 // file has the name now.
 func (r *Resumption) HasSuccessor() bool {
 	beside := r.from.fingerprints()
