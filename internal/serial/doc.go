@@ -1,7 +1,7 @@
 // Package serial reads the log of a device from a serial port, across resets and unplugging.
 //
-// A board that restarts, or whose cable is pulled out, loses its port, which returns under the same
-// name some time later. A [Port] waits for it, and continues to read.
+// The port disappears when the board restarts or the cable is pulled out, and returns under the
+// same name some time later. A [Port] waits for that, and then continues to read.
 package serial
 
 import (
@@ -19,7 +19,7 @@ import (
 // Zephyr, NuttX and Linux consoles.
 const DefaultRate = 115200
 
-// lookAgain is how often a missing port is looked for.
+// lookAgain is the time between two looks for a missing port.
 const lookAgain = time.Second
 
 // errOrdinary is the error of configure for a file that is not a serial port.
@@ -30,7 +30,7 @@ var errOrdinary = errors.New("not a serial port")
 type Port struct {
 	path   string
 	rate   int
-	again  time.Duration // time between two looks for it
+	again  time.Duration // time between two looks for the port
 	report func(message string)
 	open   func(path string, rate int) (*os.File, error) // open, or a replacement in tests
 	// returns the existing ports: list, or a replacement in tests
@@ -38,10 +38,10 @@ type Port struct {
 
 	limited  bool // a port that was never open is looked for no longer than patience
 	patience time.Duration
-	missed   time.Duration // time for which it was looked for
+	missed   time.Duration // time for which the port was looked for
 
 	found    bool      // the port was open once, so any error may pass
-	awaited  bool      // it was reported that the port is waited for
+	awaited  bool      // the wait for the port was reported
 	opened   time.Time // when it was opened last
 	lacks    error     // why it could not be opened the last time
 	told     error     // the last value of lacks that was reported
@@ -52,9 +52,9 @@ type Port struct {
 	closed chan struct{} // closed by Close
 }
 
-// New returns the port at path, which need not be there yet, at a rate in baud. Nothing is opened
-// before the first Read. report is called with a message, without the path, when the wait for the
-// port begins, when the port exists and cannot be opened, and when it is open again.
+// New returns the port at path, which need not exist yet. rate is in baud. Nothing is opened before
+// the first Read. report is called when a wait for the port begins, when a port that exists cannot
+// be opened, and when the port is open again. Its messages do not contain the path.
 func New(path string, rate int, report func(message string)) *Port {
 	return &Port{path: path, rate: rate, again: lookAgain, report: report, open: open, others: list, closed: make(chan struct{})}
 }
@@ -63,10 +63,11 @@ func New(path string, rate int, report func(message string)) *Port {
 // before the first Read.
 func (p *Port) GiveUp(after time.Duration) { p.limited, p.patience = true, after }
 
-// Read reads what the device has sent, at least one byte. While the port is away, Read looks for it
-// every second. It returns io.EOF after Close, and at the end of a file that is not a port, and
-// another error if the time of GiveUp is over, or if the port exists and cannot be opened. If the
-// port was open before, Read waits instead: the port's owner and rights may not be set yet.
+// Read reads what the device has sent, at least one byte. While the port is missing, Read looks for
+// it every second. It returns io.EOF after Close, and at the end of a file that is not a port. It
+// returns another error when the time of GiveUp is over, or if a port that was never open cannot be
+// opened. After a port was open once, Read retries instead: the owner and mode of a new port are
+// set a moment later.
 func (p *Port) Read(b []byte) (int, error) {
 	for {
 		file, err := p.current()
@@ -106,7 +107,7 @@ func (p *Port) sleep() bool {
 	}
 }
 
-// current returns the open port, nil if it is not there at the moment.
+// current returns the open port, or nil while Read must wait for the port.
 func (p *Port) current() (*os.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,9 +140,9 @@ func (p *Port) current() (*os.File, error) {
 	return file, nil
 }
 
-// await reports once that the port is waited for. Later it reports why the port cannot be opened,
-// once two tries in a row have the same error: the rights of a port are set a moment after the port
-// appears.
+// await reports, once, the wait for the port. Later it reports why the port cannot be opened, but
+// only if two tries in a row fail with the same error: the mode of a port is set a moment after the
+// port appears.
 func (p *Port) await(err error) {
 	err = cause(err)
 	before := p.lacks
@@ -162,7 +163,7 @@ func (p *Port) await(err error) {
 	}
 }
 
-// alternatives returns which ports are there.
+// alternatives returns the existing ports, for a message.
 func (p *Port) alternatives() string {
 	const most = 8 // names in a message
 	all := p.others()

@@ -21,8 +21,8 @@ const (
 )
 
 // Names reports whether path leads to a serial port: a terminal device other than the terminals of
-// this process. A missing path in /dev or /dev/serial may become one. Below other folders of /dev,
-// such as /dev/shm, there are no ports.
+// this process. It also returns true for a missing path in /dev or below /dev/serial, where a port
+// may appear later.
 func Names(path string) bool {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,8 +61,8 @@ func listIn(folder string) (all []string) {
 	return all
 }
 
-// open opens the port and sets it to pass each byte as it comes. If the error is errOrdinary, the
-// file is open, but has no such settings.
+// open opens the port and sets it to pass on each byte at once. If the error is errOrdinary, the
+// file is open and was not configured.
 func open(path string, rate int) (*os.File, error) {
 	// O_NONBLOCK: opening does not wait for a carrier, and Close ends a read.
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
@@ -115,8 +115,8 @@ func isAway(err error) bool {
 	return false
 }
 
-// whoMayRead returns a hint for a user who may not read the port at path: its group, to which
-// Debian and others add users.
+// whoMayRead returns a hint for a user who may not read the port at path. It names the port's
+// group, which the user can join.
 func whoMayRead(path string) string {
 	const groupReads = 0o040
 	var at unix.Stat_t
