@@ -1,6 +1,6 @@
 // Package checkpoint encodes the state that a program needs after a restart as a JSON object with a
-// version. Checkpoints are not trusted: decoding takes bounded memory, and its error distinguishes
-// torn data, data of another version, and damaged data.
+// version. Checkpoints are not trusted: decoding takes bounded memory. Its errors distinguish torn
+// data, data of another version, and damaged data.
 package checkpoint
 
 import (
@@ -44,8 +44,8 @@ func Append(dst []byte, v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// Decode reads data, which Append has written, into v. The error wraps one of ErrTorn, ErrVersion
-// and ErrDamaged; the contents of v are undefined then. Slices in v that may be long must be Lists.
+// Decode decodes data, which Append has returned, into v. An error wraps ErrTorn, ErrVersion or
+// ErrDamaged; v is then undefined. Slices in v that may be long must be Lists.
 func Decode(data []byte, v any) error {
 	if len(data) > maxSize {
 		return Damaged("it has %d bytes; at most %d are written", len(data), maxSize)

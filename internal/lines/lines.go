@@ -1,6 +1,6 @@
-// Package lines cuts a stream of bytes into lines, however the stream is divided into pieces. It
-// joins a line that arrives in several pieces, and returns a line that is too long for that in
-// parts.
+// Package lines cuts a stream of bytes into lines, however the stream is divided into pieces. A
+// line that arrives in several pieces is joined. A line that is too long to be joined is returned
+// in parts.
 package lines
 
 import "bytes"
@@ -108,7 +108,7 @@ func (c *Cutter) GiveUp() []byte {
 	return c.join(nil)
 }
 
-// Finish ends the stream and returns what Unfinished returns. The Cutter may then be used for
+// Finish ends the stream and returns the same as Unfinished. The Cutter may then be used for
 // another stream.
 func (c *Cutter) Finish() (line []byte, long bool) {
 	line, long = c.tail, c.long

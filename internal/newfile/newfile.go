@@ -1,6 +1,5 @@
-// Package newfile writes files that appear under their name only when they are complete. If the
-// process is killed it leaves nothing, provided that the file system can make a file without a
-// name.
+// Package newfile writes files that appear under their name only when they are complete. A process
+// that is killed leaves no file behind, if the file system supports files without a name.
 package newfile
 
 import (
@@ -25,8 +24,8 @@ type File struct {
 }
 
 // Create makes a file in the directory of prefix, a path below root such as "dir/new-". On file
-// systems without unnamed files it gets a temporary name, which is prefix and six letters or
-// digits, and which remains if the process is killed.
+// systems without unnamed files, the file gets a temporary name: prefix and six letters or digits.
+// That name remains if the process is killed.
 func Create(root *os.Root, prefix string) (*File, error) {
 	if f := unnamed(root, prefix); f != nil {
 		return f, nil
@@ -118,10 +117,10 @@ func (f *File) Discard() {
 	}
 }
 
-// Tidy prepares a folder of such files for the removal of the least recently used files. It removes
-// temporary files (their names begin with prefix) that were not written to for longer than stale:
-// their processes were killed. It returns the files whose names end with suffix, the least recently
-// modified first; none if the folder cannot be read.
+// Tidy prepares the removal of the least recently used files from dir. It removes temporary files,
+// whose names begin with prefix, if they were not written to for longer than stale: their processes
+// were probably killed. It returns the files whose names end with suffix, the least recently
+// modified first, or none if dir cannot be read.
 func Tidy(dir, prefix, suffix string, stale time.Duration) (files []fs.FileInfo) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

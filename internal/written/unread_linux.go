@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unread returns a function that returns the number of bytes that were written to f and that its
-// reader has not read yet; nil if this cannot be determined, as for a file. The function reports
-// false once the reader of a socket is gone: the unread bytes are gone too, and no longer counted.
-// On a network connection a byte counts as read once the other machine has it.
+// Unread returns a function that counts the bytes written to f that its reader has not read yet. It
+// returns nil if f is neither a pipe nor a socket. The function returns false once the reader of a
+// socket is gone: the system then drops the unread bytes. On a network connection, a byte is
+// considered read once the other machine has received it.
 func Unread(f *os.File) func() (n int64, ok bool) {
 	if !IsPipe(f) {
 		return nil

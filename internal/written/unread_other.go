@@ -16,5 +16,5 @@ func UnreadOf(syscall.Conn) func() (int64, bool) { return nil }
 // AwaitClosed does nothing: the next write fails.
 func AwaitClosed(*os.File, func()) {}
 
-// AwaitBroken returns at once: on this system a peer that sends nothing more counts as gone.
+// AwaitBroken returns at once: on this system, a peer that ends its sending is considered gone.
 func AwaitBroken(syscall.Conn) {}

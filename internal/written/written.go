@@ -41,10 +41,10 @@ func IsPipe(f *os.File) bool {
 	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 }
 
-// Taken returns a function that returns the number of written bytes that the readers have taken.
-// total reports how many were written; it may be late. unread reports how many of them are not read
-// yet, or false if that is not known. The result never decreases, and is never too large. The
-// function is safe for concurrent use.
+// Taken returns a function that counts the written bytes that the readers have taken. total returns
+// the number of bytes written; it may lag behind. unread returns the number of bytes not read yet,
+// or false if it is unknown. The count never decreases and is never too large. The function is safe
+// for concurrent use.
 func Taken(total func() int64, unread func() (n int64, ok bool)) func() int64 {
 	var mu sync.Mutex
 	taken := int64(0)
