@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// peerField is replaced in the path of a file output by the name of the peer, or of the followed
-// file without its folder.
+// peerField is replaced in the path of a file output: by the name of the peer, or by the base name
+// of the followed file.
 const peerField = "{peer}"
 
 // compare reports contradictory keys and impossible values.
@@ -39,8 +39,8 @@ func (p *parser) compare(c *Config) {
 // given returns the node of a key, or nil.
 func (p *parser) given(path, name string) *yaml.Node { return p.at[join(path, name)] }
 
-// item returns the node of an item of the list at path, or if that was not read, the node of the
-// list's key.
+// item returns the node of an item of the list at path. If the item was not read, it returns the
+// node of the list's key.
 func (p *parser) item(path string, i int) *yaml.Node {
 	return p.keyAt(p.at[path], path+"["+strconv.Itoa(i)+"]")
 }
@@ -89,8 +89,8 @@ func (p *parser) pipeline(c *Pipeline, path string) {
 	}
 }
 
-// one reports a section with none or more than one of its alternative keys (s.One), and keys that
-// have no effect with the key that is given.
+// one reports a section with none or several of its alternative keys, s.One. It also reports keys
+// that have no effect with the given alternative.
 func (p *parser) one(path string, s *Section) {
 	var found []string
 	for _, name := range s.One {
@@ -157,8 +157,8 @@ func (p *parser) input(c *Input, path string) {
 	p.hosts(path, c.Hosts)
 }
 
-// listener checks the address of a listener, whether its settings allow the peers that can reach
-// it, and whether tls and mode have an effect.
+// listener checks the address of a listener. It also checks that its settings allow the peers that
+// can reach it, and that tls and mode have an effect.
 func (p *parser) listener(path, name, address string, datagrams, remote bool, tls *TLS) {
 	n, key := p.given(path, name), join(path, name)
 	a, err := parseAddress(address, datagrams)
@@ -259,9 +259,9 @@ func (p *parser) together(c *Config) {
 	}
 }
 
-// conflicts returns the faults of keys that claim the same resource as another key: standard input,
-// an address, a path of an HTTP server, a file. Inputs may share an HTTP address if their paths
-// differ and their TLS settings are equal.
+// conflicts returns a fault for each key that claims the same resource as another key: standard
+// input, an address, an HTTP path or a file. Inputs may share an HTTP address if their paths differ
+// and their TLS settings are equal.
 func (c *Config) conflicts() (all Faults) {
 	owner := make(map[string]string) // keys by claimed resource
 	fault := func(key, format string, args ...any) {

@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/internal/sandbox"
 )
 
-// A confinement is the sandbox of the process. It is set up once, for the first configuration,
-// after the sockets are open and before anything is read from peers or logs. A process cannot widen
-// its own sandbox, so a reload is refused if the new configuration needs more rights than the first
+// A confinement is the sandbox of the process. It is set up once, for the first configuration:
+// after the sockets are open, before anything is read from peers or logs. A process cannot widen
+// its own sandbox. So a reload is refused if its configuration needs more rights than the first
 // one.
 type confinement struct {
 	policy          sandbox.Policy

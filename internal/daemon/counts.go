@@ -146,8 +146,8 @@ func (w *writes) end(now time.Time, err error) {
 	w.since, w.err = now, err
 }
 
-// state returns the total time with a write in progress, the time for which no write has returned
-// although one is in progress, and the error of the last finished write.
+// state returns the total time with a write in progress, and the error of the last finished write.
+// stalled is the time for which no write has returned although one is in progress.
 func (w *writes) state(now time.Time) (total, stalled time.Duration, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

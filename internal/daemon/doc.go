@@ -1,4 +1,4 @@
-// Package daemon runs the pipelines of a configuration: each reads the lines of one input, filters
+// Package daemon runs the pipelines of a configuration. Each reads the lines of one input, filters
 // them, and writes them to one output.
 //
 //	c, err := daemon.Parse(file)

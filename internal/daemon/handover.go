@@ -66,8 +66,8 @@ func (t *turnover) hasBegun() bool {
 }
 
 // turnOver starts all pipelines of a change. It waits at most switchPatience until their inputs
-// have begun and the removed pipelines have ended, and as long again until HTTP inputs have their
-// paths. Once leaving is done, it does not wait.
+// have begun and the removed pipelines have ended. After that it waits as long again until HTTP
+// inputs have their paths. Once leaving is done, it does not wait.
 func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	patience, cancel := context.WithTimeout(leaving, switchPatience)
 	defer cancel()
@@ -155,8 +155,8 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 }
 
 // sameReading reports whether the input of a can continue as the input of b. For files, the outputs
-// must be of one kind, too: if an output's reader may vanish (a pipe, a connection), the checkpoint
-// leaves out the lines that the reader has not taken.
+// must be of one kind, too. The checkpoint leaves out lines that the reader of a pipe or connection
+// has not taken.
 func sameReading(a, b Pipeline) bool {
 	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect && reflect.DeepEqual(a.Output.TLS, b.Output.TLS))
 }
@@ -210,11 +210,11 @@ func copyFile(from, to string) error {
 }
 
 // A stateRoom returns the places of checkpoints. If the configuration names no folder, it makes a
-// private one, so that after a reload a new input can continue at the checkpoint. That folder is
+// private one: after a reload, a new input continues at the checkpoint in it. That folder is
 // removed at the end of the run.
 type stateRoom struct{ private string }
 
-// path returns the prefix of the paths of a pipeline's checkpoints; "" if there is no folder for
+// path returns the prefix of the paths of a pipeline's checkpoints, or "" if there is no folder for
 // them.
 func (s *stateRoom) path(h *house, state, name string) string {
 	if state != "" {

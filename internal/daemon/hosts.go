@@ -45,9 +45,9 @@ func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
 }
 
 // isCalled reports whether the Host of a request names the listener. The Host may be an address,
-// which no resolver can redirect; localhost or this machine's name; an element of names; or with
-// TLS, the name for which the client has checked the certificate. A socket with a path has no name:
-// no page can reach it.
+// which resolvers cannot redirect, localhost, this machine's name, or an element of names. With
+// TLS, it may be the name for which the client has checked the certificate. A socket with a path
+// has no name: pages cannot reach it.
 func isCalled(r *http.Request, names []string) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if _, ok := local.(*net.TCPAddr); !ok || r.Host == "" { // not TCP, or HTTP/1.0 without a Host
@@ -64,8 +64,8 @@ func isCalled(r *http.Request, names []string) bool {
 	return err == nil && isNamed(name, []string{own})
 }
 
-// foreignOrigin returns an Origin of the request that is invalid, or whose host and port differ
-// from Host and whose host is not in hosts.
+// foreignOrigin returns an Origin of the request that is not allowed. Allowed are the host and port
+// in Host, and the hosts in hosts.
 func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool) {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
@@ -76,7 +76,7 @@ func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool
 	return "", false
 }
 
-// hostName returns the host of HOST:PORT or HOST in lower case, without the brackets of an IPv6
+// hostName returns the host of HOST:PORT or HOST in lower case. It removes the brackets of an IPv6
 // address and the final dot of an absolute name.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {

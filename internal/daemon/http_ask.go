@@ -20,8 +20,8 @@ const (
 	keyHeader = "Symfilter-Key"
 	maxKey    = maxPeerName // bytes
 
-	// A packed body may unpack to freeBytes, or to maxRatio bytes for each packed byte if that is
-	// more. gzip reaches 1,000 for zeros, but logs rarely reach 50.
+	// A packed body may unpack to freeBytes, or to maxRatio times its size if that is more. Zeros
+	// in gzip reach a ratio of 1,000, but logs rarely reach 50.
 	freeBytes = 16 << 20
 	maxRatio  = 200
 )
@@ -137,8 +137,7 @@ func (a *ask) accept(headers []string) error {
 }
 
 // unpacked returns the body of a request. If its Content-Encoding or its first bytes show that it
-// is packed, unpacked returns the unpacked body, which is bounded. done releases its memory. The
-// error is a refusal.
+// is packed, body is unpacked and bounded. done releases its memory. The error is a refusal.
 func (h *httpInput) unpacked(r *http.Request) (body io.Reader, done func(), err error) {
 	encoding := strings.ToLower(strings.TrimSpace(strings.Join(r.Header.Values("Content-Encoding"), ",")))
 	var format *unpack.Format

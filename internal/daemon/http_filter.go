@@ -79,7 +79,8 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 }
 
 // session returns the session for a request. It continues the context of earlier requests with the
-// same key, or, if the output is not the response, from the same peer. leave releases the session.
+// same key. If the output is not the response and the request has no key, it continues the peer's
+// context. leave releases the session.
 func (h *httpInput) session(ask *ask, a *answer) (s *session, leave func() error) {
 	name, shared := ask.key, !ask.peer
 	if name == "" {

@@ -40,8 +40,8 @@ func (j *journalInput) enter() *session {
 	return j.h.p.memory.enter(journalPeer, nil, true)
 }
 
-// end releases the session that the input holds, unless s is another session. s is nil after the
-// last upload, and the session of an upload whose output has failed.
+// end releases the session that the input holds, unless s is another session. After the last
+// upload, s is nil. If the output has failed, s is the session of the upload.
 func (j *journalInput) end(s *session) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

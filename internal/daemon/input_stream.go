@@ -23,8 +23,8 @@ const (
 	handshakeTime = 10 * time.Second
 	// lastWrites is the time for responses to a peer after the input was stopped.
 	lastWrites = 2 * time.Second
-	// acceptPause is the pause after a failed attempt to accept a connection, usually because of
-	// too many open files, or to receive a datagram.
+	// acceptPause is the pause after a failed attempt to accept a connection or to receive a
+	// datagram. The usual reason is too many open files.
 	acceptPause = 100 * time.Millisecond
 )
 

@@ -18,9 +18,9 @@ const (
 	slowStop = time.Second
 )
 
-// isStuck reports whether a session of the pipeline has been in its filter without progress for
-// longer than the given time plus the time that a line may wait for debug files. A session that is
-// idle, or waits for input or output, is not stuck, since a restart would not help.
+// isStuck reports whether a filter of the pipeline has worked without progress for longer than
+// after, plus the time that a line may wait for debug files. A session that is idle, or waits for
+// input or output, is not stuck, since a restart would not help.
 func (p *pipeline) isStuck(after time.Duration) bool {
 	patience := p.stage.Load().conf.Patience
 	limit := int64(after) + int64(max(patience.Local, patience.Servers))
@@ -58,9 +58,9 @@ func (d *Daemon) begin() {
 	d.sent(d.house.options.Manager.Ready(d.status()))
 }
 
-// stopping reports that the daemon is stopping, and requests more time if this takes longer than
-// usual, for example because an output does not accept lines. The returned function ends these
-// requests.
+// stopping reports that the daemon is stopping. It requests more time once if the stop takes longer
+// than slowStop, for example because an output does not accept lines. The returned function
+// prevents that request.
 func (d *Daemon) stopping() (end func()) {
 	m := d.house.options.Manager
 	d.phase.Store(int32(stopping))

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// meant returns the section that a user probably meant by a text or a list in its place, or "" if
+// meant returns the section that a user probably meant by n, a text or a list. It returns "" if
 // this is unclear.
 func (s *Section) meant(n *yaml.Node) string {
 	input, output := s.of == kindOf[Input](), s.of == kindOf[Output]()

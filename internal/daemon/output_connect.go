@@ -29,9 +29,9 @@ const (
 	owedLine = 1 << 20
 )
 
-// A connectOutput writes to a peer, and connects again when a connection ends: lines that the peer
-// may not have received are sent again. A peer on a network is taken to have received the bytes
-// that its machine has acknowledged, a peer on a unix socket the bytes that it has read.
+// A connectOutput writes to a peer. When a connection ends, it connects again, and repeats the
+// lines that the peer may not have received. On a network, a peer has received the bytes that its
+// machine has acknowledged. On a unix socket, it has received the bytes that it has read.
 type connectOutput struct {
 	persistent
 	address address
@@ -44,16 +44,16 @@ type connectOutput struct {
 	turns turns
 	line  lineEnd  // guarded by the turn
 	conn  net.Conn // guarded by the turn; nil: there is none
-	// bytes at the end of owed that belong to a torn line: its stream writes the line again if a
-	// reload replaces the output; guarded by the turn
+	// bytes at the end of owed that belong to a torn line; after a reload, its stream writes the
+	// line again; guarded by the turn
 	torn int
 
 	mu sync.Mutex
 	// returns the number of bytes that the peer of conn has not received; nil: unknown, or no
 	// connection
 	left func() (int64, bool)
-	// bytes that the peer may not have received, from the start of a line; changed only while both
-	// the turn and mu are held
+	// bytes that the peer may not have received, from the start of a line; to change it, hold both
+	// the turn and mu
 	owed []byte
 }
 

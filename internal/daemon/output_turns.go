@@ -7,9 +7,8 @@ import (
 )
 
 const (
-	// lineWait bounds how long the streams of an output wait for a silent stream to end its line,
-	// and lineMost for a stream that is not silent. After that, the line is ended. A peer may never
-	// send the rest of its line.
+	// lineWait bounds how long other streams wait until a silent stream has ended its line.
+	// lineMost bounds the wait if the stream is not silent. After that, the line is ended.
 	lineWait = time.Second
 	lineMost = 30 * time.Second
 	// linePause is the interval between checks whether the line has ended.
@@ -50,9 +49,9 @@ func (t turns) takeWithin(d time.Duration) bool {
 
 func (t turns) give() { <-t }
 
-// takeFor takes the turn for a stream once it need not wait for another stream's unfinished line at
-// the end of the output. If the line must be ended, first is its line end, which the caller must
-// write before the stream's own bytes.
+// takeFor takes the turn for a stream. It waits while the output ends with another stream's
+// unfinished line. If the line must be ended, first is its line end, which the caller must write
+// before the stream's own bytes.
 func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first []byte, err error) {
 	for {
 		if err := t.take(ctx); err != nil {
@@ -164,6 +163,6 @@ func (k *persistent) works() {
 	}
 }
 
-// fromLine returns the offset in p at which a stream continues in a new output if the previous
-// output has received p[:written]: the start of the line that is incomplete there.
+// fromLine returns the offset in p at which a stream continues in a new output, if the previous
+// output has received p[:written]. It is the start of the unfinished line.
 func fromLine(p []byte, written int) int { return lastLineEnd(p[:written]) }

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// A sharedOutput is an output that several stages use: stages of pipelines that write to the same
-// place, or stages before and after a reload.
+// A sharedOutput is an output that several stages use: the stages of several pipelines, or the
+// stages before and after a reload.
 type sharedOutput struct {
 	output
 	all   *outputs

@@ -71,7 +71,7 @@ func (s *stage) takes(before *stage) bool {
 }
 
 // passOn writes the bytes that an earlier output has not delivered, and then lets the sessions
-// write. If the stage is replaced meanwhile, the rest goes to the next one.
+// write. If a reload replaces the stage before the end, the rest goes to the next stage.
 func (p *pipeline) passOn(s *stage, owed []byte) {
 	defer s.letGo()
 	from := &session{p: p}

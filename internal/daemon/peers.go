@@ -26,10 +26,9 @@ const (
 
 // A memory keeps the contexts of a pipeline's peers. When a connection ends, its context is kept
 // for the peer's next connection: a device need not log its modules again. Saves include the
-// contexts of open connections. If a peer has several connections at once, each with its own
-// context, no context is kept: a later connection may continue any of them. With a key, all
-// connections of a peer share one context, in which the key separates the processes. A memory is
-// safe for concurrent use.
+// contexts of open connections. If a peer has several connections at once, each with a context,
+// none is kept: a later connection may continue any of them. With a key, all connections of a peer
+// share one context, in which the key separates the processes. A memory is safe for concurrent use.
 type memory struct {
 	p       *pipeline
 	changed atomic.Bool // changed since the last save
@@ -37,12 +36,12 @@ type memory struct {
 	peers map[string]*peer // guarded by contexts.mu
 
 	failed seldom.Limiter         // messages about saves
-	path   atomic.Pointer[string] // path of the file; nil or empty without one
+	path   atomic.Pointer[string] // path of the file; nil or empty: no file
 	saving sync.Mutex             // guards the fields below
 	file   *contextfile.File
 }
 
-// name returns the path of the file; "" without one.
+// name returns the path of the file, or "" if there is none.
 func (m *memory) name() string {
 	if path := m.path.Load(); path != nil {
 		return *path
@@ -65,8 +64,8 @@ type peer struct {
 	place *list.Element
 }
 
-// enter returns the session for a new connection; if shared is set, one session for all of the
-// peer's connections. The caller must call leave.
+// enter returns the session for a new connection. If shared is set, all of the peer's connections
+// use one session. The caller must call leave.
 func (m *memory) enter(name string, own io.Writer, shared bool) *session {
 	c := m.p.house.contexts
 	name = name[:min(len(name), maxPeerName)]

@@ -173,7 +173,7 @@ func (p *pipeline) rest(now time.Time) {
 	}
 }
 
-// works records that the input has been running since begin, unless it has failed meanwhile.
+// works records that the input has been running since begin, unless it has failed since.
 func (p *pipeline) works(begin time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

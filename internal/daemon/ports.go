@@ -20,7 +20,7 @@ type ports struct {
 	inherited *service.Sockets
 
 	mu    sync.Mutex
-	open  map[string]*port // by address; a socket of the service manager also has its number in the key
+	open  map[string]*port // by address; keys of the service manager's sockets also have a number
 	certs map[*certificates]struct{}
 }
 

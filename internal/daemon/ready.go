@@ -36,7 +36,7 @@ func (d *Daemon) problems(now time.Time) (all []problem) {
 		all = append(all, problem{Part: "daemon", Problem: "stopping"})
 	}
 	if err := d.house.measures.reloadError.Load(); err != nil {
-		// The daemon still works with the previous configuration: taking it out of service would
+		// The daemon still works with the previous configuration. To take it out of service would
 		// turn a mistake in a file into an outage.
 		all = append(all, problem{Part: "configuration", Problem: (*err).Error(), Ready: true})
 	}

@@ -39,8 +39,8 @@ func (s *session) damaged(e *input.UnpackError) {
 	s.p.log.Warn("a compressed input is damaged", "stream", s.peer, "error", e)
 }
 
-// exceptDamage returns err, unless it is damage in a packed input, which damaged has logged: then
-// it counts the lost bytes and returns nil.
+// exceptDamage returns err, unless it is damage in a packed input. Then it counts the lost bytes
+// and returns nil, since damaged has logged the damage.
 func (p *pipeline) exceptDamage(err error) error {
 	if damage, ok := errors.AsType[*input.UnpackError](err); ok {
 		p.counts.inLost.Add(damage.Lost)

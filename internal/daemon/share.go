@@ -87,12 +87,12 @@ func (s *session) note() {
 	}
 }
 
-// manyProcesses is the number of processes from which on a session with a memory adds up their
-// sizes at most once in the time silence, not at each change.
+// manyProcesses is a number of processes. A session with a memory and as many processes adds up
+// their sizes at most once in the time silence, not at each change.
 const manyProcesses = 64
 
-// weigh enforces the limits. It drops the context of a session that exceeds them, or for which
-// there was no room.
+// weigh enforces the limits. It drops the context of a session that exceeds them, or that found no
+// room.
 func (s *session) weigh() error {
 	if s.in == nil || s.in.Undecided() {
 		return nil

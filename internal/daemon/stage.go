@@ -54,7 +54,7 @@ type stage struct {
 	writers sync.WaitGroup // writes to out in progress
 }
 
-// newStage opens the output of c. Unless it fails, the stage takes over one use of the symbols.
+// newStage opens the output of c. If it succeeds, the stage owns the caller's use of sym.
 func newStage(c Pipeline, limits Limits, sym *symbols, open func(Output) (output, error)) (*stage, error) {
 	s := &stage{conf: c, symbols: sym}
 	if err := s.setOptions(limits); err != nil {
@@ -116,8 +116,8 @@ func (s *stage) setOptions(limits Limits) error {
 	return nil
 }
 
-// fits reports whether filters of the stage to can continue with contexts that filters of s have
-// made from lines of the format.
+// fits reports whether filters of the stage to can use contexts that filters of s have made from
+// lines of this format.
 func (s *stage) fits(to *stage, format input.Format) bool {
 	from, now := &s.conf.Input, &to.conf.Input
 	return from.Key == now.Key && slices.Equal(from.JSONFields, now.JSONFields) && (from.Journal == "") == (now.Journal == "") &&

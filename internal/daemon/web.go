@@ -154,8 +154,8 @@ func (w *web) leave(path string, h *httpInput) {
 	}
 }
 
-// paths returns the first paths in alphabetical order, followed by the number of other paths, and
-// the values of the hosts keys of all inputs.
+// paths returns the first paths in alphabetical order, and words with the number of other paths.
+// hosts are the values of the hosts keys of all inputs.
 func (w *web) paths() (paths, hosts []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
