@@ -2,7 +2,7 @@
 
 package follow
 
-// bootTime returns a constant, as if the machine had never been restarted: on this system a power
+// bootTime returns a constant, as if the machine had never been restarted. On this system, a power
 // cut cannot be distinguished from the end of the process.
 func bootTime() int64 { return 1 }
 

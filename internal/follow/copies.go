@@ -28,7 +28,7 @@ func (s *search) copiesOf(g *generation, read time.Time, held, rotated []*genera
 		}
 		s.family = beside
 		continued = continued || again
-		// a copy that was compressed meanwhile may be missing
+		// a copy that was compressed during the search may be missing
 		if s.f.o.Unpack == nil || try == maxTries || s.isCurrent(beside) {
 			return started(steps), continued, nil
 		}

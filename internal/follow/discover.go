@@ -7,9 +7,9 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// next opens the next file: the oldest unread sibling that is younger than before, or else the file
-// that the name leads to. It returns nil if there is no such file; the error is the reason, or nil
-// if the file was read already.
+// next opens the next file: the oldest unread sibling younger than before, or else the file that
+// the name leads to. It returns nil if there is no such file; the error is the reason, or nil if
+// the file was read already.
 func (s *source) next(before lineage.Predecessor) (*generation, error) {
 	err := s.discover(before)
 	if len(s.ahead) == 0 || s.search.pending {
@@ -74,8 +74,9 @@ func (s *source) wait(g *generation) {
 	}
 }
 
-// fresh returns g, the file that the name leads to, if it is to be read; otherwise it closes g and
-// returns nil. If the file had the name before and is still open, fresh returns the open one.
+// fresh returns g, the file that the name leads to, if it is to be read. Otherwise it closes g and
+// returns nil. If the file had the name before and is still open, fresh closes g and returns the
+// open file.
 func (s *source) fresh(g *generation) *generation {
 	if g == nil {
 		return nil

@@ -25,16 +25,15 @@ const (
 	coarseStep       = 3 * time.Second
 	manyDescriptors  = 1 << 20 // practically no limit
 	spareDescriptors = 512     // left for debug files and connections, if the limit is high enough
-	// after too many files were open: descriptors left for other uses, and the time for which they
-	// are left
+	// after too many files were open: descriptors left for other uses, and for how long
 	shortSpare = 2
 	shortTime  = time.Minute
 	// rotated files of one name that are kept open; others are examined when their folder changes
 	maxHeld = 8
 	// files that are checked in one poll interval, at a cost of 1/100 of a processor
 	safetyShare = 100
-	// idle files with events that are compared in one poll interval; few are enough, since all
-	// files are examined if the event queue overflows
+	// idle files with events that are compared in one poll interval; if the event queue overflows,
+	// all files are examined
 	sweepShare = 50
 	// searches that may fail to find a closed file before it is reported as removed
 	maxMissing = 3
@@ -42,8 +41,8 @@ const (
 	lateInterval = time.Second
 	// files that are checked in one poll interval, if no events arrive
 	pollShare = 1000
-	// sinks that are asked in each poll interval whether their context has changed without a Write:
-	// asking is a quarter of the cost of idle files
+	// sinks whose Changed is called in each poll interval: these calls are a quarter of the cost of
+	// idle files
 	changeShare = 250
 	// checks per poll interval of a file that was rotated lately, if no events arrive
 	hurryShare = 5
@@ -231,14 +230,14 @@ func (h *handle) closeIfCrowded() {
 	}
 }
 
-// crowded reports whether a file that is not read at the moment should be closed.
+// crowded reports whether files that are not being read should be closed.
 func (d *disk) crowded() bool { return d.open.Load() > d.limit() }
 
 // limit returns the number of open files above which files that are not being read are closed.
 func (d *disk) limit() int64 { return min(d.room, d.short.limit(d.since())) }
 
-// A shortage is a period in which fewer log files can be open than limit assumes: other descriptors
-// were inherited, or many debug files are open.
+// A shortage is a period in which fewer log files can be open than usual: other descriptors were
+// inherited, or many debug files are open.
 type shortage struct {
 	mu    sync.Mutex
 	until time.Duration // 0: none

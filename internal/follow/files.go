@@ -48,8 +48,8 @@ func (f *files) has(id lineage.ID) bool {
 	return slices.ContainsFunc(f.held(), func(g *generation) bool { return g.id == id })
 }
 
-// isUnopened reports whether path leads to a file that the source does not hold: it cannot be
-// opened now, or another source follows it. Such a file is not lost.
+// isUnopened reports whether path leads to a file that the source does not hold. Such a file is not
+// lost: it cannot be opened now, or another source follows it.
 func (f *files) isUnopened(path string) bool {
 	id, info, err := lookAt(path)
 	return err == nil && info.Mode().IsRegular() && !f.has(id)

@@ -1,5 +1,5 @@
 // Package follow reads log files while they are written. It turns each into one stream of whole
-// lines across append, truncation and rotation, with a checkpoint from which another run continues.
+// lines, across truncation and rotation. Another run can continue at a checkpoint.
 //
 // A file is followed by its name. The current file of a name is found by stat, never from events.
 // Events only trigger a check: a lost event costs time, but no line. If a file was renamed or
@@ -28,13 +28,13 @@ import (
 // Limits and intervals, with units and reasons.
 const (
 	readSize = 256 << 10 // bytes that a turn reads; then the next file has its turn
-	// bytes that a turn reads if Options.Taken is set: they may be printed twice if the reader of
-	// the output dies; must exceed rereadSize
+	// bytes that a turn reads if Options.Taken is set; if the reader of the output dies, they may
+	// be printed twice; more than rereadSize
 	takenSize = 128 << 10
 	// files whose lines are printed at the same time: a file that waits must not block the others
 	workers  = 16
 	keepSize = 4 << 10 // bytes of an unfinished line that are kept in case the file is truncated
-	// bytes of an unfinished line that are read again with the bytes that follow; in a longer line
+	// bytes of an unfinished line that are read again together with new bytes; in a longer line,
 	// only new bytes are searched for the line end
 	rereadSize = 64 << 10
 	// bytes before the start that are read for their context and not printed
@@ -42,11 +42,10 @@ const (
 	pollInterval = 250 * time.Millisecond // interval between two checks if no events arrive
 	// poll intervals between two checks of all files, even if events arrive
 	safetyPolls = 8
-	// pause between two rounds of checks triggered by events: a writer of many short lines must not
-	// cost a check for each line
+	// pause between two rounds of checks after events: many short lines must not cost a check each
 	pace = 2 * time.Millisecond
-	// poll intervals without growth after which the next file is read even if the last line of the
-	// rotated file has no line end
+	// poll intervals without growth after which the next file is read, even if the last line of the
+	// rotated file is unfinished
 	settle = 2
 	// how long a rotated file that does not grow is still read: a writer may not have noticed the
 	// rotation yet
@@ -99,14 +98,14 @@ type Options struct {
 
 	// Exclude are patterns of [path/filepath.Match] for files that are not followed, whether they
 	// are named or match a pattern. A pattern without a separator is matched with the last part of
-	// a path, any other pattern with the whole path and with each of its folders.
+	// a path. Any other pattern is matched with the whole path and each of its folders.
 	Exclude []string
 
 	// Open returns the sink for a file's lines. It is called when the file first exists.
 	Open func(name string) (*Sink, error)
 
 	// Unpack returns a reader of the contents of a file that is compressed with gzip, zstd, xz or
-	// bzip2, and a function that frees its memory, which should be bounded. It is called by several
+	// bzip2. done frees the reader's memory, which should be bounded. It is called by several
 	// goroutines. With Unpack, a rotated file is read to its end even if it was compressed before.
 	// If Unpack is nil, the unread lines of such a file are lost, and the loss is reported.
 	Unpack func(packed io.Reader) (contents io.Reader, done func(), err error)
@@ -123,9 +122,8 @@ type Options struct {
 	// Interval is the time between two checks of a file without events; 0 is 250 ms.
 	Interval time.Duration
 
-	// RotateWait is how long a renamed file is kept open after its last growth, in case a late line
-	// is written to it. At most 8 files of one name are kept open. 0 keeps it open until it is
-	// removed.
+	// RotateWait is how long a renamed file is kept open for late lines after its last growth. At
+	// most 8 files of one name are kept open. 0 keeps it open until it is removed.
 	RotateWait time.Duration
 
 	// Workers is the number of sinks that may run at the same time; 0 is 16.
@@ -135,8 +133,8 @@ type Options struct {
 	// If it is nil, no file is skipped.
 	Skip func(os.FileInfo) bool
 
-	// Taken returns the number of bytes of the output that its reader has taken, in the same count
-	// as [Sink.Written]. A checkpoint leaves out lines that were not taken: if the reader dies, the
+	// Taken returns the number of output bytes that the reader has taken, counted like
+	// [Sink.Written]. A checkpoint leaves out lines that were not taken: if the reader dies, the
 	// next run prints them again. If it is nil, all written bytes are considered taken.
 	Taken func() int64
 
@@ -172,13 +170,13 @@ type Sink struct {
 
 	// Rotated is called before the lines of another file, or before lines of the same file after it
 	// was truncated. It returns the Sink for them, or nil to continue with this one. Processes that
-	// have not noticed the rotation may still write to the old file: such lines go to the old Sink,
+	// have not noticed the rotation may still write to the old file. Such lines go to the old Sink,
 	// which is closed some seconds later.
 	Rotated func() (*Sink, error)
 
-	// Quiet is called with true before lines that are read only for their context and not printed,
-	// and with false before the next line to be printed. If it is nil, quiet lines are not written
-	// to the Sink.
+	// Quiet is called with true before lines that are read only for their context. It is called
+	// with false before the next line to be printed. If it is nil, quiet lines are not written to
+	// the Sink.
 	Quiet func(on bool)
 
 	// Context appends the state that another Sink needs to continue after the lines written so far.
@@ -187,8 +185,8 @@ type Sink struct {
 	Context func(dst []byte) (context []byte, ok bool)
 
 	// Changed reports, once, that the result of Context has changed without a Write: the sink has
-	// printed lines that it had held back. Changed must not block. If it is nil, such changes do
-	// not happen.
+	// printed lines that it held back. Changed must not block. If it is nil, such changes do not
+	// happen.
 	Changed func() bool
 
 	// Restore gives a new Sink the result of another Sink's Context. After an error the Sink must
@@ -222,7 +220,7 @@ type Follower struct {
 	records  *lineage.Records
 	disk     *disk
 	saver    *saver
-	open     func() (*fsnotify.Watcher, error) // opens the system's events; nil if they are not used
+	open     func() (*fsnotify.Watcher, error) // opens the system's events; nil: not used
 	looks    chan struct{}                     // has an element if all files are to be examined
 	totals   totals
 

@@ -25,7 +25,7 @@ type generation struct {
 	size     int64   // at the last look
 	mtime    time.Time
 	unlinked bool // it was removed and has no name
-	// path to which a symbolic link led when it led to the file; "" if that is not known
+	// resolved path of a symbolic link that led to the file; "" if unknown
 	realPath string
 
 	off  int64 // offset of the next line to be written
@@ -42,8 +42,8 @@ type generation struct {
 	looked time.Time // time of the last look for late lines
 	// size at the last look that succeeded, to report how much a truncation has lost
 	largest int64
-	// offset up to which the file may be read for now: later bytes may be younger than lines in
-	// another file; 0: no limit
+	// offset up to which the file may be read now: lines in another file may be older than later
+	// bytes; 0: no limit
 	until        int64
 	copied       bool // it does not grow: a copy of a truncated file, or compressed
 	namedArchive bool // it has the name of a compressed file
@@ -301,8 +301,8 @@ func (g *generation) emitLines(off int64, lines []byte, emit func(p []byte, quie
 	return emit(lines, false)
 }
 
-// longLine searches b, which was read at g.look, for the end of a line that is too long to be read
-// again each time. If longLine finds the end, it emits the line in parts.
+// longLine searches b, which was read at g.look, for the end of a line that is too long to be
+// reread each time. If longLine finds the end, it emits the line in parts.
 func (g *generation) longLine(ctx context.Context, b, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	i := g.firstEnd(b)
 	if i == 0 {
@@ -402,8 +402,8 @@ func (g *generation) changedUnread() (bool, error) {
 }
 
 // beginsWith reports whether b, read from the beginning of the file, agrees with the head and with
-// the file as it is now. The file may be truncated and rewritten between two reads, and a read
-// during the truncation may return old bytes.
+// the current file. The file may be truncated and rewritten between two reads, and a read during
+// the truncation may return old bytes.
 func (g *generation) beginsWith(b []byte) (bool, error) {
 	b = b[:min(len(b), lineage.HeadSize)]
 	now := make([]byte, len(b))

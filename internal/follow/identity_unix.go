@@ -39,17 +39,16 @@ func lookAt(path string) (lineage.ID, fs.FileInfo, error) {
 	return identify(nil, info), info, nil
 }
 
-// openFlags are for paths that may lead to something other than a regular file: opening does not
-// wait for a FIFO, and does not acquire a controlling terminal.
+// openFlags are for paths that may not lead to a regular file. Opening does not wait for a FIFO,
+// and does not acquire a controlling terminal.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // stateFlags open the state file for appending, without following a symbolic link.
 const stateFlags = os.O_RDWR | os.O_APPEND | syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// planted reports whether another user may have created the file at path as a trap. This is so in a
-// folder in which everyone may create files and only owners may remove them, if the file belongs to
-// neither this user nor the folder's owner. Linux can apply the same rule when files are created
-// (fs.protected_regular).
+// planted reports whether another user may have created the file at path as a trap. It returns true
+// if everyone may create files in the folder, only owners may remove them, and the file belongs to
+// neither this user nor the folder's owner. Linux can apply the same rule (fs.protected_regular).
 func planted(path string, info fs.FileInfo) bool {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil || dir.Mode()&fs.ModeSticky == 0 || dir.Mode()&0o002 == 0 {

@@ -42,7 +42,7 @@ type record struct {
 	Host    string `json:"host,omitempty"` // hash of the machine's ID
 	// start of the machine in Unix seconds; 0 in the first record, which was synced
 	Boot   int64  `json:"boot,omitempty"`
-	BootID string `json:"bootid,omitempty"` // hash of the kernel's ID of that start; empty if unknown
+	BootID string `json:"bootid,omitempty"` // hash of the kernel's ID of that start; "" if unknown
 	// size of the journal up to which it was synced; 0 if this record is not a mark
 	Synced int64             `json:"synced,omitempty"`
 	Time   time.Time         `json:"time"`            // when the record was written
@@ -104,7 +104,7 @@ func (e entry) equal(other entry) bool {
 type savedReading struct {
 	lineage.Mark
 	Size   int64 `json:"size,omitempty"`   // size of the file, if more than was printed
-	Replay bool  `json:"replay,omitempty"` // the lines before the place are to be read again, quietly
+	Replay bool  `json:"replay,omitempty"` // the lines before the place must be reread, quietly
 	Quiet  int64 `json:"quiet,omitempty"`  // offset up to which lines are not printed
 	// nothing was printed yet: the lines after Quiet are printed, even with Replay
 	Held bool `json:"held,omitempty"`
@@ -151,7 +151,7 @@ func readJournal(f *os.File, now boot) (journal, error) {
 }
 
 // parseJournal parses a state file. It stops at the first record that is incomplete or damaged,
-// such as the record of a process that was killed while it wrote.
+// such as a record whose writer was killed.
 func parseJournal(data []byte, now boot) (j journal, err error) {
 	if n := min(len(data), len(stateMagic)); string(data[:n]) != stateMagic[:n] && len(bytes.Trim(data, "\x00")) > 0 {
 		return j, errForeign
@@ -276,7 +276,7 @@ func appendRecord(dst []byte, c record) ([]byte, error) {
 	return append(append(dst, body...), '\n'), nil
 }
 
-// encodePath returns path for a record. JSON holds only UTF-8, so a byte that is not part of a
+// encodePath returns path for a record. JSON holds only UTF-8. So a byte that is not part of a
 // character becomes a NUL, which paths never contain, and two hexadecimal digits.
 func encodePath(path string) string {
 	if utf8.ValidString(path) {
@@ -314,8 +314,8 @@ func encodePaths(paths []string) (encoded []string) {
 	return encoded
 }
 
-// openState opens the state file. It follows no symbolic link, and refuses a file that another user
-// may have planted in a folder in which everyone may create files.
+// openState opens the state file. It refuses a symbolic link, and a file that another user may have
+// planted: see planted.
 func openState(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	switch {

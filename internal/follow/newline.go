@@ -34,7 +34,7 @@ func (g *generation) isCompressed() bool {
 	return f != nil
 }
 
-// needsBeginning reports whether the file's reader needs all of its bytes: it is an archive, or
+// needsBeginning reports whether the file cannot be read from the middle: it is an archive, or
 // begins with the byte order mark of UTF-16.
 func (g *generation) needsBeginning() bool { return len(g.newline()) != 1 }
 

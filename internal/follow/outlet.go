@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// An outlet is a sink and the last argument with which its Quiet was called.
+// An outlet is a sink with the last argument passed to its Quiet.
 type outlet struct {
 	*Sink
 	quiet  bool

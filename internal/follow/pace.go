@@ -242,9 +242,8 @@ type snapshots struct {
 }
 
 // affords reports whether the source may take a snapshot that was not requested. If the output is a
-// pipe, each turn should end with a snapshot: the reader's position in the output decides which
-// snapshot is valid. Such snapshots take at most 1/saveShare of the time, except for a burst after
-// silence.
+// pipe, each turn should end with a snapshot: the position of its reader decides which snapshot is
+// valid. Such snapshots take at most 1/saveShare of the time, except for a burst after silence.
 func (s *snapshots) affords(now time.Time) bool {
 	s.allowance = min(s.allowance+now.Sub(s.allowed)/saveShare, snapBurst)
 	s.allowed = now

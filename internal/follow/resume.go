@@ -200,7 +200,7 @@ func (r *resumption) readNext() (bool, error) {
 }
 
 // places returns the last place and the places in older files. The last place is in the file that
-// had the name, or in a file that was to be read before that one. It is zero if there was none.
+// had the name, or in a file to be read before that one. It is zero if there was none.
 func (saved *savedSource) places() (last savedReading, older []savedReading) {
 	older = saved.Reading
 	if n := len(older); n > 0 && older[n-1].Sink == 0 {

@@ -61,9 +61,9 @@ const (
 )
 
 // Run follows the files until ctx is done, a sink fails, or another process has replaced the
-// checkpoint at Options.State with its own. The goroutines that it starts have ended when it
-// returns. At the end it prints unfinished lines, unless a checkpoint lets the next run read them
-// again. After that it closes the sinks and writes the last checkpoint. It may be called once.
+// checkpoint at Options.State. The goroutines that it starts have ended when it returns. At the end
+// it prints unfinished lines, unless a checkpoint lets the next run read them again. After that it
+// closes the sinks and writes the last checkpoint. It may be called once.
 func (f *Follower) Run(ctx context.Context) error {
 	if f.ran {
 		return errors.New("Run was called a second time")
@@ -241,8 +241,8 @@ func (r *run) finished(d result) {
 }
 
 // early reports whether lines may be printed before all files are open. Usually a checkpoint must
-// first record where each file begins: a file that it leaves out is read from its beginning, as
-// Start Beginning demands.
+// first record where each file begins. A file that it leaves out is read from its beginning, which
+// only Start Beginning allows.
 func (r *run) early() bool {
 	return r.o.State == "" || r.o.Start == Beginning && time.Since(r.flushed) > r.pause
 }

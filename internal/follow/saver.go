@@ -153,7 +153,7 @@ func parseEntry(raw, beside json.RawMessage) (s savedSource, e entry, err error)
 }
 
 // load takes over the entries of a journal, even if no file has their name now. A name is missing
-// between the two steps of a rotation; without its entry the rotated file would not be read to its
+// between the two steps of a rotation. Without its entry, the rotated file would not be read to its
 // end.
 func (w *saver) load(j journal) {
 	w.loaded, w.missing = make(map[string]savedSource), make(map[string]time.Time)
@@ -357,8 +357,8 @@ func (w *saver) admit() (taken int64) {
 	return taken
 }
 
-// waitsForReader returns the number of bytes of the output that its reader has taken. only is set
-// if entries wait for the reader and all other entries are written.
+// waitsForReader returns the number of output bytes that the reader has taken. only is set if
+// entries wait for the reader and all other entries are written.
 func (w *saver) waitsForReader() (taken int64, only bool) {
 	if w.taken == nil {
 		return 0, false
@@ -464,8 +464,8 @@ func (w *saver) report(err error) error {
 	return err
 }
 
-// entries returns the entries of the given paths that are still followed, with their siblings if
-// paths has true for them; w.mu is held.
+// entries returns the entries of paths that are still followed. An entry includes the siblings if
+// paths has true for it. w.mu is held.
 func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 	files := make(map[string]json.RawMessage, len(paths))
 	for path, whole := range paths {

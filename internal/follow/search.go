@@ -51,8 +51,8 @@ func (s *search) isCurrent(beside *family) bool {
 	return err == nil && (again == beside || !again.Torn && beside.Same(again.Family))
 }
 
-// settled reports whether the name still leads to g and the siblings are still the same, so that no
-// file was renamed during the search.
+// settled reports whether no file was renamed during the search: the name still leads to g, and the
+// siblings are the same.
 func (s *search) settled(g *generation, beside *family) bool {
 	id, _, err := lookAt(s.path)
 	if g == nil && err == nil || g != nil && (err != nil || id != g.id) {
@@ -72,8 +72,8 @@ func (s *search) unreadable() bool {
 }
 
 // openAll opens the file that the name leads to, and its siblings, as they are at one moment. The
-// error is errLater if some siblings cannot be opened at the moment; any other error is the reason
-// why now is nil.
+// error is errLater if some siblings cannot be opened now. Any other error is the reason why now is
+// nil.
 func (s *search) openAll() (now *generation, all lineage.Folder, beside *family, err error) {
 	for try := 0; ; try++ {
 		now, err = s.f.disk.openGeneration(s.path)
@@ -107,8 +107,8 @@ func (s *search) changes(beside *family, all []lineage.Content, now *generation)
 	})
 }
 
-// ignoreSiblings records which siblings are older than s: those last written before since, or all
-// if since is zero. It returns false if the siblings cannot be listed or opened now.
+// ignoreSiblings records which siblings are older than s: the siblings last written before since,
+// or all if since is zero. It returns false if the siblings cannot be listed or opened now.
 func (s *search) ignoreSiblings(since time.Time) bool {
 	beside, err := s.steady()
 	if err != nil || !s.lineage.IgnoreOlder(opener{s}, beside.Family, since) {

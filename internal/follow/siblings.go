@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// A family is the set of siblings of a file at one moment: files in the same folder under names
-// that rotation gives.
+// A family is the set of siblings of a file at one moment: files in its folder with names that
+// rotation gives.
 type family struct {
 	*lineage.Family
 	lists []listing // of the folders
@@ -44,9 +44,9 @@ func siblingAt(path string) (lineage.File, error) {
 	return lineage.File{Path: path, ID: id, ModTime: info.ModTime(), Size: info.Size()}, nil
 }
 
-// siblings returns the siblings of two files: the file that the source reads or has read last, and
-// the file to which the source's name leads now. It returns earlier if the folders have certainly
-// not changed since. The error is errLater if a folder was listed too recently.
+// siblings returns the siblings of the file that the source reads or has read last, and of the file
+// to which its name leads now. It returns earlier if the folders have certainly not changed since.
+// The error is errLater if a folder was listed too recently.
 func (s *search) siblings(earlier *family) (*family, error) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil {

@@ -111,9 +111,8 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.attention = false
 	defer s.makeRoom(s.f.disk)
 	defer s.countMissed()
-	// The name is examined before the current file is read: if it leads to another file that has
-	// lines, the writer has written all lines of the old file. Reading the old file to its end then
-	// misses no line.
+	// The name is examined before the current file is read. If it leads to another file with lines,
+	// the old file has all of its lines. Reading the old file to its end then misses no line.
 	id, info, noStat := lookAt(s.path)
 	there := noStat == nil && info.Mode().IsRegular()
 	if s.cur == nil {
@@ -184,8 +183,8 @@ func (s *source) limit(g *generation, unchanged bool) {
 	}
 }
 
-// stopped handles a turn that did not reach the end of the current file g, because of err or
-// because it has more lines. It reports whether another turn may find lines.
+// stopped handles a turn that did not reach the end of the current file g: err is the reason, or
+// nil if g has more lines. It reports whether another turn may find lines.
 func (s *source) stopped(ctx context.Context, g *generation, err error) (more bool, _ error) {
 	switch {
 	case errors.Is(err, errTruncated):
@@ -401,8 +400,8 @@ func (s *source) nextSink() error {
 	return s.release(last, s.old)
 }
 
-// release closes out, unless lines may still be written to it: it is the sink of the name, of a
-// waiting file, or of one of the files in read.
+// release closes out, unless lines may still be written to it. Such a sink belongs to the name, to
+// a waiting file, or to a file in read.
 func (s *source) release(out *outlet, read ...[]*generation) error {
 	if out == s.out {
 		return nil
@@ -451,8 +450,8 @@ func (s *source) begin() (bool, error) {
 	return true, nil
 }
 
-// finish ends the source. If suspend is set, another run will continue: finish closes the sinks of
-// rotated files, and calls Suspend of the sink of the name. Otherwise it prints unfinished lines,
+// finish ends the source. If suspend is set, another run will continue. Then finish closes the
+// sinks of rotated files, and suspends the sink of the name. Otherwise it prints unfinished lines,
 // with a line end if end is set, and closes the sinks.
 func (s *source) finish(buf []byte, suspend, end bool) error {
 	if s.out == nil {

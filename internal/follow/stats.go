@@ -18,10 +18,10 @@ type Stats struct {
 	LagBytes int64
 
 	LostBytes int64 // total of Event.Lost
-	Losses    int64 // number of losses reported, including those of unknown size
+	Losses    int64 // number of losses reported, including losses of unknown size
 
-	// CheckpointAge is the age of the oldest output that no valid checkpoint covers, for instance
-	// because the reader of the output has not taken it; 0 if a checkpoint covers all output.
+	// CheckpointAge is the age of the oldest output without a valid checkpoint, for instance
+	// because the reader of the output has not taken it. It is 0 if a checkpoint covers all output.
 	CheckpointAge    time.Duration
 	Checkpoints      int64 // number of checkpoints written
 	CheckpointErrors int64 // number of failed attempts to write or sync one
@@ -90,8 +90,7 @@ func (s *sharedProgress) set(p progress) {
 	s.p = p
 }
 
-// count sets the fields of all about checkpoints: how many were written, how many failed, and the
-// age of the oldest output that none covers.
+// count sets the fields of all that concern checkpoints.
 func (w *saver) count(all *Stats) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -17,8 +17,8 @@ type check struct {
 	changed bool
 }
 
-// isIdle reports whether a turn of s does nothing if its name leads to the same file, with the same
-// size and time.
+// isIdle reports whether a turn of s would do nothing, provided that its name leads to the same,
+// unchanged file.
 func (s *source) isIdle() bool {
 	g := s.cur
 	return g != nil && g.contents == nil && g.look == g.size && len(s.old) == 0 && len(s.ahead) == 0 &&

@@ -24,8 +24,8 @@ type place struct{ dir, name string }
 // kernel.
 const maxLinks = 40
 
-// chain returns the places that determine the file to which an absolute path leads: each symbolic
-// link in it, and then the file, or the first name that does not exist.
+// chain returns the places that determine the file to which an absolute path leads. They are the
+// symbolic links on the way, and then the file, or the first name that does not exist.
 func chain(path string) (all []place) {
 	root := filepath.VolumeName(path) + string(filepath.Separator)
 	dir, rest := root, parts(path)
