@@ -80,10 +80,10 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 	})
 }
 
-// votesOf returns a positive number if the numbers in names of the shape grow with the files'
-// times, and a negative one if they shrink. It sorts the files by number, and compares the times of
-// neighbours. The time of an archive may be the time of its compression. So it is compared with
-// other archives, and with a plain file only if the archive is older.
+// votesOf returns a positive number if the numbers in names of this shape grow with the files'
+// times. It returns a negative number if they shrink. It sorts the files by number, and compares
+// the times of neighbours. The time of an archive may be the time of its compression. So it is
+// compared with other archives, and with a plain file only if the archive is older.
 func votesOf(of string, all []File) (votes int) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c File) bool { return shape(c.Path) != of })
 	slices.SortFunc(all, func(a, b File) int { return compareNumbers(a.Path, b.Path) })

@@ -10,8 +10,8 @@ import (
 
 // An archive is a rotated file that was compressed: app.log.1.gz. Its inode differs from the plain
 // file's. So it is recognised by its text: the bytes at the beginning and the bytes before a place.
-// A checkpoint keeps hashes of both. Archives are read only if some of their lines are missing,
-// because the files were rotated and compressed before they could be read.
+// A checkpoint keeps hashes of both. Archives are read only if their files were rotated and
+// compressed before they were read to their end.
 
 // unseenArchives opens the archives of files that were not read to their end, except the files in
 // opened, which the same search has found. later is set if an archive must be looked at again, for
@@ -72,8 +72,8 @@ func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, b
 	return unseen, later
 }
 
-// mayBeOfEmpty reports whether f may be the archive of a file that was empty when it was closed and
-// got a late line: f is new, and an empty file is gone. There is no better evidence.
+// mayBeOfEmpty reports whether f may be the archive of a file that got its first line late, after
+// it was closed. The evidence is weak: f is new, and an empty file is gone.
 func (l *Log) mayBeOfEmpty(beside *Family, f File) bool {
 	isGone := func(m Mark) bool { return m.Off == 0 && !beside.has(m.ID()) }
 	isOld := func(a File) bool { return a.ID == f.ID }
@@ -93,7 +93,7 @@ type looked struct {
 
 func (l looked) State() State { return l.state }
 
-// isArchived reports whether c, opened as f, is the archive of a file that is in held, was read, or
+// isArchived reports whether c, opened as f, is the archive of a file that is held, was read, or
 // must not be read. If lines were added to the file after it was read, the result is false, and
 // from is their offset. A false result is not valid if ctx is done. The only error is ErrLater.
 func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, held []Content) (from int64, archived bool, err error) {

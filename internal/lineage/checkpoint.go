@@ -21,8 +21,8 @@ type Entry struct {
 	// the last of Reading had the name, or was to be read before the file that has it
 	Current bool
 	Read    []Mark // files that are not to be read again
-	// Beside holds the fingerprints of the files beside the name that must not be read; it is nil
-	// in a checkpoint of an earlier version. ListsArchives is set if they include fingerprints of
+	// Beside holds the fingerprints of files beside the name that must not be read. It is nil in a
+	// checkpoint of an earlier version. ListsArchives is set if they include fingerprints of
 	// archives.
 	Beside        *string
 	ListsArchives bool
@@ -44,8 +44,8 @@ func (l *Log) Entry(held []Content) Entry {
 
 // knownFiles returns the fingerprints, for a checkpoint, of the files that the next run must not
 // read, and whether they include archives. Before the folder is listed, these are the fingerprints
-// in the last checkpoint and the fingerprints of the files read, and the archives left out, since
-// then. They are nil if that checkpoint has none.
+// in the last checkpoint. The files read and the archives left out since then are added. They are
+// nil if that checkpoint has none.
 func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	if l.family == nil {
 		if l.savedBeside == nil || len(l.read)+len(l.leftOut) == 0 {

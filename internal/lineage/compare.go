@@ -76,8 +76,8 @@ func isTruncated(f Content) bool {
 	return (err == nil || err == io.EOF) && !bytes.Equal(b[:n], s.Recent)
 }
 
-// isPartOf reports whether f, which has size bytes, begins with the contents of the archive c:
-// lines may have been added to f after it was compressed.
+// isPartOf reports whether f, of size bytes, begins with the contents of the archive c. Lines may
+// have been added to f after it was compressed.
 func isPartOf(c, f Content, size int64) bool {
 	var next [1]byte
 	if _, err := c.ReadAt(next[:], size); err != io.EOF {

@@ -104,8 +104,8 @@ func (f *Family) Same(other *Family) bool {
 	return slices.EqualFunc(f.Files, other.Files, same) && slices.EqualFunc(f.Archives, other.Archives, same)
 }
 
-// hasUnpacked reports whether the file that was compressed into the archive at path still exists:
-// the archive may not be complete yet, and is not needed.
+// hasUnpacked reports whether the file that was compressed into the archive at path still exists.
+// If so, the archive may be incomplete, and is not needed.
 func (f *Family) hasUnpacked(path string) bool {
 	base := packedBase(path)
 	return slices.ContainsFunc(f.Files, func(c File) bool { return c.Path == base })

@@ -1,6 +1,5 @@
 // Package lineage finds the files that had a log's name one after the other. It decides which of
-// them are only copies or archives of lines that were read, and in which order the others must be
-// read.
+// them only repeat lines that were read, and in which order the others must be read.
 //
 // Its inputs are listings and a checkpoint. Only its [Opener] opens files. It starts no goroutine
 // and reads no clock. It compares files by their first bytes, and by the bytes before the place up
@@ -19,10 +18,10 @@ const (
 	// bytes before the read offset that are compared at each read: they differ in a file that was
 	// truncated and rewritten
 	RecentSize = 64
-	// MaxMarks is the number of marks that one log keeps of files that were read or left out and
-	// that no longer exist. A program that compresses a file removes it when its archive is
-	// complete, so the last few are enough. After a burst, up to MaxBurst are kept, since many
-	// files may be compressed before the next look at the archives.
+	// MaxMarks is the number of marks that one log keeps of files that no longer exist. A program
+	// that compresses a file removes it when its archive is complete, so the last few are enough.
+	// After a burst, up to MaxBurst are kept, since many files may be compressed before the next
+	// look at the archives.
 	MaxMarks = 16
 	MaxBurst = 64 // marks after a burst; 8 KB in a checkpoint
 
@@ -30,7 +29,7 @@ const (
 )
 
 // ErrLater reports that a question cannot be decided now: a file may be incomplete, or cannot be
-// opened at the moment.
+// opened.
 var ErrLater = errors.New("not decided yet")
 
 // An ID identifies a file by device and inode. IDs differ only between files that exist at the same
@@ -74,7 +73,7 @@ type Opener interface {
 	// has now.
 	Look(c Content) (State, error)
 	// Keep prepares c, which was opened as f, for being read later. If memory or descriptors are
-	// scarce, it frees those of c until then. It returns false if c may still be written, so that
+	// scarce, c uses none until then. It returns false if c may still be written, so that
 	// comparisons with c are not final.
 	Keep(c Content, f File) bool
 }

@@ -158,8 +158,8 @@ func (l *Log) grown(open Opener, all []File) (late []Step) {
 	return late
 }
 
-// IgnoreOlder records that the files in beside are older than the log if they were last written
-// before since, or if since is zero. It returns false if they cannot be opened now.
+// IgnoreOlder records which files in beside are older than the log: the ones last written before
+// since, or all if since is zero. It returns false if they cannot be opened now.
 func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 	if beside != l.family || l.ignored.IsZero() || !l.ignored.Equal(since) {
 		for _, c := range beside.Files {
@@ -172,10 +172,10 @@ func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 	return true
 }
 
-// SortByAge sorts the files from the oldest to the youngest. The files in reading are older; if
-// they are not in beside, they were removed, and another file may have their last known name.
-// target is the path to which a symbolic link led before, or "". The files to which a link leads in
-// turn have rising numbers.
+// SortByAge sorts the files from the oldest to the youngest. The files in reading are older. If
+// they are not in beside, they were removed, and another file may have their last name. target is
+// the path to which a symbolic link led before, or "". The numbers in the successive targets of a
+// link rise.
 func (l *Log) SortByAge(files, reading []Content, beside *Family, target string) {
 	var older []string
 	for _, c := range reading {
@@ -209,8 +209,8 @@ func (l *Log) rotatedName(s State) string {
 	return s.Path
 }
 
-// Outdated returns the archives that were left out since its last call because they are older than
-// the log and belong to no known file.
+// Outdated returns the archives left out since its last call because they are older than the log
+// and belong to no known file.
 func (l *Log) Outdated() []File {
 	all := l.outdated
 	l.outdated = nil

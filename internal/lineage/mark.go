@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Mark is a place in a file as a checkpoint keeps it: the file's identity, and hashes of its
-// first bytes and of the bytes before the place.
+// A Mark is a place in a file as a checkpoint keeps it. It has the file's identity, and hashes of
+// the first bytes and of the bytes before the place.
 type Mark struct {
 	Dev        uint64    `json:"dev"`
 	Ino        uint64    `json:"ino"`
@@ -38,8 +38,8 @@ func (m Mark) sameBeginning(s State) bool {
 	return m.Len >= 0 && len(s.Head) >= m.Len && m.Off >= 0 && Hash(s.Head[:m.Len]) == m.Head
 }
 
-// holds reports whether c has all bytes that were read from the file of m, judged by the beginning
-// and the bytes before the place.
+// holds reports whether c has all bytes that were read from the file of m, judged by the hashes in
+// m.
 func (m Mark) holds(c Content) bool {
 	_, held := m.stepIn(c)
 	return held
@@ -56,8 +56,8 @@ func (m Mark) stepIn(c Content) (s Step, held bool) {
 	return s, err == nil && Hash(s.Recent) == m.RecentHash
 }
 
-// isOf reports whether c, which has the inode of the file of m, is that file: it must hold all
-// bytes that were read. If none were read, it must be empty, since any other file would match, too.
+// isOf reports whether c, which has the inode of the file of m, is that file. It must hold all
+// bytes that were read. If none were read, it must be empty: any other file would match, too.
 func (m Mark) isOf(c Content) bool { return m.holds(c) && (m.Off > 0 || c.State().Size == 0) }
 
 // wasArchive reports whether c, which was found by m, was an archive when m was taken. Then m.Time

@@ -37,9 +37,9 @@ func packedBase(name string) string {
 	return ""
 }
 
-// isRotated reports whether rotation may rename a file called base to name, which is not
-// compressed: app.log.1, app.log-20261120, app.log.old; app-20261120.log, but not app-2.log, which
-// may belong to another process, nor app.log.worker2 or app.log.2.json.
+// isRotated reports whether rotation may rename a file called base to name, without compression.
+// For app.log, such names are app.log.1, app.log-20261120, app.log.old and app-20261120.log.
+// app-2.log may belong to another process, and app.log.worker2 and app.log.2.json are other files.
 func isRotated(base, name string) bool {
 	if IsPacked(name) {
 		return false
@@ -57,8 +57,8 @@ func isRotated(base, name string) bool {
 	return ok && end && isRotationPart(rest, true)
 }
 
-// RotatedBase returns the path of the followed file from which rotation made the file at path, or
-// "" if rotation did not make it.
+// RotatedBase returns the path of the followed file that rotation has moved to path, or "" if there
+// is none.
 func RotatedBase(path string, followed func(base string) bool) string {
 	dir, name := filepath.Split(path)
 	ext := filepath.Ext(name)
@@ -79,8 +79,8 @@ func RotatedBase(path string, followed func(base string) bool) string {
 // digits.
 const maxPartDigits = 19
 
-// isRotationPart reports whether rest may be added to a name by rotation: numbers, dates, times and
-// words such as old, each after a separator. If dated, a date must be among them.
+// isRotationPart reports whether rotation may add rest to a name: numbers, dates, times and words
+// such as old, each after a separator. If dated, a date must be among them.
 func isRotationPart(rest string, dated bool) bool {
 	if len(rest) < 2 || !strings.ContainsRune(".-_", rune(rest[0])) {
 		return false

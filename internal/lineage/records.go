@@ -67,8 +67,8 @@ func (l *Log) Claim(c Content) (other *Log) {
 	return nil
 }
 
-// Finish records that the file was read up to m and will not be read further; gone is set if it has
-// no name any more.
+// Finish records that the file of m was read up to m and is closed. gone is set if the file has no
+// name any more.
 func (l *Log) Finish(m Mark, gone bool) {
 	f := l.records
 	f.mu.Lock()
@@ -97,7 +97,7 @@ func (l *Log) Forget(id ID) {
 	delete(l.archiveOf, id)
 }
 
-// unclaim closes files that were claimed, and are to be opened again later.
+// unclaim closes claimed files, and removes their records: they are opened again later.
 func (l *Log) unclaim(all []Step) {
 	for _, s := range all {
 		l.Forget(s.State().ID)
@@ -115,8 +115,8 @@ func (l *Log) AddRead(m Mark) {
 	}
 }
 
-// forgetSaved removes the record that was made from m, a mark in a checkpoint, before l continues
-// in the file or in its archive: the file was not read to its end, and its inode may be used again.
+// forgetSaved removes the record that was made from m, a mark in a checkpoint. l calls it before it
+// continues in the file or in its archive. Another file may have the inode now.
 func (l *Log) forgetSaved(m Mark) {
 	f := l.records
 	f.mu.Lock()
@@ -126,8 +126,7 @@ func (l *Log) forgetSaved(m Mark) {
 	}
 }
 
-// leave records that l does not read c: the file is older than the log, or a copy of lines that
-// were read.
+// leave records that l does not read c: c is older than the log, or a copy of lines that were read.
 func (l *Log) leave(c Content) {
 	f := l.records
 	f.mu.Lock()
@@ -171,8 +170,8 @@ func (l *Log) keepMarks(marks ...Mark) {
 	l.records.goneMarks[l] = lastMarks(all, MaxMarks, all[len(all)-1].Time)
 }
 
-// lastMarks returns the last n marks, and the marks before them that belong to a burst: their files
-// were written to within burstTime before until.
+// lastMarks returns the last n marks, and the marks before them that belong to a burst. The files
+// of a burst were last written within burstTime before until.
 func lastMarks(all []Mark, n int, until time.Time) []Mark {
 	first, since := max(0, len(all)-n), until.Add(-burstTime)
 	for first > 0 && len(all)-first < MaxBurst && all[first-1].Time.After(since) {
@@ -181,8 +180,8 @@ func lastMarks(all []Mark, n int, until time.Time) []Mark {
 	return all[first:]
 }
 
-// lastGone returns the marks of the last n files that no longer exist, the oldest first, and the
-// marks of a burst that ended when the log was last written to.
+// lastGone returns the marks of the last n files that no longer exist, the oldest first. It adds
+// the marks of a burst that ended when the log was last written to.
 func (l *Log) lastGone(n int) []Mark {
 	l.records.mu.Lock()
 	defer l.records.mu.Unlock()
@@ -316,8 +315,7 @@ func (f *Records) touched(c Content) {
 	}
 }
 
-// Size returns the numbers of entries that are kept for the log: records and marks of files, and
-// archives that are not to be read.
+// Size returns the numbers of records, marks and left-out archives that are kept for the log.
 func (l *Log) Size() (records, marks, archives int) {
 	f := l.records
 	f.mu.Lock()

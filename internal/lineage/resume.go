@@ -15,7 +15,7 @@ type Folder struct {
 }
 
 // Open opens the files in beside, in addition to now, which has the name. The error is ErrLater if
-// some cannot be opened now: if they were left out, they would be taken for new files later.
+// some cannot be opened now. Without them, they would be taken for new files later.
 func Open(open Opener, beside *Family, now Content) (Folder, error) {
 	f := Folder{Family: beside, Now: now}
 	if now != nil {
@@ -95,7 +95,8 @@ func (r *Resumption) Cancel() {
 	}
 }
 
-// FindOlder finds the files of the other places. If ctx is done meanwhile, some may be missing.
+// FindOlder finds the files of the other places. If ctx is done before the end, some may be
+// missing.
 func (r *Resumption) FindOlder(ctx context.Context) error {
 	if r.Broken != nil { // its lines were printed already
 		r.log.LeaveOut(r.Broken.State().File)
@@ -114,8 +115,8 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Record records the existing files that must not be read according to the checkpoint, and keeps
-// the marks of files that are gone. After that the files that were found can be claimed.
+// Record records which existing files the checkpoint excludes, and keeps the marks of files that
+// are gone. After that the files that were found can be claimed.
 func (r *Resumption) Record() {
 	l := r.log
 	// before the marks of younger files are added
@@ -206,8 +207,8 @@ func find(all []Content, m Mark) Step {
 // damaged before the place.
 func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 	since := m.Time.Truncate(time.Second)
-	// first the archive that was itself being read, then archives no older than the file, then
-	// older ones, whose time a program may have set
+	// first an archive that was being read itself, then archives no older than the file, then older
+	// archives, whose time a program may have set
 	for _, likely := range []func(s State) bool{
 		func(s State) bool { return s.ID.Ino == m.Ino },
 		func(s State) bool { return s.ID.Ino != m.Ino && !s.ModTime.Before(since) },
@@ -232,7 +233,7 @@ func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 }
 
 // FindCopy returns the step that continues in a copy of the file that was not found. The copy must
-// have been made after the checkpoint. A copy with further lines is preferred to one that ends
+// have been made after the checkpoint. A copy with further lines is preferred to a copy that ends
 // where reading ended.
 func (r *Resumption) FindCopy() Step {
 	m, best := r.last, -1
@@ -263,10 +264,10 @@ func (r *Resumption) FindCopy() Step {
 	return s
 }
 
-// ignoreSaved records which files in all must not be read according to a checkpoint: the files that
-// it lists as read, and the files that it lists beside the name. All other files are newer,
-// whatever their time. A checkpoint of an earlier version does not list files beside the name; then
-// the files last written before since must not be read, either.
+// ignoreSaved records which files in all must not be read: the files that a checkpoint lists as
+// read or as beside the name. All other files are newer, whatever their time. A checkpoint of an
+// earlier version does not list files beside the name. Then files last written before since must
+// not be read, either.
 func (l *Log) ignoreSaved(from Entry, all []Content, now Content, since time.Time) {
 	beside := from.fingerprints()
 	rest := slices.Clone(from.Read)
