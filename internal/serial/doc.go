@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// DefaultRate is the rate of a port in baud if the operator gives none: the rate of ESP-IDF,
-// Zephyr, NuttX and Linux consoles.
+// DefaultRate is the rate of a port in baud if the operator gives none. ESP-IDF, Zephyr, NuttX and
+// Linux consoles use it.
 const DefaultRate = 115200
 
 // lookAgain is the time between two looks for a missing port.
@@ -53,8 +53,8 @@ type Port struct {
 }
 
 // New returns the port at path, which need not exist yet. rate is in baud. Nothing is opened before
-// the first Read. report is called when a wait for the port begins, when a port that exists cannot
-// be opened, and when the port is open again. Its messages do not contain the path.
+// the first Read. report is called when a wait for the port begins, when an existing port cannot be
+// opened, and when a wait has ended. Its messages do not contain the path.
 func New(path string, rate int, report func(message string)) *Port {
 	return &Port{path: path, rate: rate, again: lookAgain, report: report, open: open, others: list, closed: make(chan struct{})}
 }
@@ -140,9 +140,9 @@ func (p *Port) current() (*os.File, error) {
 	return file, nil
 }
 
-// await reports, once, the wait for the port. Later it reports why the port cannot be opened, but
-// only if two tries in a row fail with the same error: the mode of a port is set a moment after the
-// port appears.
+// await reports, once, the wait for the port. Later it reports why the port cannot be opened, if
+// two tries in a row fail with the same error. The first error may not last: the mode of a new port
+// is set a moment later.
 func (p *Port) await(err error) {
 	err = cause(err)
 	before := p.lacks

@@ -55,7 +55,7 @@ func list() []string { return listIn("/dev") }
 // even without a device.
 func listIn(folder string) (all []string) {
 	for _, pattern := range []string{"ttyUSB*", "ttyACM*", "ttyAMA*", "serial/by-id/*"} {
-		found, _ := filepath.Glob(filepath.Join(folder, pattern)) // no error: the patterns are well-formed
+		found, _ := filepath.Glob(filepath.Join(folder, pattern)) // no error: patterns are valid
 		all = append(all, found...)
 	}
 	return all
