@@ -17,8 +17,8 @@ import (
 const Version = 2
 
 const (
-	maxSize = 256 << 20 // bytes; the checkpoint of a filter at all of its limits takes about half of it
-	maxList = 512 << 10 // elements of a List; a process has at most 256 Ki maps, and as many modules
+	maxSize = 256 << 20 // bytes; a filter at all of its limits needs about half
+	maxList = 512 << 10 // elements of a List; a process has up to 256 Ki maps, and as many modules
 )
 
 // The reasons why a checkpoint is refused.

@@ -31,8 +31,8 @@ type Cutter struct {
 }
 
 // Block returns the first part of p and the rest of p. If no unfinished line precedes p, the first
-// part is all whole lines in p. Block does not examine them one by one: one of them may be longer
-// than Max.
+// part is all whole lines in p. Block does not examine each of these lines: they may be longer than
+// Max.
 func (c *Cutter) Block(p []byte) (b []byte, kind Kind, rest []byte) {
 	if len(c.tail) == 0 && !c.long {
 		if n := bytes.LastIndexByte(p, '\n') + 1; n > 0 {

@@ -100,7 +100,7 @@ func (f *File) syncDir(name string) {
 	}
 }
 
-// Chtimes sets the times of the file; a zero time leaves the present one.
+// Chtimes sets the times of the file; a zero time keeps the present time.
 func (f *File) Chtimes(accessed, modified time.Time) error {
 	if f.temp != "" {
 		return f.root.Chtimes(f.temp, accessed, modified)
@@ -118,7 +118,7 @@ func (f *File) Discard() {
 }
 
 // Tidy prepares the removal of the least recently used files from dir. It removes temporary files,
-// whose names begin with prefix, if they were not written to for longer than stale: their processes
+// whose names begin with prefix, if they were last written more than stale ago: their processes
 // were probably killed. It returns the files whose names end with suffix, the least recently
 // modified first, or none if dir cannot be read.
 func Tidy(dir, prefix, suffix string, stale time.Duration) (files []fs.FileInfo) {

@@ -9,7 +9,7 @@ import (
 )
 
 // unnamed returns a file without a name. It returns nil if the file system has no such files, or if
-// /proc, which is needed to give it a name later, is missing.
+// /proc is missing, which link needs.
 func unnamed(root *os.Root, prefix string) *File {
 	f, err := root.OpenFile(path.Dir(prefix), os.O_RDWR|unix.O_TMPFILE, 0o600)
 	if err != nil {

@@ -31,7 +31,7 @@ func unread(f syscall.Conn, socket bool) func() (n int64, ok bool) {
 		control(f, func(fd uintptr) {
 			i, err := unix.IoctlGetInt(int(fd), request)
 			n, ok = int64(i), err == nil
-			if ok && socket { // after the count: Linux reports the end before it drops the unread bytes
+			if ok && socket { // after the count: Linux reports the end before it drops bytes
 				ok = !isBroken(fd)
 			}
 		})

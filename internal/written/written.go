@@ -1,5 +1,5 @@
-// Package written examines bytes that were written: whether their reader has read them, whether
-// they end within a line, and whether a failed write may succeed later.
+// Package written examines output: whether its reader has read it, whether it ends within a line,
+// and whether a failed write may succeed later.
 package written
 
 import (
