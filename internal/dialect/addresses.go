@@ -1,6 +1,7 @@
 package dialect
 
-// A line with nothing but addresses, as Seastar prints a backtrace, one on each line or all on one:
+// Lines with nothing but addresses. Seastar prints a backtrace like this, with one address on each
+// line or all on one:
 //
 //	0x13cb
 //	0x1401

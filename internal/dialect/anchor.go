@@ -35,8 +35,8 @@ var ends = func() (set [256]bool) {
 	return set
 }()
 
-// anchorTo returns the anchor that ends with b[last], and its offset. It compares single bytes,
-// because it is called for a third of the bytes in lines with an anchor.
+// anchorTo returns the anchor that ends with b[last], and the anchor's offset. It compares single
+// bytes, because it is called often.
 func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 	if last == 0 {
 		return 0, 0, false
@@ -64,9 +64,9 @@ func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 	return anchorAt, last - 2, before == ' ' && last > 1 && b[last-2] == '@'
 }
 
-// anchorOf returns the anchor for the mark at mark, and its offset. A mark is a text of three bytes
-// that leads to an anchor and that few other texts contain: "0x" and the byte before, "]:0", "pc ",
-// "PC=", another anchor, or the first three bytes of one. At the start of a line it is just "0x".
+// anchorOf returns the anchor for the mark at offset mark, and the anchor's offset. A mark has
+// three bytes, which are rare without an anchor: "0x" and the byte before, "]:0", "pc ", "PC=", or
+// the first three bytes of another anchor. At the start of a line, "0x" alone is a mark.
 func anchorOf(b []byte, mark int) (a anchor, at int, ok bool) {
 	last := mark + 2
 	switch b[mark] {

@@ -22,8 +22,8 @@ func matchChromium(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	f := l.hashed(&h, Vaddr)
-	// Chromium also subtracts one from an address interrupted by a signal, which is not a return
-	// address.
+	// Chromium also subtracts one from the address at which a signal has interrupted a function,
+	// although that is not a return address.
 	f.Value, f.Call = f.Value+1, Return
 	f.Digits = Span{}
 	l.edit(f, Edit{Span{h.open, h.place.end}, "", Name, ""})

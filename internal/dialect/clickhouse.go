@@ -73,9 +73,9 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// firstLibrary bounds the addresses of a program that is not position-independent, as the builds of
-// ClickHouse are: its code is in the first 2 GiB (the small code model of the psABI), where Linux
-// maps neither libraries nor position-independent programs.
+// firstLibrary bounds the addresses of ClickHouse's own builds, which are not position-independent.
+// Their code is in the first 2 GiB (the small code model of the psABI), where Linux maps neither
+// libraries nor position-independent programs.
 const firstLibrary = 1 << 31
 
 // matchClickHouseList matches a line with a list of addresses. The first address is at offset at.

@@ -23,9 +23,9 @@ const listingMark = "Code: "
 // code.
 const maxListing = 1024
 
-// ListedCode returns the listing in a line, which may have its line end. ok is false if there is
-// none, or if it is neither x86-64 nor AArch64 code. 32-bit Arm lists code in the same form as
-// AArch64, but most of its instructions begin with the condition "always", 0xe.
+// ListedCode returns the listing in a line, with or without line end. ok is false if the line has
+// no listing, or if the code is neither x86-64 nor AArch64. 32-bit Arm lists code in the same form
+// as AArch64, but most of its instructions begin with the condition "always", 0xe.
 func ListedCode(line []byte) (l Listing, ok bool) {
 	if len(line) > maxListing {
 		return l, false

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// A Crash holds the kernel's facts about a process that it has killed, in addition to the frame.
-// Later lines of the log add to it, so the frame's Reader owns it.
+// A Crash holds facts beyond the frame about a process that the kernel has killed. Later lines of
+// the log add to the Crash, so the frame's Reader owns it.
 type Crash struct {
 	Start, Size uint64 // address and size in bytes of the mapping of the code; Size is 0 if unknown
 	Addr        uint64 // address of the frame if a later line has it; otherwise 0
@@ -15,8 +15,8 @@ type Crash struct {
 	Codes []Code // listings of the first maxCodes lines of code after the frame
 }
 
-// Several processes may die at once: then their lines of code may follow the last of the frames,
-// and each line may belong to any of them.
+// Several processes may die at once. Their lines of code may then follow the last frame, and each
+// line of code may belong to any of these processes.
 const (
 	maxCodes   = 4
 	maxCrashes = 4
@@ -52,7 +52,8 @@ func (d *deaths) add(start, size uint64) *Crash {
 	return c
 }
 
-// addCode adds the listing in text, if text is one, to each crash with fewer than maxCodes.
+// addCode adds the listing in text, if text is a listing, to each crash with fewer than maxCodes
+// listings.
 func (d *deaths) addCode(text []byte) {
 	if len(d.crashes) == 0 {
 		return

@@ -57,9 +57,8 @@ func matchDeath(r *Reader, l *Line, at int) bool {
 	return r.died(l, close, end, addr)
 }
 
-// matchUnhandled matches the line of kernels that print no instruction pointer in it, such as
-// RISC-V and AArch64. The "0x" at offset at begins a code of the fault, or the address that it
-// accessed.
+// matchUnhandled matches a line without the instruction pointer, as kernels for RISC-V and AArch64
+// print it. The "0x" at offset at begins a code of the fault, or the address that it accessed.
 func matchUnhandled(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if last := b[len(b)-1]; last != ']' && last != ')' && last != ' ' && last != '\t' {

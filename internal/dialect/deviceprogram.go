@@ -54,7 +54,7 @@ var programMarks = [...][]byte{zephyrMark, gnuBuildIDMark}
 // A ProgramSearch finds, in one block of a log, the lines with facts about a device's program but
 // without an address. The zero value is ready for use; each block needs a new one.
 type ProgramSearch struct {
-	// offset after the start of the next occurrence of each of programMarks; 0: not known
+	// 1 plus the offset of the next occurrence of each of programMarks; 0: not known
 	next [len(programMarks)]int
 }
 
@@ -98,7 +98,8 @@ func (f *factLog) deviceLine(line []byte, number int64) {
 // programLine is deviceLine in the form of a header's fact.
 func programLine(r *Reader, line []byte, _ int) { r.facts.deviceLine(line, r.number) }
 
-// digitsAt sets digits to the hexadecimal digits at offset at, after blanks, if there are enough.
+// digitsAt sets digits to the hexadecimal digits at offset at, after blanks, if their number is
+// within the bounds of a Program's fields.
 func digitsAt(digits *string, line []byte, at int) {
 	at = blanksAfter(line, at)
 	if end := hexDigits(line, at); end-at >= minProgramDigits && end-at <= maxProgramDigits {

@@ -10,10 +10,10 @@
 //
 // A grammar names an anchor, a few bytes such as "0x", and the bytes that may be before it and
 // after its digits. Five table lookups within the search reject nearly all other places
-// (fitting.go), so that their lines are not cut out of a block. A match of a grammar that ordinary
-// text would match, too, is accepted only in a window, usually of 256 lines, after a header. When a
-// trace begins, headers are searched in the preceding 16 KiB, so that plain lines are not searched
-// for headers.
+// (fitting.go), so that their lines are not cut out of a block. If ordinary text could match a
+// grammar, its matches are accepted only in a window after a header, usually of 256 lines. Plain
+// lines are not searched for headers: when a trace begins, the 16 KiB before the trace are
+// searched.
 //
 // Lines may be hostile: every grammar takes time linear in the length of the line, and this package
 // opens nothing that a line names.

@@ -15,7 +15,7 @@ import "bytes"
 //	[0x55d0c0de1234]->[0x39f140] ??:0
 //
 // Earlier versions print an address without a name as "#0 0x91782b (unknown)". Versions with
-// backward-cpp print addresses in the calls, and the file once before its frames:
+// backward-cpp print addresses within the call instructions, and a file once, before its frames:
 //
 //	[…][critical][backtrace] Backtrace obj</usr/local/bin/envoy> thr<6> (use tools/stack_decode.py):
 //	[…][critical][backtrace] thr<6> #0 0x4b47a5

@@ -14,7 +14,7 @@ const (
 	maxFactModules = 4096    // modules with a build ID or a base
 	maxFactBytes   = 2 << 20 // bytes of the names in both
 	maxMapGap      = 64      // lines of other writers between two mappings in a list
-	// lines without a fact after which all facts are forgotten, since another process may write now
+	// lines without a fact after which facts are forgotten, since another process may write now
 	FactLines = 10000
 )
 
@@ -271,8 +271,8 @@ func (f *Facts) Paths() (all []string) {
 	return slices.Compact(all)
 }
 
-// PathOf returns the path that ends in name of an existing file with mapped code; "" if there is no
-// such file, or more than one.
+// PathOf returns the path of the file with this name, among the files that have mapped code and
+// were not deleted. It returns "" if there is no such file, or more than one.
 func (f *Facts) PathOf(name string) (found string) {
 	for i := range f.maps {
 		if m := &f.maps[i]; m.Code && !m.Deleted && path.Base(m.Path) == name && m.Path != found {

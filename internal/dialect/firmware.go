@@ -117,7 +117,7 @@ func (l *Line) register(r *Reader, value uint64, reg register) {
 	}
 	if reg.call == Exact {
 		r.device.pc, r.device.at = value, r.number
-		r.open(windowESPRust, r.number) // of exceptions
+		r.open(windowESPRust, r.number) // an exception's backtrace may follow
 	}
 	// the first "ra" of Zephyr's call trace is the place of the fault
 	if reg.call == Return && value == r.device.pc && r.number > r.device.at && r.number-r.device.at < maxDump {
@@ -149,8 +149,8 @@ func isGoFrame(b []byte) bool {
 // addresses.
 const maxRegisters = 8
 
-// registerOf returns the register with this name, which may have the prefix "stacked_"; the zero
-// register if the name is unknown. Of a name such as "r14/lr" it gets only the last part.
+// registerOf returns the register with this name, or the zero register if the name is unknown. The
+// name may have the prefix "stacked_". A name such as "r14/lr" is passed without "r14/".
 func registerOf(name []byte) register {
 	var lower [8]byte
 	if len(name) < 2 || len(name) > len("stacked_pc") {
@@ -194,9 +194,9 @@ func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	return value, end, ok && assigned && (digits == 8 || digits == 16) && !isWordAt(b, end)
 }
 
-// isCut reports whether a reset has cut off the number b[from:end], which has the prefix 0x.
-// Numbers with leading zeros have all digits of 32 or 64 bits. On a device with code at 0, the
-// remaining digits may be another code address.
+// isCut reports whether a reset has cut off the number b[from:end], which has the prefix 0x: a
+// number with a leading zero has 8 or 16 digits. On a device with code at 0, the remaining digits
+// may be another code address.
 func isCut(b []byte, from, end int) bool {
 	from += len("0x")
 	digits := end - from

@@ -9,12 +9,12 @@ import (
 // 0x.
 const shortNumber = 8
 
-// NextFirmware returns the offset of the first number in b, at offset at or later, that may be a
-// firmware address as read with [Reader.Firmware], or len(b) if there is none. at is the start of a
-// line. A [ProgramSearch] finds the other lines that must be read.
+// NextFirmware returns the offset in b of the first number from at on that may be a firmware
+// address, or len(b) if there is none. at is the start of a line. A [ProgramSearch] finds the other
+// lines that [Reader.Firmware] needs.
 //
-// All bytes of a log pass through it, so it searches only for the 'x' of a prefix and, since a
-// number without a prefix has at least eight digits, for groups of four digits: see nextLong.
+// All bytes of a log pass through NextFirmware, so it searches only for the 'x' of a prefix and for
+// groups of four digits. A number without a prefix has at least eight digits: see nextLong.
 func NextFirmware(b []byte, at int) int {
 	first := at
 	for at < len(b) {
@@ -45,12 +45,12 @@ var beforeAddress = [256]bool{' ': true, '\t': true, '\n': true, ']': true, '<':
 // short ones. It is a multiple of shortNumber.
 const numberStep = 512
 
-// nextLong returns the offset of the first number of at least eight digits, with a prefix or
-// without one, in b[at:to] that may be an address. If it finds no number, it returns next, the
-// offset at which the search continues. No number begins before first.
+// nextLong returns the offset of the first number in b[at:to] that may be an address and has at
+// least eight digits, with or without a prefix. next is the offset at which the search continues;
+// long is next if there is no such number. No number begins before first.
 //
-// Wherever a number of eight digits begins, it fills the first or the last four bytes of one of the
-// groups of eight.
+// Wherever a number of eight digits begins, it fills the first or the last four bytes of a group of
+// eight.
 func nextLong(b []byte, first, at, to int) (long, next int) {
 	const half = shortNumber / 2
 	next = to

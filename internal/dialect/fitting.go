@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A shape is a condition on a grammar's anchor: on the text before it, or on its number. A grammar
-// has one if its byte sets alone do not reject enough other lines.
+// A shape is a condition on the text before a grammar's anchor, or on the anchor's number. A
+// grammar has a shape if its byte sets alone do not reject enough other lines.
 type shape uint8
 
 const (
@@ -43,9 +43,10 @@ type fits struct {
 	length                               int            // of the anchor
 	digits                               int            // digitsAfter
 
-	// Tables for Prefilter. lineEnd has all kinds for bytes of next after which then is not
-	// checked. words has a bit for each pair of bytes that may precede a blank and the number of a
-	// frame. The first byte of a pair is the low byte of its index.
+	// Tables for Prefilter. nearNext and nearThen are next and then for numbers of up to 16 digits.
+	// lineEnd has all kinds for the bytes after a number that make the second byte irrelevant.
+	// words has a bit for each pair of bytes that may precede a blank and the number of a frame.
+	// The first byte of a pair is the low byte of its index.
 	nearNext, nearThen, lineEnd [256]uint64
 	words                       [1 << 16 / 64]uint64
 }
@@ -127,8 +128,7 @@ func tablesOf(only []string) *tables {
 	return t
 }
 
-// setBytes sets bit in the entries of the bytes in set, which is a set as in a grammar: see
-// [grammar].
+// setBytes sets bit in table for each byte in set, a set of bytes in the notation of [grammar].
 func setBytes(table *[256]uint64, set string, bit uint64) {
 	if set == "" {
 		for c := range table {
@@ -158,9 +158,9 @@ func (r *Reader) load() {
 	}
 }
 
-// MayMatch reports whether a frame may be at the mark at mark in b, or an element of markup begins
-// there. A mark is as in [Reader.LineAt], or "\n0x". b is whole lines or a line. r need not read a
-// line in which no mark may match, unless [Reader.Wants] returns true.
+// MayMatch reports whether a frame may be at the mark at offset mark of b, or an element of markup
+// begins there. Marks are those of [Reader.LineAt], and "\n0x". b is a line or several whole lines.
+// r need not read a line in which no mark may match, unless [Reader.Wants] returns true.
 func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if r.tables == nil {
 		r.load()
@@ -306,8 +306,8 @@ func hashBefore(b []byte, end int) bool {
 	return at > 0 && at < end && b[at-1] == '#'
 }
 
-// longAfterWord reports whether a number of eight or 16 digits at offset at follows a word that
-// ends at end, and whether that word follows a number.
+// longAfterWord reports whether the number at offset at has eight or 16 digits, and the word that
+// ends at end follows a number.
 func longAfterWord(b []byte, end, at int) bool {
 	return isLong(b, at) && numberedWord(b, end)
 }
@@ -319,7 +319,7 @@ func isLong(b []byte, at int) bool {
 }
 
 // mayBeWhole reports whether the number at offset at, with its prefix, may have eight or 16 digits
-// and a blank or a line end after them. It examines only these two bytes.
+// and a blank or a line end after them. It examines only the two bytes that would follow.
 func mayBeWhole(b []byte, at int) bool {
 	for _, end := range [...]int{at + len("0x12345678"), at + len("0x0123456789abcdef")} {
 		if end >= len(b) {

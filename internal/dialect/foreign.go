@@ -64,8 +64,8 @@ func matchCrashReport(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchMacSample matches a frame without a function's name by sample or spindump of macOS. The load
-// address is at offset at.
+// matchMacSample matches a frame that sample or spindump of macOS prints without a function's name.
+// The load address is at offset at.
 func matchMacSample(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const load = ")  load address "
@@ -110,8 +110,9 @@ func matchFaultOffset(_ *Reader, l *Line, at int) bool {
 	return ok && onlyBlanks(l.Text, end) && l.unread(at-len(mark), offset, ErrPE)
 }
 
-// ofWasmtime reports whether name, from a frame in Rust's form, is a module and a function by
-// wasmtime, and whether the function has a name: ledger.wasm!settle, <unknown>!<wasm function 42>.
+// ofWasmtime reports whether name, from a frame in Rust's form, is wasmtime's text for a module and
+// a function: ledger.wasm!settle, <unknown>!<wasm function 42>. named reports whether the function
+// has a name.
 func ofWasmtime(name []byte) (is, named bool) {
 	module, function, _ := bytes.Cut(name, []byte("!"))
 	number := bytes.HasPrefix(function, []byte("<wasm function "))

@@ -35,8 +35,8 @@ func (t *frameEnds) pair(text []byte) (first, second *frameEnd) {
 	return &t.slots[i], &t.slots[i^1]
 }
 
-// find returns the end with this text, or nil if the cache does not have it. It is valid until the
-// next add.
+// find returns the end with this text, or nil if the cache does not have it. The end is valid until
+// the next add.
 func (t *frameEnds) find(text []byte) *frameEnd {
 	first, second := t.pair(text)
 	switch {
@@ -48,8 +48,8 @@ func (t *frameEnds) find(text []byte) *frameEnd {
 	return nil
 }
 
-// add adds an end with a copy of the non-empty text, and returns it. An end with a longer text than
-// maxFrameEnd is returned, but not added.
+// add adds the end of a frame with a copy of its text, which is not empty, and returns the end. An
+// end with more than maxFrameEnd bytes is returned, but not added.
 func (t *frameEnds) add(text []byte, parsed frameEnd) *frameEnd {
 	if len(text) > maxFrameEnd {
 		long := parsed

@@ -70,8 +70,8 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// placeOfGodot returns the place of Godot's text for an unknown file and line at the end of a line:
-// " (??:0)".
+// placeOfGodot returns the place of "??:0" in " (??:0)" at the end of a line, Godot's text for an
+// unknown file and line.
 func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
 	open := blanksAfter(b, at)
 	if open != at+1 || !hasAt(b, open, "(??:0)") && !hasAt(b, open, "(??:?)") {
@@ -81,7 +81,8 @@ func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
 	return unknown, onlyBlanks(b, unknown.To+1)
 }
 
-// baseOfGodot sets the offset of f, which has none, if Godot has printed it before glibc's text:
+// baseOfGodot sets the offset of a frame without one, if Godot has printed the offset before
+// glibc's text:
 //
 //	[1] 55d0c0a013cb (main+13cb) - ./godot() [0x55d0c0a013cb]
 func (f *Frame) baseOfGodot(before []byte) {
@@ -107,7 +108,7 @@ func (r *Reader) symbolOfGlibc(f *Frame, b []byte, at int) (to int, group, ok bo
 	}
 	if to <= 0 || b[to-1] != ')' {
 		if to < at-1 {
-			to++ // "path[0x…" has no blank: no path
+			to++ // a blank, so not a path: "path[0x…"
 		}
 		return to, false, true
 	}
@@ -148,9 +149,9 @@ func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	return true
 }
 
-// mayLackModule reports whether f, whose line names no module, may be a frame: if it is in a trace,
-// follows an address in brackets, or begins the line. With Firmware it may also be elsewhere in the
-// line. In the last two cases only the file can decide, so it sets Optional.
+// mayLackModule reports whether f, in a line without a module, may be a frame: in a trace, after an
+// address in brackets, at the start of the line, or anywhere if Firmware is set. In the last two
+// cases it sets Optional, since only the file can decide.
 func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	near := r.inTrace()
 	if f.Symbol.Name != "" || group && !near {
@@ -278,7 +279,7 @@ func titleStart(b []byte, start, end int) int {
 			at += n + 1
 		case hasAt(b, at, "#"):
 			_, at, _ = decimalAt(b, at+1)
-		case hasAt(b, at, "frame #"): // of PyTorch
+		case hasAt(b, at, "frame #"): // printed by PyTorch
 			if _, at, _ = decimalAt(b, at+len("frame #")); hasAt(b, at, ":") {
 				at++
 			}
@@ -318,11 +319,12 @@ func processIn(b []byte) uint64 {
 	}
 }
 
-// resolved reports whether a frame, in this line, already has its file and line, as in MariaDB:
+// resolved reports whether a frame already has its file and line, as in MariaDB:
 //
 //	libc_sigaction.c:0(__restore_rt)[0x7f31c2a01154]
 //
-// After __restore_rt, it marks the next frame as the place of a fault: a signal has interrupted it.
+// If the function is __restore_rt, resolved marks the next frame as the place of a fault, since a
+// signal has interrupted that frame.
 func (g *glibcFault) resolved(place, function []byte, line int64) bool {
 	_, from, ok := decimalBefore(place, len(place))
 	if !ok || from == 0 || place[from-1] != ':' || len(function) == 0 || bytes.Contains(function, []byte("+0x")) {
@@ -345,16 +347,16 @@ func (r *Reader) exactFrame(f *Frame) bool {
 	return exact && !strings.Contains(f.Module, "libSegFault")
 }
 
-// announcesFault marks the next frame as the place of a fault: in reports by Redis it follows a
-// line with only "EIP:".
+// announcesFault marks the next frame as the place of a fault: in reports by Redis, that frame
+// follows a line with only "EIP:".
 func announcesFault(r *Reader, b []byte, at int) {
 	if onlyBlanks(b, at+len("EIP:")) {
 		r.glibc.exactAfter = r.facts.at
 	}
 }
 
-// dumpsRegisters marks the first frame after the next "Backtrace:" as the place of a fault, as in
-// reports by libSegFault.
+// dumpsRegisters notes that a dump of registers begins. In reports by libSegFault, the first frame
+// after the next "Backtrace:" is then the place of the fault.
 func dumpsRegisters(r *Reader, _ []byte, _ int) { r.glibc.dumpAt = r.facts.at }
 
 const maxDump = 64 // lines of registers printed by libSegFault or the kernel

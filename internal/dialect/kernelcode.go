@@ -5,20 +5,20 @@ package dialect
 //	RIP: 0010:ledger_settle+0x5/0x20 [ledger]
 //	Code: 0f 1f 40 00 0f 1f 44 00 00 <48> 83 04 25 08 00 00 00 …
 
-// maxToCode bounds the lines between the registers of a report and its code: old x86 kernels, and
-// AArch64 kernels, list it after the stack.
+// maxToCode bounds the lines between the registers of a report and its code: old x86 kernels and
+// AArch64 kernels list the code after the stack.
 const maxToCode = 96
 
-// awaitCode assigns the next line of code to f, a frame of the current line at an instruction.
+// awaitCode makes f, the frame of an instruction in the current line, await the next line of code.
 func (r *Reader) awaitCode(f *Frame) {
 	f.Listed = new(Code)
 	r.kernel.code, r.kernel.codeAt = f.Listed, r.number
 	r.openUntil(windowTrace, r.number+maxToCode)
 }
 
-// takeCode assigns the code in text to the last frame that awaits code, and reports whether there
-// is such a frame at most maxToCode lines before. After any line of code, no frame awaits one. Code
-// in past lines is not assigned.
+// takeCode reports whether a frame at most maxToCode lines before this line awaits code, and
+// assigns the code in text to that frame. After any line of code, no frame awaits code. Code in
+// past lines is not assigned.
 func (n *kernelLog) takeCode(text []byte, line int64, inPast bool) bool {
 	awaited := n.code
 	n.code = nil

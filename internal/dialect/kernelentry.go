@@ -12,8 +12,8 @@ var entries = [][]byte{
 	[]byte("ret_from_exception+"), []byte("handle_exception+"), // riscv
 }
 
-// isEntry reports whether the frame with this text, which begins at from, is in a stack and is one
-// of entries. After "?" it is just an address on the stack.
+// isEntry reports whether text, the frame that begins at from in b, is one of entries and part of a
+// stack. A function after "?" is just a value on the stack.
 func isEntry(b []byte, from int, text []byte) bool {
 	switch text[0] {
 	case 'a', 'e', 'h', 'r':
@@ -50,8 +50,9 @@ func isListed(before []byte) bool {
 }
 
 // isStopped reports whether an interrupt or a fault has stopped the code in the function
-// b[from:end]: the function is in the line after an entry, or follows the name of an entry in the
-// same line, as on arm ("__irq_svc from do_idle+0x1c/0x110"), or it has arm64's mark for this.
+// b[from:end]. On arm, such a function follows the name of an entry: "__irq_svc from
+// do_idle+0x1c/0x110". On arm64, " (P" may follow it. On any machine it may be in the line after an
+// entry.
 func (n *kernelLog) isStopped(b []byte, from, end int, line int64) bool {
 	if n.entryAt > 0 && n.entryAt == line-1 {
 		last := blanksBefore(b, from)

@@ -139,20 +139,20 @@ func kernelBoots(r *Reader, b []byte, at int) {
 	}
 }
 
-// namedAfter reports whether a line after line, which has a header, has named the kernel: lines of
-// the past are not read in order.
+// namedAfter reports whether a line after this one has already named the kernel: past lines are not
+// read in order.
 func (n *kernelLog) namedAfter(line int64) bool {
 	return n.named != nil && n.named.Release != "" && line < n.at
 }
 
-// isNamed reports whether the kernel already has this release, which many reports repeat without a
-// build ID, so that nothing changes.
+// isNamed reports whether a line with just this release changes nothing. Many reports repeat the
+// release without a build ID.
 func (n *kernelLog) isNamed(release []byte) bool {
 	k := n.named
 	return k != nil && k.before == nil && k.Release == string(release) && k.Release == n.texts.release && k.ID == n.texts.id
 }
 
-// setName sets the kernel named by a line, including for earlier frames that have no kernel yet.
+// setName sets the kernel that a line names, also for earlier frames without a kernel.
 func (n *kernelLog) setName(k *Kernel, line int64) {
 	n.at = line
 	if k.ID.IsZero() && n.named != nil && n.texts.release == k.Release {

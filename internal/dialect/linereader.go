@@ -43,7 +43,7 @@ type grammar struct {
 	match func(r *Reader, l *Line, at int) bool
 }
 
-// A Line holds the frames, and a map, in a line of a log. Its memory is reused.
+// A Line is a line of a log with its frames, if it has any. Its memory is reused.
 type Line struct {
 	Text   []byte // the line without its end
 	Frames []Frame
@@ -126,10 +126,10 @@ func (r *Reader) Reset() {
 // [NextFirmware] finds a number in them.
 func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
-// LineAt is Line for a line with a known first mark, at mark, for which [Reader.MayMatch] reports
-// true; -1: not known. A mark is the byte before "0x", the first byte of "pc ", "PC=" or another
-// anchor, or "0x" itself at the start of the line. It is ignored if [Reader.Wants] requests the
-// line.
+// LineAt is Line for a line whose first mark is at offset mark and accepted by [Reader.MayMatch];
+// -1 means that no mark is known. A mark is at the byte before "0x", at the first byte of "pc ",
+// "PC=" or another anchor, or at "0x" itself at the start of the line. mark is ignored if
+// [Reader.Wants] requests the line.
 func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	r.load()
 	l := &r.line
@@ -204,7 +204,7 @@ func needsContext(l *Line) bool {
 	return false
 }
 
-// frames finds the frames of l at the first of its anchors that has one. mark is as in LineAt.
+// frames finds the frames of l at its first anchor that has a frame. mark is as in LineAt.
 func (r *Reader) frames(l *Line, mark int) bool {
 	text := l.Text
 	tried, from := 0, 0
@@ -269,8 +269,8 @@ func (r *Reader) matches(g *grammar, l *Line, at int) bool {
 	return false
 }
 
-// controls reports whether a module's name in the line contains ESC: then the text is hardly the
-// name of a file.
+// controls reports whether a module's name in the line contains ESC: such text is hardly the name
+// of a file.
 func controls(l *Line) bool {
 	return slices.ContainsFunc(l.Frames, func(f Frame) bool { return strings.IndexByte(f.Module, esc) >= 0 })
 }
@@ -298,8 +298,8 @@ func (r *Reader) inWindow(w window) bool {
 // Facts returns the log's facts about the process. Later lines change them.
 func (r *Reader) Facts() *Facts { return &r.facts.Facts }
 
-// Quota returns the log's Quota. Each line with a frame, or for which [Reader.Wants] returns true,
-// adds to it. Reset does not change it.
+// Quota returns the log's Quota. Each line that has a frame, or for which [Reader.Wants] returns
+// true, adds to it. Reset does not change it.
 func (r *Reader) Quota() *Quota { return &r.quota }
 
 // frame adds an empty frame to l.

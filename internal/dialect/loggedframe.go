@@ -85,12 +85,12 @@ type LoggedPlace struct {
 // why no file can be used.
 type Proof struct {
 	Process uint64 // number of the process in a log with several; 0 if not in the line
-	// number of the process that has logged the line; 0 if it is not in the line, or no maps are
-	// known to which it could be compared
+	// number of the process that has logged the line; 0 if the line does not have it, or no maps
+	// are known for a comparison
 	PID uint64
 
 	// Key is equal in all frames of a Reader that have the same module, build ID, Kind, Value and
-	// Call, and in a Kernel the same Symbol; 0 if these were not compared.
+	// Call and, for kernel functions, the same Symbol. It is 0 if these were not compared.
 	Key uint64
 
 	Crash  *Crash      // set for a process killed by the kernel
@@ -146,8 +146,8 @@ type Rewrite struct {
 	// Named is set if the line already has its answer, or cannot have one: only its number changes.
 	Named bool
 
-	// PlaceBelow is set if the producer prints the place of a resolved frame on the next line: then
-	// nothing is added. Placed reports whether a line is such a line.
+	// PlaceBelow is set if the producer prints the place of a resolved frame on the next line. If
+	// Placed finds the place there, nothing is added.
 	PlaceBelow bool
 
 	// Wraps is set if the module may be on the next line, where Continue reads it.
@@ -203,9 +203,9 @@ const (
 	JSONSource
 )
 
-// An Edit replaces a part of the line with Before, the Part of the answer, and After. An Edit with
-// a place has no effect if the answer has no line, and an Edit with BareFunc has none if the answer
-// has no function.
+// An Edit replaces a part of the line with Before, the Part of the answer, and After. An Edit that
+// inserts a file and line has no effect if the answer has no line. An Edit with BareFunc has no
+// effect if the answer has no function.
 type Edit struct {
 	Span
 	Before string

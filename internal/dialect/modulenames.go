@@ -44,8 +44,8 @@ func (c *modules) idAfter(b []byte, at int) (id buildid.ID, end int, ok bool) {
 	return id, to + 1, ok
 }
 
-// cutIDAfter parses " (BuildId: HEX" or a part of it in b from at on, at the end of b: some logs
-// cut lines at a width. prefix has the complete bytes of the ID, zero if there are none.
+// cutIDAfter parses b[at:] as " (BuildId: HEX" or a beginning of that text, since some logs cut
+// lines at a width. prefix has the complete bytes of the ID; it is zero if there are none.
 func cutIDAfter(b []byte, at int) (prefix buildid.ID, ok bool) {
 	open := blanksAfter(b, at)
 	const mark = "(BuildId: "

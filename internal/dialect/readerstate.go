@@ -79,7 +79,7 @@ func (r *Reader) SetState(s State) {
 func (r *Reader) SetFacts(f Facts) { r.facts.Facts = f }
 
 // SetEarlierFacts sets the facts from earlier lines of the log. r must be new or reset, and takes
-// ownership of their memory.
+// ownership of f.
 func (r *Reader) SetEarlierFacts(f Facts) { r.facts.Facts, r.facts.at = f, 0 }
 
 // AddModule adds a module that the log names near the current line, but not in a line that r reads,
