@@ -136,8 +136,8 @@ func sealCRI(dst []byte, p part, text []byte, whole, _ bool) []byte {
 	return append(append(dst, text...), '\n')
 }
 
-// unfinishedCRI checks the tag of each line. hint is the end of the tag in the previous line, which
-// is usually the same.
+// unfinishedCRI checks the tag of each line. hint is the end of the tag in the previous line; it is
+// the same in most lines.
 func unfinishedCRI(b []byte, hint *int) int {
 	const stdout, stderr, end = "Z stdout F ", "Z stderr F ", len("Z stdout F ")
 	n := *hint // end of " F "
@@ -262,7 +262,7 @@ func sealDocker(dst []byte, p part, text []byte, whole, terminal bool) []byte {
 }
 
 // unfinishedDocker checks the end of each line's text. hint is the distance of that end from the
-// line end in the previous line, which is usually the same.
+// line end in the previous line; it is the same in most lines.
 func unfinishedDocker(b []byte, hint *int) int {
 	const whole = wholeDocker
 	for at := 0; at < len(b); {
@@ -410,7 +410,7 @@ func hex4(b []byte) (r rune, ok bool) {
 
 // appendQuoted appends text as the inside of a JSON string. With html, it escapes <, >, & and the
 // line ends of Unicode too, as Go and Docker do. Bytes that are not UTF-8 stay unchanged, as in the
-// log, and so does ESC for a terminal.
+// log. ESC stays unchanged if terminal is set.
 func appendQuoted(dst, text []byte, html, terminal bool) []byte {
 	const hex = "0123456789abcdef"
 	from := 0

@@ -88,9 +88,9 @@ func (w *Writer) processes() processKeeper {
 }
 
 // AppendProcesses appends the context of the input's processes so far: their modules, maps and open
-// hexdicts, without unfinished and held lines, since the next input is a separate stream. It
-// returns false without a context: while the format is unknown, for a compressed input, and for
-// formats that are not logs.
+// hexdicts. It leaves out unfinished and held lines, since the next input is a separate stream. It
+// returns false while the format is unknown, for a compressed input, and for formats that are not
+// logs.
 func (w *Writer) AppendProcesses(dst []byte) (context []byte, ok bool) {
 	if p := w.processes(); p != nil {
 		return p.AppendProcesses(dst), true
@@ -105,9 +105,9 @@ func (w *Writer) ProcessesChanged() bool {
 	return p != nil && p.ProcessesChanged()
 }
 
-// Remember gives a new Writer, to which nothing was written yet, the processes of an earlier input,
-// from a context that AppendProcesses made. The context is used once the format is known, and has
-// no effect on an input without processes. Errors are as in [filter.Filter.Restore].
+// Remember gives a Writer the processes of an earlier input, from a context that AppendProcesses
+// made. Nothing may have been written to the Writer yet. The context is used once the format is
+// known, and has no effect on an input without processes. Errors are as in [filter.Filter.Restore].
 func (w *Writer) Remember(context []byte) error {
 	if err := filter.New(nil, filter.Options{}).Restore(context); err != nil {
 		return err
@@ -211,7 +211,7 @@ type heldContext struct {
 	Last  int64                            `json:"last"`
 	Parts checkpoint.List[checkpoint.Text] `json:"parts,omitempty"` // lines without text
 	Raw   checkpoint.Text                  `json:"raw,omitempty"`   // input lines; replaces parts
-	// for a record in Raw: the end in Got of the output of each field that has begun
+	// for a record in Raw: the ends in Got of the outputs that the fields have so far
 	Ends  []int           `json:"ends,omitempty"`
 	Out   checkpoint.Text `json:"out,omitempty"`
 	Open  bool            `json:"open,omitempty"`

@@ -15,9 +15,9 @@ import (
 
 // An Envelope filters a log whose texts have envelopes: the log of a container (Container Runtime
 // Interface, or Docker's driver json-file), lines of JSON, or a journal. The filter gets the texts
-// without envelopes, such as the lines that the container printed, and each line of the output gets
-// the envelope of its input line. Unchanged lines, and lines without an envelope, are printed byte
-// for byte.
+// without envelopes, such as the lines that the container printed. Each line of the output gets the
+// envelope of its input line. Unchanged lines, and lines without an envelope, are printed byte for
+// byte.
 //
 // Both formats of containers cut long lines, and CRI also cuts lines that are not finished yet.
 // Parts that may contain an element are joined, separately for the container's two streams, and
@@ -31,7 +31,7 @@ type Envelope struct {
 	f      filtering
 	out    sealer
 
-	search   bool // lines without marks are given to the filter's Text, which interprets nothing
+	search   bool // lines without marks are given to the filter's Text, uninterpreted
 	every    bool // every line is opened, even without markup
 	pass     bool // parts without markup are printed at once
 	ascii    bool // envelopes must be ASCII, since a terminal would obey control characters
@@ -95,8 +95,8 @@ var (
 // members of its objects. A Printer in o gets the texts, and its output has no envelopes. One
 // goroutine at a time may use an Envelope.
 //
-// fields are the members of JSON lines whose strings are filtered, in the form of [DefaultFields],
-// which are used if fields is empty.
+// fields are the members of JSON lines whose strings are filtered, in the form of [DefaultFields].
+// If fields is empty, DefaultFields are used.
 func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string) *Envelope {
 	e := &Envelope{format: format, cut: lines.Cutter{Max: maxLine}, docker: format == Docker, names: fields}
 	if len(fields) == 0 {
@@ -236,8 +236,8 @@ func (e *Envelope) catchUp() {
 	e.look()
 }
 
-// done returns the number of lines that the filter does not hold back as a backtrace, and the line
-// number of the module line that it holds, or 0.
+// done returns the number of lines that the filter does not hold back as a backtrace. module is the
+// number of the module line that the filter holds, or 0.
 func (e *Envelope) done() (done, module int64) {
 	done = e.f.Line() - int64(e.f.HeldTrace())
 	if module = e.f.HeldModule(); module > done {

@@ -90,9 +90,9 @@ func (c *entryCutter) cut(data, p []byte, kind lines.Kind) (b []byte, _ lines.Ki
 	return b, kind, rest
 }
 
-// unfinished keeps data, or returns it as a part if the entry is too long. The first had bytes of
-// data are in c.tail. data ends within a field: size is the length of that field if it is binary
-// and its length is known, otherwise 0.
+// unfinished keeps data, or returns it as a part if the entry is too long. c.tail has the start of
+// data: had bytes. data ends within a field: size is the length of that field if it is binary and
+// its length is known, otherwise 0.
 func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, kind lines.Kind, rest []byte) {
 	field := data[c.at:]
 	if !c.long && len(data) <= maxLine && size <= maxLine || size == 0 && bytes.IndexByte(field, '=') < 0 && len(field) < maxLine {
@@ -114,8 +114,9 @@ func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, k
 }
 
 // fieldLength returns the length of the first field in b with its line end, or of an empty line,
-// which ends an entry. The first from bytes of b have no line end. If the end of the field is
-// missing, n is 0, size is the length of a binary field, if known, and searched is the next from.
+// which ends an entry. from is the number of bytes at the start of b that are known to have no line
+// end. If the end of the field is missing, n is 0, size is the length of a binary field, if known,
+// and searched is the next from.
 func fieldLength(b []byte, from int) (n int, size uint64, searched int, end bool) {
 	i := bytes.IndexByte(b[from:], '\n')
 	if i < 0 {

@@ -27,18 +27,19 @@ const (
 	journalPriority  = "PRIORITY"
 )
 
-// maxShown bounds the bytes of these values. Hosts have names of at most 64, programs of 15; longer
-// values are cut.
+// maxShown bounds the bytes of each of these values; longer ones are cut. Host names have at most
+// 64 bytes, names of programs 15.
 const maxShown = 256
 
 // NewJournalLines returns an Envelope for journals in the export format, of one or several
-// machines. It prints the messages as lines, like journalctl: with the time in UTC, the host, the
-// program and its process ID before each line,
+// machines. It prints the messages as lines, like journalctl. Before each line are the time in UTC,
+// the host, the program and its process ID:
 //
 //	2026-11-22T22:48:48.123456Z host app[417]: MESSAGE
 //
-// and with these as members of JSON. Entries without a message are not printed. Each process has
-// its own modules and maps, by _MACHINE_ID, _BOOT_ID and _PID; o.ProcessKey is not used.
+// In JSON these are members of the line's object. Entries without a message are not printed. Each
+// process has its own modules and maps, by _MACHINE_ID, _BOOT_ID and _PID; o.ProcessKey is not
+// used.
 func NewJournalLines(o filter.Options, w io.Writer) *Envelope {
 	e := NewEnvelope(Journal, o, w, message)
 	e.KeyBy(journalMachine, journalBoot, journalPID)

@@ -22,10 +22,10 @@ var uploadFields = []string{
 	journalComm, journalUnit, journalPriority, coredumpProgram, coredumpPackages,
 }
 
-// JournalEntries reads an upload of a journal in the export format, as sent by
-// systemd-journal-upload, and keeps the fields of each entry that [NewJournalLines] prints or
-// needs. It skips other fields, such as the memory of a program in COREDUMP. The zero value is for
-// a new upload. One goroutine at a time may use it.
+// JournalEntries reads an upload by systemd-journal-upload, which is a journal in the export
+// format. It keeps the fields that [NewJournalLines] prints or needs. It skips other fields, such
+// as the memory of a program in COREDUMP. The zero value is for a new upload. One goroutine at a
+// time may use it.
 type JournalEntries struct {
 	Cut int64 // bytes of messages that were omitted because a message or an entry is too long
 

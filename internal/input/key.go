@@ -78,9 +78,9 @@ func (k *keyReader) found(dst, line []byte) []byte {
 	})
 }
 
-// appendKey appends n values, each by a call of value, separated by blanks; nothing if all are
-// empty. If there are several values, it escapes blanks in them: records with different values must
-// not have the same key.
+// appendKey appends n values, separated by blanks, or nothing if all are empty. value appends the
+// value i. If there are several values, blanks and backslashes in them are escaped: records with
+// different values must not have the same key.
 func appendKey(dst []byte, n int, value func(dst []byte, i int) []byte) []byte {
 	start := len(dst)
 	empty := true

@@ -34,7 +34,7 @@ const (
 // notFiltered is the text of a wholeLine that is printed unchanged.
 const notFiltered = "{}"
 
-// ended reports whether the text ends with a line end. If not, its output has one line end more.
+// ended reports whether the text ends with a line end. If not, its output has one more line end.
 func (f *field) ended() bool { return bytes.HasSuffix(f.text, newline) }
 
 // lines returns the number of lines of the text.
@@ -76,7 +76,7 @@ func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
 }
 
 // jsonFields is the function jsonFields for e. With Dialects.Elements, a line that is one field is
-// filtered only if it has elements: it has no place for the modules that new elements need.
+// filtered only if it has elements: the line has no place for the modules that new elements need.
 func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field, bool) {
 	fields, ok := jsonFields(fields, line, e.names, buf)
 	if f := fields[max(0, len(fields)-1):]; ok && e.elements && f[0].form == wholeLine && !bytes.Contains(line, markupOpen) {

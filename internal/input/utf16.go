@@ -30,7 +30,8 @@ func (e Encoding) String() string { return encodingNames[e] }
 // Marked reports whether text in the encoding begins with a byte order mark.
 func (e Encoding) Marked() bool { return e != UTF8 && e != UnmarkedUTF16LE && e != UnmarkedUTF16BE }
 
-// Read reports whether the Writer converts the text to UTF-8.
+// Read reports whether the Writer passes on the text as UTF-8. It returns false for text that is
+// passed on unchanged in another encoding.
 func (e Encoding) Read() bool { return e < UnmarkedUTF16LE }
 
 const (
