@@ -1,6 +1,6 @@
 // Package containerlog writes the log file of a container, as container runtimes do: each line with
 // its time and stream, in the form of the Container Runtime Interface or of Docker's driver
-// json-file. The file is appended to, across rotation.
+// json-file. Lines are appended to the file, also after it was rotated.
 package containerlog
 
 import (
@@ -19,8 +19,8 @@ const (
 	Docker             // {"log":"TEXT\n","stream":"STREAM","time":"TIME"}; a part has no \n
 )
 
-// maxPart is the longest text of one line of the file, in bytes: runtimes read such blocks, and cut
-// longer lines into parts.
+// maxPart is the longest text of one line of the file, in bytes. Container runtimes read blocks of
+// this size, and cut longer lines into parts.
 const maxPart = 16 << 10
 
 // timeForm is the form of times: of fixed length, so that lines sort, and in UTC.
@@ -55,7 +55,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return n, s.flush()
 }
 
-// add adds text of a line, to its end if whole is set.
+// add adds text of a line. whole is set if the line ends after text.
 func (s *Stream) add(now, text []byte, whole bool) {
 	for len(s.part)+len(text) > maxPart {
 		room := maxPart - len(s.part)
@@ -128,9 +128,9 @@ type File struct {
 // Open opens the file at path for appending, or makes it, with mode 0640. If its last line has no
 // line end, because the machine or a process was stopped, it gets one.
 //
-// If the file is moved or removed, the next lines go to a new file of that name. If it cannot be
-// written, for example because the disk is full, Write calls report with the error, once for
-// several equal ones, and tries again until it can be written or stop is closed.
+// If the file is moved or removed, the next lines go to a new file of that name. If a write fails,
+// for example because the disk is full, Write calls report with the error, but not again for the
+// same error. It tries again until the write succeeds or stop is closed.
 func Open(path string, report func(error), stop <-chan struct{}) (*File, error) {
 	out, err := open(path)
 	if err != nil {
@@ -161,8 +161,8 @@ func (f *File) Write(b []byte) (int, error) {
 	}
 }
 
-// write writes b. start is set at the beginning of a line: only there does it look for a new file
-// at the path.
+// write writes b. start is set if b begins with a line: only then does write look for a new file at
+// the path.
 func (f *File) write(b []byte, start bool) (int, error) {
 	if start && !f.out.isAt(f.path) {
 		next, err := open(f.path)
