@@ -53,8 +53,8 @@ func (t *Frame) spaced() string {
 	return name
 }
 
-// bareFunction returns the name of the intercepted function if name is an interceptor of a
-// sanitizer: sanitizers print that name. It returns other names unchanged.
+// bareFunction returns name without the prefix of a sanitizer's interceptor, as sanitizers print
+// it.
 func bareFunction(name string) string {
 	if !strings.HasPrefix(name, "__") {
 		return name
@@ -86,8 +86,8 @@ func (l *Line) Address(addr uint64) {
 }
 
 // AppendHead appends the part of a frame before the answer: its number, padded to four digits, the
-// depth of an inlined call (0 for the frame itself), and the address. It writes text without colour
-// directly, because a log may have millions of frames.
+// depth of an inlined call (0 for the frame itself), and the address. The head has no colours. It
+// is written directly, because a log may have millions of frames.
 func AppendHead(dst []byte, number uint64, depth int, addr uint64) []byte {
 	var b [32]byte
 	h := append(b[:0], "    #"[digits(number)-1:]...)

@@ -28,8 +28,8 @@ const MaxRepeat = 4 << 10
 
 // A Line is the text of the current line so far: text of the log, and answers in place of elements.
 //
-// If colours are followed, it has two colours: the one that the log has set, and the current one of
-// the output. It prints a sequence only before text, and only if they differ.
+// If colours are followed, a Line has two colours: the log's, and the current one of the output. It
+// prints a sequence only before text, and only if the two differ.
 type Line struct {
 	Buf      []byte // text so far; the caller may add text without colours
 	Colors   Colors
@@ -131,7 +131,7 @@ func (l *Line) LogBytes(b []byte) {
 }
 
 // WithoutColor returns b without its colour sequences, including sequences within elements. If the
-// bytes around a removed sequence would form another one, its ESC is escaped.
+// bytes around a removed sequence would form another sequence, the ESC of the new one is escaped.
 func WithoutColor(b []byte) []byte {
 	if bytes.IndexByte(b, esc) < 0 {
 		return b

@@ -128,8 +128,8 @@ func Ended(text []byte) (end int) {
 	return 0
 }
 
-// AroundAnswer splits the colour sequences within text that an answer replaces: sequences for the
-// start of the answer, and, if there are several, the last one, which ends their colours.
+// AroundAnswer splits the colour sequences within text that an answer replaces. If there are
+// several, end is the last one, which ends the colours of the others.
 func AroundAnswer(text []byte) (begin, end [][]byte) {
 	all := dialect.Colors(text)
 	if n := len(all) - 1; n > 0 {
