@@ -3,9 +3,9 @@
 //
 // SGR (Select Graphic Rendition) sequences have the form ESC [ parameters m. The symbolizer markup
 // format (section "Colorization") defines 0, 1 and 30 to 37, one in each sequence. Real logs hold
-// more, so this package reads all codes of ECMA-48 and xterm for which a [State] has a field. Every
-// terminal reads the sequences that it emits in the same way, and they use only the format's codes
-// if the state allows it.
+// more, so this package reads all codes of ECMA-48 and xterm for which a [State] has a field. It
+// emits only sequences that every terminal reads in the same way, with only the format's codes if
+// the state allows it.
 //
 // A program that inserts its own colours into a coloured stream keeps a State. It applies each
 // sequence of the stream, and after its insertion emits the transition back:
@@ -93,9 +93,10 @@ func (s State) WithForeground(c Color) State {
 // attrCodes holds the code of each attribute, in the order of the bits.
 const attrCodes = "12345789"
 
-// AppendTransition appends the one sequence that leads from one look to another; nothing if they
-// are equal. It adds to the old look if no part of that must end. Otherwise it begins with the
-// reset code 0, never with one of the "off" codes (22, 39), which the markup format does not have.
+// AppendTransition appends one sequence that leads from one look to another, or nothing if they are
+// equal. The sequence adds to the old look if no part of that must end. Otherwise it begins with
+// the reset code 0. It never has an "off" code, such as 22 or 39, because the markup format has
+// none.
 func AppendTransition(dst []byte, from, to State) []byte {
 	if from == to {
 		return dst
