@@ -21,8 +21,8 @@ func (e *SyntaxError) Error() string {
 	return e.Tag + ": expected " + e.Expected + ", found " + found
 }
 
-// A fault is the cheap form of a SyntaxError: the scanner only asks whether there is one, so it
-// must not allocate.
+// A fault is a SyntaxError without allocated memory: the scanner needs only to know whether there
+// is one.
 type fault struct {
 	off, end int    // range of the wrong text in the fields
 	expected string // "" if there is no fault

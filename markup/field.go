@@ -75,8 +75,8 @@ func hexadecimal(f []byte, i int) (v uint64, end int, ok bool) {
 	return ended(f, i, j, v, j > i+2)
 }
 
-// ended returns the number whose digits end at j, which is valid if ok and the field ends there
-// too.
+// ended returns the number v, whose digits end at j. The number is valid if ok is set and the field
+// ends at j, too.
 func ended(f []byte, i, j int, v uint64, ok bool) (uint64, int, bool) {
 	if ok && (j == len(f) || f[j] == ':') {
 		return v, j, true

@@ -3,9 +3,9 @@
 //
 // A program that knows addresses but no symbols logs them as elements such as
 // {{{bt:0:0x7f0012345678:ra}}}, with the modules and maps that give them meaning. LLVM's document
-// "Symbolizer Markup Format" defines them. Reading takes two steps, which allocate only names and
-// errors: a [Scanner] splits a line into text, colour sequences and elements, and [ParseAs] or
-// [Parse] parses the fields of an element into a value. In the other direction, every
+// "Symbolizer Markup Format" defines the elements. Reading takes two steps, which allocate only
+// names and errors. A [Scanner] splits a line into text, colour sequences and elements. Then
+// [ParseAs] or [Parse] parses the fields of an element into a value. In the other direction, every
 // [Element] prints itself, and a [Writer] prints a stream of text and elements so that any markup
 // filter shows the original text.
 //
@@ -29,9 +29,9 @@ const (
 // An Element is one of the values of this package: [Reset], [Module], [MMap], [PC], [BT], [Data],
 // [Symbol], [HexDict] or [DumpFile].
 type Element interface {
-	// AppendMarkup appends the element as markup. The result is always one well-formed element; if
-	// the value was parsed, it parses to an equal one. Addresses have an even number of digits
-	// (0x00), sizes are hexadecimal, other numbers decimal.
+	// AppendMarkup appends the element as markup. The result is always one well-formed element. If
+	// the value came from parsing, the result parses to an equal value. Addresses have an even
+	// number of digits (0x00), sizes are hexadecimal, other numbers decimal.
 	//
 	// A name that was not parsed may hold bytes that the format cannot hold. They are replaced by
 	// \x3a (':'), \x7b ('{', if it would begin an element), \x7d ('}') or \x0a (a line end), and

@@ -15,10 +15,10 @@ const (
 type Token struct {
 	Kind TokenKind
 
-	// Tag is the tag of an element. On a Text token it is the tag of text that begins like a known
-	// element but is not one, and Raw holds its opening braces only. Err is the reason, except for
-	// a hexdict without an end on this line: it may continue on the next lines, up to the first
-	// with a '}'.
+	// Tag is the tag of an element. Text may begin like a known element without being one: then its
+	// opening braces are a Text token with the tag. Err is the reason why they are text. It is nil
+	// for a hexdict without an end on this line: the hexdict may continue on the next lines, up to
+	// the first with a '}'.
 	Tag Tag
 
 	Raw    []byte // the bytes of the token, which alias the line
@@ -34,11 +34,11 @@ type Token struct {
 //
 // An element begins with "{{{", a tag of lower-case letters, and ':' or "}}}"; otherwise the first
 // brace is text. It ends at the next "}}}". An element that holds a single '}', is longer than 16
-// KiB or has wrong fields is malformed. So is one that holds another "{{{": its opening braces are
-// text, so that a valid element inside it is found. Only a symbol may hold "{{{", if no element
-// begins with it. An element with an unknown tag becomes a TagUnknown, a malformed one becomes
-// text. Colour sequences and other elements inside of an element are not interpreted. A colour
-// sequence has at most 64 parameter bytes, which are digits, ';' and ':'.
+// KiB or has wrong fields is malformed. An element that holds another "{{{" is malformed, too: its
+// opening braces are text, so that a valid element inside it is found. Only a symbol may hold
+// "{{{", if no element begins with it. An element with an unknown tag becomes a TagUnknown, a
+// malformed one becomes text. Colour sequences and other elements inside of an element are not
+// interpreted. A colour sequence has at most 64 parameter bytes, which are digits, ';' and ':'.
 //
 // Several lines may be given as one, to scan a hexdict that spans them.
 type Scanner struct {
@@ -167,8 +167,8 @@ func (s *Scanner) element(i int) bool {
 	return true
 }
 
-// candidateIn reports whether one of the "{{{" from i, the offset of the first, to end begins an
-// element.
+// candidateIn reports whether a "{{{" before end begins an element. i is the offset of the first
+// "{{{".
 func (s *Scanner) candidateIn(i, end int) bool {
 	for i < end {
 		if tagEnd(s.line, i+3) >= 0 {
