@@ -12,10 +12,10 @@ import (
 
 const digits = "0123456789abcdef"
 
-// AppendText appends text. It escapes, as \x1b or \u202e, control characters, characters that have
-// no width (Unicode's format characters, variation selectors and fillers; not accents), characters
-// that separate lines or change the direction of text, and bytes that are not UTF-8. The ASCII
-// characters in keep are not changed.
+// AppendText appends text with escapes such as \x1b and \u202e. It escapes control characters,
+// bytes that are not UTF-8, and characters that separate lines or change the direction of text. It
+// also escapes characters without a width, except accents: Unicode's format characters, variation
+// selectors and fillers. The ASCII characters in keep are not changed.
 func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 	from := 0
 	for i := 0; i < len(text); {
@@ -58,10 +58,9 @@ func obeyed(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// AppendString appends text as a JSON string. It escapes as \u202e all characters that AppendText
-// makes visible, with surrogate pairs beyond U+FFFF, so that the string does no harm on a terminal
-// either. Decoding returns the text. lossy reports whether bytes that are not UTF-8 were replaced
-// by U+FFFD.
+// AppendString appends text as a JSON string. It escapes all characters that AppendText escapes, so
+// that the string does no harm on a terminal either: characters beyond U+FFFF become surrogate
+// pairs. Bytes that are not UTF-8 become U+FFFD, and lossy is set.
 func AppendString[S []byte | string](dst []byte, text S) (_ []byte, lossy bool) {
 	dst = append(dst, '"')
 	from := 0
