@@ -9,8 +9,9 @@ import (
 )
 
 // A Collection collects the findings of a run from all its inputs and merges equal ones. Findings
-// of two processes are equal if they have the same fingerprint, and the same number of earlier
-// findings of their process have it, too. A Collection is for one goroutine.
+// of two processes are equal if they have the same fingerprint and the same ordinal: the second
+// finding of a process with a fingerprint equals the second of another process. A Collection is for
+// one goroutine.
 type Collection struct {
 	// Left is the number of findings that were left out, since memory or the number of processes is
 	// limited. If it is not 0, a gate must not pass.
@@ -31,7 +32,7 @@ type Process struct {
 	Tool     string   // as in a [Finding]; empty if no tool is known
 	Command  []string // the program and its arguments; nil if they are not known
 	PID      string   // empty if it is not known
-	Complete bool     // the report has its end: no finding after it is missing
+	Complete bool     // the report has its end, so no finding is missing
 }
 
 // equalFindings are the findings that have one fingerprint.
@@ -68,7 +69,7 @@ func (e *equalFindings) turnTo(process int) {
 	e.process, e.count = process, e.counts[process]
 }
 
-// New returns an empty collection whose findings take their memory from memory; see
+// New returns an empty collection. memory must grant the memory of its findings; see
 // [report.BudgetOf].
 func New(memory report.Ledger) *Collection {
 	return &Collection{
@@ -111,8 +112,8 @@ func commandSize(command []string) (n int64) {
 	return n
 }
 
-// Process returns the process with this number, or nil for the number -1. The caller may change it
-// if the report has more about it; the pointer is valid until Begin is called.
+// Process returns the process with this number, or nil for the number -1. The caller may change the
+// process if the report has more about it. The pointer is valid until Begin is called.
 func (s *Collection) Process(number int) *Process {
 	if number < 0 || number >= len(s.processes) {
 		return nil

@@ -107,7 +107,7 @@ func Refer(frames []TraceFrame) []*TraceFrame {
 // Named reports whether the frame has the name of a function.
 func (f *TraceFrame) Named() bool { return f.Func != "" || f.Linkage != "" }
 
-// An Occurrence is how often a process had a finding.
+// An Occurrence records how often a process had a finding.
 type Occurrence struct {
 	Process int // number of the process in its Collection
 	Count   uint64
@@ -129,9 +129,9 @@ func (x *Finding) OwnFrame() *TraceFrame {
 	return x.Traces[0].Frames[x.Own]
 }
 
-// Place returns the frame that represents the finding: the innermost own frame with a line, or the
-// innermost own frame; if no frame is own, the innermost frame with a line, or the first frame. It
-// returns nil if the finding has no frame.
+// Place returns the frame that represents the finding: the innermost own frame with a line, or else
+// the innermost own frame. If no frame is own, Place returns the innermost frame with a line, or
+// else the first frame. It returns nil if the finding has no frame.
 func (x *Finding) Place() *TraceFrame {
 	if len(x.Traces) == 0 || len(x.Traces[0].Frames) == 0 {
 		return nil
@@ -158,9 +158,10 @@ func (x *Finding) Place() *TraceFrame {
 	return frames[0]
 }
 
-// Identify marks the own frames by the rules of own, and computes the fingerprint of the fields
-// source/version, tool, kind, message class and kind of memory, followed by the first trace (see
-// Stack.fingerprint). The message class is the message with N for each number and address.
+// Identify marks the own frames by the rules of own, and computes the fingerprint: see
+// Stack.fingerprint. The fields are source/version, tool, kind, message class and kind of memory;
+// the frames are those of the first trace. The message class is the message with N for each number
+// and address.
 func (x *Finding) Identify(own *Own) {
 	x.Own = -1
 	var stack Stack

@@ -15,8 +15,8 @@ const (
 	maxLinkage  = 4 << 10
 )
 
-// A Stack collects the frames of a stack, innermost first, for their fingerprint. Its zero value
-// has none. It keeps the at most 16 names that it needs, whatever the number of frames.
+// A Stack collects the frames of a stack, innermost first, for their fingerprint. The zero value
+// has no frames. A Stack keeps at most 16 names, whatever the number of frames.
 type Stack struct {
 	own, named, objects frameNames
 }
@@ -27,8 +27,9 @@ type frameNames struct {
 	n     int
 }
 
-// add adds name up to its first NUL, unless the list already has it, or has the maximum of most
-// names. Recursion, of one function or of several that call each other, thus adds nothing.
+// add adds name up to its first NUL, unless the list already has it, or is full. most is the
+// maximum number of names. Recursion, of one function or of several that call each other, thus adds
+// nothing.
 func (l *frameNames) add(name string, most int) {
 	if l.n == most {
 		return
@@ -73,11 +74,12 @@ func (s *Stack) add(name, object string, own bool) {
 // version of the fingerprint, such as log/1. They are joined by NUL, and no field has one. The
 // memory after them is overwritten.
 //
-// The digits are the first 16 bytes of the SHA-256 hash of the fields and of names of frames,
-// separated by NULs: the stable names of the 8 innermost own frames, in which a function appears
-// once; without an own frame, the stable names of the 4 innermost frames with a name. The base name
-// of the object file replaces the name of an own frame without a name, and of all frames in a stack
-// without names. The fingerprint has no line, column, address, folder, size, thread or process.
+// The digits are the first 16 bytes of the SHA-256 hash of the fields and the names of frames,
+// separated by NULs. The names are the stable names of the 8 innermost own frames, each name once.
+// Without an own frame they are the stable names of the 4 innermost frames with a name. The base
+// name of the object file replaces the name of an own frame without a name, and of all frames in a
+// stack without names. The fingerprint has no line, column, address, folder, size, thread or
+// process.
 func (s *Stack) fingerprint(fields []byte) string {
 	names := &s.own
 	if names.n == 0 {

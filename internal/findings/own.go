@@ -13,10 +13,11 @@ import (
 // each; at 100 bytes a path they take 2 MB.
 const maxVerdicts = 16 << 10
 
-// An OwnRule makes the frames of files that match a glob a program's own, or the system's. In a
-// glob, * matches any bytes but "/", ** any bytes, and ? any byte but "/"; all other bytes match
-// themselves. A glob that names a folder matches everything below it, and a glob that does not
-// begin with "/" may match from any folder on: third_party matches /home/me/third_party/zip/zip.c.
+// An OwnRule makes frames a program's own, or the system's, if their source file or object matches
+// a glob. In a glob, * matches any bytes but "/", ** any bytes, and ? any byte but "/"; all other
+// bytes match themselves. A glob that names a folder matches everything below it, and a glob that
+// does not begin with "/" may match from any folder on: third_party matches
+// /home/me/third_party/zip/zip.c.
 type OwnRule struct {
 	Own  bool // false: frames of the system
 	Glob string
@@ -26,13 +27,16 @@ type OwnRule struct {
 // runtimes of languages and of sanitizers, and the libraries of the distribution. A nil Own has no
 // rules but the built-in one. Several goroutines may use an Own at once.
 //
-// The built-in rule: a frame is of the system if its source file is below /usr/include, /usr/lib,
-// /usr/src (except app and myapp there), /usr/local/go/src or /rustc, if it is a relative path into
-// csu, sysdeps or elf, the folders of glibc, or if it is in the source tree of a sanitizer; if its
-// object is a runtime by its base name, such as libc.so.6; if its object is below /lib or /usr/lib,
-// or variants such as /lib64, or below /usr/libexec/valgrind, and its source file is unknown, a
-// relative path, or below /build; if its function is one that calls main; and if its source file is
-// unknown and its function is one that sanitizers intercept, such as malloc and memcpy.
+// By the built-in rule a frame is of the system in one of these cases:
+//
+//   - Its source file is below /usr/include, /usr/lib, /usr/src (except app and myapp there),
+//     /usr/local/go/src or /rustc, or in the source tree of a sanitizer.
+//   - Its source file is a relative path into csu, sysdeps or elf, the folders of glibc.
+//   - Its object is a runtime by its base name, such as libc.so.6.
+//   - Its object is below /lib or /usr/lib, or variants such as /lib64, or below
+//     /usr/libexec/valgrind, and its source file is unknown, a relative path, or below /build.
+//   - Its function is one that calls main.
+//   - Its source file is unknown, and sanitizers intercept its function, such as malloc or memcpy.
 type Own struct {
 	globs []*regexp.Regexp
 	own   []bool // which globs name own files

@@ -10,7 +10,7 @@ import (
 // StableName returns the linkage name of a function without the parts that depend on the build: the
 // version of a symbol, the suffixes with which compilers mark clones of a function, and the hash in
 // a Rust name. For a C++ function that no other unit can call, it returns the name without
-// namespace, class and arguments: GCC records nothing else of it if it is inlined.
+// namespace, class and arguments: GCC records only that name if the function is inlined.
 func StableName(f *symbolize.Frame) string {
 	name, _ := report.Unversioned(f.Linkage[:min(len(f.Linkage), maxLinkage)])
 	if i := strings.Index(name, " [clone "); i > 0 {
@@ -66,8 +66,7 @@ func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 // isInternal reports whether a mangled name may belong to a function with internal linkage: static,
 // in an unnamed namespace, local to a function, or the instance of a template for a lambda or a
-// local type. It is seldom true for other names; a stable name is then only shorter than it need
-// be.
+// local type. It is seldom true for other names; a stable name is then shorter than necessary.
 func isInternal(mangled string) bool {
 	switch {
 	case strings.HasPrefix(mangled, "_ZL"), strings.HasPrefix(mangled, "_ZZ"):
