@@ -91,10 +91,10 @@ func (c *Comparison) State(x *findings.Finding) State {
 	return c.states[x.Fingerprint]
 }
 
-// Identified reports whether the fingerprint of a finding contains names of functions: one of its
-// own frames has a name, or one of its frames if none is its own. An error that a log reports with
-// its source line, without a stack, is identified by the file. Otherwise all findings of this kind
-// in an object file have the same fingerprint, which cannot show that the finding is known.
+// Identified reports whether the fingerprint of a finding contains names of functions: an own frame
+// has a name, or, if no frame is own, any frame. An error that a log reports with its source line,
+// without a stack, is identified by the file. Otherwise all findings of a kind in an object file
+// have the same fingerprint, which cannot show that a finding is known.
 func Identified(x *findings.Finding) bool {
 	if len(x.Traces) == 0 {
 		return false

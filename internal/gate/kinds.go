@@ -35,7 +35,7 @@ func matches(pattern, kind string) bool {
 	return ok && err == nil
 }
 
-// ParseKinds parses all, none, or kinds with commas between them. They are patterns as of
+// ParseKinds parses all, none, or kinds with commas between them. They are patterns of
 // [path.Match], and TOOL/KIND is a kind of one tool. It also returns the words that match no known
 // kind: a gate on a misspelt kind would never fail. Any kind of sp-rtrace is known, since its
 // reports name their own.
