@@ -9,8 +9,8 @@ import (
 )
 
 // Thresholds for making an index in the background. An index costs about as much as ten thousand
-// lookups, and the number of future lookups is unknown (the ski rental problem). So the index is
-// begun when lookups have cost 1/indexPart of its price: more are likely to follow.
+// lookups. The number of future lookups is unknown (the ski rental problem). So the index is begun
+// when lookups have cost 1/indexPart of its price.
 const (
 	// bytes of debug information that one processor indexes in a second
 	indexRate = 128 << 20

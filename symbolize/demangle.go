@@ -20,8 +20,9 @@ type names struct {
 	shards [16]nameShard
 }
 
-// A nameShard holds two generations of names: when the young one has reached its budget, it
-// replaces the old one, which is dropped. A name found in the old one moves to the young.
+// A nameShard holds two generations of names: when the young generation exceeds its budget, it
+// replaces the old generation, which is dropped. A name found in the old generation moves to the
+// young one.
 type nameShard struct {
 	mu         sync.RWMutex
 	young, old map[string]name
@@ -247,8 +248,8 @@ func quick(mangled string) (shown, suffix string, ok bool) {
 	return shown, suffix, ok
 }
 
-// slowName returns the demangled form of s for an index to store. It returns "" if none need be
-// stored, since s does not look mangled or is demangled fast.
+// slowName returns the demangled form of s for an index to store. It returns "" if the form need
+// not be stored: s does not look mangled, or is demangled fast.
 func slowName(s string) string {
 	if !looksMangled(strings.TrimPrefix(s, ".")) {
 		return ""
@@ -280,8 +281,8 @@ func spaced(name string) string {
 // spacing puts blanks where LLVM does.
 var spacing = strings.NewReplacer("operator<< <", "operator<<<", "operator< <", "operator<<", "::*(", "::* (", "(*(", "(* (")
 
-// parse returns the syntax tree of a C++ name, and its suffix: all the text from its first dot
-// outside an identifier on. The tree is nil if mangled is not a mangled name.
+// parse returns the syntax tree of a C++ name, and its suffix, the text from the first dot outside
+// an identifier. The tree is nil if mangled is not a mangled name.
 func parse(mangled string) (tree demangle.AST, suffix string) {
 	tree, err := demangle.ToAST(mangled, demangle.LLVMStyle)
 	switch err {

@@ -17,9 +17,8 @@
 //   - A miss is remembered for 2 s. The first question after that starts another search in the
 //     background, and gets the remembered miss at once. The time doubles, up to a minute, while a
 //     finder fails with an error other than a plain miss.
-//   - A file without debug information answers by its symbols. The first question after 5 s,
-//     doubling up to a minute, starts a search for a better one in the background, which replaces
-//     it.
+//   - A file without debug information answers from its symbols. The first question after 5 s
+//     starts a search for a better file in the background. The time doubles, up to a minute.
 //   - A file that can no longer be read is closed. The debug information of a file is left alone,
 //     and the file's symbols answer, if the reader panics, if a lookup exceeds its bound for the
 //     second time, or if lookups take more steps than their answers are worth. Such a fault is a
@@ -103,7 +102,8 @@ const (
 	maxWhole   = 32 << 10 // bytes of a file that is read whole, not mapped
 	// no file is read whole while more than a quarter of the budget is in use
 	wholeShare = 4
-	// files inflated at a time, each by several goroutines: so the first files are ready early
+	// files inflated at a time, each by several goroutines; few, so that the first files are ready
+	// early
 	maxInflating = 2
 	// most bytes that are inflated while a log line waits: 40 ms
 	maxInline = 16 << 20

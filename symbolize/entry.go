@@ -120,7 +120,7 @@ func (m *module) level() level {
 }
 
 // came reports whether Options.Came is to be called: e has a build ID, and its module can answer
-// more than all its files before. It returns true at most once for each level. e.mu is held.
+// more than e's earlier files. It returns true at most once for each level. e.mu is held.
 func (e *entry) came() bool {
 	if e.module == nil || e.module.level() <= e.told {
 		return false

@@ -2,6 +2,6 @@ package symbolize
 
 import "golang.org/x/sys/unix"
 
-// lowerPriority lowers the priority of the calling thread only. PRIO_PROCESS means a thread to the
-// kernel, and 0 the calling one; the sandbox allows no other.
+// lowerPriority lowers the priority of the calling thread only. To the kernel, PRIO_PROCESS means a
+// thread, and 0 the calling thread. The sandbox allows no other thread.
 func lowerPriority(by int) { unix.Setpriority(unix.PRIO_PROCESS, 0, by) }

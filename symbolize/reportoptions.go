@@ -15,7 +15,7 @@ type ReportOptions struct {
 	Symbolizer *Symbolizer
 
 	// Elements is for the readers' NewMarkup: every frame in a file with a build ID becomes an
-	// element, for another program to resolve. Other frames become no elements.
+	// element, for another program to resolve. Frames in other files do not become elements.
 	Elements bool
 
 	// Sysroot is the folder that holds the files named by the report, if not the root folder.
@@ -36,7 +36,7 @@ type ReportOptions struct {
 	Context context.Context
 
 	// Filter, if it is a *filter.Filter, receives the elements of NewMarkup. Its Options.Patience
-	// replaces Wait and Context, so that the two do not wait one after the other.
+	// replaces Wait and Context, so that the report does not wait in addition to the filter.
 	Filter io.Writer
 
 	// Memory grants the heap that grows with a profile or with the calls of a report. Take reports
@@ -52,10 +52,10 @@ type ReportOptions struct {
 	// members.
 	Members []byte
 
-	// Diagnose receives diagnostics, each of one line: defects of the report, and the reasons why
-	// frames of an object remain unresolved. Named receives, once at the end, the number of frames
-	// that symbols named; after it, Unresolved receives the unresolved frames by object. Elements
-	// of NewMarkup are counted by their filter. Each may be nil.
+	// Diagnose receives one-line diagnostics: defects of the report, and the reasons why frames of
+	// an object remain unresolved. Named receives, once at the end, the number of frames that
+	// symbols named; after it, Unresolved receives the unresolved frames by object. Elements of
+	// NewMarkup are counted by their filter. Each may be nil.
 	Diagnose   func(string)
 	Named      func(int64)
 	Unresolved func([]Unresolved)
@@ -72,8 +72,8 @@ type Unresolved struct {
 	Err    error // why they have no name; nil if no symbol covers the addresses
 
 	// Candidate is a file on this machine that may be the module's, without proof in the log; empty
-	// if no such file is known. Base is the address at which it would have been loaded, 0 if the
-	// log shows it.
+	// if no such file is known. Base is the address at which Candidate would have been loaded, or 0
+	// if the log shows that address.
 	Candidate string
 	Base      uint64
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// errBusy reports that maxQueued searches run or wait, so that no other is started.
+// errBusy reports that no search is started, since maxQueued tasks run or wait.
 var errBusy = errors.New("too many searches")
 
 // find starts a search for e's file in a goroutine. It fails if too many searches wait or the
@@ -233,7 +233,7 @@ func (x *search) keep(m *module) {
 }
 
 // publish stores the outcome of the search in e, unless e has a file at least as good; e.mu is
-// held. The fault of an earlier file stays recorded until another file replaces it.
+// held. The recorded fault of an earlier file stays until another file is in use.
 func (x *search) publish() {
 	s, e := x.s, x.e
 	e.attempts = x.attempts

@@ -81,8 +81,8 @@ func (m *module) openFirst(o *Options, places []string, holds func(*object.File)
 	return l
 }
 
-// openOne opens the first of the files at places that the function holds accepts. It opens only
-// regular files, since the paths come from operators or debug files.
+// openOne opens the first file, in the order of places, that the function holds accepts. It opens
+// only regular files, since the paths come from operators or debug files.
 func (m *module) openOne(o *Options, places []string, holds func(*object.File) bool) (dwarf.Linked, error) {
 	var missing error
 	for _, path := range places {

@@ -164,7 +164,7 @@ type Frame struct {
 	PlainFunc  bool // Func is known to be printable ASCII
 	PlainFile  bool // File is known to be printable ASCII
 
-	// Until is when the answer expires, because a better file will be searched for then, or because
+	// Until is the time at which the answer expires: a better file will be searched for then, or
 	// debug information is still being inflated. The zero time means never.
 	Until time.Time
 }
@@ -175,7 +175,8 @@ type Variable struct {
 	Linkage string // the name before demangling
 	Offset  uint64 // bytes from its start to the address asked for
 	Size    uint64 // bytes; 0: not known
-	// member at Offset, as ".refs", "[3].refs" or "[3]+0x4"; empty at the start, and if not known
+	// member at Offset, such as ".refs", "[3].refs" or "[3]+0x4"; empty at the start, and if not
+	// known
 	Member string
 
 	Until time.Time // when the answer expires, as in a Frame
@@ -315,7 +316,7 @@ func (s *Symbolizer) Close() error {
 
 // Prefetch starts the search for a module's file, in a goroutine that Close waits for. It does not
 // wait for the search, but it may wait long for a running question about the file. While maxQueued
-// searches run or wait it does nothing: then the first question about the module starts the search.
+// tasks run or wait it does nothing; the first question about the module then starts the search.
 func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 	defer s.cache.relieve()
 	for {
