@@ -284,7 +284,8 @@ func (a *abbrev) classify(hasPC bool) {
 	}
 }
 
-// sibling returns the position that DW_AT_sibling gives, or -1 if it is damaged or not ahead.
+// sibling returns the position that DW_AT_sibling gives, or -1 if it is damaged or does not lead
+// forward.
 func (t *abbrevTable) sibling(b []byte, p int, a *abbrev, big bool) int {
 	start := p
 	if a.sibSteps > 0 {

@@ -121,7 +121,7 @@ func (x *addressIndex) listedUnit(addr uint64) uint64 {
 	return x.listed.find(addr)
 }
 
-// sweepListed sweeps .debug_aranges. It returns nil if that has too many ranges to keep.
+// sweepListed sweeps .debug_aranges. It returns nil if the section has too many ranges to keep.
 func (x *addressIndex) sweepListed() []unitRange {
 	var all []unitRange
 	for r := range x.eachListed() {

@@ -78,8 +78,8 @@ func (b *budget) Read() int64 {
 }
 
 // Estimates for Read: the bytes read for the inlined calls of a function, and for a name. The
-// system maps more around each page that is read, but reads of other functions and names often
-// share it.
+// system maps further pages around each page that is read, but several functions and names often
+// share them.
 const (
 	callBytes = 16 << 10
 	nameBytes = 1 << 10

@@ -247,7 +247,7 @@ func (u *unit) readEntry(c *cursor, a *abbrev) entryData {
 	return e
 }
 
-// clamp returns a line, column or file number, or 0, unknown, if it is out of range.
+// clamp returns a line, column or file number, or 0 (unknown) if it is out of range.
 func clamp(v uint64) uint32 {
 	if v > 1<<32-1 {
 		return 0

@@ -49,8 +49,8 @@ func (u *unit) callAmong(addr uint64) (int, []call) {
 	return int(r.call), t.calls[f.calls : f.calls+f.numCalls]
 }
 
-// gather fills functionTable.all, once, with the reaches that touch a cold part. A range that does
-// not touch one cannot change what LLVM chooses there.
+// gather fills functionTable.all, once, with the reaches that touch a cold part. Other ranges
+// cannot change LLVM's choice in a cold part.
 func (u *unit) gather() {
 	t := &u.funcs
 	if t.gathered {

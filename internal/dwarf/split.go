@@ -21,8 +21,9 @@ type Links struct {
 	// again after the package was closed to save memory.
 	Package func() Linked
 
-	// Split opens the .dwo file of a unit. It tries name, as recorded, in dir, the compilation
-	// directory, and then other places, and returns the first file that the function holds accepts.
+	// Split opens the .dwo file of a unit. name and dir are the recorded name and compilation
+	// directory. Split tries name in dir, then other places, and returns the first file that the
+	// function holds accepts.
 	Split func(dir, name string, holds func(*object.File) bool) Linked
 }
 

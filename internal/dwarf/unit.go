@@ -228,7 +228,7 @@ func (u *unit) stringOf(v value, home section) strRef {
 	return strRef{}
 }
 
-// homeBase is the difference between a position in a section and one in a cursor: cursors over
+// homeBase returns the offset, in the section home, at which a cursor's bytes start: cursors over
 // units start at the unit.
 func (u *unit) homeBase(home section) uint64 {
 	if home == secInfo {

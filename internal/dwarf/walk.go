@@ -4,8 +4,8 @@ import "encoding/binary"
 
 // An entryWalk goes through entries of a unit in the order of .debug_info: one entry and all
 // entries below it. It stops at entries of the kinds in stop, and passes over all others. The
-// reader of an entry at which it stops sets pos to the position after the attributes, or calls
-// leapTo.
+// caller reads the entry at which the walk stops. It then sets pos to the position after the
+// attributes, or calls leapTo.
 type entryWalk struct {
 	data  []byte // bytes of the unit
 	table *abbrevTable
