@@ -133,8 +133,8 @@ func (d *sectionData) DataOf(i int) (data []byte, err error) {
 	return d.fetch(key, s.Name, s)
 }
 
-// tableData returns the bytes of s, inflated but not relocated. Sections may share a name: only the
-// first is kept under it.
+// tableData returns the bytes of s, inflated but not relocated. Only the first section of a name is
+// kept under that name.
 func (d *sectionData) tableData(s *Section) ([]byte, error) {
 	key := s.Name
 	if d.section(s.Name) != s {

@@ -27,8 +27,8 @@ func (f *File) CalledImport(addr uint64) (name []byte, ok bool) {
 	return f.StubImport(target)
 }
 
-// StubImport returns the name of the function to which the code at target, an entry of a procedure
-// linkage table, jumps. It works on the machines of [File.CalledImport].
+// StubImport returns the name of the function to which an entry of a procedure linkage table jumps.
+// target is the entry's address. It works on the machines of [File.CalledImport].
 func (f *File) StubImport(target uint64) (name []byte, ok bool) {
 	if f.Machine == elf.EM_386 {
 		return nil, false
@@ -125,8 +125,8 @@ type importSlot struct {
 	symbol uint32
 }
 
-// importSlots are the words that the loader fills, sorted by address. The zero value has not read
-// them yet.
+// importSlots are the words that the loader fills, sorted by address. In the zero value they are
+// not read yet.
 type importSlots struct {
 	all  []importSlot
 	read bool

@@ -81,7 +81,7 @@ func (d *sectionData) RelativeRelocations(visit func(addr, value uint64) bool) {
 }
 
 // entriesIn returns how many entries of this size the file has room for. The sections of a hostile
-// file may overlap, so a count in the headers is no bound.
+// file may overlap, so a count in the headers is not a bound.
 func (d *sectionData) entriesIn(entry int) int { return int(d.size / uint64(entry)) }
 
 // relativeKind returns the type of the relocation that adds the load bias, for machines whose

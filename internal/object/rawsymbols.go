@@ -180,8 +180,8 @@ func (t *rawSymbols) replaces(sym, other *Symbol) bool {
 	return !t.isInternal(sym) || t.isInternal(other)
 }
 
-// isInternal reports whether the name of sym is one by which glibc calls its own functions: people
-// know __GI___clone3 as clone3. It reads only the first bytes of the name.
+// isInternal reports whether sym has a name that glibc uses for its own calls: people know
+// __GI___clone3 as clone3. It reads only the first bytes of the name.
 func (t *rawSymbols) isInternal(sym *Symbol) bool {
 	name := t.strings[min(uint64(t.d.u32(t.raw[sym.index*t.entry:])), uint64(len(t.strings))):]
 	return bytes.HasPrefix(name, []byte("__GI_"))

@@ -145,7 +145,7 @@ type relocationKind uint8
 
 const (
 	set      relocationKind = iota // the field becomes the address
-	relative                       // the field becomes the address less its own address
+	relative                       // the field becomes the address less the field's address
 	add                            // the address is added to the field
 	subtract                       // the address is subtracted from the field
 	setLow6                        // as set, for the low six bits

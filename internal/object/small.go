@@ -10,7 +10,8 @@ import (
 )
 
 // A smallImage has the bytes of a small file that are in its sections and segments. The headers,
-// and the bytes with which linkers fill pages, are not kept: a library of 16 KiB has 5 KiB.
+// and the bytes with which linkers fill pages, are not kept: of a library of 16 KiB, 5 KiB are
+// kept.
 type smallImage struct {
 	bytes   []byte
 	extents []extent // in the order of their offsets; none touches the next

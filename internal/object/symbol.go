@@ -26,7 +26,7 @@ type symbols struct {
 	rawSymbols
 
 	lookups, passed uint64        // lookups that scanned the table, and symbols scanned
-	sorted          []symbolEntry // by address, none twice; nil until built
+	sorted          []symbolEntry // one for each address, by address; nil until built
 	shared          *SymbolTable  // nil until there is one
 
 	names nameTable

@@ -63,8 +63,8 @@ func (ts *symbolTables) covering(addr uint64) (best Symbol, found bool) {
 	return best, found
 }
 
-// LoadSymbols prepares ReadySymbol. It reports whether that will scan the table, or sort it, in
-// some tenths of a millisecond.
+// LoadSymbols prepares ReadySymbol. slow reports whether ReadySymbol will scan or sort a large
+// table.
 func (ts *symbolTables) LoadSymbols() (slow bool) {
 	if ts.closed {
 		return false
@@ -73,7 +73,7 @@ func (ts *symbolTables) LoadSymbols() (slow bool) {
 	return t.sorted == nil && t.count() >= slowSymbols
 }
 
-// ReadySymbol is Symbol, but finds no symbol if that needs more than the table that LoadSymbols has
+// ReadySymbol returns the symbol with a size that covers addr, from the table that LoadSymbols has
 // loaded. If no section is compressed, another goroutine may read sections meanwhile.
 func (ts *symbolTables) ReadySymbol(addr uint64) (Symbol, bool) {
 	t := &ts.symbols

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// An unwind has the bounds of functions, from unwind information. The zero value has not read that
-// yet.
+// An unwind has the bounds of functions, from unwind information. In the zero value, that is not
+// read yet.
 type unwind struct {
 	d      *sectionData  // nil: not looked for
 	table  []byte        // the search table of .eh_frame_hdr, and the bytes after it
