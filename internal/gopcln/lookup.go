@@ -2,7 +2,8 @@ package gopcln
 
 import "bytes"
 
-// A Frame is a function at an address. The bytes of Name are the file's, valid until it is closed.
+// A Frame is a function at an address. Name aliases the file, and is valid until the file is
+// closed.
 type Frame struct {
 	Name    []byte
 	File    string // path recorded by the compiler; empty if the table has none
@@ -23,7 +24,7 @@ type function struct {
 }
 
 // Lookup appends the frames at addr to dst, the innermost inlined call first. If no function covers
-// addr, or addr is in the padding after one, it returns dst unchanged.
+// addr, or addr is in the padding after a function, it returns dst unchanged.
 func (t *Table) Lookup(dst []Frame, addr uint64) []Frame {
 	fn, ok := t.find(addr)
 	if !ok {
@@ -65,8 +66,8 @@ func (t *Table) Lookup(dst []Frame, addr uint64) []Frame {
 	}
 }
 
-// isMark reports whether name is a function, such as go:textfipsstart, that the linker made to mark
-// a place in the text.
+// isMark reports whether the linker made the function called name, such as go:textfipsstart, only
+// to mark a place in the text.
 func isMark(name []byte) bool {
 	return bytes.HasPrefix(name, []byte("go:")) || string(name) == "go.buildid"
 }
@@ -149,8 +150,9 @@ func (t *Table) function(i uint64) (fn function, ok bool) {
 	return fn, true
 }
 
-// call decodes entry i of the inlining tree of fn, an inlined call. name is the called function's,
-// as an offset in t.names. parent is the position of the call, in bytes from the start of fn.
+// call decodes entry i of the inlining tree of fn, an inlined call. name is the name of the called
+// function, as an offset in t.names. parent is the position of the call, in bytes from the start of
+// fn.
 func (t *Table) call(fn function, i int32) (name uint32, parent uint64, ok bool) {
 	b := t.f.Loaded(t.trees + fn.tree)
 	off := uint64(i) * t.layout.size

@@ -130,7 +130,7 @@ func (t *Table) findMagic(data []byte, from int) int {
 	return -1
 }
 
-// header returns the version of a table that begins with b, 0 if it does not look like one.
+// header returns the version of a table that begins with b, or 0 if b does not begin like a table.
 func (t *Table) header(b []byte) version {
 	if len(b) < 8 || b[4] != 0 || b[5] != 0 || uint64(b[7]) != t.ptr {
 		return 0
@@ -261,14 +261,14 @@ func (t *Table) indexAt(i uint64) (uint64, bool) {
 }
 
 // entry returns the address of function i. If i is the number of functions, it returns the end of
-// the last.
+// the last function.
 func (t *Table) entry(i uint64) (uint64, bool) {
 	v, ok := t.indexAt(2 * i)
 	return t.text + v, ok
 }
 
-// relocated returns the table with its addresses. In position-independent files up to Go 1.17, the
-// addresses are in relocations; the result is then a copy.
+// relocated returns the table with relocations applied. If there are any, as in
+// position-independent files up to Go 1.17, the result is a copy.
 func (t *Table) relocated(data []byte, addr uint64) []byte {
 	copied := false
 	t.f.RelativeRelocations(func(at, value uint64) bool {
