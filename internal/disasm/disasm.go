@@ -101,7 +101,8 @@ func Jumps(code []byte) (beyond []int, all bool) {
 	return beyond, true
 }
 
-// x86Inst decodes the instruction at the beginning of code. size is its bytes, 0 if it is unknown.
+// x86Inst decodes the instruction at the beginning of code. size is its size in bytes, or 0 if the
+// instruction is unknown.
 func x86Inst(code []byte) (inst x86asm.Inst, size int) {
 	if bytes.HasPrefix(code, endbr64) {
 		return inst, len(endbr64)
