@@ -32,7 +32,7 @@ const (
 // read bytes after the stream from r. It starts a goroutine that reads buf, and returns after the
 // goroutine has ended. A panic of the goroutine becomes a panic of Zlib, except a fault at an
 // address that cannot be read, which becomes an error. Errors wrap [ErrCorrupt] or
-// [io.ErrUnexpectedEOF], or are r's.
+// [io.ErrUnexpectedEOF], or come from r.
 //
 // populate, which may be nil, makes the pages of a part of buf present. The goroutine calls it, in
 // order, for the part that the decoder will fill next. So page faults take none of the decoder's
@@ -118,7 +118,7 @@ type decoder struct {
 	end  int    // bytes of in that are input
 	pos  int    // index in in of the next byte to take bits from
 	eof  bool
-	bits uint64 // taken from in and not used yet; the next one is the lowest
+	bits uint64 // bits taken from in and not used yet; the lowest is next
 	n    uint   // number of valid bits; higher bits hold the next input, or zeros
 
 	out  []byte
