@@ -95,9 +95,10 @@ func lineEnd(eol []byte) []byte {
 	return eol
 }
 
-// elementLine prints the current line with elements for its located frames. A frame of a sanitizer
-// becomes a bt, unless KeepRaw is set; other lines keep their text, with a pc after each frame. A
-// line that is an object of JSON is printed unchanged: it has the build IDs of its modules.
+// elementLine prints the current line with elements for its located frames. A sanitizer's frame
+// that is alone in its line becomes a bt, unless KeepRaw is set. Other lines keep their text, with
+// a pc for each frame. A line that is an object of JSON is printed unchanged: it has the build IDs
+// of its modules.
 func (c *locator) elementLine(text, eol []byte, frames []judge.Frame) {
 	f := c.f
 	if layout.InObject(&frames[0]) {

@@ -246,8 +246,8 @@ func (c *check) compareCall(t *Trace, f *Frame) bool {
 	return false
 }
 
-// needsNoCall reports whether a call before f's address proves nothing, nor does its absence: the
-// address may be exact, or calls before it cannot be recognized.
+// needsNoCall reports whether f's address needs no call before it. The address may be exact, the
+// file may be identified otherwise, or calls before the address cannot be recognized.
 func (c *check) needsNoCall(f *Frame) bool {
 	switch c.call {
 	case dialect.Exact, dialect.System:

@@ -10,7 +10,7 @@ import (
 // Two kinds of return addresses have a known place in their file: in the code at which a program
 // begins, and in a signal trampoline. The weight of a frame there is the logarithm of the number of
 // biases tried, since only one of them puts the frame there. The logarithm of the number of frames
-// that may be there is subtracted. One bit is, too, because a trace need not have such a frame.
+// that may be there is subtracted, and one bit, because a trace need not have such a frame.
 
 // placeBits returns the weight, in bits, of a frame at a place that the file has once. choices is
 // the number of frames that may be there.
