@@ -21,13 +21,13 @@ const (
 
 // A Backtrace holds the lines of a backtrace. A Page does not keep it.
 type Backtrace struct {
-	// Key is equal for equal backtraces. It is empty for the rest of a backtrace that is too long,
-	// which is not counted.
+	// Key is equal for equal backtraces. It is empty for the rest of a backtrace that is too long:
+	// the rest is not counted.
 	Key     string
 	Time    []byte // time in the log, or empty
 	Message []byte // the line before it
 	Rows    []Row
-	Beside  bool // it belongs to the report of the backtrace before it
+	Beside  bool // part of the report that the preceding backtrace is in
 
 	// The fields below are needed only for a new backtrace.
 	Kind  string // kind of the crash or error that it belongs to; empty if none
@@ -81,8 +81,8 @@ func (p *Page) Frames(rows []Row) {
 // Large reports whether the page is large, so that only frames of new backtraces need Details.
 func (p *Page) Large() bool { return p.large }
 
-// Known reports whether a backtrace with this key needs no Details: it is on the page already, or
-// is not counted, because the key is empty or the page has maxDistinct others.
+// Known reports whether a backtrace with this key needs no Details. That is so if it is on the page
+// already, if the key is empty, or if the page has maxDistinct others.
 func (p *Page) Known(key string) bool {
 	_, known := p.distinct.byKey[key]
 	return known || key == "" || len(p.distinct.byKey) >= maxDistinct
@@ -124,7 +124,7 @@ func (p *Page) Backtrace(b *Backtrace) {
 	p.grown()
 }
 
-// chunkRows counts rows, and adds them to the chunks. backtrace is the mark of the first one; see
+// chunkRows counts rows, and adds them to the chunks. backtrace is for the first row: see
 // chunk.addRow.
 func (p *Page) chunkRows(rows []Row, backtrace int) {
 	for i := range rows {
@@ -295,8 +295,8 @@ func appendFrame(dst []byte, rows []Row, first bool) []byte {
 	return append(dst, "</details>\n"...)
 }
 
-// appendNamed appends a line with the name of its function in bold and the address and the place in
-// the module dim, if they can be found.
+// appendNamed appends a line with its function in bold, if the line has that name. The address and
+// the place in the module, as far as they are found, are dim.
 func appendNamed(dst []byte, r *Row, function string) []byte {
 	at := -1
 	if function != "" && bytes.IndexByte(r.Text, esc) < 0 {

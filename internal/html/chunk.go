@@ -17,8 +17,8 @@ const (
 	markInput      = 0x05
 )
 
-// maxPacking bounds the chunks that are compressed at the same time; each takes 3 MiB. It does not
-// depend on the machine, so neither does the order of chunks and backtraces on a page.
+// maxPacking bounds the chunks that are compressed at the same time. Each takes 3 MiB. The bound is
+// the same on all machines, so that the order of chunks and backtraces on a page is, too.
 const maxPacking = 4
 
 // chunk is the text of the next chunks of a page.
@@ -63,7 +63,7 @@ func (c *chunk) add(text []byte, ended bool) {
 }
 
 // addRow adds a line of a backtrace. backtrace is the number of the backtrace that begins with the
-// line: 0 if that backtrace is not on the page, negative if none begins.
+// line. It is 0 if that backtrace is not on the page, and negative if none begins.
 func (c *chunk) addRow(r *Row, backtrace int) {
 	text := c.begin()
 	if backtrace >= 0 {
@@ -123,8 +123,8 @@ func (c *chunk) packAll(dst []byte) []byte {
 	return dst
 }
 
-// pack compresses a chunk, whose text it keeps. If maxPacking chunks are being compressed, it waits
-// for the first one, and appends its element.
+// pack starts to compress a chunk, whose text it keeps. If maxPacking chunks are being compressed,
+// it first waits for one, and appends the element of that chunk.
 func (c *chunk) pack(dst, text []byte) []byte {
 	if len(c.packing) == maxPacking {
 		dst = c.finish(dst)
@@ -173,7 +173,7 @@ type packer struct {
 	done    chan struct{} // gets one value for each call of pack
 }
 
-// newPacker returns a packer with the fastest compression level: better levels save a tenth of the
+// newPacker returns a packer with the fastest compression level. Better levels save a tenth of the
 // size, and take up to twice the time.
 func newPacker() *packer {
 	p := &packer{done: make(chan struct{}, 1)}

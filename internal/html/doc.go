@@ -4,8 +4,8 @@
 // # The page
 //
 // A page has one of two forms. A small page, of at most 16 MiB, has the whole log as plain HTML. A
-// large page has the first lines (2,000, or 1 MiB) as plain HTML, and the others in chunks; what a
-// large page has in addition is marked (large).
+// large page has the first lines (2,000, or 1 MiB) as plain HTML, and the others in chunks. Parts
+// that only a large page has are marked (large).
 //
 //	<body>
 //	<header><h1>TITLE</h1><p><a href="#index">Summary</a></p></header>
@@ -42,34 +42,34 @@
 //	</body>
 //
 // A link to #L123 leads to line 123, counted from 1 at the beginning of the page; the script finds
-// it.
-// A <code> of several lines has a <br> after each line end, for browsers without the style, which
-// hides it. A <summary> has no link and no button. Nothing has an attribute style or on…; the only
-// ids are those above.
+// it. A <code> of several lines has a <br> after each line end, for browsers without the style,
+// which hides it. A <summary> has no link and no button. Nothing has an attribute style or on…; the
+// only ids are the ones above.
 //
 // # The text
 //
-// The text of the log is the textContent of the elements <pre> without a class and <code> within
-// <main>, in their order, followed by the text of the chunks in their order. It is what a terminal
-// gets from --color=never: control characters are visible as \x1b, line ends are "\n". Everything
-// else on the page, such as source text, links and the words of a <summary>, is in other elements.
-// (The text of a backtrace that is new in the chunks appears a second time, in a <section> that is
-// not part of the text of the log.)
+// The text of the log is in the elements <pre> without a class and <code> within <main>, and then
+// in the chunks: their textContent, in order. It is what a terminal gets from --color=never:
+// control characters are visible as \x1b, line ends are "\n". Everything else on the page, such as
+// source text, links and the words of a <summary>, is in other elements. The text of a backtrace
+// that is new in the chunks appears a second time, in a <section>. That is not part of the text of
+// the log.
 //
 // # Colours
 //
-// A colour is a <span> with one class or several: c0 to c7 for the foreground colours black, red,
-// green, yellow, blue, magenta, cyan and white, c8 to c15 for their bright variants, g0 to g15 for
-// the background, and a0 to a7 for bold, faint, italic, underline, blinking, inverse, concealed and
-// struck. Other colours become the nearest of the 16. A colour ends with its line. In the line of a
-// frame, class d is for text that few readers need: the address and the place in the module.
+// A colour is a <span> with one class or several. c0 to c7 are the foreground colours black, red,
+// green, yellow, blue, magenta, cyan and white. c8 to c15 are their bright variants, and g0 to g15
+// the same colours for the background. a0 to a7 are bold, faint, italic, underline, blinking,
+// inverse, concealed and struck. Other colours become the nearest of the 16. A colour ends with its
+// line. In the line of a frame, class d marks text that few readers need: the address and the place
+// in the module.
 //
 // # Chunks
 //
 // (large) A chunk is a script element with the type text/x-gz. Its content is base64 of gzip of
-// UTF-8 text: lines of the log, each with "\n"; about 1 MiB. Attribute data-first is the number of
-// its first line, counted from 1 at the beginning of the page, data-lines the number of its lines.
-// If the text does not end with "\n", its last line continues in the next chunk.
+// UTF-8 text: lines of the log, each with "\n", about 1 MiB. The attribute data-first is the number
+// of its first line, counted from 1 at the beginning of the page. data-lines is the number of its
+// lines. If the text does not end with "\n", its last line continues in the next chunk.
 //
 // The text of the log has no control character but TAB and "\n", so others are marks:
 //

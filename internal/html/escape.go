@@ -13,10 +13,10 @@ const (
 	high = 0x80 * each
 )
 
-// appendEscaped appends text of unknown origin for the content of an element or for an attribute in
-// quotation marks: no other function adds such text to a page. Markup and quotation marks become
-// character references. Control characters except TAB, bytes that are not UTF-8, and characters
-// that a browser obeys become visible as \x1b.
+// appendEscaped appends text of unknown origin for the content of an element, or for an attribute
+// in quotation marks. Only text that plain has accepted is added to elements without it. Markup and
+// quotation marks become character references. Control characters except TAB, bytes that are not
+// UTF-8, and characters that a browser obeys become visible as \x1b.
 func appendEscaped(dst, text []byte) []byte {
 	for i := 0; ; {
 		n := plain(text[i:])

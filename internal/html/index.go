@@ -42,8 +42,8 @@ const (
 	maxTime    = 64  // bytes
 )
 
-// count counts b, which begins at this line of the page. It returns no entry for a backtrace
-// without a Key, or for a new one beyond maxDistinct.
+// count counts b, which begins at this line of the page. The entry is nil if b has no Key, or if b
+// is new and the page has maxDistinct others.
 func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 	if b.Key == "" {
 		return nil, false

@@ -36,9 +36,10 @@ var style string
 var script string
 
 // A Page writes a page, from its beginning to its end. It keeps a small page in memory, as HTML and
-// as the text of chunks, until it is whole or no longer small; of a large page, it keeps 5 chunks.
-// No content of a log makes it fail. One goroutine at a time may use a Page; a large Page
-// compresses up to 4 chunks at a time, each in a goroutine that ends with the compression.
+// as the text of chunks. It writes nothing before the page ends or becomes large. Of a large page,
+// it keeps 5 chunks. No content of a log makes it fail. One goroutine at a time may use a Page. A
+// large Page compresses up to 4 chunks at a time, each in a goroutine that ends with the
+// compression.
 type Page struct {
 	title string
 	small int    // maxSmall, unless Limit was called
@@ -215,8 +216,8 @@ func (p *Page) closeBlock() {
 	p.values.pending = p.values.pending[:0]
 }
 
-// grown ends the head of the page, makes the page large, or compresses full chunks, if the page is
-// large enough for it.
+// grown is called when text was added. Depending on the size, it ends the head of the page, makes
+// the page large, or compresses full chunks.
 func (p *Page) grown() {
 	size := p.size + len(p.html)
 	switch {
