@@ -33,8 +33,7 @@ func (r *bzip2Reader) Read(p []byte) (int, error) {
 
 // bzip2Members ends the input of a decoder, which reads single bytes, after the last member of the
 // file. The end of a member has 48 bits of bzip2End, and 32 bits of a checksum. The decoder returns
-// a whole block before it continues to read, with at most 7 bits unused: the end is in the 10 bytes
-// that it reads next.
+// a whole block before it reads on, with at most 7 bits unused. So the end is in the next 10 bytes.
 type bzip2Members struct {
 	b       *bufio.Reader
 	n       int    // bytes read since bytes were last unpacked; negative within a member's header

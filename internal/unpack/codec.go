@@ -22,8 +22,9 @@ type Format struct {
 	padded bool // zeros may follow a member
 }
 
-// The formats. Their beginnings are from RFC 1952, RFC 8878 (a file may begin with a skippable
-// frame, as pzstd's files do), "The .xz File Format" 1.2.1, section 2.1.1.1, and bzip2's source.
+// The formats. Their beginnings are from RFC 1952, RFC 8878, "The .xz File Format" 1.2.1, section
+// 2.1.1.1, and bzip2's source. A file of zstd may begin with a skippable frame, as pzstd's files
+// do.
 var (
 	Gzip  = &Format{"gzip", []string{"\x1f\x8b\x08"}, openGzip, true}
 	Zstd  = &Format{"zstd", zstdMagics, openZstd, false}
@@ -46,9 +47,8 @@ var zstdMagics = []string{
 // isSkippable reports whether a file of zstd begins with a skippable frame.
 func isSkippable(head []byte) bool { return len(head) > 3 && string(head[1:4]) == "\x2a\x4d\x18" }
 
-// bzip2Magics are the beginnings of files, for each size of blocks: the header and the start of a
-// block, or the header and the end of a file that has no block. The bytes "BZh" alone may begin a
-// line of text.
+// bzip2Magics are the beginnings of files, for each size of blocks. The start of a block, or the
+// end of an empty file, follows the header. The header alone may begin a line of text.
 var bzip2Magics = []string{
 	"BZh1" + bzip2Begin, "BZh2" + bzip2Begin, "BZh3" + bzip2Begin, "BZh4" + bzip2Begin, "BZh5" + bzip2Begin,
 	"BZh6" + bzip2Begin, "BZh7" + bzip2Begin, "BZh8" + bzip2Begin, "BZh9" + bzip2Begin,

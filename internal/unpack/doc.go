@@ -2,9 +2,9 @@
 //
 // A [Reader] unpacks a compressed file of any size (gzip, zstd, xz, bzip2) as it is read, and
 // passes on the bytes after it: a log may continue as text. A [Stream] is a section compressed by
-// zlib or zstd, whose header has the unpacked size; it is unpacked into one buffer or file.
-// [MeasureXZ] and [ContentSize] return sizes without unpacking.
+// zlib or zstd. Its unpacked size is known, and it is unpacked into one buffer or file. [MeasureXZ]
+// and [ContentSize] return sizes without unpacking.
 //
-// Every byte may be hostile. Windows and dictionaries are taken from a [Memory] before a decoder
-// allocates them, sizes are checked as bytes arrive, and a panic of a decoder is an error.
+// Every byte may be hostile. Memory for windows and dictionaries is taken from a [Memory] before a
+// decoder allocates them. Sizes are checked as bytes arrive. A panic of a decoder becomes an error.
 package unpack

@@ -10,10 +10,10 @@ import (
 	"io"
 )
 
-// A Reader unpacks the members of a compressed file, which are files of one format in succession,
-// and passes on the text after them. It reads no more than it needs for the bytes that it returns.
-// It returns an error of a decoder once; the next Read continues with readable text after the
-// damage. The caller bounds the size. It is not safe for concurrent use.
+// A Reader unpacks the members of a compressed file, and passes on the text after them. Members are
+// files of one format in succession. A Reader reads no more than it needs for the bytes that it
+// returns. It returns an error of a decoder once. The next Read continues with readable text after
+// the damage. The caller bounds the size. A Reader is not safe for concurrent use.
 type Reader struct {
 	format *Format
 	memory *lease
@@ -52,8 +52,8 @@ func (f *Format) Open(packed io.Reader, memory *Memory) (*Reader, error) {
 	return m, nil
 }
 
-// All returns the unpacked bytes of packed. It fails if these are more than most bytes, if the
-// decoder needs more memory than that, or if other bytes follow the members.
+// All returns the unpacked bytes of packed. It fails if they are more than most bytes, if the
+// decoder needs more than most bytes of memory, or if other bytes follow the members.
 func (f *Format) All(packed io.Reader, most int) ([]byte, error) {
 	m, err := f.Open(packed, NewMemory(int64(most)))
 	if err != nil {
@@ -78,10 +78,10 @@ func (m *Reader) Close() error {
 	return nil
 }
 
-// Unpacked reports whether anything was unpacked, if only the end of an empty member.
+// Unpacked reports whether a byte was unpacked, or a whole member that is empty.
 func (m *Reader) Unpacked() bool { return m.unpacked }
 
-// Lost returns the number of bytes after damage that were not passed on so far.
+// Lost returns the number of bytes after damage that were left out so far.
 func (m *Reader) Lost() int64 {
 	if m.salvage == nil {
 		return 0
@@ -183,10 +183,9 @@ func (m *Reader) open() error {
 }
 
 // failed converts an error of the decoder, and sets rest to the bytes to read next. If nothing was
-// unpacked, the input is taken for text that only begins like a compressed file, since a few bytes
-// at the head of a log must not keep the log from being read; but not if memory is lacking or the
-// member is cut off. A gzip decoder may return bytes after it has found damage: the input of these
-// bytes is read again.
+// unpacked, the input is taken for text that only begins like a compressed file, unless memory is
+// lacking or the member is cut off. A gzip decoder may return bytes after it has found damage: the
+// input of these bytes is read again.
 func (m *Reader) failed(err error) error {
 	if m.tape.err != nil && m.tape.err != io.EOF {
 		return m.tape.err
@@ -248,7 +247,7 @@ func (t *tape) Read(p []byte) (n int, err error) {
 	if len(t.kept) > 2*maxKept {
 		drop = max(drop, int64(len(t.kept)-maxKept))
 	}
-	if drop > int64(len(t.kept)/2) { // then each byte is copied few times
+	if drop > int64(len(t.kept)/2) { // so that each byte is copied few times
 		t.kept = t.kept[:copy(t.kept, t.kept[drop:])]
 	}
 	t.kept = append(t.kept, p[:n]...)

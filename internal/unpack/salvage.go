@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// TextRun is the number of bytes of text that end the damage: random bytes have no such run.
+// TextRun is the length in bytes of the run of text that ends damage. Random bytes have no such
+// run.
 const TextRun = 64
 
 // A salvage passes on the input after damage, from the first run of TextRun bytes of text on. At
@@ -35,8 +36,8 @@ func (s *salvage) Read(p []byte) (int, error) {
 	return s.b.Read(p)
 }
 
-// TextLen returns how many bytes at the beginning of b are text: UTF-8 without control characters
-// other than line ends, tabs and colours. b may end within a character.
+// TextLen returns how many bytes at the beginning of b are text. Text is UTF-8 whose only ASCII
+// control characters are line ends, tabs and ESC. b may end within a character.
 func TextLen(b []byte) int {
 	for i := 0; i < len(b); {
 		switch c := b[i]; {

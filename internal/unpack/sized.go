@@ -16,8 +16,8 @@ import (
 // Slack is the number of bytes that [Stream.Into] needs in its buffer after the output.
 const Slack = inflate.Slack
 
-// maxWindow bounds the bytes of history that a frame of zstd in a Stream may ask for: the default
-// limit of zstd's own decoder.
+// maxWindow bounds the bytes of history that a frame of zstd in a Stream may ask for. It is the
+// default limit of zstd's own decoder.
 const maxWindow = 128 << 20
 
 // A Stream is data compressed by zlib or zstd that claims to unpack to Size bytes. The caller
@@ -28,11 +28,10 @@ type Stream struct {
 	Src          *io.SectionReader // source, Packed bytes long
 }
 
-// Likely reports whether Size bytes may be allocated before they arrive: they are few, or the
-// packed bytes can plausibly unpack to them.
+// Likely reports whether Size bytes may be allocated before they arrive.
 func (s Stream) Likely() bool { return Likely(s.Size, s.Packed) }
 
-// Likely reports whether packed bytes can plausibly unpack to size bytes, or size is small.
+// Likely reports whether size is at most 1 MiB, or packed bytes can plausibly unpack to size bytes.
 func Likely(size, packed uint64) bool { return size <= 1<<20 || size/16 <= packed }
 
 // Window returns the bytes that the decoder takes beside its output. For zstd it is the window of

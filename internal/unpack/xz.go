@@ -11,10 +11,10 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// The xz decoder allocates as much memory as a block's header asks for, up to 4 GiB, and keeps a
-// record of each block until the end of the stream. It also reads until the caller's buffer is
-// full. An xzGuard therefore parses the bytes that the decoder reads: it checks each header before
-// the decoder has all of it, and counts the unpacked bytes of the chunks so far.
+// The xz decoder allocates as much memory as a block's header asks for, up to 4 GiB. It keeps a
+// record of each block until the end of the stream, and reads until the caller's buffer is full.
+// Therefore an xzGuard parses the bytes that the decoder reads. It checks each header before the
+// decoder has all of it, and counts the unpacked bytes of the chunks so far.
 
 // Bounds on the cost of an xz stream. New dictionaries are cleared: all together may have 4 GiB
 // (about a second), and 4,096 bytes more for each unpacked byte.
@@ -78,8 +78,8 @@ func MeasureXZ(packed []byte) (c XZCost, err error) {
 	return c, err
 }
 
-// An xzGuard passes the bytes of a file of xz to its decoder, and follows its structure ("The .xz
-// File Format" 1.2.1, section 2). The decoder checks everything else.
+// An xzGuard passes the bytes of a file of xz to the decoder, and follows the file's structure
+// ("The .xz File Format" 1.2.1, section 2). The decoder checks everything else.
 type xzGuard struct {
 	r    *bufio.Reader
 	most uint64                        // bytes of all dictionaries, besides xzPerByte
@@ -214,8 +214,8 @@ func (g *xzGuard) blockHeader(b []byte) error {
 	return nil
 }
 
-// blockDictionary returns the bytes of dictionary that a block header, without its size and its
-// CRC, asks for; ok is false if it names other filters than LZMA2.
+// blockDictionary returns the bytes of dictionary that a block header asks for. b is the header
+// without its size and CRC. ok is false if the header names other filters than LZMA2.
 func blockDictionary(b []byte) (size uint64, ok bool) {
 	flags := b[0]
 	if flags&0x3f != 0 { // one filter, no unknown flag

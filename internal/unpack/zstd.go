@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MinWindow is the smallest window, in bytes, for which a decoder of zstd is made: the largest
-// window that zstd uses without --ultra and --long.
+// MinWindow is the smallest window, in bytes, for which a decoder of zstd is made. zstd uses no
+// larger window unless --ultra or --long is given.
 const MinWindow = 8 << 20
 
 // A zstdReader reads frames one after the other.
@@ -57,8 +57,8 @@ func newZstd(r io.Reader, window uint64) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 }
 
-// A zstdFrame reads the bytes of one frame (RFC 8878, section 3.1.1): the decoder would take the
-// bytes after it for another frame.
+// A zstdFrame reads the bytes of one frame (RFC 8878, section 3.1.1). The decoder would take the
+// bytes after the frame for another frame.
 type zstdFrame struct {
 	b    *bufio.Reader
 	left int  // bytes left of the current part: a header, a block or the checksum
