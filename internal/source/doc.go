@@ -1,22 +1,23 @@
-// Package source finds the text of source lines: embedded in debug information, in a file below a
-// folder that the operator named, or on a debuginfod server.
+// Package source finds the text of source lines. It looks in debug information, in folders that the
+// operator named, and on debuginfod servers.
 //
 // A [Finder] looks for a file in that order, and keeps the texts it found under a budget. If the
-// debug information has a checksum of the file (clang writes one, GCC 12 does not), a text with
-// another checksum is not used; without a checksum the text is used, and is not verified. A file
-// that ends before a line that the debug information names is another version of it: it is not used
-// for that line.
+// debug information has a checksum of the file, a text with another checksum is not used. clang
+// writes checksums, GCC 12 does not. Without a checksum the text is used, but is not verified. A
+// file that ends before a line of the debug information is another version: it is not used for that
+// line.
 //
 // # What is opened
 //
 // Debug information and logs are hostile: they may name any file. A file is opened only below a
-// root that the operator named, through an [os.Root], so that neither ".." nor a symbolic link
-// leads out of it. It must be a regular file of at most 16 MiB; FIFOs and devices are not opened.
+// root that the operator named. An [os.Root] opens it, so that neither ".." nor a symbolic link
+// leads out of the root. It must be a regular file of at most 16 MiB; FIFOs and devices are not
+// opened.
 //
 // A path is matched with the roots after the prefix maps were applied. An absolute path must be
-// below the path of a root, as it was named or with its links resolved; the rest of the path is the
-// name below the root. A relative path is tried relative to the current folder, in the same way,
-// and then relative to each root. Nothing is guessed from the last parts of a path.
+// below the path of a root, as named or with links resolved. The rest of the path is the name below
+// the root. A relative path is tried relative to the current folder, in the same way, and then
+// relative to each root. Nothing is guessed from the last parts of a path.
 package source
 
 import "time"
@@ -35,5 +36,5 @@ const (
 
 	missFor    = 10 * time.Second       // time until a file that was not found is looked for again
 	soon       = 100 * time.Millisecond // the same if it, or its debug file, is still being fetched
-	noBuildFor = 10 * time.Minute       // time until servers without sources of a build are asked
+	noBuildFor = 10 * time.Minute       // time until servers without sources of a build are asked again
 )

@@ -16,9 +16,9 @@ import (
 // checked.
 var ErrOutside = errors.New("outside of the folders that flags name")
 
-// Roots are the folders below which source files may be opened: nothing else is opened, since a log
-// or debug information may name any path, and the contents of the files are printed. Many
-// goroutines may use them.
+// Roots are the folders below which source files may be opened. Nothing else is opened: a log or
+// debug information may name any path, and the contents of the files are printed. Many goroutines
+// may use Roots.
 type Roots []root
 
 type root struct {
@@ -122,9 +122,9 @@ func (all Roots) read(path string) (data []byte, found string, err error) {
 	return data, file.Path(), nil
 }
 
-// Rel returns path relative to the first root that it is below, with slashes; a relative path that
-// is below none is only cleaned, unless it leads upwards. ok is false for other paths. The file is
-// not looked for.
+// Rel returns path relative to the first root that it is below, with slashes. A relative path below
+// no root is only cleaned, unless it leads upwards. ok is false for other paths. Rel does not look
+// for the file.
 func (all Roots) Rel(path string) (name string, ok bool) {
 	for i := range all {
 		for _, name := range all[i].below(path, false) {

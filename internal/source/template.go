@@ -60,11 +60,14 @@ var forges = map[string]struct{ site, at string }{
 	"cgit":    {"", "/tree/{rel}?id={rev}#n{line}"},
 }
 
-// ParseTemplate returns the template that text is or names: a URL with fields, such as
-// "https://code.example/{rel}#L{line}", one of the names default, file, vscode, vscodium, emacs,
-// kitty, textmate and macvim, a repository, such as "github:OWNER/REPO@REV", "gitlab:", "forgejo:"
-// or "cgit:URL@REV", or "debuginfod", which needs the URL of a debuginfod server as server. For
-// "none" and "" it returns nil.
+// ParseTemplate returns the template that text is or names. text is one of these:
+//
+//   - a URL with fields, such as "https://code.example/{rel}#L{line}"
+//   - a name: default, file, vscode, vscodium, emacs, kitty, textmate or macvim
+//   - a repository: "github:OWNER/REPO@REV", or the same with gitlab or forgejo
+//   - a repository by its URL, such as "cgit:URL@REV" or "gitlab:URL@REV"
+//   - debuginfod: the server with the URL server, which must not be empty
+//   - "none" or "": the Template is nil
 //
 // The scheme of a URL must not be javascript, data or vbscript, which a page would run.
 func ParseTemplate(text, server string) (*Template, error) {
@@ -172,8 +175,8 @@ func isScheme(s string) bool {
 }
 
 // Append appends the URL of a line. It has only bytes from 0x21 to 0x7e, and at most 2,000 of them.
-// ok is false, and dst unchanged, if there is no such URL: the template needs a field that is not
-// known, or the URL would be longer.
+// ok is false, and dst unchanged, if the line or a field of the template is unknown, or if the URL
+// would be longer.
 func (t *Template) Append(dst []byte, f *Fields) (_ []byte, ok bool) {
 	if t == nil || f.Line == 0 {
 		return dst, false
