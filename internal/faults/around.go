@@ -45,7 +45,7 @@ const (
 )
 
 // Within reports whether lines may be between two stacks of one report. A line that names a read or
-// a write begins another report, unless it is the last one, which introduces the second stack.
+// a write begins another report. Only the last line may name one: it introduces the second stack.
 func Within(lines []byte) bool {
 	if len(lines) > maxApartBytes || bytes.Count(lines, newline) > maxApart {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// crashes are texts in crash messages of programs and kernels, with their kinds. A line with such a
-// text before a backtrace makes it the backtrace of a crash.
+// crashes are texts in crash messages of programs and kernels, with their kinds. A backtrace after
+// a line with such a text is the backtrace of a crash.
 var crashes = []struct{ part, kind string }{
 	{"panicked at ", "panic"},       // Rust
 	{"panic: ", "panic"},            // Go, FreeBSD

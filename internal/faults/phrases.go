@@ -2,8 +2,8 @@ package faults
 
 import "math/bits"
 
-// phrases is a set of up to 64 texts of at least four bytes each, which are searched for together:
-// each backtrace of a page is preceded by some 20 lines that may have one of them.
+// phrases is a set of up to 64 texts of at least four bytes each. They are searched for together,
+// since some 20 lines before each backtrace of a page may have one.
 type phrases struct {
 	texts []string
 	// for each of the first places of a text, and each byte, the texts that have the byte there, as
@@ -21,8 +21,8 @@ func newPhrases(texts []string) *phrases {
 	return p
 }
 
-// next returns the first offset in b, at least from, at which a text of p begins, and all texts
-// that begin there, as bits. If there is none, it returns len(b) and 0.
+// next returns the first offset in b, at least from, at which texts of p begin, and these texts as
+// bits. If there is none, it returns len(b) and 0.
 func (p *phrases) next(b []byte, from int) (at int, set uint64) {
 	last := len(p.places) - 1
 	for at = from; at+last < len(b); at++ {

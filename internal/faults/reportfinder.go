@@ -46,9 +46,9 @@ type Finder struct {
 
 var _ filter.LogPrinter = (*Finder)(nil)
 
-// NewFinder returns a Finder that adds its findings to a collection. input is the name of the log,
-// own distinguishes the program's frames from the system's, and paths sets the form of the files in
-// the log's text, as [filter.Options.Paths] does for files in answers.
+// NewFinder returns a Finder that adds its findings to a collection. input is the name of the log.
+// own distinguishes the program's frames from the system's. paths sets the form of the files in the
+// log's text, as [filter.Options.Paths] does for files in answers.
 func NewFinder(to *findings.Collection, input string, own *findings.Own, paths filter.Paths) *Finder {
 	return &Finder{
 		to: to, input: input, own: own, paths: paths,
@@ -133,8 +133,8 @@ func (f *Finder) Begin(o *filter.Options) {
 	o.Terminal, o.Color, o.ModuleLines, o.Display = false, filter.ColorNever, filter.ModuleLinesNone, filter.Display{Own: o.Display.Own}
 }
 
-// AppendLines reads lines without elements, if no stack is open. Outside of a report most are not
-// read one by one.
+// AppendLines reads lines without elements, if no stack is open. Outside of a report, most lines
+// are not examined.
 func (f *Finder) AppendLines(dst, whole []byte) (_ []byte, ok bool) {
 	if f.IsOpen() {
 		return dst, false

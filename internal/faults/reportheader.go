@@ -162,7 +162,7 @@ func withoutPlaces(s string) string {
 	return withoutAddresses(strings.TrimRight(s, ": "))
 }
 
-// withoutAddresses returns s with 0x… in place of each number in hexadecimal digits.
+// withoutAddresses returns s with 0x… in place of each number that begins with 0x.
 func withoutAddresses(s string) string {
 	var b strings.Builder
 	for {
@@ -237,8 +237,8 @@ func memoryOfKind(kind string) findings.Memory {
 	return findings.MemoryUnknown
 }
 
-// accessIn returns the access that a line before the first stack names, in words that are the same
-// for each run: READ of size 8.
+// accessIn returns the access that a line before the first stack names. Its words are the same in
+// each run: READ of size 8.
 func accessIn(line string) string {
 	if _, rest, ok := strings.Cut(line, "The signal is caused by a "); ok {
 		kind, _, _ := strings.Cut(rest, " ")

@@ -37,8 +37,8 @@ func runtimeError(text []byte) (h reportHeader, ok bool) {
 	return h, true
 }
 
-// runtimeKinds are the kinds of UBSan's errors, by a part of their messages. The first one that
-// matches wins. The names are from LLVM's ubsan_checks.inc. UBSan prints them in a summary with
+// runtimeKinds are the kinds of UBSan's errors, by a part of their messages. The first match wins.
+// The names are from LLVM's ubsan_checks.inc: UBSan prints them in summaries with
 // report_error_type=1.
 var runtimeKinds = []struct{ part, kind string }{
 	{"unsigned integer overflow", "unsigned-integer-overflow"},
