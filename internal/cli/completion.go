@@ -62,8 +62,8 @@ func (p *Program[V]) completer(cmd *Command) *cobra.Command {
 	return root
 }
 
-// completeArgument offers words for an argument: the words that cmd allows or, for the first word
-// of a command line, the commands that begin with word, followed by files. It leaves other
+// completeArgument offers words for an argument. If cmd has Words, it offers these. For the first
+// word of a command line, it offers the commands that begin with word, and files. It leaves other
 // arguments to the shell, which completes files.
 func (p *Program[V]) completeArgument(cmd *Command, args []string, word string) (offered []string, how cobra.ShellCompDirective) {
 	switch {
@@ -85,9 +85,9 @@ func (p *Program[V]) completeArgument(cmd *Command, args []string, word string) 
 	return append(offered, filesHere(word)...), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// filesHere returns the names of the files and folders in the current folder that begin with word,
-// as shells complete them: hidden ones only if word begins with a dot. Names with control
-// characters, which would end a line or a column of the answer, are left out.
+// filesHere returns the files and folders of the current folder whose names begin with word. As in
+// shells, hidden files need a word that begins with a dot. It leaves out names with control
+// characters, which would end a line or a column of the answer.
 func filesHere(word string) (names []string) {
 	files, _ := os.ReadDir(".")
 	for _, f := range files {

@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Variable returns the name of the environment variable that stands for a flag.
+// Variable returns the name of the environment variable that sets a flag.
 func (p *Program[V]) Variable(flag string) string {
 	return strings.ToUpper(p.Name + "_" + strings.ReplaceAll(flag, "-", "_"))
 }
 
-// FromEnvironment sets flags from the environment, except those that the command line has set. It
-// ignores empty variables.
+// FromEnvironment sets flags from the environment, unless the command line has set them. It ignores
+// empty variables.
 func (p *Program[V]) FromEnvironment(set *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
 	set.VisitAll(func(f *pflag.Flag) {
 		if f.Changed || err != nil || f.Name == "help" || f.Name == "version" {
@@ -45,9 +45,9 @@ func (p *Program[V]) FromEnvironment(set *pflag.FlagSet, lookup func(string) (st
 	return err
 }
 
-// UnknownVariables returns a message for each variable of the environment that begins with the
-// program's name but names no flag, with a suggestion from set. It ignores empty variables, and
-// variables that Kubernetes sets.
+// UnknownVariables returns a message for each variable that begins with the program's name but
+// names no flag. A message suggests a flag of set, if one is near. Empty variables, and variables
+// that Kubernetes sets, are ignored.
 func (p *Program[V]) UnknownVariables(environment []string, set *pflag.FlagSet) (messages []string) {
 	for _, v := range environment {
 		name, value, _ := strings.Cut(v, "=")

@@ -140,8 +140,8 @@ func (f *Flag[V]) remarks() string {
 	return " (" + strings.Join(remarks, "; ") + ")"
 }
 
-// Wrap breaks text between words so that no line is longer than HelpWidth if each is indented by
-// indent columns, which the first line already has.
+// Wrap breaks text between words so that lines have at most HelpWidth columns. It indents each line
+// but the first by indent columns. The first line is indented already.
 func Wrap(text string, indent int) string {
 	var b strings.Builder
 	column := indent

@@ -1,9 +1,9 @@
-// Package cli renders the tables of a command line: commands, flags and topics as help pages, as
-// the manual page, for completion by shells, and as the reference in docs. The same table parses
-// flags.
+// Package cli renders the tables of a command line: its commands, flags and topics. They become
+// help pages, the manual page, completions for shells, and the reference in docs. The table of
+// flags also parses them.
 //
-// A new flag is a row of the table. FlagsPage prints it, and so does Page for a command in On;
-// ManPage and Reference contain it, Complete offers it, and Define registers it.
+// A new flag is a row of the table. FlagsPage, ManPage, Reference and, for commands in On, Page
+// show the flag. Complete offers it, and Define registers it.
 package cli
 
 import (
@@ -141,8 +141,8 @@ func (p *Program[V]) Usage(cmd *Command) string {
 	return strings.Join(strings.Fields(p.Name+" "+cmd.Name+" "+cmd.Args), " ")
 }
 
-// CheckArgs returns an error if the command does not take this number of arguments, or if it has
-// Words and the first argument is not one of them.
+// CheckArgs returns an error if the command does not take this number of arguments, or if its Words
+// lack the first argument.
 func (p *Program[V]) CheckArgs(cmd *Command, args []string) error {
 	var words []string
 	if cmd.Words != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A Setter is the field of a flag that parses its value itself. Its method Type, if it has one as
-// in Typed, returns the type of the value: Switch, Repeated or EachLine.
+// A Setter is a field that parses the value of its flag. If it is a Typed, Type returns the type of
+// the value: Switch, Repeated or EachLine.
 type Setter interface{ Set(string) error }
 
 // Typed is a Setter with a type.
