@@ -1,8 +1,8 @@
 // Package sandbox gives up the rights that the process will not need.
 //
-// It is a second line of defence. The readers of logs and debug files are bounded and memory safe;
-// if one of them is taken over nevertheless, the process still cannot start a program, open a
-// connection unless the operator named a peer, or change a file outside of a few folders.
+// It is a second line of defence. The readers of logs and debug files are bounded and memory safe.
+// If one is taken over nevertheless, the process still cannot start a program, or change a file
+// outside of a few folders. It can open connections only if the operator named a peer.
 package sandbox
 
 import (
@@ -14,8 +14,8 @@ import (
 // writing to open ones.
 type Policy struct {
 	// Write lists folders in which the process may create, write, rename and remove files and
-	// folders, at any depth, and files, such as devices, that it may write. A folder that does not
-	// exist is left out, and remains unwritable if it is created later.
+	// folders, at any depth. It also lists files that the process may write, such as devices. A
+	// folder that does not exist is left out, and remains unwritable if it is created later.
 	Write []string
 
 	// Devices lists folders with devices, such as serial ports, that the process opens for reading

@@ -15,8 +15,8 @@ type Caches struct {
 	Servers                  bool // files are downloaded
 }
 
-// Folders returns the folders that exist, and the folder for temporary files if there is no folder
-// of indexes, or if files are downloaded.
+// Folders returns the folders that exist. It adds the folder for temporary files if the folder of
+// indexes is missing, or if files are downloaded.
 func (c *Caches) Folders() (dirs []string) {
 	usable := func(dir string, makes bool) bool {
 		if dir == "" {
@@ -58,8 +58,8 @@ func FolderOf(path string) string {
 	return filepath.Dir(path)
 }
 
-// OfOtherProcess reports whether path, which may be a pattern, leads through the files of another
-// process, such as /proc/1234/root, directly or by symbolic links.
+// OfOtherProcess reports whether path leads through the files of another process, such as
+// /proc/1234/root, directly or by symbolic links. path may be a pattern.
 func OfOtherProcess(path string) bool {
 	if path == "" || path == "-" {
 		return false
@@ -83,8 +83,8 @@ func OfOtherProcess(path string) bool {
 
 const maxLinks = 40 // in one path, as for the kernel
 
-// namesProcess reports whether path is the folder of another process in /proc or below it, or is a
-// pattern that may match such a path.
+// namesProcess reports whether path is the folder of another process in /proc, or is below it. A
+// pattern that may match such a path is one, too.
 func namesProcess(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/proc/")
 	if !ok || rest == "" {

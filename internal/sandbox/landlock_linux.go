@@ -122,7 +122,7 @@ func handled(abi int, p Policy) (attr unix.LandlockRulesetAttr) {
 	if abi >= abiScopes {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
-	// Threads that were restricted one by one have separate domains: the kernel would deny the
+	// Threads that were restricted one by one have separate domains. The kernel would deny the
 	// signals by which the Go runtime interrupts its threads.
 	if abi >= abiThreads {
 		attr.Scoped |= unix.LANDLOCK_SCOPE_SIGNAL
@@ -130,8 +130,8 @@ func handled(abi int, p Policy) (attr unix.LandlockRulesetAttr) {
 	return attr
 }
 
-// keep adds a rule for the folder or file at path. It leaves out a path that cannot be opened: a
-// later use of these rights there fails and is reported.
+// keep adds a rule that keeps rights at path, a folder or file. It leaves out a path that cannot be
+// opened: a later use of the rights fails and is reported.
 func keep(ruleset uintptr, path string, rights uint64) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

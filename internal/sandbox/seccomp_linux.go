@@ -34,14 +34,13 @@ const (
 	verdictCount
 )
 
-// A calls is a range of system calls, both ends included. Ranges include calls in between that are
-// not needed either: with fewer ranges the kernel takes less time to translate the filter when the
-// process starts.
+// A calls is a range of system calls, both ends included. Ranges also cover unneeded calls in
+// between: with fewer ranges, the kernel translates the filter faster when the process starts.
 type calls struct{ first, last uint16 }
 
 // denied and the architecture's deniedHere list calls that no part of this process needs. A list of
-// allowed calls would be safer, but would break: the calls of the Go runtime, the C library and the
-// race detector change with their versions, and some are made weeks after the start.
+// allowed calls would be safer, but would break. The calls of the Go runtime, the C library and the
+// race detector change with their versions, and some come weeks after the start.
 var denied = [...]calls{
 	{unix.SYS_SOCKETPAIR, unix.SYS_SOCKETPAIR},
 	{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETAFFINITY},
@@ -51,9 +50,9 @@ var denied = [...]calls{
 	{unix.SYS_PROCESS_MRELEASE, unix.SYS_PROCESS_MRELEASE},
 }
 
-// unknown is a range of calls that fail as on an older kernel, so that callers fall back: clone3,
-// since its flags are in memory, which a filter cannot read; io_uring, since its operations pass no
-// filter; pidfds; and mounting.
+// unknown is a range of calls that fail as on an older kernel, so that callers fall back. A filter
+// cannot read the flags of clone3, which are in memory. The operations of io_uring pass no filter.
+// The other calls are about pidfds and mounting.
 var unknown = calls{unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_CLONE3}
 
 // lastCall is the last call that the filter may allow. Later calls fail like unknown ones.
@@ -113,8 +112,9 @@ func (all *verdicts) sockets(p Policy) {
 	}
 }
 
-// Offsets in struct seccomp_data of linux/seccomp.h. The low halves of arguments, which are first
-// on these architectures, are enough: of the arguments checked here the kernel reads only these.
+// Offsets in struct seccomp_data of linux/seccomp.h. The filter reads only the low halves of
+// arguments, as the kernel does for the arguments checked here. They come first on these
+// architectures.
 const (
 	offsetCall = 0
 	offsetArch = 4
@@ -230,7 +230,7 @@ func program(policy Policy) ([]unix.SockFilter, error) {
 			spans = append(spans, span{uint32(call), v})
 		}
 	}
-	// all later calls, including those of amd64's x32, whose numbers have a high bit
+	// all later calls, including the calls of amd64's x32, whose numbers have a high bit
 	spans = append(spans, span{lastCall + 1, absent})
 	const head = 3
 	p := plan{filter: make([]unix.SockFilter, head, maxFilter), tails: make([]unix.SockFilter, 0, maxFilter/4)}
