@@ -39,8 +39,8 @@ func keyOf(info fs.FileInfo) fileKey {
 	return fileKey{state.Dev, state.Ino, state.Size, state.Ctim, state.Mtim}
 }
 
-// isContent reports whether the two have the same contents: a file whose rights or links have
-// changed has.
+// isContent reports whether k and o have the same contents. Only changed may differ, the time of
+// the last change of rights or links.
 func (k fileKey) isContent(o fileKey) bool {
 	k.changed = o.changed
 	return k == o
@@ -69,8 +69,8 @@ func (of *process) places(m *mapping) []string {
 	return []string{proc + "/root" + m.path, fmt.Sprintf("%s/map_files/%x-%x", proc, m.start, m.end), proc + "/exe"}
 }
 
-// fileOf returns the file of a mapping of the process, or nil. It is known to be the mapped one by
-// its device and inode, since another file may have its path by now.
+// fileOf returns the file of a mapping of the process, or nil. The device and inode of the file
+// must be the mapping's, since another file may have its path by now.
 func (l *looker) fileOf(of *process, m *mapping) *file {
 	if m.path == "" {
 		return nil
@@ -117,8 +117,8 @@ func (l *looker) open(place string, m *mapping) *file {
 	return read
 }
 
-// isOf reports whether m is a mapping of f. The device may differ from that of its inode, as on
-// btrfs and overlayfs: then the kernel names the device in the maps of this process, too.
+// isOf reports whether m is a mapping of f. On btrfs and overlayfs, the device in maps differs from
+// the device of the file. So f is also mapped here, to compare m with the maps of this process.
 func isOf(f *os.File, info fs.FileInfo, m *mapping) bool {
 	state := info.Sys().(*syscall.Stat_t)
 	if state.Ino == m.inode && state.Dev == m.dev {
@@ -180,9 +180,9 @@ func readFile(f *os.File, info fs.FileInfo) *file {
 // pageSize is the size of a page of this kernel: 16 or 64 KiB on some AArch64.
 var pageSize = uint64(os.Getpagesize())
 
-// bias returns the load bias of the file: the address of m in the process, minus that in the file.
-// With pages of this size a mapping may begin before the code that it has. If it may be of two
-// segments that share a page, the bias is not known.
+// bias returns the load bias of the file: the address of m in the process, minus its address in the
+// file. page is the size of a page: m may begin before its code, at the start of the page. ok is
+// false if m may be of two segments with different biases.
 func (f *file) bias(m *mapping, page uint64) (bias uint64, ok bool) {
 	for _, s := range f.code {
 		first := s.Offset &^ (page - 1)

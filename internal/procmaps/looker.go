@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// lingers is how long a mapping that a process has given up stays in doubt: an address in it
-	// may be in lines that were not read or judged yet.
+	// lingers is the time for which a mapping is kept after its process has given it up. Lines that
+	// were not read or judged yet may have addresses in it.
 	lingers = 10 * time.Second
 
-	// recheck is the time after which it is looked again whether files were overwritten.
+	// recheck is the least time between two checks whether files were overwritten.
 	recheck = 100 * time.Millisecond
 )
 
@@ -28,11 +28,12 @@ type looker struct {
 	seed    maphash.Seed
 	cut     bool // a bound has kept something from being read
 	last    time.Time
-	checked time.Time // when it was looked whether files were overwritten
+	checked time.Time // time of the last check whether files were overwritten
 
-	// clock is the time for which all output was read while the processes were looked at. The time
-	// for which this process was stopped, or could not write, does not count: then old text waits.
-	// While a block is read, an output may seem to have no text, but not in each look for seconds.
+	// clock sums up the times between looks, if all output was read at the later look. It does not
+	// advance while this process cannot write, and little while it is stopped: old text may wait
+	// then. In one look an output may seem read although it is not, but not in each look for
+	// seconds.
 	clock time.Duration
 }
 
@@ -125,8 +126,8 @@ func (l *looker) findNew() {
 	}
 }
 
-// shareFiles gives mappings whose file cannot be opened the file of another process that has the
-// same one: a worker may be forked after the program was replaced on disk.
+// shareFiles sets the files of mappings that cannot be opened, if another process has the same
+// file. A worker may be forked after the program was replaced on disk.
 func (l *looker) shareFiles() {
 	type inode struct{ dev, number uint64 }
 	known := make(map[inode]*file)
@@ -150,8 +151,8 @@ func (l *looker) shareFiles() {
 	}
 }
 
-// overwritten returns the files whose contents were changed since they were read, while processes
-// have them: these have the new contents, too.
+// overwritten returns the mapped files whose contents have changed since they were read. The
+// mappings have the new contents, too.
 func (l *looker) overwritten() map[*file]bool {
 	changed := make(map[*file]bool)
 	for _, of := range l.live {

@@ -33,9 +33,9 @@ type process struct {
 type mapping struct {
 	place
 	path    string
-	deleted bool          // the file no longer has the path
-	file    *file         // nil: there is none, or it cannot be read
-	gone    time.Duration // the clock when it was missing first; 0: it is there
+	deleted bool          // the path has no file, or another one
+	file    *file         // nil if there is no file, or if it cannot be read
+	gone    time.Duration // the clock when the mapping was first missing; 0 while it exists
 }
 
 // A place is what a mapping keeps while it exists.
@@ -68,8 +68,7 @@ func (of *process) readFile(name string, most int64) (text []byte, cut bool, err
 	return text, false, err
 }
 
-// children returns the numbers of the processes that the process has started. cut is set if these
-// are not all.
+// children returns the numbers of the process's children. cut is set if some are left out.
 func (of *process) children() (pids []int, cut bool) {
 	tasks, err := of.folder.Open("task")
 	if err != nil {
@@ -179,13 +178,13 @@ func (of *process) isForeign() bool {
 	return false
 }
 
-// narrow is the number of addresses of 32 bits: programs that are not position-independent are in
-// them, and the kernel randomizes as few as 8 bits of an address there.
+// narrow is the number of addresses of 32 bits. Programs that are not position-independent have
+// such addresses, and the kernel randomizes as few as 8 bits of them.
 const narrow = 1 << 32
 
 // isRandom reports whether the kernel has randomized the addresses of a process with these maps. If
-// it has not, as for setarch -R, the stack ends with the last page of the address space, or on x86
-// with the page before that.
+// it has not, as after setarch -R, the stack ends with the last page of the address space. On x86
+// it ends with the page before that.
 func isRandom(maps []byte) bool {
 	before, _, found := bytes.Cut(maps, []byte("[stack]\n"))
 	if !found {

@@ -21,9 +21,9 @@ const (
 	maxFiles     = 4096    // files whose headers are kept
 	maxMapBytes  = 8 << 20 // bytes of the maps of a process: some 80,000 mappings
 
-	// Between two looks at all maps passes at least this time, and shareOfTime as long as the first
-	// of them took on a processor: 30 to 100 µs for each process. A process that prints its stack
-	// in a handler may exist for a millisecond more.
+	// pause is the least time between two looks at all maps. The time is also at least shareOfTime
+	// times the processor time of the first look, which takes 30 to 100 µs for each process. A
+	// process that prints its stack in a handler may exist for only a millisecond more.
 	pause       = time.Millisecond
 	shareOfTime = 20
 
@@ -42,10 +42,10 @@ type Processes struct {
 	cut     bool          // a bound has kept something from being read
 	last    time.Time     // end of the last look
 	took    time.Duration // time that it took on a processor
-	begun   time.Time     // when the look has begun that is under way
-	under   chan struct{} // closed when that look ends; nil: none is under way
+	begun   time.Time     // start of the current look
+	under   chan struct{} // closed when the current look ends; nil between looks
 	readers []*reader
-	looker  looker // of the look that is under way
+	looker  looker // used by the current look alone
 }
 
 // A view is the state of a process in a look. It does not change after the look.
@@ -60,8 +60,7 @@ type view struct {
 func New() *Processes { return &Processes{looker: newLooker()} }
 
 // Start sets the program, which has just started, and reads its maps. Call it once. If /proc
-// belongs to another PID namespace, nothing is read, since its numbers are those of other
-// processes.
+// belongs to another PID namespace, nothing is read: its numbers belong to other processes.
 func (p *Processes) Start(pid int) {
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
 		return
@@ -82,8 +81,8 @@ func (p *Processes) Watch(ctx context.Context) {
 	}
 }
 
-// Reader returns a reader of the output of the processes. It reads their maps when it has read
-// text.
+// Reader returns a reader of the output of the processes. After the reader has read text, it reads
+// the maps of the processes.
 func (p *Processes) Reader(output io.Reader) io.Reader {
 	r := &reader{Reader: output, of: p}
 	p.mu.Lock()
@@ -107,7 +106,7 @@ func (r *reader) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// look reads the maps unless that was done lately.
+// look reads the maps unless they were read lately. It waits for the maps, at most for patience.
 func (p *Processes) look() {
 	p.mu.Lock()
 	if p.under == nil {
@@ -175,8 +174,8 @@ func (p *Processes) At(addr uint64) (filter.ProcessMapping, bool) {
 	}, true
 }
 
-// find returns the mapping at an address, and the process that has it. found is set if some process
-// has one; m is nil if they differ.
+// find returns the mapping at an address, and the process that has it. found is set if any process
+// has a mapping there. m is nil if the mappings of processes differ.
 func (p *Processes) find(addr uint64) (m *mapping, by *view, found bool) {
 	p.mu.Lock()
 	views := p.views
