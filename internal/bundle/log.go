@@ -26,9 +26,9 @@ const (
 	maxReasons = 10 // of a dialect
 )
 
-// A Log is a [filter.Printer] that prints nothing, and collects the modules of a log, the numbers
-// of its frames, and the shapes of the lines in which frames have no name. One Log may be the
-// printer of several filters.
+// A Log is a [filter.Printer] that prints nothing. It collects the modules of a log, the numbers of
+// its frames, and the shapes of lines whose frames have no name. One Log may be the printer of
+// several filters.
 type Log struct {
 	mu       sync.Mutex
 	dialects map[string]*frameCounts
@@ -51,7 +51,7 @@ type moduleKey struct {
 	id   buildid.ID
 }
 
-// A loaded is the range of addresses in which the log maps a module, up to the last address high.
+// A loaded is the range of addresses in which the log maps a module. high is the last address.
 type loaded struct {
 	low, high uint64
 	maps      int
@@ -156,7 +156,7 @@ func (k *known) add(appended []byte) {
 	}
 }
 
-// AppendLine keeps the shape of a line with an address without a name. It appends nothing.
+// AppendLine keeps the shape of a line if an address in it has no name. It appends nothing.
 func (l *Log) AppendLine(dst []byte, line *filter.Line) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()

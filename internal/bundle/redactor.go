@@ -32,8 +32,8 @@ type Redactor struct {
 	left    int               // lines beyond maxFindings
 }
 
-// Bounds of a report, so that it fits into a comment on GitHub, of at most 65,536 characters, with
-// some lines of the log even if the doctor prints much.
+// Bounds of a report. It must fit into a comment on GitHub, of at most 65,536 characters. Lines of
+// the log must fit, too, even if the doctor prints much.
 const (
 	maxReport   = 64000 // bytes
 	maxFindings = 24000 // bytes of the lines of the doctor
@@ -74,8 +74,8 @@ func NewRedactor(w io.Writer, home string, places []string) *Redactor {
 	return r
 }
 
-// Hide makes the Redactor print only the base names of these modules and files, masked unless they
-// look like a file's. Names below a place of the user stay.
+// Hide makes the Redactor print only the base names of these modules and files. It masks base names
+// that do not look like a file's. Names below a place of the user stay.
 func (r *Redactor) Hide(names ...string) {
 	for _, name := range names {
 		if name == "" || r.placeAt(name) != "" {
@@ -217,8 +217,8 @@ func (r *Redactor) tilde(path string) string {
 // usersFolder matches the home folder of any user, since HOME may be root's.
 var usersFolder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(home|Users)/[^/]+`) })
 
-// wordEnd returns the length of the text at the start of s up to a blank, a quote, a bracket, a
-// comma or a semicolon.
+// wordEnd returns the length of the word at the start of s. Blanks, quotes, brackets, commas and
+// semicolons end a word.
 func wordEnd(s string) int {
 	if i := strings.IndexAny(s, " \t\n\"'()<>,;"); i >= 0 {
 		return i

@@ -43,9 +43,8 @@ type known struct {
 	names   []string // base names of modules
 }
 
-// addNumber adds an address or offset. It ignores a number whose upper 16 bits are neither all 0
-// nor all 1, which is not an address of a process or a kernel: a dialect has mistaken a key for an
-// address, or the address has a tag.
+// addNumber adds an address or offset. It ignores 0 and numbers whose upper 16 bits are neither all
+// 0 nor all 1. These are not addresses of a process or a kernel, but keys or tagged addresses.
 func (k *known) addNumber(n uint64) {
 	if n != 0 && (n>>48 == 0 || n>>48 == 0xffff) {
 		k.numbers = append(k.numbers, n)
@@ -64,8 +63,8 @@ func (k *known) firstKnown(line string) int {
 	return 0
 }
 
-// appendShape appends a line with its text masked: each letter becomes x and each digit 0, except
-// in the names and numbers of k, in fixed words and in offsets.
+// appendShape appends a line with its text masked. The names and numbers of k, fixed words and
+// offsets stay. All other letters become x, and digits 0.
 func (k *known) appendShape(dst []byte, line string) []byte {
 	for i := 0; i < len(line); {
 		if name := k.nameAt(line, i); name != "" {
@@ -190,8 +189,8 @@ func appendMask(dst []byte, word string) []byte {
 	return dst
 }
 
-// maskOther returns the byte that is printed for a character: x for a letter or a character beyond
-// ASCII, 0 for a digit, and a dot for a control character. TABs and other characters stay.
+// maskOther returns the byte that masks a character. It is x for letters and for characters beyond
+// ASCII, 0 for digits, and a dot for control characters. TABs and other characters stay.
 func maskOther(r rune) byte {
 	switch {
 	case r >= '0' && r <= '9':
