@@ -1,2 +1,2 @@
-// Package page makes a page of HTML of logs: a [Page] is a printer of their filters.
+// Package page makes an HTML page of logs. A [Page] is the printer of their filters.
 package page

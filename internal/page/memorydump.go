@@ -12,8 +12,8 @@ var dumpMark = []byte("around the buggy address")
 
 const dumpTitle = "Bytes around the address"
 
-// foldDump starts a fold on the page at a line with dumpMark, and ends it before the first line
-// that is not part of the dump.
+// foldDump starts a fold on the page at a line with dumpMark. It ends the fold before the first
+// line after the dump.
 func (p *Page) foldDump(text []byte) {
 	switch {
 	case len(text) <= backtrace.MaxBetween && bytes.Contains(text, dumpMark):
@@ -25,8 +25,8 @@ func (p *Page) foldDump(text []byte) {
 	}
 }
 
-// isDump reports whether a line is one of a dump: of AddressSanitizer, of HWAddressSanitizer, or of
-// KASAN in a log of a kernel.
+// isDump reports whether a line belongs to a dump by AddressSanitizer, HWAddressSanitizer or the
+// kernel's KASAN.
 //
 //	=>0x508000000000: fa fa fa fa[fd]fd fd fd fd fd fd fd fd fd fd fd
 //	  Heap left redzone:       fa

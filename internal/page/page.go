@@ -14,13 +14,13 @@ import (
 
 var newline = []byte{'\n'}
 
-// A Page is a page of HTML with the logs of one Filter or of several, one after the other: the text
-// of the logs, backtraces that fold, and an index of the distinct ones. The page needs no other
-// file. Package internal/html describes its contents.
+// A Page is an HTML page with the logs of one Filter or of several, one after the other. It has the
+// text of the logs, backtraces that fold, and an index of the distinct backtraces. The page needs
+// no other file. Package internal/html describes its contents.
 //
-// A Page is the [filter.Printer] of its Filters, which print the part of the page that is finished:
+// A Page is the [filter.Printer] of its Filters. They print the part of the page that is finished:
 // nothing, unless the page has more than 16 MiB. So Options.Emit may get the output for a line
-// together with the output for a later one. Lines of a backtrace are held until it ends, because
+// together with the output for a later line. Lines of a backtrace are held until it ends, because
 // equal backtraces are folded. A Page takes at most about 64 MiB of memory. One Filter at a time
 // may use it.
 type Page struct {
@@ -39,8 +39,8 @@ type Page struct {
 
 var _ filter.LogPrinter = (*Page)(nil)
 
-// New returns a Page for the Filters that have it as their Printer. title is the title of the page:
-// the name of the log.
+// New returns a Page for the Filters that have it as their Printer. title is the title of the page,
+// usually the name of the log.
 func New(title string) *Page { return &Page{html: html.New(title)} }
 
 // Input begins the next log, and shows its name. A page of one log needs no call of Input.
@@ -49,13 +49,13 @@ func (p *Page) Input(name string) {
 	p.Restart()
 }
 
-// SetPrefix sets a function that appends the text to show before a line, such as the time of a line
-// in a container's log. It is for the current Filter alone: filter.New removes it. The function is
+// SetPrefix sets a function that appends the text to show before a line, such as the line's time in
+// a container's log. The function is for the current Filter alone: filter.New removes it. It is
 // called when the line is printed.
 func (p *Page) SetPrefix(prefix func(dst []byte, line int64) []byte) { p.prefix = prefix }
 
-// Begin sets the options that a Page needs: the page escapes all text itself, and shows the colours
-// of the log unless they are to be removed.
+// Begin sets the options that a Page needs. The page escapes all text itself. It shows the colours
+// of the log unless the options remove them.
 func (p *Page) Begin(o *filter.Options) {
 	o.Terminal, o.Display.Width, o.Display.Fold = false, 0, false
 	if o.Color != filter.ColorNever {
@@ -176,7 +176,7 @@ func (p *Page) elements(l *filter.Line) {
 		at = max(at, e.Start)
 		if e.End > e.Start {
 			at = p.addValues(l.Text[:min(e.End, len(l.Text))], at, h.Values, false)
-		} else { // its values are in earlier lines, and those with a name in footnotes
+		} else { // the values are in earlier lines, and values with a name in footnotes
 			at = p.addValues(l.Text, at, h.Values, true)
 		}
 	}

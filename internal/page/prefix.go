@@ -10,8 +10,8 @@ import (
 type prefixed struct {
 	line   filter.Line
 	prefix []byte
-	from   int // an offset in the text without prefixes
-	lines  int // lines up to there, including the line of from
+	from   int // an offset in the text without prefixes, from which moved counts lines
+	lines  int // lines up to from, including its line
 }
 
 // maxShifted bounds the elements and frames whose offsets add moves. A line with more loses them,
@@ -48,8 +48,8 @@ func (p *prefixed) add(l *filter.Line, prefix func(dst []byte, line int64) []byt
 	return &p.line
 }
 
-// moved returns the offset at of text in the text with prefixes. Increasing offsets take linear
-// time.
+// moved converts an offset in text to the offset in the text with prefixes. Increasing offsets take
+// linear time.
 func (p *prefixed) moved(text []byte, at int) int {
 	at = min(at, len(text))
 	if at < p.from {

@@ -18,10 +18,10 @@ type subject struct {
 	crash bool // a signal arrived, or a function ended the program
 }
 
-// aboutOf returns the frame that a backtrace is about: the innermost own frame with a name, except
-// functions that ran after the crash: signal handlers, and functions that end a program. If there
-// is none, it is an own frame without a name. If all frames are the system's, the outermost frame
-// with a name gives the title.
+// aboutOf returns the frame that a backtrace is about: the innermost own frame with a name. It
+// skips functions that ran after the crash: signal handlers, and functions that end a program.
+// Without such a frame, it returns an own frame without a name. If all frames are the system's, the
+// outermost frame with a name gives the title.
 func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
 	own, unnamed, known, handler, other := -1, -1, -1, -1, -1
 	returns, crash := false, false
@@ -78,8 +78,8 @@ func titleOf(s *backtrace.Stack, i int) html.Detail {
 }
 
 // interrupts reports whether a signal arrived at a frame, so that the frames before it belong to
-// the handler. returns is for the next frame of the backtrace: it is set if the frames so far have
-// return addresses.
+// the handler. The caller passes returns to the call for the next frame. It is set if the frames so
+// far have return addresses.
 func interrupts(fr *findings.TraceFrame, returns *bool) bool {
 	const page = 1<<12 - 1
 	was := *returns
