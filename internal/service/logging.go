@@ -36,9 +36,9 @@ func (v *FormatVar) get() Format {
 	return Auto
 }
 
-// NewHandler returns a handler that writes records from level on to f, each with one write. If f is
-// the stream that systemd has connected with its journal, each line begins with the priority of
-// sd-daemon(3), such as <3>, which the journal removes. Many goroutines may use the handler.
+// NewHandler returns a handler that writes records from level on to f, each with one write. If f
+// leads to systemd's journal, each line begins with a priority of sd-daemon(3), such as <3>. The
+// journal removes it. Many goroutines may use the handler.
 func NewHandler(f *os.File, format *FormatVar, level slog.Leveler) slog.Handler {
 	return newHandler(f, format, level, isJournal(os.Getenv("JOURNAL_STREAM"), f))
 }
@@ -177,7 +177,8 @@ func priority(level slog.Level) string {
 }
 
 // oneLine returns text with blanks for control characters. A line break would begin another entry
-// of the journal with any priority, or another assignment in a message to the service manager.
+// of the journal, with any priority. In a message to the service manager it would begin another
+// assignment.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -20,7 +20,7 @@ func monotonic() time.Duration {
 }
 
 // isJournal reports whether f is the stream that JOURNAL_STREAM names as DEVICE:INODE. The variable
-// is inherited by programs whose output was redirected, so that its presence alone proves nothing.
+// alone proves nothing: programs inherit it even if their output was redirected.
 func isJournal(stream string, f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil {

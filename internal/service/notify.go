@@ -1,4 +1,4 @@
-// Package service connects a daemon with the service manager that started it: it reports states to
+// Package service connects a daemon with the service manager that started it. It reports states to
 // systemd, takes the sockets that systemd has opened, and writes log records with the priorities of
 // systemd's journal.
 //
@@ -19,15 +19,16 @@ import (
 )
 
 const (
-	// sendTime bounds one message. A receiver that does not read must not stop the daemon: its
-	// queue, of 512 datagrams in systemd and 10 elsewhere, may be full.
+	// sendTime bounds one message. A receiver that does not read must not stop the daemon. Its
+	// queue may be full: it has 512 datagrams in systemd, and 10 elsewhere.
 	sendTime = time.Second
 
 	maxStatus = 1000 // bytes of a status text: a line of `systemctl status`
 )
 
-// A Manager is the service manager that started this process, as sd_notify(3) describes it. Its
-// zero value is the absence of one: it sends nothing. Many goroutines may use a Manager.
+// A Manager is the service manager that started this process, as sd_notify(3) describes it. The
+// zero value is for processes without a service manager: it sends nothing. Many goroutines may use
+// a Manager.
 type Manager struct {
 	address  string // address of its datagram socket; empty if it wants no messages
 	watchdog time.Duration
@@ -36,9 +37,9 @@ type Manager struct {
 	conn *net.UnixConn // connection to address; nil if none is open
 }
 
-// Connect returns the service manager that the environment names, and removes it from the
-// environment, so that no other program takes itself for the service. The connection is made here:
-// a sandbox may deny it later. An error lists variables that cannot be used; the Manager can be
+// Connect returns the service manager that the environment names. It removes the variables from the
+// environment, so that no other program takes itself for the service. It connects at once, since a
+// sandbox may deny that later. An error lists variables that cannot be used; the Manager can be
 // used nevertheless.
 func Connect() (*Manager, error) {
 	m, err := fromEnv(os.Getenv, os.Getpid())
@@ -79,8 +80,8 @@ func fromEnv(getenv func(string) string, pid int) (*Manager, error) {
 // maxWatchdog is the longest interval of a watchdog. It keeps sums of durations from overflowing.
 const maxWatchdog = 365 * 24 * time.Hour
 
-// Watchdog returns the longest time that the service manager allows between two calls of Alive, 0
-// if it has no watchdog. Callers use half of it, as sd_watchdog_enabled(3) recommends.
+// Watchdog returns the longest time that the service manager allows between two calls of Alive. It
+// is 0 without a watchdog. Callers use half of it, as sd_watchdog_enabled(3) recommends.
 func (m *Manager) Watchdog() time.Duration { return m.watchdog }
 
 // Ready reports that the start, or a reload, is complete.
