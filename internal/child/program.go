@@ -40,8 +40,8 @@ type Output struct {
 	left     bool // other processes had the output then
 }
 
-// pipeSize is the number of bytes that a pipe or a terminal holds: so much text at the end may be
-// older than the end of the program.
+// pipeSize is the number of bytes that a pipe or a terminal holds. Text of this size may be unread
+// when the program ends.
 const pipeSize = 64 << 10
 
 // Start starts the program of this name, which is looked for as a shell does, with these streams.
@@ -51,7 +51,7 @@ func Start(name string, args []string, in, out, err *os.File) (*Program, error) 
 		return nil, failed
 	}
 	p := &Program{started: hasTerminal()}
-	p.Path, _ = filepath.Abs(path) // without a working folder it is not looked for
+	p.Path, _ = filepath.Abs(path) // empty without a working folder
 	theirs := []*os.File{in}
 	defer func() {
 		for _, f := range theirs[1:] {
@@ -87,7 +87,7 @@ func Files(out, err *os.File) []*os.File {
 	return []*os.File{out, err}
 }
 
-// IsMissing reports whether an error of Start says that there is no such program.
+// IsMissing reports whether an error of Start means that the program does not exist.
 func IsMissing(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
 }
@@ -111,8 +111,8 @@ func Reason(err error) error {
 	return err
 }
 
-// missingPart returns which file is missing if a program exists, but cannot be started because
-// there is no such file. Otherwise it returns err.
+// missingPart returns an error that describes the missing interpreter or loader of a program that
+// exists. Otherwise it returns err.
 func missingPart(err *fs.PathError) error {
 	f, failed := os.Open(err.Path)
 	if failed != nil {
@@ -186,15 +186,16 @@ func (o *Output) readLate(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Ended bounds the time for which the outputs are awaited, because the program has ended. What it
-// has written before is read nevertheless.
+// Ended bounds the time for which Read waits for text, because the program has ended. Text that the
+// program has written before is still read.
 func (p *Program) Ended(wait time.Duration) {
 	for _, o := range p.Outputs {
 		o.from.SetReadDeadline(time.Now().Add(wait))
 	}
 }
 
-// Left reports whether other processes had an output when its reading ended. Call it after that.
+// Left reports whether other processes still had an output when all text was read. Call it after
+// that.
 func (p *Program) Left() bool {
 	return slices.ContainsFunc(p.Outputs, func(o *Output) bool { return o.left })
 }
@@ -233,7 +234,8 @@ func (p *Program) Wait(stopped func(syscall.Signal)) (status syscall.WaitStatus,
 	}
 }
 
-// EndedBefore reports whether Wait has returned the end of the program at least so long ago.
+// EndedBefore reports whether Wait has seen the end of the program, and the time ago has passed
+// since.
 func (p *Program) EndedBefore(ago time.Duration) bool {
 	ended := p.ended.Load()
 	return ended != 0 && time.Since(time.Unix(0, ended)) >= ago

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Signals are those that Pass passes on.
+// Signals are the signals for Pass.
 var Signals = []os.Signal{
 	unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGTSTP, unix.SIGCONT, unix.SIGWINCH,
 }
@@ -28,11 +28,11 @@ func IsIgnored(sig syscall.Signal) bool {
 	return *(*uintptr)(unsafe.Pointer(&action)) == ignore
 }
 
-// Pass passes on a signal that this process got, unless the program got it, too: a terminal signals
-// all of its foreground group. Whether a signal was sent to the group or to this process alone is
-// not known. If this process is in the foreground of a terminal, Pass assumes that SIGINT, SIGQUIT
-// and SIGTSTP came from its keys, and SIGHUP from its end.
-// After the end of the program it does nothing: another process may have the number.
+// Pass passes on a signal that this process got, unless the program got it, too. A terminal signals
+// its whole foreground group, and a signal does not show whether it was sent to a group. So if this
+// process is in the foreground, Pass assumes that the program got SIGINT, SIGQUIT and SIGTSTP. It
+// assumes the same of SIGHUP if the terminal is gone. After the end of the program it does nothing:
+// another process may have the number.
 func (p *Program) Pass(sig syscall.Signal) {
 	if p.EndedBefore(0) {
 		return
@@ -73,8 +73,8 @@ func (p *Program) isStopped() bool {
 }
 
 // Stop stops this process as sig has stopped the program, so that a shell sees that its job is
-// stopped. It returns when this process continues. A program that SIGSTOP has stopped in the
-// background is perhaps continued by its number alone: then Stop returns false at once.
+// stopped. It returns when this process continues. In the background, Stop returns false at once
+// for SIGSTOP: a SIGCONT may go to the program alone.
 func (p *Program) Stop(sig syscall.Signal) bool {
 	switch sig {
 	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:

@@ -68,8 +68,8 @@ func resize(f, like *os.File) (changed bool) {
 	return changed
 }
 
-// Resize gives the program's terminals the size of ours. The processes in the foreground, which got
-// the same signal as this process, may have asked for the size before, so they get it again.
+// Resize gives the program's terminals the size of ours. It signals the processes in the foreground
+// again: they got SIGWINCH together with this process, and may have read the old size.
 func (p *Program) Resize() {
 	changed := false
 	for _, o := range p.Outputs {
