@@ -1,9 +1,9 @@
-// Package fuzztest checks the cost of one input of a fuzz target. Go's fuzzer notices crashes, but
-// neither hangs, nor memory, nor work that grows faster than the input, nor streams that stop. Only
-// tests import it.
+// Package fuzztest checks the cost of one input of a fuzz target. Go's fuzzer notices crashes. It
+// does not notice hangs, much memory, work that grows faster than the input, or streams that stop.
+// Only tests import this package.
 //
-// [Watch] is for all targets. [Growth] is for those whose input can be repeated, [Flow] for those
-// that promise output before the end of the input:
+// [Watch] is for all targets. [Growth] is for targets whose input can be repeated. [Flow] is for
+// targets that promise output before the end of the input:
 //
 //	target                                       Growth             Flow: what is promised
 //	filter FuzzFilter, FuzzTerminal, FuzzJSON    the log            a complete line is out when Write returns
@@ -53,21 +53,22 @@ const (
 	// wall-clock time: an input that waits for ever uses no processor time
 	wait   = slowdown * 60 * time.Second
 	growth = 256 << 20 // bytes of heap
-	// wall-clock time after which an input is recorded: Go's fuzzer kills a process whose input has
-	// not ended two seconds after the end of the run
+	// wall-clock time after which an input is recorded. Go's fuzzer kills a process whose input
+	// still runs two seconds after the end of the run
 	slow = time.Second
 )
 
 // Unfinished is the environment variable with the folder in which Watch records inputs. A record
-// remains if its input did not end. Go's fuzzer reports neither an input that Watch gave up after
-// the end of the run nor one that it killed itself, and discards what the process printed.
+// remains if its input did not end. After the end of a run, Go's fuzzer does not report an input
+// for which Watch ended the process, or for which the fuzzer killed it. It also discards the output
+// of the process.
 const Unfinished = "FUZZTEST_UNFINISHED"
 
-// Watch checks the work on input until the returned function is called. If the work takes more than
-// two seconds of processor time or a minute (ten times as much under the race detector), or more
-// than 256 MiB of heap, Watch ends the process and prints the input to standard error, so that the
-// fuzzer records it as a crash. An input that takes more than a second is recorded in the folder of
-// [Unfinished] until it ends.
+// Watch checks the work on input until the returned function is called. If the work exceeds a
+// bound, Watch prints the input to standard error and ends the process, so that the fuzzer records
+// a crash. The bounds are two seconds of processor time, a minute, and 256 MiB of heap. Under the
+// race detector, the times are ten times as long. An input that takes more than a second is
+// recorded in the folder of [Unfinished] until it ends.
 func Watch(t testing.TB, input any) (done func()) {
 	t.Helper()
 	start, before, worked := time.Now(), heap(), processorTime()
@@ -138,7 +139,7 @@ func (r *record) give(what string, input any) {
 	os.Exit(2)
 }
 
-// Allocated returns the total bytes of heap that the process has allocated, including those freed.
+// Allocated returns the total bytes of heap that the process has allocated, including freed memory.
 func Allocated() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -30,9 +30,9 @@ const (
 )
 
 // Growth reports an error if the work of run on a repeated input grows faster than the number of
-// repetitions, for the lines of the input or for the input as one line. It compares only amounts of
-// processor time that are large enough to measure, and fails only if three measurements agree. An
-// input of more than 4 KiB is not measured.
+// repetitions. It tries the input, and the input as one line. It compares only amounts of processor
+// time that are large enough to measure, and fails only if three measurements agree. It does not
+// measure inputs of more than 4 KiB.
 func Growth(t testing.TB, input []byte, run func([]byte)) {
 	t.Helper()
 	if len(input) == 0 || len(input) > longest || fuzzing() && hash(input)%oneOf != 0 {
