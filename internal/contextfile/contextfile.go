@@ -1,6 +1,6 @@
-// Package contextfile keeps the context of a stream in a small file, from which the next process
-// that reads the stream continues. One process at a time can use a file; it is replaced as a whole,
-// and a file that is not a context file is never changed.
+// Package contextfile keeps the context of a stream in a small file. The next process that reads
+// the stream continues from it. One process at a time can use a file. A file is replaced as a
+// whole. A file that is not a context file is never changed.
 package contextfile
 
 import (
@@ -54,12 +54,11 @@ type body struct {
 }
 
 // Open opens the file at path, or makes an empty one, and locks it until Close. context is from the
-// last Save, nil if there was none. Open waits up to 2 s for another process that has locked the
-// file.
+// last Save, or nil. Open waits up to 2 s for another process that has locked the file.
 //
-// If the context cannot be used, because it is torn, damaged or of another version, unusable is the
-// reason, which wraps an error of package checkpoint; the next Save replaces the context. If the
-// file is not a context file, err is the reason.
+// If the context is torn, damaged or of another version, unusable is the reason. It wraps an error
+// of package checkpoint, and the next Save replaces the context. If the file is not a context file,
+// err is the reason.
 func Open(path string) (f *File, context []byte, unusable, err error) {
 	dir, name := filepath.Split(path)
 	root, err := os.OpenRoot(filepath.Clean(dir + "."))
@@ -149,8 +148,8 @@ func (f *File) read() ([]byte, error) {
 	return append(head[:n], rest...), err
 }
 
-// decode returns the context in the content of a file, which begins with the magic; nil if the file
-// is empty.
+// decode returns the context in the content of a file, or nil if the file is empty. content begins
+// like the magic.
 func decode(content []byte) (context []byte, unusable error) {
 	if len(content) == 0 {
 		return nil, nil
@@ -165,8 +164,8 @@ func decode(content []byte) (context []byte, unusable error) {
 	return b.Context, nil
 }
 
-// Save replaces the content of the file by context, an object of JSON. A reader finds either the
-// old content or the new one.
+// Save replaces the content of the file by context, a JSON object. A reader finds either the old
+// content or the new content.
 func (f *File) Save(context []byte) error {
 	if err := f.save(context); err != nil {
 		return fmt.Errorf("save the context in %s: %w", f.path, err)

@@ -10,7 +10,7 @@ import (
 // locks is false: on this system nothing prevents two processes from using one file.
 const locks = false
 
-// planted returns false: owners of files are not looked at on this system.
+// planted returns false: on this system the owners of files are not checked.
 func planted(_, _ fs.FileInfo) bool { return false }
 
 // lock returns true.

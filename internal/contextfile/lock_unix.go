@@ -13,8 +13,8 @@ import (
 // locks is true because files can be locked on this system.
 const locks = true
 
-// planted reports whether another user may have made the file: its owner is neither this user nor
-// root, and everybody may write to its folder.
+// planted reports whether another user may have made the file. That is so if its owner is neither
+// this user nor root, and everybody may write to its folder.
 func planted(folder, file fs.FileInfo) bool {
 	const everybody = 0o002
 	owner, ok := file.Sys().(*syscall.Stat_t)
