@@ -14,8 +14,8 @@ import (
 // cache, are tried first. Trying them takes up to a minute.
 const longFuzz = time.Minute
 
-// fuzzAll runs every fuzz target of the packages for the given time. A target counts as one test.
-// The targets of a package share one binary. It starts a goroutine, which ends before it returns.
+// fuzzAll runs every fuzz target of the packages for the given time, and counts each as one test.
+// The targets of a package share one binary. A goroutine of fuzzAll ends before fuzzAll returns.
 func fuzzAll(each string, packages []string) counts {
 	stop := func(err error) counts {
 		fmt.Fprintln(os.Stderr, err)
@@ -82,8 +82,8 @@ type fuzzBinary struct {
 }
 
 // buildFuzzed sends the binary of each package that has fuzz targets, in their order. It starts a
-// goroutine, which builds a binary while the targets of the previous binary run: most of a build is
-// done by the linker, which keeps one processor busy.
+// goroutine, which builds a binary while the targets of the previous binary run. The linker takes
+// most of the time of a build, on one processor.
 func buildFuzzed(all []testPackage, dir string) <-chan fuzzBinary {
 	built := make(chan fuzzBinary)
 	go func() {
@@ -100,7 +100,7 @@ func buildFuzzed(all []testPackage, dir string) <-chan fuzzBinary {
 }
 
 // fuzz runs one target, in the folder of its package. It passes the flags that go test passes to a
-// binary, with two workers. It bounds the runs that minimize an interesting input: by default they
+// binary, with two workers. It bounds the runs that minimize an interesting input. By default they
 // take up to a minute, in which the fuzzer tries no other input.
 func fuzz(binary, dir, corpus, target string, each time.Duration) (output, error) {
 	unfinished, err := os.MkdirTemp(filepath.Dir(binary), "unfinished-")
@@ -144,17 +144,17 @@ const (
 	again // the run has to be repeated, for longer
 )
 
-// deadline matches the whole output of a run that found nothing, but whose end the fuzzer took for
-// an error of the target (go.dev/issue/75804). An input that fails leaves other lines, even if it
-// was being minimized at the end.
+// deadline matches the whole output of a run that found nothing, if the fuzzer took the end of its
+// time for an error (go.dev/issue/75804). An input that fails leaves other lines, even if it was
+// being minimized at the end.
 var deadline = regexp.MustCompile(`^(?:fuzz: elapsed: .*\n|warning: .*\n)*--- FAIL: \w+ \([0-9.]+s\)\n    context deadline exceeded\n(?:FAIL\n)?$`)
 
 // judge returns the verdict on a run, and the reason if it did not pass. err is the error of the
 // process.
 //
-// An input that did not end makes the run fail if it exceeded the bounds of fuzztest, which the
-// fuzzer does not report after the end of its time. Otherwise the fuzzer killed the process two
-// seconds after the end: on a busy machine that may happen to any input, so that the run is
+// A run fails if an input exceeded the bounds of fuzztest, even after the end of the run, when the
+// fuzzer does not report it. If an input did not end for another reason, the fuzzer killed the
+// process two seconds after the end. On a busy machine that may happen to any input, so the run is
 // repeated.
 func judge(out output, err error) (verdict, string) {
 	switch {

@@ -6,8 +6,8 @@
 //	gotest -fuzz DURATION PACKAGE...           each fuzz target of the packages for that time
 //
 // Its last line is "N passed, N failed, N skipped"; it exits 1 if anything failed, 2 if it was
-// called wrongly. Subtests count as tests. A test that is skipped under the race detector because
-// -work runs it does not count.
+// called wrongly. Subtests count as tests. Tests that are skipped under the race detector because
+// -work runs them are not counted.
 package main
 
 import (
@@ -94,8 +94,8 @@ func run(args []string) counts {
 	return c
 }
 
-// report reads the events of go test -json from r, and writes the output of tests that did not pass
-// and a summary of each package to w.
+// report reads the events of go test -json from r. It writes the output of tests that did not pass,
+// and a summary of each package, to w.
 func report(r io.Reader, w io.Writer) counts {
 	var c counts
 	type key struct{ pkg, test string }

@@ -13,8 +13,7 @@ import (
 )
 
 // materials writes a bill of materials for each product, as CycloneDX 1.5 in JSON. It lists the
-// module of the command, Go's standard library, and the linked modules, as the product itself
-// records them.
+// module of the command, Go's standard library, and the linked modules, as recorded in the product.
 func (r *material) materials() error {
 	for i := range r.products {
 		p := &r.products[i]

@@ -153,8 +153,8 @@ func (r *material) addPages(p product) error {
 	return nil
 }
 
-// readLicenses returns the license texts of Go and of all modules that the products of a target
-// link, in the order of their names.
+// readLicenses returns the license texts of Go and of the modules that a target's products link.
+// The modules are in the order of their names.
 func (r *material) readLicenses(target string) ([]byte, error) {
 	linked := make(map[string]string) // versions by path
 	for _, p := range r.products {

@@ -1,10 +1,10 @@
-// Release makes the files of a release from a checkout whose commit has a tag: programs, packages
-// for Debian and for RPM, images, bills of materials and checksums.
+// Release makes the files of a release from a checkout whose commit has a tag. They are programs,
+// packages for Debian and for RPM, images, bills of materials and checksums.
 //
 //	go -C scripts/release run . [-targets linux/amd64,…] [-snapshot] OUTPUT
 //
-// OUTPUT is a folder that does not exist yet or is empty. The same commit gives the same bytes with
-// the same Go, wherever the checkout is: all times are the commit's, all lists are sorted.
+// OUTPUT is a folder that does not exist yet or is empty. The same commit and the same Go give the
+// same bytes, wherever the checkout is: all times are the commit's, and all lists are sorted.
 //
 //	main.go              reasons to refuse, the order of the steps, checksums
 //	build.go             the commands for all targets, by scripts/build-static; pages, licenses

@@ -106,8 +106,8 @@ func (r *material) pack(info nfpm.Info, packager nfpm.Packager, of string, p *pr
 	return os.WriteFile(filepath.Join(r.output, packager.ConventionalFileName(&info)), out.Bytes(), 0o644)
 }
 
-// installed returns the files of a package, which are the same for Debian and RPM except for the
-// folder of zsh's completions and the records of Debian's own.
+// installed returns the files of a package. Debian and RPM differ in the folder of zsh's
+// completions, in Debian's own records, and in the folders that RPM owns.
 func (r *material) installed(of string, p *product) (all []installed, err error) {
 	fail := func(e error) {
 		if err == nil {
@@ -182,7 +182,7 @@ func (r *material) installed(of string, p *product) (all []installed, err error)
 	return all, err
 }
 
-// packaged returns a file of examples/daemon with the changes for a package: the commands are in
+// packaged returns a file of examples/daemon with the changes for a package. The commands are in
 // /usr/bin, the configuration has the daemon's name, the user exists, and compose.yaml is absent.
 // The unit reloads by a command, since Type=notify-reload needs systemd 253, and Debian 12 has 252.
 // Manifests of Kubernetes keep the paths in their containers.

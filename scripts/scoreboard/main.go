@@ -1,7 +1,7 @@
 // Scoreboard runs commands that resolve backtraces over the logs of testdata/backtraces, and prints
 // how many frames each of them names: go run ./scripts/scoreboard NAME=COMMAND...
 //
-// A COMMAND runs in a shell, with the log as standard input, and the folder of the programs in KIT.
+// A COMMAND runs in a shell. The log is its standard input, and $KIT the folder of the programs.
 // Each log is read twice. With the programs that printed it, all frames must be in the output, in
 // the order of the truth. With programs of another build at the same paths, no frame may be named.
 package main
@@ -119,8 +119,8 @@ func (s *score) add(kit string, p producer, t tool, want []string) error {
 	return nil
 }
 
-// place is a file of the kit's sources with a line. The function is before it, on the same line or
-// the previous one.
+// place matches a file of the kit's sources with a line. The function is before it, on the same
+// line or the previous line.
 var (
 	place    = regexp.MustCompile(`\b(\w+\.(?:cc|h))(?: ?: ?|", "source_line": )(\d+)`)
 	function = regexp.MustCompile(`\w+`)
