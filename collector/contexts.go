@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// liveFor is the time after its last record in which a process is not dropped to make room for
-	// another. A flood of new keys must not make the logs of running processes unreadable.
+	// liveFor is the time after a process's last record in which the process is not dropped to make
+	// room for another. A flood of new keys must not make the logs of running processes unreadable.
 	liveFor = time.Minute
 
 	// streamBytes is the approximate memory of a stream without its context and key.

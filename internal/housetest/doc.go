@@ -1,4 +1,3 @@
-// Package housetest holds the rules of this module as tests: which package imports which, how
-// packages are named and described, which files may be committed, and that the documents name tests
-// that exist.
+// Package housetest holds the rules of this module as tests. They are about imports, the names and
+// descriptions of packages, the files that may be committed, and the tests that documents name.
 package housetest

@@ -29,8 +29,8 @@ func (b *Buffer) Frames(frames []symbolize.Frame) {
 	b.EndArray()
 }
 
-// Frame appends f to an array: with its line if it has a file, otherwise with its offset in the
-// function.
+// Frame appends f to an array. If f has a file, the object has the file and line, otherwise the
+// offset in the function.
 func (b *Buffer) Frame(f *symbolize.Frame) {
 	b.Item()
 	b.Function(f.Func, f.Linkage)

@@ -25,7 +25,7 @@ func Samples(t testing.TB, pattern string) (logs []string) {
 	return logs
 }
 
-// Archives returns the archives whose paths match pattern. It fails the test if there is none.
+// Archives returns the archives whose paths match pattern. If no path matches, it fails the test.
 func Archives(t testing.TB, pattern string) (all []*txtar.Archive) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)

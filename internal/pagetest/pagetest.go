@@ -1,5 +1,5 @@
-// Package pagetest checks a page of package internal/html as a browser reads it: which elements and
-// attributes it has, and which text of the log. Only tests import it.
+// Package pagetest checks a page of package internal/html as a browser reads it: its elements and
+// attributes, and the text of the log. Only tests import this package.
 package pagetest
 
 import (
@@ -39,8 +39,9 @@ type Page struct {
 	ids  map[string]bool
 }
 
-// Parse parses a page. It fails if the page has an element or an attribute that is not allowed, an
-// id twice, a reference without its id, or an element at a place that HTML does not allow.
+// Parse parses a page. It fails if the page has an element or attribute that is not allowed, or an
+// element at a place that HTML does not allow. It also fails if an id is there twice, or if a
+// reference lacks its id.
 func Parse(page []byte) (*Page, error) {
 	if !bytes.HasPrefix(page, []byte("<!DOCTYPE html>\n")) {
 		return nil, fmt.Errorf("the page begins with %.40q", page)
@@ -221,8 +222,8 @@ func (p *Page) Find(name, class string) (all []string) {
 	return all
 }
 
-// Outline returns a line for each kind of error in the summary, for each group of backtraces with
-// the number of its columns, and for each part that folds, with its class.
+// Outline returns a line for each kind of error in the summary, each group of backtraces, and each
+// part that folds. The line has the number of columns of a group, and the class of a part.
 func (p *Page) Outline() string {
 	var b strings.Builder
 	p.walk(p.root, func(n *html.Node) {

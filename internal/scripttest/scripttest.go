@@ -13,9 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Run runs the scripts in testdata/script, each of which shows one behaviour, with the environment
-// vars. The scripts find the project's test data in $TESTDATA, and have the command exits besides
-// cmds: exits 2 symfilter --what. UPDATE=1 rewrites the expected output in the scripts.
+// Run runs the scripts in testdata/script with the variables vars. Each script shows one behaviour.
+// $TESTDATA is the folder of the project's test data. Scripts may use cmds and exits, as in exits 2
+// symfilter --what. UPDATE=1 rewrites the expected output in the scripts.
 func Run(t *testing.T, vars map[string]string, cmds map[string]func(*testscript.TestScript, bool, []string)) {
 	data, err := filepath.Abs("../../testdata")
 	if err != nil {

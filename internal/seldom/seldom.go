@@ -1,4 +1,5 @@
-// Package seldom limits messages that input can cause without end to one a minute.
+// Package seldom limits a kind of message to one a minute. Without it, input could cause any number
+// of messages.
 package seldom
 
 import (

@@ -14,7 +14,7 @@ var (
 	setting  = regexp.MustCompile(`^\w+=`)
 )
 
-// Commands returns the arguments of each call of a program in the blocks of commands of a page,
+// Commands returns the arguments of each call of a program in a page's blocks of commands,
 // including blocks that are not run. The program is called by its name, by its path, or by go run.
 func Commands(page, program string) (all [][]string) {
 	for _, m := range shell.FindAllStringSubmatch(page, -1) {

@@ -1,5 +1,5 @@
-// Package wording makes the parts that messages to people share: a count with its noun, a number
-// with commas, the cause of an error alone, and text of unknown origin on one line.
+// Package wording makes the parts that messages to people share. They are a count with its noun, a
+// number with commas, the cause of an error alone, and text of unknown origin on one line.
 package wording
 
 import (

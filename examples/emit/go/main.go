@@ -31,7 +31,7 @@ func printModules() {
 		if file == nil || mode == "" { // memory without a file, or a gap
 			continue
 		}
-		var segment *elf.Prog // the last that begins at or before the map: two may share a page
+		var segment *elf.Prog // the last segment with the map's first page: two may share a page
 		for _, p := range file.Progs {
 			if p.Type == elf.PT_LOAD && p.Off&^0xfff <= offset && offset < p.Off+p.Filesz {
 				segment = p
