@@ -11,7 +11,7 @@ type admission struct {
 	c   *cache
 	ctx context.Context // done when the Symbolizer is closed
 	e   *entry          // the file's entry
-	end time.Time       // deadline of all waits for this file; zero before the first one
+	end time.Time       // deadline of all waits for this file; zero before the first wait
 }
 
 // admit returns an admission for e's file.

@@ -17,7 +17,7 @@ const maxBeside = 256
 // codeWithin is code, but also returns when within is done; nil sets no limit. Another goroutine
 // does everything that may take long: opening, inflating and parsing a file, and waiting for other
 // questions about it. A question without an answer by then fails with ErrPending and is asked again
-// in the background. While maxBeside questions run, further ones fail with ErrPending at once.
+// in the background. While maxBeside questions run, further questions fail with ErrPending at once.
 func (s *Symbolizer) codeWithin(ctx, within context.Context, dst []Frame, l Location) ([]Frame, error) {
 	if within == nil {
 		return s.code(ctx, dst, l)

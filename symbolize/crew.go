@@ -38,7 +38,7 @@ type crew struct {
 
 	read atomic.Int64 // bytes of the file that all readers read since its pages were released
 	owed atomic.Int64 // the crew's part of history.owes, in steps
-	own  atomic.Int64 // bytes that the readers hold, without what they share
+	own  atomic.Int64 // bytes that the readers hold, without shared bytes
 }
 
 // A crewReader is used by one goroutine at a time.

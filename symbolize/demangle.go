@@ -90,7 +90,7 @@ type knownName struct {
 }
 
 const (
-	knownOverhead = 64 // bytes of memory of a known name besides its text
+	knownOverhead = 64 // bytes of memory of a known name, without its text
 	// names kept in a slice: a map takes as much memory as that many names
 	fewNames = 8
 )

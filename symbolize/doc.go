@@ -9,8 +9,8 @@
 //
 // The search asks the finders in order, then follows the debug link of a stripped file, then asks
 // the servers. The first file with debug information ends the search and is used. If no file has
-// any, a full symbol table is preferred to dynamic symbols only, and earlier finders to later ones.
-// A file that cannot be read is noted and passed over.
+// debug information, a full symbol table is preferred to dynamic symbols only, and earlier finders
+// to later finders. A file that cannot be read is noted and passed over.
 //
 // # How long state is kept
 //
@@ -42,7 +42,7 @@ const (
 	DefaultMaxMemory = 512 << 20
 
 	maxMapped     = 32768   // files mapped at once: half of the kernel's default vm.max_map_count
-	maxModuleName = 4 << 10 // bytes kept of a module's name: a longer one is not a path
+	maxModuleName = 4 << 10 // bytes kept of a module's name: a longer name is not a path
 	maxQueued     = 1024    // searches and inflations that run or wait; a goroutine each
 	entryCost     = 512     // bytes of an entry, without its strings
 	attemptCost   = 64      // bytes of a remembered attempt, without its strings
@@ -55,13 +55,14 @@ const (
 	maxNames     = 4        // module names tried for one build ID
 	maxAttempts  = 64       // attempts remembered for one build ID
 	maxSaid      = 512      // bytes of one remembered attempt
-	maxName      = 64 << 10 // bytes of a symbol's name; the rest of a longer one is cut off
-	// strikes after which debug information is left alone: a lookup exceeded a bound, or panicked
+	maxName      = 64 << 10 // bytes of a symbol's name; longer names are cut off
+	// strikes after which debug information is left alone; a strike is a lookup that exceeded a
+	// bound or panicked
 	maxStrikes = 2
 	// lookups between two measurements of a file's footprint, which visit all its parsed units;
 	// also after the 1st, 2nd, 4th, 8th…
 	accountEvery = 64
-	nameOverhead = 128 // bytes of a remembered name besides its text
+	nameOverhead = 128 // bytes of a remembered name, without its text
 
 	// time until a missing file is searched for again: about as long as a person waits after adding
 	// it
@@ -85,8 +86,8 @@ const (
 	// steps that a question may take: 0.2 to 0.6 ms. Files of 300 MiB take 10,000 on average, even
 	// if their units do not fit in memory
 	answerSteps = 1 << 16
-	// steps beyond that: 1 to 2.5 s. Files of 300 MiB owe 30 million when most of their units were
-	// parsed for the first time
+	// steps that a file may owe beyond answerSteps for each question: 1 to 2.5 s. Files of 300 MiB
+	// owe 30 million when most of their units were parsed for the first time
 	maxOwed = 1 << 28
 	// steps per byte of debug information that making an index may take, in addition to maxOwed:
 	// some 2 are needed

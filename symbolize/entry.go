@@ -59,7 +59,7 @@ const (
 	answering // module answers
 	missing   // err is a *NotFoundError, returned until a search finds a file
 	setAside  // err is a *FaultError, returned until a search finds a file
-	forgotten // the cache has dropped the entry: ask the cache for a new one
+	forgotten // the cache has dropped the entry: ask the cache for a new entry
 )
 
 // A task is the search or inflation that a goroutine does for an entry. It is immutable; entry.task
@@ -90,7 +90,7 @@ func (e *entry) isProvisional() bool { return e.task != nil && e.task.purpose !=
 // unpacking reports whether the sections of e's module are being inflated; e.mu is held.
 func (e *entry) unpacking() bool { return e.task != nil && e.task.purpose == inflation }
 
-// has makes m the file of e, which had none; e.mu is held.
+// has makes m the file of e, which had no file; e.mu is held.
 func (e *entry) has(m *module) { e.state, e.module, e.err = answering, m, nil }
 
 // A level ranks the best source of answers that a module currently has.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A history is what an entry remembers about its files, even after they were closed.
+// A history holds the facts that an entry remembers about its files, even after they were closed.
 type history struct {
 	strikes   int    // number of strikes: a file broke its reader, or cost too much
 	broken    broken // the file whose debug information is left alone

@@ -126,7 +126,7 @@ func (m *module) closeIndex() error {
 	return x.close()
 }
 
-// spoilt closes and removes q's index, which is unreadable or contradicts itself, as err reports.
+// spoilt closes and removes q's index after err: the index is unreadable or contradicts itself.
 // From then on debug information answers. A panic of the index's reader is reported as the module's
 // fault.
 func (q *question) spoilt(err error) {

@@ -61,7 +61,7 @@ func (i *inner) AwaitLocal(ctx context.Context, l Location) { (*Symbolizer)(i).a
 func (i *inner) Search(id buildid.ID, name string) { i.warmer.search(id, name) }
 
 // Faults returns the number of times that a file broke its reader, could not be used, or cost too
-// much. After a fault the answers from a file may differ from earlier ones.
+// much. After a fault the answers from a file may differ from earlier answers.
 func (i *inner) Faults() int64 { return i.cache.counts.faults.Load() }
 
 // Jobs returns how many goroutines may read the debug information of one file at once.

@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// parts are the files that a module reads besides its own.
+// parts are the files that a module reads in addition to its own.
 type parts struct {
 	// link to the debug file of a stripped program; without a Name if there is none
 	link fileLink
@@ -172,8 +172,8 @@ type debugLink struct {
 // linkedFiles finds the files to which a file links: see [access.BuildID].
 type linkedFiles interface {
 	// FindLink returns the debug file called name, with the checksum crc, of the program at near:
-	// it looks where GDB does, below dirs too. If the file has a build ID and id is not zero, the
-	// two are equal.
+	// it looks where GDB does, below dirs too. If the file has a build ID, it equals id, unless id
+	// is zero.
 	FindLink(ctx context.Context, name string, crc uint32, near string, dirs []string, id buildid.ID, note func(buildid.Attempt)) (*buildid.File, error)
 
 	// FindAlt returns the supplementary file with the build ID id that the debug file at near calls

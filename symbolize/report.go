@@ -31,7 +31,7 @@ type Package struct {
 	Type, Name, Version, Architecture string // for example deb, hello, 2.10-3, amd64
 }
 
-// packageOf returns the package that m's file names; the zero Package if it names none.
+// packageOf returns the package that m's file names; the zero Package if the file names no package.
 func packageOf(m *module) (p Package, err error) {
 	err = guard(func() error {
 		if note, ok := m.obj.PackageNote(); ok {

@@ -145,8 +145,8 @@ func (x *search) ask(finder Finder, has bool) (ended bool) {
 	return false
 }
 
-// consider opens file, which a finder has returned, and keeps it if it is the best one. It reports
-// whether the file has debug information.
+// consider opens file, which a finder has returned, and keeps it if it is the best file so far. It
+// reports whether the file has debug information.
 func (x *search) consider(file *buildid.File) bool {
 	path, where := file.Path(), file.Where()
 	m, err := x.open(file)
@@ -219,7 +219,7 @@ func (x *search) lend() (has bool) {
 	return true
 }
 
-// keep makes m the module of the search unless the search has a better one, and closes the worse
+// keep makes m the module of the search unless the search has a better module, and closes the worse
 // module.
 func (x *search) keep(m *module) {
 	worse := m

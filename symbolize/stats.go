@@ -31,7 +31,7 @@ type Stats struct {
 }
 
 // Stats returns the state of s. It never waits, and many goroutines may call it. The numbers are
-// read one after the other, not at one moment.
+// read one after the other, not at the same moment.
 func (s *Symbolizer) Stats() (to Stats) {
 	m, n := &s.cache.memory, &s.cache.counts
 	to = Stats{

@@ -205,7 +205,7 @@ func (e *entry) sourcesAwaitUnpacking() bool {
 }
 
 // variablesAwaitUnpacking is awaitsUnpacking for a question about a variable, which no index
-// answers. It returns false if debug information finds no variables anyway: see
+// answers. It returns false if the debug information would be too large to find variables: see
 // dwarf.Data.VariablesAreDear. e.mu is held.
 func (e *entry) variablesAwaitUnpacking() bool {
 	m := e.module
