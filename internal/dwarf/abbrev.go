@@ -28,7 +28,7 @@ type abbrevFlags uint8
 // children by DW_AT_sibling.
 const (
 	isFunction abbrevFlags = 1 << iota // a subprogram with code
-	// an inlined call, or a function, which may be nested in another one
+	// an inlined call, or a function, which may be nested in another function
 	isCall
 	isVariable
 	isScope // a namespace, a class, or a function whose children cannot be passed over

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// A budget bounds the steps and the memory of a lookup, and counts what lookups cost.
+// A budget bounds the steps and the memory of a lookup, and counts the cost of lookups.
 type budget struct {
 	tick   uint64                 // lookups so far
 	work   int                    // steps left for the current lookup

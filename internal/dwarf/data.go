@@ -111,8 +111,8 @@ func (d *Data) connect() {
 
 // Lookup appends the functions that contain the code at addr, a link-time address: innermost first,
 // the function with the machine code last. If only the line is known, it appends one frame without
-// a name; if nothing is known, none. For units that it has parsed it allocates only dst and new
-// paths.
+// a name; if nothing is known, it appends nothing. For units that it has parsed it allocates only
+// dst and new paths.
 //
 // An error wraps ErrDamaged, or is the reason why a section could not be loaded. Frames returned
 // with an error are valid.

@@ -58,7 +58,7 @@ func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 }
 
 // findDefinitions returns the definitions in all units, one for each scope, sorted by scope. It
-// returns none if .debug_info is too large, or in a package.
+// returns nil if .debug_info is too large, or in a package.
 func (v *variables) findDefinitions() []definition {
 	d := v.d
 	if d.packaged || len(d.sec.get(secInfo)) > maxDefinitionScan {

@@ -139,7 +139,7 @@ func (u *unit) scanAgain() {
 	}
 }
 
-// The room made for the functions of a unit is fewFunctions plus one for each functionBytes of
+// Room is made for fewFunctions functions of a unit, and one more for each functionBytes of
 // entries. Most units need less. It is at most manyFunctions, 1 MiB, since a unit may have any
 // size.
 const (

@@ -39,7 +39,8 @@ const (
 	untidy               // pick over the ranges: some overlap in other ways
 )
 
-// A callStart assigns the addresses from lo to the next callStart to a call, or to none: noParent.
+// A callStart assigns the addresses from lo to the next callStart to a call. If call is noParent,
+// no call covers them.
 type callStart struct {
 	lo   uint64
 	call uint32
@@ -200,8 +201,8 @@ func (t *functionTable) sortCalls(f *function, spans []span) bool {
 	return true
 }
 
-// appendStart appends a start; of several at one address the last wins. Starts before first belong
-// to other functions.
+// appendStart appends a start. Of several starts at one address, the last wins. Starts before first
+// belong to other functions.
 func appendStart(starts []callStart, first int, lo uint64, id uint32) []callStart {
 	if n := len(starts); n > first && starts[n-1].lo == lo {
 		starts[n-1].call = id

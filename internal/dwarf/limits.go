@@ -3,7 +3,8 @@ package dwarf
 // Limits. Limits without a stated reason are far above the output of known compilers, and low
 // enough to bound time and memory.
 const (
-	// steps of one lookup, of 3 to 10 ns: 0.1 to 0.3 s, thirty times what the largest units take
+	// steps of one lookup, of 3 to 10 ns: 0.1 to 0.3 s, thirty times the steps for the largest
+	// units
 	maxWork      = 1 << 25
 	maxUnitBytes = 1<<32 - 1 // entries are identified by 32-bit offsets in their unit
 	arangeCost   = 1 << 7    // bytes of .debug_aranges that count as a step
@@ -34,7 +35,7 @@ const (
 	maxFiles     = 1 << 20 // files, or directories, of one unit: 40 MiB
 	// fields described for an entry of a version 5 file table; DWARF defines 5
 	maxFormats = 32
-	// length of a name; longer ones are unknown. The demangler's limit is far below
+	// length of a name; longer names are unknown. The demangler's limit is far below
 	maxNameBytes = 1 << 20
 	maxPathBytes = 64 << 10 // length of a file's whole path; PATH_MAX is 4 KiB
 	// .dwo files of one program open at a time: each takes a mapping, and nearby lines of a log
@@ -75,7 +76,7 @@ const (
 	scanCost         = 1 << 7  // bytes of the scan that count as a step
 	maxUnitVariables = 1 << 18 // variables of one unit: 4 MiB
 	maxVariableName  = 1 << 10 // bytes of one name in a member path
-	maxMemberPath    = 4 << 10 // bytes of a whole member path; a longer one is left out
+	maxMemberPath    = 4 << 10 // bytes of a whole member path; a longer path is left out
 	maxTypeDepth     = 64      // types nested in each other, with typedefs and qualifiers
 	maxDimensions    = 16      // dimensions of an array
 	// steps of finding a member: 15 ms; the last of a struct of 1,000 members takes some 30,000

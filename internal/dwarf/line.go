@@ -104,7 +104,8 @@ type lineHit struct {
 	ok     bool
 }
 
-// beginLine returns the row of addr, or the run of the line program that has yet to find it.
+// beginLine returns the row of addr. If the line program must run first, it returns the run as
+// cold.
 //
 // LLVM takes the sequence with the lowest end above the address. If that sequence does not cover
 // the address, there is no row. Otherwise LLVM takes the last row whose address is not above the

@@ -8,8 +8,8 @@ import (
 // A member path is written as in the source: fields with a dot, elements with their index. Parts
 // without a name are left out: a member of an anonymous struct or union, or of a base class, looks
 // like a member of the whole. Several members may fit: in a union, or in bytes of a base class that
-// a derived class reuses. The path takes the first one without padding at the byte. A byte in the
-// middle of a value, or in padding, is written as a distance from the nearest named part:
+// a derived class reuses. The path takes the first member without padding at the byte. A byte in
+// the middle of a value, or in padding, is written as a distance from the nearest named part:
 // "[3]+0x4". Pointers end a path.
 
 // A variableInfo holds the attributes of a variable, from its entry and the entries that it

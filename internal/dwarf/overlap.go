@@ -150,7 +150,7 @@ func (m reachMap) find(addr uint64) (piece, i int) {
 }
 
 // give adds a reach as LLVM adds to its map. The reach in which r starts is split, and its part
-// after r becomes another reach, whatever reaches are there.
+// after r becomes another reach. Other reaches make no difference.
 func (m *reachMap) give(r reach) {
 	if p, i := m.find(r.lo); i >= 0 && r.lo < (*m)[p][i].hi {
 		around := &(*m)[p][i]

@@ -91,7 +91,7 @@ func (m *lineRun) begin(d *Data, u *unit) {
 	m.files = m.files[:0]
 }
 
-// resume makes the run begin at a stop, and end at the position of the next one.
+// resume makes the run begin at the stop from, and end at the position end.
 func (m *lineRun) resume(from *lineStop, end uint64) {
 	m.prog, m.start, m.pos = m.prog[:end], int(from.pos), int(from.pos)
 	m.opened, m.live = true, true

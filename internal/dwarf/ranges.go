@@ -141,8 +141,8 @@ func (u *unit) appendRnglist(dst []span, v value, id uint32) []span {
 //
 // LLVM keeps a map from the start of a range to its end and entry, and adds the spans in this
 // order. A span splits the range in which it starts. So later, deeper entries win. But a later
-// range that starts lower does not replace an earlier one inside it. key and end are the start and
-// end of the map's entry with the highest start not above addr.
+// range that starts lower does not replace an earlier range inside it. key and end are the start
+// and end of the map's entry with the highest start not above addr.
 func pick(spans []span, addr uint64) int {
 	best := -1
 	var key, end uint64

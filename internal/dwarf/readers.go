@@ -36,7 +36,7 @@ type shelf struct {
 // sharing is one reader's share of the units and tables that all readers of a file parse.
 type sharing struct {
 	d           *Data
-	shelf       *shelf           // shared with other readers; nil if this is the only one
+	shelf       *shelf           // shared with other readers; nil if this is the only reader
 	lent        map[uint64]*unit // units of the shelf that were borrowed before
 	epoch       uint64           // epoch of the shelf when they were borrowed
 	besideOther bool             // see Reader

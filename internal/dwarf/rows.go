@@ -16,7 +16,7 @@ const (
 	sequenceBytes = 1 << 10
 )
 
-// maxSequence is the number of bytes of the largest sequence, whose rows have 32-bit addresses.
+// maxSequence bounds the bytes of a sequence: its rows have 32-bit addresses.
 const maxSequence = 1<<32 - 1
 
 // programSteps estimates the steps that running the line program takes, to be charged with spend:
@@ -92,7 +92,7 @@ func (m *lineRun) collect(rows []lineRow, seqs []sequence) (_ []lineRow, _ []seq
 
 // appendSorted runs the program to the end of a sequence and appends its rows. It leaves out rows
 // that compact would drop, about three in four. sorted is false if a row has a lower address than
-// the row before it; then that row and later ones are missing. fits is false if there are too many
+// the row before it; then that row and later rows are missing. fits is false if there are too many
 // rows.
 func (m *lineRun) appendSorted(rows []lineRow) (_ []lineRow, sorted, fits bool) {
 	first, last := len(rows), uint32(0)
@@ -114,7 +114,7 @@ func (m *lineRun) appendSorted(rows []lineRow) (_ []lineRow, sorted, fits bool) 
 	return rows, true, true
 }
 
-// appendAll is appendSorted for rows in any order, and drops none.
+// appendAll is appendSorted for rows in any order, and leaves out no rows.
 func (m *lineRun) appendAll(rows []lineRow) (_ []lineRow, fits bool) {
 	for m.next() {
 		if rel := m.pc - m.low; rel <= maxSequence {
@@ -162,7 +162,7 @@ func compact(rows []lineRow, first int) []lineRow {
 }
 
 // appendRow appends r to the rows of a sequence, rows[first:]. r replaces a row with the same
-// address. It is dropped if it has the file, line and column of the row before it.
+// address. r is dropped if the row before has the same file, line and column.
 func appendRow(rows []lineRow, first int, r lineRow) []lineRow {
 	n := len(rows)
 	if n > first && rows[n-1].addr == r.addr { // the last of several wins

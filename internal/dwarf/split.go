@@ -285,10 +285,10 @@ func (l *links) findHalf(u *unit) *half {
 	return &half{file: f, off: off}
 }
 
-// fileCost is the heap that an open file takes besides its Data.
+// fileCost is the bytes of heap that an open file takes.
 const fileCost = int64(unsafe.Sizeof(splitFile{})+unsafe.Sizeof(Data{})) + 64
 
-// newSplit returns the split units of a file, or nil if it has none for d.
+// newSplit returns the split units of a file, or nil if it has no split units for d.
 func (l *links) newSplit(o *object.File) *Data {
 	d := l.d
 	if s, ok := o.Section(sectionNames[secInfo] + ".dwo"); !ok || s.Size == 0 || (o.Order == binary.BigEndian) != d.big {
@@ -300,8 +300,8 @@ func (l *links) newSplit(o *object.File) *Data {
 	return c
 }
 
-// chooseInfo selects the section .debug_info of o that has the units with code. o was not linked:
-// GCC writes each type unit to a section of its own, also named .debug_info.
+// chooseInfo selects the section .debug_info of o that has the units with code. In a file that was
+// not linked, GCC writes each type unit to a section of its own, also named .debug_info.
 func (d *Data) chooseInfo(o *object.File) {
 	name := d.sec.name(secInfo)
 	d.sec.vars.unlinked = o

@@ -16,7 +16,7 @@ type entryWalk struct {
 	entry int     // position of the current entry
 	pos   int     // position after the attributes read so far
 	decl  *abbrev // declaration of the current entry; nil: pos is at the next entry
-	depth int     // entries around the current one, up to the first
+	depth int     // number of entries around the current entry in this walk
 	low   int     // lowest depth since the last stop: entries at that depth or deeper have ended
 	left  int     // entries that may still be read; -1 if there were more
 	leapt bool    // children were passed over
@@ -131,8 +131,8 @@ type openEntry struct {
 	value uint64
 }
 
-// around returns the open entries that enclose w's current entry, and the value of the innermost
-// one, or outer if there is none.
+// around returns the open entries that enclose w's current entry, and the value of the innermost of
+// them, or outer if no open entry does.
 func (o openEntries) around(w *entryWalk, outer uint64) (openEntries, uint64) {
 	for len(o) > 0 && o[len(o)-1].depth >= w.low {
 		o = o[:len(o)-1]

@@ -316,7 +316,7 @@ func (k *walker) function(fn int, lo, hi uint64) {
 	}
 }
 
-// coldPart goes through a stretch of a function that is the cold part of another one.
+// coldPart goes through a stretch of a function that is the cold part of another function.
 func (k *walker) coldPart(lo, hi uint64) {
 	u := k.w.u
 	t := &u.funcs
