@@ -11,7 +11,7 @@ import (
 const EntrySpan = 64
 
 // Main returns the address of the function that the code at Entry passes to the C library, or 0 if
-// it passes none. It works on x86-64, AArch64, 64-bit RISC-V and in Thumb code.
+// it passes no function. It works on x86-64, AArch64, 64-bit RISC-V and in Thumb code.
 func (f *File) Main() (addr uint64) {
 	if !f.mainKnown {
 		f.main, f.mainKnown = f.findMain(), true

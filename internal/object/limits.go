@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// Limits on the work and memory that a file may cause. Each is far above what compilers and linkers
-// write.
+// Limits on the work and memory that a file may cause. Each is far above the output of compilers
+// and linkers.
 const (
 	maxSections  = 4 << 16  // headers; -ffunction-sections objects reach some 100,000
 	manySections = 256      // least number of sections for which a map finds them by name
 	maxSegments  = 4 << 16  // headers; core files of many mappings pass 65,535 by PN_XNUM
 	maxNames     = 16 << 20 // bytes of section names read
-	// bytes of one section name; longer ones are cut: no such name is looked up
+	// bytes of one section name; longer names are cut: no such name is looked up
 	maxName = 4 << 10
 
 	// bytes of notes searched for a build ID; vmlinux has 500, a core file may have gigabytes
@@ -21,7 +21,7 @@ const (
 
 	// bytes of .gnu_debuglink and .gnu_debugaltlink: a path is at most 4 KiB
 	maxLink        = 8 << 10
-	maxPackageNote = 16 << 10 // bytes of a package note; real ones have 200
+	maxPackageNote = 16 << 10 // bytes of a package note; real notes have 200
 
 	// inflated to compressed bytes; deflate cannot do better than 1,032:1, real debug sections stay
 	// below 20:1
@@ -45,7 +45,7 @@ const (
 	// first searches for a name, which scan the table: building the table of hashes costs as much
 	// as 4 scans, and a trace has a dozen names
 	linearNames = 2
-	// first searches for the symbol after another one, which scan the table: building the list
+	// first searches for the symbol after another symbol, which scan the table: building the list
 	// costs as much as 15 scans
 	linearNext    = 6
 	maxNameHashed = 64 << 10 // bytes of a symbol's name that can be searched for

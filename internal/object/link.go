@@ -56,8 +56,8 @@ type PackageNote struct {
 
 const ntFDOPackaging = 0xcafe1a7e
 
-// PackageNote returns the packaging metadata of the file; ok is false if there is none, or if it is
-// not a JSON object of strings. Like [BuildID] it reads at most 1 MiB of notes.
+// PackageNote returns the packaging metadata of the file. ok is false if there is no metadata, or
+// if it is not a JSON object of strings. Like [BuildID] it reads at most 1 MiB of notes.
 func (f *File) PackageNote() (p PackageNote, ok bool) {
 	if f.closed {
 		return p, false

@@ -148,7 +148,7 @@ func (t *symbols) hashNames() {
 			return
 		}
 		if end <= 0 {
-			continue // no name, or one too long to be searched for
+			continue // no name, or a name that is too long to be searched for
 		}
 		h := uint32(maphash.Bytes(n.seed, b[:end]))
 		bucket := &n.first[h>>n.shift]

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// A nextTable finds the symbol after another one in code: the first linearNext times by scanning
+// A nextTable finds the symbol after another symbol in code: the first linearNext times by scanning
 // the symbol table, then by a list.
 type nextTable struct {
 	searches int

@@ -37,7 +37,7 @@ func (t *rawSymbols) load(kind elf.SectionType) {
 }
 
 // loadSection makes s, the section at index, the symbol table if it has a symbol besides the null
-// one. It reports whether it did.
+// symbol. It reports whether it did.
 func (t *rawSymbols) loadSection(index int, s *Section) bool {
 	d := t.d
 	entry := uint64(d.pick(symSize32, symSize64))

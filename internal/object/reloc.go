@@ -115,8 +115,8 @@ func (h *header) relocationAt(b []byte, hasAddend bool) (x fieldRelocation) {
 	return x
 }
 
-// relocationSymbol returns the address of the symbol at index: its value, plus the address of its
-// section if it has one. ok is false if the table has no such symbol.
+// relocationSymbol returns the address of the symbol at index: its value, plus its section's
+// address if the file defines the symbol. ok is false if the table has no such symbol.
 func (h *headers) relocationSymbol(table []byte, index uint64) (addr uint64, ok bool) {
 	size := uint64(h.pick(symSize32, symSize64))
 	if index >= uint64(len(table))/size {

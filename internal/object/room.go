@@ -29,8 +29,8 @@ type Options struct {
 	// sections do not go to files.
 	SpillDir string
 
-	// LastAlias makes Symbol return, of several symbols with one address and size, the last one in
-	// the table, as llvm-symbolizer does.
+	// LastAlias makes Symbol return, of several symbols with one address and size, the last symbol
+	// in the table, as llvm-symbolizer does.
 	LastAlias bool
 }
 

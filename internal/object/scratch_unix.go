@@ -22,7 +22,7 @@ func anonymous(size uint64) ([]byte, error) {
 	return unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 }
 
-// InMemory reports whether a directory, or the nearest one above it that exists, is in memory.
+// InMemory reports whether a directory, or its nearest existing parent, is in memory.
 func InMemory(dir string) bool {
 	for dir != "" {
 		var disk unix.Statfs_t

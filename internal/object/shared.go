@@ -32,8 +32,8 @@ func (ts *symbolTables) SymbolTable() *SymbolTable {
 	return t.shared
 }
 
-// Symbol returns the symbol with a size that covers addr. If there is none, File.Symbol may find
-// one.
+// Symbol returns the symbol with a size that covers addr. If this table has no such symbol,
+// File.Symbol may find one.
 func (s *SymbolTable) Symbol(addr uint64) (sym Symbol, found bool) {
 	if len(s.t.raw) == 0 {
 		return sym, false

@@ -94,7 +94,7 @@ func (t *symbols) listFiles() {
 	t.files = slices.Clip(t.files)
 }
 
-// at decodes an entry, even one that counts rejects.
+// at decodes an entry, even if counts rejects it.
 func (t *symbols) at(index uint64) (sym Symbol, name uint32, shndx uint16) {
 	d := t.d
 	b := t.raw[index*t.entry:]
@@ -119,7 +119,7 @@ func (t *symbols) at(index uint64) (sym Symbol, name uint32, shndx uint16) {
 	return sym, d.u32(b), shndx
 }
 
-// pass scans every entry for the best one at or below addr.
+// pass scans every entry for the best symbol at or below addr.
 func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
 	consider := func(i uint64) {
 		sym, name, shndx := t.at(i)

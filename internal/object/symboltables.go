@@ -98,8 +98,8 @@ func (ts *symbolTables) SymbolReaching(addr uint64) (Symbol, bool) {
 	return sym, true
 }
 
-// SourceFile returns the name of the last STT_FILE symbol before sym, if sym is a local symbol.
-// That is its source file as given to the compiler, usually without a directory. sym must come from
+// SourceFile returns the name of the last STT_FILE symbol before sym, if sym is a local symbol. The
+// name is the source file as given to the compiler, usually without a directory. sym must come from
 // ts. It returns nil for global symbols and if there is no such name. The name aliases the file.
 // The first call scans the table.
 func (ts *symbolTables) SourceFile(sym Symbol) []byte {

@@ -94,7 +94,7 @@ func (u *Unpacking) Run(take, must func(int64) error) {
 	case take == nil:
 		u.arena = &arena{bytes: make([]byte, u.size), onHeap: true}
 	default:
-		if u.extra > 0 { // first, since without it a file would be written in vain
+		if u.extra > 0 { // first: without this memory, a spill file would be useless
 			if u.err = must(int64(u.extra)); u.err != nil {
 				return
 			}
