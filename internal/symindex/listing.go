@@ -11,7 +11,7 @@ import (
 )
 
 // A Listing remembers the names in a directory of indexes for a moment. So many files without an
-// index do not take a system call each. The zero value is an empty one. It is safe for concurrent
+// index do not take a system call each. The zero value is ready for use. It is safe for concurrent
 // use.
 type Listing struct {
 	mu     sync.Mutex
@@ -59,7 +59,7 @@ func (l *Listing) Has(d Dir, s Source) {
 	}
 }
 
-// list reads the names. It keeps none if it could not read all of them.
+// list reads the names. It keeps no names if it could not read all of them.
 func (l *Listing) list(d Dir) {
 	if d.check() != nil {
 		return

@@ -190,8 +190,8 @@ type Frame struct {
 	Inlined      bool // the call is inlined into the next frame
 }
 
-// Lookup appends the frames at addr to dst, innermost first. It appends none if the index does not
-// cover addr. An error wraps ErrDamaged.
+// Lookup appends the frames at addr to dst, innermost first. It appends nothing if the index does
+// not cover addr. An error wraps ErrDamaged.
 func (x *Index) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	u, ok, err := x.span(addr)
 	if !ok || err != nil {
