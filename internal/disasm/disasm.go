@@ -47,7 +47,7 @@ func Lines(machine Machine, code []byte, at int) (lines []string) {
 }
 
 // x86Start returns the lowest offset, of the first 15, from which consecutive instructions lead to
-// the offset at. It returns at itself if there is none.
+// the offset at. If there is no such offset, it returns at.
 func x86Start(code []byte, at int) int {
 	for start := range min(at, maxX86) {
 		for end := start; end <= at; {
