@@ -68,8 +68,8 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	terminal := isTerminal(std.out)
 	a.links = c.source.hyperlinks(terminal, c.color.mode(terminal, os.Getenv), os.Getenv)
 	var unresolved doctor.Sum
-	// counts for addresses outside of the file; they are added last, because the Sum keeps the last
-	// reason for a module
+	// Counts for addresses outside of the file. They are added last, because a Sum keeps the last
+	// reason for a module.
 	var last []doctor.Counts
 	for _, addr := range addrs {
 		out, found, err := a.answer(addr)
@@ -136,8 +136,8 @@ type addresses struct {
 	links   bool // files and lines are hyperlinks
 }
 
-// answer returns the output for the module-relative address addr, and whether a name was found. The
-// error is the reason why none was found, or nil if no symbol covers the address.
+// answer returns the output for the module-relative address addr, and whether a name was found. If
+// not, the error is the reason; it is nil if no symbol covers the address.
 func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	frames, err := a.Symbolizer.Ask(a.ctx, nil, a.of.Location(addr), symbolize.Policy{})
 	recorded := frames
@@ -162,9 +162,8 @@ func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	return a.text(addr, frames, recorded, v, err), found, err
 }
 
-// variable returns the variable at addr, or nil. It returns nil if the innermost frame has a file,
-// or if there are frames and no member of the variable is known: then the frames are as good an
-// answer.
+// variable returns the variable at addr, or nil if there is none. It also returns nil if frames are
+// as good an answer: if the innermost one has a file, or no member of the variable is known.
 func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *symbolize.Variable {
 	if err != nil || len(frames) > 0 && frames[0].File != "" {
 		return nil
@@ -177,8 +176,7 @@ func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *
 }
 
 // text returns an answer as addr2line -a -i -f -p prints it, with source lines below the frames.
-// The files of frames have the names to print, the files of recorded the names in debug
-// information.
+// recorded are the same frames as frames, with the files as debug information names them.
 func (a *addresses) text(addr uint64, frames, recorded []symbolize.Frame, v *symbolize.Variable, err error) []byte {
 	b := fmt.Appendf(nil, "0x%x: ", addr)
 	switch {
@@ -246,7 +244,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// frameText returns a function with its offset if the line is not known, and the text for the line.
+// frameText returns the name of a function, with the offset if the line is not known, and the text
+// for the line.
 func frameText(f *symbolize.Frame) (function, line string) {
 	function = f.Func
 	if function == "" {
@@ -265,7 +264,7 @@ func frameText(f *symbolize.Frame) (function, line string) {
 	return function, line
 }
 
-// variableText returns the name of a variable with its member, or the offset in it.
+// variableText returns the name of a variable, with the member or the offset in the variable.
 func variableText(v *symbolize.Variable) string {
 	switch {
 	case v.Member != "":

@@ -25,14 +25,14 @@ type dialectFlags struct {
 	forceImages bool
 }
 
-// A dialectList is the value of --dialects: none, or auto and names of dialects with commas between
-// them. The zero value is auto.
+// A dialectList is the value of --dialects: none, or a list of auto and names of dialects,
+// separated by commas. The zero value is auto.
 type dialectList struct {
 	none bool
 	only []string // nil: all
 }
 
-// Set parses a value. The last one wins.
+// Set parses a value, which replaces an earlier one.
 func (l *dialectList) Set(s string) error {
 	*l = dialectList{}
 	switch s {
@@ -43,7 +43,7 @@ func (l *dialectList) Set(s string) error {
 		return nil
 	}
 	for name := range strings.SplitSeq(s, ",") {
-		if name == "auto" { // auto: all but the dialects on demand, which the list may name as well
+		if name == "auto" { // all dialects but those on demand, which the list may also name
 			for _, d := range dialect.All() {
 				if !d.OnDemand {
 					l.only = append(l.only, d.Name)

@@ -97,8 +97,8 @@ func (p profileReport) Write(b []byte) (int, error) {
 
 func (p profileReport) Close() error { return asUsage(p.Report.Close()) }
 
-// asUsage turns errors about events and parts that a profile does not have, and about too little
-// memory, into usage errors.
+// asUsage turns errors that another command line would avoid into usage errors. They are about
+// unknown events and parts, and about too little memory.
 func asUsage(err error) error {
 	_, isEvent := errors.AsType[*callgrind.EventError](err)
 	_, isPart := errors.AsType[*callgrind.PartError](err)

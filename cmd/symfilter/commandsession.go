@@ -25,7 +25,7 @@ type session struct {
 	*symfilter.Opened
 	c    *config
 	diag *diagnostics
-	// status of downloads; it prints nothing if standard error is not a terminal
+	// status of downloads; it prints nothing with --quiet, or if standard error is not a terminal
 	status  *statusLine
 	servers *debuginfod.Client
 }
@@ -44,7 +44,7 @@ func (c *config) session(std standard) (*session, error) {
 }
 
 // open confines the process, bounds its memory and opens the symbols. files are the paths on the
-// command line that belong to no flag; the run opens them after open.
+// command line that belong to no flag. The run opens them later.
 func (s *session) open(files []string) error {
 	s.c.confine(s.diag, files, true)
 	return s.openSymbols()
@@ -66,8 +66,8 @@ func (s *session) openSymbols() (err error) {
 	return err
 }
 
-// filterOptions returns the options that all filters of a session share, in container-log as well.
-// doctor, which prints no log, has its own options. Filters stop waiting when ctx ends.
+// filterOptions returns the options that all filters of a session share. It is not for doctor,
+// which prints no log. Filters stop waiting when ctx ends.
 func (s *session) filterOptions(ctx context.Context, maps []buildid.PrefixMap) (filter.Options, error) {
 	o := filter.Options{
 		Symbolizer:  s.Symbolizer,
@@ -83,8 +83,8 @@ func (s *session) filterOptions(ctx context.Context, maps []buildid.PrefixMap) (
 	return o, err
 }
 
-// close closes the symbols and the finders, so that no half-written file remains, and the next run
-// knows the folders that the finders have read.
+// close closes the symbols and the finders. No half-written file remains, and the next run knows
+// the folders that the finders have read.
 func (s *session) close() {
 	if s.Opened != nil {
 		closeSoon(s.Opened)
@@ -151,9 +151,9 @@ func (s *session) warn(fromStdin bool) {
 	}
 }
 
-// report prints the faults of debug files. --verbose adds the files in use; --explain adds the
-// unresolved addresses with the reasons; either adds the proofs of the answers. searched is set if
-// the inputs were read to their end.
+// report prints the faults of debug files. --verbose adds the files in use. --explain adds the
+// unresolved addresses with the reasons. Either flag adds the proofs of the answers. searched is
+// set if the inputs were read to their end.
 func (s *session) report(sum doctor.Counts, searched bool) {
 	for _, r := range s.Symbolizer.Reports() {
 		if r.Fault != "" {
@@ -172,8 +172,8 @@ func (s *session) report(sum doctor.Counts, searched bool) {
 	}
 }
 
-// summarize prints the line about the addresses that stayed unresolved, if there are any. With
-// quick it takes little time.
+// summarize prints a line about the addresses that stayed unresolved, if there are any. If quick is
+// set, it takes little time.
 func (s *session) summarize(sum doctor.Counts, quick bool) {
 	if sum.Failed == 0 || s.c.quiet || s.c.output == outputMarkup {
 		return // no files of --image are opened for this: the run may have to end at once

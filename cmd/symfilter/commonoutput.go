@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// bytes written to a pipe at once: while a write blocks, it is not known how much of it has
-	// arrived
+	// bytes written to a pipe at once: while a write blocks, the number of bytes that have arrived
+	// is not known
 	pipePart = 64 << 10
 	// first pause before another write to a full disk; doubled each time
 	fullPause = 100 * time.Millisecond
 	fullMost  = 5 * time.Second // the longest pause
 )
 
-// A commonOutput writes the lines of several files to one output: whole lines, one after the other.
-// It waits while the disk is full. Its methods are safe for concurrent use.
+// A commonOutput writes whole lines of several files to one output. It waits while the disk is
+// full. Its methods are safe for concurrent use.
 type commonOutput struct {
 	headers bool // like tail, prints a line with the file's name before its lines
 	part    int  // bytes written at once; 0: no limit
@@ -52,7 +52,7 @@ type fileLines struct {
 	prefix []byte // of each line
 	quiet  bool   // prints nothing
 	// o.mu is held, from the first bytes of a line to its end. Package follow ends each line that
-	// it begins: see generation.inParts.
+	// it begins.
 	held  bool
 	start bool  // the next byte starts a line
 	end   int64 // offset in the output after the last written byte
@@ -126,7 +126,7 @@ func (o *commonOutput) write(b []byte) error {
 	return nil
 }
 
-// endLine ends a line that an earlier run has left unfinished, so that the next one does not
+// endLine ends a line that an earlier run has left unfinished, so that the next line does not
 // continue it.
 func (o *commonOutput) endLine() error {
 	o.mu.Lock()
@@ -148,7 +148,7 @@ func (w *fileLines) named(p []byte) []byte {
 	return w.buf
 }
 
-// header returns the line that names the file of the lines after it.
+// header returns the line that names the file of the following lines.
 func (w *fileLines) header() []byte {
 	head := "==> " + wording.Line(w.name) + " <==\n"
 	if w.o.some {

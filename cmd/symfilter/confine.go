@@ -9,9 +9,9 @@ import (
 )
 
 // confine gives up the rights that this run does not need. It must be called before the run reads
-// anything of unknown origin. files are the other paths on the command line, some perhaps empty. If
-// makes is set, confine first makes the folders that the run may fill: a folder made later is not
-// writable.
+// anything of unknown origin. files are the paths on the command line that belong to no flag; empty
+// paths are allowed. If makes is set, confine first makes the folders that the run may fill, since
+// a folder made later is not writable.
 func (c *config) confine(diag *diagnostics, files []string, makes bool) (s sandbox.State) {
 	if c.noSandbox {
 		s.Missing = []string{"--no-sandbox"}
@@ -46,7 +46,7 @@ func (c *config) writable(makes bool) (dirs []string) {
 	return dirs
 }
 
-// paths returns the paths in flags that the run opens after it was confined.
+// paths returns the paths in flags that the run opens after it is confined.
 func (c *config) paths() (paths []string) {
 	for _, p := range c.search().Places() {
 		paths = append(paths, p.Path)

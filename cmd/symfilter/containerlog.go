@@ -16,13 +16,13 @@ import (
 	"github.com/symfilter/symfilter/internal/containerlog"
 )
 
-// containerDrain bounds the time for reading the streams after a signal: containerd sends a signal
-// when the container has ended, while the last lines are still in the pipes, and kills symfilter
+// containerDrain bounds the time for reading the streams after a signal. containerd sends a signal
+// when the container has ended, while the last lines are still in the pipes. It kills symfilter
 // after 12 s.
 const containerDrain = 5 * time.Second
 
-// containerWait bounds the time for which lines wait for debug files after a signal: the last lines
-// of a container that died are its backtrace.
+// containerWait bounds the time for which lines wait for debug files after a signal. It is not
+// zero, since the last lines of a container that died are its backtrace.
 const containerWait = 2 * time.Second
 
 // containerFlags are the flags that only the command container-log has.
@@ -33,10 +33,10 @@ type containerFlags struct {
 
 func containerForms() []string { return []string{"cri", "json-file"} }
 
-// containerURI returns the arguments of a URI
-// binary:///usr/bin/symfilter?container-log=&--path=FILE as a command line. containerd passes the
-// name and the value of each member as two arguments, with the members in random order; if a member
-// is repeated, it passes the first one. ok is false for other args.
+// containerURI returns the command line for the URI
+// binary:///usr/bin/symfilter?container-log=&--path=FILE. containerd passes the name and the value
+// of each member as two arguments, with the members in random order. Of a repeated member it passes
+// the first. ok is false for other args.
 func containerURI(args []string) (line []string, ok bool) {
 	if len(args)%2 != 0 {
 		return nil, false
@@ -67,8 +67,8 @@ func containerURI(args []string) (line []string, ok bool) {
 
 const containerCommand = "container-log"
 
-// logPath returns the value of --path with the ID of the container for {id}, and its namespace for
-// {namespace}.
+// logPath returns the value of --path. It replaces {id} by the ID of the container, and {namespace}
+// by its namespace.
 func (f *containerFlags) logPath(getenv func(string) string) (string, error) {
 	if f.path == "" {
 		return "", usageError{errors.New("container-log needs --path FILE: the log to write")}
@@ -142,7 +142,7 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 		time.AfterFunc(containerWait, cancel) // ends the waiting for debug files
 		time.AfterFunc(containerDrain, func() { close(stop.reading) })
 	}()
-	ready.Close() // after this the container starts; it may end at once, and SIGTERM follows
+	ready.Close() // the container starts now; it may end at once, and SIGTERM follows
 	var wait sync.WaitGroup
 	codes := make([]int, len(streams))
 	for i, in := range streams {
@@ -157,8 +157,8 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 	return max(codes[0], codes[1]), nil
 }
 
-// containerStream filters one stream of the container, with modules and maps of its own, and
-// returns the exit code.
+// containerStream filters one stream of the container, and returns the exit code. Each stream has
+// its own modules and maps.
 func (r *filterRun) containerStream(in *os.File, log *containerlog.File) int {
 	form := containerlog.CRI
 	if r.c.container.form == "json-file" {

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// The descriptors with which containerd starts a logging binary: the two streams of the container,
-// and a pipe that the binary closes when it is ready.
+// Descriptors that containerd gives to a logging binary: the two streams of the container, and a
+// pipe that the binary closes when it is ready.
 const (
 	containerOut   = 3
 	containerErr   = 4
@@ -19,7 +19,7 @@ const (
 )
 
 // containerStreams returns the descriptors that containerd has opened. No other program inherits
-// them: the container starts once all copies of ready are closed.
+// them, since the container starts only when all copies of ready are closed.
 func containerStreams() (streams []*os.File, ready *os.File, err error) {
 	for _, of := range []struct {
 		fd   uintptr

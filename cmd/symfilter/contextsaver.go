@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// delay after a change, since the next maps of a process often follow at once
+	// delay after a change: the next maps of a process often follow at once
 	keepSoon  = 100 * time.Millisecond
 	keepAgain = time.Second // shortest time between two contexts
 	keepShare = 50          // making contexts takes at most 1/50 of the time
 )
 
-// A contextSaver saves the context of standard input to the file of --context-file: soon after a
-// change, at most once a second, and when the input ends. A separate goroutine writes the file, so
-// that no line waits for the disk.
+// A contextSaver saves the context of standard input to the file of --context-file. It does so soon
+// after a change, at most once a second, and when the input ends. A separate goroutine writes the
+// file, so that no line waits for the disk.
 type contextSaver struct {
 	file    *contextfile.File
 	context []byte // context of the previous run, until the first line; nil if there is none
@@ -40,7 +40,7 @@ type contextSaver struct {
 	failed  atomic.Bool
 }
 
-// checkContextFile returns an error if --context-file contradicts the files or other flags.
+// checkContextFile returns an error if --context-file contradicts files or other flags.
 func (c *config) checkContextFile(files []string) error {
 	if c.contextFile == "" {
 		return nil
@@ -62,7 +62,7 @@ func (c *config) checkContextFile(files []string) error {
 	return nil
 }
 
-// openContextSaver opens the file of --context-file; the contextSaver is nil without that flag.
+// openContextSaver opens the file of --context-file. Without that flag it returns nil.
 func (c *config) openContextSaver(diag *diagnostics) (*contextSaver, error) {
 	if c.contextFile == "" {
 		return nil, nil
@@ -99,7 +99,7 @@ func (k *contextSaver) begin(p *pass) {
 	k.timer.Stop()
 }
 
-// look is called after lines were filtered, with the mutex of the pass held.
+// look is called after lines were filtered. The caller holds the mutex of the pass.
 func (k *contextSaver) look() {
 	if k == nil || !k.of.input.ProcessesChanged() || k.pending {
 		return
@@ -128,10 +128,11 @@ func (k *contextSaver) save() {
 	}
 }
 
-// pauseAfter returns the pause after making a context, which took this long.
+// pauseAfter returns the pause after a context that took this long to make.
 func pauseAfter(took time.Duration) time.Duration { return max(keepAgain, took*keepShare) }
 
-// retry schedules another save even if the context does not change: a full disk may get space.
+// retry schedules another save even if the context does not change, since a full disk may get
+// space.
 func (k *contextSaver) retry() {
 	k.of.mu.Lock()
 	defer k.of.mu.Unlock()
@@ -142,7 +143,7 @@ func (k *contextSaver) retry() {
 	k.timer.Reset(max(keepAgain, time.Until(k.earliest)))
 }
 
-// end saves the context of an input that has ended, with the mutex of the pass held.
+// end saves the context of an input that has ended. The caller holds the mutex of the pass.
 func (k *contextSaver) end() {
 	if k == nil {
 		return
@@ -154,8 +155,8 @@ func (k *contextSaver) end() {
 	}
 }
 
-// write writes the context with this number, unless the file has a later context. It reports
-// whether the file now has this or a later context.
+// write writes the context with this number, unless the file has a later one. It reports whether
+// the file now has this context or a later one.
 func (k *contextSaver) write(number int64, context []byte) (ok bool) {
 	k.writing.Lock()
 	defer k.writing.Unlock()

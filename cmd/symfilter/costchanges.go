@@ -77,8 +77,8 @@ func (l *substitutionList) Set(s string) error {
 // noDash is the value of config.dash if the command line has no "--".
 const noDash = -1
 
-// sides returns the inputs on both sides of a comparison: at least one before the word "--", and at
-// least one after it. Without that word there must be two inputs, one for each side.
+// sides returns the inputs on both sides of a comparison: before and after the word "--". Without
+// that word there must be two inputs, one for each side.
 func (c *config) sides(files []string) (before, after []string, err error) {
 	if c.dash != noDash && c.dash <= len(files) {
 		before, after = files[:c.dash], files[c.dash:]

@@ -116,7 +116,7 @@ func newConfig() *config {
 // run is the program; it returns the exit code.
 func run(args []string, stdin, stdout, stderr *os.File) int {
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe fails with EPIPE, on standard output too
-	// net/http logs responses that it did not request, without a limit and also with --quiet
+	// net/http logs responses that it did not request, without a limit and even with --quiet
 	log.SetOutput(io.Discard)
 	out := &lastError{w: stdout}
 	std := standard{in: stdin, out: stdout, err: stderr, text: out}
@@ -161,9 +161,9 @@ type dispatched struct {
 	asked   string   // the word with which a shell asks how args may continue
 }
 
-// dispatch interprets the words of the command line that are not flags of the command: its name,
-// and words that select another set of flags. Only the first word can be a command's name: a FILE
-// of that name after other words, or written as ./man, is a log.
+// dispatch interprets the words of the command line that select the command or another set of
+// flags. Only the first word can be a command's name. After other words, or written as ./man, such
+// a name is a log.
 func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 	d := dispatched{command: commandNamed(""), args: args}
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -184,8 +184,8 @@ func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 	return d
 }
 
-// isLog reports whether args, which begin with help, are names of logs: a file called help exists,
-// and the rest is not just the name of a page, or a file has that name, too.
+// isLog reports whether args, which begin with help, are names of logs. A file called help must
+// exist. If the rest is only the name of a page, a file of that name must exist, too.
 func isLog(args []string) bool {
 	if !exists(args[0]) {
 		return false
@@ -199,8 +199,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// parse returns the values of the flags, and the other words. The values are nil after an error,
-// and if the flags request help or the version, which parse then prints.
+// parse returns the values of the flags, and the other words. The values are nil after an error.
+// They are also nil if the flags request help or the version: parse then prints it.
 func (d dispatched) parse(std standard) (*config, []string, error) {
 	c := newConfig()
 	if d.command.isReport() {
@@ -248,8 +248,8 @@ func (d dispatched) parse(std standard) (*config, []string, error) {
 	return c, set.Args(), nil
 }
 
-// A lastError is a writer that keeps its last error, since the code that prints texts and the
-// doctor's findings ignores errors.
+// A lastError is a writer that keeps its last error. Code that prints texts, and the doctor, ignore
+// errors.
 type lastError struct {
 	w   io.Writer
 	err error

@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// runDoctor examines the places where debug files are looked for and, if a build ID, an ELF file or
-// a log is given, looks for its debug files. The exit code is 1 if a place is out of order or a
-// debug file is missing; with --report it is 0.
+// runDoctor examines the places where debug files are looked for. If a build ID, an ELF file or a
+// log is given, it looks for its debug files. The exit code is 1 if a place is out of order or a
+// debug file is missing. With --report the code is 0 unless an error occurs.
 func runDoctor(c *config, args []string, std standard) (int, error) {
 	if c.which != "" {
 		return c.whichBuild(args, std)
@@ -98,8 +98,8 @@ func (s *session) examineAll(x *doctor.Examination, about *doctor.Subject, args 
 	return nil
 }
 
-// examineLog filters a log, report or profile without printing it, and has x examine the modules
-// that it names. It fails only if the log cannot be read.
+// examineLog filters a log, report or profile without printing it, and lets x examine the modules
+// in it. It fails only if the log cannot be read.
 func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *doctor.Subject, in *os.File, report *doctorReport) error {
 	label := standardName
 	if about.Path != "" {
@@ -125,8 +125,8 @@ func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *
 	return nil
 }
 
-// examine filters in and discards the output. It returns the counts of unresolved addresses. hint
-// returns the advice for an input in which nothing can be resolved. printer may be nil.
+// examine filters in, discards the output, and returns the counts of unresolved addresses. hint
+// returns advice for an input in which nothing was resolved. printer may be nil.
 func (s *session) examine(ctx context.Context, in *os.File, label string, printer filter.Printer) (found doctor.Counts, hint func(label string) string, err error) {
 	c := s.c
 	prefixes, err := c.prefixMaps()

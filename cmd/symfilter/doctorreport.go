@@ -16,7 +16,7 @@ import (
 // standardOutput is the value of --report without a FILE.
 const standardOutput = "-"
 
-// nameInReport replaces the name of the log in a report, since that name may be private.
+// nameInReport replaces the name of the log in a report: the name may be private.
 const nameInReport = "LOG"
 
 // A doctorReport is the output of doctor --report. It is nil without that flag.
@@ -26,7 +26,7 @@ type doctorReport struct {
 	log     bundle.Log
 }
 
-// openReport begins the report of --report; it returns nil without the flag. It must be called
+// openReport begins the report of --report, or returns nil without the flag. It must be called
 // before the process is confined.
 func (s *session) openReport(std standard) (*doctorReport, error) {
 	c := s.c
@@ -59,7 +59,7 @@ func (r *doctorReport) printer() filter.Printer {
 	return &r.log
 }
 
-// hide redacts the names in a log and the names of the files that they led to.
+// hide redacts the names in a log, and the names of files that were found for them.
 func (r *doctorReport) hide(s *session, found *doctor.Counts) {
 	for i := range found.Modules {
 		r.private.Hide(found.Modules[i].Name, found.Modules[i].Candidate)

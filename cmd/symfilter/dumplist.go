@@ -20,8 +20,8 @@ const (
 	saveShare    = 10       // at most 1/10 of the time goes into writing the list again
 )
 
-// A dumpList is the file of --dumpfile-output: the dump files of all inputs so far with their
-// contexts, as Fuchsia's symbolizer lists them. Its methods are safe for concurrent use.
+// A dumpList is the file of --dumpfile-output. It lists the dump files of all inputs so far with
+// their contexts, in the format of Fuchsia's symbolizer. Its methods are safe for concurrent use.
 type dumpList struct {
 	mu     sync.Mutex
 	path   string
@@ -69,9 +69,9 @@ func (d *dumpList) add(dump filter.Dump) (more bool) {
 	return true
 }
 
-// behind returns e with a writer that saves the list after each write: a dump file is listed once
-// its line was printed. If saves would take more than about a tenth of the time, they wait for a
-// pause in the input or for its end.
+// behind returns e with a writer that saves the list after each write, so a dump file is listed
+// after its line was printed. If saves would take more than about a tenth of the time, they wait
+// for a pause in the input or for its end.
 func (d *dumpList) behind(e engine) engine {
 	inner := e
 	e.WriteCloser = savingDumps{e, d}
@@ -104,8 +104,8 @@ func (s savingDumps) Close() error {
 	return err
 }
 
-// due reports whether the file lacks entries of the list, and the last save was at least share
-// times its own duration ago.
+// due reports whether the file lacks entries, and the last save was at least share times its own
+// duration ago.
 func (d *dumpList) due(share time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,8 +147,7 @@ func (d *dumpList) fail(err error) {
 var errNotRegular = errors.New("not a regular file")
 
 // replaceFile replaces the content of a file with parts in one step: a reader sees the old or the
-// new content. If the file is missing, replaceFile makes it first, with the mode that the umask
-// leaves.
+// new content. It makes a missing file with mode 0666 less the umask.
 func replaceFile(path string, parts ...[]byte) error {
 	old, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,8 +18,8 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// waitFile is how long the lines of a file may wait for debug files without --wait. It is long,
-// since nobody waits for single lines of a file.
+// waitFile bounds the time for which lines of a file wait for debug files without --wait. It is
+// long, since nobody watches the single lines of a file.
 const waitFile = 90 * time.Second
 
 // A filterRun is a run that filters inputs. It holds everything that its pipelines share.
@@ -94,8 +94,8 @@ func (c *config) checkFilter(files []string, std standard) error {
 	return c.checkWritten(files, std)
 }
 
-// open opens the outputs of the run, confines the process, and opens everything that it reads
-// besides the inputs.
+// open opens the outputs of the run, confines the process, and opens all other files but the
+// inputs.
 func (r *filterRun) open(files []string) (err error) {
 	c := r.c
 	if err := c.gates.load(r.diag); err != nil {
@@ -144,8 +144,8 @@ func (r *filterRun) preparePipelines(ctx context.Context, files []string, shared
 	return nil
 }
 
-// newStream returns the stream that filters the files with the engines of the run. A signal calls
-// cancel.
+// newStream returns the stream that filters the files with the engines of the run. The first signal
+// calls cancel.
 func (r *filterRun) newStream(files []string, cancel func()) *stream {
 	c := r.c
 	words, patience := lastWords, patience
@@ -192,7 +192,7 @@ func (r *filterRun) end(code int) int {
 }
 
 // openPipelines makes a pipeline for each output, and opens its file. All outputs of findings share
-// one pipeline. A gate needs this pipeline even if there is no such output.
+// one pipeline. A gate needs that pipeline even without such an output.
 func (r *filterRun) openPipelines(files []string) error {
 	var shared *found
 	share := func(form string) {
@@ -309,7 +309,7 @@ func (r *filterRun) engine(in *os.File, label string, regular bool, main io.Writ
 }
 
 // endPipelines ends the outputs, and returns the exit code. whole is set if all inputs were read as
-// far as possible, and written; sound is set if all inputs were readable. Further calls have no
+// far as possible, and written. sound is set if all inputs were readable. Further calls have no
 // effect.
 func (r *filterRun) endPipelines(whole, sound bool) (code int) {
 	for _, l := range r.pipelines {
@@ -333,7 +333,7 @@ func (r *filterRun) endPipelines(whole, sound bool) (code int) {
 	return code
 }
 
-// of returns how long the lines of an input may wait for debug files.
+// of returns the time for which lines of an input may wait for debug files.
 func (w waitFor) of(regular bool) filter.Patience {
 	switch {
 	case w.set:

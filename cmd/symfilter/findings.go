@@ -18,8 +18,8 @@ import (
 // A printFindings prints the findings of a run.
 type printFindings func(io.Writer, *publish.Result) error
 
-// findingsPrinter returns the printer for a form of output with the findings of a run; nil for
-// other forms.
+// findingsPrinter returns the printer for a form of output that has the findings of a run. It
+// returns nil for other forms.
 func findingsPrinter(form string) printFindings {
 	switch form {
 	case outputSARIF:
@@ -84,8 +84,7 @@ type foundOutput struct {
 	file *outputFile // the file that w writes to; nil: standard output
 }
 
-// A findingsReader makes a reader that collects findings, with the options of a reader of reports:
-// see [access.Valgrind].
+// A findingsReader has the constructor of a reader that collects findings: see [access.Valgrind].
 type findingsReader interface {
 	NewFindings(to *findings.Collection, input string, own *findings.Own) io.WriteCloser
 }
@@ -103,8 +102,8 @@ func (f *found) collect(c *config, budget *report.Budget) (err error) {
 }
 
 // end prints the findings to all outputs and gives their files their names. Then it decides whether
-// the gate fails. If whole is not set, the run was ended before all inputs were read, and end does
-// none of this. If sound is not set, an input could not be read. It returns all errors.
+// the gate fails. If whole is not set, not all inputs were read, and end discards the files
+// instead. If sound is not set, an input could not be read. It returns all errors.
 func (f *found) end(whole, sound bool, diag *diagnostics) (errs []error) {
 	if !whole { // collect may not have been called
 		for _, o := range f.outs {
@@ -173,8 +172,8 @@ func (f *found) result() *publish.Result {
 // maxResolved bounds the number of remembered file names; a program has at most some 10,000.
 const maxResolved = 64 << 10
 
-// resolve returns the name of a file below dir without symbolic links, or name if there is no such
-// file or it is elsewhere.
+// resolve returns the name of a file below dir without symbolic links. It returns name if there is
+// no such file, or if the file is not below dir.
 func resolve(dir, name string) string {
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {

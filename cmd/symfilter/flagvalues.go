@@ -102,11 +102,12 @@ func (j *jobs) Set(s string) error {
 	return nil
 }
 
-// minMemory is the least value of --max-memory: a compilation unit of a large program needs this.
+// minMemory is the minimum of --max-memory: a compilation unit of a large program needs this
+// memory.
 const minMemory = 16 << 20 // bytes
 
 func (b *byteSize) Set(s string) error {
-	upper := strings.ToUpper(s) // it may be longer than s, if that is not UTF-8
+	upper := strings.ToUpper(s) // longer than s if s is not UTF-8
 	digits := strings.TrimRight(upper, "KMGTIB")
 	unit := strings.TrimSuffix(strings.TrimSuffix(upper[len(digits):], "B"), "I")
 	shift, ok := map[string]int{"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[unit]
@@ -118,8 +119,8 @@ func (b *byteSize) Set(s string) error {
 	return nil
 }
 
-// A waitFor is the value of a flag: the time to wait for missing files, and whether the flag was
-// given.
+// A waitFor is the value of a flag with the time to wait for missing files. set is true if the flag
+// was given.
 type waitFor struct {
 	time.Duration
 	set bool
@@ -137,8 +138,8 @@ func (w *waitFor) Set(s string) error {
 // colorWhen is the value of --color.
 type colorWhen string
 
-// mode returns the treatment of colours. The flag takes precedence over CLICOLOR_FORCE, then
-// NO_COLOR (no-color.org), then TERM=dumb.
+// mode returns the treatment of colours. In order of precedence, it depends on the flag,
+// CLICOLOR_FORCE, NO_COLOR (no-color.org) and TERM=dumb.
 func (c colorWhen) mode(terminal bool, getenv func(string) string) filter.Color {
 	force := getenv("CLICOLOR_FORCE")
 	switch {
@@ -171,8 +172,8 @@ func (c *config) modules() filter.ModuleLines {
 	return filter.ModuleLinesFull
 }
 
-// checkWords returns an error if flags on the command line contradict each other. A flag on the
-// command line may contradict one from the environment, and then takes precedence.
+// checkWords returns an error if flags on the command line contradict each other. Flags from the
+// environment may contradict the command line, which takes precedence.
 func (c *config) checkWords() error {
 	for _, pair := range []struct {
 		one, other string
@@ -255,7 +256,7 @@ func (c *config) checkRecords() error {
 		usedFlag{"--dumpfile-output", c.dumps != ""})
 }
 
-// checkTable returns an error if flags for the table of a profile are given with another output.
+// checkTable returns an error if flags for the table of a profile are used with another output.
 func (c *config) checkTable() error {
 	if c.output == "" || c.output == outputText {
 		return nil
@@ -278,8 +279,8 @@ type usedFlag struct {
 	used bool
 }
 
-// refuse returns a usage error with the problem of the first flag that was given, or nil if none
-// was.
+// refuse returns a usage error about the first flag that was given, or nil if none was. problem is
+// the text after the flag's name.
 func refuse(problem string, flags ...usedFlag) error {
 	if i := slices.IndexFunc(flags, func(f usedFlag) bool { return f.used }); i >= 0 {
 		return usageError{fmt.Errorf("%s %s", flags[i].name, problem)}

@@ -34,8 +34,8 @@ func (p *followRun) sink(name string) (*follow.Sink, error) {
 	}, nil
 }
 
-// followed filters the lines of one file. The file's worker and the timer's goroutine take turns
-// under mu.
+// followed filters the lines of one file. The file's worker and the timer's goroutine use it under
+// mu.
 type followed struct {
 	p    *followRun
 	name string
@@ -80,7 +80,8 @@ func (f *followed) giveHint() {
 	}
 }
 
-// await starts the timer that settles an unknown format after 100 ms of silence, or stops it.
+// await starts the timer that decides an unknown format after a silence, or stops it if the format
+// is known.
 func (f *followed) await() {
 	switch undecided := f.input.Undecided(); {
 	case undecided && f.silence == nil:
@@ -92,7 +93,7 @@ func (f *followed) await() {
 	}
 }
 
-// silent decides the format by the lines kept so far.
+// silent decides the format from the lines kept so far.
 func (f *followed) silent() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,8 +122,8 @@ func (f *followed) takeIn(lines []byte) (int, error) {
 	return n, nil
 }
 
-// beQuiet turns printing off or on. A module line that is still collecting its maps is printed only
-// if the lines before the change are.
+// beQuiet turns printing off or on. A module line that is still collecting its maps is treated like
+// the lines before the change.
 func (f *followed) beQuiet(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -147,8 +148,8 @@ func (f *followed) Close() error {
 	return errors.Join(f.err, err)
 }
 
-// exceptDamage returns err, or nil for an error about damaged input, which was already reported:
-// damage in one file must not end the following of other files.
+// exceptDamage returns err, or nil for an error about damaged input, which was already reported.
+// Damage in one file must not end the run.
 func exceptDamage(err error) error {
 	if _, ok := errors.AsType[*input.UnpackError](err); ok {
 		return nil
@@ -182,7 +183,7 @@ func (f *followed) countsSoFar() doctor.Counts {
 }
 
 // rotated returns the sink for another file of the same name. It returns nil for a log, which
-// continues in f; a format with a beginning and an end starts again.
+// continues in f. A format with a beginning and an end gets a new sink.
 func (f *followed) rotated() (*follow.Sink, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,7 +224,7 @@ func (f *followed) restore(context []byte) error {
 	return err
 }
 
-// drop ends the engine without printing anything. A report's reader, which has no context, would
+// drop ends the engine without printing anything. It does not close a report's reader, which would
 // report that its input is empty.
 func (f *followed) drop() {
 	if f.input.Format().Continues() {
@@ -235,10 +236,10 @@ func (f *followed) drop() {
 }
 
 // suspend ends the lines of this run. In a log with markup it prints the module line that is
-// collecting its maps; maps that the next run reads get a line of their own. Lines that an Envelope
+// collecting its maps. Maps that the next run reads get their own line. Lines that an Envelope
 // holds back are in its context, and the next run prints them. A profile, or a report of sp-rtrace,
-// is printed as far as it has been read: most are complete, and no later line would trigger the
-// printing. If the file grows, the next run prints all of it again.
+// is printed as far as it was read, since most are complete. If the file grows, the next run prints
+// all of it again.
 func (f *followed) suspend() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

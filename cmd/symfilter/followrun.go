@@ -21,8 +21,8 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// followPatience is how long the end of a run that follows files waits for output that blocks.
-// Together with the checkpoint after it, the end takes less than a second.
+// followPatience bounds the wait for output that blocks, at the end of a run that follows files.
+// With the checkpoint after it, the end takes less than a second.
 const followPatience = 700 * time.Millisecond
 
 // followFlags are --follow and the flags that need it.
@@ -79,7 +79,7 @@ type followRun struct {
 	engine func(in *os.File, label string, regular bool, w io.Writer) engine
 	packed *unpack.Memory // memory for rotated files that were compressed
 
-	// guards live, and the step that moves a file's counts from live to the stream's sum
+	// guards live; held while a file's counts move from live to the stream's sum
 	one  sync.Mutex
 	live map[*followed]struct{} // files whose counts are not in the sum yet
 	out  commonOutput
@@ -89,8 +89,8 @@ type followRun struct {
 	halt func() // ends the following; nil before it begins
 }
 
-// follow follows files until a signal arrives or the reader of the output has closed it. It returns
-// the exit code.
+// follow follows files until a signal arrives or the output's reader closes it. It returns the exit
+// code.
 func (r *filterRun) follow(files []string, packed *unpack.Memory) int {
 	p := followRun{
 		stream: r.stream, c: r.c, w: r.pipelines[0].w, dumps: r.dumps, engine: r.engine, packed: packed,
@@ -174,7 +174,7 @@ func (p *followRun) run(files []string) int {
 	return exitIO
 }
 
-// How often unresolved addresses are reported while files are followed.
+// Intervals of reports about unresolved addresses while files are followed.
 const (
 	// time from the start to the first report, and between two checks for new unresolved addresses
 	remindFirst = time.Minute

@@ -21,7 +21,7 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// inputOf returns the only input format that has an output of this form, or "".
+// inputOf returns the input format that an output of this form requires, or "".
 func inputOf(form string) string {
 	if form == outputCallgrind || form == outputRTrace || form == outputValgrind { // a profile or a report, with names
 		return form
@@ -29,8 +29,8 @@ func inputOf(form string) string {
 	return ""
 }
 
-// inputName returns the name of the input's format, from --input or from an output that requires a
-// format.
+// inputName returns the name of the input's format, from --input or from an output that requires
+// one.
 func (c *config) inputName() string {
 	if c.input == "" || c.input == input.Auto.String() {
 		if o := c.deciding(); o != nil {
@@ -133,15 +133,15 @@ type arrival struct {
 	lines    *filter.Lines            // replaces filter with --reply; otherwise nil
 	options  filter.Options           // of filter
 	batch    *batch
-	// reading was stopped before the end; may be set while another goroutine unpacks
+	// reading was stopped before the end; set while another goroutine may be unpacking
 	cut      atomic.Bool
 	silent   bool                // another pipeline reports the same
-	unpacked bool                // the input is not unpacked, even if it looks compressed
-	members  []byte              // members of each JSON object
+	unpacked bool                // do not unpack the input, even if it looks compressed
+	members  []byte              // members to add to each JSON object
 	add      func(doctor.Counts) // adds unresolved addresses that did not pass through filter
 }
 
-// hint returns advice for an input in which nothing was resolved; "" if there is none.
+// hint returns advice for an input in which nothing was resolved, or "".
 func (e engine) hint(label string) string {
 	if label == standardName {
 		label = "FILE"
@@ -149,8 +149,7 @@ func (e engine) hint(label string) string {
 	return e.sniffer.Hint(label, e.input.Packed())
 }
 
-// engine returns the engine that recognizes the format of one input by its first bytes, and filters
-// it.
+// engine returns the engine that filters one input. It recognizes the format by the first bytes.
 func (r *reports) engine(format input.Format, at *arrival) engine {
 	sniffed := &doctor.Sniffer{Reading: r.c.reading(), Lines: at.unpacked}
 	t := input.Translators{
@@ -205,8 +204,8 @@ func (at *arrival) encoded(e input.Encoding) {
 	}
 }
 
-// asMarkup returns a translator whose markup goes to the filter, or to the output with
-// --output=markup.
+// asMarkup returns a translator to markup. With --output=markup it writes to the output, otherwise
+// to the filter.
 func (r *reports) asMarkup(at *arrival, translate func(dst markup.Sink) io.WriteCloser) io.WriteCloser {
 	if r.output == outputMarkup {
 		w := markup.NewWriter(at.batch.w)
@@ -239,8 +238,8 @@ func (t translation) Close() error {
 	return errors.Join(t.WriteCloser.Close(), t.sink.Close(), t.flush())
 }
 
-// harmless returns a writer of a report in the format of the input. On a terminal, control
-// characters are made visible, unless --raw is given.
+// harmless returns a writer of a report in the format of the input. On a terminal, it makes control
+// characters visible, unless --raw is given.
 func (at *arrival) harmless(report func(io.Writer) io.WriteCloser) io.WriteCloser {
 	if !at.options.Terminal {
 		return report(at.batch.w)
@@ -257,7 +256,7 @@ type escaped struct {
 
 func (e escaped) Close() error { return errors.Join(e.WriteCloser.Close(), e.w.Close()) }
 
-// A batch collects text between flushes while it is on: a translator gives the filter one frame at
+// A batch collects text between flushes while it is on. A translator gives the filter one frame at
 // a time, and each would otherwise be a separate write.
 type batch struct {
 	w    io.Writer

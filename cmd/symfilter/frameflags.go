@@ -50,12 +50,11 @@ type switchFlag struct{ *choice }
 
 func (switchFlag) Type() string { return cli.Switch }
 
-// minWidth is the smallest width, in columns, to which lines are wrapped: no frame fits into fewer
-// columns.
+// minWidth is the smallest width, in columns, to which lines are wrapped. No frame fits into fewer.
 const minWidth = 20
 
-// lookFor sets the options in o that depend on whether people read the text: on a terminal, or in a
-// pager, which shows colours. o.Color and o.Terminal are already set.
+// lookFor sets the options in o that depend on whether people read the text, on a terminal or in a
+// pager. o.Color and o.Terminal are already set.
 func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string) string) error {
 	own, err := findings.NewOwn(c.frames.rules)
 	if err != nil {
@@ -87,8 +86,8 @@ func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string)
 	return nil
 }
 
-// width returns the number of columns of the terminal f. If f is not a terminal, it returns
-// COLUMNS. It returns 0 if the number is not known, or less than minWidth.
+// width returns the number of columns of the terminal f, or COLUMNS if f is not a terminal. It
+// returns 0 if the number is not known, or less than minWidth.
 func width(f *os.File, getenv func(string) string) (columns int) {
 	control(f, func(fd uintptr) {
 		if n, _, err := term.GetSize(int(fd)); err == nil {
@@ -96,7 +95,7 @@ func width(f *os.File, getenv func(string) string) (columns int) {
 		}
 	})
 	if columns <= 0 {
-		columns, _ = strconv.Atoi(getenv("COLUMNS")) // the width is unknown if it is not a number
+		columns, _ = strconv.Atoi(getenv("COLUMNS")) // unknown if COLUMNS is not a number
 	}
 	if columns < minWidth {
 		return 0

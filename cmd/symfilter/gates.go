@@ -115,7 +115,7 @@ func (g *gateFlags) read() []string {
 	return []string{string(g.baseline)}
 }
 
-// load reads the baseline. The file may be missing if the run makes it.
+// load reads the baseline. With --baseline-update the file may be missing.
 func (g *gateFlags) load(diag *diagnostics) error {
 	if len(g.kinds.unknown) > 0 {
 		diag.printf("--gate: no tool that symfilter knows has findings of the kind %q", g.kinds.unknown[0].Word)
@@ -147,9 +147,9 @@ func (g *gateFlags) load(diag *diagnostics) error {
 	return nil
 }
 
-// findingsPrinter returns the printer for a form of output with the findings of the run; nil for
-// other forms. With --supp-check, text lists the suppressions that no finding needs. If the run
-// compares findings, text and JSON list the changes.
+// findingsPrinter returns the printer for a form of output that has the findings of the run. It
+// returns nil for other forms. With --supp-check, text lists the suppressions that no finding
+// needs. If the run compares findings, text and JSON list the changes.
 func (c *config) findingsPrinter(form string) printFindings {
 	switch {
 	case c.suppressions.file != nil && form == outputText:
@@ -162,7 +162,7 @@ func (c *config) findingsPrinter(form string) printFindings {
 	return findingsPrinter(form)
 }
 
-// A judgement collects the facts on which the gate of a run decides after all inputs.
+// A judgement collects facts about the run, by which its gate decides after all inputs.
 type judgement struct {
 	flags  *gateFlags
 	before *findings.Collection // findings of the inputs before the change, with --diff
@@ -183,7 +183,7 @@ func (f *found) begin(index int) {
 	f.gate.begun = len(f.Processes())
 }
 
-// ended is called after an input. mustReport is set if it should have a report.
+// ended is called after an input. mustReport is set if the input should have a report.
 func (f *found) ended(label string, mustReport bool) {
 	if mustReport && len(f.Processes()) == f.gate.begun {
 		f.gate.empty = append(f.gate.empty, label)
@@ -208,9 +208,8 @@ func (f *found) compare(result *publish.Result, today time.Time) {
 	}
 }
 
-// judge reports why the gate fails, if it does, and with --baseline-update writes the baseline. It
-// returns an error only if the baseline cannot be written. If sound is not set, an input could not
-// be read.
+// judge reports why the gate fails, if it does. With --baseline-update it writes the baseline, and
+// returns an error only if that fails. If sound is not set, an input could not be read.
 func (f *found) judge(result *publish.Result, sound bool, diag *diagnostics, today time.Time) error {
 	g := f.gate.flags
 	if !g.on() {

@@ -9,16 +9,16 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// lastTerminal is how long a run waits after a hang-up to see whether the terminal disappears: a
-// shell may signal its jobs before it ends and closes the terminal.
+// lastTerminal is the time after a hang-up within which the terminal may disappear. A shell may
+// signal its jobs before it ends and closes the terminal.
 const lastTerminal = time.Second
 
 // A hangups decides whether a hang-up signal ends a run that follows files or reads from a pipe.
 // Log collectors and logrotate send the signal to have files opened again. The signal ends the run
-// only if the terminal at which the run was started is gone: its user can no longer end the run. A
-// run that was started without a terminal outlives each hang-up.
+// only if the terminal at which the run was started is gone, since its user can no longer end the
+// run. A run that was started without a terminal outlives each hang-up.
 //
-// A nil hangups is for a run that each hang-up ends.
+// A nil hangups means that each hang-up ends the run.
 type hangups struct {
 	started bool        // there was a terminal at the start
 	exists  func() bool // reports whether there is a terminal now
@@ -48,8 +48,8 @@ func hasTerminal() bool {
 // isOrphan reports whether the terminal in which the run was started is gone.
 func (h *hangups) isOrphan() bool { return h.started && !h.exists() }
 
-// survived reports whether the run outlives the hang-up that has just arrived. If so, the function
-// given to onHangup is called.
+// survived reports whether the run outlives the hang-up that has just arrived. If so, it triggers a
+// call of the function given to onHangup.
 func (h *hangups) survived() bool {
 	if h == nil || h.isOrphan() {
 		return false
@@ -61,9 +61,9 @@ func (h *hangups) survived() bool {
 	return true
 }
 
-// onHangup starts a goroutine that calls do after each hang-up that the run outlives, including one
-// before the call of onHangup. Several hang-ups may lead to one call of do. The goroutine ends when
-// done is closed. A nil hangups never calls do.
+// onHangup starts a goroutine that calls do after each hang-up that the run outlives, even one
+// before onHangup was called. Several hang-ups may cause one call. The goroutine ends when done is
+// closed. A nil hangups never calls do.
 func (h *hangups) onHangup(do func(), done <-chan struct{}) {
 	if h == nil {
 		return

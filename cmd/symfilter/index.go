@@ -45,8 +45,8 @@ func runIndex(c *config, paths []string, std standard) (int, error) {
 	return x.all(ctx, paths), nil
 }
 
-// bigFile is the least size in bytes of a file that all processors index together. Smaller files
-// are indexed in parallel, one on each processor.
+// bigFile is the minimum size in bytes of a file that all processors index together. Each smaller
+// file is indexed by one processor, several at the same time.
 const bigFile = 64 << 20
 
 // An indexRun indexes files.
@@ -103,7 +103,7 @@ func (x *indexRun) all(ctx context.Context, paths []string) int {
 	return exitOK
 }
 
-// collect adds path to small or big, or if it is a folder, the ELF files below it.
+// collect adds path to small or big. If path is a folder, it adds the ELF files below it.
 func (x *indexRun) collect(path string, small, big *[]string) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -11,15 +11,14 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// joins reports whether all inputs make one profile: if the output has stacks, and with the command
-// callgrind, unless files are followed or the output is markup or a profile. Otherwise each input
-// is printed separately.
+// joins reports whether all inputs make one profile. They do if the output has stacks. They also do
+// with the command callgrind, unless files are followed or the output is markup or a profile.
 func (c *config) joins() bool {
 	return isStacked(c.output) || c.command == input.Callgrind.String() && !c.follow.on && c.output != outputMarkup && c.output != outputCallgrind
 }
 
-// A joinedProfile is the profile that several inputs make together, or with --diff the two profiles
-// before and after a change.
+// A joinedProfile is the profile that several inputs make together. With --diff it holds two
+// profiles, before and after a change.
 type joinedProfile struct {
 	r      *reports
 	run    *filterRun
@@ -79,7 +78,7 @@ func (j *joinedProfile) open(at *arrival) {
 	j.before, j.after, j.printer = r, r, r
 }
 
-// finish prints the joined inputs in each pipeline. code is the exit code so far; finish returns
+// finish prints the joined inputs of each pipeline. code is the exit code so far. finish returns
 // the exit code of the run.
 func (r *filterRun) finish(code int) int {
 	if r.stream.unread || r.stream.unwritten {

@@ -62,7 +62,7 @@ func llvmHelp() string {
 // exitOption is llvm-symbolizer's exit code for options that it does not know.
 const exitOption = 1
 
-// runLLVM is the program in the llvm style; it returns the exit code.
+// runLLVM runs the program in the llvm style, and returns the exit code.
 func runLLVM(args []string, std standard) int {
 	stdout, stderr := std.out, std.err
 	c := newConfig()
@@ -175,8 +175,8 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// llvmFinders returns the places that flags name, and LLVM's folder of debug files if no flag
-// replaces it; never the module's own path.
+// llvmFinders returns finders for the places that flags name, and for LLVM's folder of debug files
+// if no flag replaces it. As in LLVM, the module's own path is not used.
 func (c *config) llvmFinders() []symbolize.Finder {
 	finders := []symbolize.Finder{} // not nil, which would select the command's default finders
 	if paths := slices.Concat(c.objects, c.symbolPaths); len(paths) > 0 {
@@ -215,8 +215,8 @@ func (o *llvmOptions) inColor(when colorWhen, terminal bool) bool {
 	return true
 }
 
-// hasColors reports whether f is a terminal that llvm-symbolizer considers able to show colours.
-// llvm-symbolizer ignores NO_COLOR.
+// hasColors reports whether f is a terminal for which llvm-symbolizer uses colours. llvm-symbolizer
+// ignores NO_COLOR.
 func hasColors(f *os.File) bool {
 	if !isTerminal(f) {
 		return false
@@ -227,8 +227,8 @@ func hasColors(f *os.File) bool {
 		term == "ansi" || term == "cygwin" || term == "linux" || strings.HasSuffix(term, "color")
 }
 
-// explainLLVM prints the modules without a debug file and the places that were searched; if verbose
-// is set, also the files in use.
+// explainLLVM prints the modules without a debug file, and the places that were searched. If
+// verbose is set, it also prints the files in use.
 func explainLLVM(diag *diagnostics, sym *symbolize.Symbolizer, verbose bool) {
 	for _, r := range sym.Reports() {
 		switch {

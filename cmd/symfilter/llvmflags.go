@@ -22,9 +22,9 @@ const (
 	maxResponseDepth = 16      // of files that name files
 )
 
-// llvmAlone has the flags of llvm-symbolizer 19 without a value, as they are spelled
-// ("-demangle=true" is one, "--demangle=true" is not), and the flag that each stands for. With
-// --filter-markup, a flag that stands for "" is ignored.
+// llvmAlone maps the flags of llvm-symbolizer 19 without a value to the flags that they stand for.
+// "-demangle=true" is such a flag, "--demangle=true" is not. With --filter-markup, a flag that maps
+// to "" is ignored.
 var llvmAlone = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"--addresses": "", "-a": "", "--print-address": "",
@@ -48,8 +48,8 @@ var llvmAlone = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// llvmValued has the flags of llvm-symbolizer 19 with a value. The value follows "="; for flags
-// that map to true, it may also be the next word.
+// llvmValued has the flags of llvm-symbolizer 19 with a value, which follows "=". For flags that
+// map to true, it may also be the next word.
 var llvmValued = sync.OnceValue(func() map[string]bool {
 	return map[string]bool{
 		"--adjust-vma":                 true,
@@ -94,8 +94,7 @@ type llvmOptions struct {
 	invalid []string // errors in the values of own
 }
 
-// inStyle reports whether the command line or the environment selects the llvm style, which has its
-// own flags.
+// inStyle reports whether the command line or the environment selects the llvm style.
 func inStyle(args []string, lookup func(string) (string, bool)) bool {
 	style := ""
 	variable := commandLine().Variable
@@ -190,8 +189,8 @@ func (o *llvmOptions) long(word string, next func() (string, bool)) {
 	}
 }
 
-// grouped reads short flags, such as "-sC". If the group ends in "e", it returns "-e", whose value
-// is the next word.
+// grouped reads short flags, such as "-sC". It returns "-e" if the group ends in "e": the next word
+// is the value.
 func (o *llvmOptions) grouped(word string) string {
 	for ; len(word) > 1; word = "-" + word[2:] {
 		flag, known := llvmAlone()[word] // -demangle=true after other letters
@@ -278,8 +277,8 @@ func (o *llvmOptions) set(flag, value string) {
 	}
 }
 
-// badNumber returns llvm-symbolizer's error about a value that should be a number; "" if there is
-// none. The error does not end in a newline.
+// badNumber returns llvm-symbolizer's error about a value that should be a number, or "". The error
+// has no newline at its end.
 func (o *llvmOptions) badNumber() string {
 	for _, flag := range []string{"--adjust-vma", "--cache-size", "--print-source-context-lines"} {
 		value, ok := o.numbers[flag]
@@ -312,8 +311,8 @@ func (o *llvmOptions) errors() (lines []string) {
 	return append(lines, o.invalid...)
 }
 
-// nearest returns the flag that differs from word by one character, followed by the value in word;
-// "" if there is none.
+// nearest returns the flag that differs from word by one character, followed by the value in word.
+// It returns "" if there is none.
 func nearest(word string) string {
 	name, value, has := strings.Cut(word, "=")
 	best := ""
@@ -354,7 +353,7 @@ func expand(words []string, depth int) []string {
 	return all
 }
 
-// shellWords splits s at blanks as llvm-symbolizer does: quotes of both kinds keep blanks, a
+// shellWords splits s at blanks as llvm-symbolizer does. Quotes of both kinds keep blanks, a
 // backslash keeps any byte, and empty words are dropped.
 func shellWords(s string) (words []string) {
 	var word []byte

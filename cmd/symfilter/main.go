@@ -1,10 +1,10 @@
 // Symfilter prints a log with addresses replaced by function, file and line.
 //
-// It reads logs with backtraces or LLVM symbolizer markup, reports and profiles from files or
-// standard input, finds debug files by build ID, and writes the same, symbolized, to standard
-// output; nothing else is written there. Diagnostics are single lines on standard error. "symfilter
-// --help" lists the flags, each of which is also read from the environment: --symbol-path from
-// SYMFILTER_SYMBOL_PATH, lists separated as in PATH.
+// It reads logs with backtraces or LLVM symbolizer markup, reports and profiles, from files or
+// standard input. It finds debug files by build ID, and writes the symbolized input, and nothing
+// else, to standard output. Diagnostics are single lines on standard error. "symfilter --help"
+// lists the flags. Each flag is also read from the environment: --symbol-path from
+// SYMFILTER_SYMBOL_PATH, with lists separated as in PATH.
 //
 // It exits with 0 if the log was passed on, even if frames stayed unresolved; 1 after an input or
 // output error; 2 after wrong usage; 3 with --strict if something stayed unresolved; 4 if a gate

@@ -18,8 +18,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// habit returns what to write in place of a flag of addr2line or llvm-symbolizer; "" for other
-// names.
+// habit returns advice about a flag that addr2line or llvm-symbolizer has, or "" for other names.
 func habit(name string) string {
 	switch name {
 	case "e", "exe":
@@ -42,8 +41,7 @@ func habit(name string) string {
 	return ""
 }
 
-// filterHabit returns what to write in place of a flag of tail or another filter; "" for other
-// names.
+// filterHabit returns advice about a flag that tail or another filter has, or "" for other names.
 func filterHabit(name string) string {
 	switch name {
 	case "f":
@@ -101,7 +99,7 @@ func flagHint(err error, set *pflag.FlagSet) error {
 
 func llvmTakes(flag string) bool { _, ok := llvmValued()[flag]; return ok }
 
-// openError returns why name could not be opened, with a suggestion.
+// openError returns the reason why name could not be opened, with a suggestion.
 func openError(name string, err error) string {
 	if name == "" {
 		return "the name of a FILE is empty; write a name, or - for standard input"
@@ -129,8 +127,8 @@ func openError(name string, err error) string {
 	return msg
 }
 
-// nearCommand returns the command whose name differs from word only by case, by one letter or by
-// one exchange of neighbouring letters; "" if there is none.
+// nearCommand returns the command whose name differs from word only by case, one letter, or an
+// exchange of neighbouring letters. It returns "" if there is none.
 func nearCommand(word string) string {
 	word = strings.ToLower(word)
 	for _, cmd := range commands() {
@@ -141,7 +139,7 @@ func nearCommand(word string) string {
 	return ""
 }
 
-// readError returns why name could not be read, with a suggestion.
+// readError returns the reason why name could not be read, with a suggestion.
 func readError(name string, err error) string {
 	msg := "read " + name + ": " + wording.Cause(err).Error()
 	if errors.Is(err, syscall.EISDIR) {

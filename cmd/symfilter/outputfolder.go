@@ -10,10 +10,10 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// isFolder reports whether the file of an output is a folder, which gets a file for each process.
+// isFolder reports whether the output goes to a folder, with a file for each process.
 func (o output) isFolder() bool { return strings.HasSuffix(o.file, "/") }
 
-// An outputFolder is the folder of an output. A file in the folder gets its name when it is
+// An outputFolder is the folder of an output. A file in the folder gets its name when the file is
 // complete.
 type outputFolder struct {
 	path  string
@@ -22,8 +22,7 @@ type outputFolder struct {
 	ended func() bool    // reports whether the run was ended before the inputs were read
 }
 
-// folderSuffix ends the names of files in output folders. It keeps them different from the names of
-// Valgrind's own reports.
+// folderSuffix ends the names of files in output folders. Valgrind's own reports have other names.
 const folderSuffix = ".named.xml"
 
 // openFolder makes the folder of an output, and removes the files of an earlier run from it.
@@ -79,8 +78,8 @@ func (d *folderFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// End names the file after the PID, with a number if an earlier process of the run had the same
-// PID.
+// End names the file after the PID. It appends a number if an earlier process of the run had the
+// same PID.
 func (d *folderFile) End(pid string) error {
 	defer d.whole.Discard()
 	if d.folder.ended() {

@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A pipeline makes one output of a run. Each input passes through one engine of each pipeline; the
-// pipelines share the caches of lookups.
+// A pipeline makes one output of a run. It has an engine for each input. All pipelines share the
+// caches of lookups.
 type pipeline struct {
 	form    string
 	c       *config // the run's config with this form as its only output
@@ -33,8 +33,8 @@ type pipeline struct {
 }
 
 // shareCaches gives one Cache to all pipelines whose frames look the same: with or without links,
-// and with or without paths shortened for people. The first pipeline uses the Cache of the run. If
-// one pipeline marks own frames, all determine them, so that cached frames have the mark.
+// and with or without shortened paths. The first pipeline uses the Cache of the run. If one
+// pipeline marks own frames, all do, so that cached frames have the mark.
 func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	type cached struct{ clean, links bool }
 	of := func(l *pipeline) cached { return cached{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }
@@ -127,9 +127,9 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 	return e
 }
 
-// end writes the output that follows all inputs, and gives files their names. If whole is not set,
-// the run was ended before all inputs were read: then it makes no files. If sound is not set, an
-// input could not be read. It returns all errors.
+// end writes the part of the output that follows all inputs, and gives files their names. If whole
+// is not set, not all inputs were read, and end discards the files. If sound is not set, an input
+// could not be read. end returns all errors.
 func (l *pipeline) end(whole, sound bool, diag *diagnostics) []error {
 	l.folder.end()
 	if l.found != nil {

@@ -76,9 +76,9 @@ func (l *outputList) set(s string, words []string) error {
 	return nil
 }
 
-// pickOutput sets c.output, the form of the main output, to which messages and counts refer. The
-// main output is the output on standard output, or the first output if all go to files. Without
-// --output it is text.
+// pickOutput sets c.output, the form of the main output. Messages and counts refer to that output.
+// It is the output on standard output, or the first output if all go to files. Without --output it
+// is text.
 func (c *config) pickOutput() error {
 	if len(c.outputs) == 0 {
 		c.outputs = outputList{{form: outputText}}
@@ -101,8 +101,8 @@ func (c *config) pickOutput() error {
 	return nil
 }
 
-// An outputFile is the file of an output. The file gets its name when it is complete. Until then
-// the name does not exist, so that no process reads the results of an earlier run.
+// An outputFile is the file of an output. It gets its name when it is complete. Until then no file
+// has the name, so that no process reads the results of an earlier run.
 type outputFile struct {
 	*os.File
 	path  string
@@ -158,8 +158,8 @@ func (o *outputFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// end closes the file. If the file is complete, end gives it its name; otherwise it leaves nothing
-// behind. A nil file is standard output, which stays open.
+// end closes the file. If the file is complete, end gives it its name, otherwise it discards the
+// file. A nil file is standard output, which stays open.
 func (o *outputFile) end(complete bool) error {
 	if o == nil {
 		return nil

@@ -37,7 +37,7 @@ var profileForms = [...]struct {
 	form profile.Output
 }{{outputText, profile.Text}, {outputPprof, profile.Pprof}, {outputFolded, profile.Folded}, {outputSpeedscope, profile.Speedscope}, {outputOwn, profile.Own}}
 
-// outputOwn is the format of the input.
+// outputOwn keeps the format of the input.
 const outputOwn = "own"
 
 func profileOutputs() (names []string) {
@@ -171,9 +171,9 @@ func (p *profileRun) openInput() error {
 	return nil
 }
 
-// chooseForm keeps the form of the input if no output is given and the input is a file of Valgrind
-// in which functions have names. It returns an error for a binary output to a terminal, and for
-// flags without an effect.
+// chooseForm chooses the form of the output. Without --output, a file of Valgrind in which
+// functions have names keeps its form. chooseForm returns an error for a binary output to a
+// terminal, and for flags without an effect.
 func (p *profileRun) chooseForm(given bool) error {
 	c := p.c
 	if profile.IsTrace(p.head) || profile.IsPackedTrace(p.head) {
@@ -246,7 +246,7 @@ func (p *profileRun) print(read *profile.Profile) (int, error) {
 }
 
 // check returns an error if a flag has no effect on any output. given is set if the command line
-// has outputs.
+// has --output.
 func (f *profileFlags) check(outputs []output, given bool) error {
 	for _, flag := range []struct {
 		usedFlag
@@ -269,13 +269,13 @@ func (f *profileFlags) check(outputs []output, given bool) error {
 	return nil
 }
 
-// beginning returns a reader of in, and its first bytes. A regular file is returned itself, since
-// it can be read twice.
+// beginning returns a reader of in, and the first bytes of in. For a regular file, the reader is
+// the file itself, since it can be read twice.
 func beginning(in *os.File) (content io.Reader, head []byte) {
 	if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
 		if at, err := in.Seek(0, io.SeekCurrent); err == nil {
 			head = make([]byte, doctor.HeadSize)
-			n, _ := in.ReadAt(head, at) // an unreadable file fails when all of it is read
+			n, _ := in.ReadAt(head, at) // after an error, reading all of the file fails too
 			return in, head[:n]
 		}
 	}
@@ -295,8 +295,8 @@ func isPacked(head []byte) bool {
 	return slices.ContainsFunc([]string{"\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh"}, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) })
 }
 
-// writeProfile writes output i of c to w, and gives its file, if it has one, its name. On a
-// terminal, control characters are made visible.
+// writeProfile writes output i of c to w. If the output has a file, writeProfile gives the file its
+// name. On a terminal, control characters are made visible.
 func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profile.View, terminal bool) error {
 	form := profileForms[slices.Index(profileOutputs(), c.outputs[i].form)].form
 	if terminal {
@@ -312,9 +312,9 @@ func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profi
 	return nil
 }
 
-// otherFile returns the end of a message about a file that is not a profile. It names the kind of
-// file, which it recognizes by the first bytes, start. It returns "" if err has another cause, or
-// the kind is not known.
+// otherFile returns the end of a message about a file that is not a profile: the kind of file,
+// recognized by its first bytes, start. It returns "" if err has another cause, or the kind is not
+// known.
 func otherFile(err error, start []byte, label string) string {
 	if errors.Is(err, profile.ErrUnknown) {
 		if other := doctor.NotProfile(start, label); other != "" {

@@ -29,8 +29,8 @@ const (
 	deathWait = 2 * time.Second
 )
 
-// endGrace is the time after the end of the program in which a signal does not end symfilter: the
-// keys of a terminal signal both, so that the signal may be the one that ended the program.
+// endGrace is the time after the end of the program in which a signal does not end symfilter. The
+// keys of a terminal signal both, so it may be the signal that ended the program.
 const endGrace = 200 * time.Millisecond
 
 // A programRun is a run of the command run.
@@ -44,7 +44,7 @@ type programRun struct {
 	code int // of the run itself
 }
 
-// startProgram starts a program and filters its output, and returns its exit status.
+// startProgram starts a program, filters its output, and returns its exit status.
 func startProgram(c *config, args []string, std standard) (int, error) {
 	if c.dash != 0 || len(args) == 0 {
 		return exitUsage, usageError{errors.New("run: write symfilter run [flags] -- PROGRAM [ARG...]; all words after -- are the program's")}
@@ -81,9 +81,9 @@ func startProgram(c *config, args []string, std standard) (int, error) {
 	return status.ExitStatus(), nil
 }
 
-// run starts the program and filters its output. It returns how the program has ended. All that may
-// fail comes before the start. What the program can have made, its maps and files, is read after
-// this process was confined, which needs the number of the program.
+// run starts the program and filters its output. It returns the program's exit status. Steps that
+// may fail come before the start. The program's maps and files are untrusted, so they are read
+// after this process is confined. Confining it needs the program's PID.
 func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -115,8 +115,7 @@ func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus
 	go r.pass(signals)
 	var outputs sync.WaitGroup
 	for i, run := range runs {
-		// if the program has ended before its maps were read, the calls in its stack may show its
-		// base
+		// If the program ends before its maps are read, the calls in its stack may show its base.
 		l := run.pipelines[0]
 		l.options.Dialects.Candidates = append(l.options.Dialects.Candidates, r.program.Path)
 		outputs.Go(func() { r.filter(run, r.program.Outputs[i]) })
@@ -155,14 +154,14 @@ func (r *programRun) pass(signals <-chan os.Signal) {
 	for sig := range signals {
 		n, _ := sig.(syscall.Signal)
 		if r.program.EndedBefore(endGrace) && child.Ends(n) {
-			child.Die(n) // the reader of the output does not read it
+			child.Die(n) // output is left, but its reader does not read it
 		}
 		r.program.Pass(n)
 	}
 }
 
-// notify relays the signals that are passed to the program to the channel, except signals that
-// nohup or a shell has set to be ignored.
+// notify relays to the channel the signals that are passed to the program. It leaves out signals
+// that nohup or a shell has set to be ignored.
 func notify(signals chan<- os.Signal) {
 	for _, sig := range child.Signals {
 		if n, _ := sig.(syscall.Signal); !child.IsIgnored(n) {
@@ -171,7 +170,7 @@ func notify(signals chan<- os.Signal) {
 	}
 }
 
-// prepareOutputs returns a run for each output that the program will have.
+// prepareOutputs returns a run for each output of the program.
 func (r *programRun) prepareOutputs(ctx context.Context, std standard) (runs []*filterRun, err error) {
 	c := r.c
 	maps, err := c.prefixMaps()

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// checkWritten returns an error if the run would replace one of its own inputs or outputs: the
+// checkWritten returns an error if the run would replace one of its own inputs or outputs. The
 // input would be lost, and the rest of the output would go to a file without a name.
 func (c *config) checkWritten(files []string, std standard) error {
 	all := c.written()
@@ -82,7 +82,7 @@ func isOpenAs(f *os.File, info os.FileInfo) bool {
 	return err == nil && os.SameFile(open, info)
 }
 
-// samePlace reports whether the paths a and b lead to one file, which need not exist.
+// samePlace reports whether the paths a and b lead to one file. The file need not exist.
 func samePlace(a, b string) bool {
 	same := func(a, b string) bool {
 		first, err := os.Stat(a)

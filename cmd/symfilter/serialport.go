@@ -16,7 +16,7 @@ import (
 
 const defaultRate = "115200" // serial.DefaultRate, in the help
 
-// The rates that --baud takes. Adapters support some of these; the others refuse to set the rate.
+// The rates that --baud takes. Setting a rate fails if the adapter does not support it.
 const (
 	minRate = 50        // baud: the slowest that Linux names
 	maxRate = 100 << 20 // baud: no adapter is as fast
@@ -44,8 +44,8 @@ func (c *config) rate() int {
 	return int(c.baud)
 }
 
-// portWait returns how long the run waits for a port that does not exist yet. At a terminal, where
-// a user can interrupt, it returns -1: without a limit.
+// portWait returns the time that the run waits for a port that does not exist yet. At a terminal,
+// where a user can interrupt, it returns -1, which means no limit.
 func (c *config) portWait(std standard) time.Duration {
 	switch {
 	case isTerminal(std.in) || isTerminal(std.out):
@@ -56,8 +56,8 @@ func (c *config) portWait(std standard) time.Duration {
 	return waitFile
 }
 
-// isPort reports whether name is a serial port. With --baud, which has no meaning for other inputs,
-// a name without a file is a port that does not exist yet.
+// isPort reports whether name is a serial port. With --baud, a name without a file is a port that
+// does not exist yet.
 func (c *config) isPort(name string) bool {
 	return name != "" && name != "-" && (serial.Names(name) || c.baud != 0 && isMissing(name))
 }
@@ -80,8 +80,8 @@ func (c *config) checkPorts(files []string) error {
 	return nil
 }
 
-// deviceFolders returns the folders of the serial ports among files: the process must be able to
-// set the ports up when they reappear, under another name if there are links.
+// deviceFolders returns the folders of the serial ports among files. The process must be able to
+// set up ports that reappear; a link may then lead to another name.
 func (c *config) deviceFolders(files []string) (dirs []string) {
 	for _, name := range files {
 		if !c.isPort(name) {

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// serverURLs returns the debuginfod servers that a flag or DEBUGINFOD_URLS names or, if a flag
-// requests them, the servers in /etc/debuginfod. No server is built in.
+// serverURLs returns the debuginfod servers that a flag or DEBUGINFOD_URLS names. If a flag
+// requests them, it returns the servers in /etc/debuginfod. No server is built in.
 func (c *config) serverURLs(fromEnv []string) ([]string, error) {
 	switch {
 	case c.noServers || c.offline:
@@ -74,7 +74,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	return client, nil
 }
 
-// A clientEnd is a client whose Close also reports the number of build IDs for which no server was
+// A clientEnd is a client. Its Close also reports the number of build IDs for which no server was
 // asked.
 type clientEnd struct {
 	*debuginfod.Client
@@ -125,8 +125,8 @@ func (r *progressReport) progress(p debuginfod.Progress) {
 	}
 }
 
-// progressText returns the progress of one download: libc.so.6 93ac61ec… 12/34 MB from
-// debuginfod.debian.net.
+// progressText returns the progress of one download, such as "libc.so.6 93ac61ec… 12/34 MB from
+// debuginfod.debian.net".
 func progressText(p debuginfod.Progress) string {
 	text := fetched(p)
 	switch {

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-var lastWords = time.Second // time that the producer of the log has after Ctrl-C to finish
+var lastWords = time.Second // time after Ctrl-C for the producer of the log to finish
 
 const (
 	patience = time.Second // time for output that blocks after reading has ended
 
 	lastPatience = 2 * time.Second // time for a checkpoint after patience
 
-	// a second signal within this time is ignored, since timeout(1) and shells signal both a
-	// process and its group
+	// further signals within this time after the first are ignored: timeout(1) and shells signal
+	// both a process and its group
 	echo = 200 * time.Millisecond
 )
 
-// A stopper stops the reading after a signal: at once after a hang-up or a termination signal,
-// after the duration words after an interrupt. After a second signal, or if output blocks, it ends
-// the process immediately. Some runs outlive a hang-up, unless their terminal is gone: see hangups.
+// A stopper stops the reading after a signal. A hang-up or a termination signal stops it at once,
+// an interrupt after the duration words. A second signal, or output that blocks, ends the process
+// immediately. Some runs outlive a hang-up, unless their terminal is gone: see hangups.
 type stopper struct {
 	reading chan struct{} // closed when reading must stop
 	got     atomic.Int32  // the first signal
@@ -40,8 +40,8 @@ type stopper struct {
 
 // newStopper starts a goroutine that listens for signals until the method end is called. cancel
 // ends the wait for debug files. words is the time that the producer of the log has after an
-// interrupt, patience the time for output that blocks. hangups is nil if a hang-up ends the run.
-// Signals that the program was started to ignore, by nohup or a shell, stay ignored.
+// interrupt. patience is the time for output that blocks. hangups is nil if a hang-up ends the run.
+// Signals that nohup or a shell has set to be ignored stay ignored.
 func newStopper(cancel context.CancelFunc, words, patience time.Duration, hangups *hangups) *stopper {
 	s := &stopper{
 		words:    words,
@@ -136,7 +136,7 @@ func (s *stopper) signal() int { return int(s.got.Load()) }
 // end stops listening, and returns the number of the first signal, or 0. Later signals end the
 // process.
 func (s *stopper) end() int {
-	signal.Stop(s.signals) // once it returns, earlier signals are in the channel
+	signal.Stop(s.signals) // after it returns, earlier signals are in the channel
 	close(s.ending)
 	<-s.ended
 	return s.signal()

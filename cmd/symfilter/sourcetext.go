@@ -29,8 +29,8 @@ const (
 	mostSources = 48 << 20 // bytes of source files in memory: some 2,000 files of usual size
 )
 
-// sourceLines is the value of --source: whether source lines are printed, and the number of lines
-// before and after the line of a frame.
+// sourceLines is the value of --source. on is set if source lines are printed. n is the number of
+// lines before and after the line of a frame.
 type sourceLines struct {
 	on bool
 	n  int
@@ -58,8 +58,8 @@ type sourceText struct {
 	roots  source.Roots
 }
 
-// sources returns the source text and links that flags request; its errors are usage errors. live
-// is set if an input is not a file that is read to its end: lines of such an input wait less for
+// sources returns the source text and links that flags request. Its errors are usage errors. live
+// is set if an input is not a file that is read to its end. Lines of such an input wait less for
 // servers.
 func (c *config) sources(sym *symbolize.Symbolizer, servers *debuginfod.Client, maps []buildid.PrefixMap, live bool, diag *diagnostics) (t *sourceText, err error) {
 	t = &sourceText{}

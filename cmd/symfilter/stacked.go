@@ -39,8 +39,7 @@ func callgrindOutput(form string) callgrind.Output {
 	return callgrind.Table
 }
 
-// hasNoStacks reports whether the output should have stacks but is empty, because no input was a
-// profile.
+// hasNoStacks reports whether an output of stacks is empty, because no input was a profile.
 func (l *pipeline) hasNoStacks() bool {
 	if !isStacked(l.form) || l.file == nil || l.file.whole == nil {
 		return false
@@ -49,8 +48,8 @@ func (l *pipeline) hasNoStacks() bool {
 	return err == nil && info.Size() == 0
 }
 
-// onlyStacks makes inputs without weighted stacks fail, and any further input after a report of
-// sp-rtrace.
+// onlyStacks makes inputs without weighted stacks fail. After a report of sp-rtrace, every further
+// input fails.
 func (r *reports) onlyStacks(t *input.Translators) {
 	none := func() io.WriteCloser {
 		return &noStacks{err: fmt.Errorf("--output=%s needs a profile of Callgrind or a report of sp-rtrace, and the input is neither: use another --output, or --input=callgrind if it begins with lines of a log", r.output)}

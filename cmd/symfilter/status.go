@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A statusLine is the last line of a terminal, which shows the current work and gives way to
-// printed lines. Its methods are safe for concurrent use.
+// A statusLine is the last line of a terminal, and shows the current work. It is erased while other
+// lines are printed. Its methods are safe for concurrent use.
 type statusLine struct {
 	mu    sync.Mutex
 	w     io.Writer // the terminal; nil: nothing is shown
@@ -30,7 +30,7 @@ func (s *statusLine) set(text string) {
 	s.draw()
 }
 
-// around calls print, which prints p to the same terminal, while the status line is erased. If
+// around erases the status line while it calls print, which prints p to the same terminal. If
 // message is set, p begins on a new line, even after an unfinished line of the log, such as a
 // prompt.
 func (s *statusLine) around(p []byte, message bool, print func() (int, error)) (int, error) {
@@ -51,8 +51,8 @@ func (s *statusLine) around(p []byte, message bool, print func() (int, error)) (
 	return n, err
 }
 
-// draw shows the text, if there is any and the cursor is at the start of a line; s.mu is held.
-// Wrapping is off meanwhile: erase clears only one line.
+// draw shows the text, if there is any and the cursor is at the start of a line; s.mu is held. The
+// text is not wrapped, since erase clears only one line.
 func (s *statusLine) draw() {
 	if s.text == "" || s.inner {
 		return

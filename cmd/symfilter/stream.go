@@ -37,7 +37,7 @@ type stream struct {
 
 	contextSaver *contextSaver // saves the context of standard input; nil: not saved
 
-	// announces is set if standard error is a terminal: ports are then named before their devices
+	// announces is set if standard error is a terminal. Ports are then named before their devices
 	// send anything.
 	announces bool
 
@@ -56,7 +56,7 @@ type engine struct {
 	flush      func() error
 	unfinished func() bool // reports whether there is something to flush
 	end        func()      // called after Close; may be nil
-	// called before Close if this program stops the input before its end; may be nil
+	// called before Close if the input was stopped before its end; may be nil
 	cut    func()
 	counts func() doctor.Counts // counts of the input so far; may be nil
 
@@ -64,8 +64,8 @@ type engine struct {
 	sniffer *doctor.Sniffer // examines the text; nil in the llvm style
 }
 
-// files filters the named inputs, each with its own context, until the output fails, and returns
-// the exit code. After an input that cannot be read, it continues with the next one.
+// files filters the named inputs, each with its own context, and returns the exit code. It ends
+// early if the output fails. After an input that cannot be read, it continues with the next one.
 func (s *stream) files(names []string, stdin *os.File) (code int) {
 	for i, name := range names {
 		s.current = i
@@ -148,8 +148,8 @@ func sameRegular(a, b *os.File) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// exit stops the handling of signals, and returns the exit code of a run whose inputs ended with
-// code.
+// exit stops the handling of signals, and returns the exit code of the run. code is the exit code
+// of its inputs.
 func (s *stream) exit(code int) int {
 	sig := s.stop.end()
 	if sig == 0 || s.port && sig == int(syscall.SIGINT) {
@@ -171,8 +171,8 @@ func (s *stream) engineFor(in *os.File, label string) (e engine, live bool, err 
 	return s.engine(in, label, regular), !regular, nil
 }
 
-// run filters the text from in with the engine, until its end, or until the stopper ends reading. A
-// live input may pause: after silence, an unfinished line is passed on.
+// run filters the text from in with the engine, until in ends or the stopper ends reading. A live
+// input may pause: after silence, an unfinished line is passed on.
 func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, writeErr error) {
 	p := &pass{engine: e, contextSaver: s.contextSaver, done: make(chan struct{})}
 	if s.contextSaver != nil {
@@ -200,9 +200,9 @@ func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, 
 	return p.readErr, p.writeErr
 }
 
-// A pass filters one input. Three goroutines use the filter, under mu: the reading goroutine, the
-// timer's, which flushes, and the goroutine that ends the pass. The last must not wait for a read,
-// which may never return.
+// A pass filters one input. Three goroutines use the filter, under mu. One reads, the timer's
+// goroutine flushes, and another one ends the pass: it must not wait for a read, which may never
+// return.
 type pass struct {
 	mu sync.Mutex
 	engine
@@ -258,7 +258,7 @@ func (p *pass) write(b []byte, err error) bool {
 	return true
 }
 
-// silent passes on an unfinished line, or the start of an input whose format is not known yet.
+// silent passes on an unfinished line, or the start of an input of unknown format.
 func (p *pass) silent() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

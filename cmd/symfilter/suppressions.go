@@ -14,8 +14,7 @@ type suppressionsFlag struct {
 	file *publish.SuppressionFile // nil without the flag
 }
 
-// load reads the file. The text output of the run then lists the suppressions that no finding
-// needs.
+// load reads the file. The run's text output then lists the suppressions that no finding needs.
 func (s *suppressionsFlag) load() error {
 	if s.path == "" {
 		return nil

@@ -15,8 +15,7 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// openMaps opens the files of --map: once the process is confined, it cannot open the maps of
-// another process.
+// openMaps opens the files of --map. A confined process cannot open the maps of another process.
 func (c *config) openMaps() error {
 	for _, name := range c.mapFiles {
 		f, err := os.Open(name)
@@ -71,8 +70,8 @@ func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return valgrind.NewMarkup(dst, o) })
 }
 
-// lookAhead reads the facts about objects in a report that is a regular file. It returns nil for
-// other inputs, or if reading fails: the translator then reports the error itself.
+// lookAhead reads facts about objects from a report that is a regular file. It returns nil for
+// other inputs. It also returns nil after an error, which the translator reports itself.
 func lookAhead(in *os.File, memory *unpack.Memory, o valgrind.Options) *valgrind.Ahead {
 	info, err := in.Stat()
 	if err != nil || !info.Mode().IsRegular() {

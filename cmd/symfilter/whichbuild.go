@@ -16,15 +16,15 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// mostOfLog bounds the bytes of a log that are compared with builds. They are filtered once for
-// each build.
+// mostOfLog bounds the bytes of a log that are compared with builds, since they are filtered once
+// for each build.
 const mostOfLog = 1 << 20
 
 // mostModules bounds the modules of a log for which a build is tried.
 const mostModules = 16
 
 // whichBuild prints the files below the folder args[0] that may have written the log of --which.
-// The exit code is 1 unless exactly one of them fits.
+// The exit code is 1 unless exactly one file fits.
 func (c *config) whichBuild(args []string, std standard) (int, error) {
 	if len(args) != 1 {
 		return exitUsage, usageError{errors.New("--which LOG needs a folder of builds that may have written LOG")}
@@ -75,7 +75,7 @@ func headOf(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-// compare filters log, with images as the only files of its modules, and passes each place found in
+// compare filters log, with images as the only files of its modules. It passes each place found in
 // them to located, which may be nil.
 func (c *config) compare(log []byte, images []filter.Image, located func(path string, addr uint64, proof string)) *filter.Filter {
 	o := filter.Options{
