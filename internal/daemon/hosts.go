@@ -15,9 +15,9 @@ import (
 )
 
 // An askers decides which requests an HTTP listener answers. A web page can make a browser send
-// requests to any address that the browser can reach. If a DNS name of the attacker resolves to the
-// address, Host has that name. If the page has another origin, Origin has it. Programs other than
-// browsers send no Origin.
+// requests to any address that the browser can reach. Host shows the attacker's DNS name, if that
+// resolves to the address. Origin shows the origin of the page; other programs than browsers send
+// none.
 type askers struct {
 	warn    func(msg string, args ...any)
 	refused seldom.Limiter // messages about requests

@@ -103,7 +103,7 @@ func (j *journalInput) write(ctx context.Context, control *http.ResponseControll
 	defer func() {
 		var failed *outputError
 		if errors.As(err, &failed) {
-			j.end(s) // its error is err again
+			j.end(s) // an error would only repeat err
 		}
 		if e := j.h.p.memory.leave(s); err == nil && e != nil {
 			err = &outputError{e}

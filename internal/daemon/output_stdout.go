@@ -10,8 +10,8 @@ import (
 )
 
 // A stdoutOutput writes to standard output, of any kind. It does not block in a write to a full
-// pipe, which would delay a reload and the end of the daemon. If the reader of a pipe is gone,
-// writes are retried, as on a full disk. Meanwhile the pipeline does not acknowledge its lines.
+// pipe, which would delay a reload and the end of the daemon. If the reader of a pipe is gone, it
+// retries the write, as on a full disk.
 type stdoutOutput struct {
 	persistent
 	f       *os.File

@@ -24,11 +24,11 @@ const (
 	saveEvery   = time.Second // shortest time between two saves
 )
 
-// A memory keeps the contexts of a pipeline's peers. When a connection ends, its context is kept
-// for the peer's next connection: a device need not log its modules again. Saves include the
-// contexts of open connections. If a peer has several connections at once, each with a context,
-// none is kept: a later connection may continue any of them. With a key, all connections of a peer
-// share one context, in which the key separates the processes. A memory is safe for concurrent use.
+// A memory keeps the contexts of a pipeline's peers for their next connections: a device need not
+// log its modules again. If a peer has several connections at once, no context is kept, since a
+// later connection may continue any of them. With a key, all connections of a peer share one
+// context, in which the key separates the processes. Saves include the contexts of open
+// connections. A memory is safe for concurrent use.
 type memory struct {
 	p       *pipeline
 	changed atomic.Bool // changed since the last save

@@ -87,7 +87,7 @@ func (s *session) note() {
 	}
 }
 
-// manyProcesses is a number of processes. A session with a memory and as many processes adds up
+// manyProcesses is a number of processes. A session with a memory and at least as many adds up
 // their sizes at most once in the time silence, not at each change.
 const manyProcesses = 64
 
