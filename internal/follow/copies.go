@@ -6,11 +6,9 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// copiesOf returns copies of the contents that g had before it was truncated, perhaps several times
-// since the last read. They are sorted from the oldest to the youngest, open, claimed and not yet
-// read. continued reports whether a copy holds all bytes that were read from g. If that copy has
-// more, it is the first, at the read offset of g. read is when g was last read to its end. held are
-// the open files, rotated the open files before the current one. The only error is errLater.
+// copiesOf returns the copies that [lineage.Log.Copies] finds after g was truncated. They are open,
+// claimed and not yet read, the oldest first. read is when g was last read to its end. held are the
+// open files, rotated the open files before the current one. The only error is errLater.
 func (s *search) copiesOf(g *generation, read time.Time, held, rotated []*generation) (copies []*generation, continued bool, err error) {
 	for try := 0; ; try++ {
 		beside, err := s.steady()

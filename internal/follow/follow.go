@@ -195,7 +195,7 @@ type Sink struct {
 
 	// Suspend is called instead of Close if another run will continue after the written lines. It
 	// prints all complete records; then Context is called. The sinks of rotated files are closed
-	// instead. If Suspend is nil, the Sink holds nothing back.
+	// all the same. If Suspend is nil, the Sink holds nothing back.
 	Suspend func() error
 }
 

@@ -47,8 +47,9 @@ const openFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 const stateFlags = os.O_RDWR | os.O_APPEND | syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // planted reports whether another user may have created the file at path as a trap. It returns true
-// if everyone may create files in the folder, only owners may remove them, and the file belongs to
-// neither this user nor the folder's owner. Linux can apply the same rule (fs.protected_regular).
+// if everyone may write to the folder, only owners may remove files from it, and the file belongs
+// to neither this user nor the folder's owner. Linux can apply the same rule
+// (fs.protected_regular).
 func planted(path string, info fs.FileInfo) bool {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil || dir.Mode()&fs.ModeSticky == 0 || dir.Mode()&0o002 == 0 {

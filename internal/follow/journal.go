@@ -224,10 +224,9 @@ type boot struct {
 func (c *record) setBoot(b boot) { c.Boot, c.BootID = b.time, b.id }
 
 // isSince reports whether the record was written after now, the last start of the machine. The
-// clocks decide only if one of the two runs does not know the kernel's ID of the start. Then two
-// errors are possible. If the clock was set in between, one start looks like two, and lines are
-// printed twice. On a machine without a battery-backed clock, two starts may look like one. After a
-// power cut, lines that were printed but not synced may then be lost.
+// clocks decide only if the kernel's ID of one start is unknown. If a clock was set in between, one
+// start looks like two, and lines are printed twice. Without a battery-backed clock, two starts may
+// look like one. Then a power cut may lose lines that were printed but not synced.
 func (c *record) isSince(now boot) bool {
 	if c.BootID != "" && now.id != "" {
 		return c.BootID == now.id

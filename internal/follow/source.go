@@ -211,9 +211,8 @@ func (s *source) stopped(ctx context.Context, g *generation, err error) (more bo
 	return true, s.failed(ctx, g, err)
 }
 
-// reportName reports why the file at the source's name cannot be read: it is missing, not regular,
-// or cannot be opened. The name does not lead to the current file. info and noStat are the results
-// of lookAt for the name, nameErr is the error of opening its file.
+// reportName reports why the file at the source's name cannot be read. info and noStat are the
+// results of lookAt for the name, nameErr is the error of opening its file.
 func (s *source) reportName(info fs.FileInfo, noStat, nameErr error) {
 	switch {
 	case noStat != nil:
