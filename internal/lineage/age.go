@@ -17,10 +17,9 @@ type candidate struct {
 }
 
 // sortByAge sorts files from the oldest to the youngest. If names differ only in numbers, the
-// numbers decide: clocks may be set back, and files may have the same time. Otherwise the times of
-// the last changes decide. A file never sorts after a younger file with the same shape of name,
-// even if its time is later. before lists names of files known to be older; all lists all files of
-// the folder.
+// numbers decide: clocks may be set back, and files may have the same time. Files with other shapes
+// of names are merged in by the times of their last changes. before lists names of files known to
+// be older; all lists all files of the folder.
 func sortByAge(files []candidate, before []string, all []File) {
 	if len(files) < 2 {
 		return

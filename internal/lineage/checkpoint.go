@@ -42,10 +42,9 @@ func (l *Log) Entry(held []Content) Entry {
 	return e
 }
 
-// knownFiles returns the fingerprints, for a checkpoint, of the files that the next run must not
-// read, and whether they include archives. Before the folder is listed, these are the fingerprints
-// in the last checkpoint. The files read and the archives left out since then are added. They are
-// nil if that checkpoint has none.
+// knownFiles returns Beside and ListsArchives for a checkpoint. Before the folder is listed, it
+// adds the files read and the archives left out in this run to the last checkpoint's Beside. It
+// returns nil if that is nil.
 func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	if l.family == nil {
 		if l.savedBeside == nil || len(l.read)+len(l.leftOut) == 0 {

@@ -18,10 +18,9 @@ const (
 	// bytes before the read offset that are compared at each read: they differ in a file that was
 	// truncated and rewritten
 	RecentSize = 64
-	// MaxMarks is the number of marks that one log keeps of files that no longer exist. A program
-	// that compresses a file removes it when its archive is complete, so the last few are enough.
-	// After a burst, up to MaxBurst are kept, since many files may be compressed before the next
-	// look at the archives.
+	// MaxMarks is the number of marks that one log keeps of files that no longer exist. A file is
+	// removed when its archive is complete, so the last few marks are enough. After a burst, up to
+	// MaxBurst are kept: many files may be compressed before the next look at the archives.
 	MaxMarks = 16
 	MaxBurst = 64 // marks after a burst; 8 KB in a checkpoint
 

@@ -15,7 +15,7 @@ type Folder struct {
 }
 
 // Open opens the files in beside, in addition to now, which has the name. The error is ErrLater if
-// some cannot be opened now. Without them, they would be taken for new files later.
+// some cannot be opened now. If they were left out, a later search would take them for new files.
 func Open(open Opener, beside *Family, now Content) (Folder, error) {
 	f := Folder{Family: beside, Now: now}
 	if now != nil {
