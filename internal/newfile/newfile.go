@@ -120,7 +120,7 @@ func (f *File) Discard() {
 // Tidy prepares the removal of the least recently used files from dir. It removes temporary files,
 // whose names begin with prefix, if they were last written more than stale ago: their processes
 // were probably killed. It returns the files whose names end with suffix, the least recently
-// modified first, or none if dir cannot be read.
+// modified first. It returns none if dir cannot be read.
 func Tidy(dir, prefix, suffix string, stale time.Duration) (files []fs.FileInfo) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

@@ -66,8 +66,8 @@ func (p *Port) GiveUp(after time.Duration) { p.limited, p.patience = true, after
 // Read reads what the device has sent, at least one byte. While the port is missing, Read looks for
 // it every second. It returns io.EOF after Close, and at the end of a file that is not a port. It
 // returns another error when the time of GiveUp is over, or if a port that was never open cannot be
-// opened. After a port was open once, Read retries instead: the owner and mode of a new port are
-// set a moment later.
+// opened. If the port was open before, Read retries: the owner and mode of a new port are set a
+// moment later.
 func (p *Port) Read(b []byte) (int, error) {
 	for {
 		file, err := p.current()

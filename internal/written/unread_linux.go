@@ -8,9 +8,9 @@ import (
 )
 
 // Unread returns a function that counts the bytes written to f that its reader has not read yet. It
-// returns nil if f is neither a pipe nor a socket. The function returns false once the reader of a
-// socket is gone: the system then drops the unread bytes. On a network connection, a byte is
-// considered read once the other machine has received it.
+// returns nil if f is neither a pipe nor a socket, or if the system does not count them. The
+// function returns false once the reader of a socket is gone: the system then drops the unread
+// bytes. On a network connection, a byte is considered read once the other machine has received it.
 func Unread(f *os.File) func() (n int64, ok bool) {
 	if !IsPipe(f) {
 		return nil
