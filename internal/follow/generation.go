@@ -252,8 +252,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 	}
 	g.look = begin + int64(n)
 	start := int(g.off - begin)
-	// Bytes that were searched before may hold the line end: "\n" was not one while the file held
-	// UTF-16.
+	// Bytes are searched again: while the file held UTF-16, "\n" alone was not a line end.
 	whole := b[start:max(start, g.lastEnd(b))]
 	off := g.off
 	g.off += int64(len(whole))
