@@ -20,7 +20,7 @@ import (
 type parts struct {
 	// link to the debug file of a stripped program; without a Name if there is none
 	link fileLink
-	// the supplementary file of its debug information; without a name if there is none
+	// the supplementary file of the module's debug information; without a name if there is none
 	sup supplement
 	alt *part // the open supplementary file; nil: none
 	// the program whose symbols are used; nil if the debug file's symbols are used

@@ -72,10 +72,10 @@ type Options struct {
 	// or in memory (tmpfs), debug information that does not fit is not used.
 	SpillDir string
 
-	// IndexDir is the directory of indexes, which keep the answers about a file for later runs.
-	// Empty: no indexes. IndexBudget bounds the bytes in it; 0 means 4 GiB. If the directory is in
-	// memory (tmpfs), the bound is at most an eighth of MaxMemory, and is subtracted from
-	// MaxMemory.
+	// IndexDir is the directory of indexes, which keep the answers about a file for later runs. If
+	// it is empty, there are no indexes. IndexBudget bounds the bytes in it; 0 means 4 GiB. If the
+	// directory is in memory (tmpfs), the bound is at most an eighth of MaxMemory, and is
+	// subtracted from MaxMemory.
 	IndexDir    string
 	IndexBudget int64
 
