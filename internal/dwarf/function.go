@@ -140,8 +140,8 @@ func (u *unit) scanAgain() {
 }
 
 // Room is made for fewFunctions functions of a unit, and one more for each functionBytes of
-// entries. Most units need less. It is at most manyFunctions, 1 MiB, since a unit may have any
-// size.
+// entries. Most units need less. The room is for at most manyFunctions, 1 MiB, since a unit may
+// have any size.
 const (
 	fewFunctions  = 200
 	functionBytes = 2 << 10

@@ -24,7 +24,7 @@ const (
 	// address ranges of all units together that are kept: 24 MiB. A browser of 30,000 units has
 	// some 700,000
 	maxUnitRanges = 1 << 20
-	// line rows kept for one unit: 48 MiB. For a table with more, stops are kept
+	// line rows kept for one unit: 48 MiB. For a table with more rows, stops are kept
 	maxRows      = 4 << 20
 	manyRowBytes = 4 << 20 // bytes of rows for which the function of Afford is asked
 	// rows between two stops: a lookup runs the program over that many, in 20 µs

@@ -251,8 +251,8 @@ func (m *lineRun) rare(op byte, p int) int {
 	return p
 }
 
-// extended runs an extended opcode, whose length is at p. It returns the position after it, or -1,
-// and whether it ends a sequence.
+// extended runs an extended opcode, whose length is at p. It returns the position after the opcode,
+// or -1. ended reports whether the opcode ends a sequence.
 func (m *lineRun) extended(p int) (next int, ended bool) {
 	n, p := operand(m.prog, p)
 	if p < 0 || n > uint64(len(m.prog)-p) {

@@ -52,8 +52,8 @@ type sections struct {
 	err      error // error of the first section that failed to load; such sections are empty
 
 	alt *sections // sections of the supplementary file, or nil
-	// sections of the file with the skeletons of these units, which the split units use, too; nil
-	// for units that are not split
+	// sections of the file with the skeletons, which split units use, too; nil if these units are
+	// not split
 	skeletons *sections
 }
 

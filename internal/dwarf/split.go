@@ -285,7 +285,7 @@ func (l *links) findHalf(u *unit) *half {
 	return &half{file: f, off: off}
 }
 
-// fileCost is the bytes of heap that an open file takes.
+// fileCost is the heap in bytes of an entry of links.files, without its key and its parsed units.
 const fileCost = int64(unsafe.Sizeof(splitFile{})+unsafe.Sizeof(Data{})) + 64
 
 // newSplit returns the split units of a file, or nil if it has no split units for d.
