@@ -66,7 +66,7 @@ const (
 	// relocations applied to one section; a large kernel module has 1 million
 	maxRelocations = 64 << 20
 
-	// symbol lookups that scan the raw table: building the sorted one costs as much as 12 scans
+	// symbol lookups that scan the raw table: building the sorted table costs as much as 12 scans
 	linearLookups = 16
 	// symbols scanned before the sorted table is built, however few the lookups: 0.1 s
 	linearSymbols = 16 << 20
