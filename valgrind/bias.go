@@ -15,28 +15,26 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Scores of facts for or against a bias: the base-2 logarithm of the ratio of the fact's
-// probability at the true bias to its probability at another bias. One in 25 places in code follows
-// a call.
+// A score is the base-2 logarithm of a ratio: the probability of a fact at the true bias to its
+// probability at another bias. For forCall: one in 25 places in code follows a call.
 const (
 	forCall     = 4
-	againstCall = -5 // 2 % of the frames after the first are no callers, but pass for callers
-	forSignal   = 10 // the code ends a signal handler: nine bytes, once or twice in a file
+	againstCall = -5 // 2 % of the frames taken for callers are not callers
+	forSignal   = 10 // the code ends a signal handler: up to nine bytes, once or twice in a file
 	forRequest  = 8  // Valgrind's own code makes a request to Valgrind
 	forTarget   = 9  // the call is to the function of the next inner frame
-	// the address is in a function with another name; nameBits gives the score in favour
+	// the address is in a function with another name; nameBits is the score for the right name
 	againstName = -8
 	forLine     = 9  // the address has the line of the report
 	forData     = 10 // the variable is at the address in the report
-	againstGap  = -3 // the address is in no function of the unwind information
+	againstGap  = -3 // the unwind information has no function at the address
 	overlap     = -8 // another object is in the same place
 	prior       = 10 // the bias is the usualBias of the object
-	// lead of a bias that is accepted: all others together then have a probability of at most 1 in
-	// 256
+	// required lead of the best bias: the probability of all others together is at most 1 in 256
 	margin = 8
 )
 
-// The biases at which Valgrind loads a program that can be loaded anywhere, and the dynamic linker
+// Biases that Valgrind chooses for position-independent programs and for the dynamic linker
 // (coregrind/m_ume/elf.c, m_aspacemgr).
 const (
 	mainBias   = 0x108000
@@ -80,7 +78,8 @@ type solver struct {
 	allowed  int       // the work that may be done
 }
 
-// spendWork adds n units of work and returns true, unless the limit has been exceeded before.
+// spendWork adds n units of work and returns true, or returns false if the limit is exceeded
+// already.
 func (s *solver) spendWork(n int) bool {
 	if s.work > s.allowed {
 		return false
@@ -117,9 +116,9 @@ func (s *solver) solveEpoch(e *epoch) bool {
 	return e.located
 }
 
-// solveAll looks for the biases of all objects of a process. A located object excludes its place
-// for all others, and may show that a signal interrupted code in another object. A file still in
-// doubt at the end is not the file that ran.
+// solveAll looks for the biases of all objects of a process, until a round finds none. Each located
+// object occupies a place, and may show that a signal interrupted code in another object. A file
+// that is still doubted at the end is not the file that ran.
 func (s *solver) solveAll(p *process) {
 	for before := -1; len(p.places) != before; {
 		before = len(p.places)
@@ -178,8 +177,8 @@ func (s *solver) chooseBias(e *epoch, f *file) {
 	}
 }
 
-// usualBias returns the bias at which Valgrind usually loads an object; 1, which is never a bias,
-// if there is none.
+// usualBias returns the bias at which Valgrind usually loads an object, or 1, which is never a
+// bias.
 func (o *loaded) usualBias() uint64 {
 	switch {
 	case o.proc.isMain(o):
@@ -234,9 +233,9 @@ func isLinker(name string) bool {
 	return len(b) > 3 && b[:3] == "ld-" || len(b) > 5 && b[:5] == "ld.so" || len(b) > 4 && b[:4] == "ld64"
 }
 
-// narrowCandidates drops the candidates outside of the windows; if there are none yet, it makes a
-// candidate for each bias inside. It returns false if these are too many, or there is no memory for
-// them.
+// narrowCandidates drops the candidates outside the windows. If none are left, it makes a candidate
+// for each bias in the windows. It returns false if these are too many, or if there is no memory
+// for them.
 func (e *epoch) narrowCandidates() bool {
 	e.dropCandidates(func(c candidate) bool { return !isInAny(e.windows, c.bias) })
 	if len(e.left) > 0 {
@@ -270,7 +269,7 @@ func (e *epoch) places() (n int) {
 	return n
 }
 
-// lead sorts the candidates, best first, and returns the base-2 logarithm of the best candidate's
+// lead sorts the candidates, best first. It returns the base-2 logarithm of the best candidate's
 // probability divided by the sum of all others' probabilities.
 func lead(all []candidate) float64 {
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
@@ -281,8 +280,8 @@ func lead(all []candidate) float64 {
 	return -math.Log2(others)
 }
 
-// scoreFacts compares the facts with the candidates, each address once. It drops bad candidates
-// early: see dropped. It reports false if the comparison is too much work.
+// scoreFacts compares the candidates with the addresses that were not scored yet. It drops bad
+// candidates early: see dropped. It returns false if the work limit is exceeded.
 func (s *solver) scoreFacts(e *epoch, f *file) bool {
 	for e.counted < len(e.ips) {
 		part := e.ips[e.counted:min(len(e.ips), e.counted+stageSize)]
@@ -310,8 +309,8 @@ func (s *solver) scoreFacts(e *epoch, f *file) bool {
 	return s.spendWork(len(e.left)*len(e.of.proc.places)/16) && s.scoreOverlaps(e, f) && s.scoreData(e, f) && s.scoreNames(e, f)
 }
 
-// scoreOverlaps scores candidates that put the object in the place of another one, which is
-// possible only if the other was unloaded.
+// scoreOverlaps scores candidates that put the object in the place of another object. Such a
+// candidate is right only if the other object was unloaded.
 func (s *solver) scoreOverlaps(e *epoch, f *file) bool {
 	for _, other := range e.of.proc.places {
 		if other.of == e.of {
@@ -326,7 +325,7 @@ func (s *solver) scoreOverlaps(e *epoch, f *file) bool {
 	return true
 }
 
-// scoreData scores the addresses of variables. It reports false if that is too much work.
+// scoreData scores the addresses of variables. It returns false if the work limit is exceeded.
 func (s *solver) scoreData(e *epoch, f *file) bool {
 	for _, d := range e.of.proc.data {
 		named, ok := s.symbolsNamed(f, &f.variables, d.name, func() []object.Symbol { return f.Image.SymbolsNamed(d.name) })
@@ -346,7 +345,7 @@ func (s *solver) scoreData(e *epoch, f *file) bool {
 
 // scoreNames scores the functions named in the report, each as one fact. A name without a symbol in
 // the file is not a fact: the function may be inlined, or named only in debug information. It
-// returns false if that is too much work.
+// returns false if the work limit is exceeded.
 func (s *solver) scoreNames(e *epoch, f *file) bool {
 	byName := make(map[string][]uint64) // addresses
 	var names []string
@@ -381,8 +380,8 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 	return true
 }
 
-// symbolsNamed returns the symbols of this name from known, or else from find; ok is false if that
-// is too much work.
+// symbolsNamed returns the symbols called name from known, or else from find. ok is false if the
+// work limit is exceeded.
 func (s *solver) symbolsNamed(f *file, known *map[string][]object.Symbol, name string, find func() []object.Symbol) (all []object.Symbol, ok bool) {
 	if all, ok = (*known)[name]; ok {
 		return all, true
@@ -398,14 +397,14 @@ func (s *solver) symbolsNamed(f *file, known *map[string][]object.Symbol, name s
 	return all, true
 }
 
-// hasSymtab reports whether the file has the symbols of all its functions.
+// hasSymtab reports whether the file has a full symbol table.
 func (f *file) hasSymtab() bool {
 	_, ok := f.Image.Section(".symtab")
 	return ok
 }
 
-// scoreLines compares the functions and lines in the report with the symbolizer's answers, until
-// one candidate leads by margin. It reports whether one does.
+// scoreLines compares the functions and lines in the report with the symbolizer's answers. It stops
+// and returns true if one candidate leads by margin.
 func (s *solver) scoreLines(e *epoch, f *file) bool {
 	scores := make([]int32, min(len(e.left), maxAsked))
 	for e.asked < min(len(e.names), maxAsked/16) && len(e.left) <= maxAsked && s.spendWork(len(e.left)*askedWork) {
@@ -471,7 +470,7 @@ func areInside(named []object.Symbol, ips []uint64, bias uint64) bool {
 	return true
 }
 
-// scoreCalls returns the score of calls at a bias. An address that follows no call may be in the
+// scoreCalls returns the score of facts at a bias. An address that follows no call may be in the
 // trampoline of a signal handler, or in code that a signal interrupted.
 func (e *epoch) scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 	for i := range facts {
@@ -501,8 +500,8 @@ func (e *epoch) scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 	return score
 }
 
-// isInterrupted reports whether a fact is about code that a signal interrupted, not about a caller:
-// whether the next inner frame is the trampoline that ends the handler.
+// isInterrupted reports whether a fact is about code that a signal interrupted, not about a caller.
+// In that case the next inner frame is the trampoline that ends the handler.
 func (e *epoch) isInterrupted(fact *ipFact, f *file, bias uint64) (is bool) {
 	if fact.innerOf == e.of {
 		return f.endsHandler(fact.inner + 1 - bias)
@@ -517,8 +516,8 @@ func (e *epoch) isInterrupted(fact *ipFact, f *file, bias uint64) (is bool) {
 	return is
 }
 
-// endsHandler reports whether the code at addr is the trampoline that ends a signal handler: the
-// system call sigreturn. Nothing calls it: the kernel, or Valgrind, makes a handler return to it.
+// endsHandler reports whether the code at addr is the trampoline that ends a signal handler with
+// the system call sigreturn. The kernel or Valgrind makes a handler return to it; no code calls it.
 func (f *file) endsHandler(addr uint64) bool {
 	switch f.Image.Machine {
 	case elf.EM_X86_64:
@@ -547,8 +546,8 @@ func scoreGaps(facts []ipFact, f *file, bias uint64) (score int32) {
 	return score
 }
 
-// endsRequest reports whether the code that ends at addr is a request to Valgrind (valgrind.h) in
-// Valgrind's own library, whose functions replace malloc and others.
+// endsRequest reports whether the code before addr is a request to Valgrind (valgrind.h). It looks
+// only at Valgrind's preloaded libraries, which replace malloc and other functions.
 func (f *file) endsRequest(addr uint64) bool {
 	code := ""
 	switch f.Image.Machine {
@@ -562,15 +561,14 @@ func (f *file) endsRequest(addr uint64) bool {
 	return f.ours && code != "" && f.hasCode(addr-uint64(len(code)), code)
 }
 
-// hasUnwindInfo reports whether the file has unwind information, and so the bounds of its
-// functions.
+// hasUnwindInfo reports whether the file has unwind information, which bounds its functions.
 func (f *file) hasUnwindInfo() bool {
 	_, ok := f.Image.Section(".eh_frame")
 	return ok
 }
 
-// callsFunction reports whether a direct call that ends at addr leads to the function with the
-// address callee in it.
+// callsFunction reports whether the code before addr is a direct call of the function that contains
+// callee. It recognizes only x86 calls.
 func (f *file) callsFunction(addr, callee uint64) bool {
 	start, _, ok := f.Image.UnwindRange(callee)
 	if !ok || f.Image.Machine != elf.EM_X86_64 && f.Image.Machine != elf.EM_386 {
@@ -583,10 +581,9 @@ func (f *file) callsFunction(addr, callee uint64) bool {
 	return addr+uint64(int64(int32(binary.LittleEndian.Uint32(code[1:])))) == start
 }
 
-// checkBias locates the epoch at a bias, unless it finds that too few callers follow a call: then
-// the file is not the one that ran. Code that a signal interrupted follows no call. Whether a
-// signal did interrupt it may be unknown until the object with the handler's trampoline is located;
-// until then the file is doubted.
+// checkBias locates the epoch at a bias, unless too few callers follow a call: then the file is not
+// the one that ran. Code that a signal interrupted follows no call. It cannot be recognized before
+// the object with the handler's trampoline is located; until then the file may be doubted.
 func (e *epoch) checkBias(f *file, bias uint64, by string) {
 	calls, others, open := 0, 0, 0
 	for i := range e.ips {
@@ -613,7 +610,7 @@ func (e *epoch) checkBias(f *file, bias uint64, by string) {
 	}
 }
 
-// tooFew reports whether the calls that precede callers are too few for the file that ran.
+// tooFew reports whether too few callers follow a call for the file to be the one that ran.
 func tooFew(calls, callers int) bool {
 	return callers >= 3 && calls*2 < callers || callers >= 10 && calls*5 < callers*4
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A builder collects the parts of the current record. Their positions are relative to the beginning
-// of the record, so that the buffer with its bytes may move.
+// A builder collects the parts of the current record. Their positions are relative to the record's
+// beginning, since the buffer may move.
 type builder struct {
 	active    bool // there is a current record
 	at        int  // index in the buffer at which the record begins
@@ -31,7 +31,7 @@ type builder struct {
 // A span is a part of the record; the zero span is not set.
 type span struct {
 	from, to int32
-	escaped  bool // the text has an '&', or characters that are not in UTF-8
+	escaped  bool // the text has an '&', or ISO 8859-1 characters beyond ASCII
 }
 
 func (s span) isSet() bool { return s.to > 0 }
@@ -51,7 +51,7 @@ type rawFrame struct {
 	obj, fn, dir, file span
 }
 
-// span returns the span of a text that is at this place in the buffer.
+// span returns the span of a text at this index of the buffer.
 func (b *builder) span(at int, text []byte) span {
 	from := int32(at - b.at)
 	return span{from, from + int32(len(text)), bytes.IndexByte(text, '&') >= 0 || b.latin1 && !isASCII(text)}
@@ -120,14 +120,14 @@ func (b *builder) closeFrom(i int) {
 	b.open = b.open[:i]
 }
 
-// closeLoss ends the kind of lost memory that is open in a record, if any, with the elements in it.
+// closeLoss ends the open element of a kind of lost memory, if any, and the elements in it.
 func (b *builder) closeLoss() {
 	if i := slices.IndexFunc(b.open[min(1, len(b.open)):], isLoss); i >= 0 {
 		b.closeFrom(i + 1)
 	}
 }
 
-// isInStack reports whether the innermost open element is a stack that a frame may be added to.
+// isInStack reports whether the innermost open element is a stack, and may contain another element.
 func (b *builder) isInStack() bool {
 	return b.stack > 0 && len(b.open) < maxDepth && b.open[len(b.open)-1] == "stack"
 }
@@ -170,7 +170,8 @@ func (b *builder) addLeaf(name string, text span) {
 	b.items = append(b.items, rawItem{name: name, text: text, depth: int32(max(0, len(b.open)-1)), isLeaf: true})
 }
 
-// addText adds a text between two elements, or extends the last item if that is the text before it.
+// addText adds a text between two elements, or extends the last item if it is the text directly
+// before.
 func (b *builder) addText(s span) {
 	depth := int32(len(b.open) - 1)
 	if n := len(b.items); n > 0 {
@@ -266,8 +267,8 @@ func (b *builder) text(buf []byte, s span) []byte {
 	return b.arena[start:len(b.arena):len(b.arena)]
 }
 
-// inUTF8 returns a text of the record in UTF-8. Text that a program prints between records is not
-// in the report's encoding.
+// inUTF8 returns a text of the record in UTF-8. Text between records comes from the program, so it
+// is not in the report's encoding.
 func (b *builder) inUTF8(text []byte) []byte {
 	if b.latin1 && b.name != "" {
 		return fromLatin1(text)

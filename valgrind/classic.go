@@ -11,11 +11,12 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// NewText returns a writer that writes the report written to it to w as the text that Valgrind
-// prints without --xml if it finds the debug information itself: "==PID== Invalid read of size 4".
-// It omits facts that the XML lacks, such as the sizes in HEAP SUMMARY before protocol 6. As in
-// Valgrind, --quiet in the logged command line leaves only errors. Close writes the rest, and does
-// not close w. All errors come from w. The writer is for one goroutine.
+// NewText returns a writer that converts the report written to it to Valgrind's plain text:
+// "==PID== Invalid read of size 4". It writes the text to w. Frames look as if Valgrind had found
+// the debug information. Facts that the XML lacks are omitted, such as the sizes in HEAP SUMMARY
+// before protocol 6. If the logged command line has --quiet, the heading and the summaries are
+// omitted, as in Valgrind. Close writes the rest, and does not close w. All errors come from w. The
+// writer is for one goroutine.
 func NewText(w io.Writer, o Options) io.WriteCloser {
 	c := &classic{w: w, o: &o, t: newTracker(&o)}
 	c.names = newNamer(&o, c.t)
@@ -271,7 +272,7 @@ func (c *classic) items(rec *Record) {
 	}
 }
 
-// segment writes the heading of a segment of DRD, whose thread the XML does not name.
+// segment writes the heading of a segment of DRD. The XML does not name the segment's thread.
 func (c *classic) segment(rec *Record, i int, heading string) {
 	c.line(heading, nil)
 	if i+1 == len(rec.Items) || rec.Items[i+1].Depth <= rec.Items[i].Depth {
@@ -279,8 +280,8 @@ func (c *classic) segment(rec *Record, i int, heading string) {
 	}
 }
 
-// aux writes a text about the stack after it. Helgrind prints a blank line before some of these
-// texts, and does not indent some.
+// aux writes a text about the next stack. Helgrind prints a blank line before some of these texts,
+// and does not indent some.
 func (c *classic) aux(text []byte, helgrind bool) {
 	before := " "
 	switch has := func(s string) bool { return bytes.HasPrefix(text, []byte(s)) }; {
@@ -295,7 +296,7 @@ func (c *classic) aux(text []byte, helgrind bool) {
 	c.lines(before, c.names.describe(text))
 }
 
-// suppression writes a suppression, which has no prefix. It omits one that repeats the last
+// suppression writes a suppression, without a prefix. It omits one repetition of the last
 // suppression: see classic.repeat.
 func (c *classic) suppression(raw []byte) {
 	if raw == nil || bytes.Equal(raw, c.repeat) {
@@ -321,7 +322,7 @@ func (c *classic) signal(rec *Record) {
 	c.items(rec)
 }
 
-// message writes a message that the program sent, whose first lines have stars around the PID.
+// message writes a message of the program. The lines of its text have stars around the PID.
 func (c *classic) message(rec *Record) {
 	stars := bytes.ReplaceAll(c.prefix, []byte("="), []byte("*"))
 	for i := range rec.Items {
@@ -421,8 +422,8 @@ func (c *classic) losses() {
 	c.line("", nil)
 }
 
-// summaries writes the leak summary of the ending document, unless it was written already, and its
-// error summary.
+// summaries writes the error summary of the ending document, and its leak summary unless that was
+// written already.
 func (c *classic) summaries() {
 	s := &c.t.cur.summary
 	if s.hasLosses() && !s.statedLeaks {

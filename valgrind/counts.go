@@ -11,22 +11,23 @@ import (
 )
 
 // An errorAt is an error that error counts refer to: its kind, and the function in which it
-// occurred, with the calls that were inlined there.
+// occurred. It includes the calls inlined there.
 type errorAt struct {
 	kind   string
 	frames []Frame // with copied texts; empty if the error has no stack, or long names
 }
 
-// maxErrors bounds the errors of a process that are kept for its error counts: without
-// --error-limit=no Valgrind stops after 1,000 different errors. maxPlace bounds the bytes of names
-// and paths kept for one of them, since each count, of some 60 bytes, repeats the names.
+// maxErrors bounds the errors that are kept for the error counts of a process. Valgrind stops after
+// 1,000 different errors, unless --error-limit=no is given. maxPlace bounds the bytes of names and
+// paths kept for an error. An error's count, some 60 bytes in the report, repeats them in the
+// output.
 const (
 	maxErrors = 1 << 14
 	maxPlace  = 2 << 10
 )
 
-// keepError keeps the kind and the place of an error. Errors of one kind at one place share them:
-// they may differ only further up the stack.
+// keepError keeps the kind and the place of an error. Errors with the same kind and place share an
+// errorAt; only their callers differ.
 func (p *process) keepError(rec *Record) {
 	number := rec.Get("unique")
 	if rec.Name != "error" || rec.Continued || len(number) == 0 || len(number) > maxName || len(p.errors) >= maxErrors {
@@ -68,7 +69,7 @@ func (p *process) keepError(rec *Record) {
 	p.errors[string(number)] = e
 }
 
-// appendErrorKey appends bytes that only an error of this kind at this place has.
+// appendErrorKey appends a key that no other kind and place of an error has.
 func appendErrorKey(dst, kind []byte, frames []Frame) []byte {
 	text := func(b []byte) {
 		dst = append(binary.AppendUvarint(dst, uint64(len(b))), b...)
@@ -120,8 +121,8 @@ func (r closing) findCounted(rec *Record) {
 	}
 }
 
-// renderCounts renders how often each error occurred: its kind and its first function. If the place
-// of an error is not known, its number is rendered instead.
+// renderCounts renders how often each error occurred, with its kind and its first function. If one
+// of these is not known, the number of the error is rendered instead.
 func (r closing) renderCounts(rec *Record) {
 	r.renderPairs(rec, "Errors by kind and place:", "unique", func(number []byte) {
 		e := r.t.cur.errors[string(number)]
@@ -198,8 +199,8 @@ func (r closing) renderLosses(rec *Record) {
 	}
 }
 
-// appendLoss appends a line of a leak summary; the kinds of leaks end in one column. blocks is nil
-// if their number is not known.
+// appendLoss appends a line of a leak summary. The kinds of leaks end in one column. If their
+// number is not known, blocks is nil.
 func appendLoss(b []byte, element string, size, blocks []byte) []byte {
 	const column = len("   definitely lost")
 	name := words(element)
@@ -225,7 +226,7 @@ func (r closing) renderErrorSummary(rec *Record) {
 	r.renderItems(rec, "errors", "error_contexts", "suppressed", "suppressed_contexts")
 }
 
-// appendErrors appends Valgrind's line about all errors, which ends with the number of suppressed
+// appendErrors appends Valgrind's line about all errors. It ends with the number of suppressed
 // contexts: "(suppressed: 4 from 2)". If the report lacks that number, the line has the number of
 // suppressions used instead.
 func (s *summary) appendErrors(b []byte) []byte {

@@ -29,7 +29,7 @@ func isUTF8(encoding string) bool {
 	return false
 }
 
-// isLatin1 reports whether this is ISO 8859-1, the encoding whose bytes are the first characters of
+// isLatin1 reports whether encoding is ISO 8859-1. Its bytes are the first 256 characters of
 // Unicode.
 func isLatin1(encoding string) bool {
 	switch strings.ToUpper(encoding) {
@@ -39,7 +39,7 @@ func isLatin1(encoding string) bool {
 	return false
 }
 
-// isASCII reports whether b is ASCII, which is the same in all encodings.
+// isASCII reports whether b has only ASCII characters.
 func isASCII(b []byte) bool {
 	for _, c := range b {
 		if c >= utf8.RuneSelf {

@@ -101,9 +101,9 @@ func (e *epoch) overlaps(other *epoch) bool {
 	return e != other && overlaps(e.of.file, e.bias, other.of.file, other.bias)
 }
 
-// findSymbols returns the symbols that Valgrind prints as fn: symbols with this name, with or
-// without a version, demangled or not, and replacements for a function of this name. It returns
-// none if it reaches maxDemangled, since some may then be missing.
+// findSymbols returns the symbols that Valgrind prints as fn, at most maxNames. They have this
+// name, with or without a version, demangled or not, or replace a function of this name. If the
+// search reaches maxDemangled it returns none, since some may be missing.
 func (f *file) findSymbols(fn string, demangle func(string) string) (all []object.Symbol) {
 	same := func(name string) bool { return name == fn }
 	if fn == report.BelowMain {
@@ -138,8 +138,8 @@ func (f *file) findSymbols(fn string, demangle func(string) string) (all []objec
 	return all
 }
 
-// identifier returns the last identifier in a function's name, which its mangled form also
-// contains; "" if there is none, as for operators.
+// identifier returns the last identifier in a function's name, which the mangled name also
+// contains. It returns a mangled name unchanged, and "" for an operator.
 func identifier(fn string) string {
 	if i := strings.Index(fn, "operator"); i >= 0 {
 		return ""
@@ -167,8 +167,8 @@ func identifier(fn string) string {
 	return string(word)
 }
 
-// replacedName returns the name of the function that a symbol in Valgrind's libraries replaces:
-// malloc for _vgr10010ZU_libcZdsoZa_malloc.
+// replacedName returns the name of the function that a symbol in Valgrind's libraries replaces: for
+// _vgr10010ZU_libcZdsoZa_malloc, malloc.
 func replacedName(name string) (string, bool) {
 	if !strings.HasPrefix(name, "_vg") || len(name) < 12 || name[3] != 'r' && name[3] != 'w' {
 		return "", false

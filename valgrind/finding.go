@@ -44,9 +44,8 @@ type run struct {
 	// threads has the stacks in which the process created its threads, by Helgrind's thread number.
 	threads map[string]findings.Trace
 
-	// stub is set if the process's report ends after the command line: the process is a forked
-	// child that executes a program that Valgrind does not trace. Other reports continue with the
-	// state RUNNING.
+	// stub is set if the report ends after the command line: a forked child has executed a program
+	// that Valgrind does not trace. Other reports continue with the state RUNNING.
 	stub bool
 }
 
@@ -56,8 +55,7 @@ type counted struct {
 	count   uint64 // occurrences in the last error counts
 }
 
-// Close adds the error that the end of the report cuts off, and marks the processes of stubs as
-// complete.
+// Close adds the error that the end of the report cuts off, and marks stubs as complete.
 func (f *finder) Close() error {
 	err := f.Reader.Close()
 	f.t.finish()
@@ -132,8 +130,8 @@ func (f *finder) runOf(p *process) *run {
 	return r
 }
 
-// describe updates the facts about a process. If the process replaced its program by exec, its
-// report has no end: the report of the new program, with the same PID, continues it.
+// describe updates the facts about a process. After an exec, the report of the old program has no
+// end. It is complete if another report with the same PID follows.
 func (f *finder) describe(p *process) {
 	r := f.runOf(p)
 	to := f.to.Process(r.number)
@@ -278,7 +276,7 @@ func (f *finder) finding(rec *Record) *findings.Finding {
 }
 
 // keepLinkage takes linkage names from the suppression of an error, which has a line for each frame
-// of the first stack. The frames of a report have only demangled names.
+// of the first stack. Frames have only demangled names.
 func (f *finder) keepLinkage(rec *Record) {
 	var frames []Frame
 	for i := range rec.Items {
@@ -306,14 +304,14 @@ func (f *finder) keepLinkage(rec *Record) {
 	}
 }
 
-// Bounds of the threads of a process whose creation stacks are kept, and of the frames of every
-// stack in a finding.
+// maxThreads bounds the threads of a process whose creation stacks are kept. maxThreadFrames bounds
+// the frames of every stack in a finding.
 const (
 	maxThreads      = 256
 	maxThreadFrames = 64
 )
 
-// keepThread keeps where a thread was created, which Helgrind reports before the first error that
+// keepThread keeps the stack that created a thread. Helgrind reports it before the first error that
 // names the thread.
 func (f *finder) keepThread(rec *Record) {
 	number := string(rec.Get("hthreadid"))
@@ -332,7 +330,7 @@ func (f *finder) keepThread(rec *Record) {
 	}
 }
 
-// addThreads adds where the threads that an error names were created, each once.
+// addThreads adds the creation stacks of the threads that an error names, each once.
 func (f *finder) addThreads(x *findings.Finding, rec *Record) {
 	threads := f.runOf(f.t.cur).threads
 	if len(threads) == 0 {
@@ -374,7 +372,7 @@ func clean(text []byte) string {
 	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(text, []byte("\uFFFD")))), " ")
 }
 
-// isClean reports whether a text is ASCII without any blanks but single spaces between words.
+// isClean reports whether text is printable ASCII with single spaces, which are between words only.
 func isClean(text []byte) bool {
 	before := byte(' ')
 	for _, c := range text {
@@ -386,14 +384,14 @@ func isClean(text []byte) bool {
 	return before != ' ' || len(text) == 0
 }
 
-// maxTexts and maxText bound the texts that are kept to be shared: their number, and their bytes.
+// maxTexts bounds the number of texts kept for sharing, maxText the bytes of each.
 const (
 	maxTexts = 256
 	maxText  = 256
 )
 
-// text returns a text as a string, which findings share if it was seen before: most texts other
-// than the message are repeated.
+// text returns b as a string. Findings share short texts, since most texts other than messages are
+// repeated.
 func (f *finder) text(b []byte) string {
 	known, ok := f.texts[string(b)]
 	switch {

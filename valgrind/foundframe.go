@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A sharing holds frames and stacks of a process that several findings share: frames take most of
-// the memory of findings, and programs with many errors have few different frames.
+// A sharing holds frames and stacks of a process for several findings. Frames take most of the
+// memory of findings, and programs with many errors have few different frames.
 type sharing struct {
 	sites  map[siteKey]*sharedSite
 	bytes  int    // approximate memory of the sites
@@ -43,8 +43,8 @@ type sharedFrame struct {
 	has [4]bool
 }
 
-// Bounds of the shared sites, in bytes, and of the number of shared stacks. A program as large as a
-// compiler has some 10,000 sites in its errors.
+// maxSharedBytes bounds the memory of the shared sites, sharedStacks the number of shared stacks.
+// The errors of a program as large as a compiler have some 10,000 sites.
 const (
 	maxSharedBytes  = 16 << 20
 	sharedFrameSize = 640 // bytes of a site with one frame, without its text
@@ -74,12 +74,12 @@ func (s *sharedFrame) is(f *Frame) bool {
 	return f.RawIP == nil && string(f.Fn) == s.fn && string(f.File) == file && string(f.Dir) == s.source[:s.dir] && string(f.Obj) == s.object && textsOf(f) == s.has
 }
 
-// textsOf returns which texts a frame has; an empty text is present.
+// textsOf returns true for each text that a frame has, even if the text is empty.
 func textsOf(f *Frame) [4]bool {
 	return [...]bool{f.Obj != nil, f.Fn != nil, f.Dir != nil, f.File != nil}
 }
 
-// newSite returns a site with copies of the texts of frames, all in the given object.
+// newSite returns a site with copies of the texts of frames, which all have the given object.
 func (s *sharing) newSite(frames []Frame, object string) *sharedSite {
 	b := s.text[:0]
 	for i := range frames {
@@ -141,7 +141,7 @@ func (s *sharing) keep(k siteKey, site *sharedSite) {
 	s.sites[k] = site
 }
 
-// stack returns a stack with these frames; equal stacks are shared.
+// stack returns a stack with these frames. Most equal stacks share memory.
 func (s *sharing) stack(frames []*findings.TraceFrame) []*findings.TraceFrame {
 	var sum uint64
 	for _, f := range frames {
@@ -227,8 +227,8 @@ func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 	return site.frames
 }
 
-// reported returns the frame from with the names in the report. text has copies of its texts; got
-// may be nil.
+// reported returns from, a frame of the report, under the names in the report. It takes its texts
+// from text. The symbolizer's answer, got, may be nil.
 func (f *finder) reported(from *Frame, text *sharedFrame, got *answer) (to symbolize.Frame) {
 	to.Func = text.fn
 	to.Linkage = got.linkageFor(from)

@@ -38,8 +38,8 @@ func (r *renderer) writeCommandLine() {
 	r.line = append(b, '\n')
 }
 
-// renderOptions renders the command line of Valgrind and the rest of the record, without the
-// command line of the program, which is in the head.
+// renderOptions renders the command line of Valgrind and the rest of the record. The head has the
+// command line of the program.
 func (r *renderer) renderOptions(rec *Record) {
 	in, begun := "", false
 	for i := 0; i < len(rec.Items); {
@@ -71,8 +71,8 @@ func (r *renderer) renderOptions(rec *Record) {
 	}
 }
 
-// renderHeading renders the first line of an error, and returns the name of the item that this line
-// replaces; "" if there is none.
+// renderHeading renders the first line of an error. It returns the name of the item that this line
+// replaces, or "" if there is none.
 func (r *renderer) renderHeading(rec *Record) (took string) {
 	if rec.Continued {
 		return ""
@@ -130,7 +130,7 @@ func (r *renderer) renderTags(rec *Record, kind string) {
 	r.line = append(b, ']')
 }
 
-// renderThread renders the record that announces a thread, to which errors refer.
+// renderThread renders the record that announces a thread.
 func (r *renderer) renderThread(rec *Record) {
 	if rec.Continued {
 		r.renderItems(rec)

@@ -14,10 +14,10 @@ func init() {
 // An inner is an Options with methods for this module's packages only: see [access.Valgrind].
 type inner Options
 
-// NewFindings returns a writer that adds the errors of the report written to it to the Collection,
-// with frames resolved by the Options' Symbolizer, and the processes of the report. input is the
-// name of the report; own distinguishes the user's own frames from system frames. Writes never
-// fail. The writer and the Collection must be used by the same goroutine.
+// NewFindings returns a writer that adds the errors and the processes of the report written to it
+// to the Collection. The Options' Symbolizer resolves the frames. input is the name of the report;
+// own distinguishes the user's own frames from system frames. Writes never fail. The writer and the
+// Collection must be used by the same goroutine.
 func (i *inner) NewFindings(to *findings.Collection, input string, own *findings.Own) io.WriteCloser {
 	return newFinder(to, input, own, Options(*i))
 }

@@ -83,9 +83,9 @@ func (l *lexer) isEndTag(at int, name string) bool {
 	return l.has(at, "</"+name+">")
 }
 
-// isStructure reports whether the '<' at this place belongs to the structure of the document rather
-// than to a text that was not escaped: it begins a line with an element that reports have, or it is
-// the beginning or end of a document.
+// isStructure reports whether the '<' at this place begins a tag, rather than text that was not
+// escaped. A tag begins or ends a document, or is of an element that reports have and begins a
+// line.
 func (l *lexer) isStructure(at int) bool {
 	for _, tag := range []string{"<?xml", "</" + document + ">"} {
 		if l.has(at, tag) {
@@ -120,8 +120,8 @@ func (l *lexer) isStructure(at int) bool {
 	return k != unknown
 }
 
-// userCommentAt finds the end of --xml-user-comment, which may contain anything: the first end tag
-// followed by a part of the report, otherwise the first end tag.
+// userCommentAt finds the end of --xml-user-comment, which may contain anything. It is the first
+// end tag that a part of the report follows, or else the first end tag.
 func (l *lexer) userCommentAt(from int) (t leafText) {
 	size := len(marks[userEnd])
 	for {

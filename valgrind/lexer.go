@@ -28,8 +28,8 @@ type lexer struct {
 }
 
 // add appends p. It first drops the bytes before keep, which were handed over, if they are the
-// whole buffer, or at least half of a buffer that would have to grow. moved is the number of bytes
-// dropped, which is subtracted from all positions.
+// whole buffer. If the buffer would have to grow, it also drops them if they are at least half of
+// it. It subtracts moved, the number of bytes dropped, from all positions.
 func (l *lexer) add(p []byte, keep int) (moved int) {
 	if stays := len(l.buf) - keep; keep > 0 && (stays == 0 || len(l.buf)+len(p) > cap(l.buf) && keep >= stays) {
 		l.buf = l.buf[:copy(l.buf, l.buf[keep:])]
@@ -96,8 +96,8 @@ func (l *lexer) takeLines() (n int) {
 	return n
 }
 
-// blanksBefore returns the blanks between the beginning of the line and the record at this place,
-// at most maxIndent of them.
+// blanksBefore returns the blanks directly before the record at this place, in the same line, at
+// most maxIndent of them.
 func (l *lexer) blanksBefore(at int) []byte {
 	from := at
 	for from > max(0, at-maxIndent) && (l.buf[from-1] == ' ' || l.buf[from-1] == '\t') {
@@ -106,8 +106,9 @@ func (l *lexer) blanksBefore(at int) []byte {
 	return l.buf[from:at]
 }
 
-// dropLines moves the position over the blanks up to end; the blanks after from are new. It stops
-// after the last line end unless final is set, since the blanks after it may begin a line of text.
+// dropLines moves the position over the blanks up to end; the blanks after from are new. The blanks
+// after the last line end may begin a line of text. They are kept unless final is set, or they are
+// more than maxLeaf.
 func (l *lexer) dropLines(from, end int, final bool) {
 	if nl := bytes.LastIndexByte(l.buf[from:end], '\n'); nl >= 0 {
 		l.pos = from + nl + 1
@@ -125,8 +126,8 @@ func (l *lexer) endOfZeros(from int) (end int) {
 	return end
 }
 
-// textEnd returns the end of a text outside of elements: the next tag, or outside of records the
-// end of the line.
+// textEnd returns the end of a text between elements: the next tag. Outside records, the text also
+// ends at the end of the line.
 func (l *lexer) textEnd(inRecord bool) (end int) {
 	ends := "<\n"
 	if inRecord {
@@ -170,9 +171,9 @@ func (l *lexer) isTag(at int) bool {
 	return ok || size == 0
 }
 
-// tagName returns the name of the tag at this place, which begins nameAt bytes after it, and the
-// size of the tag. Attributes are skipped. If ok is false the '<' does not begin a tag; then size
-// is 0 if the report ends too early to tell.
+// tagName returns the name of the tag at this place and the size of the tag, with its attributes.
+// The name begins nameAt bytes after the place. If ok is false the '<' does not begin a tag; then
+// size is 0 if the report ends too early to decide.
 func (l *lexer) tagName(at, nameAt int) (name []byte, size int, ok bool) {
 	b := l.view[at:]
 	i := nameAt
@@ -222,7 +223,7 @@ func (l *lexer) has(at int, text string) bool {
 	return string(b) == text
 }
 
-// A mark is a text that ends, or may end, a part of the report that can hold any other byte.
+// A mark is a text that the lexer searches for.
 type mark int
 
 const (

@@ -34,6 +34,6 @@ const (
 	frameWork    = 32       // plus this many for each frame of the report
 	maxAsked     = 1024     // candidates looked up in the symbolizer, 0.1 ms each at first
 
-	// how long to remember that no symbol covers an address, since a debug file may arrive
+	// lifetime of the answer that no symbol covers an address, since a debug file may arrive
 	nothingHolds = time.Second
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A Map holds where objects were loaded in a process. The zero value has no objects. Several
+// A Map holds the load addresses of objects in a process. The zero value has no objects. Several
 // readers may use one Map at once.
 type Map struct {
 	biases map[string]uint64 // by name
@@ -22,8 +22,8 @@ type start struct {
 	addr, offset uint64
 }
 
-// Bias returns a Map of one object. object is its path, or the last part of the path; bias is the
-// difference between an address in the process and in the file.
+// Bias returns a Map of one object. object is its path, or the last part of the path. An address in
+// the process is bias plus the address in the file.
 func Bias(object string, bias uint64) Map {
 	return Map{biases: map[string]uint64{object: bias}}
 }

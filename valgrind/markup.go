@@ -12,10 +12,10 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// NewMarkup returns a writer that renders the report written to it to dst: text that reads like
-// Valgrind's own report, with an element for each frame, and for each address of a variable. Each
-// process begins with a reset. A record is rendered when it is whole; Close renders the rest, and
-// does not close dst. All errors come from dst. The writer is for one goroutine.
+// NewMarkup returns a writer that renders the report written to it to dst. The text reads like
+// Valgrind's own report, with elements for frames and for addresses of variables. Each process
+// begins with a reset. A record is rendered when it is whole. Close renders the rest, and does not
+// close dst. All errors come from dst. The writer is for one goroutine.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{dst: dst, t: newTracker(&o), o: &o}
 	r.answers = r.t.answers
@@ -107,9 +107,9 @@ func (r *renderer) findSites(rec *Record) {
 	r.writeMapsFor(r.sites)
 }
 
-// writeMapsFor writes the maps that these sites need. If two objects were in the same place, one
-// after the other, it writes only the first one's maps; the stack with the other object writes its
-// own.
+// writeMapsFor writes the maps that these sites need. If two objects were in the same place at
+// different times, it writes the maps of the first. The stack with the other object writes that
+// object's maps.
 func (r *renderer) writeMapsFor(sites []site) {
 	missing := func(s *site) bool { return s.at != nil && !s.at.shown && r.isElement(s) }
 	if !slices.ContainsFunc(sites, func(s site) bool { return missing(&s) }) {
@@ -141,9 +141,9 @@ func (r *renderer) reset() {
 	r.flush()
 }
 
-// writeMaps writes the modules and maps of objects, which must not overlap, unless dst has them. If
-// one of them replaces another object, it writes a reset first: other filters ignore a map that
-// overlaps an earlier one.
+// writeMaps writes the modules and maps of objects that dst does not have yet. The objects must not
+// overlap each other. If one of them replaces an earlier object, a reset comes first: other filters
+// ignore a map that overlaps an earlier one.
 func (r *renderer) writeMaps(all ...*epoch) {
 	if slices.ContainsFunc(all, func(e *epoch) bool { return !e.shown && slices.ContainsFunc(r.shown, e.overlaps) }) {
 		r.reset()
@@ -197,7 +197,7 @@ func (r *renderer) renderStack(it *Item) {
 }
 
 // isElement reports whether a site becomes an element. Its place must be known. Without a
-// symbolizer, or with Options.Elements, its file must have a build ID; otherwise the symbolizer
+// symbolizer, or with Options.Elements, its file must have a build ID. Otherwise the symbolizer
 // must have more about the site than the report.
 func (r *renderer) isElement(s *site) bool {
 	if s.at == nil {
@@ -257,8 +257,9 @@ func (r *renderer) frameText(s *site) {
 	}
 }
 
-// appendObject appends the object of a frame, with the offset in its file if that is known, and the
-// build ID if the frame has no name: enough for another tool to resolve it.
+// appendObject appends the object of a frame, with the address in its file if that is known. If the
+// frame has neither function nor file, it adds the build ID, so that another tool can resolve the
+// frame.
 func appendObject(b []byte, s *site, f *Frame) []byte {
 	b = appendClean(append(b, '('), base(f.Obj))
 	if s.at != nil {

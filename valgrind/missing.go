@@ -14,8 +14,8 @@ var (
 	errOtherFile = errors.New("not the file that ran: its code does not fit the addresses in the report")
 )
 
-// whyUnplaced returns the file of a frame that has no place in it, nil if there is no file, and the
-// reason.
+// whyUnplaced returns the reason why a frame has no place in its object's file. The file is nil if
+// it is not known.
 func (p *process) whyUnplaced(f *Frame) (*file, error) {
 	if f.Obj == nil || f.RawIP != nil {
 		return nil, errNoObject

@@ -5,7 +5,7 @@ import "slices"
 // document is the name of the element that holds the report of a process.
 const document = "valgrindoutput"
 
-// A kind is what elements of one name may contain.
+// A kind classifies elements by what they may contain.
 type kind uint8
 
 const (
@@ -16,8 +16,8 @@ const (
 	topLevel              // other elements; begins a record even if the last record has no end
 )
 
-// isLoss reports whether this is the name of a kind of lost memory, which a leak_summary lists side
-// by side.
+// isLoss reports whether name is a kind of lost memory in a leak_summary, such as
+// "still_reachable".
 func isLoss(name string) bool {
 	return slices.ContainsFunc(lossKinds[:], func(k lossKind) bool { return k.element == name })
 }
@@ -100,7 +100,7 @@ var elements = [...]element{
 	{"xauxwhat", container},
 }
 
-// key returns a number by which elements are sorted: nearly every name has a different number, and
+// key returns a number by which elements are sorted. Nearly every name has a different number, and
 // numbers are compared faster than names.
 func key(first byte, length int) int { return int(first)<<8 | length }
 

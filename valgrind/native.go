@@ -9,9 +9,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A namer adds the symbolizer's names to the frames of a report. It spells them as Valgrind does if
-// it finds the debug information itself: the demangled linkage name, and for inlined calls the bare
-// name in the source.
+// A namer adds the symbolizer's names to the frames of a report. It spells them as Valgrind does
+// with debug information. A function has the demangled linkage name, an inlined call the bare name
+// in the source.
 type namer struct {
 	o       *report.Options
 	t       *tracker
@@ -119,8 +119,8 @@ func spaced(name string) string {
 	return string(b)
 }
 
-// describe returns the text about an address with the name of the variable at it, which Valgrind
-// does not find in a stripped program:
+// describe returns text, which is about an address, with the name of the variable at the address.
+// Valgrind does not find the name in a stripped program:
 //
 //	Address 0x10e168 is in the BSS segment of /bin/app
 //	Address 0x10e168 is 0 bytes inside data symbol "plain"

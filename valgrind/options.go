@@ -6,8 +6,8 @@ import (
 )
 
 // Options are the options of all readers of reports, and the load biases of object files. With a
-// Symbolizer and without Elements, NewMarkup renders a frame as text if the report has more about
-// it than the symbolizer.
+// Symbolizer and without Elements, NewMarkup renders a named frame as text unless the symbolizer
+// has more about it than the report.
 type Options struct {
 	symbolize.ReportOptions
 

@@ -44,8 +44,8 @@ func (p *places) Learn(f, inner report.RawFrame) {
 }
 
 // Frames returns the frames at the address of f, innermost first, if they add a name or a line to
-// the report. Otherwise it returns no frames, and counts f for Options.Unresolved if the report has
-// no name either. id is the build ID of the object, zero if it is not known. It waits for debug
+// the report. Otherwise it returns none, and counts f for Options.Unresolved if the report has no
+// name either. The build ID of the object, id, is zero if it is not known. Frames waits for debug
 // files as the Options allow. The frames must not be modified.
 func (p *places) Frames(f report.RawFrame) (frames []symbolize.Frame, id buildid.ID) {
 	t := p.t
@@ -81,8 +81,8 @@ func (p *places) Frames(f report.RawFrame) (frames []symbolize.Frame, id buildid
 	return nil, id
 }
 
-// Close reports why frames have no names, for each object that was not located, passes the counts
-// of frames to the Options, and closes the object files.
+// Close reports why frames have no names, for each object that was not located. It passes the
+// counts of frames to the Options, and closes the object files.
 func (p *places) Close() {
 	p.t.cur.order = slices.DeleteFunc(p.t.cur.order, func(o *loaded) bool { return !p.wanted[o.name] })
 	p.t.finish()

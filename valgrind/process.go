@@ -89,9 +89,9 @@ type search struct {
 // A window is an interval of biases, both ends included.
 type window struct{ from, to uint64 }
 
-// An ipFact is an address of code in a stack. The address of a caller is one byte before a return
+// An ipFact is an address of code in a stack. The address of a caller is one byte before the return
 // address. The addresses of a signal trampoline and of the interrupted code are also one byte too
-// low, but no call ends there: only the bytes of the trampoline tell them from callers.
+// low, although no call ends there. Only the bytes of the trampoline distinguish them from callers.
 type ipFact struct {
 	ip      uint64
 	caller  bool    // the frame is not the first of its stack
@@ -100,7 +100,7 @@ type ipFact struct {
 }
 
 // A factKey distinguishes the facts about one object. It omits the address of the next inner frame
-// if that is in another object: frames that differ only in this address have the same key.
+// if that is in another object. Frames that differ only in this address have the same key.
 type factKey struct {
 	ip, inner uint64 // inner is 0 if it is in another object
 	caller    bool
@@ -217,7 +217,8 @@ func (p *process) keepBytes(size int) bool {
 	return ok
 }
 
-// keepText returns a copy of a text of the header; "" if there is no room for it.
+// keepText returns a copy of a text of the header, cut to maxPath, or "" if there is no room for
+// it.
 func (p *process) keepText(b []byte) string {
 	b = b[:min(len(b), maxPath)]
 	if !p.keepBytes(factSize + len(b)) {
@@ -275,8 +276,9 @@ func (p *process) learnFrame(f *Frame, caller bool, inner *Frame) {
 	}
 }
 
-// addFact returns the epoch of a fact, and adds the fact to it unless its bias is known; nil if the
-// object has no file, the fact is about data, or there is no room for another epoch.
+// addFact returns the epoch of a fact, and adds the fact to the epoch unless its bias is known. It
+// returns nil if the object has no file, if the fact is about data, or if there is no room for
+// another epoch.
 func (o *loaded) addFact(fact ipFact) *epoch {
 	f := o.file
 	if f.Err != nil {
@@ -336,15 +338,15 @@ func (e *epoch) addFact(fact ipFact, f *file) bool {
 	return true
 }
 
-// isData reports whether the addresses of an epoch are in the data of its object, whose code is in
-// another epoch. Valgrind names the object of every address in a mapping of its file, including
-// data, to which a program may jump, or which unwinding may find on a broken stack.
+// isData reports whether the addresses of an epoch are in its object at the bias of another epoch,
+// so in data. Valgrind names the object of every address in the file's mappings. A program may jump
+// to data, and the unwinding of a broken stack may find an address of data.
 func (e *epoch) isData(f *file) bool {
 	return slices.ContainsFunc(e.of.epochs, func(other *epoch) bool { return other.located && e.loadedAt(f, other.bias) })
 }
 
-// mayBeData reports whether the addresses of an epoch may be in data: if the object is where
-// Valgrind usually loads it, or in an epoch that has more callers.
+// mayBeData reports whether the addresses of an epoch may be in data. They may be at the bias that
+// Valgrind usually chooses, or at a bias of another epoch with more callers.
 func (e *epoch) mayBeData(f *file) bool {
 	if usual := e.of.usualBias(); usual%page == 0 && !isInAny(e.windows, usual) && e.loadedAt(f, usual) || e.isData(f) {
 		return true

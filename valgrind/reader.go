@@ -97,7 +97,7 @@ func (r *Reader) parse(final bool) {
 	}
 }
 
-// zeros skips zeros between records, which arise if one process truncates the file while another
+// zeros skips zeros between records. They arise if one process truncates the file while another
 // continues to write at its old position. A run of zeros is handed over as one record without a
 // name.
 func (r *Reader) zeros(from int) {
@@ -232,8 +232,8 @@ func (r *Reader) declaration() {
 	}
 }
 
-// endTag ends the innermost element of this name, and the elements in it. The end tag of an element
-// that was not begun is passed over.
+// endTag ends the innermost element of this name, and the elements in it. It ignores the end tag of
+// an element that was not begun.
 func (r *Reader) endTag(name []byte) {
 	if string(name) == document {
 		r.cutOff()

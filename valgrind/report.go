@@ -13,10 +13,10 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// NewReport returns a writer that prints the report written to it to w as JSON Lines, whose schema
-// is report.schema.json: an object for each record, with all its content in order, its frames
-// resolved by the symbolizer of o. A record is printed when it is whole; Close prints the rest, and
-// does not close w. All errors come from w. The writer is for one goroutine.
+// NewReport returns a writer that prints the report written to it to w as JSON Lines, with the
+// schema report.schema.json. Each record becomes an object with all its content in order. The
+// symbolizer of o resolves the frames. A record is printed when it is whole. Close prints the rest,
+// and does not close w. All errors come from w. The writer is for one goroutine.
 func NewReport(w io.Writer, o Options) io.WriteCloser {
 	r := &reporter{w: w, o: &o, t: newTracker(&o)}
 	r.answers = r.t.answers
@@ -116,9 +116,8 @@ func (r *reporter) beginObject(p *process, record string) {
 	r.out.String("record", record)
 }
 
-// printObjects prints an object for each file of a record that was located since the last record,
-// and starts the search for its debug file, so that servers are asked for all files of a record at
-// once.
+// printObjects prints an object for each file of a record that was not printed before. It starts
+// the searches for all debug files of the record, so that servers are asked for them at once.
 func (r *reporter) printObjects(rec *Record) {
 	for i := range rec.Frames {
 		e := r.t.epochOf(&rec.Frames[i])
@@ -171,7 +170,7 @@ func (r *reporter) printMembers(rec *Record) {
 	r.printItems(rec, 0, len(rec.Items), true)
 }
 
-// whatOf returns the description of an error: its what, or the text of its xwhat, which means the
+// whatOf returns the description of an error: its what, or the text of its xwhat. They mean the
 // same.
 func whatOf(rec *Record) (text []byte, ok bool) {
 	for i := range rec.Items {

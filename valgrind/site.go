@@ -191,9 +191,9 @@ func (a *answerer) now() time.Time {
 	return a.time
 }
 
-// improvesOn reports whether an answer has more about a site than the report. A report with lines
-// was made with the debug files at hand: then an answer is better, by its columns and whole names,
-// only if it agrees with the report.
+// improvesOn reports whether an answer has more about a site than the report. If the report has
+// lines, it was made with the debug files. Then an answer that agrees with the report improves on
+// it by columns and whole names, and no other answer does.
 func (a *answer) improvesOn(s *site) bool {
 	if len(a.frames) == 0 {
 		return false

@@ -127,8 +127,9 @@ func (p *process) countsAsError(kind string) bool {
 	return slices.Contains(strings.Split(p.leakErrors, ","), kind)
 }
 
-// addLeak adds a loss record. If its number is not above the last record's, or its total is not the
-// last record's, it begins another leak check, which lists all leaks again.
+// addLeak adds a loss record. Each leak check lists all leaks again. The record begins another
+// check if its number is not above the last record's, if its total is another, or if the process
+// has finished.
 func (s *summary) addLeak(rec *Record, kind int) {
 	if s.statedLeaks {
 		return
@@ -214,8 +215,8 @@ func (s *summary) errors() (all, contexts uint64) {
 	return plus(s.counts, s.leaks), plus(s.contexts, s.leaks)
 }
 
-// leaked returns the leaks by kind. If indirectly lost blocks are not listed by themselves, their
-// bytes are known from the texts about the blocks that refer to them.
+// leaked returns the leaks by kind. If indirectly lost blocks have no loss records, their bytes are
+// taken from the texts about other leaks.
 func (s *summary) leaked() [len(lossKinds)]loss {
 	all := s.losses
 	if l := &all[indirectlyLost]; !l.known && s.nested > 0 {

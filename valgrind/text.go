@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// renderContent renders a record: in the layout of Valgrind's text, if that has such a record,
-// otherwise as a list of its fields.
+// renderContent renders a record in the layout of Valgrind's text, if that has such a record, or as
+// a list of its fields.
 func (r *renderer) renderContent(rec *Record) {
 	if r.aboutProcess(rec) {
 		return
@@ -138,8 +138,8 @@ func childText(rec *Record, i int, name string) []byte {
 	return nil
 }
 
-// renderItems renders the content of a record without the items that are in its heading: the first
-// item of each of these names.
+// renderItems renders the content of a record without the items in its heading. They are the first
+// item of each name in inHeading.
 func (r *renderer) renderItems(rec *Record, inHeading ...string) {
 	for i := 0; i < len(rec.Items); {
 		it := &rec.Items[i]
@@ -209,19 +209,19 @@ func (r *renderer) renderItem(rec *Record, i int) int {
 	return i + 1
 }
 
-// isInHeading reports whether an item repeats the number of bytes or blocks in the heading of an
+// isInHeading reports whether an item repeats a number of bytes or blocks in the heading of the
 // error, as in protocols 1 to 3.
 func (r *renderer) isInHeading(rec *Record, it *Item) bool {
 	return (it.Name == "leakedbytes" || it.Name == "leakedblocks") && containsValue(rec.Get("what"), it.Text)
 }
 
-// containsValue reports whether text contains the value of a field, with or without thousands
-// separators, and not only as a part of another number or name.
+// containsValue reports whether text contains value as a whole word or number, with or without
+// thousands separators.
 func containsValue(text, value []byte) bool {
 	return hasWord(text, value) || bytes.IndexByte(text, ',') >= 0 && hasWord(bytes.ReplaceAll(text, []byte(","), nil), value)
 }
 
-// hasWord reports whether text contains a word, and not only as a part of another word or number.
+// hasWord reports whether text contains word as a whole word or number.
 func hasWord(text, word []byte) bool {
 	for from := 0; len(word) > 0; from++ {
 		i := bytes.Index(text[from:], word)
@@ -274,7 +274,7 @@ func (r *renderer) renderFields(rec *Record, i int) int {
 	return i
 }
 
-// renderGroup renders an element that holds others, on one line if these are few and short:
+// renderGroup renders an element that holds other elements, on one line if these are few and short:
 // "definitely lost: 48 bytes in 1 blocks". It returns the index of the next item to render.
 func (r *renderer) renderGroup(rec *Record, i int, indent string) int {
 	depth := rec.Items[i].Depth
@@ -364,8 +364,8 @@ func (r *renderer) renderPairs(rec *Record, heading, what string, render func(te
 	}
 }
 
-// renderSuppression renders the suppression of an error, which users copy: the items from i to end.
-// It returns end.
+// renderSuppression renders the items from i to end, the suppression of an error. It returns end.
+// Users copy suppressions, so the raw text is used if there is one.
 func (r *renderer) renderSuppression(rec *Record, i, end int) int {
 	raw := i
 	for raw < end && !(rec.Items[raw].Leaf && rec.Items[raw].Name == "rawtext") {
@@ -400,7 +400,7 @@ func (r *renderer) renderLines(indent string, text []byte) {
 	}
 }
 
-// renderProse renders text. The address of a variable in it is followed by an element.
+// renderProse renders text, with an element after each address of a variable.
 func (r *renderer) renderProse(text []byte) {
 	from := 0
 	eachAddress(text, func(end int, addr uint64) {

@@ -217,10 +217,9 @@ type Ahead struct {
 	answers   *answerer // shared with the reader, including its patience
 }
 
-// ReadAhead reads the whole report to find out where its objects were loaded, since the facts that
-// the first frame needs may be at the end of the report. Pass the returned Ahead, in the same o, to
-// exactly one writer of this package; closing that writer closes the files. It fails only if r
-// does.
+// ReadAhead reads the whole report to find where its objects were loaded: the facts that the first
+// frame needs may be at the end. Pass the returned Ahead, in the same o, to exactly one writer of
+// this package; closing that writer closes the files. ReadAhead fails only if r does.
 func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 	o.Ahead = nil
 	t := newTracker(&o)

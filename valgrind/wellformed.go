@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// A wellFormed checks that bytes of a report may be copied into a document of XML 1.0. It is
-// stricter than the specification: attributes, processing instructions and names with a colon, none
-// of which Valgrind writes, are refused.
+// A wellFormed checks that bytes of a report may be copied into a document of XML 1.0. It also
+// refuses attributes, processing instructions and names with a colon, since Valgrind does not write
+// them.
 type wellFormed struct {
 	open   [][]byte   // the names of the open elements, the outermost first
 	frames []rawPlace // the frames, in the order of their start tags
@@ -16,12 +16,12 @@ type wellFormed struct {
 }
 
 // A rawPlace is the place of a frame in the bytes of its record, from its start tag to its end tag.
-// from is -1 if the start tag is in an earlier part of the record, to is -1 if the end tag is in a
-// later one.
+// If an earlier part of the record has the start tag, from is -1. If a later part has the end tag,
+// to is -1.
 type rawPlace struct{ from, to int }
 
-// check reports whether b is well-formed within elements of these names that an earlier part of the
-// record has begun. The elements that are open after b are then in open.
+// check reports whether b is well-formed within the elements in begun, which an earlier part of the
+// record has begun. It sets w.open to the elements that are open after b.
 func (w *wellFormed) check(b []byte, begun []string) bool {
 	w.open, w.frames, w.inside = w.open[:0], w.frames[:0], 0
 	for i, name := range begun {
@@ -49,8 +49,8 @@ func (w *wellFormed) check(b []byte, begun []string) bool {
 	return true
 }
 
-// tag reads the tag, comment or CDATA section that b begins with, at this place of the record. It
-// returns its size, 0 if it is not well-formed.
+// tag reads the tag, comment or CDATA section at the beginning of b, at this place of the record.
+// It returns its size, or 0 if it is not well-formed.
 func (w *wellFormed) tag(b []byte, at int) int {
 	if len(b) < 2 {
 		return 0
@@ -105,8 +105,8 @@ func (w *wellFormed) hasOpen(names []string) bool {
 	return slices.EqualFunc(names, w.open, func(name string, open []byte) bool { return string(open) == name })
 }
 
-// sectionSize returns the size of the comment or CDATA section that b begins with; 0 if it is not
-// well-formed.
+// sectionSize returns the size of the comment or CDATA section at the beginning of b, or 0 if it is
+// not well-formed.
 func sectionSize(b []byte) int {
 	begin, end := "<!--", marks[commentEnd]
 	if bytes.HasPrefix(b, []byte(cdataBegin)) {

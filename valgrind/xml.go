@@ -14,9 +14,9 @@ import (
 // NewXML returns a writer that copies the report written to it to w, as XML that any parser reads.
 // It adds the functions, files and lines that the report lacks, and a frame for each inlined call.
 // Well-formed records are copied; others are written in Valgrind's layout. w gets a document for
-// each process, one after another; an interrupted process continues in a document of its own, which
-// repeats its header. Close ends the last document, and does not close w. All errors come from w.
-// The writer is for one goroutine.
+// each process, one after another. If another process interrupts a process, the rest of its report
+// is another document, with the header repeated. Close ends the last document, and does not close
+// w. All errors come from w. The writer is for one goroutine.
 func NewXML(w io.Writer, o Options) io.WriteCloser {
 	x := newRewriter(func() (Document, error) { return following{w}, nil }, o)
 	x.single = true
@@ -27,12 +27,12 @@ func NewXML(w io.Writer, o Options) io.WriteCloser {
 type Document interface {
 	io.Writer
 
-	// End is called after the last Write, with the PID of the process, which is empty if the report
-	// does not have it.
+	// End is called after the last Write, with the PID of the process, or "" if the report has
+	// none.
 	End(pid string) error
 }
 
-// NewXMLDocuments is [NewXML] with a Document for each process; at most 65 are open at the same
+// NewXMLDocuments is [NewXML] with a Document for each process. At most 65 are open at the same
 // time. All errors come from begin and from Documents.
 func NewXMLDocuments(begin func() (Document, error), o Options) io.WriteCloser {
 	return newRewriter(begin, o)
@@ -72,7 +72,7 @@ type xmlDocument struct {
 }
 
 // An addedFrames has the symbolizer's frames for the frame with this index in a record, innermost
-// first. The last one is the frame itself, the others were inlined into it.
+// first. The last one is the frame itself; the others were inlined into it.
 type addedFrames struct {
 	frame  int
 	frames []symbolize.Frame

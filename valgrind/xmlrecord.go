@@ -55,9 +55,9 @@ type elementWriter struct {
 	next int      // the index in rewriter.added of the next frames
 }
 
-// resumed returns the index of the first item that no earlier part of the record has begun, and
-// writes the frames of a stack that continues. It first ends an open frame, which no part of a
-// record continues.
+// resumed returns the index of the first item that no earlier part of the record has begun. It
+// writes the frames of a stack that continues. It first ends an open frame, since frames do not
+// continue.
 func (e *elementWriter) resumed() (first int) {
 	if i := slices.Index(e.path, "frame"); i >= 0 {
 		e.closeTo(i)
@@ -106,8 +106,8 @@ func (e *elementWriter) closeTo(n int) {
 	}
 }
 
-// reach opens and ends elements until exactly the elements with these names are open, but no frame
-// and nothing in a frame.
+// reach opens and ends elements until exactly the elements with these names are open. It opens
+// neither a frame nor an element in a frame.
 func (e *elementWriter) reach(names []string) {
 	if i := slices.Index(names, "frame"); i >= 0 {
 		names = names[:i]
