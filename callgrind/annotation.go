@@ -95,9 +95,8 @@ func (t *listing) sources() {
 	t.unshown("Source files outside of "+roots.String()+", not opened (--source-root names their folder):", outside, totals, all)
 }
 
-// sourceRoots opens the folders below which sources may be opened: the folders of the options, or
-// the current folder, and the targets of the prefix maps. A folder of the options that cannot be
-// opened is reported; a target need not be a folder.
+// sourceRoots opens the folders below which sources may be opened: SourceRoots or the current
+// folder, and the targets of the prefix maps. It reports source roots that cannot be opened.
 func (o *Options) sourceRoots() source.Roots {
 	named := o.SourceRoots
 	if len(named) == 0 {
@@ -173,8 +172,8 @@ func (t *listing) source(f nameID, text []byte, costs map[uint32]*sourceLine, to
 	}
 }
 
-// linesNear calls show for the lines that chosen selects and for Options.Around lines around them,
-// and returns the number of lines in text.
+// linesNear calls show for each line that chosen selects, and for Options.Around lines before and
+// after it. It returns the number of lines in text.
 func (t *listing) linesNear(text []byte, chosen func(number uint32) bool, show func(number uint32, line []byte)) (number uint32) {
 	around := uint32(usualAround)
 	if n := t.o.Around; n != 0 {

@@ -2,9 +2,9 @@ package callgrind
 
 import "github.com/symfilter/symfilter/internal/report"
 
-// Bytes of peak heap that a profile is charged for its parts, each measured with a large profile
-// that has parts of this kind only. A growing table exists twice while it is copied, and the
-// results computed at the end take as much as the places.
+// Bytes of peak heap charged for the parts of a profile. Each figure was measured with a large
+// profile that has only parts of this kind. A growing table is in memory twice while it is copied.
+// The results computed at the end take as much as the places.
 const (
 	placeHalves  = 5   // peak bytes for every two bytes of places, calls and jumps
 	nameCost     = 144 // bytes of a name, without its text
@@ -17,8 +17,8 @@ type allotment struct {
 	names int64 // the bytes taken for names
 }
 
-// takeName takes the bytes of a name whose text has n bytes, and reports whether the budget allowed
-// it. Names may take a third of the budget: without places they are of no use.
+// takeName takes the bytes of a name with n bytes of text, and reports whether the budget allowed
+// it. Names may take a third of the budget, since they are of no use without places.
 func (s *allotment) takeName(n int) bool {
 	cost := int64(n + nameCost)
 	if s.names+cost > s.Budget.Most()/3 || !s.Take(cost, 0) {

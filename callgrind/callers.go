@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// A splitter splits the names that Callgrind makes of a function, its level of recursion and its
-// callers (--separate-recs, --separate-callers): f'2, f'g'h. A quote may also be part of a name, as
-// in ns::'lambda'() or for<'a> fn(&'a T): only the name of a function of the profile is taken for a
-// caller.
+// A splitter splits names such as f'2 and f'g'h. Callgrind appends the level of recursion
+// (--separate-recs) and the callers (--separate-callers) to a function's name. A quote may also be
+// part of a name, as in ns::'lambda'() or for<'a> fn(&'a T). So only the name of a function of the
+// profile is taken for a caller.
 type splitter struct {
 	known map[string]uint32 // the nodes of names, and of names up to a quote
 }
 
-// maxQuotes bounds the quotes in a name that is searched for callers; --separate-callers=N makes N.
+// maxQuotes bounds the quotes in a name that is searched for callers. --separate-callers=N makes N.
 const maxQuotes = 64
 
 func newSplitter(v *resolution) *splitter {
@@ -43,7 +43,7 @@ func quotes(name string) bool {
 	return n > 0 && n <= maxQuotes && len(name) <= maxCompared
 }
 
-// split returns the name of a function without its level and its callers, and the callers, the
+// split splits a function's name into the name without level and callers, and the callers,
 // innermost first.
 func (s *splitter) split(name string) (base string, callers []string) {
 	if !quotes(name) {

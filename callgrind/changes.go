@@ -21,7 +21,7 @@ type changeTable struct {
 	called  bool // a side has calls, so that inclusive costs differ from the functions' own
 }
 
-// A pair is a measure on both sides, whose events may have different numbers.
+// A pair is a measure on both sides. An event may have different numbers there.
 type pair [2]measure
 
 // A changeColumn is a column of numbers: a cost, or a change.
@@ -310,7 +310,7 @@ func cloneKinds(suffixes []string) string {
 }
 
 // line prints the numbers and the name of a row. Text that does not fit is printed on a separate
-// line. costs returns the costs for a column, and whether it is filled.
+// line. costs returns the costs for a column, and whether the column is filled.
 func (t *changeTable) line(name, location, note string, costs func(*changeColumn) (before, after int64, ok bool)) {
 	indent := 0
 	for i := range t.columns {

@@ -14,7 +14,7 @@ import (
 // functions changed. One goroutine at a time may use it.
 type Comparison struct {
 	// Before and After sum the inputs of each side; Report.Begin begins an input. They print
-	// nothing, and Close closes them.
+	// nothing. The Comparison closes them.
 	Before, After *Report
 
 	o     Options
@@ -31,8 +31,8 @@ type change struct {
 }
 
 // NewComparison returns a Comparison whose Close prints to w, in the form of Options.Output: Table,
-// JSON, Pprof (the stacks of After, and the stacks of Before with negated costs) or Folded (with
-// two costs).
+// JSON, Pprof or Folded. Pprof has the stacks of After, and the stacks of Before with negated
+// costs. Folded has two costs for each stack.
 func NewComparison(w io.Writer, o Options) *Comparison {
 	c := &Comparison{out: printer{w: w, members: o.Members}}
 	o.Diagnose = (&report.Once{To: o.Diagnose}).Report // reports a diagnostic of both sides once
@@ -67,8 +67,8 @@ func (c *Comparison) Close() error {
 	return cmp.Or(err, failed, c.out.err)
 }
 
-// comparable reports whether both sides have costs. If one has none, or was cut, the comparison has
-// failed.
+// comparable reports whether both sides have costs. If a side has no costs or was cut, the
+// comparison has failed.
 func (c *Comparison) comparable() bool {
 	ok := true
 	for i, r := range []*Report{c.Before, c.After} {

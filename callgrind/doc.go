@@ -1,19 +1,20 @@
 // Package callgrind reads profiles in the format of Callgrind, and adds the names of stripped
 // functions.
 //
-// The package is lenient, as KCachegrind is: besides Callgrind, programs such as Cachegrind,
-// Xdebug, pprof and gperftools write the format, each in its own way. [NewMarkup] renders a profile
-// as symbolizer markup, line by line. [NewReport] sums it, and further inputs ([Report.Begin]): it
-// prints a table of functions, JSON Lines (report.schema.json), stacks, or the profile again, with
-// names. [NewComparison] prints how the costs of functions changed between two profiles, and a
-// [Limit] decides whether a cost, or its change, is too large.
+// The package is lenient, as KCachegrind is. Besides Callgrind, programs such as Cachegrind,
+// Xdebug, pprof and gperftools write the format, each in its own way.
+//
+// [NewMarkup] renders a profile as symbolizer markup, line by line. [NewReport] sums one or several
+// inputs ([Report.Begin]). It prints a table of functions, JSON Lines (report.schema.json), stacks,
+// or the profile again, with names. [NewComparison] prints how the costs of functions changed
+// between two profiles. A [Limit] decides whether a cost, or its change, is too large.
 //
 // If Callgrind knew no name, it wrote the address at which a function was entered. With
-// --dump-instr=yes it also wrote the address of every instruction. These are addresses of the
-// object file, so the build ID of that file and the address form a location. Costs are summed by
-// the functions at the locations, not by the names in the profile. If a stripped function jumped
-// into the code of another, the cost of that code is added to the other function, as in the profile
-// of the unstripped program.
+// --dump-instr=yes it also wrote the address of every instruction. The addresses refer to the
+// object file, so the file's build ID and an address form a location. Costs are summed by the
+// functions at the locations, not by the names in the profile. If a stripped function jumped into
+// the code of another, the cost of that code is added to the other function, as in the profile of
+// the unstripped program.
 //
 // The format is "Callgrind Format Specification", version 1, in Valgrind's manual. If it and
 // Callgrind's own files disagree, the package follows the files.

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// eachPlace calls visit for each place: all keys of one function with the same address, source file
-// and line. The places are sorted by object and address.
+// eachPlace calls visit with the keys of each place, sorted by object and address. The keys of a
+// place have the same function, address, source file and line.
 func (g *graph) eachPlace(visit func(same []uint32)) {
 	keys := g.m.costs.keys
 	object := func(i uint32) nameID { return g.m.functions[keys[i].from].object }
@@ -30,8 +30,7 @@ func (g *graph) eachPlace(visit func(same []uint32)) {
 	}
 }
 
-// A fileCost is the cost of a function in one source file: its own file, or the file of a function
-// inlined into it.
+// A fileCost is the cost of a function in one source file: its own file, or a file of inlined code.
 type fileCost struct {
 	name  nameID
 	costs []int64

@@ -28,8 +28,8 @@ type gate struct {
 	failed   bool
 }
 
-// Failed reports, after Close, whether a limit does not hold, or the profile to which limits apply
-// was cut or has no costs.
+// Failed reports, after Close, whether a limit does not hold. With limits, a profile that was cut
+// or has no costs has failed, too.
 func (r *Report) Failed() bool { return r.gate.failed }
 
 // checkLimits checks the limits of a report. It prints the verdicts after a table or JSON, and
@@ -62,8 +62,8 @@ func (r *Report) checkLimits(v *resolution) {
 	}
 }
 
-// incomplete fails the gate if an input of a report was cut. flag is the option that asked for the
-// gate.
+// incomplete fails the gate if an input of a report was cut. flag is the option that the diagnostic
+// names.
 func (g *gate) incomplete(r *Report, flag string) {
 	if len(r.in.cut) == 0 {
 		return
@@ -114,9 +114,9 @@ func (g *gate) judge(limits []Limit, sides []*side) error {
 	return nil
 }
 
-// namesOf returns the names of the functions that a limit refers to as function: their demangled
-// name, their linkage name, or, if only one function has it, the name without arguments. If there
-// is no such function, missing is the reason.
+// namesOf returns the demangled names of the functions that a limit calls function. A limit may use
+// a demangled name, a linkage name, or a name without arguments if only one function has it. If
+// there is no such function, missing is the reason.
 func namesOf(function string, sides []*side) (names map[string]bool, missing string) {
 	names, near := make(map[string]bool), make(map[string]bool)
 	link, _ := report.Unversioned(function)
@@ -154,7 +154,7 @@ func namesOf(function string, sides []*side) (names map[string]bool, missing str
 
 // costOf returns the cost to which a limit applies; found is false if its function or object is
 // missing. names are the names of the function. isProgram is set if the object is the program of
-// either side, which may have another name on this side.
+// one side. The program may have another name on this side.
 func (s *side) costOf(l *Limit, names map[string]bool, isProgram bool, m *measure) (n int64, found bool) {
 	if l.function == "" && l.object == "" {
 		return m.value(s.g.total), true
@@ -182,8 +182,8 @@ func (s *side) costOf(l *Limit, names map[string]bool, isProgram bool, m *measur
 	return n, found
 }
 
-// value returns the cost that a verdict is about, as text: a change in percent, or a count; or else
-// the reason why it is missing.
+// value returns the cost of a verdict as text: a count, or a change in percent. If the cost is
+// missing, it returns the reason.
 func (v *verdict) value() string {
 	switch {
 	case v.missing != "":

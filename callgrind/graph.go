@@ -36,7 +36,7 @@ type graph struct {
 type edge struct {
 	from, to uint32
 	count    int64
-	implied  bool // the profile has no such call: it has code of to inside from
+	implied  bool // not a call in the profile: see impliedCall
 }
 
 func (g *graph) selfOf(n uint32) []int64   { return g.self[int(n)*g.width:][:g.width] }
@@ -141,10 +141,10 @@ func (g *graph) connect(parts []part) {
 	g.to = stacks.GroupBy(n, len(g.edges), func(i int) uint32 { return g.edges[i].to })
 }
 
-// include computes the inclusive cost of each function: the cost of the calls to it from other
-// functions, as callgrind_annotate does, or if there are none, its own cost and the cost of its
-// calls to others. With several parts, it is the larger of both sums. In a cycle, nested calls are
-// counted several times, so the cost is limited to the cost of the whole cycle.
+// include computes the inclusive cost of each function. As in callgrind_annotate, it is the cost of
+// the calls from other functions, or else the function's own cost and the cost of its calls. If the
+// profile has several parts, the larger of both sums is used, except in cycles. In a cycle, the
+// cost is limited to that of the whole cycle, since nested calls are counted several times.
 func (g *graph) include() {
 	n := uint32(len(g.all))
 	g.inclusive = make([]int64, int(n)*g.width)
@@ -211,8 +211,8 @@ func (g *graph) include() {
 }
 
 // limit caps the cost of calls inside a cycle, recursive calls included, at the inclusive costs of
-// both functions: the cost of nested calls is counted several times. Events with negative costs are
-// not capped.
+// both functions. Otherwise nested calls would be counted several times. Events with negative costs
+// are not capped.
 func (g *graph) limit(costs []int64, from, to uint32) {
 	if g.cycle[from] != g.cycle[to] {
 		return
@@ -247,8 +247,8 @@ func (g *graph) wholes(cycle, members []uint32) []int64 {
 	return whole
 }
 
-// limits returns, by event, the largest possible cost of a function: the total of the profile or
-// the sum of all own costs, whichever is larger. Events with negative costs have no limit.
+// limits returns the largest possible cost of a function, by event. It is the total of the profile
+// or the sum of all own costs, whichever is larger. Events with negative costs have no limit.
 func (g *graph) limits() []int64 {
 	all := make([]int64, g.width)
 	for i := range g.all {

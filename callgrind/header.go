@@ -70,7 +70,7 @@ func isWord(b []byte) bool {
 	return len(b) > 0
 }
 
-// startPart begins a document or a part if a header line with this key does.
+// startPart begins a document or a part if a header line with this key begins one.
 func (r *recordReader) startPart(key string) error {
 	switch {
 	case r.documents == 0:
@@ -129,8 +129,8 @@ func (r *recordReader) setColumns(names []string) {
 	r.costs = make([]int64, len(r.ev.counted))
 }
 
-// assume makes assumed the only event of a profile that has costs without an events: line before
-// them.
+// assume gives a profile the event assumed, because its costs precede its events: line, or there is
+// none.
 func (r *recordReader) assume() error {
 	if r.documents == 0 {
 		if err := r.newDocument(); err != nil {

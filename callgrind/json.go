@@ -85,8 +85,8 @@ func appendCosts(b *jsonout.Buffer, name string, measures []measure, costs []int
 	b.EndObject()
 }
 
-// json prints the profile as objects: its header, object files, places and jumps, and its functions
-// in the order of a table.
+// json prints the profile as objects: its header, object files, places and jumps, then its
+// functions, in the order of a table.
 func (r *Report) json(g *graph) {
 	t := &listing{printer: &r.out, o: r.o, g: g}
 	if r.failed = t.choose(); r.failed != nil {

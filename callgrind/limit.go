@@ -25,11 +25,11 @@ type Limit struct {
 // maxPlaces bounds the decimal places of a percentage.
 const maxPlaces = 6
 
-// ParseLimit parses a limit: [SCOPE:]EVENT=BOUND. SCOPE is FUNCTION for the cost of a function with
-// all that it called, FUNCTION.self for its own, and [OBJECT] for the cost of an object's
-// functions; without SCOPE, the limit is for the total. BOUND is a count, such as 10000, 700k, 1.5M
-// or 2G, or a change in percent, such as +5%. A change below zero must be reached: -5% is a cost of
-// at most 95 %.
+// ParseLimit parses a limit: [SCOPE:]EVENT=BOUND. SCOPE is FUNCTION for the inclusive cost of a
+// function, or FUNCTION.self for its own cost. [OBJECT] is the cost of an object's functions.
+// Without SCOPE, the limit is for the total. BOUND is a count, such as 10000, 700k, 1.5M or 2G, or
+// a change in percent, such as +5%. A change below zero must be reached: -5% is a cost of at most
+// 95 %.
 func ParseLimit(text string) (Limit, error) {
 	l := Limit{text: text}
 	at := strings.LastIndexByte(text, '=')

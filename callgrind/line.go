@@ -74,13 +74,12 @@ func (r *recordReader) numbers(b []byte) error {
 	return r.give(costRecord)
 }
 
-// shortest and longest are the numbers of digits of a decimal number that surely fits into an
-// int64.
+// shortest and longest bound the digits of a decimal number that fits into an int64 for certain.
 const shortest, longest = 1, 18
 
 // decimal parses the decimal digits from i, and returns the index after them. It is small enough to
-// be inlined. Most numbers of a profile are short and decimal: if isShort confirms that, number
-// need not be called.
+// be inlined. number need not be called if isShort confirms the result, as it does for most
+// numbers.
 func decimal(b []byte, i int) (v uint64, end int) {
 	for ; i < len(b) && b[i]-'0' < 10; i++ {
 		v = v*10 + uint64(b[i]-'0')
@@ -89,15 +88,15 @@ func decimal(b []byte, i int) (v uint64, end int) {
 }
 
 // isShort reports whether the digits from start to end, which decimal has parsed, are a whole word
-// and a number that is not too large.
+// of at most longest digits.
 func isShort(b []byte, start, end int) bool {
 	return uint(end-start-shortest) <= longest-shortest && isWordEnd(b, end)
 }
 
 func isWordEnd(b []byte, i int) bool { return i == len(b) || b[i] == ' ' || b[i] == '\t' }
 
-// number parses a cost that is not a short decimal number: hexadecimal, negative, a fraction, "."
-// for 0, or too large for an int64.
+// number parses a cost that is not a short decimal number: hexadecimal, negative, long, a fraction,
+// or "." for 0. A cost too large for an int64 becomes the largest one.
 func number(b []byte, i int) (n int64, end int, ok bool) {
 	w := word(b, i)
 	end = i + len(w)
@@ -127,7 +126,8 @@ func number(b []byte, i int) (n int64, end int, ok bool) {
 	return n, end, true
 }
 
-// checkSize reports a count that is larger than the largest int64, which replaces it.
+// checkSize reports a count that does not fit into an int64. The reader uses the largest int64
+// instead, or its negative.
 func (r *recordReader) checkSize(count []byte) {
 	if len(count) < len("0x8000000000000000") { // shorter than any such number
 		return
@@ -242,7 +242,7 @@ func (r *recordReader) position(b []byte, i int) (pos codePosition, end int, ok 
 	return pos, i, true
 }
 
-// call reads the "COUNT TARGET" after "calls=".
+// call reads the value of "calls=": COUNT TARGET.
 func (r *recordReader) call(b []byte) error {
 	r.begin()
 	i := 0

@@ -15,10 +15,10 @@ import (
 )
 
 // NewMarkup returns a writer that renders the profile written to it to dst, in the order of the
-// profile: its header as text, then a heading for each function, and a line for each cost, call and
-// jump. Their addresses become elements. Each object becomes a module at a made-up load address,
-// since the addresses of a profile are relative to the object files. Write renders whole lines;
-// Close renders the rest. One goroutine at a time may use the writer.
+// profile. It writes the header as text, a heading for each function, and a line for each cost,
+// call and jump. Their addresses become elements. Each object becomes a module at a made-up load
+// address, since the addresses of a profile are relative to the object files. Write renders whole
+// lines; Close renders the rest. One goroutine at a time may use the writer.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{o: &o, dst: dst, shown: make(map[nameID]uint64), missing: make(map[nameID]bool)}
 	r.recordReader = newReader(r.renderRecord, o.report().Report, o.Memory)
@@ -49,8 +49,8 @@ type renderer struct {
 // object.
 const moduleShift = 40
 
-// Close renders the last line, if it has no line end, and reports the files without which addresses
-// are not elements. It does not close the sink.
+// Close renders the last line, if it has no line end. It reports the object files that cannot be
+// used, if an address in them is therefore not an element. It does not close the sink.
 func (r *renderer) Close() error {
 	defer r.share.Release()
 	err := r.recordReader.Close()

@@ -22,7 +22,7 @@ type model struct {
 	calls     sums // by place and callee: the number of calls, then the costs
 	jumps     sums // by place and target: how often followed, how often executed
 	keepJumps bool // jumps are summed, too
-	stacked   bool // stacks follow: if places take more than 5/8 of the budget, stacks have no room
+	stacked   bool // stacks follow: places leave 3/8 of the budget for them
 	full      bool // the costs of new places are added to their functions
 
 	charged int64 // bytes of heap taken from the budget for the model
@@ -159,7 +159,7 @@ func (m *model) functionNumber(fn function) uint32 {
 	return n
 }
 
-// isFull reports whether there is no room for another key that is not essential.
+// isFull reports whether there is no room for another place, call or jump.
 func (m *model) isFull(s *sums) bool {
 	if m.full {
 		return true
@@ -175,7 +175,7 @@ func (m *model) isFull(s *sums) bool {
 	return m.full
 }
 
-// isTooFull reports whether there is no room even for the key of a function.
+// isTooFull reports whether there is no room even for a function as a whole.
 func (m *model) isTooFull(s *sums) bool { return !m.hasRoom(s.keyCost(), 0) }
 
 // hasRoom reports whether the budget grants more bytes and keeps spare bytes after that. Bytes

@@ -41,9 +41,9 @@ func (n *names) intern(text []byte) nameID {
 // unknown is Callgrind's name for an unknown object, file or function.
 const unknown = "???"
 
-// A definition is the name that a number means: its nameID in the low nameBits bits, and above them
-// the kind of the line that gave the name. If no line did, the kind is 0 and the name is the text
-// of the number itself, such as "(5)". 0 means that the number was not used yet.
+// A definition is the meaning of a number. The low nameBits bits are a nameID, the bits above them
+// the kind of the line that gave the name. If no line gave one, the kind is 0 and the name is the
+// number's text, such as "(5)". The definition 0 is a number not used yet.
 type definition uint32
 
 const nameBits = 24 // maxNames has 23
@@ -59,8 +59,8 @@ func definedBy(key []byte, name nameID) definition {
 
 func (d definition) name() nameID { return nameID(d & (1<<nameBits - 1)) }
 
-// clashes reports whether lines of two kinds give a number different names. The format has a table
-// for each kind of line; in all known profiles, the lines for one kind of name share a table.
+// clashes reports whether lines of two kinds give a number different names. In the format, each
+// kind of line has a table. In all known profiles, the lines for one kind of name share a table.
 func (d definition) clashes(now definition) bool {
 	return d>>nameBits != 0 && d.name() != now.name() && d>>nameBits != now>>nameBits
 }
@@ -71,7 +71,7 @@ type table struct {
 	high map[uint64]definition
 }
 
-// denseIDs is the bound of the numbers that a table always keeps in a slice.
+// denseIDs bounds the numbers that a table keeps in a slice even if they do not count up.
 const denseIDs = 1 << 16
 
 func (t *table) get(id uint64) definition {

@@ -46,14 +46,14 @@ type Options struct {
 	// own.
 	Label string
 
-	// Parts and Threads select the parts of the profile with one of these numbers in the part: and
-	// thread: lines of their headers. A part without a number is numbered by its position. If both
-	// are empty, all parts are read. NewMarkup reads all parts.
+	// Parts and Threads select parts of the profile by the numbers in the part: and thread: lines
+	// of their headers. A part without a number is numbered by its position. If both are empty, all
+	// parts are read. NewMarkup reads all parts.
 	Parts, Threads []int
 
 	// Output is the form that NewReport prints. The options from Tree to Around, and Color, apply
-	// to Table only, with two exceptions: Show also selects the events of stacks; Inclusive, Show
-	// and Sort also decide the order of functions in JSON.
+	// to Table only. There are two exceptions. Show also selects the events of stacks. Inclusive,
+	// Show and Sort also decide the order of functions in JSON.
 	Output Output
 
 	// Tree adds the callers and callees of each function. Inclusive sorts functions by their
@@ -79,7 +79,7 @@ type Options struct {
 	SourceRoots []string
 
 	// Around is the number of lines that are shown before and after each line with costs. 0 selects
-	// the default, 3; a negative number selects no lines.
+	// the default, 3. A negative number selects no lines.
 	Around int
 
 	// Limits are bounds of costs. If one does not hold, or the profile was cut or has no costs, the

@@ -1,8 +1,9 @@
 package callgrind
 
 // A key identifies a place, a call or a jump. For a place, from is the function and to the source
-// file. For a call or a jump, from is the place and to the function. addr and line are the position
-// of the place, or of the target.
+// file. For a call or a jump, from is the place and to the function. For a jump, to is twice the
+// function, plus 1 if it is conditional. The position of the place or the target is in addr and
+// line.
 type key struct {
 	addr uint64
 	from uint32

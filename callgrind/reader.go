@@ -190,9 +190,9 @@ func (r *recordReader) complainOf(line int, kind, format string, args ...any) {
 }
 
 // maxComplaints returns how many defects of a kind are reported one by one. Lines that are passed
-// on are visible anyway. One line before the first event is enough to show that the input is not a
-// profile, and one clash of numbers that its producer has separate tables. If one sum is too large,
-// others follow from it.
+// on are visible anyway. One line before the first event shows that the input is not a profile. One
+// clash of numbers shows that its producer has separate tables. If one sum is too large, others are
+// too.
 func maxComplaints(kind string) int {
 	switch kind {
 	case "before", "passed", "version", "events", "clash", "limit":
@@ -255,7 +255,7 @@ func (r *recordReader) readLine(b []byte) error {
 // byteOrderMark may begin a file written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// maxKey is the length of the longest key before a '=' or a ':', in bytes.
+// maxKey bounds the bytes of a key before a '=' or a ':'.
 const maxKey = 32
 
 // bad passes on the current line, which does not belong to a profile, or reports it.
@@ -336,8 +336,8 @@ func (r *recordReader) spec(line, key, value []byte) error {
 	return nil
 }
 
-// begin is called for lines that name a place: the cost of a call, or the place of a jump, can no
-// longer follow.
+// begin is called for lines that name a place. It reports an expected line that is missing: the
+// cost of a call, or the place of a jump.
 func (r *recordReader) begin() {
 	switch r.next {
 	case aCall:
@@ -348,8 +348,8 @@ func (r *recordReader) begin() {
 	r.next = aCost
 }
 
-// name returns the ID that a line with this key gives: NAME, (NUMBER) NAME, or (NUMBER) of an
-// earlier name. A NUMBER is decimal or hexadecimal.
+// name returns the ID of the name that a line with this key gives: NAME, (NUMBER) NAME, or the
+// (NUMBER) of an earlier name. A NUMBER is decimal or hexadecimal.
 func (r *recordReader) name(t *table, key, b []byte) nameID {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 		b = b[1:]

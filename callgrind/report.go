@@ -10,10 +10,10 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// NewReport returns a writer that sums the profile written to it and prints a report to w, in the
-// form that Options.Output selects. The symbolizer of o resolves its locations. The parts of
-// Profile, and the costs of parts in JSON, are printed as each part ends; Close prints the rest.
-// One goroutine at a time may use it.
+// NewReport returns a writer that sums the profile written to it and prints a report to w. The form
+// of the report is Options.Output. The symbolizer of o resolves its locations. Profile, and the
+// costs of parts in JSON, are printed as each part ends; Close prints the rest. One goroutine at a
+// time may use the writer.
 func NewReport(w io.Writer, o Options) *Report {
 	r := &Report{o: &o, in: inputs{diagnose: o.Diagnose}}
 	r.chosen.parts, r.chosen.threads = o.Parts, o.Threads
@@ -107,7 +107,7 @@ func (r *Report) passForeign(line []byte) error {
 	return err
 }
 
-// endForeign closes Foreign. If the last of its lines has no line end, it adds one first, so that
+// endForeign closes Foreign. If the last line passed to Foreign has no line end, it adds one first:
 // the table begins at the start of a line.
 func (r *Report) endForeign() error {
 	if r.reader.foreign == nil {
@@ -193,7 +193,7 @@ const xtreeUnknown = "UnknownFn???"
 const errNoFrames = "reports of --xtree-memory and --xtree-leak in this form have no addresses of stripped code (" + xtreeUnknown + "): for its names, use --xtree-memory-file=FILE.ms with symfilter profile; for leaks, Memcheck's --xml=yes"
 
 // lacksAddresses reports whether a profile by Callgrind lacks the addresses that --dump-instr=yes
-// adds, and has more than a hundredth of its first event's costs in stripped code.
+// adds. It returns false if stripped code has at most a hundredth of the costs of the first event.
 func (v *resolution) lacksAddresses() bool {
 	m := v.m
 	if m.addresses() || !strings.HasPrefix(m.head.creator, "callgrind-") {

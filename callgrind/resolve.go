@@ -97,8 +97,8 @@ func (v *resolution) isUnknown(file nameID) bool {
 	return file == 0 || v.m.r.Text(file) == unknown
 }
 
-// findNeedy finds the functions whose name or file is missing in the profile, and counts in needed
-// the functions without a name.
+// findNeedy finds the functions whose name or file is missing in the profile. It counts the
+// functions without a name in needed, by object.
 func (v *resolution) findNeedy() {
 	m := v.m
 	v.needy = make([]bool, len(m.functions))
@@ -118,7 +118,7 @@ func (v *resolution) findNeedy() {
 	}
 }
 
-// places looks up each place, and makes the nodes.
+// places looks up the places with addresses of needy functions, and makes the nodes.
 func (v *resolution) places() {
 	m, keys := v.m, v.m.costs.keys
 	v.ofFunction = make([]uint32, len(m.functions))
@@ -164,9 +164,9 @@ func (v *resolution) places() {
 }
 
 // findHomes returns the physical function of each function of the profile. For a function and each
-// physical function in which it has places, pairs has the first of their addresses. If that
-// physical function is another function, which the first one jumped into, findHomes replaces the
-// address by the number of the other function's node.
+// physical function in which it has places, pairs has the first of their addresses. If the function
+// jumped into that physical function, findHomes replaces the address by the number of the physical
+// function's node.
 func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 	m := v.m
 	homes := make([]uint32, len(m.functions))
@@ -278,8 +278,8 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 	}
 }
 
-// asValgrind gives each function the source file and line that Valgrind shows: the position of its
-// first instruction, which may be in an inlined function.
+// asValgrind sets each function's source file and line to the position of its first instruction, as
+// Valgrind does. The instruction may be in an inlined function.
 func (v *resolution) asValgrind() {
 	for i := range v.all {
 		if n := &v.all[i]; n.link != 0 && n.addr != 0 {
@@ -290,8 +290,8 @@ func (v *resolution) asValgrind() {
 	}
 }
 
-// levels returns the suffix of a function's name, its level of recursion or its callers. Callers
-// that are addresses are replaced by their names.
+// levels returns the suffix of a function's name: its level of recursion and its callers. It
+// replaces the addresses of callers by their names.
 func (v *resolution) levels(fn uint32, rest string) string {
 	if strings.HasPrefix(rest, " [") { // drop the section: the function has a name now
 		if i := strings.IndexByte(rest, '\''); i >= 0 {

@@ -125,8 +125,8 @@ func (w *rewriter) head(addresses bool, summary []int64) {
 	}
 }
 
-// isCachegrinds reports whether the part is in the form of Cachegrind, which cg_annotate reads:
-// after descriptions and a command, only files, functions and lines.
+// isCachegrinds reports whether the part is in the form of Cachegrind, for cg_annotate. It has
+// descriptions and a command, then only files, functions and lines.
 func (w *rewriter) isCachegrinds() bool {
 	if w.placed || len(w.m.calls.keys) > 0 || len(w.m.jumps.keys) > 0 || len(w.lines) == 0 {
 		return false
@@ -212,8 +212,8 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 	}
 }
 
-// inOrder returns the places in the order of the output: by function, then by file, with the
-// function's own file first, then by address.
+// inOrder returns the places in the order of the output: by function, by file, and by address. The
+// function's own file comes first.
 func (v *resolution) inOrder() []uint32 {
 	// By node: the last place of the function in the profile. If several functions share a file,
 	// callgrind_annotate shows the object of the last one, so the order is kept.

@@ -29,8 +29,8 @@ const maxListedParts = 64
 // some reports whether the selection leaves parts out.
 func (s *selection) some() bool { return len(s.parts)+len(s.threads) > 0 }
 
-// takes reports whether a record is used: it belongs to a chosen part, or it begins a part or is a
-// line of its header. takes must get all records of a report, in order.
+// takes reports whether a record is used. It must begin a part, be a line of a header, or belong to
+// a chosen part. takes must get all records of a report, in order.
 func (s *selection) takes(rec *record) bool {
 	if !s.some() {
 		return true
@@ -88,7 +88,7 @@ func (e *PartError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *PartError) Unwrap() error { return e.Err }
 
-// missing reports whether no part was chosen although there are parts, and sets err then.
+// missing reports whether there are parts but none was chosen. If so, it sets err.
 func (s *selection) missing(err *error) bool {
 	if !s.some() || s.taken || len(s.seenParts) == 0 {
 		return false

@@ -10,15 +10,15 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A functionKey identifies a function across builds of a program. Levels of recursion, callers of
-// --separate-callers and clones that the compiler made of a function have its key.
+// A functionKey identifies a function across builds of a program. Its levels of recursion, its
+// callers (--separate-callers) and the clones that the compiler made of it have the same key.
 type functionKey struct {
 	object string // base name without version; empty for the program itself, and if it is unknown
 	name   string // demangled
 	file   string // base name; set if functions in several files have the same object and name
 }
 
-// A side is a profile whose functions are joined by their keys: a side of a comparison, or a
+// A side is a profile whose functions are joined by their keys. It is a side of a comparison, or a
 // profile to which limits apply.
 type side struct {
 	o    *Options
@@ -80,12 +80,13 @@ type naming struct {
 	hex   bool        // the name is an address
 }
 
-// nameless is the name in the key of all functions that have only addresses, since another build
-// has other addresses.
+// nameless is the name in the key of all functions that have only addresses. Another build has
+// other addresses.
 const nameless = "(functions without names)"
 
-// joinNameless joins the functions of each object whose only name is an address, unless at least
-// half of the addresses of one side are also on the other: then both ran the same build.
+// joinNameless joins the functions of each object that have only an address as name. They are not
+// joined if at least half of the addresses of one side are also on the other. Then both sides ran
+// the same build.
 func joinNameless(sides [][]naming) {
 	if len(sides) != 2 {
 		return
@@ -153,8 +154,7 @@ func (s *side) naming(v *resolution, n *node) (at naming) {
 	return at
 }
 
-// keepsMangled reports whether the options say to show mangled names: the Symbolizer then leaves
-// link unchanged.
+// keepsMangled reports whether mangled names are shown: then the Symbolizer leaves link unchanged.
 func (s *side) keepsMangled(link string) bool {
 	sym := s.o.Symbolizer
 	return sym != nil && sym.Demangle(link) == link

@@ -46,8 +46,8 @@ func newStacker(v *resolution, measures []measure, d detail) *stacker {
 	return s
 }
 
-// sortNodes ranks the nodes by name, file and object: the order of equal costs must not depend on
-// the order of the profile.
+// sortNodes ranks the nodes by name, file and object. Thus the order of equal costs does not depend
+// on the order of the profile.
 func (s *stacker) sortNodes() {
 	text := s.m.r.Text
 	s.byRank = stacks.Order(len(s.all), func(a, b uint32) int {
@@ -82,8 +82,8 @@ func (s *stacker) nameNodes() {
 	s.firstLines()
 }
 
-// firstLines finds the line at which each function begins: the lowest known one, since the line of
-// its entry may be a line of inlined code, and pprof lists no line before it.
+// firstLines sets the line at which each function begins: the lowest known one. The line of its
+// entry may be a line of inlined code, and pprof lists no line before the first.
 func (s *stacker) firstLines() {
 	first := make(map[stacks.Function]uint32)
 	note := func(n, line uint32) {
@@ -244,8 +244,9 @@ func (s *stacker) place(i uint32) uint32 {
 	return s.addLocation(l)
 }
 
-// addLocation adds a location, unless it is the last one. Equal locations are adjacent, since the
-// places are sorted; an index of all would take more memory than the locations.
+// addLocation adds a location, unless it equals the last one, and returns its number. Equal
+// locations are adjacent, since the places are sorted. An index of all locations would take more
+// memory than the locations.
 func (s *stacker) addLocation(l stacks.Location) uint32 {
 	n := len(s.p.Locations)
 	if n > 0 {

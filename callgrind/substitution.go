@@ -17,7 +17,7 @@ type Substitution struct {
 
 // ParseSubstitution parses s/OLD/NEW/ with the flags g (every match) and i (any case). OLD is a
 // regular expression of package regexp; in NEW, \1 and $1 are the text of the first group. Another
-// character may take the place of the slash, which \ escapes in OLD and NEW.
+// character may be used instead of the slash. In OLD and NEW, \ escapes that character.
 func ParseSubstitution(text string) (Substitution, error) {
 	var s Substitution
 	if len(text) < 2 || text[0] != 's' || strings.IndexByte("\\ \t\n", text[1]) >= 0 {

@@ -106,8 +106,8 @@ func (s *symbols) spell(f *symbolize.Frame) string {
 	return demangle.GNU(link)
 }
 
-// entry parses a name of the form that Callgrind writes for an unknown function: the address of its
-// entry. rest is the text after the address.
+// entry parses Callgrind's name for an unknown function: the address of its entry. rest is the text
+// after the address.
 func entry(name string) (addr uint64, rest string, ok bool) {
 	digits, ok := strings.CutPrefix(name, "0x")
 	if !ok {
@@ -138,9 +138,9 @@ func (s *symbols) isCalled(name string, p *physical) bool {
 	return ok && (rest == "" || rest[0] == '\'' || rest[0] == '@')
 }
 
-// style infers the options of Valgrind that made the profile: mangled names (--demangle=no), and
-// one name for all callers of main (unless --show-below-main=yes). What one part shows is kept for
-// the next, which may have neither a mangled name nor a caller of main.
+// style infers two of Valgrind's options from the names in a part of the profile. Mangled names
+// show --demangle=no. Names such as _start show --show-below-main=yes. Both are kept for the next
+// part, which may have no such names.
 func (s *symbols) style(m *model) {
 	plain := false
 	for _, f := range m.functions[1:] {

@@ -579,8 +579,8 @@ func (g *graph) location(n uint32) string {
 	return string(b)
 }
 
-// share returns n as a percentage of total. It returns nothing if total is not positive, and for
-// negative numbers and 1000 percent or more, which negative costs make possible.
+// share returns n as a percentage of total. It returns "" if total is not positive, if n is
+// negative, or from 1000 percent on; negative costs make these possible.
 func share(n, total int64) string {
 	if total <= 0 || n < 0 || n/10 >= total {
 		return ""
