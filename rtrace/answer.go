@@ -52,8 +52,8 @@ func (a *answerer) ask(s site) *answer {
 	return got
 }
 
-// better reports whether an answer is better than the text of the report: it has a function or a
-// source file, and it has a file if the report's last line for the frame has one.
+// better reports whether an answer is better than the text of the report. It must have a function
+// or a source file, and a source file if the report's last line for the frame has one.
 func (a *answer) better(rec *record) bool {
 	named, lined := false, false
 	for i := range a.Frames {

@@ -39,11 +39,10 @@ func newFile(o *report.Object) *file {
 
 func isCode(s object.Segment) bool { return s.Flags&elf.PF_X != 0 }
 
-// fits returns the possible link-time addresses of the start of a mapping, one for each segment
+// fits returns the possible link-time addresses of the start of a mapping: one for each segment
 // with the size of the mapping. The kernel maps whole pages, whose size the report does not give.
-// If all readable segments are executable, segments that follow each other in the file are one
-// mapping. Some producers write one map for the whole range that the loader reserved: from the
-// first page of the first segment to the last page of the last one.
+// If all readable segments are executable, adjacent segments of the file are one mapping. Some
+// producers write one map for all pages of the image.
 func (f *file) fits(from, to uint64) (all []uint64) {
 	// some producers write the last address instead of the end
 	size := (to - from + pages[0] - 1) &^ (pages[0] - 1)
@@ -76,8 +75,8 @@ func (f *file) fits(from, to uint64) (all []uint64) {
 	return nil
 }
 
-// sizes returns the sizes in bytes that a mapping of the file's first segment with code and of its
-// whole image would have, for messages.
+// sizes returns the bytes of a mapping of the file's first segment with code, and of a mapping of
+// the whole image. Messages use them.
 func (f *file) sizes() (code, image uint64) {
 	page := pages[0]
 	s := &f.parts[slices.IndexFunc(f.parts, isCode)]

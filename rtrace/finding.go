@@ -41,7 +41,7 @@ type leak struct {
 // types of the resources of a group; calls of further types are added to the last one
 const maxLeakTypes = 64
 
-// Close adds the last leaks, and the calls that Processing left out for lack of memory to Left.
+// Close adds the last leaks. It adds the calls that Processing left out for lack of memory to Left.
 func (f *finder) Close() error {
 	err := f.translator.Close()
 	f.finish()
@@ -49,8 +49,8 @@ func (f *finder) Close() error {
 	return err
 }
 
-// take adds an allocation or a frame to the current group, and the group's leaks to the findings
-// when the group ends.
+// take adds an allocation or a frame to the current group. When the group ends, it adds the group's
+// leaks to the findings.
 func (f *finder) take(rec *record) error {
 	switch rec.Kind {
 	case headerRecord:
@@ -86,8 +86,8 @@ func (f *finder) take(rec *record) error {
 }
 
 // begin adds a process to the findings, unless there is one since the last header. Without a header
-// the process has no name. The format has no mark for the end of a report: each report is taken as
-// complete.
+// the process has no name. Each report is taken as complete, since the format does not mark the
+// end.
 func (f *finder) begin(header *record) {
 	if f.process >= 0 {
 		return
@@ -151,7 +151,7 @@ func (f *finder) finish() {
 }
 
 // frame appends the frames at the address of rec: the symbolizer's if they are better than the
-// report's, otherwise the report's, or one without a name.
+// report's, otherwise the report's. If the report has none, it appends a frame without a name.
 func (t *translator) frame(dst []findings.TraceFrame, rec *record) []findings.TraceFrame {
 	s := t.space.site(rec)
 	place := findings.TraceFrame{Address: rec.Addr}

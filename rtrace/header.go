@@ -14,7 +14,7 @@ var filters = [...]string{"leaks", "compress", "resolve"}
 const byteOrderMark = "\xef\xbb\xbf"
 
 // header records the steps of this processing in the header of a report. It also notes whether the
-// report was compressed before: its calls are then not in the order of time.
+// report was compressed before, since the calls are then not in the order of time.
 func (p *processor) header(rec *record) {
 	compressed := bytes.Contains(rec.headerValue("filter"), []byte("compress"))
 	p.kept.unordered = compressed && p.keeps()
@@ -34,8 +34,8 @@ func (p *processor) header(rec *record) {
 	h.store(rec)
 }
 
-// A header is a report's header that is being changed. Fields that are not set keep the spelling of
-// their values.
+// A header is a report's header that is being changed. Unchanged fields keep the spelling of their
+// values.
 type header struct {
 	before    string
 	fields    []headerField
@@ -94,8 +94,8 @@ func (h *header) setFilter(name string, done bool) {
 	h.set("filter", strings.Join(all, "|"))
 }
 
-// set sets the value of a field, or removes the field if value is empty. A new field is put in the
-// place that sp-rtrace gives it.
+// set sets the value of a field, or removes the field if value is empty. A new field gets the place
+// that sp-rtrace gives it.
 func (h *header) set(key, value string) {
 	h.changed = true
 	at := 0

@@ -145,8 +145,8 @@ func (j *jsonPrinter) other(rec *record) {
 	j.out.EndLine()
 }
 
-// leaks prints the sum of the leaks that a comment states. The name of the resource is in the
-// comment before it.
+// leaks prints the sum of the leaks that a comment states. The preceding comment names the
+// resource.
 func (j *jsonPrinter) leaks(comment []byte) {
 	resource := j.resource
 	j.resource = j.resource[:0]
@@ -363,8 +363,8 @@ func parseSummary(line []byte) (blocks, size int64, ok bool) {
 	return parseTotal(line, "# allocation summary: ", "block(s) with total size ", "")
 }
 
-// parseTotal parses a number of blocks and their size, with these texts before, between and after
-// them.
+// parseTotal parses a number of blocks and their size. before, between and after are the texts
+// around them.
 func parseTotal(line []byte, before, between, after string) (blocks, size int64, ok bool) {
 	rest, ok := cutPrefix(line, before)
 	if !ok {

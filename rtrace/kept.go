@@ -62,15 +62,15 @@ type trace struct {
 
 func (t *trace) cost() int64 { return int64(len(t.lines)) + traceOverhead }
 
-// traceKey identifies a backtrace by two hashes of its addresses. Their seeds are random, so that
-// no report can be made to have collisions.
+// A traceKey identifies a backtrace by two hashes of its addresses. Their seeds are random, so that
+// nobody can make a report with collisions.
 type traceKey struct {
 	hashes [2]uint64
 	frames int
 	epoch  int // epoch of the mappings that contain the addresses
 }
 
-// A comment is a comment between calls. index is the index of the call before it: the comment is
+// A comment is a comment between calls. index is the index of the preceding call. The comment is
 // printed before the first call with a larger index.
 type comment struct {
 	line  string
@@ -174,9 +174,9 @@ func (k *kept) drop(c *call) {
 	c.trace.uses--
 }
 
-// pair reports whether a call is kept after it is matched with the calls before it. Frees are not
-// kept, and neither are repeated allocations of a resource that counts them. pair drops the call
-// whose resource is freed.
+// pair matches a call with earlier calls, and reports whether the call is kept. Frees are not kept,
+// and neither are repeated allocations of a resource that counts them. pair drops the call whose
+// resource is freed.
 func (k *kept) pair(c *call) bool {
 	key := resource{c.kind, c.id}
 	known := k.table[key]
@@ -212,7 +212,7 @@ func (k *kept) sort() {
 	}
 }
 
-// print passes the remaining calls and comments to the output, and the sums of leaks.
+// print passes on the remaining calls and comments, and the sums of leaks.
 func (k *kept) print(p *processor) error {
 	if k.unordered {
 		k.sort()
@@ -332,8 +332,8 @@ func (k *kept) printLeaks(p *processor) {
 	}
 }
 
-// whole returns lines with a line end after the last line, which has none if the report ended
-// there.
+// whole returns lines with a line end after the last line, which may have none at the end of the
+// report.
 func (p *processor) whole(lines string) string {
 	if n := len(lines); n > 0 && lines[n-1] != '\n' {
 		return lines + p.lineEnd

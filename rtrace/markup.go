@@ -9,10 +9,10 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// NewMarkup returns a writer that renders the report written to it to dst: maps and frames as
-// elements, all other lines unchanged. A header begins a process with a reset. Write renders whole
-// lines, except for calls that o.Processing keeps; Close renders the rest. One goroutine at a time
-// may use the writer.
+// NewMarkup returns a writer that renders the report written to it to dst. Maps and frames become
+// elements if their files are known; all other lines are unchanged. A header begins a process with
+// a reset. Write renders whole lines, except for calls that o.Processing keeps; Close renders the
+// rest. One goroutine at a time may use the writer.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{dst: dst}
 	r.translator = newTranslator(&o, r.render)
@@ -120,8 +120,8 @@ func (r *renderer) render(rec *record) error {
 
 var newline = []byte{'\n'}
 
-// mapped renders a map: as elements if the mapped part of the file is known, and with
-// Options.Elements also its build ID; otherwise as text.
+// mapped renders a map as elements if the mapped part of the file is known. With Options.Elements
+// the file must also have a build ID. Otherwise the map is rendered as text.
 func (r *renderer) mapped(rec *record) error {
 	r.begun = true
 	m := r.translator.mapped(rec) // also starts the search for the debug file
@@ -152,7 +152,7 @@ func (r *renderer) line(e markup.Element) error {
 	return r.dst.Text(newline)
 }
 
-// frame renders a frame: as an element, or as text if the report has the better answer.
+// frame renders a frame as an element, or as text: see isElement.
 func (r *renderer) frame(rec *record) error {
 	s := r.space.site(rec)
 	if !r.isElement(rec, s) {
@@ -169,7 +169,7 @@ func (r *renderer) frame(rec *record) error {
 }
 
 // isElement reports whether a frame becomes an element. Its place must be known, and be the same in
-// the maps rendered last. With Options.Elements its file must have a build ID; otherwise the answer
+// the maps rendered last. With Options.Elements its file must have a build ID. Otherwise the answer
 // must be better than the report's own text, if there is one.
 func (r *renderer) isElement(rec *record, s site) bool {
 	if !s.usable() {

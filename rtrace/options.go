@@ -22,9 +22,9 @@ const (
 )
 
 // Options are the options of all readers of reports, the output, and the processing of the records.
-// The zero value prints the report unchanged. NewMarkup renders a frame as text if the report has
-// more about it than the Symbolizer, unless Elements is set. Memory limits the calls that are kept
-// for profiles, and for Addresses, Leaks and Compress of Processing.
+// The zero value prints the report unchanged. Unless Elements is set, NewMarkup renders a frame as
+// text if the report's own text is better than the Symbolizer's answer. Memory limits the calls
+// that are kept for profiles, and for Addresses, Leaks and Compress of Processing.
 type Options struct {
 	symbolize.ReportOptions
 

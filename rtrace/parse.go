@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// parse classifies a line without its line end and fills in rec. first is set if only empty lines
-// precede it.
+// parse classifies a line, which has no line end, and fills in rec. first is set if only empty
+// lines precede the line.
 func parse(rec *record, line []byte, first bool) {
 	text := trim(line)
 	rec.Kind = commentRecord
@@ -308,8 +308,8 @@ func parseHeader(rec *record, line []byte, first bool) {
 	rec.Kind = headerRecord
 }
 
-// endOfValue returns the end of the value at the beginning of text: a comma that is followed by
-// another key or by nothing.
+// endOfValue returns the end of the value at the beginning of text. A value ends at a comma before
+// another key, at a comma at the end of text, or with text.
 func endOfValue(text []byte) int {
 	for i := 0; i < len(text); i++ {
 		if text[i] != ',' {

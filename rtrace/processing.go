@@ -35,14 +35,14 @@ type Processing struct {
 	// indexes, unless Include is set.
 	Include, Exclude Indexes
 
-	// Contexts selects the calls made in one of these contexts, as a mask of bits; 0 selects calls
+	// Contexts selects the calls made in one of these contexts, as a mask of bits. 0 selects calls
 	// made in no context, nil selects all.
 	Contexts *uint64
 
 	// Leaks selects allocations that were not freed. A resource is identified by its type and ID.
-	// If its type counts references, it is freed by as many frees as allocations; for other types,
-	// a repeated allocation of an ID is another resource. The report then ends with the leaks of
-	// each type.
+	// If its type counts references, it takes as many frees as allocations to free it. For other
+	// types, a repeated allocation of an ID is another resource. The report then ends with the
+	// leaks of each type.
 	Leaks bool
 
 	// Compress groups calls with the same backtrace. Sort is the order of the groups.

@@ -44,14 +44,14 @@ const (
 	endCall         // the next call
 )
 
-// newReader returns a recordReader that calls visit for each record. An error of visit ends the
-// reading, and Write and Close return it.
+// newReader returns a recordReader that calls visit for each record. Reading ends at the first
+// error of visit, which Write and Close return.
 func newReader(visit func(*record) error) *recordReader {
 	return &recordReader{visit: visit, cut: lines.Cutter{Max: maxLine}}
 }
 
-// IsRecord reports whether line, after this header of a report, is a call or the declaration of a
-// map, context, resource type or attachment.
+// IsRecord reports whether line is a call, or declares a map, context, resource type or attachment.
+// header is the header of the report before it.
 func IsRecord(header, line []byte) (ok bool) {
 	r := newReader(func(rec *record) error {
 		switch rec.Kind {

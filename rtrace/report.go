@@ -10,19 +10,21 @@ import (
 	"github.com/symfilter/symfilter/internal/jsonout"
 )
 
-// NewReport returns a writer that prints the report written to it to w, with its frames resolved by
-// the symbolizer of o.
+// NewReport returns a writer that prints the report written to it to w. The symbolizer of o
+// resolves the frames.
 //
 // With [Text] the output is the report with more text after addresses: the function of a resolved
 // frame, and its line or module. Each inlined call has a line of its own. If only the module of a
 // frame is known, the text is the module. The header lists the step "resolve" if one of the frames
-// in the first 16 MiB was resolved. All else is unchanged. With [JSON] there is one object for each
-// record, as in report.schema.json.
+// in the first 16 MiB was resolved. All else is unchanged.
+//
+// With [JSON] the output is objects of report.schema.json. The calls that share a backtrace, with
+// its frames, are one object. Other records are objects of their own.
 //
 // The other outputs are profiles, which Close prints. A stack has the number and bytes of the
-// resources that its calls allocated, and of the resources not freed by the end of the report;
-// [Folded] stacks have only the bytes not freed. Labels of [Pprof] are the type of the resource and
-// the contexts of the call.
+// resources that its calls allocated, and of those not freed by the end of the report. [Folded]
+// stacks have only the bytes not freed. Labels of [Pprof] are the type of the resource and the
+// contexts of the call.
 //
 // Write prints whole lines. It holds back calls that o.Processing keeps, and all lines before the
 // first resolved frame, which decides on the header. Close prints the rest. One goroutine at a time
@@ -82,8 +84,8 @@ func (r *reporter) Close() error {
 	return cmp.Or(err, r.send())
 }
 
-// release prints the header that is held back, with the step "resolve" if resolved is set, and the
-// output after it.
+// release prints the header that is held back, and the output after it. If resolved is set, the
+// header gets the step "resolve".
 func (r *reporter) release(resolved bool) {
 	if !r.waits {
 		return
@@ -166,8 +168,8 @@ func (r *reporter) frame(rec *record) error {
 	return r.appendBytes(rec.end())
 }
 
-// unresolved prints a frame that gets no name: with its module, or unchanged if the report has text
-// after the address, if the module is not known, or without a Symbolizer.
+// unresolved prints a frame that gets no name. It adds the module if that is known, a Symbolizer is
+// set, and the report has no text after the address.
 func (r *reporter) unresolved(rec *record, s site) error {
 	if len(rec.Reported) > 0 || s.at == nil || r.o.Symbolizer == nil {
 		return r.appendBytes(rec.Raw)
@@ -176,8 +178,8 @@ func (r *reporter) unresolved(rec *record, s site) error {
 	return r.appendBytes(append(line, rec.end()...))
 }
 
-// lineEnd returns the line end for the lines of a frame: the report's line end, or a line feed if
-// the report ends without one.
+// lineEnd returns the line end for the lines of a frame: the report's, or a line feed if the report
+// ends without one.
 func (r *reporter) lineEnd(rec *record) []byte {
 	if end := rec.end(); len(end) > 0 {
 		return end

@@ -115,9 +115,9 @@ func (s *space) addMapping(path string, from, to uint64) *mapping {
 	return m
 }
 
-// join finds the part of the file that a mapping contains. If the mapping alone has the size of no
-// segment, it is joined with its neighbours: a segment is mapped in pieces if the process changed
-// the protection of a part.
+// join finds the part of the file that a mapping contains. If no segment has the size of the
+// mapping, it joins the mapping with its neighbours. A segment is mapped in pieces if the process
+// changed the protection of a part.
 func (s *space) join(m *mapping) {
 	f := m.file
 	if f == nil || f.Err != nil || s.place(m) {
@@ -146,15 +146,14 @@ func (s *space) continues(i int, m *mapping) bool {
 	return i < len(s.maps) && s.maps[i].path == m.path && !s.maps[i].placed
 }
 
-// place finds the segment that a mapping contains, by its size.
+// place finds the segment that a mapping contains, by its size, and reports whether there is one.
 func (s *space) place(m *mapping) bool {
 	fits := m.file.fits(m.from, m.to)
 	if len(fits) == 0 {
 		return false
 	}
 	m.placed, m.rel = true, fits[0]
-	// several segments have this size: take the segment whose load bias the file's other mappings
-	// have
+	// several segments have this size: take the one with the load bias of the file's other mappings
 	if len(fits) > 1 {
 		at := s.after(m.from)
 		for _, old := range s.maps[max(0, at-maxPieces):min(len(s.maps), at+maxPieces)] {

@@ -20,12 +20,7 @@ const (
 	inuseSpace
 )
 
-// newStacks returns a writer that prints the allocations of the report written to it to w, in a
-// format of profile viewers: o.Output is Pprof, Folded or Speedscope. A stack has the number and
-// bytes of the resources that its calls allocated, and of the resources not freed by the end of the
-// report. Folded stacks have only the bytes not freed. Labels of pprof's form are the type of the
-// resource and the contexts of the call. Close prints the profile. One goroutine at a time may use
-// the writer.
+// newStacks returns the writer of NewReport for Pprof, Folded and Speedscope.
 func newStacks(w io.Writer, o Options) io.WriteCloser {
 	s := &stacker{w: w, live: make(map[resource]*held), mappings: make(map[*mapping]uint32), contexts: make(map[uint64]string)}
 	s.p.Values = []stacks.ValueType{{Name: "alloc_objects", Unit: "count"}, {Name: "alloc_space", Unit: "bytes"}, {Name: "inuse_objects", Unit: "count"}, {Name: "inuse_space", Unit: "bytes"}}
@@ -68,7 +63,7 @@ type groupedCall struct {
 }
 
 // A held is a resource that is not freed yet. A counted resource may have allocations with
-// different stacks: the latest one is freed first.
+// different stacks; the latest one is freed first.
 type held struct {
 	stack  []uint32
 	labels []stacks.Label
@@ -76,8 +71,8 @@ type held struct {
 	before *held // an earlier allocation of a resource that counts them
 }
 
-// Approximate memory, in bytes, of a resource that is not freed (its entry in the table, its stack
-// and labels in the profile), and of one of its frames.
+// Approximate memory, in bytes, of a resource that is not freed, and of one of its frames. A
+// resource has an entry in the table, and a stack and labels in the profile.
 const (
 	heldCost      = 512
 	heldFrameCost = 16
