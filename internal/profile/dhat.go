@@ -117,8 +117,8 @@ func (x *dhatIndex) learnMember(value []byte) {
 // maxHeader bounds the bytes of a text about the run.
 const maxHeader = 64 << 10
 
-// maxSeparator bounds the bytes that are kept of the text between two frames of the table, where
-// DHAT writes three, and after the last frame.
+// maxSeparator bounds the bytes kept of the text between two frames of the table, and of the text
+// after the last frame. DHAT writes three bytes between frames.
 const maxSeparator = 64
 
 // between returns the bytes to write between two texts of the new table: the file's own if they
@@ -143,7 +143,7 @@ func unquoted(value []byte) string {
 	return text
 }
 
-// learnStack learns from the stack of a point which frame calls which.
+// learnStack records which frames call which in the stack of a point.
 func (x *dhatIndex) learnStack(text []byte) error {
 	var ok bool
 	if x.stack, ok = parseStack(x.stack[:0], text); !ok {
@@ -186,8 +186,7 @@ func (x *dhatIndex) learnFrame(text []byte) error {
 	return nil
 }
 
-// called returns the number of the frame that frame i called in the first stack where it called
-// one; -1 if none is known.
+// called returns the number of the frame that frame i called first, or -1 if none is known.
 func (x *dhatIndex) called(i int) int {
 	if i < 0 || i >= len(x.inner) || int(x.inner[i]) > len(x.frames) {
 		return -1
@@ -195,8 +194,7 @@ func (x *dhatIndex) called(i int) int {
 	return int(x.inner[i]) - 1
 }
 
-// resolve finds out where the objects of the frames were loaded, and asks for the names of all
-// frames.
+// resolve finds where the objects of the frames were loaded, and asks for the names of all frames.
 func (x *dhatIndex) resolve(*resolver) error {
 	n := newNamer(x.o, x.m, x.command)
 	defer n.close()
@@ -215,8 +213,7 @@ func (x *dhatIndex) resolve(*resolver) error {
 	return nil
 }
 
-// teach passes to n what the stacks show about the frames: their calls, and which addresses are
-// exact.
+// teach passes facts from the stacks to n: the calls of each frame, and which addresses are exact.
 func (x *dhatIndex) teach(n *namer) {
 	at := func(i int) uint64 { return x.frames[i].raw.Addr }
 	for i := range x.frames {
@@ -272,7 +269,7 @@ func (x *dhatIndex) reportDefects() {
 	}
 }
 
-// mayRenumber reports whether frames may get new numbers: the file must be whole, and every stack
+// mayRenumber reports whether frames may get new numbers. The file must be whole, and every stack
 // and every frame in it must be known.
 func (x *dhatIndex) mayRenumber() bool {
 	return x.hasTable && x.isWhole && x.foreign == 0 && x.left == 0 && len(x.inner) <= len(x.frames)

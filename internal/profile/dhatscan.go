@@ -169,8 +169,8 @@ func (s *dhatScanner) token(p []byte) (n int, part dhatPart) {
 }
 
 // giveUp skips the token that begins with c, which is too long or has no end. A text is skipped to
-// its end; any other token, or a text of the table of frames, makes the rest of the file text,
-// since later frames could not be numbered.
+// its end. After any other token, or a text of the table of frames, the rest of the file has no
+// meaning: later frames could not be numbered.
 func (s *dhatScanner) giveUp(c byte) {
 	if c == '"' && s.level() != dhatTable {
 		s.inLong = true
@@ -199,8 +199,9 @@ func textLength(b []byte) int {
 	return 0
 }
 
-// endLong returns the index after the end of a long text, or the length of p if the end is not in
-// p. An escaped quotation mark also ends the text; what follows is scanned as tokens.
+// endLong returns the index after the end of a long text. If the end is not in p, it returns the
+// length of p. An escaped quotation mark also ends the text; the bytes after it are scanned as
+// tokens.
 func (s *dhatScanner) endLong(p []byte) int {
 	i := bytes.IndexByte(p, '"')
 	s.inLong = i < 0
@@ -221,7 +222,7 @@ func (s *dhatScanner) inObject() bool {
 	return len(s.objects) > 0 && s.objects[len(s.objects)-1]
 }
 
-// valuePart returns the kind of part that a text or number at the current level is.
+// valuePart returns the kind of part for a text or number at the current level.
 func (s *dhatScanner) valuePart() dhatPart {
 	switch s.level() {
 	case dhatFile:
@@ -255,7 +256,7 @@ func (s *dhatScanner) open(c byte) {
 }
 
 // close leaves the value that the bracket c ends, and returns the kind of part of that bracket. It
-// sets lost if c ends no value.
+// sets lost if c does not end a value.
 func (s *dhatScanner) close(c byte) dhatPart {
 	if len(s.levels) == 0 || s.inObject() != (c == '}') {
 		s.lost = true
@@ -275,7 +276,7 @@ func (s *dhatScanner) close(c byte) dhatPart {
 }
 
 // parseStack appends the numbers of frames in text, an array of JSON, to dst, which is empty. ok is
-// false if the array has a value that is not a number, or a number of more than nine digits.
+// false if a value of the array is not a number of at most nine digits.
 func parseStack(dst []uint32, text []byte) (stack []uint32, ok bool) {
 	n, digits, comma := uint64(0), 0, false
 	for _, c := range text[1:] {

@@ -15,8 +15,8 @@ type dhatValue struct {
 }
 
 // values returns the values of the samples. If points have lifetimes, the values have the names of
-// Go's heap profiles, which viewers know, and similar names for the time when the heap was largest;
-// otherwise they have the names of the file's units.
+// Go's heap profiles, since viewers know them. The values at the peak of the heap have similar
+// names. Otherwise the values have the names of the file's units.
 func (x *dhatIndex) values() []dhatValue {
 	if x.lifetimes {
 		return []dhatValue{

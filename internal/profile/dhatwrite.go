@@ -11,8 +11,8 @@ import (
 )
 
 // rewrite prints the file with names. If calls were inlined and the file is whole, stacks get
-// frames for these calls, and all frames get new numbers in the order in which stacks refer to
-// them, which is DHAT's order. Everything else stays the same, byte by byte.
+// frames for these calls. All frames then get new numbers in the order in which stacks refer to
+// them, as in DHAT. Everything else stays the same, byte by byte.
 func (x *dhatIndex) rewrite(w io.Writer) error {
 	if err := x.file.rewind(); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (out *dhatWriter) writeRow(row int, b []byte) error {
 	return err
 }
 
-// texts returns the texts that replace a frame, in JSON without quotation marks, the innermost
-// first; none if the frame keeps its text.
+// texts returns the texts that replace a frame, innermost first, as JSON without quotation marks.
+// It returns none if the frame keeps its text.
 func (x *dhatIndex) texts(row int) []string {
 	f := &x.frames[row]
 	if len(f.frames) == 0 {
@@ -103,8 +103,8 @@ func (x *dhatIndex) texts(row int) []string {
 	return texts
 }
 
-// numbersOf returns the numbers in the new table that replace frame n: of its inlined calls and of
-// the frame itself. It adds texts that the table does not have yet.
+// numbersOf returns the numbers in the new table for frame n: of its inlined calls, then of the
+// frame itself. It adds texts that the table does not have yet.
 func (out *dhatWriter) numbersOf(n uint32) ([]uint32, error) {
 	if out.numbers[n] != nil {
 		return out.numbers[n], nil

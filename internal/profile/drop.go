@@ -8,9 +8,9 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// The functions whose frames a viewer of pprof removes, with the frames that they call, as
-// github.com/google/pprof/profile sets them for profiles of gperftools. The expressions match whole
-// names, without arguments.
+// Expressions for functions whose frames pprof viewers remove, with the frames that they call.
+// github.com/google/pprof/profile sets them for profiles of gperftools. They match whole names,
+// without arguments.
 const (
 	allocatorFrames = `calloc|cfree|malloc|free|memalign|do_memalign|(__)?posix_memalign|aligned_alloc|pvalloc|valloc|realloc|` +
 		`tcmalloc::.*|tc_calloc|tc_cfree|tc_malloc|tc_free|tc_memalign|tc_posix_memalign|tc_pvalloc|tc_valloc|tc_realloc|` +
@@ -25,8 +25,8 @@ const (
 
 	profilerFrames = `ProfileData::Add|ProfileData::prof_handler|CpuProfiler::prof_handler|__pthread_sighandler|__restore`
 
-	// jemallocFrames are the functions of a jemalloc that is linked into the program, whose names
-	// may have a prefix.
+	// jemallocFrames matches the functions of a jemalloc that is linked into the program. Their
+	// names may have a prefix.
 	jemallocFrames = `_?(_rjem_|je_|_rjem_je_)?(prof_backtrace|prof_backtrace_impl|prof_tctx_create|prof_alloc_prep|imalloc.*|` +
 		`mallocx|rallocx|xallocx|sdallocx|dallocx)|(je|_rjem)_.*|(void\* )?(fallback_impl|newImpl|handleOOM).*|` + allocatorFrames
 )
@@ -34,10 +34,10 @@ const (
 // maxExpression bounds each of the expressions DropFrames and KeepFrames, in bytes.
 const maxExpression = 64 << 10
 
-// withoutDropped returns p without the frames that match p.DropFrames, as pprof viewers show it:
-// each matching frame and the frames that it called are removed. Matching frames at the root
-// remain, up to the first one that does not match. An expression that is too long or invalid
-// matches nothing. The result shares everything but stacks and lines with p.
+// withoutDropped returns p without the frames that match p.DropFrames, as pprof viewers show it. It
+// also removes the frames that a matching frame called. Matching frames at the root remain, up to
+// the first one that does not match. An expression that is too long or invalid matches nothing. The
+// result shares everything but stacks and lines with p.
 func withoutDropped(p *stacks.Profile) *stacks.Profile {
 	drop := expression(p.DropFrames)
 	if drop == nil {
@@ -86,7 +86,7 @@ func withoutDropped(p *stacks.Profile) *stacks.Profile {
 	return p
 }
 
-// withLeaves returns p with a frame "[empty stack]" in each empty stack, as in folded stacks: the
+// withLeaves returns p with a frame "[empty stack]" in each empty stack, as in folded stacks. The
 // profiler could not unwind these stacks, and their values must not be lost. p is not changed.
 func withLeaves(p *stacks.Profile) *stacks.Profile {
 	if !slices.ContainsFunc(p.Samples, func(s stacks.Sample) bool { return len(s.Stack) == 0 }) {

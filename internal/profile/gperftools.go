@@ -88,8 +88,8 @@ func readHeap(data []byte, r *resolver) (document, error) {
 	return d, d.finish(data)
 }
 
-// blockSize returns the label with the mean size of the blocks of a sample, of the blocks in use if
-// there are any.
+// blockSize returns a label with the mean size of a sample's blocks in use. If there are none, it
+// is the mean size of all its allocations.
 func blockSize(counts []int64) []stacks.Label {
 	for i := 0; i < len(counts); i += 2 {
 		if n, size := counts[i], counts[i+1]; n != 0 {

@@ -103,8 +103,8 @@ func parseThreadCounts(line []byte) (s [4]int64, ok bool) {
 	return s, ok
 }
 
-// dropAllocator removes the frames of the library of jemalloc from the beginning of each stack, but
-// never the last frame. The first frame is always in the function that takes the backtrace, and the
+// dropAllocator removes the frames of jemalloc's library from the beginning of each stack, but
+// never the last frame. The first frame is always in the function that takes the backtrace. The
 // others up to malloc have no names in a stripped library.
 func (r *rawStacks) dropAllocator() {
 	inside := func(n uint32) bool {

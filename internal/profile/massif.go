@@ -30,7 +30,7 @@ const (
 	maxMassifDepth = 4096    // levels of a tree; Massif's --depth ends at 200
 )
 
-// isMassif reports whether a file that begins with head is Massif's: its first lines are the flags
+// isMassif reports whether a file that begins with head is Massif's. Its first lines are the flags
 // (desc:), the command (cmd:) and the unit of time (time_unit:).
 func isMassif(head []byte) bool {
 	first, rest, _ := bytes.Cut(head, []byte("\n"))
@@ -120,7 +120,7 @@ func parseNode(line []byte) (n massifNode, ok bool) {
 }
 
 // scan passes the lines of the file to take, with their line ends. n is nil for a line that is not
-// a node, and for each part of a line that is too long.
+// a node, and for the parts of a line that is too long.
 func (x *massifFile) scan(take func(line []byte, n *massifNode) error) error {
 	c := lines.Cutter{Max: maxMassifLine}
 	buf := make([]byte, dhatBlock)
@@ -222,8 +222,7 @@ func (x *massifFile) learnHead(line []byte) {
 	}
 }
 
-// resolve finds out where the objects of the frames were loaded, and asks for the names of all
-// frames.
+// resolve finds where the objects of the frames were loaded, and asks for the names of all frames.
 func (x *massifFile) resolve(*resolver) error {
 	n := newNamer(x.o, x.m, x.command)
 	defer n.close()
@@ -256,9 +255,9 @@ func (x *massifFile) reportDefects() {
 	}
 }
 
-// rewrite prints the file with names. A node whose function has inlined calls becomes a node for
-// each call and, outermost, one for the function; its callers are indented further. Everything else
-// stays the same, byte by byte.
+// rewrite prints the file with names. If calls were inlined into the function of a node, each call
+// becomes a node, and the function the outermost one. Its callers are indented further. Everything
+// else stays the same, byte by byte.
 func (x *massifFile) rewrite(w io.Writer) error {
 	if err := x.file.rewind(); err != nil {
 		return err
@@ -331,8 +330,8 @@ func (out *massifWriter) node(level int, children, size uint64) {
 	out.b = append(strconv.AppendUint(out.b, size, 10), ' ')
 }
 
-// texts returns the texts that replace the text of a node, innermost first; none if the node keeps
-// its text. The texts are made once for each frame, since the snapshots repeat the frames.
+// texts returns the texts that replace the text of a node, innermost first, or none if the node
+// keeps its text. They are made once for each frame, since the snapshots repeat the frames.
 func (x *massifFile) texts(text []byte) ([]string, error) {
 	i, ok := x.index[string(text)]
 	if !ok || len(x.frames[i].frames) == 0 {

@@ -54,8 +54,8 @@ func (x *massifFile) stacks() (*stacks.Profile, error) {
 	return p, nil
 }
 
-// A massifSampler makes samples of trees. A sample is the part of a node's bytes that belongs to
-// none of its children: the stack ends there.
+// A massifSampler makes samples of trees. A sample has the bytes of a node that belong to none of
+// its children: the stack ends there.
 type massifSampler struct {
 	x         *massifFile
 	maker     *stackMaker
@@ -146,7 +146,8 @@ func valueOfTree(root *massifNode) (v stacks.ValueType, ok bool) {
 	return v, true
 }
 
-// learnValue adds the value of a tree to x's values, unless they have it or are too many.
+// learnValue adds the value of a tree to x.values, unless it is there already, or there are too
+// many.
 func (x *massifFile) learnValue(root *massifNode) {
 	v, ok := valueOfTree(root)
 	if ok && !slices.Contains(x.values, v) && len(x.values) < maxMassifValues {

@@ -56,7 +56,8 @@ func (d *pprofProfile) resolve(r *resolver) error        { return r.profile(&d.p
 func (d *pprofProfile) stacks() (*stacks.Profile, error) { return &d.p, nil }
 
 // readPprof reads a profile in four passes, since messages refer to each other and may be in any
-// order: strings, then messages that refer to strings, then locations, then samples.
+// order. The passes read the strings, the messages that refer to strings, the locations, and the
+// samples.
 func readPprof(data []byte, r *resolver) (document, error) {
 	d := &pprofProfile{m: r.m, mappings: map[uint64]uint32{}, functions: map[uint64]uint32{}, locations: map[uint64]uint32{}}
 	for _, pass := range []func(field) error{d.string, d.other, d.location, d.sample} {
@@ -97,7 +98,7 @@ func (d *pprofProfile) text(n uint64) (string, error) {
 	return d.strings[n], nil
 }
 
-// other reads the fields that refer to strings or to nothing.
+// other reads the fields that refer to nothing but strings.
 func (d *pprofProfile) other(f field) (err error) {
 	p := &d.p
 	switch f.number {
@@ -204,8 +205,8 @@ func (d *pprofProfile) mapping(f field) error {
 	return cmp.Or(err, d.number(d.mappings, id, len(d.p.Mappings), "mapping"), d.m.take(256))
 }
 
-// number adds the message with this ID and number n to the map of. what names the message in
-// errors: an ID must not be 0, and is used once.
+// number records in of that the message with this ID has number n. It fails for the ID 0 and for an
+// ID that is in of. what names the kind of message in errors.
 func (d *pprofProfile) number(of map[uint64]uint32, id uint64, n int, what string) error {
 	if id == 0 {
 		return fmt.Errorf("a %s has the ID 0", what)

@@ -10,8 +10,8 @@ import (
 // stacks: 48 to 56 were measured.
 const nodeSize = 64
 
-// nodes returns the number of nodes in the tree of p's stacks, in which stacks share the frames
-// from the root on that they have in common. It takes 12 bytes of memory for each sample.
+// nodes returns the number of nodes in the tree of p's stacks. In the tree, stacks share the frames
+// that they have in common from the root on. It takes 12 bytes of memory for each sample.
 func nodes(p *stacks.Profile) (n int) {
 	order := stacks.Order(len(p.Samples), func(a, b uint32) int {
 		x, y := p.Samples[a].Stack, p.Samples[b].Stack

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Places finds the load addresses of a process's object files, and names the frames of files
-// without a map of the process: DHAT's and Massif's. Package valgrind implements it: see
+// Places finds the load addresses of a process's object files, and names frames. It is for the
+// files of DHAT and Massif, which have no map of the process. Package valgrind implements it: see
 // [access.Valgrind].
 type Places interface {
 	// Learn records that f is in the code of its object. inner is the frame that f called, or the
@@ -88,8 +88,8 @@ func (s *spelling) learn(f *report.RawFrame) {
 	s.folders = s.folders || strings.Contains(f.File, "/")
 }
 
-// appendFrames appends the texts that Valgrind writes for the frames of f to dst, the innermost
-// first. A call that was inlined is a frame of its own, with the same address.
+// appendFrames appends the texts that Valgrind writes for the frames of f to dst, innermost first.
+// An inlined call is a frame of its own, with the same address.
 func (s *spelling) appendFrames(dst []string, f *named) []string {
 	var b []byte
 	for i := range f.frames {

@@ -36,9 +36,9 @@ const (
 type Options struct {
 	report.Options
 
-	// Places makes the Places of the process that a file of DHAT or Massif is about, from the
-	// program's name on its command line, which may be empty. If it is nil, no frame of such a file
-	// gets a name.
+	// Places makes the Places of the process in a file of DHAT or Massif. program is the program's
+	// name on the command line, which may be empty. If Places is nil, no frame of such a file gets
+	// a name.
 	Places func(program string) Places
 }
 
@@ -53,8 +53,8 @@ type View struct {
 	Inclusive bool // the table of Text is ordered by inclusive values
 }
 
-// Errors that Read wraps for an input that cannot be read, and Write for one without stacks or too
-// large.
+// Errors that Read wraps if an input cannot be read. Write wraps them if an input has no stacks, or
+// is too large.
 var (
 	ErrUnknown  = errors.New("not a profile that symfilter knows: not pprof, gperftools, jemalloc, DHAT or Massif")
 	ErrTooLarge = errors.New("too large for the memory limit; raise it with --max-memory")
@@ -78,8 +78,8 @@ type format struct {
 	read   func(data []byte, r *resolver) (document, error)
 }
 
-// formats returns the formats except DHAT's and Massif's, which traceOf recognizes first, in the
-// order in which they are tried. pprof's has no mark at its beginning, and is tried last.
+// formats returns the formats in the order in which they are tried, without DHAT's and Massif's,
+// which are traceOf's. The format of pprof is last, since it has no mark at its beginning.
 func formats() []format {
 	return []format{
 		{"heap profile of jemalloc", isJemalloc, readJemalloc},
@@ -106,10 +106,10 @@ type Profile struct {
 	m    *memory
 }
 
-// Read reads a profile from in to its end, and names its addresses. An error for an input that is
-// not a profile, or cannot be read, wraps ErrUnknown, ErrTooLarge or ErrCut, or describes the
-// fault; other errors come from in. If in is a regular file of DHAT or Massif, which may be of any
-// size, Write reads it again: keep it open. The caller closes the Profile.
+// Read reads a profile from in to its end, and names its addresses. If the input is not a profile,
+// or cannot be read, the error wraps ErrUnknown, ErrTooLarge or ErrCut, or describes the fault.
+// Other errors come from in. If in is a regular file of DHAT or Massif, which may have any size,
+// Write reads it again: keep it open. The caller closes the Profile.
 func Read(in io.Reader, o Options) (*Profile, error) {
 	p := &Profile{m: &memory{share: report.NewShare(o.Memory)}}
 	if err := p.read(in, &o); err != nil {
@@ -178,9 +178,9 @@ func (p *Profile) trace(f *traceFile, o *Options) (err error) {
 	return nil
 }
 
-// Write prints the profile to w. It fails before it prints anything with a *ShowError, or for a
-// file without stacks. ErrTooLarge may come later if form is Own. Other errors are the first of w,
-// or of a file that cannot be read again or has changed.
+// Write prints the profile to w. A *ShowError, and the error for a file without stacks, come before
+// any output. ErrTooLarge may come later if form is Own. Other errors are the first of w, or of a
+// file that cannot be read again or has changed.
 func (p *Profile) Write(w io.Writer, form Output, v View) error {
 	if own, ok := p.doc.(ownDocument); ok && form == Own {
 		return own.rewrite(w)

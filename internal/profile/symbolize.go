@@ -324,8 +324,8 @@ func (s *site) withoutOffsets(m *stacks.Mapping, addr uint64) (uint64, error) {
 }
 
 // fits reports whether a mapping may be of the file with these segments. It must be one segment
-// with code, or exactly the range from the first of these to the last. A joined mapping may be
-// larger than that range, but not end after the file's last segment.
+// with code, or exactly the range from the first segment with code to the last. A joined mapping
+// may be larger than that range, but not end after the file's last segment.
 func fits(m *stacks.Mapping, loads []object.Segment, kind mapsKind) bool {
 	size := m.Limit - m.Start
 	for _, page := range pages {

@@ -16,9 +16,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A traceFile is a file of DHAT or Massif. The names of its first frames depend on facts at its
-// end, so it is read more than once: a regular file from the disk, whatever its size, others from
-// memory.
+// A traceFile is a file of DHAT or Massif. It is read more than once, since the names of its first
+// frames depend on facts at its end. A regular file is read from the disk, whatever its size, any
+// other from memory.
 type traceFile struct {
 	io.ReadSeeker
 	begin int64  // the offset at which reading begins
@@ -72,8 +72,8 @@ type traceFormat struct {
 	read func(f *traceFile, o *Options, m *memory) (document, error)
 }
 
-// IsTrace reports whether a file that begins with head is one of DHAT or Massif: Own prints it as
-// Valgrind's tool does, best with the names of [symbolize.ValgrindNames].
+// IsTrace reports whether a file that begins with head is a file of DHAT or Massif. Own prints such
+// a file as Valgrind's tool does, best with the names of [symbolize.ValgrindNames].
 func IsTrace(head []byte) bool { return traceOf(head) != nil }
 
 // IsPackedTrace is IsTrace for a file that is compressed by gzip, which Read unpacks.
