@@ -2,8 +2,8 @@ package report
 
 import "strings"
 
-// BareName returns the name of a function as in its declaration, from the demangled name: without
-// scopes, parameters and the type of the result, but with the arguments of a template.
+// BareName returns the name of a function as in its declaration, from the demangled name. It has no
+// scopes, parameters or type of the result, but the arguments of a template.
 //
 //	std::vector<int>::size() const    size
 //	int ns::most<int>(int, int)       most<int>
@@ -52,8 +52,8 @@ func operatorName(name string) string {
 	return name
 }
 
-// withoutSuffixes removes the suffixes of numbers in template arguments, which demanglers print and
-// GCC does not: it returns most<0, 1> for most<0ul, 1ul>.
+// withoutSuffixes removes the suffixes of numbers in template arguments: most<0, 1> for most<0ul,
+// 1ul>. Demanglers print these suffixes, but GCC does not.
 func withoutSuffixes(name string) string {
 	if strings.IndexByte(name, '<') < 0 {
 		return name

@@ -10,12 +10,12 @@ import (
 const DefaultMaxMemory = 512 << 20
 
 // ledgerStep is the least number of bytes that a Budget takes from its Ledger at a time, unless the
-// Ledger has fewer. Thus most small entries of tables need no call.
+// Ledger has fewer. Most small entries of tables thus need no call.
 const ledgerStep = 1 << 20
 
-// A Ledger grants memory from a budget that others share: see [symbolize.ReportOptions]. The
-// [symbolize.Symbolizer] is one: memory for reports and for debug files then comes from
-// --max-memory. Its methods may be called from several goroutines at once.
+// A Ledger grants memory from a budget that others share: see [symbolize.ReportOptions]. If it is
+// the [symbolize.Symbolizer], memory for reports and for debug files comes from --max-memory. Its
+// methods may be called from several goroutines at once.
 type Ledger interface {
 	Take(n int64) bool // reports whether n more bytes are granted
 	Give(n int64)      // returns n granted bytes to the ledger
@@ -37,7 +37,7 @@ type Budget struct {
 func NewBudget(bytes int64, ledger Ledger) *Budget { return &Budget{most: bytes, ledger: ledger} }
 
 // BudgetOf returns memory, the Memory of Options, if it is a Budget. Otherwise it returns a Budget
-// of DefaultMaxMemory for one report, with memory, which may be nil, as its ledger.
+// of DefaultMaxMemory for one report. Its ledger is memory, which may be nil.
 func BudgetOf(memory Ledger) *Budget {
 	if b, ok := memory.(*Budget); ok {
 		return b
@@ -84,8 +84,8 @@ func (b *Budget) take(n, spare int64) bool {
 	return true
 }
 
-// Give returns n bytes to the Budget. If the Budget then has more than 2*ledgerStep bytes that no
-// Share uses, or all are unused, it returns the unused bytes to its ledger.
+// Give returns n bytes to the Budget. The Budget returns its unused bytes to the ledger if they
+// exceed 2*ledgerStep, or if no Share uses any bytes.
 func (b *Budget) Give(n int64) {
 	used := b.used.Add(-n)
 	if b.ledger == nil {

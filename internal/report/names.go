@@ -6,8 +6,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Unversioned returns the name of a symbol without its version, memcpy for memcpy@@GLIBC_2.14, and
-// whether it had one. Symbols of debug files have versions, symbols of stripped libraries do not.
+// Unversioned returns the name of a symbol without its version: memcpy for memcpy@@GLIBC_2.14.
+// versioned reports whether it had one. Symbols of debug files have versions, symbols of stripped
+// libraries do not.
 func Unversioned(name string) (plain string, versioned bool) {
 	i := strings.IndexByte(name, '@')
 	if i <= 0 || name[0] == '?' { // MSVC mangles with @
@@ -44,8 +45,8 @@ func (o *Options) Shown(f *symbolize.Frame) symbolize.Frame {
 	return shown
 }
 
-// Closed returns a demangled name in the spelling of newer demanglers: without blanks between the
-// closing brackets of templates, and with one spelling of the marks of cloned functions.
+// Closed returns a demangled name in the spelling of newer demanglers. It has no blanks between the
+// closing brackets of templates, and one spelling of the marks of cloned functions.
 func Closed(name string) string {
 	for strings.Contains(name, "> >") {
 		name = strings.ReplaceAll(name, "> >", ">>")

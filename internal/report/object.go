@@ -84,9 +84,9 @@ func (all *Objects) Close() {
 	all.all = nil
 }
 
-// Renew begins another report: Named checks each file again before it returns its Object, and
-// reopens a file that was replaced or could not be used. The given number of most recently used
-// files stay open.
+// Renew begins another report. Named then checks each file again before it returns its Object, and
+// reopens a file that was replaced or could not be used. The most recently used files stay open, at
+// most the given number.
 func (all *Objects) Renew(most int) {
 	maps.DeleteFunc(all.all, func(_ string, f *Object) bool { return f.Err != nil })
 	if len(all.all) > most {
@@ -99,8 +99,8 @@ func (all *Objects) Renew(most int) {
 	all.turn++
 }
 
-// Work returns how many times files were opened or refused, and how many times a file was missing
-// or was checked for a change.
+// Work returns two counts. opened counts the files that were opened or could not be used. looked
+// counts the files that were missing, and the checks for changes.
 func (all *Objects) Work() (opened, looked int) { return all.opened, all.looked }
 
 // Named returns the Object for a name in the report. The first call for a name reads the file's
@@ -231,8 +231,8 @@ func (f *Object) read() error {
 	return nil
 }
 
-// isModule reports whether a file is an object file with code, such as a module of Linux, which has
-// sections instead of segments.
+// isModule reports whether a file is an object file with code, such as a module of Linux. Object
+// files have sections instead of segments.
 func isModule(f *object.File) bool {
 	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
 	return f.Type == elf.ET_REL && slices.ContainsFunc(f.Sections(), func(s object.Section) bool { return s.Flags&code == code && s.Size > 0 })
@@ -305,7 +305,7 @@ func (f *Object) location(rel uint64) symbolize.Location {
 }
 
 // NameOf returns the name of a file for a symbolizer that asks [Files]: its path, and its state
-// unless that is empty. Thus answers for one state of a file are never used for another.
+// unless that is empty. An answer for one state of a file is thus never used for another.
 func NameOf(path, state string) string {
 	if state == "" {
 		return path
@@ -319,8 +319,8 @@ var errReplaced = fmt.Errorf("%w: another file has its path now", fs.ErrNotExist
 // state as their name: see [NameOf]. It is a finder for Options.Symbolizer.
 type Files struct{}
 
-// Find returns the file at q.Name, if q has no ID and q.Name is the absolute path of a regular
-// file, in the state that q.Name includes, if any.
+// Find returns the file at q.Name, the absolute path of a regular file. If q.Name includes a state,
+// the file must be in that state. Find finds nothing if q has an ID.
 func (Files) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	path, state, stated := strings.Cut(q.Name, symbolize.StateMark)
 	if !q.ID.IsZero() || !filepath.IsAbs(path) {

@@ -11,15 +11,15 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// atHand is the time that a line may wait for a file on this machine after its block has used up
-// the common wait: finding a file takes some milliseconds.
+// atHand is the time that a line may wait for a file on this machine if its block has used up the
+// common wait. Finding a file takes some milliseconds.
 const atHand = 100 * time.Millisecond
 
 // maxAwaited bounds the build IDs that a Patience remembers: about 8 MiB.
 const maxAwaited = 65536
 
-// Patience tracks how long one input may still wait for debug files. The time of a build ID starts
-// with the first line that names it, so missing files share one wait.
+// Patience tracks how long one input may still wait for debug files. The time of a build ID
+// starts with the first line that names it, so missing files share one wait.
 //
 // After a wait without success, nothing waits for servers until one of the awaited files is found
 // or known not to exist. A server that hangs thus delays an input once, however many modules it
@@ -28,8 +28,8 @@ const maxAwaited = 65536
 // The zero value never waits. One goroutine at a time may use a Patience.
 type Patience struct {
 	Symbolizer *symbolize.Symbolizer
-	// Local and Servers are the longest waits for one build ID, from the first line that names it:
-	// Local for the search on this machine and the inflation of the file, Servers for the whole
+	// Local and Servers are the longest waits for one build ID, from the first line that names it.
+	// Local is for the search on this machine and the inflation of the file, Servers for the whole
 	// search.
 	Local, Servers time.Duration
 	// PerMinute is the longest wait in a minute, for all build IDs; 0 means no bound. If it is set,
@@ -58,9 +58,9 @@ type pause struct {
 	len        time.Duration // sum of the delays, without the time between them
 }
 
-// Name returns the Awaited of a build ID that a line names at time now. The file of a module
-// without an ID is searched for by its name, on this machine; each call for such a module returns a
-// new Awaited, which the caller keeps.
+// Name returns the Awaited of a build ID that a line names at time now. A module without an ID is
+// searched for by its name, on this machine. Each call for such a module returns a new Awaited,
+// which the caller keeps.
 func (p *Patience) Name(id buildid.ID, now time.Time) *Awaited {
 	if a := p.files[id]; a != nil {
 		return a
@@ -82,16 +82,16 @@ func (p *Patience) Settle(a *Awaited) {
 	}
 }
 
-// Block begins a new block: lines that arrived together. If PerMinute is set, they wait together
-// for at most the longer of Local and Servers, and after that at most atHand at a time for files
-// on this machine.
+// Block begins a new block: lines that arrived together. If PerMinute is set, they together wait
+// for at most the longer of Local and Servers. After that, each waits at most atHand at a time for
+// files on this machine.
 func (p *Patience) Block() { p.blocks, p.block = true, 0 }
 
 // endBlock ends the block. Lines up to the next block have no common wait.
 func (p *Patience) endBlock() { p.blocks, p.block = false, 0 }
 
-// left returns how long a line may still wait for the file of a; no time if the result is not
-// positive. wait is the whole time for one build ID: Local or Servers.
+// left returns how long a line may still wait for the file of a. The time is over if the result is
+// not positive. wait is the whole time for one build ID: Local or Servers.
 func (p *Patience) left(wait time.Duration, a *Awaited, now time.Time) time.Duration {
 	if p.stuck {
 		return 0
@@ -116,7 +116,7 @@ func (p *Patience) spent(now time.Time) (sum time.Duration) {
 }
 
 // addPause adds a delay of the input. Delays that begin within one second are joined, since there
-// may be thousands; spent includes all of them until a minute after the last one.
+// may be thousands. spent includes all of them until a minute after the last one.
 func (p *Patience) addPause(begin time.Time, d time.Duration) {
 	n := len(p.pauses)
 	if n == 0 || begin.Sub(p.pauses[n-1].begin) >= time.Second {
@@ -128,9 +128,8 @@ func (p *Patience) addPause(begin time.Time, d time.Duration) {
 	last.len += d
 }
 
-// Await calls ask, if time for the file of a is left, with a context that ends with that time. l is
-// a location in the file. If the error of ask wraps [symbolize.ErrPending], the wait had no
-// success.
+// Await calls ask if time for the file of a is left. The context of ask ends with that time. l is a
+// location in the file. If the error of ask wraps [symbolize.ErrPending], the wait had no success.
 func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Context) error) {
 	a.pending = true
 	now := time.Now()
@@ -173,9 +172,9 @@ type awaiter interface {
 	AwaitLocal(ctx context.Context, l symbolize.Location)
 }
 
-// awaitLocal calls ask when the search on this machine for the file of l has ended, and once more
-// when a file found there has been inflated. Either wait ends with ctx. ask waits for servers until
-// the time until, which may be past.
+// awaitLocal calls ask when the search on this machine for the file of l has ended. It calls ask
+// once more when a file found there has been inflated. Either wait ends with ctx. ask waits for
+// servers until the time until, which may be past.
 func (p *Patience) awaitLocal(ctx context.Context, until time.Time, l symbolize.Location, ask func(context.Context) error) (err error) {
 	short, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

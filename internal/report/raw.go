@@ -14,7 +14,7 @@ type RawFrame struct {
 
 // Period returns the length of the shortest sequence that, repeated, makes up n elements. equal
 // compares two elements by their indexes. The frames at one address are a function and its inlined
-// calls; if they repeat, the function calls itself.
+// calls. If they repeat, the function calls itself.
 func Period(n int, equal func(i, j int) bool) int {
 next:
 	for p := 1; p <= n/2; p++ {
