@@ -27,7 +27,7 @@ const (
 )
 
 // keepError keeps the kind and the place of an error. Errors with the same kind and place share an
-// errorAt; only their callers differ.
+// errorAt: they can differ only in their callers.
 func (p *process) keepError(rec *Record) {
 	number := rec.Get("unique")
 	if rec.Name != "error" || rec.Continued || len(number) == 0 || len(number) > maxName || len(p.errors) >= maxErrors {
@@ -199,8 +199,8 @@ func (r closing) renderLosses(rec *Record) {
 	}
 }
 
-// appendLoss appends a line of a leak summary. The kinds of leaks end in one column. If their
-// number is not known, blocks is nil.
+// appendLoss appends a line of a leak summary. The kinds of leaks end in one column. If the number
+// of blocks is not known, blocks is nil.
 func appendLoss(b []byte, element string, size, blocks []byte) []byte {
 	const column = len("   definitely lost")
 	name := words(element)

@@ -84,7 +84,7 @@ func (l *lexer) isEndTag(at int, name string) bool {
 }
 
 // isStructure reports whether the '<' at this place begins a tag, rather than text that was not
-// escaped. A tag begins or ends a document, or is of an element that reports have and begins a
+// escaped. A tag is <?xml, </valgrindoutput>, or the tag of a known element at the beginning of a
 // line.
 func (l *lexer) isStructure(at int) bool {
 	for _, tag := range []string{"<?xml", "</" + document + ">"} {

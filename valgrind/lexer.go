@@ -106,9 +106,9 @@ func (l *lexer) blanksBefore(at int) []byte {
 	return l.buf[from:at]
 }
 
-// dropLines moves the position over the blanks up to end; the blanks after from are new. The blanks
-// after the last line end may begin a line of text. They are kept unless final is set, or they are
-// more than maxLeaf.
+// dropLines moves the position over the blanks up to end; the blanks after from are new. It keeps
+// the blanks after the last line end, which may begin a line of text. It drops them, too, if final
+// is set or if they are more than maxLeaf bytes.
 func (l *lexer) dropLines(from, end int, final bool) {
 	if nl := bytes.LastIndexByte(l.buf[from:end], '\n'); nl >= 0 {
 		l.pos = from + nl + 1

@@ -138,8 +138,8 @@ func childText(rec *Record, i int, name string) []byte {
 	return nil
 }
 
-// renderItems renders the content of a record without the items in its heading. They are the first
-// item of each name in inHeading.
+// renderItems renders the content of a record without the items in its heading. These are the first
+// items of the names in inHeading.
 func (r *renderer) renderItems(rec *Record, inHeading ...string) {
 	for i := 0; i < len(rec.Items); {
 		it := &rec.Items[i]
