@@ -51,7 +51,7 @@ func newReader(visit func(*record) error) *recordReader {
 }
 
 // IsRecord reports whether line is a call, or declares a map, context, resource type or attachment.
-// header is the header of the report before it.
+// header is the header of the line's report.
 func IsRecord(header, line []byte) (ok bool) {
 	r := newReader(func(rec *record) error {
 		switch rec.Kind {

@@ -53,7 +53,7 @@ type View struct {
 	Inclusive bool // the table of Text is ordered by inclusive values
 }
 
-// Errors that Read wraps if an input cannot be read. Write wraps them if an input has no stacks, or
+// Read wraps these errors if an input cannot be read. Write wraps them if an input has no stacks or
 // is too large.
 var (
 	ErrUnknown  = errors.New("not a profile that symfilter knows: not pprof, gperftools, jemalloc, DHAT or Massif")
@@ -78,8 +78,8 @@ type format struct {
 	read   func(data []byte, r *resolver) (document, error)
 }
 
-// formats returns the formats in the order in which they are tried, without DHAT's and Massif's,
-// which are traceOf's. The format of pprof is last, since it has no mark at its beginning.
+// formats returns the formats in the order in which they are tried. traceOf recognizes DHAT's and
+// Massif's before. The format of pprof is last, since it has no mark at its beginning.
 func formats() []format {
 	return []format{
 		{"heap profile of jemalloc", isJemalloc, readJemalloc},
