@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// ABRT keeps the stacks of a crash in the file core_backtrace as JSON, which satyr writes on one
-// line or with a member on each line:
+// ABRT keeps the stacks of a crash as JSON in the file core_backtrace. satyr writes it on one line,
+// or with a member on each line:
 //
 //	{   "address": 139851234
 //	,   "build_id": "3a0a920c3f1b7c55"

@@ -17,7 +17,7 @@ const (
 	anchors
 
 	// anchorLine has no text: its grammars match lines without an anchor after another line of
-	// their dialect. They have a window, and are tried only while it is open.
+	// their dialect. They are tried only while their window is open.
 	anchorLine
 )
 
@@ -64,9 +64,9 @@ func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 	return anchorAt, last - 2, before == ' ' && last > 1 && b[last-2] == '@'
 }
 
-// anchorOf returns the anchor for the mark at offset mark, and the anchor's offset. A mark has
-// three bytes, which are rare without an anchor: "0x" and the byte before, "]:0", "pc ", "PC=", or
-// the first three bytes of another anchor. At the start of a line, "0x" alone is a mark.
+// anchorOf returns the anchor for the mark at offset mark, and the anchor's offset. A mark is a
+// text of three bytes that leads to an anchor: "0x" or "ip" with the byte before, "]:0", "pc ",
+// "PC=", or another anchor. At the start of a line, "0x" alone is a mark.
 func anchorOf(b []byte, mark int) (a anchor, at int, ok bool) {
 	last := mark + 2
 	switch b[mark] {

@@ -142,8 +142,8 @@ func numberedStart(b []byte) (start, number int) {
 	return -1, 0
 }
 
-// hasLine reports whether b, the function in a ClickHouse frame, includes a file and line: before
-// the name, or after it in versions before 20.
+// hasLine reports whether b, the function in a ClickHouse frame, includes a file and line. They are
+// before the name, or after it in versions before 20.
 func hasLine(b []byte) bool {
 	for at := 0; ; {
 		i := bytes.IndexByte(b[at:], ':')

@@ -145,8 +145,8 @@ func isGoFrame(b []byte) bool {
 	return true
 }
 
-// maxRegisters bounds the registers read from a line: no dump has more than four with code
-// addresses.
+// maxRegisters bounds the registers that are read from a line. Known dumps have at most four with
+// code addresses.
 const maxRegisters = 8
 
 // registerOf returns the register with this name, or the zero register if the name is unknown. The
@@ -168,8 +168,9 @@ func registerOf(name []byte) register {
 	return registerNames()[string(lower[:len(name)])]
 }
 
-// registerValue parses the value of a register whose name ends at offset at: after ":" or "=", or
-// after a blank if it has the prefix 0x. Without the prefix it has eight or sixteen digits.
+// registerValue parses the value of a register whose name ends at offset at. The value follows ":"
+// or "=" and has eight or 16 digits, or has the prefix 0x. With the prefix it may also follow a
+// blank.
 func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	if hasAt(b, at, ")") {
 		at++
@@ -205,8 +206,8 @@ func isCut(b []byte, from, end int) bool {
 
 func isWordAt(b []byte, at int) bool { return at < len(b) && isWord(b[at]) }
 
-// isExceptionReturn reports whether the value of a Cortex-M link register is not an address: it is
-// EXC_RETURN, the mode in which an exception returns (also in Armv8-M), or the reset value.
+// isExceptionReturn reports whether the value of a Cortex-M link register is not an address. It may
+// be EXC_RETURN, the mode in which an exception returns (also in Armv8-M), or the reset value.
 func isExceptionReturn(value uint64) bool { return value >= 0xffffff80 && value <= 0xffffffff }
 
 // Addresses of devices usually have 32 bits. On Xtensa with windowed registers, the two highest

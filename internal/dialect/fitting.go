@@ -19,7 +19,7 @@ const (
 	twoBlanks        // at least two blanks
 	kernelHigh       // the anchor's number begins with ffff, like addresses of 64-bit kernels
 	longNumber       // the number of the anchor has eight or 16 digits
-	freeNumber       // no letter before the decimal digits that end at back's byte or one before
+	freeNumber       // a decimal number ends at back's byte or one before: see endsFree
 	shapes
 )
 
@@ -148,7 +148,7 @@ func setBytes(table *[256]uint64, set string, bit uint64) {
 	}
 }
 
-// load makes the tables of r, unless it has them.
+// load makes the tables of r, unless r has them.
 func (r *Reader) load() {
 	if r.tables != nil {
 		return
@@ -160,7 +160,8 @@ func (r *Reader) load() {
 
 // MayMatch reports whether a frame may be at the mark at offset mark of b, or an element of markup
 // begins there. Marks are those of [Reader.LineAt], and "\n0x". b is a line or several whole lines.
-// r need not read a line in which no mark may match, unless [Reader.Wants] returns true.
+// r need not read a line if MayMatch returns false for all its marks, unless [Reader.Wants] returns
+// true.
 func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if r.tables == nil {
 		r.load()
@@ -345,8 +346,8 @@ func numberedWord(b []byte, end int) bool {
 	return standsFree(b, digitsBefore(b, digits))
 }
 
-// endsFree reports whether no letter precedes the decimal digits that end at end, or one byte
-// earlier if the last byte is not a digit.
+// endsFree reports whether neither a letter nor an underscore precedes the decimal digits that end
+// at end. If the last byte is not a digit, the digits end one byte earlier.
 func endsFree(b []byte, end int) bool {
 	if end > 0 && !isDigit(b[end-1]) {
 		end--

@@ -79,7 +79,7 @@ func (r *Reader) kernelOf(before []byte) *Kernel {
 }
 
 // isFault reports whether text, a function with its module, is the instruction's place in the
-// report. The trace may begin with it, or contain it as a value on the stack.
+// report. The trace may begin with this function, or contain it as a value on the stack.
 func (n *kernelLog) isFault(text []byte, line int64) bool {
 	return len(n.fault) > 0 && line-n.faultAt <= WindowLines && n.fault == string(text)
 }

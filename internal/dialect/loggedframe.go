@@ -124,8 +124,8 @@ type Rewrite struct {
 	// lines for inlined calls.
 	Start int
 
-	// Digits is the place of the frame's number in the line, if inlined calls change the numbers of
-	// later frames, as in the producer's own output; otherwise it is empty.
+	// Digits is the place of the frame's number in the line. It is empty unless inlined calls
+	// change the numbers of later frames, as in the producer's own output.
 	Digits Span
 
 	// First is the place of a word that becomes Later on the lines added by InlineFrames.
@@ -139,8 +139,8 @@ type Rewrite struct {
 	Edits  []Edit
 	Inline Inline
 
-	// Below, if not empty, is the text before the answer, which has its own line after this one
-	// because the line may have several frames.
+	// Below is the text before an answer on its own line after this one, because this line may have
+	// several frames. It is empty for other answers.
 	Below string
 
 	// Named is set if the line already has its answer, or cannot have one: only its number changes.

@@ -184,8 +184,8 @@ func (p *near) word() (blanks uint64, back, before, further byte) {
 	return blanks, p[end-1], p[end-2], p[end-3]
 }
 
-// unsure returns 0 if the last bytes before p's number decide which grammars may match: the number
-// has the prefix 0x, and neither a line end, a third blank nor a colour precedes it.
+// unsure returns 0 if the last bytes before p's number decide which grammars may match. Then the
+// number has the prefix 0x, and neither a line end, a third blank nor a colour precedes the number.
 func (p *near) unsure(back, before, further byte) uint64 {
 	a, b, c := classes[back], classes[before], classes[further]
 	color := a&(b/freeByte)&endsColor | b&(c/freeByte)&endsColor
@@ -195,9 +195,9 @@ func (p *near) unsure(back, before, further byte) uint64 {
 // isSet returns 1 if x is not 0, else 0.
 func isSet(x uint64) uint64 { return (x | -x) >> 63 }
 
-// flatten appends the offsets of the marks in steps to list, while it has room for the marks of any
-// step, and returns the remaining steps. Nearly all steps have one or two marks, so it writes two
-// for each step without a branch.
+// flatten appends the offsets of the marks in steps to list, as long as list has room for 64 more,
+// and returns the remaining steps. Nearly all steps have one or two marks, so it writes two for
+// each step without a branch.
 func flatten(list []int32, steps []Step) (full []int32, rest []Step) {
 	for i, s := range steps {
 		n := len(list)

@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// rsyslogEnd is the end of a line within a record of rsyslog, which keeps a message of several
-// lines on one: it writes control characters as "#" and three octal digits.
+// rsyslogEnd is the end of a line within a record of rsyslog. rsyslog keeps a message of several
+// lines on one line, and writes control characters as "#" and three octal digits.
 var rsyslogEnd = []byte("#012")
 
 const maxRecordFrames = 512 // frames in a record; most programs print at most 128

@@ -124,8 +124,8 @@ func matchOldCoredump(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// stackNumberBefore parses "#N " before the address at offset at, with one or two blanks after N,
-// and returns the offset of "#", which must be at the start of the line or after a blank.
+// stackNumberBefore parses "#N " before the address at offset at, with one or two blanks after N.
+// It returns N and the offset of "#", which must be at the start of the line or after a blank.
 func stackNumberBefore(b []byte, at int) (n, start int, ok bool) {
 	blanks := blanksBefore(b, at)
 	if at-blanks != 1 && at-blanks != 2 {
