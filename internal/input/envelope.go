@@ -160,8 +160,8 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 func (e *Envelope) Filter() *filter.Filter { return e.f.Filter }
 
 // Write filters p. When it returns, every complete line in p has been written, except lines that
-// the filter holds (a module line, a raw backtrace), and parts of an unfinished line that may
-// contain an element.
+// the filter holds: a module line, or a raw backtrace. Parts of an unfinished line that may contain
+// an element are held, too.
 func (e *Envelope) Write(p []byte) (int, error) {
 	if e.format == Journal {
 		e.writeEntries(p)

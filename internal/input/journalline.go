@@ -137,8 +137,8 @@ func (h *entryHead) prefix(dst []byte) []byte {
 	return append(dst, ": "...)
 }
 
-// appendWord appends b, replacing each control character, each invisible character and each byte
-// that is not UTF-8 with an underscore, since these could end or hide the line.
+// appendWord appends b with an underscore in place of each control character, each invisible
+// character and each byte that is not UTF-8. These could end or hide the line.
 func appendWord(dst, b []byte) []byte {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)

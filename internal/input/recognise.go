@@ -70,10 +70,10 @@ var (
 )
 
 // isCallgrind returns Callgrind if b begins like a profile, Auto if more bytes are needed, and
-// Markup otherwise. A profile may begin with the line "# callgrind format", followed by a header
-// line or a line that names a function, a file or an object. Without that line, the headers
-// version, creator, and cmd or events are enough; so is the header events before a line that names
-// a function, a file or an object. One line is not enough, since it may be the first line of a log.
+// Markup otherwise. After the line "# callgrind format", a header is enough, or a line that names a
+// function, a file or an object. Without that line, the headers version, creator, and cmd or events
+// are enough. So is the header events before a line that names a function, a file or an object. One
+// line is not enough, since it may be the first line of a log.
 func isCallgrind(b []byte, until extent) Format {
 	magic := false
 	seen := make(map[string]bool)

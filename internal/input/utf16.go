@@ -84,8 +84,9 @@ func onlyMark(head []byte) bool { return string(head) == markLE || string(head) 
 //
 // Any bytes are valid units of UTF-16: UTF-8 text would be read as Chinese characters. The decoder
 // therefore keeps the bytes after a Latin-1 character, such as a blank or a line end, until the
-// next one. If none comes within headSize, or if unpack.TextRun bytes look like text with a line
-// end, it decides that the input is not UTF-16: it passes these bytes and all later ones unchanged.
+// next such character. If none comes within headSize, or if unpack.TextRun bytes look like text
+// with a line end, the input is not UTF-16. The decoder passes these bytes and all later ones
+// unchanged.
 type utf16Decoder struct {
 	big bool // the high byte comes first
 
