@@ -1,4 +1,4 @@
-// Package containerlog writes the log file of a container, as container runtimes do: each line with
+// Package containerlog writes the log file of a container, as container runtimes do. Each line has
 // its time and stream, in the form of the Container Runtime Interface or of Docker's driver
 // json-file. Lines are appended to the file, also after it was rotated.
 package containerlog
@@ -125,8 +125,8 @@ type File struct {
 	reported string // the last error that was reported; empty after a write that has succeeded
 }
 
-// Open opens the file at path for appending, or makes it, with mode 0640. If its last line has no
-// line end, because the machine or a process was stopped, it gets one.
+// Open opens the file at path for appending, or makes it, with mode 0640. If the last line of the
+// file has no line end, because the machine or a process was stopped, Open adds one.
 //
 // If the file is moved or removed, the next lines go to a new file of that name. If a write fails,
 // for example because the disk is full, Write calls report with the error, but not again for the
