@@ -14,8 +14,8 @@ const tabStop = 8
 // spaces is the largest indentation of a line.
 const spaces = "                                                                "
 
-// breakLine breaks the current line of output, at the end of buf, if it is wider than the terminal:
-// it continues the line at break points on further lines. The terminal itself wraps a part that is
+// breakLine breaks the current line of output, at the end of buf, if it is wider than the terminal.
+// The line continues at break points on further lines. The terminal itself wraps a part that is
 // wider than a whole line.
 func (k *Display) breakLine(buf []byte) []byte {
 	if n, _ := columns(buf[k.start:], 0); n <= k.Width {
@@ -59,9 +59,9 @@ type breaker struct {
 	state  sgr.State
 }
 
-// add adds a part. A part that does not fit on a line of its own is broken at points in its name,
-// and at commas only if that is not enough. The offsets of points are relative to a place base
-// bytes before the part.
+// add adds a part. A part that does not fit on a line of its own is broken at points: at the start
+// of the arguments and, only if that is not enough, at commas. The part begins at the offset base
+// of the text, in which points have their offsets, too.
 func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int) {
 	next, visible := columns(part, b.col)
 	if kind == logText || next <= b.width || !visible {

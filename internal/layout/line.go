@@ -151,9 +151,9 @@ func WithoutColor(b []byte) []byte {
 	return l.Buf
 }
 
-// BreakSequence escapes the ESC of an unfinished colour sequence at the end of the text. The text
-// that is appended next does not follow it in the log, and could complete it: an answer that begins
-// with "m", or text after a removed colour sequence.
+// BreakSequence escapes the ESC of an unfinished colour sequence at the end of the text. Text that
+// is appended next could complete the sequence, although it does not follow in the log: an answer
+// that begins with "m", or text after a removed colour sequence.
 func (l *Line) BreakSequence() {
 	if n := access.UnfinishedSGR(l.Buf); n > 0 {
 		rest := string(l.Buf[len(l.Buf)-n+1:])

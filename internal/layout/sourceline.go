@@ -108,7 +108,7 @@ func (p *SourceLines) Repeats(file string, line uint32, at int64) bool {
 
 // Below appends a source line below a frame. The frame's own line has a caret below the column,
 // other lines are dim. Each line of output follows eol and a call of begin, which appends the text
-// before the frame; a call of end follows the line.
+// before the frame. A call of end follows the line.
 func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column uint32, eol []byte, begin, end func()) {
 	next := func() {
 		l.NextLine(eol)
