@@ -16,9 +16,9 @@ type Sink interface {
 }
 
 // A Writer is a Sink that prints the stream as markup, so that a markup filter shows exactly the
-// text. It puts the parts of text that a filter would interpret into symbols, see [Symbol.Literal]:
-// a run of three or more '{', a shorter one directly before an element or an ESC, and an ESC before
-// '['. It is not safe for concurrent use.
+// text. It puts the parts of text that a filter would interpret into symbols: see [Symbol.Literal].
+// These parts are a run of three or more '{', a shorter run directly before an element or an ESC,
+// and an ESC before '['. It is not safe for concurrent use.
 type Writer struct {
 	w      *bufio.Writer // keeps the first error
 	braces int           // number of '{' held back, since their run may continue
@@ -123,9 +123,9 @@ func (w *Writer) err() error {
 	return err
 }
 
-// Literal reports whether the symbol stands for text: a Writer uses it for braces, or the ESC of a
-// control sequence, that a filter would interpret. The name is that text, and should be shown like
-// other text.
+// Literal reports whether the name of the symbol is text that a filter would otherwise interpret:
+// braces, or the ESC of a control sequence. A [Writer] uses such symbols. The name should be shown
+// like other text.
 func (s Symbol) Literal() bool {
 	if s.Name == "\x1b" {
 		return true
