@@ -50,7 +50,8 @@ func (s *Stack) isFull(own bool) bool {
 	return s.named.n == namedFrames && (!own || s.own.n == ownFrames)
 }
 
-// add adds a frame. name is its stable name, or empty; object is the base name of its object file.
+// add adds a frame. name is its stable name, or empty. object is the base name of its object file,
+// or of its source file if the error has no stack.
 func (s *Stack) add(name, object string, own bool) {
 	if s.isFull(own) {
 		return

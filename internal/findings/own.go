@@ -15,8 +15,8 @@ const maxVerdicts = 16 << 10
 
 // An OwnRule makes frames a program's own, or the system's, if their source file or object matches
 // a glob. In a glob, * matches any bytes but "/", ** any bytes, and ? any byte but "/"; all other
-// bytes match themselves. A glob that names a folder matches everything below it, and a glob that
-// does not begin with "/" may match from any folder on: third_party matches
+// bytes match themselves. A glob that names a folder matches everything below it. A glob that does
+// not begin with "/" may match from any folder on: third_party matches
 // /home/me/third_party/zip/zip.c.
 type OwnRule struct {
 	Own  bool // false: frames of the system
@@ -166,10 +166,10 @@ func isSystemPlace(file, object string) bool {
 	return hasAnyPrefix(object, systemObjects) && (file == "" || relative || strings.HasPrefix(file, "/build/"))
 }
 
-// isInterceptor reports whether function is the linkage or demangled name of a function that a
-// sanitizer's runtime provides: a replacement for one of the C library, such as malloc, an operator
-// new or delete, or a function of the runtime's own. LLVM links the runtime into the program, so
-// the object does not identify it.
+// isInterceptor reports whether a sanitizer's runtime provides function, a linkage or demangled
+// name. It may replace a function of the C library, such as malloc, or an operator new or delete,
+// or be a function of the runtime itself. LLVM links the runtime into the program, so the object
+// does not identify the runtime.
 func isInterceptor(function string) bool {
 	switch function {
 	case "malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc",

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// StableName returns the linkage name of a function without the parts that depend on the build: the
-// version of a symbol, the suffixes with which compilers mark clones of a function, and the hash in
+// StableName returns the linkage name of a function without the parts that depend on the build.
+// These are the version of a symbol, the suffixes with which compilers mark clones, and the hash in
 // a Rust name. For a C++ function that no other unit can call, it returns the name without
 // namespace, class and arguments: GCC records only that name if the function is inlined.
 func StableName(f *symbolize.Frame) string {
@@ -37,9 +37,9 @@ func StableName(f *symbolize.Frame) string {
 }
 
 // loggedName returns the name of a function without the parts that depend on the build or on the
-// tool that wrote the name: its last part, without namespaces, classes and arguments. Frames that
-// were named when they were logged have no linkage names, and demanglers differ in the spelling of
-// arguments.
+// tool that wrote the name. What remains is the last part, without namespaces, classes and
+// arguments. Frames that were named when they were logged have no linkage names, and demanglers
+// differ in the spelling of arguments.
 func loggedName(f *symbolize.Frame) string {
 	name, _ := report.Unversioned(f.Func)
 	if name == "" {
@@ -64,9 +64,10 @@ func loggedName(f *symbolize.Frame) string {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// isInternal reports whether a mangled name may belong to a function with internal linkage: static,
-// in an unnamed namespace, local to a function, or the instance of a template for a lambda or a
-// local type. It is seldom true for other names; a stable name is then shorter than necessary.
+// isInternal reports whether a mangled name may belong to a function with internal linkage. Such a
+// function is static, in an unnamed namespace, local to a function, or the instance of a template
+// for a lambda or a local type. It is seldom true for other names; a stable name is then shorter
+// than necessary.
 func isInternal(mangled string) bool {
 	switch {
 	case strings.HasPrefix(mangled, "_ZL"), strings.HasPrefix(mangled, "_ZZ"):
