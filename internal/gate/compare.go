@@ -13,7 +13,7 @@ type State uint8
 // The states.
 const (
 	NotCompared State = iota
-	New               // neither the baseline nor the earlier run has it, or its entry has expired
+	New               // not known before, or expired, or not Identified: see Compare
 	Unchanged         // the baseline or the earlier run has it, too
 )
 
@@ -36,7 +36,7 @@ type Change struct {
 }
 
 // Compare compares the findings of a run with the entries known before. Findings of entries whose
-// last day has passed are new.
+// last day has passed are new, and so are findings that are not [Identified].
 func Compare(now *findings.Collection, known []Entry, today time.Time) *Comparison {
 	c := &Comparison{states: make(map[string]State)}
 	// entries with the run's fingerprints only: a baseline may have many others
