@@ -118,7 +118,7 @@ func (m *model) addRecord(rec *record) error {
 
 func line32(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
-// place returns the index in costs for the place of a record, which it adds if it is new.
+// place returns the index in costs for the place of a record. It adds the place if it is new.
 func (m *model) place(rec *record) int {
 	if len(rec.Costs) > m.costs.width {
 		m.widen(len(rec.Costs))

@@ -1,7 +1,7 @@
 package callgrind
 
 // A nameID is the number of the name of an object, a file or a function. Equal names of one reader
-// have equal numbers. 0 is no name.
+// have equal numbers. 0 means that there is no name.
 type nameID uint32
 
 // names holds the names of a profile, each once.

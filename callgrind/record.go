@@ -5,7 +5,7 @@ type recordKind uint8
 
 // The kinds of records.
 const (
-	documentRecord recordKind = iota // a profile begins, with tables of names of its own
+	documentRecord recordKind = iota // a profile begins, with its own tables of names
 	partRecord                       // a part begins: the costs of one thread, or of one period
 	headerRecord                     // a line of the header, or the sums at the end, in Key and Value
 	costRecord                       // the cost of a place

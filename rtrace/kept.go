@@ -62,8 +62,8 @@ type trace struct {
 
 func (t *trace) cost() int64 { return int64(len(t.lines)) + traceOverhead }
 
-// A traceKey identifies a backtrace by two hashes of its addresses. Their seeds are random, so that
-// nobody can make a report with collisions.
+// A traceKey identifies a backtrace by two hashes of its addresses. Their seeds are random, so no
+// report can be made to have collisions.
 type traceKey struct {
 	hashes [2]uint64
 	frames int

@@ -148,8 +148,8 @@ func (p *process) knownObject(name []byte) *loaded {
 	return p.last
 }
 
-// object returns the object of this name, which it adds if it is new; nil if there is no room for
-// it.
+// object returns the object of this name, and adds it if it is new. It returns nil if there is no
+// room for it.
 func (p *process) object(name []byte) *loaded {
 	if o := p.knownObject(name); o != nil {
 		return o

@@ -6,8 +6,8 @@ import "github.com/symfilter/symfilter/internal/report"
 // It and its slices are valid during the call that hands it over.
 type Record struct {
 	// Name is the name of the element: "error", "clientmsg", "pid". "valgrindoutput" begins a
-	// process, "/valgrindoutput" ends a document. Text that is in no element has the name "". A
-	// Record with neither Name nor Text marks a run of NUL bytes, in place of lost bytes.
+	// process, "/valgrindoutput" ends a document. Text outside elements has the name "". A Record
+	// with neither Name nor Text marks a run of NUL bytes, in place of lost bytes.
 	Name string
 
 	Text   []byte  // the text of an element that holds nothing else; nil otherwise

@@ -186,8 +186,8 @@ func (x *massifFile) learn(line []byte, n *massifNode) error {
 	return err
 }
 
-// frame returns the index of the frame of a node, which it adds if it is new; -1 if the node has no
-// frame.
+// frame returns the index of the frame of a node, and adds the frame if it is new. It returns -1 if
+// the node has no frame.
 func (x *massifFile) frame(n *massifNode) (int, error) {
 	if i, ok := x.index[string(n.text)]; ok {
 		return i, nil

@@ -287,7 +287,7 @@ func (m *memory) grow(data *[]byte) error {
 
 // unpack returns data, decompressed if it is compressed by gzip. It accepts several members, and
 // data compressed twice, since a server may compress a compressed file. It fails with ErrTooLarge
-// if the decompressed bytes exceed a quarter of the budget, or what is left of it.
+// if the decompressed bytes exceed a quarter of the budget, or the unused part of the budget.
 func (m *memory) unpack(data []byte) ([]byte, error) {
 	for range maxNested {
 		if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
