@@ -34,7 +34,7 @@ type Counts struct {
 	proofs filter.Proofs   // the proofs of the answers for raw backtraces
 	noCode filter.NoCode   // addresses of raw backtraces at which there is no code
 	bases  []filter.Base   // bases of files that only calls prove
-	taken  map[string]bool // paths of the files of --image that were taken for modules
+	taken  map[string]bool // paths of the files of --image that were used as modules
 }
 
 // CountsOf returns the counts of a log.
@@ -137,7 +137,8 @@ func (c Counts) sorted() (modules []symbolize.Unresolved, outside int64) {
 	return modules, outside
 }
 
-// String returns a summary: 14 of 22 addresses stayed unresolved: inventory (9), libc.so.6 (5).
+// String returns a summary, such as "14 of 22 addresses stayed unresolved: inventory (9), libc.so.6
+// (5)".
 func (c Counts) String() string {
 	of := fmt.Sprintf("%d of %s", c.Failed, wording.Count(c.Asked, "address", "addresses"))
 	modules, outside := c.sorted()

@@ -82,8 +82,7 @@ func because(u symbolize.Unresolved, r symbolize.Report) string {
 	return "no debug file; looked for at:"
 }
 
-// isReason reports whether err is an error that says more than a *symbolize.NotFoundError: that no
-// finder has a file.
+// isReason reports whether err is neither nil nor a *symbolize.NotFoundError.
 func isReason(err error) bool {
 	_, missing := errors.AsType[*symbolize.NotFoundError](err)
 	return err != nil && !missing
@@ -130,7 +129,7 @@ func (s *Search) next(u symbolize.Unresolved, r symbolize.Report) string {
 // usualID is the number of hex digits of the shortest build IDs that linkers make: xxHash, by lld.
 const usualID = 16
 
-// elsewhere returns other sources of a debug file.
+// elsewhere returns advice about other sources of a debug file.
 func (s *Search) elsewhere(id buildid.ID) string {
 	const name = "name the folder that holds the file with --symbol-path"
 	switch {

@@ -59,7 +59,7 @@ const (
 	kindSize = 1 << 10
 )
 
-// kindOf returns the kind of file that begins with b, or nil for a log.
+// kindOf returns the kind of file that begins with b, or nil if it is not known, as for logs.
 func kindOf(b []byte) *fileKind {
 	switch elf, core := elfKind(b); {
 	case core:

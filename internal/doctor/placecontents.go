@@ -91,7 +91,7 @@ func checkList(ctx context.Context, path string) error {
 	}).Check(ctx)
 }
 
-// rootProblems returns the faults of files and folders below a symbol path.
+// rootProblems returns the problems of a symbol path, each as a part of a sentence.
 func rootProblems(r *root) (all []string) {
 	atAll := false
 	for _, f := range r.Faults {
@@ -117,8 +117,8 @@ var (
 	errNoIDs  = errors.New("has no folders of build IDs: neither .build-id nor 00 to ff")
 )
 
-// contents returns why p, whose method problem returned nil, cannot provide debug files, or nil.
-// For symbol paths it returns nil: rootsOf describes these.
+// contents returns why p cannot provide debug files, or nil. It is called if problem has returned
+// nil. For symbol paths it returns nil: rootsOf describes these.
 func (p Place) contents(ctx context.Context) error {
 	switch p.Flag {
 	case idsFileFlag:

@@ -69,7 +69,7 @@ func (s *Search) remedier(sum Counts, quick bool) *remedier {
 	return r
 }
 
-// remedies returns the remedies for the modules, which are sorted, as parts of a sentence.
+// remedies returns remedies for modules, as parts of a sentence. modules must be sorted.
 func (r *remedier) remedies(modules []symbolize.Unresolved) (all []string) {
 	var unused []string
 	if len(modules) > 0 {
@@ -87,10 +87,10 @@ func (r *remedier) remedies(modules []symbolize.Unresolved) (all []string) {
 	return all
 }
 
-// needs are the files, flags and packages that modules need to be resolved.
+// needs are the files, flags and packages with which modules would be resolved.
 type needs struct {
 	without  []symbolize.Unresolved // modules with a build ID, without debug information
-	misfiled []string               // places of debug files with wrong names
+	misfiled []string               // files at the paths of debug files, with the reasons why they cannot be used
 	// packages with the debug files of programs that name their own package
 	packages []string
 	images   []string // values of --image
@@ -99,7 +99,7 @@ type needs struct {
 	reason                     string // reason with advice for the module with the most addresses
 }
 
-// needsOf returns the needs of the modules, which are sorted.
+// needsOf returns the needs of modules, which must be sorted.
 func (r *remedier) needsOf(modules []symbolize.Unresolved) (n needs) {
 	for _, u := range modules {
 		known := r.module(u.ID, u.Name)
@@ -210,8 +210,8 @@ const noRemedy = "--debug-file-directory and --symbol-path name folders of debug
 // pipes.
 const longWait = "90s"
 
-// debugPackage returns the usual name of the package with the debug files of a distribution's
-// package; empty for unknown distributions.
+// debugPackage returns the usual name of the debug package of a distribution's package, or "" if it
+// is not known.
 func debugPackage(kind, name string) string {
 	switch {
 	case name == "":
@@ -279,7 +279,7 @@ const listBuffer = 64 << 10
 
 // eachBlock calls visit with the lines of a list, as many at a time as fit into buffer. It reads at
 // most left bytes, and returns the remainder of left. It stops at an error or a line longer than
-// buffer, since the other lists may still be readable.
+// buffer, but reports neither: the other lists may still be readable.
 func eachBlock(path string, left int64, buffer []byte, visit func(text []byte)) int64 {
 	f, err := os.Open(path)
 	if err != nil {
