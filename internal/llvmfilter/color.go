@@ -52,8 +52,8 @@ func sgr(b []byte) (code byte, size int) {
 	return 0, 0
 }
 
-// change applies an SGR sequence of the log to the style. LLVM prints a colour that ends bold on
-// the terminal, but does not record that in the style.
+// change applies an SGR sequence of the log to the style. As in LLVM, a colour of the log ends bold
+// on the terminal, but not in the style.
 func (f *Filter) change(code byte) {
 	switch code {
 	case 'n':

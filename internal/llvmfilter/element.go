@@ -2,7 +2,7 @@ package llvmfilter
 
 import "bytes"
 
-// An element is an element "{{{tag:field:field}}}" of a line.
+// An element is a markup element "{{{tag:field:field}}}" of a line.
 type element struct {
 	start, end int // offsets in the line
 	tag        []byte
@@ -77,7 +77,7 @@ func (e *element) wellNamed() bool {
 	return true
 }
 
-// contextual reports whether the element makes its line a contextual one.
+// contextual reports whether the element makes its line contextual.
 func (e *element) contextual() bool {
 	switch string(e.tag) {
 	case "module", "mmap", "reset":

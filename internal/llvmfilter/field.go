@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// fields parses the fields of an element. It reports the first invalid one; after that ok is false,
-// and no further field is parsed or reported.
+// fields parses the fields of an element. It reports the first invalid field. After that ok is
+// false, and no further field is parsed or reported.
 type fields struct {
 	f  *Filter
 	e  *element
@@ -76,8 +76,8 @@ func (r *fields) count(expected string, want int) string {
 	return expected + strconv.Itoa(want) + " field(s); found " + strconv.Itoa(r.e.fields)
 }
 
-// address parses a memory address: zeros, or "0x" and hexadecimal digits that fit 64 bits, however
-// many.
+// address parses a memory address: zeros, or "0x" and hexadecimal digits. The value must fit 64
+// bits.
 func address(text []byte) (uint64, bool) {
 	if len(text) > 0 && len(bytes.Trim(text, "0")) == 0 {
 		return 0, true
@@ -131,8 +131,8 @@ func buildID(digits []byte) ([]byte, bool) {
 	return id, err == nil && len(id) > 0
 }
 
-// mode parses the mode of a map: some of r, w and x, in this order and either case. It returns them
-// in lower case.
+// mode parses the mode of a map: one or more of r, w and x, in this order and in either case. It
+// returns the mode in lower case.
 func mode(text []byte) (string, bool) {
 	m := strings.ToLower(string(text))
 	return m, slices.Contains(modes, m)

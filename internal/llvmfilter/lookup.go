@@ -100,7 +100,8 @@ func (f *Filter) ask(m *module, question func(context.Context) (answered bool, e
 }
 
 // within calls question, which waits for the module's file. If Options.Wait is set, only the first
-// call for a module waits, at most that long. An answer from a file with symbols is good enough.
+// call for a module waits, at most that long. An answer is used even if the search for a better
+// file continues.
 func (f *Filter) within(m *module, question func(context.Context) (answered bool, err error)) error {
 	ctx := f.o.Context
 	if ctx == nil {
