@@ -25,11 +25,12 @@ const maxPatience = 30 * time.Second
 // Config is the configuration of a processor.
 type Config struct {
 	// Key names the attributes that identify the processes of a log. Each is taken from the
-	// resource, or if absent there, from the record. Records without any of them are identified by
-	// all attributes of their resource.
+	// resource, or from the record if the resource lacks it. Records without any of them are
+	// identified by all attributes of their resource.
 	Key []string `mapstructure:"key"`
 
-	// BodyFields are tried in order if the body is a map: the first that is a string is filtered.
+	// BodyFields are tried in order if the body is a map. The first field that is a string is
+	// filtered.
 	BodyFields []string `mapstructure:"body_fields"`
 
 	// Attributes names attributes of records that are filtered as well. A value that begins with
@@ -51,7 +52,7 @@ type Config struct {
 	MaxContexts     int      `mapstructure:"max_contexts"`
 	MaxContextBytes ByteSize `mapstructure:"max_context_bytes"`
 
-	// IdleTimeout is the time after which a process without a record is forgotten.
+	// IdleTimeout is the time without records after which a process is forgotten.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 
 	// Storage names the storage extension that keeps contexts across restarts; nil for none.

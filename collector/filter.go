@@ -125,7 +125,7 @@ func (r *run) single(t *text) {
 	out, got := w.lines.Append(w.out[:0], c, bytesOf(was))
 	w.out = out
 	w.counts.filtered++
-	if len(out) > 0 && string(out) != was { // it is empty if the text only changed a context
+	if len(out) > 0 && string(out) != was { // out is empty if the text only changed a context
 		t.value.SetStr(string(out))
 	}
 	w.answers.leave()

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// framesAttribute lists the facts about each address of a record, with the names and values of
-	// an element in symfilter's JSON.
+	// framesAttribute lists the facts about each address of a record. Names and values are the same
+	// as for elements in symfilter's JSON.
 	framesAttribute = "symfilter.frames"
 
 	// maxFrames bounds the addresses of a record in framesAttribute: records must fit into

@@ -73,7 +73,7 @@ func (p *logsProcessor) shutdown(ctx context.Context) error {
 		return nil // it was not started
 	}
 	p.setRunning(false)
-	p.end() // batches wait for no file any more
+	p.end() // batches stop waiting for files
 	p.batches.Wait()
 	if p.late != nil {
 		p.shared.listen(p, false)

@@ -24,7 +24,7 @@ type stored struct {
 	keys map[string]time.Time // last use, or start of the Collector
 }
 
-// list adds the keys in a storage, if it can list them.
+// list adds the keys in a storage, if the storage can list them.
 func (k *stored) list(ctx context.Context, client storage.Client, t *telemetry) {
 	walker, ok := client.(storage.Walker)
 	if !ok {

@@ -30,7 +30,8 @@ type factory struct {
 	symbolizer symbolize.Options // options of all Symbolizers; tests set finders
 }
 
-// shared belongs to all processors of a configuration. The last one that releases it closes it.
+// shared belongs to all processors of a configuration. The last processor that releases it closes
+// it.
 type shared struct {
 	of    *factory
 	cfg   *Config
@@ -123,8 +124,8 @@ func (s *shared) openSymbols() (*symfilter.Opened, error) {
 	return opened, nil
 }
 
-// doubts returns why no debug file will be found at places of s. The default is left out: it exists
-// only if packages of debug files are installed.
+// doubts returns why no debug file will be found at places of s. The default folder is left out: it
+// exists only if packages of debug files are installed.
 func (s *Symbols) doubts() (all []string) {
 	search := doctor.Search{SymbolPaths: s.SymbolPaths, IDsFiles: s.IDsFiles, BuildIDDirs: s.BuildIDDirectories, DebugDirs: s.DebugFileDirectories}
 	for place, doubt := range search.Doubts() {

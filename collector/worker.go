@@ -64,7 +64,7 @@ type worker struct {
 	attributes bool // a record has an attribute that is filtered
 
 	now time.Time
-	end time.Time // when the patience for the batch ends; zero if unbounded, or if there is none
+	end time.Time // when the patience for the batch ends; zero without patience
 
 	counts  counts
 	before  filter.Outcomes

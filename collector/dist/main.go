@@ -1,8 +1,8 @@
 // Dist is a Collector with the symfilter processor and the components around it. It reads and
 // writes files and OTLP, and keeps contexts and offsets in files.
 //
-// The same distribution is made from builder.yaml by the Collector's builder. This program needs
-// only go build.
+// The Collector's builder makes the same distribution from builder.yaml. This program needs only go
+// build.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Code in the shape of mdatagen's, by hand: the program for this version is not published.
+// This file is written by hand in the form of mdatagen's output: the program is not published for
+// this version.
 
 package metadata
 
