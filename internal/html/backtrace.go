@@ -30,9 +30,9 @@ type Backtrace struct {
 	Beside  bool // part of the report that the preceding backtrace is in
 
 	// The fields below are needed only for a new backtrace.
-	Kind  string // kind of the crash or error that it belongs to; empty if none
-	Role  string // its part in the report, such as freed; or empty
-	Title Detail // detail of the frame that it is about
+	Kind  string // kind of the crash or error; empty if none
+	Role  string // role in the report, such as freed; or empty
+	Title Detail // detail of the frame that the backtrace is about
 	About int    // index in Rows of that frame; -1 if all are of the system
 }
 
@@ -271,8 +271,8 @@ func appendSystem(dst []byte, rows []Row, open bool) []byte {
 	return append(dst, "</pre></details>\n"...)
 }
 
-// appendFrame appends a frame with its detail. The detail is unfolded if first is set. The frame
-// has one line or several; a <br> is for browsers without the style.
+// appendFrame appends a frame with its detail. If first is set, a detail with source text or a
+// reason is unfolded. Between the lines of a frame is a <br>, for browsers without the style.
 func appendFrame(dst []byte, rows []Row, first bool) []byte {
 	d := rows[0].Detail
 	dst = append(dst, `<details class="f`...)

@@ -11,7 +11,7 @@ const indexTitle = "Summary"
 // The bounds of the summary.
 const (
 	maxKinds = 16 // kinds in the list
-	maxOpen  = 20 // backtraces of an index that does not fold
+	maxOpen  = 20 // backtraces of an index that is unfolded at first
 )
 
 // index appends the summary: the numbers of crashes and errors of each kind, and the index of the

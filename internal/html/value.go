@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// A Value is a number in a line that has an answer.
+// A Value is a number in a line for which there is an answer.
 type Value struct {
 	Start, End int // range of its text in the line
 	Detail     Detail
