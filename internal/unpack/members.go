@@ -21,7 +21,7 @@ type Reader struct {
 	b      *bufio.Reader // reads the tape
 
 	z        io.Reader // the current member; nil between members
-	last     io.Reader // z, or the reader of the member before
+	last     io.Reader // z, or the preceding member's reader
 	read     int64     // offset up to which the decoder had read when it returned the last bytes
 	unpacked bool      // a member was unpacked, or the first byte of one
 	rest     io.Reader // the bytes after the members; nil before their end

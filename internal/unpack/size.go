@@ -11,7 +11,7 @@ const (
 	gzipTrailer = 8       // bytes: CRC32 and ISIZE (RFC 1952, section 2.3.1)
 	xzFooter    = 12      // bytes ("The .xz File Format" 1.2.1, section 2.1.2)
 	maxIndex    = 1 << 20 // bytes of the index of an xz file that are read
-	// the largest ratio of DEFLATE: two bits stand for 258 bytes (RFC 1951, section 3.2.5)
+	// the largest ratio of DEFLATE: two bits encode 258 bytes (RFC 1951, section 3.2.5)
 	maxDeflate = 1032
 )
 

@@ -127,7 +127,7 @@ func (g *xzGuard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadByte saves the decoder from making a reader of single bytes.
+// ReadByte exists because the decoder would otherwise make a reader of single bytes.
 func (g *xzGuard) ReadByte() (byte, error) {
 	if g.ended {
 		return 0, io.EOF

@@ -52,7 +52,7 @@ func zstdWindow(frame zstd.Header) uint64 {
 	return frame.WindowSize
 }
 
-// newZstd returns a decoder that starts no goroutine, for frames of that window.
+// newZstd returns a decoder for frames of at most this window. It starts no goroutine.
 func newZstd(r io.Reader, window uint64) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 }
