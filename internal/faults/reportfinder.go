@@ -22,9 +22,9 @@ var newline = []byte{'\n'}
 //
 // A backtrace without such a message is not a finding: programs log backtraces for many reasons.
 //
-// Each PID in reports is a process. So is the log itself, if it has reports without a PID or no
-// process. A process is complete unless the log ends within one of its reports, or another report
-// begins there. Equal reports of a process are one finding that occurred several times.
+// Each PID in reports is a process. So is the log itself, if a report has no PID, or if there is no
+// other process. A process is complete unless the log ends within one of its reports, or another
+// report begins there. Equal reports of a process are one finding that occurred several times.
 //
 // A Finder takes at most about 8 MiB besides the findings. It is for one Filter. Only the goroutine
 // that uses the findings may use it.
@@ -93,13 +93,13 @@ const (
 	ofCrash
 )
 
-// A logReport is the report that a log is in.
+// A logReport is the open report of a log.
 type logReport struct {
 	mode   reportMode
 	x      findings.Finding
 	pid    string
 	prefix string // the text before the report in its first line, such as a time
-	said   string // the last line since the last stack, which may be about the next one
+	said   string // the last line since the last stack; it may introduce the next one
 	quiet  int    // lines since the last stack
 	single bool   // the only stack so far is one frame of a crash
 }
@@ -331,8 +331,8 @@ func (f *Finder) trace(frames []*findings.TraceFrame, single bool) {
 	f.DropTail()
 }
 
-// withLine returns frames; if none of them has a line, a copy whose innermost frame has the file
-// and line of at. frames itself does not change, since other findings may share it.
+// withLine returns frames if one of them has a line. Otherwise it returns a copy whose innermost
+// frame has the file and line of at. frames itself does not change: other findings may share it.
 func withLine(frames []*findings.TraceFrame, at *findings.TraceFrame) []*findings.TraceFrame {
 	if slices.ContainsFunc(frames, func(f *findings.TraceFrame) bool { return f.HasLine }) {
 		return frames
@@ -364,7 +364,7 @@ func (f *Finder) crash(frames []*findings.TraceFrame, single bool) {
 	}
 }
 
-// end ends the open report. whole is not set if the end of the report is missing.
+// end ends the open report. whole is false if the end of the report is missing.
 func (f *Finder) end(whole bool) {
 	r := f.open
 	f.open = logReport{}

@@ -22,8 +22,8 @@ type reportHeader struct {
 	line, column uint32
 }
 
-// reportMarks are the ends of words. Each line with which a report of a sanitizer begins or ends
-// has one of them: "Sanitizer: ", "libFuzzer: " and ": runtime error: ".
+// reportMarks are the ends of words. A report of a sanitizer begins and ends with a line that has
+// one of them: "Sanitizer: ", "libFuzzer: " or ": runtime error: ".
 var reportMarks = []struct {
 	word string
 	at   int // index of the three bytes in word that a block is searched for
@@ -131,8 +131,8 @@ func toolOf(name string) string {
 	return ""
 }
 
-// processBefore returns the PID of "==PID==" before the offset at, and the offset where that
-// begins; at and "" if it is missing.
+// processBefore returns the offset and the PID of "==PID==" before the offset at. If the text is
+// missing, it returns at and "".
 func processBefore(line string, at int) (from int, pid string) {
 	s := strings.TrimSuffix(strings.TrimSuffix(line[:at], " "), "==")
 	digits := strings.TrimRight(s, "0123456789")
