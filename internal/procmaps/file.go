@@ -77,7 +77,7 @@ func (l *looker) fileOf(of *process, m *mapping) *file {
 	}
 	places := of.places(m)
 	if m.deleted {
-		places = places[1:] // the second needs a privilege, the third is for the program only
+		places = places[1:] // map_files needs a privilege, and exe is the program's own file only
 	}
 	for _, place := range places {
 		if f := l.open(place, m); f != nil {

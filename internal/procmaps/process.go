@@ -21,7 +21,7 @@ const (
 	maxMappings = 4096 // mappings with code of a process; a browser has 600
 )
 
-// A process is a process whose maps are read.
+// A process is the program or a descendant, whose maps are read.
 type process struct {
 	view
 	folder  *os.Root // /proc/PID; it does not lead to another process that gets the number later
@@ -29,7 +29,7 @@ type process struct {
 	settled bool     // no mapping is in doubt
 }
 
-// A mapping is a mapping with code.
+// A mapping is a range of memory with code.
 type mapping struct {
 	place
 	path    string
@@ -38,7 +38,7 @@ type mapping struct {
 	gone    time.Duration // the clock when the mapping was first missing; 0 while it exists
 }
 
-// A place is what a mapping keeps while it exists.
+// A place has the properties of a mapping that never change.
 type place struct {
 	start, end, offset uint64
 	dev, inode         uint64
@@ -53,8 +53,8 @@ func openProcess(pid int) *process {
 	return &process{view: view{pid: pid}, folder: folder}
 }
 
-// readFile returns at most most bytes of a file in the folder of the process. cut is set if the
-// file has more.
+// readFile returns up to most bytes of a file in the folder of the process. cut is set if the file
+// has more.
 func (of *process) readFile(name string, most int64) (text []byte, cut bool, err error) {
 	f, err := of.folder.Open(name)
 	if err != nil {
@@ -149,7 +149,7 @@ func (of *process) update(l *looker, overwritten map[*file]bool) bool {
 	return true
 }
 
-// adopt sets the files of mappings without one.
+// adopt sets the files of mappings without a file, if find returns one.
 func (of *process) adopt(find func(m *mapping) *file) {
 	copied := false
 	for i := range of.mappings {
@@ -158,7 +158,7 @@ func (of *process) adopt(find func(m *mapping) *file) {
 			continue
 		}
 		if f := find(m); f != nil {
-			if !copied { // the views of the last look have the slice
+			if !copied { // the views of the last look share the slice
 				of.mappings, copied = slices.Clone(of.mappings), true
 			}
 			of.mappings[i].file = f
@@ -183,8 +183,8 @@ func (of *process) isForeign() bool {
 const narrow = 1 << 32
 
 // isRandom reports whether the kernel has randomized the addresses of a process with these maps. If
-// it has not, as after setarch -R, the stack ends with the last page of the address space. On x86
-// it ends with the page before that.
+// it has not, as after setarch -R, the stack ends with the last page of the address space, or on
+// x86 one page earlier.
 func isRandom(maps []byte) bool {
 	before, _, found := bytes.Cut(maps, []byte("[stack]\n"))
 	if !found {
