@@ -41,8 +41,8 @@ type Policy struct {
 	// Landlock, which would hide them, is left out.
 	OtherProcesses bool
 
-	// Child, if not 0, is the number of a process that may be signalled. All others may get
-	// SIGWINCH, which ends none: processes that Child has started have its terminal, too.
+	// Child, if not 0, is the number of a process that may be signalled. All other processes may
+	// get SIGWINCH, which ends no process. Processes that Child has started share its terminal.
 	Child int
 }
 

@@ -23,7 +23,7 @@ const (
 	absent           // ENOSYS: the caller falls back to an older call
 	threads          // clone: allowed for threads without new namespaces
 	own              // kill, tgkill: allowed for this process and the policy's child
-	resizes          // kill: also allowed to tell any process that the size of its window has changed
+	resizes          // kill: the same, and SIGWINCH is allowed for any process
 	self             // prlimit64: allowed for the calling process
 	nice             // setpriority: allowed for the calling thread
 	mute             // fcntl: denied if it chooses the process that a file's events signal
@@ -296,7 +296,7 @@ func filterCalls(p Policy) error {
 	return err
 }
 
-// install makes the two steps of filterCalls.
+// install takes the two steps of filterCalls.
 func install(prog *unix.SockFprog) error {
 	if _, _, errno := unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
 		return errno
