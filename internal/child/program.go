@@ -44,7 +44,8 @@ type Output struct {
 // when the program ends.
 const pipeSize = 64 << 10
 
-// Start starts the program of this name, which is looked for as a shell does, with these streams.
+// Start starts the program called name with these streams. It looks for the program as a shell
+// does.
 func Start(name string, args []string, in, out, err *os.File) (*Program, error) {
 	path, failed := exec.LookPath(name)
 	if failed != nil {
@@ -211,9 +212,9 @@ func (p *Program) Close() {
 	}
 }
 
-// Wait waits until the program has ended, and returns how. It calls stopped with the signal that
-// has stopped the program, each time that one has. The first process of a container also awaits
-// orphans, as it has to.
+// Wait waits until the program has ended, and returns how. Each time that a signal stops the
+// program, it calls stopped with the signal. The first process of a container also awaits orphans,
+// as it has to.
 func (p *Program) Wait(stopped func(syscall.Signal)) (status syscall.WaitStatus, err error) {
 	awaited := p.PID
 	if os.Getpid() == 1 { // orphans of the container become children of this process

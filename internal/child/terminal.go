@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// control calls use with the descriptor of f, whose mode stays as it is.
+// control calls use with the descriptor of f. The mode of f, blocking or not, does not change.
 func control(f *os.File, use func(fd int)) {
 	if conn, err := f.SyscallConn(); err == nil {
 		conn.Control(func(fd uintptr) { use(int(fd)) })
@@ -25,8 +25,8 @@ func isTerminal(f *os.File) (is bool) {
 var multiplexer = "/dev/ptmx"
 
 // openTerminal returns both ends of a pseudo-terminal with the modes and the size of the terminal
-// like. Output passes it unchanged, since like processes it: for example, line feeds become CR LF
-// there.
+// like. It passes output unchanged, since like processes the output: for example, line feeds become
+// CR LF there.
 func openTerminal(like *os.File) (ours, theirs *os.File, err error) {
 	fd, err := unix.Open(multiplexer, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -53,7 +53,8 @@ func openTerminal(like *os.File) (ours, theirs *os.File, err error) {
 	return ours, theirs, nil
 }
 
-// resize gives the terminal f the size of the terminal like, and reports whether that has changed.
+// resize gives the terminal f the size of the terminal like, and reports whether the size has
+// changed.
 func resize(f, like *os.File) (changed bool) {
 	var want *unix.Winsize
 	control(like, func(fd int) { want, _ = unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ) })
