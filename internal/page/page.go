@@ -162,7 +162,8 @@ func (p *Page) text(text []byte, ended bool) {
 	p.html.Text(text, ended)
 }
 
-// elements prints a line with elements that is not a frame. Values of a hexdict show their answers.
+// elements prints a line with elements that is not part of a stack. Values of a hexdict show their
+// answers.
 func (p *Page) elements(l *filter.Line) {
 	p.endStack()
 	p.values = p.values[:0]

@@ -12,7 +12,7 @@ import (
 )
 
 // verdicts distinguish backtraces. They are remembered, because a log may have a million equal
-// ones.
+// backtraces.
 type verdicts struct {
 	seen map[uint64]*verdict // by hash of the rows
 	seed maphash.Seed
