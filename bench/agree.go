@@ -21,7 +21,8 @@ import (
 const maxShown = 5
 
 // agree looks up n random code addresses of each file with symfilter and with llvm-symbolizer-19,
-// both without demangling. It prints the number of answers that differ, and the first of them.
+// both without demangling. It prints the number of answers that differ, and the first maxShown of
+// them.
 func agree(command string, files []string, n int) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(out, "| file\t| addresses\t| lines\t| differ\t| share\t|")

@@ -185,7 +185,7 @@ func overHTTP(d *daemon) (other, mine *contender, err error) {
 	return other, mine, nil
 }
 
-// post sends the log to the daemon, and reads the answer, which it may compare.
+// post sends the log to the daemon, and reads the answer. If compare is set, it checks the answer.
 func (d *daemon) post(ctx context.Context, socket, log string, compare bool) error {
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -21,7 +21,7 @@ import (
 type contender struct {
 	argv []string
 	log  string // its input; empty: the workload's log
-	// measure runs the command one time; nil: the function once
+	// measure runs the command one time; if it is nil, once does
 	measure func(ctx context.Context, argv []string, log string) (cost, error)
 	runs    []cost
 }
@@ -45,7 +45,8 @@ func median(runs []cost) cost {
 	}
 }
 
-// middle returns the median of one figure: of an even number of runs, the mean of the middle two.
+// middle returns the median of one figure. For an even number of runs, it is the mean of the middle
+// two.
 func middle[T ~int64](runs []cost, of func(cost) T) T {
 	all := make([]T, len(runs))
 	for i, r := range runs {
@@ -195,7 +196,7 @@ func betweenPipes(ctx context.Context, argv []string, log string) (cost, error) 
 	return costOf(running[1].ProcessState, time.Since(begin)), nil
 }
 
-// setPipeSize uses the raw descriptor, because File.Fd would make it blocking.
+// setPipeSize uses the raw descriptor, because File.Fd would make the file blocking.
 func setPipeSize(f *os.File, size int) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
