@@ -64,8 +64,8 @@ func (r *material) archives() error {
 	return nil
 }
 
-// tarOf returns an archive of files owned by root, after their folders, in the order of their
-// names.
+// tarOf returns an archive of files in the order of their names, each after its folders. All belong
+// to root.
 func tarOf(all []file, date time.Time) ([]byte, error) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b file) int { return strings.Compare(a.name, b.name) })
 	var out bytes.Buffer
@@ -99,7 +99,7 @@ func zipped(data []byte, level int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.ModTime = time.Unix(0, 0) // written as 0, which is no time; the zero Time is not
+	w.ModTime = time.Unix(0, 0) // written as 0, which means no time; the zero Time is not written so
 	if _, err := io.Copy(w, bytes.NewReader(data)); err != nil {
 		return nil, err
 	}

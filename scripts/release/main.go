@@ -88,7 +88,8 @@ func release(checkout, output string, targets []string, snapshot bool) error {
 		return err
 	}
 	r.output = output
-	// At once, since they compress for minutes: they share nothing but r, which they only read.
+	// The steps run at once, since they compress for minutes. They share only r, and do not change
+	// it.
 	steps := []func() error{r.archives, r.packages, r.images, r.materials}
 	failures := make([]error, len(steps))
 	var running sync.WaitGroup
