@@ -24,7 +24,7 @@ import "time"
 
 // Limits.
 const (
-	maxFile       = 16 << 20 // bytes of a source file: generated ones of 10 MB exist
+	maxFile       = 16 << 20 // bytes of a source file: generated files of 10 MB exist
 	maxKept       = 48 << 20 // bytes of all files that a Finder keeps: some 2,000 usual ones, or three of the largest
 	maxPath       = 64 << 10 // bytes of a path, as in debug information
 	entryCost     = 512      // bytes of a kept file or miss, without its path and text
