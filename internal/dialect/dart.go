@@ -73,8 +73,8 @@ func isDartSymbol(name []byte) bool {
 	return string(name) == "_kDartIsolateSnapshotInstructions" || string(name) == "_kDartVmSnapshotInstructions"
 }
 
-// wordedHex parses word and a hexadecimal number, which end with a blank before at. start is the
-// offset of word, or at if they are missing.
+// wordedHex parses word, a hexadecimal number and a blank, which end at at. start is the offset of
+// word, or at if they are missing.
 func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
 	digits := hexBefore(b, max(at-1, 0))
 	n, end, ok := hexAt(b, digits)

@@ -150,8 +150,9 @@ func envoyFile(r *Reader, b []byte, at int) {
 	r.envoy = envoyObject{thread, r.modules.name(b[from : from+to]), r.facts.at}
 }
 
-// numberedName finds before, a number and after in b, at the start of b or after a blank. It
-// returns the number, the offset of before, and the offset of the name that follows after.
+// numberedName finds a number between the texts before and after, at the start of b or after a
+// blank. It returns the number, the offset of the text before, and the end of the text after, where
+// the name begins.
 func numberedName(b []byte, before, after string) (number, start, name int, ok bool) {
 	for at := 0; ; {
 		i := bytes.Index(b[at:], []byte(before))

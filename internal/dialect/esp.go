@@ -20,7 +20,7 @@ var (
 	}
 
 	// stackWords is not part of --dialects=auto: a stack still contains return addresses of calls
-	// that have returned, and they look the same.
+	// that have returned, which look the same.
 	stackWords = Dialect{
 		Name: "stack-words", Who: "firmware: the words of a dumped stack that may be return addresses, as in \"Stack memory:\" of ESP-IDF",
 		Needs:    "--image FILE, the firmware, and --dialects=auto,stack-words, since the names are guesses",

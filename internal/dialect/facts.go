@@ -54,7 +54,7 @@ type ModuleFact struct {
 // Facts are a log's facts about the modules of a process, from the lines around its traces. The
 // zero value is empty.
 type Facts struct {
-	maps    []Map // by address, disjoint unless the log is wrong
+	maps    []Map // by address if sorted is set; disjoint unless the log is wrong
 	sorted  bool
 	modules map[string]ModuleFact // by the last part of the name
 	main    ModuleFact            // the program itself

@@ -124,8 +124,8 @@ func endsWithAny(b []byte, texts [][]byte) bool {
 	return false
 }
 
-// loadOf returns the load place of the kernel that logs this line. After many lines without a frame
-// it may be another kernel.
+// loadOf returns the load place of the kernel that logs this line. After more than WindowLines
+// lines without a frame, another kernel may log.
 func (n *kernelLog) loadOf(line int64) *KernelLoad {
 	if n.load == nil || line-n.loadAt > WindowLines {
 		n.load = new(KernelLoad)

@@ -68,7 +68,7 @@ type Reader struct {
 	// machine or a debugger, are read: see [IsCounter].
 	OnX86 bool
 
-	*tables          // nil until the first line is read, which in most logs never happens
+	*tables          // nil until first needed
 	only    []string // names of the dialects; nil for all
 
 	history
