@@ -211,7 +211,7 @@ type heldContext struct {
 	Last  int64                            `json:"last"`
 	Parts checkpoint.List[checkpoint.Text] `json:"parts,omitempty"` // lines without text
 	Raw   checkpoint.Text                  `json:"raw,omitempty"`   // input lines; replaces parts
-	// for a record in Raw: the ends in Got of the outputs that the fields have so far
+	// for a record in Raw: where in Got the output of each field ends so far
 	Ends  []int           `json:"ends,omitempty"`
 	Out   checkpoint.Text `json:"out,omitempty"`
 	Open  bool            `json:"open,omitempty"`

@@ -205,7 +205,7 @@ func (e *Envelope) Close() error {
 }
 
 // passUnfinished prints an unfinished last line or entry unchanged, for a log that pauses within
-// its first entry. The rest of it is not opened either.
+// its first entry. The rest of that entry is not opened either.
 func (e *Envelope) passUnfinished() error {
 	if b := e.entries.giveUp(); len(b) > 0 {
 		e.passEntry(b)
@@ -263,8 +263,8 @@ func (e *Envelope) Flush() error {
 	return e.out.err
 }
 
-// Release prints all lines that the filter holds, also the module line that is collecting its maps.
-// Parts of an unfinished line stay held.
+// Release prints all lines that the filter holds, including the module line that is collecting its
+// maps. Parts of an unfinished line stay held.
 func (e *Envelope) Release() error {
 	e.f.Release() // e.out keeps the writer's error
 	e.catchUp()

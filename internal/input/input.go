@@ -5,7 +5,8 @@
 // (gzip, zstd, xz, bzip2) is unpacked, and UTF-16 with a byte order mark is converted to UTF-8.
 //
 // Logs of containers (CRI, Docker), lines of JSON, and journals have an envelope around each text.
-// It is removed before filtering, and added to the output again, so that every record stays valid.
+// The envelope is removed before filtering, and added to the output again, so that every record
+// stays valid.
 package input
 
 import (

@@ -90,9 +90,9 @@ func (c *entryCutter) cut(data, p []byte, kind lines.Kind) (b []byte, _ lines.Ki
 	return b, kind, rest
 }
 
-// unfinished keeps data, or returns it as a part if the entry is too long. c.tail has the start of
-// data: had bytes. data ends within a field: size is the length of that field if it is binary and
-// its length is known, otherwise 0.
+// unfinished keeps data, or returns it as a part if the entry is too long. c.tail contains the
+// start of data, of length had. data ends within a field: size is the length of that field if it is
+// binary and its length is known, otherwise 0.
 func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, kind lines.Kind, rest []byte) {
 	field := data[c.at:]
 	if !c.long && len(data) <= maxLine && size <= maxLine || size == 0 && bytes.IndexByte(field, '=') < 0 && len(field) < maxLine {

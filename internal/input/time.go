@@ -25,8 +25,8 @@ func loggedAt(format Format, record []byte) time.Time {
 	return time.Time{}
 }
 
-// lastMember returns the value of the last member of a JSON object that begins with these bytes, or
-// nil.
+// lastMember returns the text between the last begin in record and the next quote, or nil if record
+// lacks begin.
 func lastMember(record []byte, begin string) []byte {
 	i := bytes.LastIndex(record, []byte(begin))
 	if i < 0 {
