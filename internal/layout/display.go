@@ -146,7 +146,8 @@ func (k *Display) Attach() {
 	}
 }
 
-// Keep keeps the current line of output from being broken, because its parts move.
+// Keep keeps the current line of output from being broken: text after a module moves when the
+// brackets of the module are laid out.
 func (k *Display) Keep() {
 	if k != nil {
 		k.kept = true
