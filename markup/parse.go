@@ -13,9 +13,9 @@ import (
 // A %p is 0x or 0X and hexadecimal digits, or only zeros. A %i is decimal, hexadecimal with 0x, or
 // octal with a leading 0. All must fit into 64 bits. A name holds neither '}' nor a line end.
 
-// Parse parses an Elem token with any tag. The offset in its error is relative to the line. For a
-// token that is not an element, Parse returns the token's Err, or if it has none, an error that an
-// element was expected.
+// Parse parses an Elem token with a known tag. The offset in its error is relative to the line. For
+// other tokens, Parse returns the token's Err or, if that is nil, an error that a known element was
+// expected.
 func Parse(t Token) (Element, *SyntaxError) {
 	switch {
 	case t.Err != nil:
