@@ -1,6 +1,6 @@
-// Package escape writes text of unknown origin in a harmless form, such as names and messages from
-// reports and ELF files. For people it makes characters visible that a terminal would interpret;
-// for programs it writes a JSON string.
+// Package escape writes text of unknown origin in a harmless form: names and messages from reports
+// and ELF files. For people it makes characters visible that a terminal would interpret; for
+// programs it writes a JSON string.
 package escape
 
 import (
