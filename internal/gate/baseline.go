@@ -19,7 +19,7 @@ type Entry struct {
 	Function    string // for people, as are File and Program; empty if it is not known
 	File        string
 	Program     string
-	Until       time.Time // last day on which the entry holds; zero if it has no end
+	Until       time.Time // last day on which the entry is valid; zero if it has no end
 }
 
 // expired reports whether the last day of the entry is before today.

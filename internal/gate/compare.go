@@ -27,7 +27,7 @@ type Comparison struct {
 	states map[string]State // by fingerprint
 }
 
-// A Change is a fingerprint that was not known before.
+// A Change is a fingerprint of new findings: see Compare.
 type Change struct {
 	Findings []*findings.Finding // at least one
 	// last day on which a baseline accepted it; zero if no baseline has it

@@ -175,7 +175,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// harmless are the kinds that fail only a gate on these kinds or on all.
+// harmless are the kinds that fail a gate only if it is set to them or to all kinds.
 var harmless = []string{"Leak_StillReachable", "Leak_IndirectlyLost", "indirect-leak"}
 
 // The tools: Valgrind's, and the tools with findings in logs.
