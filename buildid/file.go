@@ -59,8 +59,8 @@ type File struct {
 
 // Open opens the file at path if it is a regular ELF file whose note holds id. It never blocks on a
 // FIFO or a device. where is the result of [File.Where]. The error wraps [fs.ErrNotExist] if there
-// is no file, [ErrNoID] or [ErrOtherID] if the file has no ID or another one, and otherwise the
-// error of the system or of the parser of ELF headers.
+// is no file, [ErrNoID] if the file has no ID, and [ErrOtherID] if it has another ID. Other errors
+// are from the system or the ELF parser.
 func Open(path, where string, id ID) (*File, error) {
 	f, err := open(path, where, id, 0)
 	if err != nil {
@@ -73,9 +73,9 @@ func Open(path, where string, id ID) (*File, error) {
 	return f, nil
 }
 
-// OpenRegular opens the file at path if it is a regular file, with any content: the caller checks
-// its dwo_id, checksum or build ID. It never blocks on a FIFO or a device. where is the result of
-// [File.Where]. The error wraps [fs.ErrNotExist] if there is no file.
+// OpenRegular opens the regular file at path, with any content. The caller checks its dwo_id,
+// checksum or build ID. It never blocks on a FIFO or a device. where is the result of [File.Where].
+// The error wraps [fs.ErrNotExist] if there is no file.
 func OpenRegular(path, where string) (*File, error) {
 	f, size, err := openRegular(path)
 	if err != nil {
@@ -118,8 +118,8 @@ func (f *File) contents() []byte {
 	return f.whole.data
 }
 
-// modified returns when the file was last changed, in nanoseconds since 1970; ok is false unless f
-// is a regular file of the system.
+// modified returns the time of the last change, in nanoseconds since 1970. ok is false unless f is
+// a regular file of the system.
 func (f *File) modified() (nanoseconds int64, ok bool) {
 	switch {
 	case f.whole != nil:
@@ -159,8 +159,8 @@ func (s state) text() string { return fmt.Sprintf("%d-%d-%d", s.inode, s.size, s
 // Path returns the path that was opened.
 func (f *File) Path() string { return f.path }
 
-// OS returns the open file, which can be mapped, or nil if there is none. f remains its owner: the
-// caller must not close it.
+// OS returns the open file, which can be mapped. It returns nil if there is none. f remains the
+// owner: the caller must not close the file.
 func (f *File) OS() *os.File { return f.os }
 
 // Where returns the name of the finder that found the file.

@@ -69,8 +69,7 @@ func (i *innerFile) Modified() (nanoseconds int64, ok bool) { return (*File)(i).
 // State is stateText, which differs for another file at the same path.
 func (i *innerFile) State() string { return (*File)(i).stateText() }
 
-// Roots calls visit for each of the paths, with the number of files below it, the build ID of the
-// file at it, and the files that cannot be read: see root.
+// Roots calls visit for each of the paths. The arguments have the meaning of the fields of root.
 func (i *innerPath) Roots(ctx context.Context, visit func(path string, files int, id ID, faults []Attempt)) error {
 	roots, err := (*SymbolPath)(i).roots(ctx)
 	for _, r := range roots {

@@ -19,8 +19,8 @@ type link struct {
 	CRC  uint32 // checksum of all bytes of the file: the CRC-32 of IEEE 802.3
 }
 
-// findLink returns the debug file of the program at the path near. It looks where GDB does: in the
-// program's folder, in .debug in that folder, and below each of dirs at the folder's path. If
+// findLink returns the debug file of the program at the path near. Like GDB, it looks in the
+// program's folder, in .debug in that folder, and at the folder's path below each of dirs. If
 // symbolic links lead to another folder, findLink looks there too. The file must have the checksum
 // of the link. It must also have the build ID id, unless id is zero or the file has none.
 //
@@ -165,9 +165,9 @@ func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 }
 
 // findAlt returns the supplementary file that the section .gnu_debugaltlink of the debug file at
-// near names. It first tries the path name, relative to the folder of near. Then it tries the file
-// of that name in .dwz in each of dirs, and the place of the ID in each of dirs, as in a [Tree].
-// The note of the file must hold id. name is untrusted.
+// near names. It first tries the path name, relative to the folder of near. Then it tries each of
+// dirs: first a file of that name in .dwz, then the place of the ID, as in a [Tree]. The note of
+// the file must hold id. name is untrusted.
 //
 // If note is not nil, it is called for every place without the file. The error wraps
 // [fs.ErrNotExist] if no place has the file.

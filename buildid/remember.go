@@ -141,9 +141,9 @@ func trimMemory(dir string) {
 	}
 }
 
-// The format of an index: memoryMagic, the root, the number of folders, the folders, and the
-// CRC-32C of all these in 4 bytes, little-endian. Numbers are uvarints and times have 8 bytes.
-// Strings and lists begin with their length.
+// The format of an index: memoryMagic, the root, the number of folders, the folders, and a CRC-32C
+// in 4 bytes, little-endian. Numbers are uvarints and times have 8 bytes. Strings and lists begin
+// with their length.
 
 // Bits of the byte that describes a folder or file. The lowest two bits are its content.
 const (

@@ -51,8 +51,8 @@ func OpenSymbolPath(o SymbolPathOptions) *SymbolPath {
 	return p
 }
 
-// Close writes the index to CacheDir unless a walk is running, and removes inflated members: now,
-// or when the last File open on them is closed. The finder stays usable.
+// Close writes the index to CacheDir unless a walk is running. It removes inflated members. A
+// member with an open File is removed when that is closed. The finder stays usable.
 func (p *SymbolPath) Close() error {
 	select {
 	case <-p.lock:
@@ -70,10 +70,10 @@ func (p *SymbolPath) Close() error {
 // holds the code. Among equals the path that sorts first wins.
 //
 // The first Find walks the paths in goroutines that end before it returns; concurrent calls wait
-// for it. New files are found: a Find that finds nothing, or no debug information, examines the
-// folders again, at most once a second and at most for 1/50 of the time. A walk that ends with ctx
-// is repeated by the next Find. If another process has left its index in CacheDir, a file with
-// debug information is found in that index without a walk. Its note is still checked.
+// for it. If it finds no file or no debug information, Find examines the folders again, so it finds
+// new files. This happens at most once a second, and takes at most 1/50 of the time. A walk that
+// ends with ctx is repeated by the next Find. If another process has left its index in CacheDir, a
+// file with debug information is found in that index without a walk. Its note is still checked.
 func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "symbol path", query: q, note: note}
 	if q.ID.IsZero() {
@@ -251,8 +251,8 @@ func (p *SymbolPath) walk(ctx context.Context, old *pathIndex, shallow bool) (*p
 	return newPathIndex(indexes, w.faults), nil
 }
 
-// remembered returns the index that another process left, or nil. It may be out of date: each file
-// is checked when it is opened, and a walk looks for files that it lacks.
+// remembered returns the index that another process left, or nil. The index may be out of date.
+// Each file is checked when it is opened, and a walk looks for files that the index lacks.
 func (p *SymbolPath) remembered() *pathIndex {
 	roots := make([]*rootIndex, len(p.paths))
 	some := false
