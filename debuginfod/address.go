@@ -111,8 +111,8 @@ func scopeOf(a netip.Addr) scope {
 }
 
 // scopeOfHost returns the scope of an address or a name: if a proxy resolves names, only the name
-// is known. Addresses such as 127.1, 0x7f.0.0.1 and 2130706433, and digits of other scripts, are
-// disguised: the C library and browsers accept them, but do not agree on their meaning.
+// is known. The C library and browsers do not agree on the meaning of 127.1, 0x7f.0.0.1,
+// 2130706433, or digits of other scripts. Such addresses are disguised.
 func scopeOfHost(host string) scope {
 	host = strings.ToLower(strings.TrimRight(host, "."))
 	if a, err := netip.ParseAddr(host); err == nil {

@@ -158,8 +158,8 @@ func (c *diskCache) miss(q buildid.Query, err error) error {
 	return fmt.Errorf("build ID %s: %s: %w", q.ID, c.where(), fs.ErrNotExist)
 }
 
-// passing returns err if it is temporary (too many open files, no memory, interrupted) or due to a
-// failing disk, and nil otherwise.
+// passing returns err if it is temporary, such as too many open files, or due to a failing disk.
+// Otherwise it returns nil.
 func passing(err error) error {
 	switch number, _ := errors.AsType[syscall.Errno](err); number {
 	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.EINTR, syscall.EAGAIN:
@@ -229,7 +229,7 @@ type look struct {
 	age    time.Duration // age of the empty file; set for expired files, too
 	// servers that had no such file; nil if another program has written the miss
 	by      []serverMiss
-	missFor time.Duration // for how long their answers are believed
+	missFor time.Duration // time for which their answers are believed
 	wrong   bool          // a regular file with the wrong content
 	// a temporary error, after which the file may exist; nil otherwise
 	passing error

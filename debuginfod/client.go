@@ -116,7 +116,7 @@ func (c *Client) Close() error {
 // Find returns the file that q asks for, from the cache or a server; the caller closes it. It calls
 // note, which may be nil, for each place without the file. If ctx ends, Find returns at once. The
 // download continues if other callers wait for it. If servers are asked, the error wraps
-// [fs.ErrNotExist] only if every one answered that it has no such file.
+// [fs.ErrNotExist] only if every server answered that it has no such file.
 func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}

@@ -2,10 +2,9 @@
 // cache that it shares with elfutils' client.
 //
 // A [Client] is a finder of files for the symbolizer. It asks servers for a file by build ID alone,
-// and returns a file only if the note in it holds that ID. (A build ID names a file and does not
-// authenticate it: a server can forge any content under the right ID. Ask servers that you trust,
-// over https.) A client that is Offline uses no network. It finds files that were fetched earlier,
-// by this client or by elfutils'.
+// and returns a file only if the note in it holds that ID. A server can send any content under the
+// right ID, so ask only servers that you trust, over https. A client that is Offline uses no
+// network. It finds files that were fetched earlier, by this client or by elfutils'.
 //
 // Rules of the cache that elfutils has, too:
 //
@@ -43,7 +42,7 @@ package debuginfod
 
 import "time"
 
-// The limits. [Options] overrides those whose comment names an environment variable.
+// The limits. [Options] overrides a limit if its comment names an environment variable.
 const (
 	// time to connect to a server, and again for the TLS handshake; a slower server is treated as
 	// down
@@ -85,8 +84,8 @@ const (
 	keepFreeMost = 1 << 30 // but at most this many bytes
 	roomEvery    = 1 << 20 // bytes written between two checks of the free space
 
-	// time to read the rest of an error answer, so that the connection can be reused; reading for
-	// longer would take more time than a new connection
+	// time to read the rest of an error answer, so that the connection can be reused; a new
+	// connection takes about as long
 	drainFor   = 250 * time.Millisecond
 	retryFirst = 250 * time.Millisecond // before the first retry, jittered, then doubling
 	retryMost  = 5 * time.Second        // between retries

@@ -97,9 +97,9 @@ func (c *diskCache) info() access.CacheInfo {
 	return info
 }
 
-// probe asks one server, by its URL in [Client.Servers], for the debug file of id, or of a random
-// ID if id is zero. It makes one request and reads only the beginning of the answer. The outcome
-// does not affect later requests.
+// probe asks one server for the debug file of id, or of a random ID if id is zero. name is the
+// server's URL in [Client.Servers]. It makes one request and reads only the beginning of the
+// answer. The outcome does not affect later requests.
 func (c *Client) probe(ctx context.Context, name string, id buildid.ID) access.ProbeResult {
 	r := access.ProbeResult{Server: name}
 	i := slices.IndexFunc(c.servers, func(s *server) bool { return s.name == name })

@@ -13,6 +13,6 @@ import (
 func accessed(info fs.FileInfo) time.Time { return info.ModTime() }
 
 func lockFile(context.Context, *os.File, key) error {
-	// two processes may fetch the same file; the last one replaces the other
+	// two processes may fetch the same file; the later file replaces the earlier one
 	return errors.ErrUnsupported
 }

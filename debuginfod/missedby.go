@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// missedByPrefix and the word of a miss are the name of a record beside the miss, since elfutils
-// does not record which servers were asked. Each line of the record has the Unix time of a server's
-// answer, a space and the server's URL. elfutils' clients ignore the record, and remove it like a
-// cached source, whose name also begins with "source".
+// missedByPrefix, followed by the word of a miss, is the name of a record beside the miss. It names
+// the servers that had no such file, which elfutils does not record. Each line has the Unix time of
+// a server's answer, a space and the server's URL. elfutils' clients ignore the record, and remove
+// it like a cached source, because the name begins with "source".
 const missedByPrefix = "source.symfilter-"
 
 const maxMissedBy = 64 << 10 // bytes of such a file: 64 URLs of 1 KiB
@@ -71,8 +71,8 @@ func writeMissedBy(root *os.Root, k key, all []serverMiss) {
 	}
 }
 
-// believed reports whether no server need be asked because l is a miss: every server has answered
-// that it has no such file, or another program has recorded the miss.
+// believed reports whether l is a miss for which no server is asked. Either every server has
+// answered that it has no such file, or another program has recorded the miss.
 func (c *Client) believed(l look) bool {
 	if !l.miss || c.o.AskAgain {
 		return false
@@ -111,7 +111,8 @@ func (c *Client) recall(all []*contender, l look) {
 	}
 }
 
-// answered returns when a server answered, and for how much longer that is believed.
+// answered returns the text about a remembered answer: its age, and the time for which it is still
+// believed.
 func answered(at time.Time, missFor time.Duration) string {
 	age := max(time.Since(at), 0)
 	return fmt.Sprintf("it answered %v ago, and is not asked again for %v", age.Round(time.Second), max(missFor-age, 0).Round(time.Second))

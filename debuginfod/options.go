@@ -34,11 +34,11 @@ type Options struct {
 	// changes
 	HeadersFile string
 
-	// Progress is called before a file is requested, at most ten times a second while it is
-	// received, and at the end, by one goroutine at a time for each file. FirstContact is called
-	// once for each server, before the first request to it. FirstFailure is called once for each
-	// server: at once if it cannot be reached, otherwise after a failed request that is not
-	// retried. For servers that never get a request, see [Server]. All must return soon.
+	// Progress is called before a file is requested, at the end, and at most ten times a second in
+	// between. One goroutine at a time calls it for each file. FirstContact is called once for each
+	// server, before the first request to it. FirstFailure is called once for each server: after a
+	// failed request that is not retried, or at once if the server cannot be reached. For servers
+	// that never get a request, see [Server]. All must return soon.
 	Progress     func(Progress)
 	FirstContact func(server string)
 	FirstFailure func(server, reason string)

@@ -67,8 +67,8 @@ func (a *answer) total() int64 {
 	return -1
 }
 
-// A counter counts the bytes that arrive from the network. It fails if there are more than a file
-// of maxSize bytes can take: an endless stream of empty gzip members inflates to nothing.
+// A counter counts the bytes that arrive from the network. It fails if a file of maxSize bytes
+// cannot take as many. An endless stream of empty gzip members would inflate to nothing.
 type counter struct {
 	r       io.Reader
 	w       *watch

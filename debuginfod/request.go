@@ -21,7 +21,7 @@ import (
 // A dialControl has the type of net.Dialer's field Control.
 type dialControl = func(network, address string, c syscall.RawConn) error
 
-// newTransport returns a transport that verifies certificates; no option or variable turns that
+// newTransport returns a transport that verifies certificates. No option or variable turns that
 // off. control, if not nil, checks each address before it is dialed.
 func newTransport(control dialControl) *http.Transport {
 	dialer := &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second, Control: control}
@@ -147,7 +147,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 }
 
 // setHeaders sets the headers of req. It adds the operator's headers and password only if trusted
-// is set, which means that no redirect has left the operator's scheme and host.
+// is set: no redirect has left the operator's scheme and host.
 func (c *Client) setHeaders(req *http.Request, s *server, operator http.Header, trusted bool) {
 	req.Header.Set("User-Agent", c.agent)
 	req.Header.Set("Accept-Encoding", "identity")

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// openFlags are for files that other users may have created: opening follows no link, waits for no
-// writer, and acquires no controlling terminal.
+// openFlags are for files that other users may have created. Opening does not follow links, wait
+// for a writer, or acquire a controlling terminal.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // checkOwner returns an error if a file or directory belongs to a user other than this one and
