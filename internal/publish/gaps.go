@@ -37,8 +37,8 @@ func noReport(inputs []string) string {
 	return "There is no report in " + strings.Join(names, ", ")
 }
 
-// gaps returns a gap for each tool whose reports are cut off, one for inputs without a report, and
-// one for findings that did not fit in memory.
+// gaps returns a gap for each tool with reports that are cut off. One more gap is for inputs
+// without a report, and one for findings that did not fit in memory.
 func (r *Result) gaps() (all []gap) {
 	type missing struct {
 		processes int

@@ -85,8 +85,8 @@ func hashLines(text []byte, lines []uint32) map[uint32]string {
 	return found
 }
 
-// unitsOf returns the UTF-16 units of a text without blanks and tabs, with \n for each line end,
-// and hashEnd at the end. Invalid UTF-8 becomes U+FFFD.
+// unitsOf returns the UTF-16 units of a text without blanks and tabs. Each line end is \n, and
+// hashEnd is the last unit. Invalid UTF-8 becomes U+FFFD.
 func unitsOf(text []byte) []uint16 {
 	units := make([]uint16, 0, len(text)+1)
 	for i := 0; i < len(text); {

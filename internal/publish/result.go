@@ -140,8 +140,8 @@ func linedIn(t *findings.Trace) (lined *findings.TraceFrame) {
 	return lined
 }
 
-// physical prints the member physicalLocation. A column is printed only if the line is known to be
-// ASCII: SARIF's columns are UTF-16 units, but those of debug information are bytes.
+// physical prints the member physicalLocation. SARIF counts columns in UTF-16 units, debug
+// information in bytes. So a column is printed only if the line is known to be ASCII.
 func (s *sarif) physical(p place) {
 	s.object("physicalLocation")
 	s.object("artifactLocation")

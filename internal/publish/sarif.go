@@ -23,7 +23,7 @@ const (
 
 // SARIFOptions select optional members that SARIF prints. The zero value is usable.
 type SARIFOptions struct {
-	// Category distinguishes files that are uploaded for the same tool and commit; GitHub replaces
+	// Category distinguishes files that are uploaded for the same tool and commit. GitHub replaces
 	// the results of an earlier file with the same category.
 	Category string
 

@@ -224,8 +224,8 @@ func classIn(x *findings.Finding) *class {
 	return &resourceLeak
 }
 
-// cweOf returns the weaknesses of a finding. It returns fewer than its class has if the finding
-// reports whether the memory was freed, or whether it was read or written.
+// cweOf returns the weaknesses of a finding. If the finding reports a read, a write or freed
+// memory, cweOf leaves out weaknesses of the class that do not apply.
 func cweOf(x *findings.Finding) []int {
 	switch c := classIn(x); c {
 	case &invalidRead, &invalidWrite:

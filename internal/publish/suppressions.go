@@ -150,8 +150,8 @@ func (p *suppressions) isFirst(s *suppression, frames []string) bool {
 // key returns the kind and the line after it.
 func (s *suppression) key() string { return s.kind + "\n" + s.extra }
 
-// Bounds of the search for suppressions that cover others: the frames of a covering suppression,
-// and the number of covering suppressions of one kind.
+// Bounds of the search for suppressions that cover others: the frames of such a suppression, and
+// their number for one kind.
 const (
 	maxWide     = 6
 	maxCovering = 64

@@ -2,8 +2,8 @@ package publish
 
 import "strings"
 
-// uri returns the reference to a file, percent-encoded: relative to the root of the repository, or
-// with the scheme file if the file is outside of the root.
+// uri returns the percent-encoded reference to a file, relative to the root of the repository. For
+// a file outside of the root, the reference has the scheme file.
 func (r *Result) uri(name string) string {
 	name, inside := r.path(name)
 	switch {
@@ -18,9 +18,9 @@ func (r *Result) uri(name string) string {
 // maxURI bounds the bytes of a file's name in a reference; systems allow 4,096.
 const maxURI = 4096
 
-// encoded returns a path in which bytes are percent-encoded unless a segment of a relative
-// reference may have them (RFC 3986, 3.3 and 4.2). It also encodes colons: the text before a colon
-// would be read as a scheme. It cuts the path to maxURI bytes.
+// encoded percent-encodes the bytes of a path that a segment of a relative reference must not have
+// (RFC 3986, 3.3 and 4.2). It also encodes colons: the text before a colon would be read as a
+// scheme. It cuts the path to maxURI bytes.
 func encoded(name string) string {
 	const hex = "0123456789ABCDEF"
 	name = name[:min(len(name), maxURI)]
