@@ -6,8 +6,8 @@ const (
 	MaxShown   = 14      // for MaxLength: 2^14 bytes; back references can double a name
 )
 
-// Bounded returns show(name). It returns name if that is longer than MaxMangled, or if show returns
-// false or panics: no name may end the program.
+// Bounded returns show(name). It returns name if name is longer than MaxMangled, or if show returns
+// false. A panic of show must not end the program: Bounded then returns name, too.
 func Bounded(name string, show func(name string) (string, bool)) (shown string) {
 	if len(name) > MaxMangled {
 		return name

@@ -32,7 +32,7 @@ type Quick struct {
 	uses      use  // what the text of the current type depends on
 }
 
-// Show returns the demangled name, and the suffix of the mangled name, which is empty or begins
+// Show returns the demangled name. suffix is the end of the mangled name; it is empty or begins
 // with a dot. ok is false if the library may show another name, for example if the name has
 // expressions or mistakes.
 func (q *Quick) Show(mangled string) (shown, suffix string, ok bool) {

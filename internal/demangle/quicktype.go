@@ -254,8 +254,8 @@ func (q *Quick) array() (t piece) {
 	return t
 }
 
-// member reads a pointer to a member of a class. The mangled name has the class and then the
-// member's type, the output the other way round.
+// member reads a pointer to a member of a class. The mangled name has the class before the member's
+// type. The output has it after the type.
 func (q *Quick) member(subs int) (t piece) {
 	q.at++
 	start := len(q.b)
