@@ -137,7 +137,7 @@ type addresses struct {
 }
 
 // answer returns the output for the module-relative address addr, and whether a name was found. If
-// not, the error is the reason; it is nil if no symbol covers the address.
+// no name was found, err is the reason. If no symbol covers the address, err is nil.
 func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	frames, err := a.Symbolizer.Ask(a.ctx, nil, a.of.Location(addr), symbolize.Policy{})
 	recorded := frames
@@ -162,8 +162,8 @@ func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	return a.text(addr, frames, recorded, v, err), found, err
 }
 
-// variable returns the variable at addr, or nil if there is none. It also returns nil if frames are
-// as good an answer: if the innermost one has a file, or no member of the variable is known.
+// variable returns the variable at addr, or nil if there is none. It returns nil, too, if the
+// frames are as good: the innermost frame has a file, or no member of the variable is known.
 func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *symbolize.Variable {
 	if err != nil || len(frames) > 0 && frames[0].File != "" {
 		return nil

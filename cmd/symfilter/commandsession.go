@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// closeWait is how long the end of a run waits for work in the background.
+// closeWait bounds the wait for background work at the end of a run.
 const closeWait = time.Second
 
 // A session holds the state of any command that looks up addresses: messages, servers and the

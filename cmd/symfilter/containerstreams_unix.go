@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// Descriptors that containerd gives to a logging binary: the two streams of the container, and a
-// pipe that the binary closes when it is ready.
+// Descriptors that containerd gives to a logging binary: two streams of the container, and a pipe.
+// The binary closes the pipe when it is ready.
 const (
 	containerOut   = 3
 	containerErr   = 4

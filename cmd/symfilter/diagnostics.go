@@ -62,7 +62,7 @@ func (d *diagnostics) all(lines []string) {
 	}
 }
 
-// flush prints how many lines were suppressed.
+// flush prints the number of suppressed lines.
 func (d *diagnostics) flush() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

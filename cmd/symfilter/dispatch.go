@@ -113,7 +113,7 @@ func newConfig() *config {
 	return &config{dash: noDash, runFlags: runFlags{maxMemory: symbolize.DefaultMaxMemory}}
 }
 
-// run is the program; it returns the exit code.
+// run runs the program and returns the exit code.
 func run(args []string, stdin, stdout, stderr *os.File) int {
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe fails with EPIPE, on standard output too
 	// net/http logs responses that it did not request, without a limit and even with --quiet

@@ -69,9 +69,9 @@ func (d *dumpList) add(dump filter.Dump) (more bool) {
 	return true
 }
 
-// behind returns e with a writer that saves the list after each write, so a dump file is listed
-// after its line was printed. If saves would take more than about a tenth of the time, they wait
-// for a pause in the input or for its end.
+// behind returns e with a writer that saves the list after each write. So a dump file is listed
+// after its line was printed. If saves take more than a tenth of the time, they wait for a pause in
+// the input, or for its end.
 func (d *dumpList) behind(e engine) engine {
 	inner := e
 	e.WriteCloser = savingDumps{e, d}

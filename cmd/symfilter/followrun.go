@@ -70,7 +70,7 @@ func (s *startAt) Set(value string) (err error) {
 	return err
 }
 
-// A followRun follows files, and filters each with an engine of its own.
+// A followRun follows files. Each file has its own engine.
 type followRun struct {
 	*stream
 	c      *config

@@ -6,10 +6,11 @@
 // lists the flags. Each flag is also read from the environment: --symbol-path from
 // SYMFILTER_SYMBOL_PATH, with lists separated as in PATH.
 //
-// It exits with 0 if the log was passed on, even if frames stayed unresolved; 1 after an input or
-// output error; 2 after wrong usage; 3 with --strict if something stayed unresolved; 4 if a gate
-// failed; 128 plus the number of the signal that ended it. If the reader closes standard output, it
-// exits with 0 and prints no error. symfilter run exits like the program that it has started.
+// It exits with 0 if the log was passed on, even if frames stayed unresolved. 1 means an input or
+// output error, and 2 wrong usage. 3 means that, with --strict, something stayed unresolved. 4
+// means that a gate failed. After a signal the code is 128 plus the signal's number. If the reader
+// closes standard output, the code is 0, and no error is printed. "symfilter run" exits like the
+// program that it has started.
 package main
 
 import (

@@ -57,7 +57,7 @@ func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	}
 }
 
-// engine returns the pipeline's engine for an input; it writes lines to w.
+// engine returns the pipeline's engine for an input. The engine writes lines to w.
 func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool, w io.Writer) engine {
 	o := l.options
 	o.Patience = l.c.wait.of(regular)
@@ -169,7 +169,8 @@ func allOf(engines []engine) engine {
 	return e
 }
 
-// A tee writes to several engines. If the reader of one output closes it, the others continue.
+// A tee writes to several engines. If the reader of an output closes it, the other outputs
+// continue.
 type tee struct {
 	engines []engine
 	unread  []bool // for each engine: its output no longer has a reader

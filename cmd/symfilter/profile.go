@@ -171,9 +171,9 @@ func (p *profileRun) openInput() error {
 	return nil
 }
 
-// chooseForm chooses the form of the output. Without --output, a file of Valgrind in which
-// functions have names keeps its form. chooseForm returns an error for a binary output to a
-// terminal, and for flags without an effect.
+// chooseForm chooses the form of the output. Without --output, a file of Valgrind with named
+// functions keeps its form. chooseForm returns an error for a binary output to a terminal, and for
+// flags without an effect.
 func (p *profileRun) chooseForm(given bool) error {
 	c := p.c
 	if profile.IsTrace(p.head) || profile.IsPackedTrace(p.head) {
@@ -312,8 +312,8 @@ func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profi
 	return nil
 }
 
-// otherFile returns the end of a message about a file that is not a profile: the kind of file,
-// recognized by its first bytes, start. It returns "" if err has another cause, or the kind is not
+// otherFile returns the end of a message about a file that is not a profile. It names the kind of
+// the file, which begins with start. It returns "" if err has another cause, or the kind is not
 // known.
 func otherFile(err error, start []byte, label string) string {
 	if errors.Is(err, profile.ErrUnknown) {

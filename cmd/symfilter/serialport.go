@@ -19,7 +19,7 @@ const defaultRate = "115200" // serial.DefaultRate, in the help
 // The rates that --baud takes. Setting a rate fails if the adapter does not support it.
 const (
 	minRate = 50        // baud: the slowest that Linux names
-	maxRate = 100 << 20 // baud: no adapter is as fast
+	maxRate = 100 << 20 // baud: more than any adapter has
 )
 
 // A baud is the flag --baud.

@@ -12,7 +12,7 @@ type statusLine struct {
 	w     io.Writer // the terminal; nil: nothing is shown
 	text  string
 	shown bool
-	inner bool // the last text printed beside the status line has no line end
+	inner bool // the last printed text has no line end
 }
 
 // set shows text; an empty text clears the line.

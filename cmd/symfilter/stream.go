@@ -200,9 +200,9 @@ func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, 
 	return p.readErr, p.writeErr
 }
 
-// A pass filters one input. Three goroutines use the filter, under mu. One reads, the timer's
-// goroutine flushes, and another one ends the pass: it must not wait for a read, which may never
-// return.
+// A pass filters one input. Three goroutines use the filter, under mu. The first reads, the timer's
+// goroutine flushes, and the third ends the pass. The third must not wait for a read, which may
+// never return.
 type pass struct {
 	mu sync.Mutex
 	engine
