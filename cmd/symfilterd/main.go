@@ -5,8 +5,8 @@
 //	symfilterd --config FILE [--check] [--no-sandbox]
 //
 // SIGHUP makes it read the configuration again and reopen outputs. SIGTERM and SIGINT end it within
-// five seconds. It exits with 0 after these signals or the end of all inputs, 1 if it cannot run,
-// and 2 after wrong usage or with an unusable configuration.
+// five seconds. It exits with 0 after these signals or the end of all inputs. 1 means that it
+// cannot run. 2 means wrong usage or an unusable configuration.
 package main
 
 import (
