@@ -65,8 +65,8 @@ type Indexed struct {
 	Found bool   // a good index existed, and none was made
 }
 
-// ErrNotIndexed reports that a file cannot have an index, for example because it has no build ID,
-// no debug information, or parts of its debug information in other files.
+// ErrNotIndexed reports that a file cannot have an index, for example because it has no build ID or
+// no debug information.
 var ErrNotIndexed = errors.New("not indexed")
 
 // A CacheInfo is the state of debuginfod's cache, for display.
