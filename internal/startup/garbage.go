@@ -44,8 +44,9 @@ func TuneGarbage(small int) {
 	}
 }
 
-// afterCollection re-evaluates the percentage, now percent, after the next collection: the
-// finalizer of an unreachable object runs then. small is the percentage of a small heap.
+// afterCollection re-evaluates the percentage after the next collection, when the finalizer of an
+// unreachable object runs. percent is the current percentage. small is the percentage of a small
+// heap.
 func afterCollection(small, percent int) {
 	// without a pointer, the object might share a block with others, and its finalizer never run
 	type mark struct{ _ *int }
