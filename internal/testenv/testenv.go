@@ -103,8 +103,7 @@ func ShowManPage(t testing.TB, page string) string {
 }
 
 // FreeAddress returns a TCP address of this machine at which nothing listens. Its port is below the
-// range from which Linux takes ports by itself, so that no other program gets the port before the
-// test uses it.
+// range from which Linux assigns ports. So no other program gets the port before the test uses it.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
