@@ -35,7 +35,7 @@ func Defaults() Options {
 	}
 }
 
-// A Filter is a [filter.Filter] with symbols of its own.
+// A Filter is a [filter.Filter] with its own symbols.
 type Filter struct {
 	*filter.Filter
 	opened *Opened

@@ -60,8 +60,8 @@ type Symbols struct {
 	Client  *debuginfod.Client
 
 	// CacheDir is the folder for data that can be computed again: indexes, spilled sections, known
-	// folders. Empty: [UserCacheDir]. With NoCache no folder is used; with NoIndex it gets no
-	// indexes.
+	// folders. Empty: [UserCacheDir]. With NoCache no folder is used. With NoIndex, indexes are not
+	// used.
 	CacheDir string
 	NoCache  bool
 	NoIndex  bool
@@ -145,8 +145,8 @@ func (s Symbols) Open() (*Opened, error) {
 	return opened, nil
 }
 
-// finders returns the finders of debug files on this machine: for the places that Symbols names,
-// the system's folder, and last the path of the module itself.
+// finders returns the finders of debug files on this machine. They search the places that Symbols
+// names, the system's folder, and last the module's own path.
 func (s *Symbols) finders(opened *Opened) (all []symbolize.Finder) {
 	if len(s.SymbolPaths) > 0 {
 		p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: s.SymbolPaths, CacheDir: s.CacheDir})
