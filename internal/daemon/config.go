@@ -36,8 +36,8 @@ type Admin struct {
 type TLS struct {
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
-	// for a listener, authorities that sign client certificates; empty: clients need none; for an
-	// output, authorities that sign the server's certificate; empty: the system's
+	// authorities that sign the certificates of peers; empty: clients of a listener need none, and
+	// an output uses the system's authorities
 	ClientCA string `yaml:"client_ca"`
 }
 

@@ -31,8 +31,8 @@ func (f Fault) String() string {
 	return b.String() + f.Problem
 }
 
-// Faults are all mistakes in a configuration file, sorted by line, with missing keys last. They are
-// the error of [Parse] and [Load].
+// Faults are the mistakes in a configuration file, sorted by line, with missing keys last. [Parse]
+// and [Load] return them as their error.
 type Faults []Fault
 
 // Error returns a line for each of the first 50 faults.

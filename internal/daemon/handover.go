@@ -234,8 +234,8 @@ func (s *stateRoom) path(h *house, state, name string) string {
 // privateRoot returns the parent folder of private folders.
 func privateRoot() string { return cmp.Or(os.Getenv("RUNTIME_DIRECTORY"), os.TempDir()) }
 
-// isPrivate reports whether the end of the run removes the checkpoints, because the configuration
-// names no folder.
+// isPrivate reports whether checkpoints are removed at the end of the run, because the
+// configuration names no folder.
 func (s *stateRoom) isPrivate(state string) bool { return state == "" }
 
 func (s *stateRoom) remove() error {

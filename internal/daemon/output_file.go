@@ -51,7 +51,7 @@ type fileOutput struct {
 	stale  atomic.Bool // all files must be reopened
 
 	mu    sync.Mutex
-	files map[string]*outFile // by name; changed with turn and mu
+	files map[string]*outFile // by name; changed while the turn and mu are held
 	uses  int64
 	due   *time.Timer // starts the next sync; nil if none is due
 	last  error       // sync error since the last checkpoint: the system may have dropped lines

@@ -97,7 +97,7 @@ type flow interface {
 	unread() (int64, bool)
 }
 
-// asFlow returns o as a flow; nil if o is nil or writes to a file.
+// asFlow returns o as a flow, or nil if o is nil or writes to a file.
 func asFlow(o output) flow {
 	if s, ok := o.(*sharedOutput); ok {
 		o = s.output
@@ -116,7 +116,7 @@ func asFlow(o output) flow {
 // A durable output can be made to survive a power failure.
 type durable interface{ sync() error }
 
-// asDurable returns the output as durable; nil if it cannot be synced.
+// asDurable returns the output as durable, or nil if it cannot be synced.
 func asDurable(o output) durable {
 	if s, ok := o.(*sharedOutput); ok {
 		o = s.output

@@ -26,8 +26,9 @@ type problem struct {
 	Ready    bool   `json:"ready"` // the daemon works despite the problem
 }
 
-// problems returns the current problems: first problems of the whole daemon, then of each pipeline,
-// by name. It takes only locks that are never held while an input, an output or a reload waits.
+// problems returns the current problems: first problems of the whole daemon, then of the pipelines,
+// sorted by name. It takes only locks that are never held while an input, an output or a reload
+// waits.
 func (d *Daemon) problems(now time.Time) (all []problem) {
 	switch phase(d.phase.Load()) {
 	case starting:
@@ -60,7 +61,7 @@ func (d *Daemon) problems(now time.Time) (all []problem) {
 	return all
 }
 
-// outputProblem returns the problem of the output; "" if there is none.
+// outputProblem returns the problem of the output, or "" if there is none.
 func (p *pipeline) outputProblem(now time.Time) string {
 	_, stalled, failed := p.counts.writes.state(now)
 	_, trying := p.stage.Load().attempts()

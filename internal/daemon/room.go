@@ -147,8 +147,8 @@ func (s *seat) leave() {
 	s.room.leave(s)
 }
 
-// begin begins a request. It returns false if another connection has taken the seat: then the
-// seat's own connection is being closed.
+// begin begins a request. It returns false if another connection has taken the seat: s.conn is then
+// being closed.
 func (s *seat) begin() bool {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()

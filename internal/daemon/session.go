@@ -378,8 +378,8 @@ func (e emitter) Write(p []byte) (int, error) {
 	return s.emit(p)
 }
 
-// emit writes to the output. If a reload replaces the output meanwhile, the rest goes to the new
-// one.
+// emit writes to the output. If a reload replaces the output during the write, the rest goes to the
+// new output.
 func (s *session) emit(p []byte) (written int, err error) {
 	s.turn.writing.Store(true)
 	defer func() {

@@ -49,7 +49,7 @@ func (s *session) restage() {
 	s.adopt()
 }
 
-// awaken counts the session as having a filter, and parks another one if there are too many.
+// awaken records that the session has a filter, and parks another session if too many have one.
 func (s *session) awaken() {
 	if other := s.p.house.contexts.wake(s); other != nil && other.mu.TryLock() {
 		defer other.mu.Unlock()
