@@ -44,7 +44,7 @@ const (
 	// sinks whose Changed is called in each poll interval: these calls are a quarter of the cost of
 	// idle files
 	changeShare = 250
-	// checks per poll interval of a file that was rotated lately, if no events arrive
+	// checks per poll interval of a file that was rotated recently, if no events arrive
 	hurryShare = 5
 	eventDelay = 2 * time.Second  // longest delay of events on a busy machine
 	hurryTime  = 10 * time.Second // time after a rotation during which these extra checks continue

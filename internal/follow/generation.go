@@ -36,7 +36,7 @@ type generation struct {
 
 	silent int64     // offset up to which lines are not printed
 	since  int64     // offset from which lines were given to its sink to be printed
-	skips  bool      // if there are many quiet lines, the first may be skipped
+	skips  bool      // if there are many quiet lines, the first ones may be skipped
 	hole   bool      // the file was truncated and rewritten: skip its leading NUL bytes
 	moved  time.Time // time of the last growth
 	looked time.Time // time of the last look for late lines

@@ -146,6 +146,6 @@ func (s *search) openArchive(f lineage.File) (*generation, error) {
 	return g, nil
 }
 
-// IsArchive reports whether a followed file has the name of a compressed file, which may have been
-// rotated. Files with other names hold lines, whatever bytes they begin with.
+// IsArchive reports whether a followed file has the name of a compressed file, rotated or not.
+// Files with other names hold lines, whatever their first bytes are.
 func IsArchive(name string) bool { return lineage.IsArchive(name) }

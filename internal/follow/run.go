@@ -45,8 +45,8 @@ type run struct {
 	turns     int       // number of turns started
 	unopened  []*source // sources that wait for their first turn, which opens their files
 	opening   int       // number of sources whose first turn has not ended
-	// results of first turns that have ended; these sources read no line until a checkpoint records
-	// where they begin
+	// results of first turns that have ended; their sources read no lines until a checkpoint
+	// records where they begin
 	held    []result
 	flushed time.Time     // time of the last such checkpoint
 	pause   time.Duration // pause before the next such checkpoint; it doubles each time

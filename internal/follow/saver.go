@@ -21,7 +21,7 @@ import (
 const (
 	// largest difference between the clock of a file system and the system's clock
 	clockStep = 20 * time.Millisecond
-	// most entries of one name that wait for the reader of the output
+	// maximum number of entries of one name that wait for the reader of the output
 	maxPlaces  = 16
 	maxWaiting = 32 << 20               // bytes of all waiting entries
 	drainTime  = 400 * time.Millisecond // longest wait for the reader of the output at the end

@@ -171,7 +171,7 @@ func (s *source) first(ctx context.Context, buf []byte) (more bool, err error) {
 	return more || begun, err
 }
 
-// limit sets the offset to which the current file g is read in this turn.
+// limit sets the offset up to which the current file g is read in this turn.
 func (s *source) limit(g *generation, unchanged bool) {
 	g.until = 0
 	if unchanged || g.contents != nil || !s.attentive() {
