@@ -105,7 +105,7 @@ func hasTwin(c Content, all []Content) bool {
 	})
 }
 
-// hasMore reports whether c has a byte at off. A damaged archive has none after its damage. The
+// hasMore reports whether c has a byte at off. A damaged archive has no bytes after its damage. The
 // error is ErrLater if the byte cannot be read now.
 func hasMore(c Content, off int64) (bool, error) {
 	var next [1]byte

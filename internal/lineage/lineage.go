@@ -31,8 +31,8 @@ const (
 // opened.
 var ErrLater = errors.New("not decided yet")
 
-// An ID identifies a file by device and inode. IDs differ only between files that exist at the same
-// time.
+// An ID identifies a file by device and inode. Only files that exist at the same time are certain
+// to have different IDs.
 type ID struct{ Dev, Ino uint64 }
 
 // A File is a file as a listing shows it, under a name that rotation gives.

@@ -42,7 +42,7 @@ func Open(open Opener, beside *Family, now Content) (Folder, error) {
 type Older struct {
 	Step           // the file or its archive; without a Content if it is not to be read
 	Broken Content // an archive that begins like it and is damaged before the place, or nil
-	Lost   bool    // it is gone, and not in an archive that was read to its end
+	Lost   bool    // neither the file nor an archive of it was found
 }
 
 // A Resumption is the search for the files of a checkpoint.
