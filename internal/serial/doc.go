@@ -40,12 +40,12 @@ type Port struct {
 	patience time.Duration
 	missed   time.Duration // time for which the port was looked for
 
-	found    bool      // the port was open once, so any error may pass
+	found    bool      // the port was open once, so any error may be temporary
 	awaited  bool      // the wait for the port was reported
 	opened   time.Time // when it was opened last
-	lacks    error     // why it could not be opened the last time
+	lacks    error     // why the port could not be opened the last time
 	told     error     // the last value of lacks that was reported
-	ordinary bool      // the file is not a serial port, and ends like any other
+	ordinary bool      // the file is not a serial port, and ends like any other file
 
 	mu     sync.Mutex
 	file   *os.File      // nil: the port is not open
