@@ -88,8 +88,8 @@ func frameGroups(text []byte) map[string]string {
 	return groups
 }
 
-// randomLog puts file into a debug tree in dir. It returns markup with n addresses drawn evenly
-// from its code.
+// randomLog adds file to the debug tree dir. It returns markup with n addresses drawn evenly from
+// the code of file.
 func randomLog(dir, file string, n int) ([]byte, error) {
 	f, err := elf.Open(file)
 	if err != nil {

@@ -143,7 +143,8 @@ func plainLine(r *rand.Rand) string {
 	return s.String()
 }
 
-// code holds the functions of a binary, and draws addresses in them: the same ones in every run.
+// code holds the functions of a binary, and draws addresses in them: the same addresses in every
+// run.
 type code struct {
 	module, id string
 	base       uint64 // load bias

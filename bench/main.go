@@ -226,8 +226,8 @@ func contendersOf(ctx context.Context, w workload, b *binaries, p *programs, log
 	return other, mine, nil
 }
 
-// asBase returns the command line mine for another build. It has a separate cache, since builds may
-// differ in the format of indexes.
+// asBase returns the command line mine for another build, with a separate cache: builds may differ
+// in the format of indexes. It makes the index that w needs.
 func asBase(ctx context.Context, base string, mine []string, w workload, b *binaries, made string) ([]string, error) {
 	env, argv := assignments(mine)
 	env, argv = slices.Clone(env), append([]string{base}, argv[1:]...)

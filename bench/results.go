@@ -55,7 +55,7 @@ type side struct {
 	Version string `json:"version,omitempty"` // empty if it prints none
 	Median  cost   `json:"median"`
 	All     []cost `json:"all"` // in the order of the runs
-	// bytes of the file that it wrote, if files are compared
+	// bytes of the file that the command wrote, if files are compared
 	FileBytes int64 `json:"file_bytes,omitempty"`
 }
 

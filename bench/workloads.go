@@ -13,7 +13,7 @@ type workload struct {
 	name  string
 	log   func(b *binaries, path string) error // writes the log; nil for empty input
 	of    string                               // the workload whose log is read if log is nil
-	debug string                               // the folder of debug trees
+	debug string                               // the debug tree
 	// piped is set if the command runs between two cats, and is compared with a cat in its place.
 	piped bool
 	// indexed is the file in bins whose index is made beforehand; empty for none.
@@ -187,7 +187,7 @@ func tree(name string) func(b *binaries) string {
 	return func(b *binaries) string { return "--debug-file-directory=" + b.tree(name) }
 }
 
-// onPlainText compares with the same command, without the image, on as much plain text.
+// onPlainText compares with the same command, without the image, on plain text.
 func onPlainText(image string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
 		other, mine = filtering(b, command), filtering(b, command)

@@ -28,7 +28,7 @@ type answers struct {
 	run     *traces // nil: current
 }
 
-// enter sets the text of the next answers, enterRun the texts of a run.
+// enter sets the text that the next answers belong to. enterRun sets the texts of a run.
 func (a *answers) enter(t *text)      { a.current = t }
 func (a *answers) enterRun(t *traces) { a.run = t }
 

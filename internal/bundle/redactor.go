@@ -46,7 +46,8 @@ type limited struct {
 	size int // bytes written; maxReport if a line was left out
 }
 
-// Write takes a line, or a part of one. It omits text beyond the limit.
+// Write writes p, unless it would exceed the limit. Then it writes a note, and leaves out all
+// further text.
 func (l *limited) Write(p []byte) (n int, err error) {
 	const note = "\n(the rest is left out)\n"
 	switch {
@@ -163,8 +164,8 @@ func (r *Redactor) Redact(text string) string {
 	return b.String()
 }
 
-// at returns the length of the private text or path at the start of text, and its replacement. The
-// length is 0 if there is neither.
+// at returns the length of the private text or path at the start of text, and its replacement. Of
+// NAME=PATH it returns NAME= unchanged. The length is 0 if there is neither.
 func (r *Redactor) at(text string) (n int, shown string) {
 	word := text[:wordEnd(text)]
 	if place := r.placeAt(text); place != "" {

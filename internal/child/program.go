@@ -30,8 +30,8 @@ type Program struct {
 	ended   atomic.Int64 // when Wait saw the end, in nanoseconds; 0: not yet
 }
 
-// An Output is an output of the program. Read returns its text, and io.EOF once all processes with
-// the output have closed it or ended.
+// An Output is an output of the program. Read returns its text. It returns io.EOF once no process
+// has the output any more, or once the time that Ended allows is over and no text is ready.
 type Output struct {
 	To       *os.File // where the text belongs
 	from     *os.File // its other end is the program's

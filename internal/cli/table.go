@@ -58,7 +58,7 @@ type Group[V any] struct {
 type Flag[V any] struct {
 	Name, Short string
 	Metavar     string // the name of the value in the help; empty for a switch
-	Alone       string // value of the flag if it is given without one; empty: it needs one, or is a switch
+	Alone       string // value of the flag without =VALUE; empty if the flag needs a value or is a switch
 	Text        string // what the flag does, for the first screen and completion
 	More        string // what the other pages add to Text
 	// default value that the help shows, if any; the program sets it elsewhere

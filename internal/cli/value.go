@@ -101,7 +101,7 @@ func (f *Flag[V]) check(s string) error {
 	return nil
 }
 
-// ErrEmpty is the error for an empty value of a flag that needs one.
+// ErrEmpty is the error for a flag whose value must not be empty.
 var ErrEmpty = errors.New("an empty value, perhaps from a variable that is not set")
 
 // ParseBool parses the value of a switch.

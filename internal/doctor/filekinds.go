@@ -77,8 +77,8 @@ func kindOf(b []byte) *fileKind {
 	return nil
 }
 
-// hint returns the advice for a file of the kind. packed names the compression of the file, or is
-// empty.
+// hint describes a file of the kind, with advice, as a part of a sentence. packed names the
+// compression of the file, or is empty.
 func (k *fileKind) hint(name, packed string) string {
 	if packed != "" && k.advice != profileAdvice {
 		name = "FILE"

@@ -101,8 +101,8 @@ func (c *chunk) buffer() []byte {
 	return make([]byte, 0, chunkSize+4*blockSize)
 }
 
-// packFull compresses the full chunks, and appends the elements of chunks whose compression has
-// ended.
+// packFull starts to compress the full chunks. It appends the elements of the chunks for which it
+// had to wait.
 func (c *chunk) packFull(dst []byte) []byte {
 	for i, text := range c.full {
 		dst = c.pack(dst, text)

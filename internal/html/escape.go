@@ -59,7 +59,7 @@ func appendVisible(dst, text []byte) []byte {
 	}
 }
 
-// plain returns how many bytes at the beginning of text are printable ASCII and not markup.
+// plain returns how many bytes at the beginning of text are printable ASCII that needs no escape.
 func plain(text []byte) int {
 	i := 0
 	for ; i+8 <= len(text); i += 8 {

@@ -12,8 +12,8 @@ func (f *Filter) warn(message string, at int) {
 }
 
 // report appends a diagnostic about the current line. The diagnostics of one line have at most
-// maxEcho bytes plus maxRepeat times its length. The severity is coloured; if whole is set, the
-// message with its line end is coloured, too.
+// maxEcho bytes plus maxRepeat times the line's length. The severity is coloured; if whole is set,
+// the message with its line end is coloured, too.
 func (f *Filter) report(severity, message string, whole bool, at int) {
 	size := len(severity) + len(message) + len(f.line) + at + 32
 	most := maxEcho + maxRepeat*len(f.line)

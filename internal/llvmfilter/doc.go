@@ -31,8 +31,7 @@ package llvmfilter
 
 // Limits, with units and reasons.
 const (
-	// bytes of a line without its line end; LLVM takes 1.5 times its length in memory, without a
-	// limit
+	// bytes of a line without its line end; LLVM has no limit, and takes 1.5 times as much memory
 	maxLine = 64 << 20
 	// bytes of diagnostics about one line, in addition to its repetitions: see maxRepeat
 	maxEcho = 64 << 10

@@ -42,7 +42,8 @@ func (f *Filter) code(m *module, at place) ([]symbolize.Frame, error) {
 	return f.frames, nil
 }
 
-// keep caches the frames at a place. If there are too many, all older ones are dropped.
+// keep caches the frames at a place. If the cache would exceed maxKept bytes, it drops all older
+// frames.
 func (f *Filter) keep(at place, frames []symbolize.Frame) {
 	size := int(unsafe.Sizeof(at))
 	for i := range frames {

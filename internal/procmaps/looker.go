@@ -30,10 +30,9 @@ type looker struct {
 	last    time.Time
 	checked time.Time // time of the last check whether files were overwritten
 
-	// clock sums up the times between looks, if all output was read at the later look. It does not
-	// advance while this process cannot write, and little while it is stopped: old text may wait
-	// then. In one look an output may seem read although it is not, but not in each look for
-	// seconds.
+	// clock is the time by which mappings linger. A look adds the time since the last look, at most
+	// 2*lastLook, if no output waits to be read. One look may miss waiting text, but not each look
+	// for seconds.
 	clock time.Duration
 }
 

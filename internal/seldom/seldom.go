@@ -10,7 +10,7 @@ import (
 // Pause is the time between two messages of a Limiter.
 const Pause = time.Minute
 
-// A Limiter thins out one kind of message. The zero value is ready. Its method may be called
+// A Limiter limits one kind of message. The zero value is ready. Its method may be called
 // concurrently, and allocates nothing.
 type Limiter struct {
 	next    atomic.Int64 // Unix nanoseconds

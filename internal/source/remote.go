@@ -151,7 +151,7 @@ func (f *Finder) maxWait(now time.Time) time.Duration {
 	return max(0, min(f.o.Patience, f.o.PerMinute-s.waited))
 }
 
-// await waits for the end of the flight, and reports whether it has ended.
+// await waits for the end of the flight, at most for wait. It reports whether the flight has ended.
 func (fl *flight) await(f *Finder, wait time.Duration) bool {
 	select {
 	case <-fl.done:
