@@ -74,8 +74,8 @@ func Open(path, where string, id ID) (*File, error) {
 }
 
 // OpenRegular opens the regular file at path, with any content. The caller checks its dwo_id,
-// checksum or build ID. It never blocks on a FIFO or a device. where is the result of [File.Where].
-// The error wraps [fs.ErrNotExist] if there is no file.
+// checksum or build ID. OpenRegular never blocks on a FIFO or a device. where is the result of
+// [File.Where]. The error wraps [fs.ErrNotExist] if there is no file.
 func OpenRegular(path, where string) (*File, error) {
 	f, size, err := openRegular(path)
 	if err != nil {

@@ -28,8 +28,7 @@ const (
 	headSize = 4096
 	// age below which a file may change without a new modification time: the resolution of FAT
 	young = 2 * time.Second
-	// interval between two searches for new files; symbolize asks for a missing file again after 2
-	// s
+	// interval between two searches for new files; symbolize looks for a missing file every 2 s
 	recheckMin  = time.Second
 	recheckPart = 50 // such searches take at most 1/50 of the time
 

@@ -125,8 +125,8 @@ func openLinked(path, where string, id ID) (*File, error) {
 	return f, nil
 }
 
-// checkSum returns nil if f has the checksum crc. A hostile link may lead to the program at near
-// itself, which checkSum does not read.
+// checkSum returns nil if f has the checksum crc. It does not read the program at near, to which a
+// hostile link may lead.
 func (s *search) checkSum(f *File, crc uint32, near string) error {
 	if program, err := os.Stat(near); err == nil {
 		if info, err := f.os.Stat(); err == nil && os.SameFile(program, info) {

@@ -69,11 +69,12 @@ func (p *SymbolPath) Close() error {
 // one with debug information, then one with a full symbol table. Executable queries prefer one that
 // holds the code. Among equals the path that sorts first wins.
 //
-// The first Find walks the paths in goroutines that end before it returns; concurrent calls wait
-// for it. If it finds no file or no debug information, Find examines the folders again, so it finds
-// new files. This happens at most once a second, and takes at most 1/50 of the time. A walk that
-// ends with ctx is repeated by the next Find. If another process has left its index in CacheDir, a
-// file with debug information is found in that index without a walk. Its note is still checked.
+// The first Find walks the paths in goroutines that end before it returns. Concurrent calls wait
+// for the walk. To find new files, Find examines the folders again if it has found no file, or no
+// debug information. This happens at most once a second, and takes at most 1/50 of the time. A walk
+// that ends with ctx is repeated by the next Find. If another process has left its index in
+// CacheDir, a file with debug information is found in that index without a walk. Its note is still
+// checked.
 func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "symbol path", query: q, note: note}
 	if q.ID.IsZero() {
