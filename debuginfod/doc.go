@@ -6,14 +6,14 @@
 // right ID, so ask only servers that you trust, over https. A client that is Offline uses no
 // network. It finds files that were fetched earlier, by this client or by elfutils'.
 //
-// Rules of the cache that elfutils has, too:
+// Rules of the cache, as in elfutils:
 //
 //   - The cache is in the directory of elfutils' client, unless [Options] names another. A file is
 //     CACHE/<hex ID>/debuginfo or CACHE/<hex ID>/executable, mode 0400 in a directory of mode 0700.
 //     A new file has no name, or a temporary one, until it is verified and synced. So a file with
 //     its final name is complete.
 //   - An empty file is a miss: the servers have no such file. It is believed for cache_miss_s
-//     seconds after it was made. elfutils' client believes it whatever its servers are.
+//     seconds after it was made. elfutils' client believes it even if its servers have changed.
 //   - The files cache_clean_interval_s, max_unused_age_s and cache_miss_s in CACHE hold a number of
 //     seconds each, and are made with elfutils' defaults if they are missing. Once in each clean
 //     interval, files that were not read for max_unused_age_s are removed. The modification time of

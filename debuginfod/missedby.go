@@ -16,7 +16,7 @@ import (
 // it like a cached source, because the name begins with "source".
 const missedByPrefix = "source.symfilter-"
 
-const maxMissedBy = 64 << 10 // bytes of such a file: 64 URLs of 1 KiB
+const maxMissedBy = 64 << 10 // bytes of a record: 64 URLs of 1 KiB
 
 // missedByPath returns the path of the file that names the servers of k's miss.
 func (k key) missedByPath() string { return missedByPath(k.id.String(), k.word()) }

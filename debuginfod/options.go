@@ -38,7 +38,7 @@ type Options struct {
 	// between. One goroutine at a time calls it for each file. FirstContact is called once for each
 	// server, before the first request to it. FirstFailure is called once for each server: after a
 	// failed request that is not retried, or at once if the server cannot be reached. For servers
-	// that never get a request, see [Server]. All must return soon.
+	// that never get a request, see [Server]. All three must return soon.
 	Progress     func(Progress)
 	FirstContact func(server string)
 	FirstFailure func(server, reason string)
@@ -181,8 +181,8 @@ func SystemURLs(dir string) ([]string, error) {
 	return words, nil
 }
 
-// readFile returns the content of the regular file at name. It fails if that is more than most
-// bytes.
+// readFile returns the content of the regular file at name. It fails if the file exceeds the limit
+// most, in bytes.
 func readFile(name string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
