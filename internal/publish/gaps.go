@@ -12,7 +12,7 @@ import (
 // cut off. Without such a message, an empty list of findings would look complete.
 const incompleteKind = "Incomplete"
 
-// maxGaps is the number of processes or inputs that a message names.
+// maxGaps is the maximum number of processes or inputs that a message names.
 const maxGaps = 8
 
 // A gap describes a part that is missing from the findings of a tool.

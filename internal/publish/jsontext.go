@@ -11,7 +11,7 @@ import (
 type jsonWriter struct {
 	w     io.Writer
 	buf   []byte
-	comma bool  // a value precedes the next one in its object or array
+	comma bool  // the next value needs a comma before it
 	err   error // the first error of w
 }
 

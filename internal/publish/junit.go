@@ -302,7 +302,7 @@ func (j *junit) failure(c *testCase) {
 	j.raw("</failure>")
 }
 
-// Limits of the texts that are kept for findings that other processes share.
+// Limits of the texts that are kept for findings in several processes.
 const (
 	maxKept       = 4 << 20 // bytes of all texts
 	maxKeptFrames = 200     // frames of a finding

@@ -108,8 +108,8 @@ type place struct {
 }
 
 // place returns the file and line of a finding for the formats: those of [findings.Finding.Place].
-// If it has no line, place returns its object file and line 1. For a finding without frames, the
-// file is the program that ran.
+// If that place has no line, place returns its object file and line 1. For a finding without
+// frames, the file is the program that ran.
 func (r *Result) place(x *findings.Finding) place {
 	f := x.Place()
 	if f != nil && f.HasLine && f.File != "" {
@@ -191,8 +191,8 @@ func about(t *findings.Trace) string {
 	return "also here"
 }
 
-// visible returns s with control characters made visible, cut to most characters. A cut text ends
-// in three dots.
+// visible returns s with control characters made visible. most bounds the number of characters. A
+// cut text ends in three dots.
 func visible(s string, most int) string {
 	if len(s) <= most && isPlain(s) {
 		return s

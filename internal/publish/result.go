@@ -88,7 +88,7 @@ func (s *sarif) message(name, text string) {
 	s.close('}')
 }
 
-// ended returns a text, cut to most characters, with a full stop at its end.
+// ended returns a text with a full stop at its end. most bounds the number of characters.
 func ended(text string, most int) string {
 	if text = plain(visible(text, most-1)); strings.HasSuffix(text, ".") {
 		return text
@@ -182,7 +182,8 @@ func (s *sarif) logical(f *findings.TraceFrame) {
 	s.close(']')
 }
 
-// related prints the related locations: one for each trace but the first, with its number as id.
+// related prints the related locations: one for each trace but the first, if the trace has a line.
+// The number of the trace is the location's id.
 func (s *sarif) related(traces []findings.Trace) {
 	begun := false
 	for i := 1; i < len(traces); i++ {
@@ -354,7 +355,7 @@ func frameName(f *findings.TraceFrame) string {
 	return "0x" + strconv.FormatUint(f.Address, 16)
 }
 
-// maxSeen is the number of processes that a result names.
+// maxSeen is the maximum number of processes that a result names.
 const maxSeen = 16
 
 // properties prints the facts for which SARIF has no member: the weaknesses, the processes, the
