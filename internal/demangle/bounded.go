@@ -3,7 +3,7 @@ package demangle
 // Bounds of every name that is demangled.
 const (
 	MaxMangled = 4 << 10 // bytes of a mangled name; the demangler's memory grows with them
-	MaxShown   = 14      // for MaxLength: 2^14 bytes; back references can double a name
+	MaxShown   = 14      // argument of MaxLength: 2^14 bytes; back references can double a name
 )
 
 // Bounded returns show(name). It returns name if name is longer than MaxMangled, or if show returns

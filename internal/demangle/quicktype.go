@@ -180,7 +180,7 @@ func (q *Quick) pointer(c byte, t piece, subs int) piece {
 			}
 			q.b = q.b[:len(q.b)-1]
 			t.form = lvalue
-			// substitution reads candidates again that are the parameter
+			// each candidate must be the parameter, which substitution reads again
 			for i := range q.subs[subs:] {
 				if p := &q.subs[subs+i]; p.param == 0 {
 					q.fail()
