@@ -215,7 +215,7 @@ func (a *addresses) appendLink(b []byte, line string, addr uint64, recorded *sym
 	return b
 }
 
-// appendSource appends the source lines of a frame of the program's own code.
+// appendSource appends the source lines of a frame, if it is in the program's own code.
 func (a *addresses) appendSource(b []byte, addr uint64, recorded *symbolize.Frame) []byte {
 	if a.sources.finder == nil || !a.own.Is(report.LinkName(recorded), recorded.File, a.of.Path) {
 		return b

@@ -41,7 +41,7 @@ type config struct {
 
 	command string      // the command that gives the format of the input; otherwise empty
 	dash    int         // the number of arguments before the word --, or noDash
-	child   int         // the number of the process that run has started; otherwise 0
+	child   int         // PID of the program that "symfilter run" has started; otherwise 0
 	closers []io.Closer // closers of the finders
 }
 
@@ -158,7 +158,7 @@ type dispatched struct {
 	command *command
 	args    []string // after the command's name
 	llvm    bool     // the flags are parsed as llvm-symbolizer's
-	asked   string   // the word with which a shell asks how args may continue
+	asked   string   // the word with which a shell requests completions of args
 }
 
 // dispatch interprets the words of the command line that select the command or another set of

@@ -17,7 +17,7 @@ import (
 const (
 	maxDumps     = 65536    // dump files in the list: more than any log of a test run has
 	maxDumpBytes = 64 << 20 // bytes of their JSON, which stays in memory for the next save
-	saveShare    = 10       // at most 1/10 of the time goes into writing the list again
+	saveShare    = 10       // at most 1/10 of the time is spent on writing the list again
 )
 
 // A dumpList is the file of --dumpfile-output. It lists the dump files of all inputs so far with

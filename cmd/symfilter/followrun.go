@@ -222,7 +222,7 @@ func followError(err error) string {
 	return err.Error()
 }
 
-// tell prints an event of the followed files; routine events only with --verbose.
+// tell prints an event of the followed files. It prints routine events only with --verbose.
 func (p *followRun) tell(e follow.Event) {
 	if e.Routine && !p.diag.verbose {
 		return

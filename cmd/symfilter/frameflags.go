@@ -45,7 +45,7 @@ func (c *choice) Set(s string) (err error) {
 	return err
 }
 
-// A switchFlag is a flag of a choice.
+// A switchFlag is a flag that sets a choice.
 type switchFlag struct{ *choice }
 
 func (switchFlag) Type() string { return cli.Switch }

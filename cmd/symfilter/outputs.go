@@ -43,7 +43,7 @@ type output struct {
 	file string // empty: standard output
 }
 
-// flag returns the output in the form of the flag.
+// flag returns the flag --output that selects the output.
 func (o output) flag() string {
 	if o.file == "" {
 		return "--output=" + o.form
@@ -56,7 +56,7 @@ type outputList []output
 
 func (l *outputList) Set(s string) error { return l.set(s, outputs()) }
 
-// set adds a value whose form is one of words.
+// set adds a value. Its form must be one of words.
 func (l *outputList) set(s string, words []string) error {
 	form, file, named := strings.Cut(s, ":")
 	if !slices.Contains(words, form) {
