@@ -37,8 +37,8 @@ var (
 	// Debuginfod returns the methods of a *debuginfod.Client.
 	Debuginfod func(c any) any
 
-	// Valgrind and Rtrace return the further constructors of a report reader's *Options:
-	// NewFindings and, for Valgrind, NewPlaces, which returns a profile.Places.
+	// Valgrind and Rtrace return methods of a report reader's *Options that construct further
+	// readers. Both have NewFindings. Valgrind also has NewPlaces, which returns a profile.Places.
 	Valgrind, Rtrace func(o any) any
 
 	// Contexts returns a container with a filter.Context for each key. A key stands for one log of
