@@ -46,8 +46,8 @@ type limited struct {
 	size int // bytes written; maxReport if a line was left out
 }
 
-// Write writes p, unless it would exceed the limit. Then it writes a note, and leaves out all
-// further text.
+// Write writes p. If p would exceed the limit, it writes a note instead, and leaves out all further
+// text.
 func (l *limited) Write(p []byte) (n int, err error) {
 	const note = "\n(the rest is left out)\n"
 	switch {

@@ -78,8 +78,8 @@ func titleOf(s *backtrace.Stack, i int) html.Detail {
 }
 
 // interrupts reports whether a signal arrived at a frame, so that the frames before it belong to
-// the handler. The caller passes returns to the call for the next frame. It is set if the frames so
-// far have return addresses.
+// the handler. The calls for a backtrace share returns: it is set if the frames so far have return
+// addresses.
 func interrupts(fr *findings.TraceFrame, returns *bool) bool {
 	const page = 1<<12 - 1
 	was := *returns

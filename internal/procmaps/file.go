@@ -39,8 +39,8 @@ func keyOf(info fs.FileInfo) fileKey {
 	return fileKey{state.Dev, state.Ino, state.Size, state.Ctim, state.Mtim}
 }
 
-// isContent reports whether k and o have the same contents. Only changed may differ, the time of
-// the last change of rights or links.
+// isContent reports whether k and o have the same contents. The field changed, the time of the last
+// change of rights or links, may differ.
 func (k fileKey) isContent(o fileKey) bool {
 	k.changed = o.changed
 	return k == o

@@ -99,7 +99,7 @@ func zipped(data []byte, level int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.ModTime = time.Unix(0, 0) // written as 0, which means no time; the zero Time is not written so
+	w.ModTime = time.Unix(0, 0) // written as 0, which means no time; the zero Time is not written as 0
 	if _, err := io.Copy(w, bytes.NewReader(data)); err != nil {
 		return nil, err
 	}
