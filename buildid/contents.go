@@ -58,7 +58,7 @@ func within(root, path string) bool {
 // errNoLines is the error for a list that names no file.
 var errNoLines = errors.New("no line has a build ID and a path")
 
-// check returns why the list cannot be read or names no file, or nil.
+// check returns an error if the list cannot be read, or names no file.
 func (f *IDsFile) check(ctx context.Context) error {
 	list, err := f.read(ctx)
 	switch {

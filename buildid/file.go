@@ -110,7 +110,8 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	return f.r.ReadAt(p, off)
 }
 
-// contents returns the contents of a file that was read whole, until Close, or nil.
+// contents returns the contents of a file that was read whole, and nil for other files. They are
+// valid until Close.
 func (f *File) contents() []byte {
 	if f.whole == nil {
 		return nil

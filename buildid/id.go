@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// maxIDLen is the length in bytes of the longest build ID accepted, a SHA-512. Linkers write 8
-// (xxHash), 16 (MD5, UUID), 20 (SHA-1) or 32 (SHA-256), and with --build-id=0x… any number. Longer
-// IDs are rejected as hostile.
+// maxIDLen is the length in bytes of the longest build ID accepted, a SHA-512. Linkers write IDs of
+// 8 bytes (xxHash), 16 (MD5, UUID), 20 (SHA-1) or 32 (SHA-256), and with --build-id=0x… of any
+// length. Longer IDs are rejected as hostile.
 const maxIDLen = 64
 
 // ErrInvalidID is wrapped by every error for bytes or digits that are not a build ID.

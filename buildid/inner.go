@@ -57,7 +57,8 @@ func (inner) StateOf(info fs.FileInfo) string { return stateOf(info).text() }
 // IsMissing reports whether a is an attempt at a path that does not exist.
 func (inner) IsMissing(a Attempt) bool { return a.Reason == noSuchFile }
 
-// Bytes returns the contents of a file that was read whole, until Close, or nil.
+// Bytes returns the contents of a file that was read whole, and nil for other files. They are valid
+// until Close.
 func (i *innerFile) Bytes() []byte { return (*File)(i).contents() }
 
 // Whole reports whether the file was read whole. Such a file has no descriptor.
@@ -78,7 +79,7 @@ func (i *innerPath) Roots(ctx context.Context, visit func(path string, files int
 	return err
 }
 
-// Check returns why the list cannot be read or names no file, or nil.
+// Check returns an error if the list cannot be read, or names no file.
 func (i *innerList) Check(ctx context.Context) error { return (*IDsFile)(i).check(ctx) }
 
 // Complete is complete, which finds the only ID with a prefix.

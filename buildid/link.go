@@ -59,7 +59,8 @@ func notBase(name string) string {
 	return ""
 }
 
-// linkPlaces returns the paths at which the debug file called name, of the program at near, may be.
+// linkPlaces returns the possible paths of the debug file called name. near is the path of the
+// program.
 func linkPlaces(name, near string, dirs []string) []string {
 	var places []string
 	for _, folder := range foldersOf(near) {
@@ -216,8 +217,8 @@ func notPath(name string) string {
 	return ""
 }
 
-// altPlaces returns the paths at which the supplementary file called name, of the debug file at
-// near, may be.
+// altPlaces returns the possible paths of the supplementary file called name. near is the path of
+// the debug file.
 func altPlaces(name, near string, dirs []string) []string {
 	name = filepath.FromSlash(name)
 	var places []string

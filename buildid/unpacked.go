@@ -32,7 +32,8 @@ type unpackedItem struct {
 	used uint64 // the set's clock when refs last became 0
 }
 
-// get returns the item of key, and calls inflate if the set has none. The caller must release it.
+// get returns the item of key, and calls inflate if the set has none. The caller must release the
+// item.
 func (s *unpackedSet) get(ctx context.Context, key unpackedKey, inflate func() (*tempFile, error)) (*unpackedItem, error) {
 	for {
 		s.mu.Lock()

@@ -123,8 +123,8 @@ func checkMember(m *zip.File) error {
 	return nil
 }
 
-// readMembers returns the members with a build ID of the archive of size bytes in r. It does not
-// open archives in the archive. If it returns members and an error, some other members could not be
+// readMembers returns the members of the archive in r that have build IDs. It does not open
+// archives in the archive. If it returns members and an error, some other members could not be
 // read.
 func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, error) {
 	z, err := openZip(r, size)
