@@ -51,8 +51,8 @@ func (c *diskCache) clean(now time.Time) error {
 	})
 }
 
-// trim removes the least recently read files. most bounds the bytes that are left. It never removes
-// keep, or the records of misses.
+// trim removes the least recently read files. most bounds the bytes that are left. trim never
+// removes keep, or the records of misses.
 func (c *diskCache) trim(most int64, keep string) error {
 	root, err := c.open()
 	if err != nil {

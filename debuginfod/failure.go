@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A failure is the reason why a server sent no file, except for a miss: the server may have the
-// file. It does not wrap fs.ErrNotExist.
+// A failure is the reason why a server sent no file, although it may have the file. It does not
+// wrap fs.ErrNotExist.
 type failure struct {
 	reason     string
 	retry      bool          // the same request may succeed soon

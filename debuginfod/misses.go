@@ -144,7 +144,7 @@ func countDirs(top *os.File, enough int) (n int) {
 	return n
 }
 
-// idDirs yields the names of the directories of build IDs. It lists some at a time.
+// idDirs yields the names of the directories of build IDs. It holds only some in memory.
 func idDirs(top *os.File) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {

@@ -55,8 +55,7 @@ func (a *answer) close() {
 	a.resp.Body.Close()
 }
 
-// total returns the number of bytes of the body once inflated, or -1 if the server does not state
-// it.
+// total returns the number of bytes of the inflated body, or -1 if the server does not state it.
 func (a *answer) total() int64 {
 	if !a.zipped && a.resp.ContentLength >= 0 {
 		return a.resp.ContentLength
@@ -67,8 +66,9 @@ func (a *answer) total() int64 {
 	return -1
 }
 
-// A counter counts the bytes that arrive from the network. It fails if a file of maxSize bytes
-// cannot take as many. An endless stream of empty gzip members would inflate to nothing.
+// A counter counts the bytes that arrive from the network. It fails once there are more than a file
+// of maxSize bytes needs. Otherwise a stream of empty gzip members, which inflate to nothing, would
+// never end.
 type counter struct {
 	r       io.Reader
 	w       *watch
@@ -302,8 +302,8 @@ func (c *Client) begin(a *answer, magic string) *failure {
 	return nil
 }
 
-// copyBody copies the body of a to w within the limits, and calls tell with the number of bytes
-// copied so far. It returns their final number.
+// copyBody copies the body of a to w within the limits. It calls tell with the number of bytes
+// copied so far, and returns the final number.
 func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes int64)) (int64, *failure) {
 	buf := make([]byte, 128<<10)
 	var n int64

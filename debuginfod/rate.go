@@ -16,7 +16,7 @@ import (
 type askRate struct {
 	mu            sync.Mutex
 	tokens        float64
-	filled        time.Time // when tokens was last updated; zero if the bucket is full
+	filled        time.Time // when tokens was last updated; zero before the first ID
 	known         map[buildid.ID]struct{}
 	order         []buildid.ID // keys of known, oldest first; if full, a ring that begins at next
 	next          int

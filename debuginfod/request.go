@@ -146,8 +146,8 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 	}
 }
 
-// setHeaders sets the headers of req. It adds the operator's headers and password only if trusted
-// is set: no redirect has left the operator's scheme and host.
+// setHeaders sets the headers of req. trusted is set if no redirect has left the operator's scheme
+// and host. Only then does setHeaders add the operator's headers and password.
 func (c *Client) setHeaders(req *http.Request, s *server, operator http.Header, trusted bool) {
 	req.Header.Set("User-Agent", c.agent)
 	req.Header.Set("Accept-Encoding", "identity")
