@@ -36,8 +36,8 @@ const (
 	maxSuppressionBytes = 64 << 20 // bytes of the file
 )
 
-// ReadSuppressions reads a file of suppressions; name is its name in messages. It fails at a line
-// that Valgrind would refuse too, or if a line or the file is too long.
+// ReadSuppressions reads a file of suppressions. name is the file's name in messages. It fails at a
+// line that Valgrind would refuse too, or if a line or the file is too long.
 func ReadSuppressions(r io.Reader, name string) (*SuppressionFile, error) {
 	f := &SuppressionFile{Name: name}
 	in := bufio.NewScanner(io.LimitReader(r, maxSuppressionBytes+1))

@@ -81,7 +81,8 @@ func (r *Result) path(name string) (relative string, inside bool) {
 	return name, false
 }
 
-// below returns the part of an absolute path after folder; ok is false if the path is not below it.
+// below returns the part of the absolute path name after folder. ok is false if name is not below
+// folder.
 func below(folder, name string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(name, strings.TrimSuffix(folder, "/")+"/")
 	return rest, ok && folder != "" && rest != ""
@@ -163,7 +164,8 @@ func sentence(x *findings.Finding) string {
 	return s
 }
 
-// functionOf returns the name of the function of a frame that has one, of bounded length.
+// functionOf returns the name of a frame's function, or "" if it has none. maxName bounds the
+// length.
 func functionOf(f *findings.TraceFrame) string {
 	return visible(cmp.Or(f.Func, f.Linkage), maxName)
 }

@@ -342,7 +342,8 @@ func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	}
 }
 
-// frameName returns the name of a frame's function, or of its object file with the address.
+// frameName returns the name of a frame's function. If it is unknown, it returns the name of the
+// object file with the offset, or the address.
 func frameName(f *findings.TraceFrame) string {
 	switch {
 	case f.Named():

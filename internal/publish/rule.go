@@ -12,7 +12,7 @@ import (
 // bufferSize is the size of a printer's buffer, in bytes.
 const bufferSize = 64 << 10
 
-// maxTools is the number of runs that GitHub accepts in a file; each tool has one run.
+// maxTools is the maximum number of runs that GitHub accepts in a file. Each tool has one run.
 const maxTools = 20
 
 // ruleID returns the name of the rule that a finding breaks, such as memcheck/InvalidRead. Besides

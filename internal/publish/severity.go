@@ -15,7 +15,7 @@ const (
 	failure                 // a fault
 )
 
-// A class groups kinds of findings that have the same description, in all tools.
+// A class groups kinds of findings, of any tool, that have the same description.
 type class struct {
 	severity severity
 	memory   bool   // an access to memory that the program does not own

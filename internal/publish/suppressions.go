@@ -118,8 +118,8 @@ type suppressionLines struct {
 // maxSuppressionLines bounds the frames whose lines are kept.
 const maxSuppressionLines = 64 << 10
 
-// sums returns a hash for each prefix of a suppression's frames, which includes the kind and the
-// line after it. The hashes are valid until the next call.
+// sums returns a hash for each prefix of a suppression's frames. Each hash includes the kind and
+// the line after it. The hashes are valid until the next call.
 func (p *suppressions) sums(s *suppression, frames []string) []uint64 {
 	sum := maphash.String(p.seed, s.kind) ^ bits.RotateLeft64(maphash.String(p.seed, s.extra), 1)
 	p.hashes = p.hashes[:0]
