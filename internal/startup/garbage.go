@@ -26,7 +26,7 @@ const (
 )
 
 // LimitHeap limits the heap to maxMemory bytes, plus overhead. The returned function lowers the
-// limit by the number of bytes held outside of the heap.
+// limit by the number of bytes held outside of the heap, but leaves 1/leastHeap of maxMemory.
 func LimitHeap(maxMemory int64) (offHeap func(bytes int64)) {
 	debug.SetMemoryLimit(maxMemory + overhead)
 	return func(bytes int64) {
