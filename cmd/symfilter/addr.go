@@ -176,7 +176,7 @@ func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *
 }
 
 // text returns an answer as addr2line -a -i -f -p prints it, with source lines below the frames.
-// recorded are the same frames as frames, with the files as debug information names them.
+// recorded holds the same frames, with the files as debug information names them.
 func (a *addresses) text(addr uint64, frames, recorded []symbolize.Frame, v *symbolize.Variable, err error) []byte {
 	b := fmt.Appendf(nil, "0x%x: ", addr)
 	switch {
