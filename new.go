@@ -41,8 +41,8 @@ type Filter struct {
 	opened *Opened
 }
 
-// New returns a Filter that prints to w, which it never closes. One goroutine at a time uses it.
-// New fails only if Options.Symbols.Servers is invalid.
+// New returns a Filter that prints to w, and never closes w. Only one goroutine at a time may use
+// the Filter. New fails only if Options.Symbols.Servers is invalid.
 func New(w io.Writer, o Options) (*Filter, error) {
 	opened, err := o.Symbols.Open()
 	if err != nil {
