@@ -40,7 +40,7 @@ type ProcessMapping struct {
 var errReplacedSince = errors.New("replaced after the process loaded it, and without a build ID")
 
 // errElsewhere is the reason for a file without a build ID that this process does not see.
-var errElsewhere = errors.New("without a build ID, and in another root folder or mount namespace, which the process had")
+var errElsewhere = errors.New("without a build ID, and the process loaded it in another root folder or mount namespace")
 
 // mappedAt returns the mapping of the processes at an address, or nil.
 func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {

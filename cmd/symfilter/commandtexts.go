@@ -136,8 +136,8 @@ of symfilter.
 
 With a build ID or an ELF file, it looks for the debug file, and prints where it
 is, or all places where it was looked for. With a log, a report or a profile, it
-does so for each module that is named there and may be needed, and prints what
-would help. FILE - is a log on standard input.
+does so for each module that is named there and may be needed, and prints the
+next step. FILE - is a log on standard input.
 
 --which finds the build in a folder that wrote a log without build IDs, by the
 calls before its return addresses and the names of its functions:

@@ -4,7 +4,7 @@ import "github.com/symfilter/symfilter/internal/cli"
 
 // environmentOfFlags describes the variables of flags in the page of all flags, the manual page and
 // the reference.
-const environmentOfFlags = "Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. The values of repeatable flags are separated as in PATH, but the values of --limit, --mod-funcname and --mod-filename by line ends. The command line takes precedence. A variable with such a name but without a flag is reported."
+const environmentOfFlags = "Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. Values of a repeatable flag are separated as in PATH; values of --limit, --mod-funcname and --mod-filename are separated by line ends. The command line takes precedence. A variable with such a name but without a flag is reported."
 
 // The sections of the manual page after the flags and the topics.
 var manSections = [...]cli.Section{

@@ -71,7 +71,7 @@ Lines wait for a debug file as long as --wait allows. Then they are printed with
 the names that are known.
 
 If names are missing, a line on standard error counts the addresses by module,
-and suggests what would help. It comes at the end, and at most once an hour
+and suggests a next step. It comes at the end, and at most once an hour
 while files are followed; --quiet leaves it out. More is printed by:
 
   symfilter --explain crash.log   where each file was looked for, what to do
@@ -225,18 +225,18 @@ in reports of sp-rtrace:
   symfilter --baseline=app.base report.*.xml        any that is new
   symfilter --diff main/*.xml -- branch/*.xml       the same, between two runs
 
-An error is known by its fingerprint: its kind and the names of the program's
-own functions, without lines, addresses and processes. So it stays the same if
-lines move or the optimization changes, and the number of its occurrences does
-not matter. The output counts the changes, then has the new errors in full, and
-a line for each error that is gone. Other outputs, such as
---output=codequality:FILE, have all errors.
+An error is recognized by its fingerprint: its kind and the names of the
+program's own functions, without lines, addresses and processes. So it stays the
+same if lines move or the optimization changes, and the number of its
+occurrences does not matter. The output begins with the numbers of changes; then
+it has the new errors in full, and a line for each error that is gone. Other
+outputs, such as --output=codequality:FILE, have all errors.
 
 A baseline is a file to commit. Each line is an error that is accepted; with
 until=2027-03-01 at its end, it is accepted until that day. You may remove lines
 and add comments that begin with #. --baseline-update adds new errors and
 removes errors that are gone; other lines are not changed. Each set of reports
-needs its own file: errors in reports that a run does not read count as gone.
+needs its own file, since errors in reports that are not read would seem gone.
 
 --gate=Leak_*,InvalidFree fails only for these kinds, --gate=memcheck/* for all
 kinds of a tool, --gate=none never. The default is all kinds except
@@ -266,8 +266,8 @@ level of recursion such as '2. The arguments may be left out if no other
 function has that name. A limit for main leaves out the dynamic loader, whose
 cost depends on libraries.
 
-With --diff or --limit, a profile that was cut off fails by itself, since its
-costs are incomplete. A profile without costs fails, too.
+With --diff or --limit, a profile that was cut off always fails, since its costs
+are incomplete. A profile without costs fails, too.
 
 A program has the same costs in each run with the same input, arguments and
 environment, unless it depends on addresses or time. setarch -R runs it without

@@ -12,7 +12,7 @@ import (
 const (
 	description = `symfilterd runs the pipelines of a configuration file. Each reads the lines of one input, replaces addresses by function, file and line as symfilter does, and writes to one output.
 
-Nothing is queued: an output that blocks stops the reading of its input. Input is acknowledged only after it is written: files by a checkpoint in the state folder, HTTP and journals by the answer. Senders to other sockets get no acknowledgement, so lines in flight are lost if the machine or the daemon dies; datagrams that the daemon cannot take are counted and lost.
+Nothing is queued: an output that blocks stops the reading of its input. Input is acknowledged only after it is written: files by a checkpoint in the state folder, HTTP and journals by the answer. Senders to other sockets get no acknowledgement, so lines in flight are lost if the machine or the daemon dies; datagrams that arrive too fast are lost, and counted.
 
 Environment variables in the file are not expanded.`
 	signals = `SIGHUP reads the configuration again, and opens outputs again at their names. Unchanged pipelines continue; in changed ones, connections and followed files continue with the new options. A file with mistakes changes nothing; its mistakes are logged.
@@ -21,7 +21,7 @@ SIGTERM and SIGINT end the daemon: it stops reading, writes what it has read, an
 	statuses = `0    after SIGTERM or SIGINT, or after the end of all inputs; or --check finds no mistake
 1    the daemon cannot run: an address in use, an output that cannot be opened
 2    a mistake in the command line or in the configuration`
-	files = `The state folder has the checkpoints of followed files and the contexts of connections. It can be removed while the daemon does not run; files are then read from start_at.
+	files = `The state folder has the checkpoints of followed files and the contexts of connections. It can be removed while the daemon is stopped; files are then read from start_at.
 
 The folder symbols.cache_directory, or $XDG_CACHE_HOME, has downloaded debug files and indexes.`
 	environment = `DEBUGINFOD_URLS is read if symbols.debuginfod_urls is system. NOTIFY_SOCKET, WATCHDOG_USEC, LISTEN_FDS and JOURNAL_STREAM have the meaning that systemd gives them.`

@@ -114,7 +114,7 @@ func rootProblems(r *root) (all []string) {
 
 var (
 	errNoTree = errors.New("has no .build-id folder")
-	errNoIDs  = errors.New("has no folders of build IDs: neither .build-id nor 00 to ff")
+	errNoIDs  = errors.New("has no folder .build-id, and no folders 00 to ff")
 )
 
 // contents returns why p cannot provide debug files, or nil. It is called if problem has returned
