@@ -26,7 +26,8 @@ type asker struct {
 	until    time.Time
 	frames   []symbolize.Frame // scratch
 	renderer renderer
-	rendered int // number of code addresses answered so far
+	rendered int   // number of code addresses answered so far
+	early    int64 // questions answered by symbols before the file's debug information was ready
 }
 
 // expired returns a context that is done.
@@ -162,6 +163,7 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 		return err
 	})
 	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
+		r.early++
 		err = nil // frames from symbols are the best answer for now; they expire
 	}
 	return frames, err

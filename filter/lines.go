@@ -84,6 +84,7 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	s.Resolved += int64(got.Resolved)
 	s.Unresolved += int64(got.Unresolved)
 	s.Pending += int64(got.Pending)
+	s.Early = f.early
 	s.Proofs.Add(f.proofs)
 	s.NoCode.Add(f.noCode)
 	s.Outcomes.Add(&f.outcomes)

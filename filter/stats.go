@@ -8,15 +8,18 @@ import (
 
 // Stats counts the work of a Filter, or of Lines, so far.
 type Stats struct {
-	Lines      int64  // lines of the log
-	Elements   int64  // well-formed elements and raw frames
-	Resolved   int64  // addresses with a name
-	Unresolved int64  // addresses without a name, including addresses outside of all modules
-	Pending    int64  // part of Unresolved: the debug file was still being searched
-	Evicted    int64  // processes dropped because of Options.Limits
-	Proofs     Proofs // proofs of the answers for raw backtraces
-	NoCode     NoCode // addresses in raw backtraces without code
-	Keyed      int64  // lines that were searched for elements and have a key by Options.ProcessKey
+	Lines      int64 // lines of the log
+	Elements   int64 // well-formed elements and raw frames
+	Resolved   int64 // addresses with a name
+	Unresolved int64 // addresses without a name, including addresses outside of all modules
+	Pending    int64 // part of Unresolved: the debug file was still being searched
+	// questions about code that symbols alone have answered, without lines: after the wait, a better
+	// file was still being searched, or debug information inflated
+	Early   int64
+	Evicted int64  // processes dropped because of Options.Limits
+	Proofs  Proofs // proofs of the answers for raw backtraces
+	NoCode  NoCode // addresses in raw backtraces without code
+	Keyed   int64  // lines that were searched for elements and have a key by Options.ProcessKey
 	// current number of processes in the stream; 0 for Lines, whose caller holds each Context
 	Processes int64
 
@@ -94,7 +97,7 @@ func (r *Proofs) Add(o Proofs) {
 func (f *Filter) Stats() Stats {
 	return Stats{
 		Lines: f.line, Elements: int64(f.elements), Resolved: int64(f.answered), Unresolved: f.failed,
-		Pending: int64(f.pending), Evicted: f.evictions, Keyed: f.keyedLines, Proofs: f.proofs, NoCode: f.noCode,
+		Pending: int64(f.pending), Early: f.early, Evicted: f.evictions, Keyed: f.keyedLines, Proofs: f.proofs, NoCode: f.noCode,
 		Processes: int64(max(1, len(f.all))), Outcomes: f.outcomes,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,6 +116,26 @@ func TestAddressesWhoseFileIsSearchedArePending(t *testing.T) {
 	if got := outcomes(&stats.Outcomes); got != "bt pending 1" {
 		t.Errorf("got %q", got)
 	}
+}
+
+// While a file with debug information is searched, symbols on this machine answer, and Early counts
+// that.
+func TestAnswersBySymbolsBeforeDebugInformationAreCounted(t *testing.T) {
+	hangs := finderFunc(func(ctx context.Context) (*buildid.File, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("testdata/symbols-only"), hangs}})
+		defer s.Close()
+		f := filter.New(io.Discard, filter.Options{Symbolizer: s, Patience: filter.Patience{Local: time.Minute, Servers: time.Minute}})
+		io.WriteString(f, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n{{{bt:0:0x50017b:ra}}}\n")
+		f.Close()
+		stats := f.Stats()
+		if got := outcomes(&stats.Outcomes); got != "bt symbol_only 1" || stats.Early != 1 {
+			t.Errorf("got %q, %d early", got, stats.Early)
+		}
+	})
 }
 
 // outcomes returns the counts that are not 0.

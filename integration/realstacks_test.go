@@ -179,10 +179,11 @@ func realStacks(t *testing.T, text, name string, frames int) *stacksIn {
 
 // A namedStack is what symfilter has made of a stack.
 type namedStack struct {
-	form   string
-	inside int // frames in the file
-	frames []twinFrame
-	addrs  []uint64
+	form     string
+	inside   int // frames in the file
+	frames   []twinFrame
+	addrs    []uint64
+	messages string // standard error
 }
 
 // nameStack writes a stack as programs do, and has symfilter resolve it.
@@ -196,8 +197,14 @@ func nameStack(t *testing.T, s *stacksIn, stack []uint64, form int, debug string
 			named.inside++
 		}
 	}
-	out := run(t, []byte(log+f.after), command, "-q", "--output=json", "--dialects=auto,addresses", "--image", s.path, "--debug-file-directory", debug)
-	named.form, named.frames, named.addrs = f.name, framesIn(t, out), stack
+	cmd := exec.Command(command, "--output=json", "--wait", "5m", "--dialects=auto,addresses", "--image", s.path, "--debug-file-directory", debug)
+	var messages strings.Builder
+	cmd.Stdin, cmd.Stderr = strings.NewReader(log+f.after), &messages
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", f.name, err, &messages)
+	}
+	named.form, named.frames, named.addrs, named.messages = f.name, framesIn(t, string(out)), stack, messages.String()
 	if len(named.frames) != len(stack) {
 		t.Fatalf("%s has %d frames, want %d:\n%s%s", f.name, len(named.frames), len(stack), log, out)
 	}
@@ -221,7 +228,7 @@ func (c *stackScore) add(t *testing.T, s *stacksIn, machine string, stack *named
 		}
 		named++
 		if said, right := truth.equals(s.place(addr, machine), f); !s.has(addr) || !right {
-			t.Errorf("%s, %s: %#x is %s", file, stack.form, addr, said)
+			t.Errorf("%s, %s: %#x is %s\n%s", file, stack.form, addr, said, stack.messages)
 		}
 	}
 	if named != stack.inside {

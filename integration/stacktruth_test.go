@@ -118,12 +118,16 @@ func (table *truthTable) equals(addr uint64, got twinFrame) (said string, right 
 	return fmt.Sprintf("%q %q, want %q", names, places, want), right
 }
 
+// structor is the kind of a constructor or destructor in a linkage name. Debug information has the
+// kinds C4 and D4, which symbols never have.
+var structor = regexp.MustCompile(`([CD])[0-4]([EI])`)
+
 // same reports whether two linkage names are those of one function: of a part of it (foo.cold), or
 // of symbols at one address, as constructors and functions that the linker has merged have. The
 // second may be a plain name or unknown.
 func (table *truthTable) same(a, b string) bool {
-	whole, _, _ := strings.Cut(a, ".")
-	plain, _, _ := strings.Cut(b, ".")
+	whole, _, _ := strings.Cut(structor.ReplaceAllString(a, "${1}4$2"), ".")
+	plain, _, _ := strings.Cut(structor.ReplaceAllString(b, "${1}4$2"), ".")
 	return plain == "??" || whole == plain || !strings.HasPrefix(plain, "_Z") && strings.Contains(whole, plain) ||
 		table.symbols[a] != 0 && table.symbols[a] == table.symbols[b]
 }

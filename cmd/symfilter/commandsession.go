@@ -172,11 +172,17 @@ func (s *session) report(sum doctor.Counts, searched bool) {
 	}
 }
 
-// summarize prints a line about the addresses that stayed unresolved, if there are any. If quick is
-// set, it takes little time.
+// summarize prints lines about the addresses without a source line or a name, if there are any. If
+// quick is set, it takes little time.
 func (s *session) summarize(sum doctor.Counts, quick bool) {
-	if sum.Failed == 0 || s.c.quiet || s.c.output == outputMarkup {
+	if s.c.quiet || s.c.output == outputMarkup {
 		return // no files of --image are opened for this: the run may have to end at once
+	}
+	if line := sum.Early(); line != "" {
+		s.diag.line("%s", line)
+	}
+	if sum.Failed == 0 {
+		return
 	}
 	if line := s.search().Summary(sum, quick); line != "" {
 		s.diag.line("%s", line)

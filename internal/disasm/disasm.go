@@ -1,5 +1,6 @@
 // Package disasm disassembles the code that Linux lists around an instruction that has failed, for
-// x86-64 and AArch64. For x86-64 it also finds where instructions begin and where code jumps to.
+// x86-64 and AArch64. It also finds where code jumps to, on these machines and on RISC-V and Arm,
+// and where instructions of x86-64 begin.
 package disasm
 
 import (
@@ -12,12 +13,14 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// A Machine is the instruction set of a listing.
+// A Machine is an instruction set.
 type Machine uint8
 
 const (
 	X86   Machine = iota // x86-64
 	Arm64                // AArch64, little-endian
+	RISCV                // RISC-V; only for Jumps, as the following ones
+	Thumb                // Thumb, little-endian
 )
 
 const maxX86 = 15 // bytes of an instruction
@@ -76,29 +79,6 @@ func Begins(code []byte, at int) (begins, known bool) {
 		from += size
 	}
 	return from == at, true
-}
-
-// Jumps returns the offsets outside of code to which code of x86-64 may jump. all is false if an
-// instruction is unknown or cut off, or jumps to a computed address.
-func Jumps(code []byte) (beyond []int, all bool) {
-	for from := 0; from < len(code); {
-		inst, size := x86Inst(code[from:])
-		if size == 0 || size > len(code)-from {
-			return nil, false
-		}
-		from += size
-		if size == len(endbr64) && inst.Op == 0 || inst.Op == x86asm.CALL {
-			continue
-		}
-		to, relative := inst.Args[0].(x86asm.Rel)
-		switch at := from + int(to); {
-		case inst.Op == x86asm.JMP && !relative:
-			return nil, false
-		case relative && (at < 0 || at >= len(code)):
-			beyond = append(beyond, at)
-		}
-	}
-	return beyond, true
 }
 
 // x86Inst decodes the instruction at the beginning of code. size is its size in bytes, or 0 if the

@@ -101,24 +101,3 @@ func TestBegins(t *testing.T) {
 		t.Errorf("after an unknown instruction: %t, %t", begins, known)
 	}
 }
-
-// The places that code may jump to outside of itself: by a jump, a conditional one, and one right
-// after itself, but not by calls. A computed jump, and an unknown instruction, may lead anywhere.
-func TestJumps(t *testing.T) {
-	for _, tt := range []struct {
-		name, code string
-		want       []int
-		all        bool
-	}{
-		{"none", "f3 0f 1e fa e8 00 01 00 00 eb f9 75 01 90 c3", nil, true},
-		{"jumps", "0f 84 fa 00 00 00 75 f0 eb 03 c3 e9 00 00 00 00", []int{0x100, -8, 16}, true},
-		{"a computed jump", "e9 00 01 00 00 ff e0", nil, false},
-		{"an unknown instruction", "e9 00 01 00 00 06", nil, false},
-		{"cut off", "e9 00 01", nil, false},
-	} {
-		got, all := Jumps(bytesOf(t, tt.code))
-		if diff := cmp.Diff(tt.want, got); diff != "" || all != tt.all {
-			t.Errorf("%s: all %t, want %t (-want +got)\n%s", tt.name, all, tt.all, diff)
-		}
-	}
-}

@@ -31,6 +31,7 @@ type Counts struct {
 	Failed  int64                  // unresolved addresses, including addresses outside of all modules
 	Asked   int64                  // all addresses
 
+	early  int64           // addresses that symbols have named before debug information was ready
 	proofs filter.Proofs   // the proofs of the answers for raw backtraces
 	noCode filter.NoCode   // addresses of raw backtraces at which there is no code
 	bases  []filter.Base   // bases of files that only calls prove
@@ -45,7 +46,7 @@ func CountsOf(f interface {
 }) Counts {
 	modules, failed := f.Unresolved()
 	stats := f.Stats()
-	return Counts{Modules: modules, Failed: failed, Asked: failed + stats.Resolved, proofs: stats.Proofs, noCode: stats.NoCode, bases: f.Bases()}
+	return Counts{Modules: modules, Failed: failed, Asked: failed + stats.Resolved, early: stats.Early, proofs: stats.Proofs, noCode: stats.NoCode, bases: f.Bases()}
 }
 
 // CountsOfReport returns the counts of unresolved addresses in a report.
@@ -80,6 +81,7 @@ func (t *Sum) Add(c Counts) {
 	defer t.mu.Unlock()
 	t.counts.Failed += c.Failed
 	t.counts.Asked += c.Asked
+	t.counts.early += c.early
 	t.counts.proofs.Add(c.proofs)
 	t.counts.noCode.Add(c.noCode)
 	t.counts.bases = append(t.counts.bases, c.bases[:min(len(c.bases), maxBases-len(t.counts.bases))]...)
@@ -180,6 +182,15 @@ func shortName(u symbolize.Unresolved) string {
 		name = name[:maxShownName] + "…"
 	}
 	return name
+}
+
+// Early returns a line about addresses without source lines whose debug information was not ready
+// in time; an empty string if there are none.
+func (c Counts) Early() string {
+	if c.early == 0 {
+		return ""
+	}
+	return wording.Count(c.early, "address has", "addresses have") + " a name from symbols, but no line: after the wait, debug information was still being searched or inflated; give a longer --wait, such as --wait 5m"
 }
 
 // Proofs returns lines about raw backtraces: how the files of frames were proved, each base that

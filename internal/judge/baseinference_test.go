@@ -358,6 +358,7 @@ type callGraph struct {
 	indirect []uint64
 	// return addresses of direct calls, by the beginning of the called function
 	callers map[uint64][]uint64
+	thumb   uint64 // 1 on Arm: bit 0 of return addresses, whose code is taken for Thumb
 }
 
 // graphOf returns the call graph of a file of this machine.
@@ -379,7 +380,10 @@ func graphOf(t *testing.T, path string) *callGraph {
 	t.Cleanup(func() { f.Close() })
 	g := &callGraph{m: &Image{Path: path, File: f, Segments: f.Segments(), Given: true}, callers: make(map[uint64][]uint64)}
 	text, _ := f.Section(".text")
-	for addr := text.Addr + 1; addr < text.Addr+text.Size; addr++ {
+	if f.Machine == elf.EM_ARM {
+		g.thumb = 1
+	}
+	for addr := text.Addr + 1; addr < text.Addr+text.Size; addr += 1 + g.thumb {
 		if yes, _ := f.CallEndsAt(addr); !yes {
 			continue
 		}

@@ -12,7 +12,7 @@ const maxLinkBits = 12 // a function of 256 bytes in a megabyte
 // link weighs the file of inner, the called frame, by the call that ends at outer's return address.
 // If that call leads to the function that contains inner's address, the file is probably the one
 // that ran. In another file this would be chance, less likely the smaller the function or the
-// larger the file. link sets linked, beside and astray of both frames.
+// larger the file. link sets linked, beside, astray and unclear of both.
 func (outer *check) link(t *Trace, inner *check) {
 	if !outer.located() || !inner.located() || outer.returns == 0 || outer.of.image.File == nil || inner.of.image.File == nil || inner.stack != outer.stack {
 		return
@@ -22,12 +22,16 @@ func (outer *check) link(t *Trace, inner *check) {
 		inner.beside, outer.beside = true, true
 	}
 	size := outer.of.image.calledSize(outer.returns, called, inner.lookup)
-	if target, ok := file.CallTarget(outer.returns); size == 0 && ok && outer.of == inner.of {
-		if start, _, ok := file.UnwindRange(target); ok && start == target && t.leadsElsewhere(called, target, inner.lookup) {
-			inner.astray, outer.astray = true, true
-		}
-	}
 	if size == 0 {
+		if outer.of != inner.of {
+			return
+		}
+		switch t.leadOf(called, outer.returns, inner.lookup) {
+		case elsewhere:
+			inner.astray, outer.astray = true, true
+		case unclear:
+			inner.unclear, outer.unclear = true, true
+		}
 		return
 	}
 	inner.linked, outer.linked = true, true

@@ -31,24 +31,63 @@ func (t *Trace) isWithinInstructions(f *object.File, addr uint64) bool {
 	return t.isWithinInstruction(f, addr) && t.isWithinInstruction(f, addr+1)
 }
 
+// jumpMachines are the machines whose jumps are read. On Arm they are read in Thumb code.
+var jumpMachines = [...]struct {
+	machine elf.Machine
+	code    disasm.Machine
+}{{elf.EM_X86_64, disasm.X86}, {elf.EM_AARCH64, disasm.Arm64}, {elf.EM_RISCV, disasm.RISCV}, {elf.EM_ARM, disasm.Thumb}}
+
+// codeCalled returns the machine of the code to which the call that ends at end leads. ok is false
+// if its jumps cannot be read.
+func (m *Image) codeCalled(end uint64) (machine disasm.Machine, ok bool) {
+	for _, j := range jumpMachines {
+		if m.File.Machine == j.machine {
+			return j.code, j.code != disasm.Thumb || m.File.CallsThumb(end)
+		}
+	}
+	return 0, false
+}
+
 // maxJumps bounds the functions through which a called function may jump to another.
 const maxJumps = 16
 
-// leadsElsewhere reports whether a call of target cannot lead to addr. Then the function with addr
-// is not at target, and no jumps lead from there to it. It returns false if this is unknown.
-func (t *Trace) leadsElsewhere(m *Image, target, addr uint64) bool {
+// A lead is what is known about where a call leads.
+type lead int
+
+const (
+	anywhere  lead = iota // the call is not direct, or the beginning of its function is unknown
+	unclear               // the function that is called may jump anywhere
+	here                  // to the function, perhaps by jumps
+	elsewhere             // not to the function
+)
+
+// leadOf returns whether the call in m that ends at end leads to the function with addr: it is the
+// call's target or reached from there by jumps. A call of an import leads elsewhere if m itself
+// does not have that function.
+func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 	from, to, ok := m.File.UnwindRange(addr)
-	if !ok || m.File.Machine != elf.EM_X86_64 {
-		return false
+	target, direct := m.File.CallTarget(end)
+	if !ok || !direct {
+		return anywhere
+	}
+	if name, ok := m.File.StubImport(target); ok && len(m.namedRanges(string(name))) == 0 {
+		return elsewhere
+	} else if m.File.IsStub(target) {
+		return anywhere
+	}
+	machine, readable := m.codeCalled(end)
+	start, _, ok := m.File.UnwindRange(target)
+	if !ok || !readable || start != target && start == from {
+		return anywhere // on Arm, one range may have several functions
 	}
 	reached := []uint64{target}
 	for i := 0; i < len(reached); i++ {
 		if from <= reached[i] && reached[i] < to {
-			return false
+			return here
 		}
-		jumps := t.jumpsFrom(m, reached[i])
+		jumps := t.jumpsFrom(m, machine, reached[i])
 		if !jumps.known {
-			return false
+			return unclear
 		}
 		for _, next := range jumps.to {
 			if !slices.Contains(reached, next) {
@@ -56,10 +95,10 @@ func (t *Trace) leadsElsewhere(m *Image, target, addr uint64) bool {
 			}
 		}
 		if len(reached) > maxJumps {
-			return false
+			return unclear
 		}
 	}
-	return true
+	return elsewhere
 }
 
 // jumps are the addresses outside of a function to which it may jump.
@@ -70,18 +109,18 @@ type jumps struct {
 
 // jumpsFrom returns the jumps of the function at addr. It caches them, since a log repeats its
 // frames and decoding a function takes 4 µs.
-func (t *Trace) jumpsFrom(m *Image, addr uint64) (found jumps) {
+func (t *Trace) jumpsFrom(m *Image, machine disasm.Machine, addr uint64) (found jumps) {
 	start, end, ok := m.File.UnwindRange(addr)
 	if !ok || end-start > maxDisassembled || t.quota().Left() <= 0 {
 		return found
 	}
-	key := about(m).number(start).sum()
+	key := about(m).number(uint64(machine)).number(start).sum()
 	if found, ok = t.remembered().jumps.get(key, maxJumping); ok {
 		return found
 	}
 	t.quota().Spend(int(end - start))
 	code := m.File.Loaded(start)
-	beyond, all := disasm.Jumps(code[:min(end-start, uint64(len(code)))])
+	beyond, all := disasm.Jumps(machine, code[:min(end-start, uint64(len(code)))])
 	for _, at := range beyond {
 		to := start + uint64(at)
 		if function, _, ok := m.File.UnwindRange(to); ok && !m.File.IsStub(to) {

@@ -220,30 +220,41 @@ func TestFramesOfOneStackGoTogether(t *testing.T) {
 	}
 }
 
-// A frame that calls could connect with its neighbours in the file, and do not, needs four calls, or six if none precedes it;
-// none is enough if a call leads elsewhere. Frames without such neighbours need no more than the
-// file.
+// A frame that calls could connect with its neighbours in the file, and do not, needs four calls, or
+// six if none precedes it; none is enough if a call leads elsewhere. Frames without such neighbours
+// need no more than the file. In a file whose base is inferred, a call must not be unclear.
 func TestFramesThatNoCallConnects(t *testing.T) {
 	_, returns := thisProgram(t)
+	given := verdict{image: &Image{Path: "/opt/shop", Given: true}}
+	inferred := verdict{image: given.image, inferred: true}
 	for _, test := range []struct {
 		name  string
 		calls int
 		c     check
-		given bool
+		v     verdict
 		want  error
 	}{
-		{"linked", 3, check{linked: true, beside: true, astray: true}, false, nil},
-		{"no neighbour", 3, check{}, false, nil},
-		{"three calls", 3, check{beside: true}, false, ErrUnproven},
-		{"four calls", 4, check{beside: true}, false, nil},
-		{"a fault and five calls", 5, check{beside: true, exact: true}, false, ErrUnproven},
-		{"a fault and six calls", 6, check{beside: true, exact: true}, false, nil},
-		{"a call elsewhere", 9, check{beside: true, astray: true}, false, ErrUnproven},
-		{"a call elsewhere in a trampoline", 9, check{beside: true, astray: true, trampoline: true}, false, nil},
-		{"a call elsewhere in the operator's file", 9, check{beside: true, astray: true}, true, nil},
+		{"linked", 3, check{linked: true, beside: true, astray: true}, verdict{}, nil},
+		{"no neighbour", 3, check{}, verdict{}, nil},
+		{"three calls", 3, check{beside: true}, verdict{}, ErrUnproven},
+		{"four calls", 4, check{beside: true}, verdict{}, nil},
+		{"a fault and five calls", 5, check{beside: true, exact: true}, verdict{}, ErrUnproven},
+		{"a fault and six calls", 6, check{beside: true, exact: true}, verdict{}, nil},
+		{"a call elsewhere", 9, check{beside: true, astray: true}, verdict{}, ErrUnproven},
+		{"a call elsewhere in a trampoline", 9, check{beside: true, astray: true, trampoline: true}, verdict{}, nil},
+		{"a call elsewhere in the operator's file", 9, check{beside: true, astray: true}, given, nil},
+		{"a call elsewhere at an inferred base", 9, check{astray: true}, inferred, ErrUnproven},
+		{"an unclear call", 9, check{unclear: true}, verdict{}, nil},
+		{"an unclear call in the operator's file", 9, check{unclear: true}, given, nil},
+		{"an unclear call at an inferred base", 9, check{unclear: true}, inferred, ErrUnproven},
+		{"two calls, one of which is unclear, at an inferred base", 9, check{linked: true, unclear: true}, inferred, nil},
 	} {
 		c := test.c
-		c.of = &verdict{image: &Image{Path: "/opt/shop", Given: test.given}, proved: true, all: Evidence{Called: returns[:test.calls]}}
+		v := test.v
+		if c.of = &v; v.image == nil {
+			v.image = &Image{Path: "/opt/shop"}
+		}
+		v.proved, v.all = true, Evidence{Called: returns[:test.calls]}
 		if c.here = &c.of.all; !c.exact {
 			c.verified = ByCall
 		}
@@ -277,27 +288,49 @@ func openX86(t *testing.T) *object.File {
 
 func TestCallsThatLeadElsewhere(t *testing.T) {
 	m := &Image{File: openX86(t)}
-	const outer, local = 0x1370, 0x13b0
+	const (
+		outer, local = 0x1370, 0x13b0
+		direct       = 0x1376 // after outer's call of local
+		indirect     = 0x1384 // after a call through a pointer
+	)
 	for _, test := range []struct {
-		target, addr uint64
-		want         bool
-	}{{local, local + 9, false}, {local, outer + 9, true}, {outer, local + 9, true}, {local, 0x10, false}, {0x10, local + 9, false}} {
-		if got := new(Trace).leadsElsewhere(m, test.target, test.addr); got != test.want {
-			t.Errorf("call to %#x, frame at %#x: %t, want %t", test.target, test.addr, got, test.want)
+		end, addr uint64
+		want      lead
+	}{{direct, local + 9, here}, {direct, outer + 9, elsewhere}, {indirect, outer + 9, anywhere}, {direct, 0x10, anywhere}, {0x10, local + 9, anywhere}} {
+		if got := new(Trace).leadOf(m, test.end, test.addr); got != test.want {
+			t.Errorf("call before %#x, frame at %#x: %d, want %d", test.end, test.addr, got, test.want)
 		}
+	}
+}
+
+// A call of a function in another file does not lead to this one.
+func TestCallsOfLibrariesLeadElsewhere(t *testing.T) {
+	g, _, inMain := startedProgram(t)
+	text, _ := g.m.File.Section(".text")
+	calls := 0
+	for addr := text.Addr + 1; addr < text.Addr+text.Size; addr++ {
+		if name, ok := g.m.File.CalledImport(addr); ok && string(name) == "malloc" {
+			if calls++; new(Trace).leadOf(g.m, addr, inMain[0]) != elsewhere {
+				t.Errorf("the call of malloc before %#x may lead to main", addr)
+			}
+		}
+	}
+	if calls == 0 {
+		t.Error("no calls of malloc")
 	}
 }
 
 // A function is decoded once for all traces of a log, and again for another file.
 func TestFunctionsAreDecodedOnce(t *testing.T) {
 	const outer, local = 0x1370, 0x13b0
+	const end = outer + 6 // of its call of local
 	f := openX86(t)
 	var memory Memory
 	var got []int
 	for _, state := range []string{"1", "1", "2"} {
 		trace := &Trace{Memory: &memory, Quota: new(dialect.Quota)}
 		left := trace.Quota.Left()
-		trace.leadsElsewhere(&Image{File: f, State: state}, local, outer+9)
+		trace.leadOf(&Image{File: f, State: state}, end, outer+9)
 		got = append(got, left-trace.Quota.Left())
 	}
 	if want := []int{0x13cc - local, 0, 0x13cc - local}; !slices.Equal(got, want) {

@@ -43,8 +43,9 @@ type check struct {
 
 	// the caller's call leads to the function of this frame, or this frame's call to the function
 	// of the called frame
-	linked bool
-	astray bool // a call between this frame and a neighbour leads to another function
+	linked  bool
+	astray  bool // a call between this frame and a neighbour leads to another function
+	unclear bool // a direct call between this frame and a neighbour may lead to another function
 	// a neighbour is in the same file, of x86-64, and the outer frame of the two follows a call
 	beside  bool
 	run     run
@@ -437,12 +438,18 @@ func (c *check) isTooYoung() bool {
 // that. Either a call between the two leads to another function, or one should link them and too
 // few other calls prove the file. Footnotes list each address of many stacks once: there, the next
 // address is not a caller. A file that the operator gives needs no such calls. But if its base is
-// inferred, a call must not lead to another function: another build of the file may have the same
-// beginning and end.
+// inferred, no call may lead to another function, or be unclear: another build of the file may have
+// the same beginning and end.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {
 		needed = unlinkedFaultCalls
 	}
-	return !c.linked && !f.Footnote && (c.astray || c.beside && len(v.all.Called) < needed) && !c.agreesAlone() && (!v.image.Given || v.inferred && c.astray)
+	if c.linked || f.Footnote || c.agreesAlone() {
+		return false
+	}
+	if v.image.Given {
+		return v.inferred && (c.astray || c.unclear)
+	}
+	return c.astray || c.beside && len(v.all.Called) < needed
 }

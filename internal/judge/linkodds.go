@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"debug/elf"
 	"math"
 	"slices"
 )
@@ -31,8 +30,9 @@ func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, how l
 		return 0, unlinked
 	}
 	size, jumps := uint64(0), 0
-	for _, r := range e.image.calledRanges(e.image.callEnd(outer.Addr-bias, outer.Call), e.image) {
-		if how, jumps = e.leads(r.start, &r, e.image.File.InCall(inner.Addr-bias)); how != unlinked {
+	end := e.image.callEnd(outer.Addr-bias, outer.Call)
+	for _, r := range e.image.calledRanges(end, e.image) {
+		if how, jumps = e.leads(end, &r, e.image.File.InCall(inner.Addr-bias)); how != unlinked {
 			size = r.end - r.start
 			break
 		}
@@ -48,27 +48,20 @@ func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, how l
 	return max(0, min(weight, most, maxLinkWeight)-math.Log2(float64(1+jumps))), how
 }
 
-// A direct call whose target neither has the called frame nor jumps to it contradicts the bias, or
-// the file is another build. Some real stacks have such calls, by way of jumps that are unknown.
+// A call whose target neither has the called frame nor jumps to it contradicts the bias, or the
+// file is another build. Some real stacks have such calls, by way of jumps that are unknown.
 const (
 	contradictionBits  = 6
 	mostContradictions = 2 // in a short stack; one more for each 16 frames
 )
 
-// contradicts reports whether the call of outer is direct, and leads to another function than that
-// of inner. It is for x86-64: on other machines jumps are not read, and 1 to 6 of 100 calls jump
-// on.
+// contradicts reports whether the call of outer leads to another function than that of inner.
 func (e *election) contradicts(outer, inner *Frame, bias uint64) bool {
 	if e.trace == nil || !e.has(inner, bias) || !follows(outer, inner) {
 		return false
 	}
-	file := e.image.File
-	target, ok := file.CallTarget(e.image.callEnd(outer.Addr-bias, outer.Call))
-	if !ok || file.IsStub(target) {
-		return false
-	}
-	start, _, ok := file.UnwindRange(target)
-	return ok && start == target && e.trace.leadsElsewhere(e.image, target, file.InCall(inner.Addr-bias))
+	end := e.image.callEnd(outer.Addr-bias, outer.Call)
+	return e.trace.leadOf(e.image, end, e.image.File.InCall(inner.Addr-bias)) == elsewhere
 }
 
 // A linkKind is how a call leads to the next frame.
@@ -80,16 +73,18 @@ const (
 	jumping           // its target jumps to the function
 )
 
-// leads reports how a call of r leads to addr. If r jumps there, it sets r to the code to which it
-// jumps, such as the part of a function that is seldom run, and returns the number of its jumps.
-func (e *election) leads(start uint64, r *codeRange, addr uint64) (how linkKind, jumps int) {
+// leads reports how the call of r that ends at end leads to addr. If r jumps there, it sets r to the
+// code to which it jumps, such as the part of a function that is seldom run, and returns the number
+// of its jumps.
+func (e *election) leads(end uint64, r *codeRange, addr uint64) (how linkKind, jumps int) {
 	if r.has(addr) {
 		return calling, 0
 	}
-	if e.trace == nil || e.image.File.Machine != elf.EM_X86_64 {
+	machine, readable := e.image.codeCalled(end)
+	if e.trace == nil || !readable {
 		return unlinked, 0
 	}
-	for _, to := range e.trace.jumpsFrom(e.image, start).to {
+	for _, to := range e.trace.jumpsFrom(e.image, machine, r.start).to {
 		for _, code := range e.image.codeAt(to) {
 			if code.has(addr) {
 				*r, how = code, jumping

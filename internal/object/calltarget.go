@@ -23,7 +23,7 @@ func (f *File) CallTarget(addr uint64) (target uint64, ok bool) {
 		w := c.little(4)
 		target, ok = addr-4+signed(w<<6, 4), addr%4 == 0 && w>>26 == 0x25
 	case elf.EM_ARM:
-		target, ok = c.armTarget()
+		target, _, ok = c.armTarget()
 	case elf.EM_RISCV:
 		target, ok = c.riscvTarget()
 	default:
@@ -31,6 +31,18 @@ func (f *File) CallTarget(addr uint64) (target uint64, ok bool) {
 	}
 	target = f.wrap(target)
 	return target, ok && f.ExecCovers(target)
+}
+
+// CallsThumb reports whether the direct call that ends at addr leads to Thumb code.
+func (f *File) CallsThumb(addr uint64) bool {
+	var buf [4]byte
+	code, ok := f.codeBefore(buf[:], addr)
+	if !ok || f.Machine != elf.EM_ARM {
+		return false
+	}
+	c := callSite{&f.headers, addr, code}
+	_, thumb, ok := c.armTarget()
+	return ok && thumb
 }
 
 // signed returns w as a signed number, shifted to the right by n.
@@ -45,27 +57,29 @@ func (c *callSite) x86Target() (target uint64, ok bool) {
 }
 
 // armTarget decodes bl and blx in Arm and Thumb code. At an even address the code may be either.
-func (c *callSite) armTarget() (target uint64, ok bool) {
+// thumb is set if the call leads to Thumb code.
+func (c *callSite) armTarget() (target uint64, thumb, ok bool) {
 	end, w := c.addr&^1, c.little(4)
 	switch {
 	case c.h.big:
-		return 0, false
+		return 0, false, false
 	case c.addr%4 == 0 && w&0x0f000000 == 0x0b000000 && w>>28 != 15: // bl
-		return end + 4 + signed(w<<8, 6), true
+		return end + 4 + signed(w<<8, 6), false, true
 	case c.addr%4 == 0 && w&0xfe000000 == 0xfa000000: // blx, to Thumb code
-		return end + 4 + signed(w<<8, 6) + uint64(w>>23&2), true
+		return end + 4 + signed(w<<8, 6) + uint64(w>>23&2), true, true
 	}
 	first, second := w&0xffff, w>>16
 	if first&0xf800 != 0xf000 || second&0xd000 != 0xd000 && second&0xd001 != 0xc000 {
-		return 0, false
+		return 0, false, false
 	}
 	sign := first >> 10 & 1
 	high, low := ^(second>>13^sign)&1, ^(second>>11^sign)&1
 	offset := signed((sign<<24|high<<23|low<<22|first&0x3ff<<12|second&0x7ff<<1)<<7, 7)
-	if second&0x1000 == 0 { // blx, to Arm code
+	thumb = second&0x1000 != 0
+	if !thumb { // blx, to Arm code
 		end &^= 3
 	}
-	return end + offset, true
+	return end + offset, thumb, true
 }
 
 // riscvTarget decodes jal, auipc followed by jalr, and c.jal, which is in 32-bit code only.
