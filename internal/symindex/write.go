@@ -100,7 +100,7 @@ func (w *Writer) sum() {
 func (w *Writer) AddUnit(u *Unit, names, files []uint32) uint32 {
 	le := binary.LittleEndian
 	if w.nameStart != 0 {
-		w.fail("a unit behind names")
+		w.fail("a unit after the names")
 	}
 	if uint64(len(u.rows)) > math.MaxUint32 || uint64(len(u.calls)) > math.MaxUint32 {
 		w.fail("a unit of %d bytes", len(u.rows)+len(u.calls))
@@ -133,7 +133,7 @@ func appendDir(b []byte, e dirEntry) []byte {
 // overlap.
 func (w *Writer) AddSpan(lo, hi uint64, unit uint32) {
 	if lo >= hi || lo < w.spanEnd {
-		w.fail("span [%#x,%#x) behind %#x", lo, hi, w.spanEnd)
+		w.fail("span [%#x,%#x) is empty or begins before %#x", lo, hi, w.spanEnd)
 		return
 	}
 	if w.spanCount%spansInBlock == 0 {
