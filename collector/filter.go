@@ -137,14 +137,16 @@ func (r *run) single(t *text) {
 	}
 }
 
-// addUnresolved adds n to the number of addresses of the record without a name.
+// addUnresolved adds n to the number of addresses of the record without a name. The body, which is
+// counted first, replaces the count of an earlier processor.
 func (t *text) addUnresolved(n int64) {
 	if n == 0 {
 		return
 	}
-	if v, ok := t.record.Attributes().Get(unresolvedAttribute); ok && !t.body {
+	if v, ok := t.record.Attributes().Get(unresolvedAttribute); ok && (t.counted || !t.body) {
 		n += v.Int()
 	}
+	t.counted = true
 	t.record.Attributes().PutInt(unresolvedAttribute, n)
 }
 

@@ -37,6 +37,24 @@ func TestLocateThenName(t *testing.T) {
 	}
 }
 
+// All addresses of a record without a name are counted, in a run of records, too. They replace the
+// count of an earlier processor.
+func TestUnresolvedAddressesOfARecordAreCounted(t *testing.T) {
+	const frame = "{{{bt:3:0x00007ffff7df324a:ra}}}" // of a file that is not here
+	lines := linesOf(t, "crash.log")
+	for _, first := range []string{"plain", "x 0x1 y"} { // the second makes a run
+		p, sink := start(t, testConfig(), nil)
+		ld := batchOf("a", append([]string{first}, append(lines, frame+"\n"+frame)...)...)
+		records := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords()
+		records.At(records.Len()-1).Attributes().PutInt(unresolvedAttribute, 7)
+		consume(t, p, ld)
+		all := recordsOf(sink)
+		if got := get(all[len(all)-1].Attributes(), unresolvedAttribute); got != "2" {
+			t.Errorf("after %q: %q, want 2", first, got)
+		}
+	}
+}
+
 // The structured frames are those of the text; addresses that stay open are there, too.
 func TestFrames(t *testing.T) {
 	c := testConfig()

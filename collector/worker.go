@@ -31,6 +31,7 @@ type text struct {
 	marked   bool  // has an element, or may have a frame
 	alone    bool  // has a context of its own
 	body     bool  // not an attribute
+	counted  bool  // an address without a name was counted
 }
 
 // A part holds the texts of one stream in a batch.
