@@ -76,8 +76,8 @@ func TestShortRunsMakeProgress(t *testing.T) {
 	}
 }
 
-// killedOften kills a follower in the time given after its first output, and checks that each run
-// makes progress, that no line is lost, and how many come twice.
+// killedOften kills a follower in the time given after its first output, and checks that of two
+// runs one makes progress, that no line is lost, and how many come twice.
 func killedOften(t *testing.T, follow follower, kills, most int, after, before time.Duration) {
 	dir := t.TempDir()
 	log, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "app.files"), filepath.Join(dir, "printed")
@@ -103,7 +103,7 @@ func killedOften(t *testing.T, follow follower, kills, most int, after, before t
 	end := sync.OnceFunc(func() { close(stop); writer.Wait() })
 	defer end()
 	random := rand.New(rand.NewPCG(7, 1))
-	next, printed := 0, 0
+	next, printed, vain := 0, 0, 0
 	for kill := range kills + 1 {
 		from := 0
 		if c := readCheckpoint(t, state); len(c.Files) == 1 {
@@ -126,8 +126,12 @@ func killedOften(t *testing.T, follow follower, kills, most int, after, before t
 		last := next
 		next = checkRun(t, out, begin, from, next)
 		printed += int(mustSize(t, out)-begin) / numberedSize
-		if next == last && kill < kills {
-			t.Errorf("kill %d: no progress: line %d came before", kill, next)
+		// on a busy machine, one run may be killed while it prints what the last one has printed
+		if vain++; next > last || kill == kills {
+			vain = 0
+		}
+		if vain > 1 {
+			t.Errorf("kill %d: no progress in %d runs: line %d came before", kill, vain, next)
 		}
 	}
 	if next != n {
