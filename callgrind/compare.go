@@ -78,7 +78,7 @@ func (c *Comparison) comparable() bool {
 			r.failed = &PartError{fmt.Errorf("%s: %w", side, r.failed)}
 			ok = false
 		case r.m.head.parts == 0 || len(r.reader.Events()) == 0:
-			c.o.report().Report(fmt.Sprintf("the profile %s has no costs, so nothing is compared", side))
+			c.o.report().Report(fmt.Sprintf("the %s profile has no costs, so nothing is compared", [...]string{"OLD", "NEW"}[i]))
 			c.gate.failed, ok = true, false
 		}
 		c.gate.incomplete(r, "--diff")
@@ -161,9 +161,9 @@ func (c *Comparison) reportDifferences() {
 		}
 		return strings.Join(names, ", ")
 	}
-	for _, d := range []struct{ names, side string }{{only(a, b), "before"}, {only(b, a), "after"}} {
+	for _, d := range []struct{ names, side string }{{only(a, b), "OLD"}, {only(b, a), "NEW"}} {
 		if d.names != "" {
-			c.o.report().Report(fmt.Sprintf("only the profile %s counts %s, so these costs cannot be compared", d.side, d.names))
+			c.o.report().Report(fmt.Sprintf("only the %s profile counts %s, so these costs cannot be compared", d.side, d.names))
 		}
 	}
 	caches := func(r *Report) (all []string) {

@@ -157,7 +157,7 @@ func (s *space) find(addr uint64) interval {
 	return v
 }
 
-// covering is find without the last interval, which find writes: it is safe for concurrent readers.
+// covering is find without the cache s.last, which find writes. It is safe for concurrent readers.
 func (s *space) covering(addr uint64) interval {
 	if r, i := s.locate(addr); r < len(s.runs) && s.runs[r][i].start <= addr {
 		return s.runs[r][i]

@@ -50,9 +50,9 @@ type Options struct {
 	// DefaultMaxMemory.
 	MaxMemory int64
 
-	// OffHeap is called with the bytes held outside of the Go heap whenever they have changed by 8
-	// MiB. The caller can lower the heap's limit by them. It must not call the Symbolizer. nil: not
-	// called.
+	// OffHeap is called with the number of bytes held outside of the Go heap whenever that number
+	// has changed by 8 MiB. The caller can lower the heap's limit by that number. OffHeap must not
+	// call the Symbolizer. nil: not called.
 	OffHeap func(bytes int64)
 
 	// Notify is called once for each file that is set aside: the parser failed, lookups cost too

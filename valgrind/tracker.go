@@ -55,7 +55,7 @@ func (t *tracker) nextProcess() *process {
 	return p
 }
 
-// prefetch starts the search for the debug files of the objects of p whose places are known.
+// prefetch starts the search for the debug file of each object of p that is located.
 func (t *tracker) prefetch(p *process) {
 	if t.o.Elements { // another program answers
 		return

@@ -196,7 +196,7 @@ information (not the .bin or .hex that is flashed):
 
   symfilter --image build/app.elf /dev/ttyUSB0              ESP32
   symfilter --image build/zephyr/zephyr.elf serial.log      Zephyr
-  symfilter --image app.elf --image rom.elf /dev/ttyACM0    code in two
+  symfilter --image app.elf --image rom.elf /dev/ttyACM0    code in two files
 
 symfilter reads the registers pc, lr, ra, epc and elr; backtraces of ESP-IDF, of
 Rust's esp-backtrace, of NuttX and of Trusted Firmware-A; lists for addr2line.

@@ -104,7 +104,7 @@ func (p *parser) one(path string, s *Section) {
 	}
 	if len(found) == 0 {
 		n := p.at[path]
-		p.missing = append(p.missing, Fault{Line: n.Line, Column: n.Column, Key: path, Problem: "none is given: set one of " + listed(s.One, "and")})
+		p.missing = append(p.missing, Fault{Line: n.Line, Column: n.Column, Key: path, Problem: "not given: set one of " + listed(s.One, "and")})
 	} else if len(found) == 1 {
 		p.useless(path, s)
 	}

@@ -64,7 +64,7 @@ func (h *httpInput) ask(r *http.Request) (a *ask, err error) {
 		a.key = r.Header.Get(keyHeader)
 	}
 	if len(a.key) > maxKey || !utf8.ValidString(a.key) || strings.ContainsFunc(a.key, unicode.IsControl) {
-		return nil, refusef(http.StatusBadRequest, "the key is not text of at most %d bytes without control characters", maxKey)
+		return nil, refusef(http.StatusBadRequest, "the key must be UTF-8 text of at most %d bytes, without control characters", maxKey)
 	}
 	switch format := query.Get("format"); {
 	case format != "" && !a.peer:

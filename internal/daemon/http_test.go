@@ -148,7 +148,7 @@ func TestRequestsAreAnsweredWithTheirLogFiltered(t *testing.T) {
 		{"another format", "POST", "?format=html", strings.NewReader("x"), nil,
 			"400 text/plain; charset=utf-8\n?format=\"html\" is neither text nor json\n"},
 		{"a key with a control character", "POST", "?key=%0a", strings.NewReader("x"), nil,
-			"400 text/plain; charset=utf-8\nthe key is not text of at most 128 bytes without control characters\n"},
+			"400 text/plain; charset=utf-8\nthe key must be UTF-8 text of at most 128 bytes, without control characters\n"},
 		{"no gzip", "POST", "", strings.NewReader("plain text\n"), []string{"Content-Encoding", "gzip"},
 			"400 text/plain; charset=utf-8\nthe body is not a valid gzip file: gzip: invalid header; send it again, or unpacked\n"},
 		{"gzip that is cut", "POST", "", bytes.NewReader(gzipped(strings.Repeat(" ", 1000) + "\n").Bytes()[:28]), []string{"Content-Encoding", "gzip"},

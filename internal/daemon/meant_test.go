@@ -34,7 +34,7 @@ func TestMistakesAreNamedByWhatIsMeant(t *testing.T) {
 		{"pipelines:\n  app:\n    input: {stdin: true}\n    outptu: {stdout: text}\n",
 			"4:5: pipelines.app.outptu: unknown; did you mean \"output\"?\n2:3: pipelines.app.output: missing: every configuration needs it: where lines go"},
 		{input("{file: [a]}"),
-			"3:13: pipelines.app.input.file: unknown; did you mean \"files\"?\n3:5: pipelines.app.input: none is given: set one of files, stdin, listen, http and journal_upload"},
+			"3:13: pipelines.app.input.file: unknown; did you mean \"files\"?\n3:5: pipelines.app.input: not given: set one of files, stdin, listen, http and journal_upload"},
 	} {
 		_, err := Parse([]byte(tt.text))
 		if got := err.Error(); got != tt.want {

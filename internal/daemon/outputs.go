@@ -86,7 +86,7 @@ func (all *outputs) make(c Output) (output, error) {
 	case c.Connect != "":
 		return newConnectOutput(c, all.log.With("output", c.Connect))
 	}
-	return nil, errors.New("output: none is given: set one of stdout, file, peer and connect")
+	return nil, errors.New("no output is given: set one of stdout, file, peer and connect")
 }
 
 // A flow is an output whose reader may disappear before it has read all written bytes: a pipe or a

@@ -342,7 +342,7 @@ func (p *parser) pipelines(n *yaml.Node, to *map[string]Pipeline, k *Key, path s
 		return
 	}
 	if len(n.Content) == 0 {
-		p.fault(n, path, "none is given; name at least one, with an input and an output")
+		p.fault(n, path, "not given; name at least one, with an input and an output")
 		return
 	}
 	all := make(map[string]Pipeline)

@@ -34,7 +34,7 @@ var faults = []struct {
 	{name: "empty", text: "", want: "the file is empty: it needs pipelines, each with an input and an output"},
 	{name: "comment", text: "# nothing\n", want: "the file is empty: it needs pipelines, each with an input and an output"},
 	{name: "no pipelines", text: "log: {level: info}\n", want: "1:1: pipelines: missing: every configuration needs it: the pipelines by name: letters, digits, and . _ - after the first one, at most 64"},
-	{name: "empty pipelines", text: "pipelines: {}\n", want: "1:12: pipelines: none is given; name at least one, with an input and an output"},
+	{name: "empty pipelines", text: "pipelines: {}\n", want: "1:12: pipelines: not given; name at least one, with an input and an output"},
 	{name: "list of pipelines", text: "pipelines: [a]\n", want: "1:12: pipelines: a list is given where pipelines by name are expected: NAME: {input: …, output: …}"},
 	{name: "text", text: "hello\n", want: `1:1: "hello" is given where a section is expected: indented lines of KEY: VALUE, with the keys admin, log, symbols, limits, state and pipelines`},
 	{name: "pipeline without a value", text: "pipelines:\n  app:\n", want: "2:3: pipelines.app: has no value: give it an input and an output"},
@@ -68,9 +68,9 @@ var faults = []struct {
 	{name: "start", text: pipe("files: [a], start_at: now", "stdout: text"), want: `3:35: pipelines.app.input.start_at: "now" is not beginning, end, or a duration such as 1h`},
 	{name: "servers", text: "symbols: {debuginfod_urls: all}\n" + one, want: `1:28: symbols.debuginfod_urls: "all" is neither system nor a list of URLs: write [https://…]`},
 	{name: "server", text: "symbols: {debuginfod_urls: [debuginfod.example]}\n" + one, unseen: true, want: `1:29: symbols.debuginfod_urls: "debuginfod.example" is not a URL of a server: write https://HOST`},
-	{name: "no input", text: pipe("", "stdout: text"), want: "3:5: pipelines.app.input: none is given: set one of files, stdin, listen, http and journal_upload"},
+	{name: "no input", text: pipe("", "stdout: text"), want: "3:5: pipelines.app.input: not given: set one of files, stdin, listen, http and journal_upload"},
 	{name: "two inputs", text: pipe("stdin: true, files: [a]", "stdout: text"), want: "3:13: pipelines.app.input.stdin: both files and this key are set: keep one, or write two pipelines"},
-	{name: "no output", text: pipe("stdin: true", "format: json"), want: "4:5: pipelines.app.output: none is given: set one of stdout, file, peer and connect"},
+	{name: "no output", text: pipe("stdin: true", "format: json"), want: "4:5: pipelines.app.output: not given: set one of stdout, file, peer and connect"},
 	{name: "two outputs", text: pipe("listen: 'unix:/a'", "file: /b, peer: true"), want: "4:24: pipelines.app.output.peer: both file and this key are set: keep one, or write two pipelines"},
 	{name: "input that is off", text: pipe("stdin: false", "stdout: text"), want: "3:13: pipelines.app.input.stdin: false has no effect: remove the key"},
 	{name: "key without effect", text: pipe("stdin: true, start_at: end", "stdout: text"), want: "3:26: pipelines.app.input.start_at: has no effect without files: remove it"},
@@ -109,7 +109,7 @@ var faults = []struct {
 	{name: "all at once", text: "state: 5\nlog: {levl: info}\n" + pipe("", "file: 1"), want: `1:8: state: the number 5 is given where text is expected: write it in quotes, "5"
 2:7: log.levl: unknown; did you mean "level"?
 6:20: pipelines.app.output.file: the number 1 is given where text is expected: write it in quotes, "1"
-5:5: pipelines.app.input: none is given: set one of files, stdin, listen, http and journal_upload`},
+5:5: pipelines.app.input: not given: set one of files, stdin, listen, http and journal_upload`},
 }
 
 func TestMistakesAreReported(t *testing.T) {

@@ -30,9 +30,9 @@ type looker struct {
 	last    time.Time
 	checked time.Time // time of the last check whether files were overwritten
 
-	// clock is the time by which mappings linger. A look adds the time since the last look, at most
-	// 2*lastLook, if no output waits to be read. One look may miss waiting text, but not each look
-	// for seconds.
+	// clock measures how long mappings linger. A look advances it by the time since the last look,
+	// at most 2*lastLook, unless output waits to be read. So mappings are not dropped because this
+	// process was stopped for long, or because one look missed output that was waiting.
 	clock time.Duration
 }
 

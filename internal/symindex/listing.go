@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// A Listing remembers the names in a directory of indexes for a moment. So many files without an
-// index do not take a system call each. The zero value is ready for use. It is safe for concurrent
-// use.
+// A Listing remembers the names in a directory of indexes for a second. If many files have no
+// index, this saves a system call for each of them. The zero value is ready for use. It is safe for
+// concurrent use.
 type Listing struct {
 	mu     sync.Mutex
 	asked  int                 // calls of Lacks since the directory was listed
