@@ -15,7 +15,8 @@ import (
 const maxHashed = 512 << 20
 
 // A givenFile describes an operator's file. sum is the SHA-256 at this size and time; refused is
-// the last reported reason why the device runs another program.
+// the last reported evidence that the device runs another program, or nil if a frame was located in
+// the file since.
 type givenFile struct {
 	size    int64
 	time    time.Time

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// ErrNoModule is the reason for addresses outside of all maps in the log.
+// ErrNoModule is the Err of a Resolved whose address is outside of all maps in the log.
 var ErrNoModule = errors.New("no module covers the address")
 
 // NoNumber is the Frame of a raw frame whose line has no number.

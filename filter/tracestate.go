@@ -170,5 +170,5 @@ func refutation(text string) error {
 	return nil
 }
 
-// between reports whether n is at least 0 and at most most.
+// between reports whether n is from 0 to most.
 func between(n, most int) bool { return n >= 0 && n <= most }

@@ -100,7 +100,8 @@ func ownTerminal(use func(fd int)) bool {
 
 func hasTerminal() bool { return ownTerminal(func(int) {}) }
 
-// inForeground reports whether keys of the terminal signal the group of this process.
+// inForeground reports whether this process is in the foreground process group of its terminal,
+// which gets the signals of keys such as Ctrl-C.
 func inForeground() (is bool) {
 	ownTerminal(func(fd int) {
 		group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)

@@ -321,7 +321,8 @@ func matchNuttXFrame(_ *Reader, l *Line, at int) bool {
 	return true
 }
 
-// addresses adds consecutive addresses from at on.
+// addresses adds a frame for each of the consecutive addresses that begin at offset at. It reports
+// whether the line has any frames.
 func (l *Line) addresses(at int, call Call) bool {
 	b := l.Text
 	for len(l.Frames) < maxAddresses {

@@ -9,9 +9,9 @@ import (
 // 0x.
 const shortNumber = 8
 
-// NextFirmware returns the offset in b of the first number from at on that may be a firmware
-// address, or len(b) if there is none. at is the start of a line. A [ProgramSearch] finds the other
-// lines that [Reader.Firmware] needs.
+// NextFirmware returns the offset in b of the first number that may be a firmware address, at or
+// after offset at, or len(b) if there is none. at is the start of a line. A [ProgramSearch] finds
+// the other lines that [Reader.Firmware] needs.
 //
 // All bytes of a log pass through NextFirmware, so it searches only for the 'x' of a prefix and for
 // groups of four digits. A number without a prefix has at least eight digits: see nextLong.

@@ -110,7 +110,7 @@ func matchFolly(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// failureName parses the name of f from at on, up to the end of the line.
+// failureName parses the name of f, from offset at to the end of the line.
 func (c *modules) failureName(l *Line, f *Frame, at int) bool {
 	b := l.Text
 	from, to := blanksAfter(b, at), len(bytes.TrimRight(b, " \t"))

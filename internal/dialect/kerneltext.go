@@ -82,7 +82,7 @@ func (t *kernelTexts) find(b []byte, from, at int, c *modules) *kernelText {
 	return slot
 }
 
-// ofKernel parses " [MODULE]" or " [MODULE BUILDID]" in b from at on, and returns its end.
+// ofKernel parses " [MODULE]" or " [MODULE BUILDID]" at offset at of b, and returns its end.
 func (c *modules) ofKernel(b []byte, at int) (module string, id buildid.ID, end int, ok bool) {
 	if !hasAt(b, at, " [") {
 		return KernelImage, id, at, true

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// hexDigits returns the end of the hexadecimal digits in b from at on.
+// hexDigits returns the end of the hexadecimal digits in b that begin at offset at.
 func hexDigits(b []byte, at int) int {
 	for at+8 <= len(b) {
 		if n := hexPrefix(binary.LittleEndian.Uint64(b[at:])); n < 8 {
@@ -63,8 +63,8 @@ func isWord(c byte) bool {
 // isLetter reports whether c is a letter of ASCII.
 func isLetter(c byte) bool { return c|0x20-'a' < 26 }
 
-// hexAt parses the hexadecimal number in b from at on, without a prefix, and returns its end. ok is
-// false if there is no digit, or if the number has more than 64 bits.
+// hexAt parses the hexadecimal number at offset at of b, without a prefix, and returns its end. ok
+// is false if there is no digit, or if the number has more than 64 bits.
 func hexAt(b []byte, at int) (n uint64, end int, ok bool) {
 	for end = at; end < len(b); end++ {
 		v := hexValues[b[end]]
@@ -93,7 +93,7 @@ func prefixedHex(b []byte, at int) (n uint64, end int, ok bool) {
 	return hexAt(b, at+2)
 }
 
-// decimalAt parses a decimal number of at most nine digits in b from at on, and returns its end.
+// decimalAt parses a decimal number of at most nine digits at offset at of b, and returns its end.
 func decimalAt(b []byte, at int) (n, end int, ok bool) {
 	end = at
 	for end < len(b) && isDigit(b[end]) {
@@ -138,7 +138,7 @@ func blanksBefore(b []byte, end int) (start int) {
 	return end
 }
 
-// blanksAfter returns the end of the blanks in b from at on.
+// blanksAfter returns the end of the blanks in b that begin at offset at.
 func blanksAfter(b []byte, at int) (end int) {
 	for at < len(b) && (b[at] == ' ' || b[at] == '\t') {
 		at++
@@ -160,5 +160,5 @@ func standsFree(b []byte, start int) bool {
 	return start == 0 || !isWord(b[start-1])
 }
 
-// onlyBlanks reports whether nothing but blanks follows in b from at on.
+// onlyBlanks reports whether b has nothing but blanks from offset at to its end.
 func onlyBlanks(b []byte, at int) bool { return blanksAfter(b, at) == len(b) }

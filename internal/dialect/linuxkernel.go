@@ -139,8 +139,8 @@ func segment(b []byte, end int) string {
 	return string(b[start : end-1])
 }
 
-// mayFollow reports whether the text from at on may follow a frame. Text that ends with a file and
-// a line may not: it is an earlier run's answer.
+// mayFollow reports whether the text from offset at may follow a frame. Text that ends with a file
+// and a line may not: it is an earlier run's answer.
 func mayFollow(b []byte, at int) bool {
 	if onlyBlanks(b, at) {
 		return true

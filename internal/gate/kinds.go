@@ -201,8 +201,9 @@ var valgrindKinds = []string{
 	"Heap", "SorG", "Arith", "SysParam",
 }
 
-// sanitizerKinds are the kinds of AddressSanitizer, HWAddressSanitizer, ThreadSanitizer,
-// MemorySanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, as their summaries have them.
+// sanitizerKinds are the kinds of errors that AddressSanitizer, HWAddressSanitizer,
+// ThreadSanitizer, MemorySanitizer, LeakSanitizer and UndefinedBehaviorSanitizer report: the words
+// of their reports, with hyphens for blanks.
 var sanitizerKinds = []string{
 	"heap-buffer-overflow", "heap-use-after-free", "stack-buffer-overflow", "stack-buffer-underflow", "stack-use-after-return",
 	"stack-use-after-scope", "stack-overflow", "global-buffer-overflow", "dynamic-stack-buffer-overflow", "container-overflow",

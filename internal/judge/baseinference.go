@@ -174,8 +174,8 @@ func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
 // Bits of evidence that frames are from the process of an earlier trace, and so have its load bias.
 // sameProcessBits are for frames that have its number and an address of 4 GiB or more, priorBits
-// for frames that have only one of the two. A 64-bit process is loaded at one of 2^28 pages, so few
-// addresses of another process are in this code.
+// for frames that have only one of the two. A 64-bit program is loaded at one of 2^28 pages, so at
+// this bias an address from another process is rarely in the code of the file.
 const sameProcessBits, priorBits = 30, 16
 
 // inferAsBefore gives v the load bias of an earlier trace of the process if the return addresses

@@ -41,8 +41,8 @@ type Search struct {
 	span         int
 }
 
-// Next returns the offset of the first mark from at on, or len(b) if there is none, and the number
-// of line ends between. at must not decrease between calls.
+// Next returns the offset of the first mark at or after offset at, or len(b) if there is none, and
+// the number of line ends between. at must not decrease from call to call.
 func (s *Search) Next(at int) (mark, lines int) {
 	counted := at // the line ends of b[at:counted] are in lines
 	for {
@@ -85,8 +85,8 @@ func (s *Search) Next(at int) (mark, lines int) {
 	return len(s.b), lines + bytes.Count(s.b[counted:], newline)
 }
 
-// more lists the candidates from at on. It returns false if too few bytes are left for that:
-// candidates at the end of a block are not listed.
+// more lists the candidates at or after offset at. It returns false if too few bytes are left for
+// that: candidates at the end of a block are not listed.
 func (s *Search) more(at int) bool {
 	n, lines, entries := listMarks(s.b[at:min(len(s.b), at+s.span+2)], s.tables, &s.list)
 	if s.reader != nil {
