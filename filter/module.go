@@ -463,7 +463,7 @@ func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 		f.forgetRecent()
 	}
 	if changed {
-		f.diagnose(p.Off, fmt.Sprintf("module %d is now %q, without a {{{reset}}} before that", e.ID, e.Name))
+		f.diagnose(p.Off, fmt.Sprintf("module %d is now %q, without a {{{reset}}} before", e.ID, e.Name))
 	}
 	f.prefetch(mod)
 	return mod, true

@@ -147,11 +147,11 @@ func TestQNXIsResolved(t *testing.T) {
 func TestForeignFramesAreExplained(t *testing.T) {
 	t.Parallel()
 	const (
-		macho  = "the module is a Mach-O file of macOS or iOS, which is not read; atos -o FILE -l BASE ADDRESS resolves it"
-		pe     = "the module is a PE file of Windows, which is not read; a debugger of Windows or llvm-symbolizer --obj=FILE resolves it with the PDB file"
+		macho  = "the module is a Mach-O file of macOS or iOS, which symfilter does not read; atos -o FILE -l BASE ADDRESS resolves the address"
+		pe     = "the module is a PE file of Windows, which symfilter does not read; with its PDB file, a Windows debugger or llvm-symbolizer --obj=FILE resolves the address"
 		gone   = "no file has the code: the program generated it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to get its names"
-		signed = "a return address that AArch64 has signed (pointer authentication): the program has to strip the signature before it prints the address (xpaclri)"
-		wasm   = "the module is WebAssembly, which is not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it"
+		signed = "a signed return address (AArch64 pointer authentication): the program must strip the signature (xpaclri) before it prints the address"
+		wasm   = "the module is WebAssembly, which symfilter does not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it"
 	)
 	for _, c := range []struct{ line, module, means string }{
 		{"1   inventory                     \t0x000000010f2a3f1c 0x10f2a0000 + 16156", "inventory", macho},

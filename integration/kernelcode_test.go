@@ -128,7 +128,7 @@ func TestCodeOfAnOopsProvesTheFile(t *testing.T) {
 			}
 			log := tc.o.log(other, tc.unit)
 			out, messages = resolved(other)
-			if out != log || strings.Count(messages, "the file has other code than the log lists") != 1 {
+			if out != log || strings.Count(messages, "the code in the file differs from the code in the log") != 1 {
 				t.Errorf("another file:\n%s%s", out, messages)
 			}
 			if out, _ := explained(t, log, "-q", "--force-image", "--image", tc.o.vmlinux); !strings.Contains(out, "arm64.c:") {

@@ -20,7 +20,7 @@ func TestHintsComeWhileFilesAreFollowed(t *testing.T) {
 		"a log":       {[]lines{{"one\n", false}, {"two\n", false}}, ""},
 		"a backtrace": {[]lines{{"one\n", false}, {frame, false}, {frame, false}}, ""},
 		"a core file that an earlier run has printed": {[]lines{{"\x7fELF\x02\x01\x01\n", true}, {"\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00>\n", true}, {"more\n", false}}, ""},
-		"a core file": {[]lines{{"\x7fELF\x02\x01\x01\n", false}, {"\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00>\n", false}, {"more\n", false}}, "symfilter: log: is a core file, not a log, and was printed unchanged; use gdb to read it\n"},
+		"a core file": {[]lines{{"\x7fELF\x02\x01\x01\n", false}, {"\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00>\n", false}, {"more\n", false}}, "symfilter: log: is a core file, not a log, and was printed unchanged; read it with gdb\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, messages shared

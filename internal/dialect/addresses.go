@@ -9,7 +9,7 @@ package dialect
 // An address below 2 GiB is an address in the ELF file, from which Seastar has subtracted 1. Other
 // addresses are return addresses in the process. Lines of other programs have this form, too.
 var addresses = Dialect{
-	Name: "addresses", Who: "lines with nothing but addresses, as of Seastar",
+	Name: "addresses", Who: "lines with nothing but addresses, such as Seastar prints",
 	Needs:    "--image FILE",
 	Sample:   "0x13cb",
 	OnDemand: true,

@@ -16,7 +16,7 @@ import "bytes"
 // The first address of a stack is exact, or follows a system call instruction; the others are
 // return addresses. Names are from the symbol table, so only a line is added to them.
 var bpf = Dialect{
-	Name: "bpf", Who: "bpftrace: ustack(perf); the tools of bcc that print addresses",
+	Name: "bpf", Who: "bpftrace: ustack(perf); bcc's tools that print addresses",
 	Needs:  "the file at the path, and one of its functions named in a frame; or --image FILE@BASE",
 	Sample: "\t7f31c2a01154 ledger_audit+22 (/opt/shop/libledger.so)",
 }

@@ -24,7 +24,7 @@ import (
 // modules has the first 16 bytes of their build IDs, as the fields of a GUID.
 var breakpad = Dialect{
 	Name: "breakpad", Who: "Breakpad's minidump_stackwalk, rust-minidump",
-	Needs:  "the list of modules after the frames and a folder of debug files by build ID, or --image",
+	Needs:  "the list of modules after the frames, and a .build-id folder; or --image",
 	Sample: " 1  libledger.so + 0x1154",
 }
 

@@ -62,7 +62,7 @@ func matchChromiumUnknown(r *Reader, l *Line, at int) bool {
 // The addresses are return addresses.
 var node = Dialect{
 	Name: "node", Who: "Node.js: Native stack trace",
-	Needs:  "the files at the paths; node itself in /usr/bin, or --image node=FILE",
+	Needs:  "the files at the paths; for node itself, /usr/bin/node or --image node=FILE",
 	Sample: " 4: 0x7f31c2a01154  [/opt/shop/ledger.node]",
 }
 

@@ -19,7 +19,7 @@ import "bytes"
 //
 // All addresses are return addresses.
 var python = Dialect{
-	Name: "python", Who: "Python's faulthandler from 3.14 on",
+	Name: "python", Who: "faulthandler of Python 3.14 and later",
 	Needs:  "the file at the path, or --image",
 	Sample: `  Binary file "/opt/shop/libledger.so", at ledger_audit+0x16 [0x7f31c2a01154]`,
 }

@@ -20,7 +20,7 @@ import (
 //	LR   : 0000B8D1
 //	MEPC    : 0x4200a1b2  RA      : 0x4200a1c4  SP      : 0x3fc98340
 var registers = Dialect{
-	Name: "registers", Who: "firmware: the registers pc, lr, ra, epc of Zephyr, NuttX, Mbed OS, RT-Thread, ESP-IDF, FreeRTOS and handlers of HardFault",
+	Name: "registers", Who: "firmware: the registers pc, lr, ra and epc that Zephyr, NuttX, Mbed OS, RT-Thread, ESP-IDF, FreeRTOS and HardFault handlers print",
 	Needs:  "--image FILE, the firmware",
 	Sample: "E: Faulting instruction address (r15/pc): 0x000004b2",
 }
@@ -234,7 +234,7 @@ func (l *Line) address(value uint64, call Call) *Frame {
 //
 // CmBacktrace has subtracted 4 from each address except the first.
 var addr2line = Dialect{
-	Name: "addr2line", Who: "firmware: the lists of addresses for addr2line of CmBacktrace and RT-Thread",
+	Name: "addr2line", Who: "firmware: the addresses that CmBacktrace and RT-Thread list for addr2line",
 	Needs:  "--image FILE, the firmware",
 	Sample: "Show more call stack info by run: addr2line -e CmBacktrace.elf -afpiC 08000a60 08000141",
 }

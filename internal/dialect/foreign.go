@@ -20,9 +20,9 @@ var foreign = Dialect{
 
 // Reasons why frames in such modules are not located.
 var (
-	ErrMachO = errors.New("the module is a Mach-O file of macOS or iOS, which is not read; atos -o FILE -l BASE ADDRESS resolves it")
-	ErrPE    = errors.New("the module is a PE file of Windows, which is not read; a debugger of Windows or llvm-symbolizer --obj=FILE resolves it with the PDB file")
-	ErrWasm  = errors.New("the module is WebAssembly, which is not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it")
+	ErrMachO = errors.New("the module is a Mach-O file of macOS or iOS, which symfilter does not read; atos -o FILE -l BASE ADDRESS resolves the address")
+	ErrPE    = errors.New("the module is a PE file of Windows, which symfilter does not read; with its PDB file, a Windows debugger or llvm-symbolizer --obj=FILE resolves the address")
+	ErrWasm  = errors.New("the module is WebAssembly, which symfilter does not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it")
 )
 
 // ErrNoFile is the reason for code that is in no file.

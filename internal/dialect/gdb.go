@@ -14,7 +14,7 @@ import "bytes"
 // sharedlibrary" show where modules were loaded.
 var gdb = Dialect{
 	Name: "gdb", Who: "gdb's bt, as in reports of Apport and DrKonqi",
-	Needs:  "the file at the path, and named frames, info sharedlibrary or info proc mappings; for the program itself info proc mappings, or no ASLR",
+	Needs:  "the file at the path, and either named frames, info sharedlibrary or info proc mappings; for the program itself, info proc mappings or no ASLR",
 	Sample: "#2  0x00007f31c2a01154 in ?? () from /opt/shop/libledger.so",
 }
 

@@ -17,7 +17,7 @@ import "bytes"
 // function.
 var haproxy = Dialect{
 	Name: "haproxy", Who: "HAProxy: the call trace of a thread that is stuck or has failed",
-	Needs:  "the program as haproxy in a system folder, or --image haproxy=FILE",
+	Needs:  "a file named haproxy in a system folder, or --image haproxy=FILE",
 	Sample: "| 0x55d0c0a013cb [85 c0 75 31 48 8b 84 24]: main+0x171aa7",
 }
 

@@ -20,7 +20,7 @@ import "bytes"
 // information.
 var jvm = Dialect{
 	Name: "jvm", Who: "Java: hs_err_pid files of HotSpot, javacores of OpenJ9",
-	Needs:  "the dynamic libraries that the same file lists, or --image",
+	Needs:  "the list of dynamic libraries in the same file, or --image",
 	Sample: "C  [libledger.so+0x1154]  ledger_audit+0x24",
 }
 

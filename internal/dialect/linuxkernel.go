@@ -15,7 +15,7 @@ import "bytes"
 // address, unless the line is about the instruction itself.
 var kernel = Dialect{
 	Name: "kernel", Who: "Linux: an oops, a warning, the stack of a task, reports of KASAN and lockdep",
-	Needs:  "the build ID or the release of the kernel in the log and its files, or --image vmlinux, --image MODULE=FILE.ko",
+	Needs:  "the kernel's build ID or release in the log, and its files on this machine; or --image vmlinux and --image MODULE=FILE.ko",
 	Sample: " vfs_write+0xc7/0x3f0",
 }
 

@@ -15,7 +15,7 @@ import "bytes"
 //	[  1] B7C73BDB-477C-7D38-1A1F-7AE0383F886B-3AF92826 0x00007ffff7fbb000 /opt/shop/libledger.so
 var lldb = Dialect{
 	Name: "lldb", Who: "lldb's bt",
-	Needs:  "image list after it, or the names of libraries in the trace, and --image NAME=FILE for other folders",
+	Needs:  "the output of image list after the trace, or library functions named in it; --image NAME=FILE for files in other folders",
 	Sample: "    frame #2: 0x00007f31c2a01154 libledger.so`ledger_audit + 20",
 }
 

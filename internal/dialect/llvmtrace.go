@@ -16,8 +16,8 @@ import "bytes"
 // All addresses are return addresses, except after a signal. In the first form the number is an
 // address in the file, with the same last three digits as the address in the process.
 var llvm = Dialect{
-	Name: "llvm", Who: "LLVM, clang, MLIR and Swift, if they crash",
-	Needs:  "the file at the path, or a file of that name in a folder of --symbol-path or of the system, or --image",
+	Name: "llvm", Who: "crashes of LLVM, clang, MLIR and Swift",
+	Needs:  "the file at the path, one of that name in a folder of --symbol-path or the system, or --image",
 	Sample: " #4 0x00007f31c2a01154 (/opt/shop/libledger.so+0x1154)",
 }
 

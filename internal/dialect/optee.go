@@ -14,7 +14,7 @@ import "bytes"
 // addresses, so that all addresses are within calls.
 var optee = Dialect{
 	Name: "optee", Who: "OP-TEE: the call stacks of trusted applications and of its kernel",
-	Needs:  "--image UUID=FILE, or --image tee.elf",
+	Needs:  "--image UUID=FILE for an application, --image tee.elf for the kernel",
 	Sample: "E/LD:   0x4001a83c",
 }
 

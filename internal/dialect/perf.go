@@ -21,7 +21,7 @@ import "bytes"
 var (
 	perf = Dialect{
 		Name: "perf", Who: "perf script",
-		Needs:  "the file at the path; from perf 6.4 on also --show-mmap-events, unless names give the base",
+		Needs:  "the file at the path; since perf 6.4 also --show-mmap-events, unless named frames show the base",
 		Sample: "\t            1154 [unknown] (/opt/shop/libledger.so)",
 	}
 	strace = Dialect{

@@ -28,7 +28,7 @@ import "bytes"
 //	PC=0x4979b2 m=0 sigcode=1 addr=0x10
 var (
 	ruby = Dialect{
-		Name: "ruby", Who: "Ruby: the C level backtrace of [BUG]",
+		Name: "ruby", Who: "Ruby: the C level backtrace in a [BUG] report",
 		Needs:  "the memory map that Ruby prints after it",
 		Sample: "/usr/lib/libruby-3.1.so.3.1(0x7f31c2a01154) [0x7f31c2a01154]",
 	}

@@ -22,7 +22,7 @@ import (
 // print no build ID before GCC 14.
 var (
 	sanitizer = Dialect{
-		Name: "sanitizer", Who: "AddressSanitizer, LeakSanitizer, MemorySanitizer, UBSan, HWASan, libFuzzer of LLVM and GCC",
+		Name: "sanitizer", Who: "AddressSanitizer, LeakSanitizer, MemorySanitizer, UBSan, HWASan and libFuzzer, of LLVM or GCC",
 		Needs:  "the build ID in the frame (since LLVM 15 and GCC 14), or the file at the path",
 		Sample: "    #1 0x7f31c2a01153  (/opt/shop/libledger.so+0x1153) (BuildId: 3a0a920c3f1b7c55)",
 
@@ -36,7 +36,7 @@ var (
 )
 
 // ErrCut is the reason why a frame that is cut off at the end of its line is not located.
-var ErrCut = errors.New("the line is cut within the module or its offset")
+var ErrCut = errors.New("the line is cut off in the name of the module or in its offset")
 
 // matchSanitizer matches a frame whose runtime address begins at offset at.
 func matchSanitizer(r *Reader, l *Line, at int) bool {

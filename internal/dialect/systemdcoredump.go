@@ -26,7 +26,7 @@ import (
 var (
 	coredump = Dialect{
 		Name: "systemd-coredump", Who: "systemd-coredump, in the journal and in coredumpctl info",
-		Needs:  "the build ID of the module in the entry, or the file at the path, in the program's folder or a system folder",
+		Needs:  "the module's build ID in the entry, or its file: at the path, in the program's folder or in a system folder",
 		Sample: "#1  0x00007f31c2a01154 n/a (/opt/shop/libledger.so + 0x1154)",
 	}
 	euStack = Dialect{

@@ -16,7 +16,7 @@ import (
 // interrupted the function there.
 var valgrind = Dialect{
 	Name: "valgrind", Who: "Valgrind's reports as text",
-	Needs:  "the file at the path; several frames show where it was loaded",
+	Needs:  "the file at the path, and enough frames to show where it was loaded",
 	Sample: "==4711==    by 0x485311A: ??? (in /opt/shop/libledger.so)",
 }
 

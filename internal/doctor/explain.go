@@ -16,7 +16,7 @@ import (
 func (s *Search) Explain(sum Counts, searched bool) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if searched && sum.Asked == 0 && sum.noCode.Frames == 0 {
-		add("nothing to explain: no address of native code was found; symfilter help dialects lists the backtraces that are read; traces of Java, .NET, JavaScript and Python need their own tools, crash reports of Apple in JSON (.ips) need Xcode")
+		add("nothing to explain: no address of native code was found; symfilter help dialects lists the backtraces that are read; traces of Java, .NET, JavaScript and Python need their own tools; Apple's crash reports in JSON (.ips) need Xcode")
 	}
 	modules, outside := sum.sorted()
 	for _, u := range modules {
@@ -121,7 +121,7 @@ func (s *Search) next(u symbolize.Unresolved, r symbolize.Report) string {
 		return "" // the attempts above already show it
 	}
 	if n := 2 * u.ID.Len(); n < usualID && u.Name == "" {
-		return fmt.Sprintf("is %s the beginning of a build ID? It has %d hex digits, and most have 40; otherwise %s", u.ID, n, s.elsewhere(u.ID))
+		return fmt.Sprintf("is %s only the beginning of a build ID? It has %d hex digits, but most build IDs have 40; otherwise %s", u.ID, n, s.elsewhere(u.ID))
 	}
 	return s.elsewhere(u.ID)
 }
@@ -131,7 +131,7 @@ const usualID = 16
 
 // elsewhere returns advice about other sources of a debug file.
 func (s *Search) elsewhere(id buildid.ID) string {
-	const name = "name the folder that holds the file with --symbol-path"
+	const name = "use --symbol-path to name the folder of the file"
 	switch {
 	case s.NoServers != "":
 		return name

@@ -20,8 +20,8 @@ type fileKind struct {
 var (
 	zipFile  = &fileKind{begins: "PK\x03\x04", name: "a zip file", advice: "to read the logs in it, write unzip -p FILE | symfilter; to use debug files in it, --symbol-path FILE"}
 	elfFile  = &fileKind{name: "an ELF file", advice: "to use its symbols, write --symbol-path FILE"}
-	coreFile = &fileKind{name: "a core file", advice: "use gdb to read it"}
-	heapFile = &fileKind{name: "a file of Valgrind's tool DHAT or Massif", advice: profileAdvice}
+	coreFile = &fileKind{name: "a core file", advice: "read it with gdb"}
+	heapFile = &fileKind{name: "a file of Valgrind's DHAT or Massif", advice: profileAdvice}
 )
 
 // fileKinds are the kinds that are recognized by their first bytes.
@@ -39,8 +39,8 @@ var fileKinds = []*fileKind{
 	{begins: "\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00", name: "a CPU profile of gperftools", advice: profileAdvice},
 	// starts with the first type of its samples
 	{begins: "\x0a\x04\x08\x01\x10\x02", name: "a profile of pprof", advice: profileAdvice},
-	{begins: "LPKSHHRH", name: "a file of systemd's journal", advice: "write journalctl --file FILE -o cat | symfilter"},
-	{begins: "MDMP\x93\xa7", name: "a minidump", advice: "use minidump-stackwalk to read it"},
+	{begins: "LPKSHHRH", name: "a journal file of systemd", advice: "write journalctl --file FILE -o cat | symfilter"},
+	{begins: "MDMP\x93\xa7", name: "a minidump", advice: "read it with minidump-stackwalk"},
 	{begins: `{"app_name":"`, name: "a crash report of macOS or iOS in JSON", advice: "atos resolves its addresses"},
 	{begins: "7z\xbc\xaf\x27\x1c", name: "a 7z file", advice: "write 7z x -so FILE | symfilter"},
 	{begins: "\x04\x22\x4d\x18", name: "a file compressed with lz4", advice: "write lz4 -dc FILE | symfilter"},

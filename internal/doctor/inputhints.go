@@ -80,17 +80,17 @@ func (s *Sniffer) Hint(name, packed string) string {
 	defer s.mu.Unlock()
 	switch r := s.Reading; {
 	case s.Lines && s.kind != nil && s.kind.program != "":
-		return "begins like " + s.kind.name + ", and is printed unchanged, since its name has no suffix of a compressed file; write " + s.kind.program + " -dc " + name + " | symfilter"
+		return "begins like " + s.kind.name + ", and is printed unchanged, since its name has no suffix such as .gz; write " + s.kind.program + " -dc " + name + " | symfilter"
 	case s.kind != nil:
 		return s.kind.hint(name, packed)
 	case r.misread(s.begins):
-		return fmt.Sprintf("begins like %s, but is read as %s because of %s: leave that out", formatNames[s.begins], formatNames[r.Format], r.Because)
+		return fmt.Sprintf("begins like %s, but is read as %s because of %s; run symfilter without it", formatNames[s.begins], formatNames[r.Format], r.Because)
 	// lines outside of the profile are filtered
 	case s.markup && r.Format == input.Callgrind && r.Table:
 	case s.markup && r.Format == input.Callgrind:
-		return "has symbolizer markup, which is not part of a profile and is ignored because of " + r.Because + ": leave that out"
+		return "has symbolizer markup, which is not part of a profile and is ignored because of " + r.Because + "; run symfilter without it"
 	case s.markup && (r.Format == input.Valgrind || r.Format == input.RTrace):
-		return "has symbolizer markup, which is not resolved because of " + r.Because + ": leave that out"
+		return "has symbolizer markup, which is not resolved because of " + r.Because + "; run symfilter without it"
 	}
 	return ""
 }
@@ -123,8 +123,8 @@ func (r Reading) misread(begins input.Format) bool {
 // formatNames are the names of formats in messages.
 var formatNames = [input.RTrace + 1]string{
 	input.Markup:    "a log",
-	input.CRI:       "a container log in CRI's format",
-	input.Docker:    "a container log in Docker's format",
+	input.CRI:       "a container log in CRI format",
+	input.Docker:    "a log of Docker's json-file driver",
 	input.JSON:      "a log of JSON lines",
 	input.Journal:   "a journal in journald's export format",
 	input.Valgrind:  "an XML report of Valgrind",

@@ -147,10 +147,10 @@ func (n *needs) flags() (all []string) {
 		all = append(all, "--wait "+longWait+" waits longer for debug files")
 	}
 	if n.elsewhere {
-		all = append(all, "--sysroot names the folder of files from another machine")
+		all = append(all, "--sysroot names a folder with the files of another machine")
 	}
 	if n.kernel {
-		all = append(all, "--image vmlinux names the file of the kernel, --image MODULE=FILE a module's")
+		all = append(all, "--image vmlinux names the kernel's file, --image MODULE=FILE a module's")
 	}
 	return all
 }

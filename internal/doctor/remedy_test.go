@@ -89,8 +89,8 @@ func TestRemedies(t *testing.T) {
 			want: "--debug-file-directory and --symbol-path name folders of debug files"},
 		{name: "files that are still looked for", modules: []symbolize.Unresolved{late}, want: "--wait 90s waits longer for debug files"},
 		{name: "a kernel from another machine", modules: []symbolize.Unresolved{kernel}, lists: "lists", urls: "urls",
-			want: "--image vmlinux names the file of the kernel, --image MODULE=FILE a module's"},
-		{name: "a report from another machine", modules: []symbolize.Unresolved{gone}, lists: "lists", urls: "urls", want: "--sysroot names the folder of files from another machine"},
+			want: "--image vmlinux names the kernel's file, --image MODULE=FILE a module's"},
+		{name: "a report from another machine", modules: []symbolize.Unresolved{gone}, lists: "lists", urls: "urls", want: "--sysroot names a folder with the files of another machine"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := remedier{s: &test.s, urls: at("none"), module: func(_ buildid.ID, name string) symbolize.Report { return test.known[name] }}

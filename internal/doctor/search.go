@@ -127,11 +127,11 @@ func (s *Search) Warnings(fromStdin bool) (all []string) {
 
 var (
 	errNoFolder  = errors.New("not a folder")
-	errNoSymbols = errors.New("neither an ELF file, a .zip file nor a folder")
+	errNoSymbols = errors.New("not an ELF file, a .zip file or a folder")
 	errNoELF     = errors.New("not an ELF file")
 	errNoFile    = errors.New("not a regular file")
 	errNoImage   = errors.New("not an ELF file; name the one with debug information, such as app.elf or vmlinux")
-	errNoImageIn = errors.New("no ELF file is in the folder; name the one that has the program, or the file itself")
+	errNoImageIn = errors.New("the folder has no ELF file; name the folder of the program, or the program itself")
 )
 
 // problem returns why p cannot provide files, or nil. It opens only regular files and folders,

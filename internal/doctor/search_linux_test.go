@@ -46,7 +46,7 @@ func TestPlacesInWhichNothingCanBeFound(t *testing.T) {
 			}
 		}
 	}
-	expect([]string{"--symbol-path", "--obj"}, "neither an ELF file, a .zip file nor a folder", map[string]string{"elf": "", "zip": "", "dir": ""})
+	expect([]string{"--symbol-path", "--obj"}, "not an ELF file, a .zip file or a folder", map[string]string{"elf": "", "zip": "", "dir": ""})
 	expect([]string{"--build-id-dir", "--debug-file-directory", "--sysroot", systemPlace}, "not a folder", map[string]string{"dir": ""})
 	expect([]string{"--dwp"}, "not an ELF file", map[string]string{"elf": ""})
 	expect([]string{"--ids-txt"}, "", map[string]string{"dir": "not a regular file", "pipe": "not a regular file", "link": "not a regular file"})

@@ -78,20 +78,20 @@ func (s *Subject) Examine() error {
 // NotProgram returns why addresses in the subject cannot be looked up; nil if the subject may have
 // addresses. It must be called after Examine.
 func (s *Subject) NotProgram() error {
-	const want = "not a program, library or debug file in ELF"
+	const want = "not an ELF program, library or debug file"
 	switch {
 	case s.Core:
-		return fmt.Errorf("%s is a core file, %s: gdb reads it, and symfilter addr takes the programs and libraries that were running", s.Word, want)
+		return fmt.Errorf("%s is a core file, %s: read it with gdb; symfilter addr accepts the programs and libraries that were running", s.Word, want)
 	case s.ELF || !s.ID.IsZero():
 		return nil
 	case s.kind == zipFile:
 		return fmt.Errorf("%s is a zip file, %s: write symfilter addr --symbol-path %s with the build ID of a file in it", s.Word, want, s.Word)
 	case s.kind != nil && s.kind.program != "":
-		return fmt.Errorf("%s is %s, %s: unpack it with %s; to filter a log in it, write symfilter %s", s.Word, s.kind.name, want, s.kind.program, s.Word)
+		return fmt.Errorf("%s is %s, %s: unpack it with %s; to filter a log in it, run symfilter %s", s.Word, s.kind.name, want, s.kind.program, s.Word)
 	case s.kind != nil:
 		return fmt.Errorf("%s is %s, %s", s.Word, s.kind.name, want)
 	}
-	return fmt.Errorf("%s is %s; to filter a log, write symfilter %s", s.Word, want, s.Word)
+	return fmt.Errorf("%s is %s; to filter a log, run symfilter %s", s.Word, want, s.Word)
 }
 
 // Location returns the place in the subject at a module-relative address.

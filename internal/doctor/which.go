@@ -150,7 +150,7 @@ func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (on
 	case fit > 1:
 		fmt.Fprintf(w, "%s, and %d fit: nothing in the log tells them apart\n", tried, fit)
 	case some > 0:
-		fmt.Fprintf(w, "%s, and none is sure: the log has too few frames\n", tried)
+		fmt.Fprintf(w, "%s, and none is certain: the log has too few frames\n", tried)
 	case addresses == 0:
 		fmt.Fprintf(w, "%s has no address of native code that lacks a name; symfilter help dialects lists the backtraces that are read\n", label)
 	case addresses < usualFrames:

@@ -49,7 +49,7 @@ type Inference struct {
 
 // String returns the votes and the odds for people.
 func (in *Inference) String() string {
-	return fmt.Sprintf("calls end at %d return addresses, and %d of these calls lead to the next frame; of %d other bases the best has %d; a wrong base has as many in one of 10^%d traces",
+	return fmt.Sprintf("calls end at %d return addresses, and %d of these calls lead to the next frame; the best of %d other bases has %d; a wrong base has as many in one of 10^%d traces",
 		in.Votes, in.Links, max(in.Biases-1, 0), in.RunnerUp, in.decades())
 }
 
@@ -224,9 +224,9 @@ type BaseError struct {
 func (e *BaseError) Error() string {
 	const instead = "log /proc/self/maps, or give --image FILE@BASE"
 	if e.More == 0 {
-		return "no base of " + e.Path + " puts calls before the return addresses: it is not the file that ran, or most of them are in other files; " + instead
+		return "no base of " + e.Path + " puts calls before the return addresses: it is not the file that ran, or most of the addresses are in other files; " + instead
 	}
-	return fmt.Sprintf("too few return addresses show where %s was loaded: at the best base %d follow a call, as happens for a wrong base in one of 10^%d traces; about %d more would prove it, or %s",
+	return fmt.Sprintf("too few return addresses show where %s was loaded: %d follow a call at the best base, as happens for a wrong base in one of 10^%d traces; about %d more would prove the base; otherwise %s",
 		e.Path, e.Inference.Votes, e.Inference.decades(), e.More, instead)
 }
 

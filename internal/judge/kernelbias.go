@@ -11,7 +11,7 @@ import (
 
 // Reasons why an address in a kernel is not located.
 var (
-	ErrNoOffset = errors.New("the log does not show where the kernel was loaded: it needs \"Kernel Offset:\" of a panic, an address with its function, the code around the instruction, or four return addresses")
+	ErrNoOffset = errors.New("the log does not show where the kernel was loaded: it needs a panic's \"Kernel Offset:\", an address with its function, the code around the instruction, or four return addresses")
 	ErrNoReturn = errors.New("no call precedes this address: it is another value on the stack, or the file is not the one that ran")
 	ErrOutKnown = errors.New("the kernel has no code at this address: it may be in a module, and the log does not show where that was loaded")
 )

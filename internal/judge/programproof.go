@@ -13,7 +13,7 @@ import (
 var (
 	ErrHash    = errors.New("the log has the SHA-256 of another file; --force-image uses this one anyway")
 	ErrBuild   = errors.New("the log has the build ID of another file; --force-image uses this one anyway")
-	ErrVersion = errors.New("the log has the version of another build of Zephyr, which is not in the file; --force-image uses the file anyway")
+	ErrVersion = errors.New("the log has a version of Zephyr that is not in the file; --force-image uses the file anyway")
 )
 
 // IsOtherProgram reports whether err, from a Place, means that the device runs another program.

@@ -194,7 +194,7 @@ func TestObjectsAreRegularELFFilesWithCode(t *testing.T) {
 		{good, "not opened (--no-paths)", Options{NoPaths: true}},
 		{good + " (deleted)", "deleted while the program ran; another file may have its name now", Options{}},
 		{"lib.so", "not an absolute path", Options{}},
-		{filepath.Join(dir, "gone"), "no such file here; --sysroot names the folder of files from another machine", Options{}},
+		{filepath.Join(dir, "gone"), "no such file here; --sysroot names a folder with the files of another machine", Options{}},
 		{"/lib/a.so", "<nil>", Options{PrefixMap: []buildid.PrefixMap{{Old: "/lib/a.so", New: good}}}},
 		{"/" + filepath.Base(good), "<nil>", Options{Sysroot: filepath.Dir(good)}},
 		{dir, "not a regular file", Options{}},

@@ -28,7 +28,7 @@ const (
 
 // The reasons why an object file that a report names cannot be used.
 var (
-	ErrNoFile  = errors.New("no such file here; --sysroot names the folder of files from another machine")
+	ErrNoFile  = errors.New("no such file here; --sysroot names a folder with the files of another machine")
 	ErrNoPaths = errors.New("not opened (--no-paths)")
 	ErrNoPath  = errors.New("not an absolute path")
 	ErrDeleted = errors.New("deleted while the program ran; another file may have its name now")

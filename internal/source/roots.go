@@ -14,7 +14,7 @@ import (
 
 // ErrOutside is the error for a path that is not below any root. Whether such a file exists is not
 // checked.
-var ErrOutside = errors.New("outside of the folders that flags name")
+var ErrOutside = errors.New("outside the folders that flags name")
 
 // Roots are the folders below which source files may be opened. Nothing else is opened: a log or
 // debug information may name any path, and the contents of the files are printed. Many goroutines

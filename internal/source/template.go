@@ -105,7 +105,7 @@ func literal(text string) string { return strings.NewReplacer("{", "%7B", "}", "
 func repository(name, of, site, at string) (string, error) {
 	i := strings.LastIndexByte(of, '@')
 	if i <= 0 || i == len(of)-1 {
-		return "", fmt.Errorf("%s: %q is not OWNER/REPO@REV: links without a revision lead to other lines later", name, of)
+		return "", fmt.Errorf("%s: %q is not OWNER/REPO@REV: without a revision, links lead to other lines later", name, of)
 	}
 	repo, rev := strings.Trim(of[:i], "/"), of[i+1:]
 	switch {
@@ -158,7 +158,7 @@ func (t *Template) parse(url string) error {
 		url = after
 	}
 	if !names {
-		return errors.New("a template needs {path} or {rel}: all links would lead to one place")
+		return errors.New("a template needs {path} or {rel}; otherwise all links lead to one place")
 	}
 	return nil
 }
