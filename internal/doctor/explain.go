@@ -131,7 +131,7 @@ const usualID = 16
 
 // elsewhere returns advice about other sources of a debug file.
 func (s *Search) elsewhere(id buildid.ID) string {
-	const name = "use --symbol-path to name the folder of the file"
+	const name = "name the file's folder with --symbol-path"
 	switch {
 	case s.NoServers != "":
 		return name
