@@ -141,7 +141,7 @@ func (x *Examination) Servers(ctx context.Context, client *debuginfod.Client, id
 // CoreFile reports that the subject is a core file.
 func (x *Examination) CoreFile(about *Subject) {
 	x.head("file " + about.Word)
-	x.wrong("is a core file: read it with gdb")
+	x.wrong("is a core file: use gdb")
 }
 
 // Program reports the contents of the ELF file itself.

@@ -22,7 +22,7 @@ var (
 	ErrCode      = errors.New("the code in the file differs from the code in the log: it is not the file that ran")
 	ErrOutside   = errors.New("none of the files that --image names has code at this address")
 	ErrNoCode    = errors.New("none of the files that --image names has code at this address, though other frames are in them: a wild function pointer, or code in ROM")
-	ErrWords     = errors.New("an AVR address counts either bytes or two-byte words, and no call shows which")
+	ErrWords     = errors.New("an AVR address counts either bytes or two-byte words: no call shows which")
 	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran; --image NAME=FILE names the right one")
 	ErrUnproven  = errors.New("the frames of the trace are too few to prove that it is the file that ran; --image NAME=FILE names it")
 	ErrYounger   = errors.New("the file was changed after the log was written, and the frames of the stack are too few to prove that it ran; --image NAME=FILE names the file that ran")
