@@ -1,6 +1,7 @@
 package symbolize
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/symfilter/symfilter/internal/dwarf"
@@ -11,14 +12,26 @@ import (
 // a symbol it returns the variable that debug information describes: linkers may omit the symbols
 // of local variables. The error is ErrNoSymbol, or makes the whole file unusable.
 func (q *question) data(addr uint64) (Variable, error) {
-	sym, err := q.symbol(addr, false)
-	if err == ErrNoSymbol {
+	detailed := q.s.o.Reaching && q.s.o.Details
+	sym, err := q.symbol(addr, detailed)
+	switch {
+	case err == ErrNoSymbol && detailed:
+		v, err := q.declared(addr)
+		return v, cmp.Or(err, ErrNoSymbol)
+	case err == ErrNoSymbol:
 		return q.debugVariable(addr, dwarf.Extent{})
 	}
 	if err != nil {
 		return Variable{}, err
 	}
 	v := Variable{Name: sym.Func, Linkage: sym.Linkage, Offset: addr - sym.addr, Size: sym.size}
+	if detailed {
+		declared, err := q.declared(addr)
+		if v.Declared = declared.Declared; v.Declared.Line == 0 {
+			v.Declared = Declaration{File: sym.SymbolFile}
+		}
+		return v, err
+	}
 	switch {
 	case v.Offset == 0 || q.s.o.Reaching:
 		return v, nil
@@ -33,12 +46,22 @@ func (q *question) data(addr uint64) (Variable, error) {
 	return v, nil
 }
 
+// declared returns a Variable with only the declaration of the variable at addr, as LLVM finds it:
+// without regard to the symbol. The error makes the whole file unusable.
+func (q *question) declared(addr uint64) (Variable, error) {
+	v, err := q.debugVariable(addr, dwarf.Extent{})
+	if err == ErrNoSymbol {
+		err = nil
+	}
+	return Variable{Declared: v.Declared}, err
+}
+
 // debugVariable returns the variable that debug information describes at addr; if sym has a name,
 // only the variable of that symbol. The error is ErrNoSymbol or object.ErrFault; other errors are
 // noted.
 func (q *question) debugVariable(addr uint64, sym dwarf.Extent) (v Variable, err error) {
 	s, m := q.s, q.m
-	if m.dw == nil || m.packed || s.o.Reaching {
+	if m.dw == nil || m.packed || s.o.Reaching && !s.o.Details {
 		return v, ErrNoSymbol
 	}
 	found := false
@@ -46,7 +69,7 @@ func (q *question) debugVariable(addr uint64, sym dwarf.Extent) (v Variable, err
 		known, ok, err := m.dw.Variable(addr, sym)
 		if ok {
 			n := s.names.ofFile(known.Name)
-			v = Variable{Name: n.shown, Linkage: n.linkage, Offset: addr - known.Addr, Size: known.Size, Member: known.Member}
+			v = Variable{Name: n.shown, Linkage: n.linkage, Offset: addr - known.Addr, Size: known.Size, Member: known.Member, Declared: Declaration(known.Declared)}
 			found = true
 		}
 		return err

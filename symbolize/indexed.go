@@ -45,7 +45,7 @@ type indexPath struct {
 
 // openIndex opens the index of m's file, which is still open.
 func (m *module) openIndex(o *Options, file *buildid.File) {
-	if o.IndexDir == "" || o.Names == ShortNames || o.Names == ValgrindNames || m.holds < DebugInfo || m.obj.Placed() {
+	if o.IndexDir == "" || o.Names == ShortNames || o.Names == ValgrindNames || o.Details || m.holds < DebugInfo || m.obj.Placed() {
 		return
 	}
 	raw, err := m.obj.BuildID()
@@ -212,7 +212,7 @@ func (s *Symbolizer) tryCode(dst []Frame, l Location) (frames []Frame, ok bool) 
 
 // byIndexAlone reports whether an index alone can give the answers that o selects.
 func (o *Options) byIndexAlone() bool {
-	return !o.NoInlines && o.Names == LinkageNames && !o.Reaching
+	return !o.NoInlines && o.Names == LinkageNames && !o.Reaching && !o.Details
 }
 
 // byIndex answers a code question from e's index alone.

@@ -43,9 +43,16 @@ func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
 		return dst[:start], err
 	case len(dst) == start:
 		symbol.Offset = addr - symbol.addr
+		if o.Details {
+			symbol.Details = &Details{Start: symbol.addr, HasStart: true}
+		}
 		return append(dst, symbol.Frame), nil
 	}
-	dst[len(dst)-1].takeName(&symbol.Frame)
+	outer := &dst[len(dst)-1]
+	outer.takeName(&symbol.Frame)
+	if outer.Details != nil {
+		outer.Details.Start, outer.Details.HasStart = symbol.addr, true
+	}
 	return dst, nil
 }
 
@@ -116,9 +123,18 @@ func appendFrames(dst []Frame, found []dwarf.Frame, all *names, known *knownName
 			HasLine:   f.File != "",
 			PlainFunc: n.plain,
 			PlainFile: f.PlainFile,
+			Details:   detailsOf(f.Details),
 		})
 	}
 	return dst
+}
+
+// detailsOf returns a copy of v.
+func detailsOf(v *dwarf.Details) *Details {
+	if v == nil {
+		return nil
+	}
+	return &Details{v.Discriminator, Declaration(v.Declared), v.Start, v.HasStart}
 }
 
 // usualFrames is the number of frames of one address up to which a lookup allocates nothing.

@@ -101,6 +101,9 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 		m.dw, m.fault = dwarf.New(m.obj, m.splitLinks(o))
 		if m.dw != nil {
 			m.dw.LazyNames()
+			if o.Details {
+				m.dw.WithDetails()
+			}
 			// one reader of a small file is enough
 			if o.jobs() > 1 && o.byIndexAlone() && !contentsOf(file).Whole() {
 				m.dw.Share()

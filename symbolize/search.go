@@ -160,6 +160,8 @@ func (x *search) consider(file *buildid.File) bool {
 	if m.dw == nil && x.link.Name == "" && m.link.Name != "" {
 		x.link = debugLink{m.link, path}
 	}
+	// as in LLVM, the symbols of a program that is named by its path are its own
+	m.oldTable = x.s.o.Reaching && x.e.key.id.IsZero() && (x.module != nil || x.lent)
 	x.keep(m)
 	if m.dw != nil {
 		return true

@@ -105,6 +105,10 @@ type Options struct {
 	// gets its symbols from the program itself, even if the debug file has some.
 	Reaching bool
 
+	// Details sets Frame.Details and the declaration of a Variable. Indexes are then not used,
+	// since they have no details, and lookups take longer.
+	Details bool
+
 	placement
 }
 
@@ -164,6 +168,8 @@ type Frame struct {
 	PlainFunc  bool // Func is known to be printable ASCII
 	PlainFile  bool // File is known to be printable ASCII
 
+	Details *Details // nil unless Options.Details is set
+
 	// Until is the time at which the answer expires: a better file will be searched for then, or
 	// debug information is still being inflated. The zero time means never.
 	Until time.Time
@@ -179,7 +185,28 @@ type Variable struct {
 	// known
 	Member string
 
+	// Declared is where debug information declares the variable at the address; only with
+	// Options.Details. It may be known without a symbol: then AskData returns it with ErrNoSymbol.
+	// Without a Line, its File is that of a local symbol, without folders.
+	Declared Declaration
+
 	Until time.Time // when the answer expires, as in a Frame
+}
+
+// Details are the parts of a Frame that other symbolizers print.
+type Details struct {
+	Discriminator uint32 // tells apart the blocks of one line; 0: none
+	Declared      Declaration
+	Start         uint64 // address of the function or call
+	HasStart      bool   // Start is known
+}
+
+// A Declaration is the place in source code that declares a function or variable.
+type Declaration struct {
+	File    string // as in a Frame; empty: not known
+	CompDir int    // as in a Frame
+	Dir     int    // as in a Frame
+	Line    uint32 // 1-based; 0: not known
 }
 
 var (

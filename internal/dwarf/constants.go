@@ -22,6 +22,9 @@ const (
 	attrEntryPC         = 0x52
 	attrRanges          = 0x55
 	attrCallColumn      = 0x57
+	attrDeclFile        = 0x3a
+	attrDeclLine        = 0x3b
+	attrDiscriminator   = 0x2136 // DW_AT_GNU_discriminator
 	attrCallFile        = 0x58
 	attrCallLine        = 0x59
 	attrLinkageName     = 0x6e
@@ -117,9 +120,10 @@ const (
 	lnsSetEpilogueBegin = 0x0b
 	lnsSetISA           = 0x0c
 
-	lneEndSequence = 0x01
-	lneSetAddress  = 0x02
-	lneDefineFile  = 0x03
+	lneEndSequence      = 0x01
+	lneSetAddress       = 0x02
+	lneDefineFile       = 0x03
+	lneSetDiscriminator = 0x04
 
 	lnctPath           = 0x01
 	lnctDirectoryIndex = 0x02

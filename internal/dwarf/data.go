@@ -40,6 +40,8 @@ type Frame struct {
 	Column uint32 // 1-based; 0: unknown
 
 	Inlined bool // inlined into the function of the next frame
+
+	Details *Details // nil unless WithDetails was called
 }
 
 // Data is the debug information of one file. One goroutine at a time may use it.
@@ -55,6 +57,7 @@ type Data struct {
 
 	names     Naming
 	lazyNames bool                // see LazyNames
+	detailed  bool                // see WithDetails
 	beside    func(func()) func() // see Beside; nil: a lookup takes one goroutine
 	scratch   *scratch            // set during a lookup: see space
 }
@@ -156,10 +159,14 @@ func (u *unit) lookup(hu *unit, dst []Frame, addr uint64) []Frame {
 	}
 	if at < 0 {
 		if frame.File != "" {
+			if u.d.detailed {
+				frame.Details = &Details{Discriminator: row.discriminator}
+			}
 			dst = append(dst, frame)
 		}
 		return dst
 	}
+	discriminator := row.discriminator
 	for n := 1; ; n++ {
 		c := &calls[at]
 		name := hu.nameCall(c)
@@ -169,6 +176,9 @@ func (u *unit) lookup(hu *unit, dst []Frame, addr uint64) []Frame {
 			frame.Name = hu.d.text(name)
 		}
 		frame.HasLinkage, frame.Inlined = c.state == linkageName, !c.function
+		if u.d.detailed {
+			frame.Details, discriminator = u.details(hu, c.entry, discriminator)
+		}
 		dst = append(dst, frame)
 		if c.function || c.parent == noParent {
 			return dst
@@ -277,7 +287,7 @@ func (d *Data) Shrink(target int64) {
 	}
 	d.links.shrink()
 	*d = Data{
-		sec: d.sec, big: d.big, links: d.links, names: d.names, lazyNames: d.lazyNames, beside: d.beside,
+		sec: d.sec, big: d.big, links: d.links, names: d.names, lazyNames: d.lazyNames, detailed: d.detailed, beside: d.beside,
 		budget:    budget{tick: d.tick, meter: d.meter, afford: d.afford},
 		unitTable: unitTable{packaged: d.packaged},
 		sharing:   sharing{shelf: d.shelf, epoch: d.epoch, besideOther: d.besideOther, leftOff: d.leftOff},

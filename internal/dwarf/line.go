@@ -23,6 +23,7 @@ type lineTable struct {
 	decoded bool // seqs, and rows or stops, are set
 	huge    bool // too many rows to keep: stops are set, unless lost
 	lost    bool // no row can be found in bounded time
+	ragged  bool // listed, and no stops can be kept
 	crowded bool // no memory was granted for the rows
 	rows    []lineRow
 	stops   []lineStop
@@ -102,6 +103,8 @@ type lineHit struct {
 	file   uint16
 	column uint16
 	ok     bool
+
+	discriminator uint32 // see Details
 }
 
 // beginLine returns the row of addr. If the line program must run first, it returns the run as
@@ -123,13 +126,16 @@ func (u *unit) beginLine(addr uint64) (row lineHit, cold *coldRun) {
 	switch {
 	case t.listed:
 		s := t.covering(addr)
-		if t.rerun += len(t.seqs) + int(s.n); t.rerun <= size/rerunShare {
+		if t.rerun += len(t.seqs) + int(s.n); t.rerun <= size/rerunShare || t.ragged {
 			return u.lineFromProgram(s, addr), nil
+		}
+		if u.d.detailed {
+			return u.lineWithDetails(s, addr), nil
 		}
 		if u.keepLines(); t.crowded {
 			return u.lineFromProgram(s, addr), nil
 		}
-	case t.runs < coldLineLookups && !again && size <= maxRows: // a longer one may be huge
+	case u.d.detailed, t.runs < coldLineLookups && !again && size <= maxRows: // a longer one may be huge
 		t.runs++
 		return lineHit{}, u.beginCold(addr)
 	default:
@@ -176,5 +182,5 @@ func (u *unit) lineFromRows(addr uint64) lineHit {
 		return lineHit{}
 	}
 	r := &rows[lo-1]
-	return lineHit{r.line, r.file, r.column, true}
+	return lineHit{line: r.line, file: r.file, column: r.column, ok: true}
 }

@@ -39,10 +39,14 @@ type registers struct {
 	line    uint32
 	file    uint16
 	column  uint16
+	// of the current row; 0 unless details are wanted
+	discriminator uint32
 }
 
 // hit returns the row that the registers make.
-func (r *registers) hit() lineHit { return lineHit{r.line, r.file, r.column, true} }
+func (r *registers) hit() lineHit {
+	return lineHit{r.line, r.file, r.column, true, r.discriminator}
+}
 
 // A lineRun runs a line program from one row to the next:
 //
@@ -132,7 +136,7 @@ func (m *lineRun) goBack(p linePlace) {
 // next runs the program to the next row. It returns false at the end of a sequence, and at the end
 // of the program.
 func (m *lineRun) next() bool {
-	m.lo, m.hi = 0, 0
+	m.lo, m.hi, m.discriminator = 0, 0, 0
 	prog, p := m.prog, m.pos
 	pc, line := m.pc, m.line // most opcodes change these
 	for uint(p) < uint(len(prog)) {
@@ -182,7 +186,8 @@ func (m *lineRun) next() bool {
 			case 0:
 				if end := p + 1; uint(end) < uint(len(prog)) && prog[end] > lneDefineFile {
 					if end += int(prog[p]); prog[p] < 0x80 && end <= len(prog) {
-						p = end // a discriminator
+						m.noteDiscriminator(prog[p+1 : end])
+						p = end
 						continue
 					}
 				}
@@ -205,9 +210,19 @@ func (m *lineRun) next() bool {
 			m.pc, m.line, m.pos = pc, line, p
 			return true
 		}
+		m.discriminator = 0
 	}
 	m.pos = p
 	return false
+}
+
+// noteDiscriminator sets the discriminator of the next row from an extended opcode with its operand,
+// if that is what the opcode does and details are wanted.
+func (m *lineRun) noteDiscriminator(op []byte) {
+	if m.d.detailed && len(op) > 1 && op[0] == lneSetDiscriminator {
+		v, _ := operand(op, 1)
+		m.discriminator = clamp(v)
+	}
 }
 
 // bytes returns the number of bytes by which the address advances: n, unless n counts operations.

@@ -71,7 +71,7 @@ func (s *sharing) Reader() *Data {
 	} else {
 		r = d.Fork()
 	}
-	r.names, r.lazyNames, r.shelf, r.besideOther = d.names, d.lazyNames, s.shelf, true
+	r.names, r.lazyNames, r.detailed, r.shelf, r.besideOther = d.names, d.lazyNames, d.detailed, s.shelf, true
 	return r
 }
 

@@ -295,7 +295,7 @@ func (l *links) newSplit(o *object.File) *Data {
 		return nil
 	}
 	c := newData(sections{big: d.big, zeroCode: d.sec.zeroCode, load: o.Data, skeletons: &d.sec})
-	c.names, c.meter = d.names, d.meter
+	c.names, c.detailed, c.meter = d.names, d.detailed, d.meter
 	c.chooseInfo(o)
 	return c
 }

@@ -22,6 +22,8 @@ type Variable struct {
 	// part of the variable at the requested address, such as ".refs", "[3].refs" or "[3]+0x4"; ""
 	// for its start, and if not known
 	Member string
+
+	Declared Declaration // set after WithDetails
 }
 
 // An Extent is a variable's symbol in a symbol table. The zero value means no symbol.
@@ -127,7 +129,9 @@ func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error
 	d.work = min(d.work, maxVariableWork)
 	if best := d.vars.bestVariable(addr, sym); best.unit != nil {
 		d.vars.inVariableUnit(best.unit, func(hu *unit) {
-			v, ok = hu.describe(best.entry, addr, sym)
+			if v, ok = hu.describe(best.entry, addr, sym); ok && d.detailed {
+				v.Declared = best.unit.declaration(hu, best.entry)
+			}
 		})
 	}
 	if alt != nil {

@@ -86,7 +86,7 @@ func (d *Data) load() {
 func (d *Data) Fork() *Data {
 	d.load()
 	f := newData(d.sec)
-	f.names = d.names
+	f.names, f.detailed = d.names, d.detailed
 	f.sec.loaded[secTypes] = true // as empty: forks must not load sections
 	if d.sec.alt != nil {
 		f.links = &links{d: f, alt: newData(*d.sec.alt)}
@@ -404,7 +404,7 @@ func (l *lineWalk) at(lo, hi uint64) (hit lineHit, end uint64) {
 		return lineHit{}, hi
 	}
 	r := &rows[l.row-1]
-	return lineHit{r.line, r.file, r.column, true}, hi
+	return lineHit{line: r.line, file: r.file, column: r.column, ok: true}, hi
 }
 
 // Size returns the bytes of the unit, in .debug_info and in .debug_line.

@@ -1,0 +1,146 @@
+package symbolize
+
+import (
+	"cmp"
+	"context"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// detailed is a program with discriminators, inlined calls and declarations apart from definitions.
+const detailed = `
+int count[3];
+struct S { int v; int get(int) const; };
+static inline __attribute__((always_inline)) int inner(int x) { for (int i = 0; i < x; i++) count[i % 3] += x ? i : -i; return count[x % 3]; }
+int S::get(int x) const { return v * inner(x) + (x > 3 ? inner(x + 1) : inner(v)); }
+int use(int x) { S s{x}; return s.get(x) + inner(x); }
+`
+
+// Details are those that llvm-symbolizer --verbose prints, from stops of the line table, too.
+func TestDetailsAreThoseOfLLVM(t *testing.T) {
+	tool(t, "llvm-symbolizer-19")
+	for _, compiler := range []string{"g++ -gdwarf-4", "g++ -gdwarf-5 -fno-inline-small-functions", "clang++-19 -gdwarf-5 -fdebug-info-for-profiling", "clang++-19 -gdwarf-4 -ffunction-sections -fdebug-info-for-profiling"} {
+		t.Run(compiler, func(t *testing.T) {
+			f := compiled(t, compiler)
+			addrs := f.textAddresses(t)
+			var in strings.Builder
+			for _, a := range addrs {
+				fmt.Fprintf(&in, "%#x\n", a)
+			}
+			cmd := exec.Command("llvm-symbolizer-19", "--obj="+f.path, "--verbose")
+			cmd.Stdin = strings.NewReader(in.String())
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers := strings.Split(strings.TrimSuffix(string(out), "\n\n"), "\n\n")
+			if len(answers) != len(addrs) {
+				t.Fatalf("%d answers to %d addresses", len(answers), len(addrs))
+			}
+			s := open(t, Options{Reaching: true, Details: true}, oneFile{f, "here"})
+			discriminators, outer := 0, 0
+			for i, a := range addrs {
+				frames, err := s.Ask(context.Background(), nil, f.at(a), Policy{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				// LLVM omits the file if its number is in an abbreviation
+				got, want := verbose(frames), answers[i]
+				if strings.Contains(want, "  Function start filename: \n") {
+					got, want = withoutStartFile(got), withoutStartFile(want)
+				}
+				if got != want {
+					t.Fatalf("%#x\n got\n%s\nwant\n%s", a, got, want)
+				}
+				for j := range frames {
+					if frames[j].Details.Discriminator > 0 {
+						discriminators++
+						outer += min(1, j)
+					}
+				}
+			}
+			if discriminators == 0 || outer == 0 && strings.Contains(compiler, "profiling") {
+				t.Errorf("%d frames have a discriminator, %d of them of calls", discriminators, outer)
+			}
+		})
+	}
+}
+
+func withoutStartFile(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "  Function start filename: ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// compiled builds the program above as a library.
+func compiled(t *testing.T, compiler string) fixture {
+	t.Helper()
+	words := strings.Fields(compiler)
+	tool(t, words[0])
+	dir := t.TempDir()
+	src := filepath.Join(dir, "detailed.cc")
+	if err := os.WriteFile(src, []byte(detailed), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f := fixture{path: filepath.Join(dir, "detailed.so")}
+	f.id, _ = buildid.FromBytes([]byte{0xde, 0x7a})
+	run(t, words[0], append(words[1:], "-O2", "-shared", "-fPIC", "-Wl,--build-id=0xde7a", "-o", f.path, src)...)
+	return f
+}
+
+// verbose prints frames as llvm-symbolizer --verbose does.
+func verbose(frames []Frame) string {
+	var b strings.Builder
+	if len(frames) == 0 {
+		frames = []Frame{{Details: &Details{}}}
+	}
+	for i := range frames {
+		f, d := &frames[i], frames[i].Details
+		fmt.Fprintf(&b, "%s\n  Filename: %s\n", cmp.Or(f.Func, "??"), cmp.Or(f.File, f.SymbolFile, "??"))
+		if d.Declared.Line != 0 {
+			fmt.Fprintf(&b, "  Function start filename: %s\n  Function start line: %d\n", d.Declared.File, d.Declared.Line)
+		}
+		if d.HasStart {
+			fmt.Fprintf(&b, "  Function start address: 0x%x\n", d.Start)
+		}
+		fmt.Fprintf(&b, "  Line: %d\n  Column: %d\n", f.Line, f.Column)
+		if d.Discriminator != 0 {
+			fmt.Fprintf(&b, "  Discriminator: %d\n", d.Discriminator)
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Symbols are found by name, without aliases, and a name that no symbol has is no error.
+func TestNamedFindsSymbols(t *testing.T) {
+	f := build(t, "shop", source)
+	s := open(t, Options{Reaching: true}, oneFile{f, "here"})
+	tried := 0
+	for name, sym := range f.symbols(t) {
+		if elf.ST_TYPE(sym.Info) != elf.STT_FUNC || sym.Size == 0 {
+			continue
+		}
+		tried++
+		found, err := s.Named(context.Background(), f.at(0), name)
+		if err != nil || len(found) != 1 || found[0] != (Extent{sym.Value, sym.Size}) {
+			t.Errorf("%s: got %v, %v, want %#x", name, found, err, sym.Value)
+		}
+	}
+	if tried < 4 {
+		t.Errorf("only %d symbols", tried)
+	}
+	if found, err := s.Named(context.Background(), f.at(0), "nobody"); err != nil || len(found) > 0 {
+		t.Errorf("got %v, %v", found, err)
+	}
+}
