@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/symfilter/symfilter/internal/asis"
 	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/startup"
 )
@@ -35,6 +36,7 @@ func commands() []*command {
 		{cli.Command{Name: "doctor", In: ofDoctor, Args: "[flags] [ID|FILE|LOG]", Most: 1, About: "check where debug files are", Text: doctorText}, runDoctor},
 		{cli.Command{Name: "index", In: ofIndex, Args: "[flags] PATH...", Least: 1, Most: anyNumber, About: "index debug files in advance", Text: indexText}, runIndex},
 		{cli.Command{Name: "run", In: ofProgram, Args: "[flags] -- PROGRAM [ARG...]", Most: anyNumber, About: "filter what a program prints", Text: runText}, startProgram},
+		{cli.Command{Name: otherCommand, In: ofText, Args: "NAME [ARG...]", Least: 1, Most: anyNumber, Words: asis.Names, About: "answer like another symbolizer", Text: asText}, func(_ *config, args []string, std standard) (int, error) { return runAs(args, std) }},
 		{cli.Command{Name: containerCommand, In: ofContainer, Args: "--path FILE [flags]", Words: noWords, About: "write a log for containerd", Text: containerText}, runContainerLog},
 		{cli.Command{Name: "completion", In: ofText, Args: "SHELL", Least: 1, Most: 1, Words: cli.Shells, About: "for bash, zsh, fish or powershell", Text: completionText}, runCompletion},
 		{cli.Command{Name: "man", In: ofText, Words: noWords, About: "print the manual page", Text: manText}, runMan},

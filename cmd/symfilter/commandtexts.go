@@ -8,7 +8,6 @@ reports of Valgrind, Callgrind and sp-rtrace. No FILE, or "-": standard input.
 
   ./server 2>&1 | symfilter
   adb logcat -v raw | symfilter -s out/symbols
-  ssh host journalctl -f -o cat | symfilter --debug-file-directory /mnt/debug
   symfilter --color --explain crash.log | less -R
 `
 	valgrindText = `Prints XML reports of Valgrind (--xml=yes: Memcheck, Helgrind, DRD and others)
@@ -123,6 +122,21 @@ The debug file is found as for a log. Answers have the form of addr2line
 
 The exit status is 0 even if an address stayed unresolved; with --strict it is
 then 3. Standard error has advice on such addresses, unless -q is given.
+`
+	asText = `Answers like another symbolizer: llvm-symbolizer or llvm-addr2line of LLVM 19.
+ARGs, the questions on standard input and the answers are those of NAME. A
+program that is started by such a name, through a link, does the same; a target
+before the name and a version after it may be left as they are.
+
+  symfilter as llvm-symbolizer --obj=app 0x1a25
+  ln -s "$(command -v symfilter)" tools/llvm-symbolizer
+  ASAN_SYMBOLIZER_PATH=tools/llvm-symbolizer ./app
+
+The options -e -f -i -C -p -s -a and the long ones of LLVM 19 are accepted, also
+from LLVM_SYMBOLIZER_OPTS, LLVM_ADDR2LINE_OPTS and @FILE. --dia, --dsym-hint and
+--relative-address are refused, because they are for files that are not ELF.
+FRAME is answered as if a function had no local variables. docs/drop-in.md of
+the source lists all differences.
 `
 	doctorText = `Reports whether the places of debug files are in order: the folders that flags
 name, the cache of debuginfod, and its servers, each of which is asked once. It

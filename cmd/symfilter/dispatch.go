@@ -128,6 +128,8 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 		err = commandLine().Complete(&d.command.Command, d.asked, d.args, std.text, std.err)
 	case d.llvm:
 		return runLLVM(args, std)
+	case d.as:
+		code, err = runAs(d.args, std)
 	default:
 		var c *config
 		var words []string
@@ -158,6 +160,7 @@ type dispatched struct {
 	command *command
 	args    []string // after the command's name
 	llvm    bool     // the flags are parsed as llvm-symbolizer's
+	as      bool     // args are those of another symbolizer
 	asked   string   // the word with which a shell requests completions of args
 }
 
@@ -180,6 +183,7 @@ func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 			d.command, d.args = cmd, d.args[1:]
 		}
 	}
+	d.as = d.asked == "" && d.command.Name == otherCommand && len(d.args) > 0 && !strings.HasPrefix(d.args[0], "-")
 	d.llvm = d.asked == "" && d.command.In&ofRuns != 0 && inStyle(args, lookup)
 	return d
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -13,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/symfilter/symfilter/internal/asis"
 	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/dialect"
 	"github.com/symfilter/symfilter/internal/testenv"
@@ -58,6 +61,16 @@ func understood(args []string) error {
 	if d.llvm {
 		return nil // llvm_test.go has its flags
 	}
+	if d.as {
+		p, name := asis.Named(d.args[0])
+		if p == nil {
+			return fmt.Errorf("no answers for %q, %q", d.args[0], name)
+		}
+		if refusal := p.Parse(name, "", d.args[1:]).Refusal(); refusal != "" {
+			return errors.New(refusal)
+		}
+		return nil
+	}
 	set, line := pflag.NewFlagSet("symfilter", pflag.ContinueOnError), commandLine()
 	line.Define(set, newConfig(), d.command.In)
 	if err := cli.OneDash(d.args, set); err != nil {
@@ -76,6 +89,10 @@ func TestUnderstood(t *testing.T) {
 		"--no-such crash.log": "unknown flag",
 		"doctor a b":          "write symfilter doctor",
 		"--max-memory=lots a": "lots",
+
+		"as llvm-symbolizer --obj=app 0x1": "",
+		"as llvm-symbolizer --no-such":     "unknown argument",
+		"as addr2line -e app 1":            "no answers",
 	} {
 		err := understood(strings.Fields(line))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/asis"
 	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/llvmfilter"
 	"github.com/symfilter/symfilter/internal/startup"
@@ -69,7 +70,7 @@ func runLLVM(args []string, std standard) int {
 	o := &llvmOptions{own: pflag.NewFlagSet("symfilter", pflag.ContinueOnError)}
 	line := commandLine()
 	line.Define(o.own, c, ofLLVM)
-	o.parse(expand(append(shellWords(os.Getenv(llvmEnv)), args...), 0))
+	o.parse(asis.Expand(append(asis.ShellWords(os.Getenv(llvmEnv)), args...)))
 	if lines := o.errors(); len(lines) > 0 {
 		for _, line := range lines {
 			fmt.Fprintf(stderr, "error: %s\n", wording.Line(line))

@@ -112,34 +112,3 @@ func TestWordsAreThoseOfLLVM(t *testing.T) {
 		}
 	}
 }
-
-// Files of words that are too large, or that name each other without end, are words themselves.
-func TestResponseFilesAreBounded(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return "@" + path
-	}
-	small := write("small", "-s --color")
-	large := write("large", strings.Repeat("-s ", maxResponse/3+1))
-	endless := write("endless", "-s @"+filepath.Join(dir, "endless"))
-	for _, test := range []struct {
-		name  string
-		words []string
-		want  int // words
-	}{
-		{"small", []string{"a", small, "b"}, 4},
-		{"too large", []string{large}, 1},
-		{"not there", []string{"@" + dir + "/nowhere"}, 1},
-		{"a folder", []string{"@" + dir}, 1},
-		{"names itself", []string{endless}, maxResponseDepth + 1},
-	} {
-		if got := expand(test.words, 0); len(got) != test.want {
-			t.Errorf("%s: %d words, want %d", test.name, len(got), test.want)
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,12 +14,6 @@ import (
 
 // llvmEnv names the variable with words that llvm-symbolizer reads before its arguments.
 const llvmEnv = "LLVM_SYMBOLIZER_OPTS"
-
-// Limits of response files, @FILE on the command line.
-const (
-	maxResponse      = 1 << 20 // bytes of one file; the kernel's limit for a command line is similar
-	maxResponseDepth = 16      // of files that name files
-)
 
 // llvmAlone maps the flags of llvm-symbolizer 19 without a value to the flags that they stand for.
 // "-demangle=true" is such a flag, "--demangle=true" is not. With --filter-markup, a flag that maps
@@ -333,48 +326,4 @@ func nearest(word string) string {
 		best += "=" + value
 	}
 	return best
-}
-
-// expand replaces each word @FILE by the words of the file. If the file cannot be read, it keeps
-// the word.
-func expand(words []string, depth int) []string {
-	var all []string
-	for _, word := range words {
-		if strings.HasPrefix(word, "@") && depth < maxResponseDepth {
-			if info, err := os.Stat(word[1:]); err == nil && info.Mode().IsRegular() && info.Size() <= maxResponse {
-				if data, err := os.ReadFile(word[1:]); err == nil {
-					all = append(all, expand(shellWords(string(data)), depth+1)...)
-					continue
-				}
-			}
-		}
-		all = append(all, word)
-	}
-	return all
-}
-
-// shellWords splits s at blanks as llvm-symbolizer does. Quotes of both kinds keep blanks, a
-// backslash keeps any byte, and empty words are dropped.
-func shellWords(s string) (words []string) {
-	var word []byte
-	quote := byte(0)
-	for i := 0; i <= len(s); i++ {
-		switch {
-		case i == len(s), quote == 0 && strings.IndexByte(" \t\r\n", s[i]) >= 0:
-			if len(word) > 0 {
-				words = append(words, string(word))
-			}
-			word = word[:0]
-		case s[i] == '\\' && i+1 < len(s):
-			i++
-			word = append(word, s[i])
-		case quote == 0 && (s[i] == '"' || s[i] == '\''):
-			quote = s[i]
-		case s[i] == quote:
-			quote = 0
-		default:
-			word = append(word, s[i])
-		}
-	}
-	return words
 }

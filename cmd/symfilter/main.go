@@ -34,5 +34,5 @@ func main() {
 		os.Stderr.WriteString("symfilter: " + err.Error() + "\n")
 		os.Exit(exitIO)
 	}
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(byName(os.Args[0], os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
 }

@@ -13,6 +13,7 @@
 //	marks FuzzFindMark                           by FuzzFilter      no stream
 //	filter FuzzRestore, FuzzSpace                a context has limits, a space a test of its own
 //	llvmfilter FuzzLLVMFilter                    the log            a complete line is out when Write returns
+//	asis FuzzQuestions                           the questions      an answer is out before the next read
 //	markup FuzzScan, FuzzElement, FuzzMayBecome  the line           no stream
 //	markup FuzzWriter                            the text           no promise: what is written waits for Flush or Close
 //	markup FuzzLeadingBT, sgr FuzzSGR            by FuzzScan        no stream

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/internal/asis"
+	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/startup"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+const otherCommand = "as"
+
+// byName returns the arguments for a program that was started as word: if word is the name of
+// another symbolizer, such as a symbolic link, args follow the command that answers for it.
+func byName(word string, args []string) []string {
+	if _, name := asis.Named(word); name != "" {
+		return append([]string{otherCommand, word}, args...)
+	}
+	return args
+}
+
+// runAs answers like another symbolizer, whose name and arguments are args. It returns the exit
+// code.
+func runAs(args []string, std standard) (int, error) {
+	p, name := asis.Named(args[0])
+	switch {
+	case name == "":
+		return exitUsage, usageError{fmt.Errorf("%q is not the name of another symbolizer: write %s", args[0], strings.Join(asis.Names(), " or "))}
+	case p == nil:
+		return exitUsage, usageError{fmt.Errorf("%s is not answered for yet, only %s: start the program itself", name, strings.Join(asis.Names(), " and "))}
+	}
+	l := p.Parse(args[0], os.Getenv(p.Env), args[1:])
+	if refusal := l.Refusal(); refusal != "" {
+		io.WriteString(std.err, refusal)
+		return exitOption, nil
+	}
+	switch {
+	case l.Help:
+		_, err := io.WriteString(std.text, l.HelpText())
+		return exitOK, err
+	case l.Version:
+		_, err := io.WriteString(std.text, l.VersionText(startup.Version()))
+		return exitOK, err
+	case l.Markup:
+		return runLLVM(args[1:], std), nil
+	}
+	c := newConfig()
+	set := pflag.NewFlagSet("symfilter", pflag.ContinueOnError)
+	line := commandLine()
+	line.Define(set, c, ofLLVM)
+	if err := line.FromEnvironment(set, os.LookupEnv); err != nil {
+		return exitUsage, usageError{err}
+	}
+	return c.answer(l, std), nil
+}
+
+// answer answers the questions of l, and returns the exit code.
+func (c *config) answer(l *asis.Line, std standard) int {
+	offHeap := startup.LimitHeap(int64(c.maxMemory))
+	diag := &diagnostics{w: std.err, quiet: c.quiet}
+	defer c.close()
+	c.noServers = l.NoServers
+	c.debugDirs = l.DebugDirs
+	var network []symbolize.Finder
+	if servers, err := c.client(os.Getenv, &diagnostics{w: std.err, quiet: true}, &statusLine{}); err != nil {
+		diag.printf("%v", err)
+	} else if len(c.urls) > 0 {
+		network = append(network, asis.ByID{Finder: servers})
+	}
+	c.confine(diag, []string{l.DWP, l.Fallback}, true)
+	finders := []symbolize.Finder{report.Files{}}
+	for _, f := range c.llvmFinders() {
+		finders = append(finders, asis.ByID{Finder: f})
+	}
+	opened, err := symfilter.Symbols{
+		NoIndex:   c.noIndex,
+		MaxMemory: int64(c.maxMemory),
+		Symbolizer: symbolize.Options{
+			Finders:       finders,
+			Servers:       network,
+			OffHeap:       offHeap,
+			Names:         l.Names,
+			Reaching:      true,
+			Details:       true,
+			OldRustAsLLVM: true,
+			DWP:           l.DWP,
+			LinkDirs:      []string{cmp.Or(l.Fallback, symfilter.DebugDir)},
+			NoAlt:         true,
+		},
+	}.Open()
+	if err != nil { // it fails only for servers, which were checked
+		diag.printf("%v", err)
+		return exitIO
+	}
+	defer closeSoon(opened)
+	s := &asis.Session{Line: l, Symbolizer: opened.Symbolizer, Context: context.Background(), Out: std.text, Err: std.err}
+	return s.Run(std.in)
+}

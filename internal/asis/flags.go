@@ -1,0 +1,262 @@
+package asis
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// An option is what a flag sets.
+type option uint8
+
+const (
+	ignored option = iota // without effect on ELF files
+	refused
+	addresses
+	adjustVMA
+	basenames
+	buildID
+	contextLines
+	debugDir
+	debuginfod
+	demangle
+	dwp
+	fallback
+	filterMarkup
+	functions
+	help
+	inlines
+	noDebuginfod
+	noDemangle
+	noInlines
+	object
+	outputStyle
+	pretty
+	relativeNames
+	verbose
+	version
+)
+
+// A form is how a flag takes its value.
+type form uint8
+
+const (
+	alone  form = iota // no value
+	joined             // after "="
+	either             // after "=", or the next word
+	short              // one letter; the value is the rest of the word, or the next word
+)
+
+// A flag is a spelling of an option.
+type flag struct {
+	word   string
+	form   form
+	option option
+	reason string // why it is refused
+}
+
+const (
+	ofPDB  = "reads PDB files of Windows; symfilter reads ELF files"
+	ofMach = "is for Mach-O files of macOS; symfilter reads ELF files"
+	ofCOFF = "is for the image base of COFF files of Windows; addresses of ELF files are link addresses already"
+)
+
+// flags are the flags of llvm-symbolizer and llvm-addr2line 19.
+var flags = [...]flag{
+	{word: "--addresses", option: addresses}, {word: "--print-address", option: addresses}, {word: "-a", option: addresses},
+	{word: "--adjust-vma", form: either, option: adjustVMA},
+	{word: "--basenames", option: basenames}, {word: "-s", option: basenames},
+	{word: "--build-id", form: either, option: buildID},
+	{word: "--cache-size", form: either},
+	{word: "--color"}, {word: "--color", form: joined},
+	{word: "--debug-file-directory", form: either, option: debugDir},
+	{word: "--debuginfod", option: debuginfod}, {word: "--no-debuginfod", option: noDebuginfod},
+	{word: "--default-arch", form: either},
+	{word: "--demangle", option: demangle}, {word: "-C", option: demangle}, {word: "-demangle=true", option: demangle},
+	{word: "--no-demangle", option: noDemangle}, {word: "-demangle=false", option: noDemangle},
+	{word: "--dia", option: refused, reason: ofPDB},
+	{word: "--dsym-hint", form: either, option: refused, reason: ofMach},
+	{word: "--dwp", form: either, option: dwp},
+	{word: "--fallback-debug-path", form: either, option: fallback},
+	{word: "--filter-markup", option: filterMarkup},
+	{word: "--functions", option: functions}, {word: "-f", option: functions},
+	{word: "--functions", form: joined, option: functions}, {word: "-f", form: joined, option: functions},
+	{word: "--help", option: help}, {word: "-h", option: help},
+	{word: "--inlines", option: inlines}, {word: "-i", option: inlines},
+	{word: "--inlining", option: inlines}, {word: "--inlining=true", option: inlines},
+	{word: "--no-inlines", option: noInlines}, {word: "--inlining=false", option: noInlines},
+	{word: "--obj", form: either, option: object}, {word: "--exe", form: either, option: object}, {word: "-e", form: short, option: object},
+	{word: "--output-style", form: either, option: outputStyle},
+	{word: "--pretty-print", option: pretty}, {word: "-p", option: pretty},
+	{word: "--print-source-context-lines", form: either, option: contextLines},
+	{word: "--relative-address", option: refused, reason: ofCOFF},
+	{word: "--relativenames", option: relativeNames},
+	{word: "--untag-addresses"}, {word: "--no-untag-addresses"},
+	{word: "--verbose", option: verbose},
+	{word: "--version", option: version}, {word: "-v", option: version},
+}
+
+// flagOf returns the flag with a spelling and a form; nil if there is none.
+func flagOf(word string, forms ...form) *flag {
+	for i := range flags {
+		for _, f := range forms {
+			if flags[i].word == word && flags[i].form == f {
+				return &flags[i]
+			}
+		}
+	}
+	return nil
+}
+
+// parse reads the words of a command line as LLVM's tools do. It stops at an error.
+func (l *Line) parse(words []string) {
+	for i := 0; i < len(words) && len(l.errors) == 0; i++ {
+		word := words[i]
+		next := func() string {
+			if i++; i == len(words) {
+				l.fail("%s: missing argument", word)
+				return ""
+			}
+			return words[i]
+		}
+		switch {
+		case word == "":
+		case word == "-" || word[0] != '-':
+			l.Questions = append(l.Questions, word)
+		default:
+			l.flag(word, next)
+		}
+	}
+}
+
+// flag reads a word that begins with a dash.
+func (l *Line) flag(word string, next func() string) {
+	if f := flagOf(word, alone); f != nil {
+		l.set(f, word, "")
+		return
+	}
+	if !strings.HasPrefix(word, "--") {
+		l.group(word, next)
+		return
+	}
+	name, value, has := strings.Cut(word, "=")
+	f := flagOf(name, joined, either)
+	switch {
+	case f != nil && has:
+		l.set(f, name+"=", value)
+	case f != nil && f.form == either:
+		if value = next(); len(l.errors) == 0 {
+			l.set(f, name+"=", value)
+		}
+	default:
+		l.fail("unknown argument '%s'", word)
+	}
+}
+
+// group reads short flags, such as -fpe FILE.
+func (l *Line) group(word string, next func() string) {
+	for rest := word[1:]; rest != ""; rest = rest[1:] {
+		if f := flagOf("-"+rest, alone); f != nil {
+			l.set(f, "-"+rest, "") // -demangle=true after other letters
+			return
+		}
+		letter, value := "-"+rest[:1], rest[1:]
+		if f := flagOf(letter, short); f != nil {
+			if value = strings.TrimPrefix(value, "="); len(rest) == 1 {
+				value = next()
+			}
+			l.set(f, letter, value)
+			return
+		}
+		if f := flagOf(letter, joined); f != nil && strings.HasPrefix(value, "=") {
+			l.set(f, letter+"=", value[1:])
+			return
+		}
+		f := flagOf(letter, alone)
+		if f == nil {
+			l.fail("unknown argument '%s'", letter)
+			return
+		}
+		l.set(f, letter, "")
+	}
+}
+
+// set records a flag and its value. spelled is its spelling, for errors.
+func (l *Line) set(f *flag, spelled, value string) {
+	switch f.option {
+	case refused:
+		l.fail("%s %s", f.word, f.reason)
+	case addresses:
+		l.addresses = true
+	case adjustVMA:
+		l.adjust = l.number(spelled, value, 64)
+	case basenames:
+		l.paths = onlyNames
+	case relativeNames:
+		l.paths = relativePaths
+	case buildID:
+		l.buildID, l.idFlag = value, spelled
+	case contextLines:
+		l.context = int(l.number(spelled, value, 31))
+	case debugDir:
+		l.DebugDirs = append(l.DebugDirs, value)
+	case debuginfod, noDebuginfod:
+		l.NoServers = f.option == noDebuginfod
+	case demangle, noDemangle:
+		l.mangled = f.option == noDemangle
+	case dwp:
+		l.DWP = value
+	case fallback:
+		l.Fallback = value
+	case filterMarkup:
+		l.Markup = true
+	case functions:
+		l.setFunctions(value)
+	case help:
+		l.Help = true
+	case inlines, noInlines:
+		l.inlines = f.option == inlines
+	case object:
+		l.object, l.hasObject = value, true
+	case outputStyle:
+		l.setStyle(value)
+	case pretty:
+		l.pretty = true
+	case verbose:
+		l.verbose = true
+	case version:
+		l.Version = true
+	}
+}
+
+// setFunctions sets the kind of names. As in LLVM, an unknown kind means linkage.
+func (l *Line) setFunctions(kind string) {
+	l.Names = symbolize.LinkageNames
+	switch kind {
+	case "none":
+		l.Names = symbolize.NoNames
+	case "short":
+		l.Names = symbolize.ShortNames
+	}
+}
+
+// setStyle sets the style of answers. As in LLVM, an unknown style means LLVM.
+func (l *Line) setStyle(name string) {
+	l.style = styleLLVM
+	switch name {
+	case "GNU":
+		l.style = styleGNU
+	case "JSON":
+		l.style = styleJSON
+	}
+}
+
+// number returns the number that value is, of that many bits, in any notation of C.
+func (l *Line) number(spelled, value string, bits int) uint64 {
+	n, err := strconv.ParseUint(value, 0, bits)
+	if err != nil || strings.ContainsAny(value, "_+") {
+		l.badNumber = spelled + ": expected a non-negative integer, but got '" + value + "'"
+	}
+	return n
+}

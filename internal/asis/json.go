@@ -1,0 +1,130 @@
+package asis
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/symfilter/symfilter/internal/escape"
+)
+
+// object begins the JSON answer to a question: its members up to name, in the order of LLVM, which
+// sorts them. The caller appends the value of name and calls endObject.
+func (p *printer) object(q *question, name string) {
+	p.out = append(p.out, '{')
+	if q.hasAddr {
+		p.member("Address")
+		p.hex(q.addr)
+	}
+	if name < "ModuleName" {
+		p.member(name)
+	}
+}
+
+// endObject ends the object that object has begun. value appends the value of name if the order
+// demands that it comes last.
+func (p *printer) endObject(q *question, module, name string, value func()) {
+	if name < "ModuleName" {
+		value()
+	}
+	p.member("ModuleName")
+	p.text(module)
+	if q.symbol != "" {
+		p.member("SymName")
+		p.text(q.symbol)
+	}
+	if name > "ModuleName" {
+		p.member(name)
+		value()
+	}
+	p.out = append(p.out, '}')
+}
+
+// member appends the name of a member, after a comma if another member is before it.
+func (p *printer) member(name string) {
+	if n := len(p.out); p.out[n-1] != '{' {
+		p.out = append(p.out, ',')
+	}
+	p.out = append(append(append(p.out, '"'), name...), '"', ':')
+}
+
+// text appends a string.
+func (p *printer) text(s string) {
+	p.out, _ = escape.AppendString(p.out, strings.ToValidUTF8(s, "\ufffd"))
+}
+
+// hex appends a number as a string in hex.
+func (p *printer) hex(n uint64) {
+	p.out = append(strconv.AppendUint(append(p.out, `"0x`...), n, 16), '"')
+}
+
+// number appends a member that is a number.
+func (p *printer) number(name string, n uint64) {
+	p.member(name)
+	p.out = strconv.AppendUint(p.out, n, 10)
+}
+
+// string appends a member that is a string.
+func (p *printer) string(name, s string) {
+	p.member(name)
+	p.text(s)
+}
+
+// jsonCode prints places as JSON, as the member name.
+func (p *printer) jsonCode(q *question, module, name string, all []place) {
+	p.object(q, name)
+	p.endObject(q, module, name, func() {
+		p.out = append(p.out, '[')
+		for i := range all {
+			if i > 0 {
+				p.out = append(p.out, ',')
+			}
+			p.jsonPlace(&all[i])
+		}
+		p.out = append(p.out, ']')
+	})
+}
+
+func (p *printer) jsonPlace(at *place) {
+	p.out = append(p.out, '{')
+	p.number("Column", uint64(at.column))
+	p.number("Discriminator", uint64(at.discriminator))
+	p.string("FileName", at.file)
+	p.string("FunctionName", at.function)
+	p.number("Line", uint64(at.line))
+	if source := appendSource(nil, at.file, int64(at.line), p.context); len(source) > 0 {
+		p.string("Source", string(source))
+	}
+	p.member("StartAddress")
+	if at.hasStart {
+		p.hex(at.start)
+	} else {
+		p.text("")
+	}
+	p.string("StartFileName", at.declared)
+	p.number("StartLine", uint64(at.declaredLine))
+	p.out = append(p.out, '}')
+}
+
+// jsonData prints a variable as JSON.
+func (p *printer) jsonData(q *question, module string, d *datum) {
+	p.object(q, "Data")
+	p.endObject(q, module, "Data", func() {
+		p.out = append(p.out, '{')
+		p.string("Name", d.name)
+		p.member("Size")
+		p.hex(d.size)
+		p.member("Start")
+		p.hex(d.start)
+		p.out = append(p.out, '}')
+	})
+}
+
+// jsonError prints why a question has no answer.
+func (p *printer) jsonError(q *question, module, message string) {
+	p.object(q, "Error")
+	p.endObject(q, module, "Error", func() {
+		p.out = append(p.out, '{')
+		p.string("Message", message)
+		p.out = append(p.out, '}')
+	})
+}

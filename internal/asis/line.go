@@ -1,0 +1,109 @@
+package asis
+
+import (
+	"fmt"
+
+	"github.com/symfilter/symfilter/internal/escape"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A Line is a command line that was read.
+type Line struct {
+	Names     symbolize.Names
+	DebugDirs []string // in place of /usr/lib/debug, for debug files by build ID; may be nil
+	DWP       string   // the package of split units; may be empty
+	Fallback  string   // in place of /usr/lib/debug, for debug links; may be empty
+	NoServers bool     // no debuginfod server is asked
+	Markup    bool     // --filter-markup: the line is not for this package
+	Help      bool
+	Version   bool
+	Questions []string // without any, questions are read from standard input
+
+	program *Program
+	tool    string // the name for messages: as the program was started
+
+	style                               style
+	paths                               paths
+	addresses, pretty, verbose, mangled bool
+	inlines                             bool
+	context                             int // lines of source text
+	adjust                              uint64
+
+	object    string // --obj
+	hasObject bool
+	buildID   string // --build-id
+	idFlag    string // its spelling; empty: not given
+
+	errors    []string
+	badNumber string
+}
+
+// A style is a form of answers.
+type style uint8
+
+const (
+	styleLLVM style = iota
+	styleGNU
+	styleJSON
+)
+
+// paths is a form of source paths.
+type paths uint8
+
+const (
+	wholePaths paths = iota
+	relativePaths
+	onlyNames
+)
+
+// Parse reads a command line. tool is the word that the program was started by; env is the value of
+// p.Env.
+func (p *Program) Parse(tool, env string, args []string) *Line {
+	l := &Line{program: p, tool: tool, inlines: !p.gnu, mangled: p.gnu}
+	if p.gnu {
+		l.style, l.Names = styleGNU, symbolize.NoNames
+	}
+	l.parse(Expand(append(ShellWords(env), args...)))
+	return l
+}
+
+// Refusal returns what is wrong with the command line, as the other program prints it, or nothing.
+func (l *Line) Refusal() string {
+	switch {
+	case len(l.errors) > 0:
+		return "error: " + l.errors[0] + "\n"
+	case l.Help || l.Version:
+	case l.badNumber != "":
+		return l.badNumber // without a newline, as in LLVM
+	case l.Markup:
+	case l.idFlag != "" && l.hasObject:
+		return "error: cannot specify both --build-id and --obj\n"
+	case l.idFlag != "" && parseID(l.buildID).IsZero():
+		return fmt.Sprintf("%s: expected a build ID, but got '%s'\n", l.idFlag, printable(l.buildID))
+	}
+	return ""
+}
+
+// fail records an error. The words of the command line in it may come from anywhere.
+func (l *Line) fail(format string, args ...any) {
+	l.errors = append(l.errors, printable(fmt.Sprintf(format, args...)))
+}
+
+// printable returns s for a terminal.
+func printable(s string) string { return string(escape.AppendText(nil, s, "")) }
+
+// HelpText returns what --help prints.
+func (l *Line) HelpText() string {
+	return "USAGE: " + l.program.Name + ` [options] addresses...
+
+Answers like ` + l.program.Name + ` of LLVM 19, by symfilter. Without addresses, reads
+them from standard input, and prints each answer at once. symfilter help as
+lists the options, and what is refused.
+`
+}
+
+// VersionText returns what --version prints: two lines as LLVM's tools print them, since programs
+// look for the name in the first.
+func (l *Line) VersionText(own string) string {
+	return l.program.Name + "\nsymfilter " + own + ", in the place of LLVM version 19\n"
+}

@@ -1,0 +1,363 @@
+package asis
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// Limits of a session.
+const (
+	// bytes of a question; the rest of its line is ignored. LLVM splits lines after 1,023 bytes
+	maxQuestion = 64 << 10
+	chunk       = 64 << 10 // bytes of answers that are written together
+	maxUnusable = 1024     // paths remembered that cannot be used
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+)
+
+// A Session answers questions. One goroutine uses it.
+type Session struct {
+	*Line
+	// Symbolizer needs the options Reaching, Details and OldRustAsLLVM, the Names of the Line, and
+	// finders that find files by path.
+	Symbolizer *symbolize.Symbolizer
+	Context    context.Context // ends all waiting for debug files
+	Out, Err   io.Writer
+
+	printer  printer
+	frames   []symbolize.Frame
+	unusable map[string]struct{} // modules whose error was reported
+	noFrames bool                // it was reported that FRAME is not answered
+}
+
+// Run answers the questions of the command line, or else each line of in, and returns the exit
+// code. It stops if an answer cannot be written.
+func (s *Session) Run(in io.Reader) int {
+	s.printer = printer{Line: s.Line}
+	if s.hasObject {
+		if err := s.check(s.object); err != nil {
+			return s.noObject(err)
+		}
+	}
+	if len(s.Questions) == 0 {
+		return s.interactive(in)
+	}
+	list := s.style == styleJSON
+	for i, line := range s.Questions {
+		if list {
+			s.printer.out = append(s.printer.out, "[,"[min(i, 1)])
+		}
+		s.answer(cut(line))
+		if len(s.printer.out) >= chunk && s.flush() != nil {
+			return exitFailed
+		}
+	}
+	if list {
+		s.printer.out = append(s.printer.out, "]\n"...)
+	}
+	if s.flush() != nil {
+		return exitFailed
+	}
+	return exitOK
+}
+
+// noObject reports that the file of --obj cannot be used.
+func (s *Session) noObject(err error) int {
+	if s.style != styleJSON {
+		s.complain(s.object, err)
+		return exitFailed
+	}
+	s.printer.jsonError(&question{hasAddr: true}, s.object, err.Error())
+	s.end()
+	s.flush()
+	return exitFailed
+}
+
+// interactive answers the lines of in. It writes the answers when no further line was read yet.
+func (s *Session) interactive(in io.Reader) int {
+	r := bufio.NewReaderSize(in, maxQuestion)
+	for {
+		line, err := r.ReadSlice('\n')
+		if len(line) == 0 {
+			return exitOK
+		}
+		text := string(line)
+		for err == bufio.ErrBufferFull {
+			_, err = r.ReadSlice('\n')
+		}
+		s.answer(cut(text))
+		s.end()
+		ahead, _ := r.Peek(r.Buffered())
+		if bytes.IndexByte(ahead, '\n') < 0 || len(s.printer.out) >= chunk {
+			if s.flush() != nil {
+				return exitFailed
+			}
+		}
+	}
+}
+
+// cut returns a line without the end of line, up to the first NUL: in LLVM it is a C string.
+func cut(line string) string {
+	line, _, _ = strings.Cut(line, "\x00")
+	return strings.NewReplacer("\r", "", "\n", "").Replace(line)
+}
+
+// end ends an answer that is an object of JSON.
+func (s *Session) end() {
+	if s.style == styleJSON && len(s.printer.out) > 0 {
+		s.printer.out = append(s.printer.out, '\n')
+	}
+}
+
+func (s *Session) flush() error {
+	_, err := s.Out.Write(s.printer.out)
+	s.printer.out = s.printer.out[:0]
+	return err
+}
+
+// answer prints the answer to a line.
+func (s *Session) answer(line string) {
+	if line == "" { // a client may check that the process responds
+		s.code(&question{}, "", []place{{}}, false)
+		return
+	}
+	q, err := s.question(line)
+	if err != nil {
+		s.complain(line, err)
+		s.code(&question{}, q.module, []place{{}}, false)
+		return
+	}
+	module := q.module
+	if module == "" {
+		module = strings.ToUpper(q.id.String())
+	}
+	l, usable, err := s.location(&q)
+	switch {
+	case err != nil:
+	case q.kind == dataKind:
+		err = s.askData(&q, module, l, usable)
+	case q.kind == frameKind:
+		s.askFrame(&q, module)
+	case q.symbol != "":
+		err = s.askSymbol(&q, module, l, usable)
+	default:
+		err = s.askCode(&q, module, l, usable)
+	}
+	if err != nil {
+		s.refuse(&q, module, err)
+	}
+}
+
+// location returns the place that a question asks about. usable is false if the module's error was
+// reported before: then the answer is empty.
+func (s *Session) location(q *question) (l symbolize.Location, usable bool, err error) {
+	l.Addr = q.addr - s.adjust
+	if q.module == "" {
+		l.ID = q.id
+		return l, true, nil
+	}
+	if _, ok := s.unusable[q.module]; ok {
+		return l, false, nil
+	}
+	if err := s.check(q.module); err != nil {
+		return l, false, err
+	}
+	l.Name, err = filepath.Abs(q.module)
+	return l, err == nil, err
+}
+
+// check returns why the file at path cannot be used, in the words of LLVM.
+func (s *Session) check(path string) error {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err == nil {
+		defer f.Close()
+		var info fs.FileInfo
+		if info, err = f.Stat(); err == nil && info.IsDir() {
+			err = syscall.EISDIR
+		}
+		var magic [4]byte
+		if err == nil && info.Mode().IsRegular() {
+			if f.ReadAt(magic[:], 0); string(magic[:]) != "\x7fELF" && !isPacked(path) {
+				err = errNoObject
+			}
+		} else if err == nil {
+			err = errNoObject
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	s.setUnusable(path)
+	if no, ok := errors.AsType[syscall.Errno](err); ok {
+		text := no.Error()
+		return mistake(strings.ToUpper(text[:1]) + text[1:])
+	}
+	return err
+}
+
+// isPacked reports whether path is that of a kernel module, which may be compressed.
+func isPacked(path string) bool { return strings.Contains(filepath.Base(path), ".ko.") }
+
+// errNoObject is LLVM's error for a file that it does not recognize.
+const errNoObject mistake = "The file was not recognized as a valid object file"
+
+func (s *Session) setUnusable(path string) {
+	if s.unusable == nil || len(s.unusable) >= maxUnusable {
+		s.unusable = make(map[string]struct{})
+	}
+	s.unusable[path] = struct{}{}
+}
+
+// askCode answers a question about code.
+func (s *Session) askCode(q *question, module string, l symbolize.Location, usable bool) error {
+	if !usable {
+		none := []place{{}}
+		if s.style == styleJSON && s.inlines {
+			none = nil
+		}
+		s.code(q, module, none, s.inlines)
+		return nil
+	}
+	if err := s.ask(q, l); err != nil {
+		return err
+	}
+	if s.inlines {
+		s.code(q, module, s.places(s.frames), true)
+	} else {
+		s.code(q, module, []place{s.single(s.frames, s.style == styleGNU)}, false)
+	}
+	return nil
+}
+
+// ask sets s.frames to the frames at l.
+func (s *Session) ask(q *question, l symbolize.Location) (err error) {
+	s.frames, err = s.Symbolizer.Ask(s.Context, s.frames[:0], l, symbolize.Policy{})
+	return s.cause(q, err)
+}
+
+// askSymbol answers a question about a symbol: with the lines of all symbols of that name.
+func (s *Session) askSymbol(q *question, module string, l symbolize.Location, usable bool) error {
+	var all []place
+	if usable {
+		found, err := s.Symbolizer.Named(s.Context, l, q.symbol)
+		if err = s.cause(q, err); err != nil {
+			return err
+		}
+		for _, sym := range found {
+			if l.Addr = sym.Addr; q.addr < sym.Size {
+				l.Addr += q.addr
+			}
+			if err := s.ask(q, l); err != nil {
+				return err
+			}
+			if at := s.single(s.frames, false); at.file != "" {
+				all = append(all, at)
+			}
+		}
+	}
+	if s.style == styleJSON {
+		s.printer.jsonCode(q, module, "Loc", all)
+		return nil
+	}
+	if len(all) == 0 {
+		all = []place{{}}
+	}
+	s.printer.code(q, all, false)
+	return nil
+}
+
+// askData answers a question about a variable.
+func (s *Session) askData(q *question, module string, l symbolize.Location, usable bool) error {
+	var d datum
+	if usable {
+		v, err := s.Symbolizer.AskData(s.Context, l, symbolize.Policy{})
+		if err = s.cause(q, err); err != nil {
+			return err
+		}
+		d = s.datum(l.Addr, &v)
+	}
+	if s.style == styleJSON {
+		s.printer.jsonData(q, module, &d)
+	} else {
+		s.printer.data(q, &d)
+	}
+	return nil
+}
+
+// askFrame answers a question about local variables as if there were none, and says so once.
+func (s *Session) askFrame(q *question, module string) {
+	if !s.noFrames {
+		s.noFrames = true
+		fmt.Fprintf(s.Err, "%s: FRAME: the local variables of a function are not read; each answer is that it has none\n", s.tool)
+	}
+	if s.style == styleJSON {
+		s.printer.jsonCode(q, module, "Frame", nil)
+		return
+	}
+	s.printer.noLocals(q)
+}
+
+// cause returns err in the words of LLVM; nil if it is no error for LLVM. From then on a module that
+// cannot be read has empty answers.
+func (s *Session) cause(q *question, err error) error {
+	var fault *symbolize.FaultError
+	switch {
+	case err == nil, errors.Is(err, symbolize.ErrNoSymbol):
+		return nil
+	case q.module == "":
+		return mistake("could not find build ID")
+	case errors.As(err, &fault):
+		err = fault.Err
+	}
+	s.setUnusable(q.module)
+	return err
+}
+
+// code prints an answer about code.
+func (s *Session) code(q *question, module string, all []place, chain bool) {
+	if s.style == styleJSON {
+		s.printer.jsonCode(q, module, "Symbol", all)
+		return
+	}
+	s.printer.code(q, all, chain)
+}
+
+// refuse prints why a question has no answer, and in the styles of text an empty answer.
+func (s *Session) refuse(q *question, module string, err error) {
+	if s.style == styleJSON {
+		s.printer.jsonError(q, module, err.Error())
+		return
+	}
+	s.complain(module, err)
+	switch q.kind {
+	case dataKind:
+		s.printer.data(q, &datum{})
+	case frameKind:
+		s.printer.noLocals(q)
+	default:
+		s.printer.code(q, []place{{}}, false)
+	}
+}
+
+// complain prints an error about a line or a module.
+func (s *Session) complain(about string, err error) {
+	if about != "" {
+		about = "'" + about + "': "
+	}
+	fmt.Fprintf(s.Err, "%s: error: %s\n", printable(s.tool), printable(about+err.Error()))
+}

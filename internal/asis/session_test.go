@@ -1,0 +1,176 @@
+package asis
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// program is a file with debug information: testdata/build.sh builds it.
+var program = filepath.Join("..", "..", "testdata", "debug", ".build-id", "da", "43cc177c674286dc64206eebed748fde112bed.debug")
+
+// byPath finds files by their paths.
+type byPath struct{}
+
+func (byPath) Find(_ context.Context, q buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
+	if !q.ID.IsZero() {
+		return nil, fs.ErrNotExist
+	}
+	return buildid.OpenRegular(q.Name, "the test")
+}
+
+// session returns a session for a command line, and what it prints.
+func session(t testing.TB, name string, args ...string) (s *Session, out, said *bytes.Buffer) {
+	t.Helper()
+	p, _ := Named(name)
+	l := p.Parse(name, "", args)
+	if refusal := l.Refusal(); refusal != "" {
+		t.Fatal(refusal)
+	}
+	tree := buildid.NewTree(filepath.Join("..", "..", "testdata", "debug"))
+	sym := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{byPath{}, ByID{tree}}, Names: l.Names, Reaching: true, Details: true, OldRustAsLLVM: true, NoAlt: true})
+	t.Cleanup(func() {
+		if err := sym.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	out, said = new(bytes.Buffer), new(bytes.Buffer)
+	return &Session{Line: l, Symbolizer: sym, Context: context.Background(), Out: out, Err: said}, out, said
+}
+
+// The expected texts are those of LLVM 19.
+func TestAnswersAreThoseOfLLVM(t *testing.T) {
+	obj := "--obj=" + program
+	const missing = "\n??:0:0\n\n"
+	for _, test := range []struct{ name, args, in, want, said string }{
+		{"inlined calls", obj, "0x3fa6\n", "Server::cost(Request const&) const\n/src/server/server.cc:34:59\nServer::answer()\n/src/server/server.cc:41:10\n\n", ""},
+		{"one line", obj + " -p -a -s", "CODE 0x3fa6\r\n", "0x3fa6: Server::cost(Request const&) const at server.cc:34:59\n (inlined by) Server::answer() at server.cc:41:10\n\n", ""},
+		{"without inlined calls", obj + " --no-inlines", "0x3fa6", "Server::answer()\n/src/server/server.cc:34:59\n\n", ""},
+		{"GNU", obj + " --output-style=GNU --functions=short", "0x3fa6\n", "cost\n/src/server/server.cc:34\nanswer\n/src/server/server.cc:41\n", ""},
+		{"adjusted", obj + " --adjust-vma=0x1000 -a --functions=none", "0x4fa6 and more\n", "0x4fa6\n/src/server/server.cc:34:59\n/src/server/server.cc:41:10\n\n", ""},
+		{"JSON", obj + " --output-style=JSON --no-inlines", "0x3fa6\n",
+			`{"Address":"0x3fa6","ModuleName":"` + program + `","Symbol":[{"Column":59,"Discriminator":0,"FileName":"/src/server/server.cc","FunctionName":"Server::answer()","Line":34,"StartAddress":"0x3f50","StartFileName":"/src/server/server.cc","StartLine":34}]}` + "\n", ""},
+		{"by ID", "", "BUILDID:da43cc177c674286dc64206eebed748fde112bed 0x3fa6\n", "Server::cost(Request const&) const\n/src/server/server.cc:34:59\nServer::answer()\n/src/server/server.cc:41:10\n\n", ""},
+		{"a check", obj + " -a", "\n", "??" + missing, ""},
+		{"no symbol", obj, "nowhere\n", "??" + missing, ""},
+		{"no number", obj, "0x\n", "??" + missing, "llvm-symbolizer: error: '0x': expected a number as module offset\n"},
+		{"no file", "", "nofile 0x1\nnofile 0x1\n", "??" + missing + "??" + missing, "llvm-symbolizer: error: 'nofile': No such file or directory\n"},
+		{"no file for data", "", "DATA nofile 0x1\n", "??\n0 0\n??:?\n\n", "llvm-symbolizer: error: 'nofile': No such file or directory\n"},
+		{"a folder", "", "/ 0x1\n", "??" + missing, "llvm-symbolizer: error: '/': Is a directory\n"},
+		{"a NUL", "", "nofile 0x\x001\n", "??" + missing, "llvm-symbolizer: error: 'nofile 0x': expected a number as module offset\n"},
+		{"a frame", obj, "FRAME 0x3fa6\nFRAME 0x3fa6\n", "??\n\n??\n\n", "llvm-symbolizer: FRAME: the local variables of a function are not read; each answer is that it has none\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, out, said := session(t, "llvm-symbolizer", strings.Fields(test.args)...)
+			if code := s.Run(strings.NewReader(test.in)); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			if got := out.String(); got != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+			if got := said.String(); got != test.said {
+				t.Errorf("said %q, want %q", got, test.said)
+			}
+		})
+	}
+}
+
+func TestAFileThatCannotBeReadEndsTheSession(t *testing.T) {
+	s, out, said := session(t, "llvm-symbolizer", "--obj=nofile", "1")
+	if code := s.Run(nil); code != 1 || out.Len() > 0 || said.String() != "llvm-symbolizer: error: 'nofile': No such file or directory\n" {
+		t.Errorf("code %d, printed %q, said %q", code, out, said)
+	}
+	s, out, said = session(t, "llvm-symbolizer", "--obj=nofile", "--output-style=JSON")
+	const want = `{"Address":"0x0","Error":{"Message":"No such file or directory"},"ModuleName":"nofile"}` + "\n"
+	if code := s.Run(nil); code != 1 || out.String() != want || said.Len() > 0 {
+		t.Errorf("code %d, printed %q, said %q", code, out, said)
+	}
+}
+
+// A client writes a question, and waits for the answer before it writes another.
+func TestEachAnswerIsOutAtOnce(t *testing.T) {
+	s, _, _ := session(t, "llvm-symbolizer", "--obj="+program, "--no-inlines")
+	in, questions := io.Pipe()
+	answers, out := io.Pipe()
+	s.Out = out
+	ended := make(chan int)
+	go func() { ended <- s.Run(in) }()
+	const want = "Server::answer()\n/src/server/server.cc:34:59\n\n"
+	for i := range 100 {
+		if _, err := io.WriteString(questions, "0x3fa6\n"); err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, len(want))
+		if _, err := io.ReadFull(answers, b); err != nil || string(b) != want {
+			t.Fatalf("answer %d is %q, %v", i, b, err)
+		}
+	}
+	questions.Close()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestLongLinesAreOneQuestion(t *testing.T) {
+	s, out, said := session(t, "llvm-symbolizer", "--obj="+program)
+	in := strings.Repeat("x", 10*maxQuestion) + "\n0x3fa6 " + strings.Repeat(" y", maxQuestion) + "\n\n"
+	if code := s.Run(strings.NewReader(in)); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	const want = "??\n??:0:0\n\nServer::cost(Request const&) const\n/src/server/server.cc:34:59\nServer::answer()\n/src/server/server.cc:41:10\n\n??\n??:0:0\n\n"
+	if out.String() != want || said.Len() > 0 {
+		t.Errorf("printed %q, said %.200q", out, said)
+	}
+}
+
+func TestFilesThatCannotBeReadAreForgotten(t *testing.T) {
+	s, _, _ := session(t, "llvm-symbolizer")
+	s.Err = io.Discard
+	var in strings.Builder
+	for i := range 2 * maxUnusable {
+		fmt.Fprintf(&in, "nofile%d 1\n", i)
+	}
+	s.Run(strings.NewReader(in.String()))
+	if n := len(s.unusable); n == 0 || n > maxUnusable {
+		t.Errorf("%d paths are kept", n)
+	}
+}
+
+// Any questions are answered within bounds of time and memory: with at least one line for each.
+func FuzzQuestions(f *testing.F) {
+	for _, in := range []string{"0x3fa6\n", "DATA 0x4020\nmain+1\n", "FILE:a 1\nBUILDID:00 2\n'a b' 3\n\"x", "CODE \nFRAME 0\n", "\x00\n\r\n 07 0b1 0o7"} {
+		f.Add([]byte(in), byte(0))
+		f.Add([]byte(in), byte(3))
+	}
+	f.Fuzz(func(t *testing.T, in []byte, flags byte) {
+		defer fuzztest.Watch(t, in)()
+		name := [...]string{"llvm-symbolizer", "llvm-addr2line"}[flags&1]
+		args := []string{"--obj=" + program, "--output-style=" + [...]string{"LLVM", "GNU", "JSON"}[flags>>1%3]}
+		if flags&64 != 0 {
+			args = args[1:]
+			// the folder has no files: the questions must not open those of the machine
+			t.Chdir(t.TempDir())
+		}
+		s, out, _ := session(t, name, args...)
+		s.Err = io.Discard
+		if code := s.Run(bytes.NewReader(in)); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		questions := bytes.Count(in, []byte{'\n'})
+		if n := len(in); n > 0 && in[n-1] != '\n' {
+			questions++
+		}
+		if got := bytes.Count(out.Bytes(), []byte{'\n'}); got < questions {
+			t.Errorf("%d lines for %d questions", got, questions)
+		}
+	})
+}

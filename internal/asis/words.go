@@ -1,0 +1,58 @@
+package asis
+
+import (
+	"os"
+	"strings"
+)
+
+// Limits of response files, @FILE on the command line.
+const (
+	maxResponse      = 1 << 20 // bytes of one file; the kernel's limit for a command line is similar
+	maxResponseDepth = 16      // of files that name files
+)
+
+// Expand replaces each word @FILE by the words of the file, and likewise in the file. If the file
+// cannot be read, has more than 1 MiB, or is more than 16 files deep, it keeps the word.
+func Expand(words []string) []string { return expand(words, 0) }
+
+func expand(words []string, depth int) []string {
+	var all []string
+	for _, word := range words {
+		if strings.HasPrefix(word, "@") && depth < maxResponseDepth {
+			if info, err := os.Stat(word[1:]); err == nil && info.Mode().IsRegular() && info.Size() <= maxResponse {
+				if data, err := os.ReadFile(word[1:]); err == nil {
+					all = append(all, expand(ShellWords(string(data)), depth+1)...)
+					continue
+				}
+			}
+		}
+		all = append(all, word)
+	}
+	return all
+}
+
+// ShellWords splits s at blanks as LLVM's tools do. Quotes of both kinds keep blanks, a backslash
+// keeps any byte, and empty words are dropped.
+func ShellWords(s string) (words []string) {
+	var word []byte
+	quote := byte(0)
+	for i := 0; i <= len(s); i++ {
+		switch {
+		case i == len(s), quote == 0 && strings.IndexByte(" \t\r\n", s[i]) >= 0:
+			if len(word) > 0 {
+				words = append(words, string(word))
+			}
+			word = word[:0]
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			word = append(word, s[i])
+		case quote == 0 && (s[i] == '"' || s[i] == '\''):
+			quote = s[i]
+		case s[i] == quote:
+			quote = 0
+		default:
+			word = append(word, s[i])
+		}
+	}
+	return words
+}
