@@ -8,6 +8,18 @@
 // describes. It flushes an answer before it waits for another question, since the program that
 // asks may wait for the answer.
 //
-// Questions are hostile: they may come from a log. A question has at most 64 KiB, and the rest of
-// its line is ignored. What is kept for files that cannot be read is bounded, too.
+// Questions are hostile: they may come from a log.
 package asis
+
+// Limits, one a line, with unit and reason.
+const (
+	// bytes of a question; the rest of its line is ignored. LLVM splits lines after 1,023 bytes
+	maxQuestion = 64 << 10
+	chunk       = 64 << 10 // bytes of answers that are written together
+	maxUnusable = 1024     // paths remembered that cannot be used
+	// bytes of a file of words, @FILE; the kernel's limit for a command line is similar
+	maxResponse      = 1 << 20
+	maxResponseDepth = 16       // files of words that name files
+	maxSource        = 16 << 20 // bytes read of a source file; generated files have some MiB
+	maxContext       = 1 << 16  // source lines printed for a frame; LLVM has no bound
+)

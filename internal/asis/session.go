@@ -16,14 +16,6 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Limits of a session.
-const (
-	// bytes of a question; the rest of its line is ignored. LLVM splits lines after 1,023 bytes
-	maxQuestion = 64 << 10
-	chunk       = 64 << 10 // bytes of answers that are written together
-	maxUnusable = 1024     // paths remembered that cannot be used
-)
-
 // Exit codes.
 const (
 	exitOK     = 0

@@ -8,12 +8,6 @@ import (
 	"strconv"
 )
 
-// Limits of --print-source-context-lines.
-const (
-	maxSource  = 16 << 20 // bytes read of a source file; generated files have some MiB
-	maxContext = 1 << 16  // lines printed for a frame; LLVM has no bound
-)
-
 // appendSource appends count lines of a source file, with the given line in the middle, as LLVM
 // prints them. It appends nothing if the file cannot be read.
 func appendSource(b []byte, file string, line int64, count int) []byte {

@@ -5,12 +5,6 @@ import (
 	"strings"
 )
 
-// Limits of response files, @FILE on the command line.
-const (
-	maxResponse      = 1 << 20 // bytes of one file; the kernel's limit for a command line is similar
-	maxResponseDepth = 16      // of files that name files
-)
-
 // Expand replaces each word @FILE by the words of the file, and likewise in the file. If the file
 // cannot be read, has more than 1 MiB, or is more than 16 files deep, it keeps the word.
 func Expand(words []string) []string { return expand(words, 0) }
