@@ -158,12 +158,12 @@ calls before its return addresses and the names of its functions:
 
   symfilter doctor --which crash.log builds
 
---report prints a text to attach to a bug report instead, with the same flags:
+--report prints a report to attach to a bug instead, with the same flags:
 
   symfilter doctor --report -s out/symbols crash.log >report.txt
 
-Of the log it contains addresses, build IDs, base names of modules and the shape
-of unresolved lines. Read it before you publish it.
+From the log it takes only addresses, build IDs, base names of modules and the
+shape of unresolved lines. Read it before you publish it.
 
 Exits with 1 if a place is out of order, or if the debug file was not found. For
 a log, it exits with 1 if a module without a debug file has addresses that stay
@@ -172,8 +172,8 @@ unresolved. With --which, it exits with 1 unless exactly one build fits; with
 `
 	indexText = `Makes indexes of ELF files with debug information, or of all such files in
 folders, so that later runs need not read their debug information. Indexes are
-kept in $XDG_CACHE_HOME/symfilter or ~/.cache/symfilter, at most 4 GiB; those
-unused for longest are removed first. Files that have an index are skipped.
+kept in $XDG_CACHE_HOME/symfilter or ~/.cache/symfilter, at most 4 GiB; the
+least recently used are removed first. Files that have an index are skipped.
 
 symfilter also makes such indexes by itself if they save time; --no-index
 disables that.

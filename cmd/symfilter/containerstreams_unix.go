@@ -28,7 +28,7 @@ func containerStreams() (streams []*os.File, ready *os.File, err error) {
 		syscall.CloseOnExec(int(of.fd))
 		f := os.NewFile(of.fd, of.name)
 		if f == nil || !written.IsPipe(f) {
-			return nil, nil, fmt.Errorf("container-log: descriptor %d is not a pipe: containerd starts this command, by the URI binary:///usr/bin/symfilter?container-log=&--path=FILE", of.fd)
+			return nil, nil, fmt.Errorf("container-log: descriptor %d is not a pipe: only containerd starts this command, by the URI binary:///usr/bin/symfilter?container-log=&--path=FILE", of.fd)
 		}
 		streams = append(streams, f)
 	}

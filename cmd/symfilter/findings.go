@@ -64,8 +64,8 @@ func (f *findingsFlags) check(c *config) error {
 	}
 	sarif, junit := has(outputSARIF), has(outputJUnit)
 	return errors.Join(
-		refuse("has an effect with --output=sarif only", usedFlag{"--sarif-category", f.category != "" && !sarif}, usedFlag{"--sarif-hash", f.hash != "" && !sarif}),
-		refuse("has an effect with --output=junit only", usedFlag{"--junit", f.schema != "" && !junit}, usedFlag{"--junit-case", f.cases != "" && !junit}))
+		refuse("needs --output=sarif: add it", usedFlag{"--sarif-category", f.category != "" && !sarif}, usedFlag{"--sarif-hash", f.hash != "" && !sarif}),
+		refuse("needs --output=junit: add it", usedFlag{"--junit", f.schema != "" && !junit}, usedFlag{"--junit-case", f.cases != "" && !junit}))
 }
 
 // found collects the findings of a run, and holds the outputs that print them after all inputs.

@@ -84,7 +84,7 @@ func (m *memorySize) Set(s string) error {
 		return err
 	}
 	if n < minMemory {
-		return fmt.Errorf("too little: at least %dM", minMemory>>20)
+		return fmt.Errorf("too small: write at least %dM", minMemory>>20)
 	}
 	*m = memorySize(n)
 	return nil
@@ -235,7 +235,7 @@ func (c *config) checkRecords() error {
 			return usageError{errors.New("--json-key contradicts --process-key: remove one of them")}
 		}
 		if named := name != "" && name != input.Auto.String(); named && !slices.Contains([]input.Format{input.JSON, input.Journal, input.CRI, input.Docker}, c.inputFormat()) {
-			return usageError{fmt.Errorf("--json-key is for logs whose lines are objects in JSON, not --input=%s: remove one of them", name)}
+			return usageError{fmt.Errorf("--json-key is for logs whose lines are JSON objects, not --input=%s: remove one of them", name)}
 		}
 	}
 	if !c.reply {
@@ -263,7 +263,7 @@ func (c *config) checkTable() error {
 	}
 	f := &c.callgrind
 	ofTable := c.inputName() == input.Callgrind.String()
-	return refuse("has an effect on the table only, not with --output="+c.output+": remove one of them",
+	return refuse("affects only the table, not --output="+c.output+": remove one of them",
 		usedFlag{"--inclusive", f.inclusive},
 		usedFlag{"--tree", f.tree != ""},
 		usedFlag{"--threshold", f.threshold != nil},

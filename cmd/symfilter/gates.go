@@ -118,7 +118,7 @@ func (g *gateFlags) read() []string {
 // load reads the baseline. With --baseline-update the file may be missing.
 func (g *gateFlags) load(diag *diagnostics) error {
 	if len(g.kinds.unknown) > 0 {
-		diag.printf("--gate: no tool that symfilter knows has findings of the kind %q", g.kinds.unknown[0].Word)
+		diag.printf("--gate: no supported tool has findings of the kind %q", g.kinds.unknown[0].Word)
 	}
 	if g.baseline == "" {
 		return nil
@@ -142,7 +142,7 @@ func (g *gateFlags) load(diag *diagnostics) error {
 		return fmt.Errorf("--baseline %s: %w", g.baseline, wording.Cause(err))
 	}
 	if g.file.Foreign > 0 {
-		diag.printf("--baseline %s: line %d is neither a finding nor a comment with # before it", g.baseline, g.file.Foreign)
+		diag.printf("--baseline %s: line %d is neither a finding nor a comment that begins with #", g.baseline, g.file.Foreign)
 	}
 	return nil
 }

@@ -35,11 +35,11 @@ FILE on the command line is taken for an address and ignored, without a message.
       --color[=WHEN]       always, auto or never; without a value: always
       --debug-file-directory DIR
                            folder with .build-id (repeatable; /usr/lib/debug)
-      --obj FILE, -e       one ELF file, by its build ID (repeatable)
+      --obj FILE, -e       ELF file, matched by build ID (repeatable)
       --dwp FILE           split debug information of the files
       --fallback-debug-path DIR
                            for debug links, in place of /usr/lib/debug
-      --no-debuginfod      ask no server, whatever DEBUGINFOD_URLS names
+      --no-debuginfod      ask no server, even if DEBUGINFOD_URLS is set
 Accepted, without effect on markup, as by llvm-symbolizer: -a -i -p --adjust-vma
 --build-id --cache-size --debuginfod --default-arch --dsym-hint --inlines
 --no-inlines --output-style --print-source-context-lines --relative-address

@@ -4,7 +4,7 @@ import "github.com/symfilter/symfilter/internal/cli"
 
 // environmentOfFlags describes the variables of flags in the page of all flags, the manual page and
 // the reference.
-const environmentOfFlags = "Each flag is also read from the environment, under its name in upper case with SYMFILTER_ before it: --symbol-path from SYMFILTER_SYMBOL_PATH. Values of a repeatable flag are separated as in PATH; values of --limit, --mod-funcname and --mod-filename are separated by line ends. The command line takes precedence. A variable with such a name but without a flag is reported."
+const environmentOfFlags = "Each flag is also read from the environment, under its name in upper case, prefixed with SYMFILTER_: --symbol-path from SYMFILTER_SYMBOL_PATH. Values of a repeatable flag are separated as in PATH; values of --limit, --mod-funcname and --mod-filename are separated by line ends. The command line takes precedence. A variable with this prefix that matches no flag is reported."
 
 // The sections of the manual page after the flags and the topics.
 var manSections = [...]cli.Section{
@@ -24,7 +24,7 @@ If the output is a file, symfilter syncs it, and then the checkpoint, at the end
 
 If the FILE of --state is a symbolic link, or holds anything but a checkpoint, symfilter exits with status 1 and does not change it.
 
-If the disk of the output is full, symfilter --follow waits for space, and retries at least every 5 s. Other errors end it with status 1, with a checkpoint of what was written.`},
+If the disk of the output is full, symfilter --follow waits for space, and retries at least every 5 s. After any other error, it writes a checkpoint and exits with status 1.`},
 	{Title: "ROTATION", Text: `A file belongs to a log if rotation may have given it its name. Such a name has a number, date, time or a word such as old, after the log's name or before its last dot. All such files that appeared since the last check are read, the oldest first. A renamed file is read until it is removed, or for --rotate-wait after its last line, so that late lines are printed. At most 8 renamed files of one log are kept open.
 
 A file that is removed or truncated before symfilter has read it is lost. symfilter reports the loss, and the number of bytes if it is known. It also reports files that had the name for too short a time to be opened. With --poll, and on network file systems, a file that appears and disappears between two checks leaves no trace.

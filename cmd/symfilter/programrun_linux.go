@@ -134,7 +134,7 @@ func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus
 		r.diag.printf("%s has ended, but processes that it has started still have its output, which is no longer read", args[0])
 	}
 	if r.maps.Cut() {
-		r.diag.printf("some maps were not read, because there were too many processes, threads, children or mappings: some addresses may have stayed raw; see docs/run.md")
+		r.diag.printf("some maps were not read, because there were too many processes, threads, children or mappings: some addresses may be unresolved; see docs/run.md")
 	}
 	for _, run := range runs {
 		run.sources.close()

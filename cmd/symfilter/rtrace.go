@@ -32,7 +32,7 @@ func (f *rtraceFlags) load() (err error) {
 	case f.include != "" && f.exclude != "":
 		return usageError{fmt.Errorf("--include contradicts --exclude: remove one of them")}
 	case f.resources != nil && *f.resources == 0:
-		return usageError{fmt.Errorf("--resource=0 is not a type; the report lists the types with their bits, as <1>")}
+		return usageError{fmt.Errorf("--resource=0 selects no type; the report lists the bits of the types, such as <1>")}
 	}
 	p.Sort = map[string]rtrace.Order{
 		"size": rtrace.BySize, "size-asc": rtrace.BySizeAscending, "count": rtrace.ByCount, "count-asc": rtrace.ByCountAscending,

@@ -58,7 +58,7 @@ func (r *reports) onlyStacks(t *input.Translators) {
 	t.Container = func(input.Format) io.WriteCloser { return none() }
 	if r.traced { // a report of sp-rtrace has given the output its stacks
 		one := func() io.WriteCloser {
-			return &noStacks{err: fmt.Errorf("--output=%s takes one report of sp-rtrace, and nothing else: filter each input in a run of its own", r.output)}
+			return &noStacks{err: fmt.Errorf("--output=%s accepts one report of sp-rtrace and nothing else: filter each input in a run of its own", r.output)}
 		}
 		t.Callgrind, t.RTrace = one, one
 	}
@@ -67,7 +67,7 @@ func (r *reports) onlyStacks(t *input.Translators) {
 // tracedStacks returns the translator of a report of sp-rtrace that prints its stacks.
 func (r *reports) tracedStacks(at *arrival, o rtrace.Options) io.WriteCloser {
 	if r.joined != nil && r.joined.inputs > 0 {
-		return &noStacks{err: fmt.Errorf("--output=%s takes profiles of Callgrind or one report of sp-rtrace, not both: filter each in a run of its own", r.output)}
+		return &noStacks{err: fmt.Errorf("--output=%s accepts profiles of Callgrind or one report of sp-rtrace, not both: filter each in a run of its own", r.output)}
 	}
 	r.traced = true
 	o.Output = map[string]rtrace.Output{outputPprof: rtrace.Pprof, outputFolded: rtrace.Folded, outputSpeedscope: rtrace.Speedscope}[r.output]

@@ -57,7 +57,7 @@ it, and gcc and clang write it with -Wl,--build-id. A file with another build ID
 is never used.
 
 The first file with debug information ends the search. Until then, the best of
-the other files is used: a file with a full symbol table before a file with
+the other files is used: one with a full symbol table rather than one with
 dynamic symbols only. If a stripped file names its debug file in .gnu_debuglink,
 symfilter looks for it as gdb does: beside the stripped file, in the folder
 .debug there, and below the folders of debug files.
@@ -92,9 +92,9 @@ a count. A fingerprint does not change when lines move, or with the compiler's
 optimization. Names of files are relative to the current folder: run symfilter
 in the root of the repository, with --prefix-map if it was built elsewhere.
 
-An error is shown at the innermost frame of the program's own code; --own and
---system change what is own. A truncated report, and errors that did not fit in
-memory, are results themselves, so that an incomplete run never looks clean.
+An error is shown at the innermost frame of the program's own code, which --own
+and --system select. A truncated report, and errors that did not fit in memory,
+are results themselves, so that an incomplete run never looks clean.
 
 The SARIF file stays within GitHub's limits: 25,000 results for each tool, of
 which GitHub shows 5,000, and 10 MB after compression. Faults come before
@@ -110,10 +110,11 @@ like results of other tools.
 The text of a source file comes from the debug information, if it is embedded
 there (clang -gdwarf-5 -gembed-source), from a file below --source-root, or from
 a debuginfod server that is named. --prefix-map translates paths in debug
-information to paths on this machine. An absolute path must be below a root. A
-relative path is looked for in each root, and in the current folder if that is
-below a root. Files elsewhere are never opened, and the end of a path alone
-finds no file. symfilter -v shows where each file was looked for.
+information to paths on this machine. An absolute path must be below a root, a
+folder of --source-root. A relative path is looked for in each root, and in the
+current folder if that is below a root. Files elsewhere are never opened, and no
+file is found by the end of a path alone. symfilter -v shows where each file was
+looked for.
 
 If debug information has a checksum of the file, as clang writes it, another
 version of the file is reported and not shown. Without a checksum, the text may
@@ -152,7 +153,7 @@ With --state, the next run continues where this one ended or was killed: no line
 is lost, and few lines are printed twice. One process at a time can use a state
 file. A line counts as printed once the reader of a pipe has read it.
 
-Reports and profiles are printed when symfilter ends, or their file is replaced.
+Reports and profiles are printed when symfilter ends or their file is replaced.
 If the disk of the output is full, symfilter waits for space.
 `
 	collectorsText = `Programs that collect logs start symfilter, write to it, and start it again if
@@ -171,7 +172,7 @@ and journals by --json-key: each has its own modules and maps.
   symfilter --input=json --json-key=hostname,syslogtag --reply
 
 With --reply, each line is answered with one object: the members that change,
-or {}. It is for programs that change a message by the answer, such as rsyslog's
+or {}. It is for programs that edit a message by the answer, such as rsyslog's
 mmexternal. No line is held back, so the frames of a backtrace without build IDs
 are judged one by one if they are in several messages.
 
@@ -276,7 +277,7 @@ random addresses.
 	exitText = `  0    the log was printed, even if addresses stayed unresolved
   1    an input could not be read, or the output could not be written
   2    wrong usage
-  3    with --strict, and nothing else went wrong: an address stayed unresolved
+  3    with --strict: an address stayed unresolved, and nothing else went wrong
   4    a gate failed: see symfilter help gates
   128 + N  signal N ended symfilter: 130 after Ctrl-C, 143 after SIGTERM; but
        after Ctrl-C at a serial port the exit status is 0

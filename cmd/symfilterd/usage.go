@@ -100,12 +100,12 @@ func parse(args []string) (*options, error) {
 	case word == "help" && len(words) == 2 && words[1] == "configuration":
 		o.print = text(reference())
 	case word == "help":
-		return nil, fmt.Errorf("no help for %q; the topic is configuration: symfilterd help configuration", strings.Join(words[1:], " "))
+		return nil, fmt.Errorf("no help for %q; the only topic is configuration: write symfilterd help configuration", strings.Join(words[1:], " "))
 	case word == "man" && len(words) == 1:
 		o.print = text(manPage(startup.Release(), startup.BuiltAt()))
 	case word == "completion":
 		if len(words) != 2 || !slices.Contains(shells, words[1]) {
-			return nil, fmt.Errorf("completion is for one of %s: symfilterd completion bash", strings.Join(shells, ", "))
+			return nil, fmt.Errorf("completion needs the name of a shell, one of %s: write symfilterd completion bash", strings.Join(shells, ", "))
 		}
 		o.print = func(w io.Writer) error { return script(words[1], w) }
 	case word != "" && o.config == "" && len(words) == 1 && strings.ContainsAny(word, "./"):

@@ -85,7 +85,7 @@ func (f *Flag[V]) Value(v *V) pflag.Value {
 	case Setter:
 		return value{set: field.Set}
 	}
-	panic("--" + f.Name + " has a value of no known type")
+	panic("--" + f.Name + " has a field of an unsupported type")
 }
 
 // check returns an error if s is not an allowed value of the flag, whose field is a *string.

@@ -177,20 +177,20 @@ func TestSocketsOfSystemdAreTaken(t *testing.T) {
 descriptors of a child: 0 1 2
 0: 1 listeners, first
 1: 1 listeners, second
-socket "web" of the service manager is of another kind: its unit needs ListenDatagram=
+socket "web" of the service manager has the wrong type: its unit needs ListenDatagram=
 no socket "app": the service manager has passed web, more
 `},
 		{"two of a name", "unix", []string{"--fdname=web:web"}, `names ["web"]
 descriptors of a child: 0 1 2
 0: 2 listeners, first
 1: 2 listeners, second
-socket "web" of the service manager is of another kind: its unit needs ListenDatagram=
+socket "web" of the service manager has the wrong type: its unit needs ListenDatagram=
 no socket "app": the service manager has passed web
 `},
 		{"datagram", "unixgram", []string{"--datagram", "--fdname=dev:more"}, `names ["dev" "more"]
 descriptors of a child: 0 1 2
 1 conns, received "first"
-socket "dev" of the service manager is of another kind: its unit needs ListenStream=
+socket "dev" of the service manager has the wrong type: its unit needs ListenStream=
 `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -59,14 +59,14 @@ func fromEnv(getenv func(string) string, pid int) (*Manager, error) {
 	case address[0] == '@' || address[0] == '/':
 		m.address = address
 	default:
-		faults = append(faults, fmt.Sprintf("NOTIFY_SOCKET=%s: neither a path from / on nor an abstract name after @: nothing is sent", address))
+		faults = append(faults, fmt.Sprintf("NOTIFY_SOCKET=%s: neither an absolute path nor an abstract name that begins with @; nothing is sent", address))
 	}
 	if usec := getenv("WATCHDOG_USEC"); usec != "" {
 		n, err := strconv.ParseInt(usec, 10, 64)
 		switch own := getenv("WATCHDOG_PID"); {
 		case own != "" && own != strconv.Itoa(pid): // meant for the program that started this one
 		case err != nil || n <= 0 || n > int64(maxWatchdog/time.Microsecond):
-			faults = append(faults, fmt.Sprintf("WATCHDOG_USEC=%s: not a number of microseconds: no watchdog", usec))
+			faults = append(faults, fmt.Sprintf("WATCHDOG_USEC=%s: not a number of microseconds; the watchdog is off", usec))
 		default:
 			m.watchdog = time.Duration(n) * time.Microsecond
 		}

@@ -24,13 +24,13 @@ func TestTheEnvironmentNamesTheServiceManager(t *testing.T) {
 		{"none", nil, &Manager{}, ""},
 		{"a path", map[string]string{"NOTIFY_SOCKET": "/run/systemd/notify"}, &Manager{address: "/run/systemd/notify"}, ""},
 		{"an abstract name", map[string]string{"NOTIFY_SOCKET": "@a/b"}, &Manager{address: "@a/b"}, ""},
-		{"another address", map[string]string{"NOTIFY_SOCKET": "vsock:2:1234"}, &Manager{}, "environment of the service manager: NOTIFY_SOCKET=vsock:2:1234: neither a path from / on nor an abstract name after @: nothing is sent"},
+		{"another address", map[string]string{"NOTIFY_SOCKET": "vsock:2:1234"}, &Manager{}, "environment of the service manager: NOTIFY_SOCKET=vsock:2:1234: neither an absolute path nor an abstract name that begins with @; nothing is sent"},
 		{"a watchdog", map[string]string{"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "7"}, &Manager{watchdog: 30 * time.Second}, ""},
 		{"a watchdog of any process", map[string]string{"WATCHDOG_USEC": "1"}, &Manager{watchdog: time.Microsecond}, ""},
 		{"a watchdog of another process", map[string]string{"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "8"}, &Manager{}, ""},
-		{"no number", map[string]string{"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "30s"}, &Manager{address: "/n"}, "environment of the service manager: WATCHDOG_USEC=30s: not a number of microseconds: no watchdog"},
-		{"zero", map[string]string{"WATCHDOG_USEC": "0"}, &Manager{}, "environment of the service manager: WATCHDOG_USEC=0: not a number of microseconds: no watchdog"},
-		{"more than a duration holds", map[string]string{"WATCHDOG_USEC": "9223372036854775807"}, &Manager{}, "environment of the service manager: WATCHDOG_USEC=9223372036854775807: not a number of microseconds: no watchdog"},
+		{"no number", map[string]string{"NOTIFY_SOCKET": "/n", "WATCHDOG_USEC": "30s"}, &Manager{address: "/n"}, "environment of the service manager: WATCHDOG_USEC=30s: not a number of microseconds; the watchdog is off"},
+		{"zero", map[string]string{"WATCHDOG_USEC": "0"}, &Manager{}, "environment of the service manager: WATCHDOG_USEC=0: not a number of microseconds; the watchdog is off"},
+		{"more than a duration holds", map[string]string{"WATCHDOG_USEC": "9223372036854775807"}, &Manager{}, "environment of the service manager: WATCHDOG_USEC=9223372036854775807: not a number of microseconds; the watchdog is off"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := fromEnv(func(name string) string { return tt.env[name] }, 7)

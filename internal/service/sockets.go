@@ -89,9 +89,9 @@ func (s *Sockets) missing(name, kind string, n int) error {
 	case n > 0:
 		return nil
 	case len(s.all) == 0:
-		return fmt.Errorf("no socket %q: the service manager has passed none: start the service with a socket unit that has FileDescriptorName=%s", name, name)
+		return fmt.Errorf("no socket %q: the service manager has passed none; start the service with a socket unit that has FileDescriptorName=%s", name, name)
 	case slices.Contains(s.Names(), name):
-		return fmt.Errorf("socket %q of the service manager is of another kind: its unit needs %s=", name, kind)
+		return fmt.Errorf("socket %q of the service manager has the wrong type: its unit needs %s=", name, kind)
 	default:
 		return fmt.Errorf("no socket %q: the service manager has passed %s", name, strings.Join(s.Names(), ", "))
 	}
@@ -114,7 +114,7 @@ func inheritedNames(getenv func(string) string, pid int) ([]string, error) {
 	fds := getenv("LISTEN_FDS")
 	n, err := strconv.Atoi(fds)
 	if err != nil || n < 0 || n > maxSockets {
-		return nil, fmt.Errorf("LISTEN_FDS=%s: not a number of sockets up to %d", fds, maxSockets)
+		return nil, fmt.Errorf("LISTEN_FDS=%s: not a number of sockets from 0 to %d", fds, maxSockets)
 	}
 	var names []string
 	if all := getenv("LISTEN_FDNAMES"); all != "" {

@@ -44,7 +44,7 @@ func inherit(fd int, name string) (socket, error) {
 			return socket{}, err
 		}
 		if listens == 0 {
-			return socket{}, fmt.Errorf("a connection: its unit needs Accept=no")
+			return socket{}, fmt.Errorf("a connection, not a listening socket: its unit needs Accept=no")
 		}
 	case unix.SOCK_DGRAM:
 	default:

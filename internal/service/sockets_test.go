@@ -19,9 +19,9 @@ func TestTheEnvironmentNamesTheSockets(t *testing.T) {
 		{"of another process", "8", "2", "a:b", nil, ""},
 		{"of no process", "", "2", "a:b", nil, ""},
 		{"fewer names", "7", "2", "a", nil, "LISTEN_FDNAMES=a: 1 names for 2 sockets"},
-		{"too many", "7", "257", "", nil, "LISTEN_FDS=257: not a number of sockets up to 256"},
-		{"negative", "7", "-1", "", nil, "LISTEN_FDS=-1: not a number of sockets up to 256"},
-		{"no number", "7", "x", "", nil, "LISTEN_FDS=x: not a number of sockets up to 256"},
+		{"too many", "7", "257", "", nil, "LISTEN_FDS=257: not a number of sockets from 0 to 256"},
+		{"negative", "7", "-1", "", nil, "LISTEN_FDS=-1: not a number of sockets from 0 to 256"},
+		{"no number", "7", "x", "", nil, "LISTEN_FDS=x: not a number of sockets from 0 to 256"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			env := map[string]string{"LISTEN_PID": tt.pid, "LISTEN_FDS": tt.fds, "LISTEN_FDNAMES": tt.names}
@@ -38,7 +38,7 @@ func TestASocketThatWasNotPassedIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `no socket "app": the service manager has passed none: start the service with a socket unit that has FileDescriptorName=app`
+	const want = `no socket "app": the service manager has passed none; start the service with a socket unit that has FileDescriptorName=app`
 	if _, err := s.Listeners("app"); text(err) != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
