@@ -77,7 +77,7 @@ func (p *parser) pipeline(c *Pipeline, path string) {
 	}
 	for i, m := range c.Filter.PrefixMap {
 		if from, _, ok := strings.Cut(m, "="); !ok || from == "" {
-			p.fault(p.item(path+".filter.prefix_map", i), path+".filter.prefix_map", "%q is not OLD=NEW", printable(m))
+			p.fault(p.item(path+".filter.prefix_map", i), path+".filter.prefix_map", "%q is not of the form OLD=NEW", printable(m))
 		}
 	}
 	if waits := path + ".patience"; c.Patience.Never {
@@ -128,7 +128,7 @@ func (p *parser) input(c *Input, path string) {
 	for name, patterns := range map[string][]string{"files": c.Files, "exclude_path": c.ExcludePath} {
 		for i, pattern := range patterns {
 			if _, err := filepath.Match(pattern, ""); err != nil {
-				p.fault(p.item(join(path, name), i), join(path, name), "%q is not a pattern: a [ has no ], or a \\ is last; write \\[ for a bracket", printable(pattern))
+				p.fault(p.item(join(path, name), i), join(path, name), "%q is not a valid pattern: a [ has no ], or it ends with \\; write \\[ for a bracket", printable(pattern))
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func (p *parser) input(c *Input, path string) {
 		p.fault(n, path+".framing", "has no effect: a datagram is a message; remove it")
 	}
 	if n := p.given(path, "path"); n != nil && !strings.HasPrefix(c.Path, "/") {
-		p.fault(n, path+".path", "%q does not begin with /, as /v1/filter does", printable(c.Path))
+		p.fault(n, path+".path", "%q must begin with /, like /v1/filter", printable(c.Path))
 	}
 	if n := p.given(path, "key"); n != nil && c.Key != "" {
 		if _, err := filter.ProcessKey(c.Key); err != nil {
@@ -227,7 +227,7 @@ func (p *parser) output(c *Pipeline, path string) {
 	case fields > 0 && in.Stdin:
 		p.fault(n, path+".file", "%s is the name of a peer or of a followed file, and standard input has neither: remove it", peerField)
 	case fields > 1 || strings.Contains(filepath.Dir(out.File), peerField):
-		p.fault(n, path+".file", "%s may appear only once, in the name of the file: all files of a pipeline are in one folder", peerField)
+		p.fault(n, path+".file", "%s may appear only once, and not in a folder's name: all files of a pipeline are in one folder", peerField)
 	case strings.HasSuffix(out.File, "/"):
 		p.fault(n, path+".file", "%q is a folder: append the name of a file", printable(out.File))
 	}
@@ -299,7 +299,7 @@ func (c *Config) conflicts() (all Faults) {
 			}
 			web = canonical(web)
 			for _, path := range paths {
-				claim(web+" "+path, key, "%s has the path %s of this address too: give each another path", printable(path))
+				claim(web+" "+path, key, "%s has the path %s on this address too: give each its own", printable(path))
 			}
 			if at, taken := owner[web]; taken {
 				fault(key, "%s has this address: give each its own", at)
@@ -307,7 +307,7 @@ func (c *Config) conflicts() (all Faults) {
 			if other, taken := servers[web]; !taken {
 				servers[web] = name
 			} else if !reflect.DeepEqual(c.Pipelines[other].Input.TLS, in.TLS) {
-				fault(key, "pipelines.%s has this address with other certificates: tls must be the same", other)
+				fault(key, "pipelines.%s has this address with different certificates: give both the same tls", other)
 			}
 		}
 		if out.File != "" {

@@ -108,7 +108,7 @@ func (p *pipeline) remove() (gone chan struct{}) {
 	go func() {
 		defer close(gone)
 		if !p.endsUnlessBlocked() {
-			p.log.Warn("the pipeline was removed or renamed while its output blocked: lines that it had read are not written here")
+			p.log.Warn("the pipeline was removed or renamed while its output blocked: lines that it had read were not written")
 			p.stage.Load().end()
 			<-p.done
 		}
@@ -223,7 +223,7 @@ func (s *stateRoom) path(h *house, state, name string) string {
 	if s.private == "" {
 		dir, err := os.MkdirTemp(privateRoot(), "symfilterd-")
 		if err != nil {
-			h.log.Warn("no folder for checkpoints: a reload that changes an input reads its files again", "error", err)
+			h.log.Warn("no folder for checkpoints can be made: a reload that changes an input reads its files again; set state", "error", err)
 			return ""
 		}
 		s.private = dir

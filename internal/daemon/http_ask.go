@@ -104,7 +104,7 @@ func logType(s string) error {
 		return nil
 	}
 	return refusef(http.StatusUnsupportedMediaType,
-		"a body of the type %.60q is not read; send the log itself as text/plain or application/octet-stream: curl -T FILE URL, or --data-binary @FILE", s)
+		"a body of type %.60q is not accepted; send the log itself as text/plain or application/octet-stream: curl -T FILE URL, or --data-binary @FILE", s)
 }
 
 // accept selects the form of the response by the Accept headers. The error is a refusal.
@@ -131,7 +131,7 @@ func (a *ask) accept(headers []string) error {
 		}
 	}
 	if given && best == 0 {
-		return refusef(http.StatusNotAcceptable, "the answer may be text/plain or application/x-ndjson; accept one of them")
+		return refusef(http.StatusNotAcceptable, "the answer is text/plain or application/x-ndjson; accept one of them")
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 	}
 	if ask.key != "" && ask.peer { // a response has the lines of a single request
 		if !h.hold(ask.key) {
-			refuse(w, http.StatusConflict, fmt.Sprintf("another request with the key %q is open; wait for its answer, or name another key", ask.key))
+			refuse(w, http.StatusConflict, fmt.Sprintf("another request with the key %q is open; wait for its answer, or use another key", ask.key))
 			return
 		}
 		defer h.drop(ask.key)

@@ -137,10 +137,10 @@ func TestRequestsAreAnsweredWithTheirLogFiltered(t *testing.T) {
 		{"json by Accept", "POST", "", strings.NewReader("plain\n"), []string{"Accept", "text/html, text/plain;q=0.1, application/x-ndjson;q=0.5"},
 			"200 application/x-ndjson\n" + answerJSON + "trailer Symfilter-Resolved: 0\ntrailer Symfilter-Unresolved: 0\n"},
 		{"nothing that is accepted", "POST", "", strings.NewReader("plain\n"), []string{"Accept", "image/png"},
-			"406 text/plain; charset=utf-8\nthe answer may be text/plain or application/x-ndjson; accept one of them\n"},
+			"406 text/plain; charset=utf-8\nthe answer is text/plain or application/x-ndjson; accept one of them\n"},
 		{"GET", "GET", "", nil, nil, "405 text/plain; charset=utf-8\nsend the log with POST: curl -T FILE URL\nheader Allow: POST, PUT\n"},
 		{"another type", "POST", "", strings.NewReader("x"), []string{"Content-Type", "multipart/form-data; boundary=x"},
-			"415 text/plain; charset=utf-8\na body of the type \"multipart/form-data; boundary=x\" is not read; send the log itself as text/plain or application/octet-stream: curl -T FILE URL, or --data-binary @FILE\nheader Accept-Encoding: gzip, zstd\n"},
+			"415 text/plain; charset=utf-8\na body of type \"multipart/form-data; boundary=x\" is not accepted; send the log itself as text/plain or application/octet-stream: curl -T FILE URL, or --data-binary @FILE\nheader Accept-Encoding: gzip, zstd\n"},
 		{"another encoding", "POST", "", strings.NewReader("x"), []string{"Content-Encoding", "br"},
 			"415 text/plain; charset=utf-8\nthe encoding \"br\" of the body is unknown; use gzip or zstd, or none\nheader Accept-Encoding: gzip, zstd\n"},
 		{"an unknown parameter", "POST", "?keys=1", strings.NewReader("x"), nil,
@@ -323,7 +323,7 @@ func TestAKeyIsThatOfOneRequestAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer got.Body.Close()
-	want := "409 text/plain; charset=utf-8\nanother request with the key \"a\" is open; wait for its answer, or name another key\n"
+	want := "409 text/plain; charset=utf-8\nanother request with the key \"a\" is open; wait for its answer, or use another key\n"
 	if got := post(t, "POST", url, strings.NewReader("second\n")); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -375,7 +375,7 @@ func TestInputsOfOneServerHaveTheirOwnPaths(t *testing.T) {
 	other := configuration(t, dir, webConfig(addr, "  journal: {input: {journal_upload: \"ADDR\", path: /a}, output: {file: DIR/out.log}}\n"))
 	c.Pipelines["journal"] = other.Pipelines["journal"]
 	_, err := New(c, Options{Log: slog.New(slog.DiscardHandler)})
-	want := Faults{{Key: "pipelines.journal.input.journal_upload", Problem: "pipelines.app.input.http has the path /a/upload of this address too: give each another path"}}
+	want := Faults{{Key: "pipelines.journal.input.journal_upload", Problem: "pipelines.app.input.http has the path /a/upload on this address too: give each its own"}}
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -106,7 +106,7 @@ func (d *datagrams) read(ctx context.Context, from *packets) {
 		}
 		if g.cut {
 			if n, ok := d.cut.May(time.Now()); ok {
-				d.p.log.Warn("a datagram is cut", "peer", g.from, "bytes", g.n, "times", n)
+				d.p.log.Warn("a datagram was too long, and was cut", "peer", g.from, "bytes", g.n, "times", n)
 			}
 		}
 		if g.n == 0 {

@@ -25,7 +25,7 @@ type files struct {
 func openFiles(p *pipeline, c Input) (runner, error) {
 	for _, name := range c.Files {
 		if _, err := filepath.Match(name, ""); err != nil {
-			return nil, errors.New("files: " + name + " is not a pattern: " + err.Error())
+			return nil, errors.New("files: " + name + " is not a valid pattern: " + err.Error())
 		}
 	}
 	return &files{p: p, c: c}, nil

@@ -59,7 +59,7 @@ func openHTTP(p *pipeline, c Input) (runner, error) {
 	address, paths := c.webPaths()
 	for _, path := range paths {
 		if !strings.HasPrefix(path, "/") {
-			return nil, fmt.Errorf("path: %q does not begin with /, as %s does", path, filterPath)
+			return nil, fmt.Errorf("path: %q must begin with /, like %s", path, filterPath)
 		}
 	}
 	h.paths = paths

@@ -90,7 +90,7 @@ func (i *inspection) input(c *Config, path string, in *Input) {
 		i.folder(path+".files", dir, i.note)
 	}
 	if in.Files != nil && c.State == "" {
-		i.note(path+".files", "no state is set: a restart does not know which lines were written, and reads files from %s", startName(in.StartAt))
+		i.note(path+".files", "state is not set: a restart does not know which lines were written, and reads files from %s", startName(in.StartAt))
 	}
 }
 
@@ -128,7 +128,7 @@ func (i *inspection) tls(path string, c *TLS) {
 		if err != nil {
 			i.fault(path+".client_ca", "%v", err)
 		} else if !x509.NewCertPool().AppendCertsFromPEM(text) {
-			i.fault(path+".client_ca", "%s has no certificate in PEM", c.ClientCA)
+			i.fault(path+".client_ca", "%s contains no PEM certificate", c.ClientCA)
 		}
 	}
 }

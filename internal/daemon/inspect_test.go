@@ -26,7 +26,7 @@ func TestFilesAndFoldersAreInspected(t *testing.T) {
 	for _, tt := range []struct{ name, before, in, out, notes, faults string }{
 		{name: "good", before: "state: DIR/state", in: "files: [DIR/logs/*.log]", out: "file: DIR/logs/out"},
 		{name: "certificates", in: "listen: 'tcp:127.0.0.1:1', " + pair + ", client_ca: " + certificate + "}", out: "stdout: text"},
-		{name: "no authority", in: "listen: 'tcp:127.0.0.1:1', " + pair + ", client_ca: DIR/text}", out: "stdout: text", faults: "pipelines.app.input.tls.client_ca: DIR/text has no certificate in PEM"},
+		{name: "no authority", in: "listen: 'tcp:127.0.0.1:1', " + pair + ", client_ca: DIR/text}", out: "stdout: text", faults: "pipelines.app.input.tls.client_ca: DIR/text contains no PEM certificate"},
 		{name: "halves exchanged", in: "listen: 'tcp:127.0.0.1:1', tls: {certificate: " + key + ", key: " + certificate + "}", out: "stdout: text",
 			faults: "pipelines.app.input.tls: tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched: certificate and key must be PEM files of one pair"},
 		{name: "folder of an output", in: "stdin: true", out: "file: DIR/none/out", faults: "pipelines.app.output.file: the folder DIR/none does not exist: create it"},
@@ -38,7 +38,7 @@ func TestFilesAndFoldersAreInspected(t *testing.T) {
 			notes: "symbols.debug_file_directories: DIR/logs has no .build-id folder: name a folder of programs or debug files in symbol_paths"},
 		{name: "tree", before: "symbols: {build_id_directories: [DIR/ids/.build-id], debug_file_directories: [DIR/ids]}", in: "stdin: true", out: "stdout: text"},
 		{name: "folder of a socket", in: "listen: 'unix:DIR/none/a'", out: "stdout: text", notes: "pipelines.app.input.listen: the folder DIR/none does not exist: create it"},
-		{name: "no state", in: "files: [DIR/logs/*.log], start_at: end", out: "stdout: text", notes: "pipelines.app.input.files: no state is set: a restart does not know which lines were written, and reads files from their end"},
+		{name: "no state", in: "files: [DIR/logs/*.log], start_at: end", out: "stdout: text", notes: "pipelines.app.input.files: state is not set: a restart does not know which lines were written, and reads files from their end"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			notes, faults := configuration(t, dir, tt.before+"\n"+pipe(tt.in, tt.out)).Inspect()

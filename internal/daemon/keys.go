@@ -101,7 +101,7 @@ const (
 var network = []string{"listen", "http", "journal_upload"}
 
 // hostsText explains the key hosts.
-const hostsText = "host names of the listener, such as the name of a proxy, and hosts whose pages may use it; always allowed: addresses, localhost, the machine's own name, the name in the listener's address, a name that TLS has checked"
+const hostsText = "names by which clients reach the listener, such as a proxy's, and hosts whose pages may use it; always allowed: IP addresses, localhost, the machine's own name, the name in the listener's address, and names that TLS has checked"
 
 // Sections returns the table of all keys, in the order in which the documents list them.
 func Sections() []Section {
@@ -112,7 +112,7 @@ func Sections() []Section {
 			{Name: "symbols", section: true, Text: "where debug files are"},
 			{Name: "limits", section: true, Text: "bounds of all pipelines together"},
 			{Name: "state", Text: "folder of checkpoints and contexts, made if it does not exist; without it, a restart reads files from `start_at`, and streams lose their modules and maps"},
-			{Name: "pipelines", section: true, least: 1, most: maxPipelines, Text: "the pipelines by name: letters, digits, and . _ - after the first one, at most 64"},
+			{Name: "pipelines", section: true, least: 1, most: maxPipelines, Text: "the pipelines by name: a letter or digit, then letters, digits, . _ or - (at most 64 characters)"},
 		}},
 		{Path: "admin", of: kindOf[Admin](), Text: "The listener for `/healthz`, `/readyz` and `/metrics`.", Keys: []Key{
 			{Name: "listen", Text: "HOST:PORT or unix:PATH; without it there is no listener"},
@@ -133,19 +133,19 @@ func Sections() []Section {
 			{Name: "symbol_paths", most: maxList, Text: "ELF files, zip files, and folders that are searched for them"},
 			{Name: "ids_files", most: maxList, Text: "ids.txt files: build IDs and their files"},
 			{Name: "build_id_directories", most: maxList, Text: "folders with the layout of .build-id"},
-			{Name: "debug_file_directories", most: maxList, Text: "folders such as /usr/lib/debug"},
-			{Name: "no_default_debug_directories", Default: "false", Text: "do not search the system's folder"},
-			{Name: "debuginfod_urls", most: maxList, Text: "base URLs of servers, or system: the URLs in DEBUGINFOD_URLS, or else in /etc/debuginfod; without this key no server is asked"},
+			{Name: "debug_file_directories", most: maxList, Text: "folders with the layout that GDB uses, such as /usr/lib/debug"},
+			{Name: "no_default_debug_directories", Default: "false", Text: "do not search /usr/lib/debug"},
+			{Name: "debuginfod_urls", most: maxList, Text: "base URLs of servers; or system, for the URLs in DEBUGINFOD_URLS or, if it is not set, in /etc/debuginfod; without this key, no server is asked"},
 			{Name: "cache_directory", Text: "folder of downloaded files and of indexes; without this key, the user's cache folder"},
-			{Name: "max_memory", Default: "512MiB", least: 32 * mib, most: 1 << 40, Text: "memory for debug files and answers; unpacked inputs may use half as much in addition"},
-			{Name: "jobs", also: "the processors", least: 1, most: symbolize.MaxJobs, Unit: "processors", Text: "processors that look up addresses of one file at once"},
+			{Name: "max_memory", Default: "512MiB", least: 32 * mib, most: 1 << 40, Text: "memory for debug files and rendered frames; unpacked inputs may use half as much in addition"},
+			{Name: "jobs", also: "the processors", least: 1, most: symbolize.MaxJobs, Unit: "processors", Text: "how many processors look up addresses of one file at once"},
 			{Name: "module_paths", Default: "false", Text: "open files at the paths that a log names: only for logs of this machine"},
 		}},
 		{Path: "limits", of: kindOf[Limits](), Text: "Bounds of all pipelines together.", Keys: []Key{
-			{Name: "contexts", Default: "10000", least: 1, most: 10_000_000, Unit: "processes", Text: "processes whose modules and maps are known"},
+			{Name: "contexts", Default: "10000", least: 1, most: 10_000_000, Unit: "processes", Text: "processes whose modules and maps are remembered"},
 			{Name: "context_bytes", Default: "256MiB", least: 64 * kib, most: 1 << 40, Text: "memory for the modules and maps of these processes"},
 			{Name: "connections", Default: "256", least: 1, most: 1_000_000, Unit: "connections", Text: "connections that may be open at once; one peer may have three quarters of them"},
-			{Name: "line", Default: "1MiB", least: 4 * kib, most: 64 * mib, Text: "most bytes of a line from a connection; a longer line passes in parts of this size"},
+			{Name: "line", Default: "1MiB", least: 4 * kib, most: 64 * mib, Text: "longest line from a connection, in bytes; a longer line passes in parts of this size"},
 			{Name: "idle", Default: "1h", least: second, most: 365 * day, Text: "a peer's context is dropped after this time without a connection or a datagram"},
 		}},
 		{Path: "pipelines.NAME", of: kindOf[Pipeline](), Text: "One input, and one output.", Keys: []Key{
@@ -157,18 +157,18 @@ func Sections() []Section {
 		{Path: "pipelines.NAME.input", of: kindOf[Input](), One: []string{"files", "stdin", "listen", "http", "journal_upload"}, Text: "Where lines come from.", Keys: []Key{
 			{Name: "files", least: 1, most: maxList, Text: "log files by name or pattern (`*`, `?`, `[a-z]`), followed across rotation"},
 			{Name: "exclude_path", most: maxList, With: []string{"files"}, Text: "patterns of files that are not followed"},
-			{Name: "start_at", Default: "beginning", With: []string{"files"}, Text: "where to start in files without a checkpoint: beginning, end, or a duration; files that changed within that time are read from their beginning, others from their end"},
+			{Name: "start_at", Default: "beginning", With: []string{"files"}, Text: "where to start in files without a checkpoint: beginning, end, or a duration; with a duration, files that changed within that time are read from their beginning, others from their end"},
 			{Name: "rotate_wait", Default: "5s", most: day, With: []string{"files"}, Text: "how long a rotated file is read for late lines; 0: until it is removed"},
 			{Name: "poll", Default: "false", With: []string{"files"}, Text: "check files regularly instead of waiting for events"},
 			{Name: "stdin", Text: "standard input"},
 			{Name: "listen", Text: "tcp:HOST:PORT, unix:PATH, udp:HOST:PORT, unixgram:PATH, or systemd:NAME, a socket of the service manager"},
 			{Name: "mode", also: "0660", With: network, Text: "permissions of a unix socket, in octal, not 0"},
-			{Name: "framing", Default: "auto", Words: []string{"auto", "lines", "octets"}, With: []string{"listen"}, Text: "how a stream delimits messages: lines by line feeds, octets by a length before each message (RFC 6587); auto decides by the beginning of the stream"},
+			{Name: "framing", Default: "auto", Words: []string{"auto", "lines", "octets"}, With: []string{"listen"}, Text: "how a stream delimits messages: by line feeds (lines), or by a length before each (octets, RFC 6587); auto detects it from the beginning of the stream"},
 			{Name: "http", Text: "HOST:PORT, unix:PATH or systemd:NAME; the answer to a POST is its body, symbolized"},
 			{Name: "journal_upload", Text: "HOST:PORT, unix:PATH or systemd:NAME; accepts journals from systemd-journal-upload"},
 			{Name: "path", also: "`/v1/filter`, or `/upload`", With: []string{"http", "journal_upload"}, Text: "path of the URL"},
 			{Name: "key", Text: "how to separate the processes of a stream: fuchsia, logcat, syslog, or a regular expression with a group"},
-			{Name: "format", Default: "auto", Words: input.Names(), Text: "format of the input; auto decides by the beginning of the input"},
+			{Name: "format", Default: "auto", Words: input.Names(), Text: "format of the input; auto detects it from the beginning"},
 			{Name: "json_fields", most: maxList, Text: "members of JSON lines whose text is filtered, instead of the default members"},
 			{Name: "allow_remote", Default: "false", With: network, Text: "other machines may connect without TLS"},
 			{Name: "tls", section: true, With: network, Text: "certificate of the listener"},
@@ -177,24 +177,24 @@ func Sections() []Section {
 		{Path: "pipelines.NAME.filter", of: kindOf[Filter](), Text: "How lines are symbolized. The keys mean the same as symfilter's flags of these names.", Keys: []Key{
 			{Name: "dialects", Default: "auto", Words: []string{"auto", "none"}, Text: "auto resolves raw backtraces, too; none resolves only markup"},
 			{Name: "module_lines", Default: "full", Words: []string{"full", "short", "none", "raw"}, Text: "how the modules in markup are shown"},
-			{Name: "prefix_map", most: maxList, Text: "OLD=NEW: source paths that begin with OLD begin with NEW"},
+			{Name: "prefix_map", most: maxList, Text: "OLD=NEW: print NEW for OLD at the start of source paths"},
 			{Name: "basenames", Default: "false", Text: "print source files without their folders"},
 			{Name: "color", Default: "keep", Words: []string{"keep", "never"}, Text: "whether the log's colours are kept"},
 		}},
-		{Path: "pipelines.NAME.patience", of: kindOf[Patience](), Text: "How long lines wait for debug files. Only the first lines that name a module do.", Keys: []Key{
+		{Path: "pipelines.NAME.patience", of: kindOf[Patience](), Text: "How long lines wait for debug files. Only the first lines that name a module wait.", Keys: []Key{
 			{Name: "local", Default: "5s", most: 10 * 60 * second, Text: "longest wait for files on this machine"},
 			{Name: "servers", Default: "10s", most: 10 * 60 * second, Text: "longest wait for the whole search, including debuginfod servers"},
 			{Name: "per_minute", Default: "20s", most: 60 * second, Text: "longest total wait of a stream in any minute; 0: no bound"},
-			{Name: "never", Default: "false", Text: "do not wait, and do not unpack: files are searched in the background, and name the frames of later lines"},
+			{Name: "never", Default: "false", Text: "do not wait, and do not unpack: files are searched for in the background, and used for later lines"},
 		}},
 		{Path: "pipelines.NAME.output", of: kindOf[Output](), One: []string{"stdout", "file", "peer", "connect"}, Text: "Where lines go.", Keys: []Key{
 			{Name: "stdout", Words: []string{"text", "json"}, Text: "write to standard output in this form"},
 			{Name: "file", Text: "file to append to, opened again after SIGHUP or if it was moved; {peer} in its name is replaced by the peer of a connection, or by the name of the followed file without its folder"},
 			{Name: "mode", Default: "0640", With: []string{"file"}, Text: "permissions of new files, in octal, not 0"},
 			{Name: "open_files", Default: "64", least: 1, most: 100_000, Unit: "files", With: []string{"file"}, Text: "files that may be open at once, if the name has {peer}"},
-			{Name: "sync", Default: "second", Words: []string{"always", "second", "never"}, With: []string{"file"}, Text: "when lines are safe from a power cut: before they are acknowledged, after at most a second, or when the system writes them"},
+			{Name: "sync", Default: "second", Words: []string{"always", "second", "never"}, With: []string{"file"}, Text: "when lines are safe from a power cut: before they are acknowledged (always), after at most a second (second), or when the system writes them (never)"},
 			{Name: "peer", Text: "write back to the sender, on the connection that the line came from"},
-			{Name: "connect", Text: "tcp:HOST:PORT or unix:PATH to connect to; a connection that ends is made again"},
+			{Name: "connect", Text: "tcp:HOST:PORT or unix:PATH to connect to; if the connection ends, a new one is made"},
 			{Name: "format", Default: "text", Words: []string{"text", "json"}, With: []string{"file", "peer", "connect"}, Text: "json: an object for each line, as `symfilter --output=json` prints it"},
 			{Name: "tls", section: true, With: []string{"connect"}, Text: "connect by TLS"},
 		}},

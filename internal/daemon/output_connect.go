@@ -92,7 +92,7 @@ func (o *connectOutput) security() (*tls.Config, error) {
 			return nil, fmt.Errorf("tls: client_ca: %w", err)
 		}
 		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("tls: client_ca: %s has no certificate in PEM", o.secure.ClientCA)
+			return nil, fmt.Errorf("tls: client_ca: %s contains no PEM certificate", o.secure.ClientCA)
 		}
 	}
 	return c, nil

@@ -87,10 +87,10 @@ func newFileOutput(c Output, log *slog.Logger) (*fileOutput, error) {
 		o.dir = "."
 	}
 	if o.before, o.after, o.each = strings.Cut(base, peerPlace); strings.Contains(o.dir+o.after, peerPlace) {
-		return nil, fmt.Errorf("output.file: %s may appear only once, in the name of the file: all peers' files are in one folder", peerPlace)
+		return nil, fmt.Errorf("output.file: %s may appear only once, and not in a folder's name: all peers' files are in one folder", peerPlace)
 	}
 	if base == "" || len(base) > maxFileName {
-		return nil, fmt.Errorf("output.file: %q has no name of a file", c.File)
+		return nil, fmt.Errorf("output.file: %q does not end with a file name", c.File)
 	}
 	if o.mode == 0 {
 		o.mode = defaultMode

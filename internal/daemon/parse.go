@@ -109,7 +109,7 @@ func (p *parser) document(text []byte) *yaml.Node {
 		for rest := text; utf8.Valid(rest[:bytes.IndexByte(rest, '\n')+1]) && bytes.IndexByte(rest, '\n') >= 0; at++ {
 			rest = rest[bytes.IndexByte(rest, '\n')+1:]
 		}
-		p.fault(&yaml.Node{Line: at, Column: 1}, "", "not text in UTF-8: save it in UTF-8")
+		p.fault(&yaml.Node{Line: at, Column: 1}, "", "not UTF-8 text: save the file in UTF-8")
 		return nil
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
@@ -133,7 +133,7 @@ func (p *parser) document(text []byte) *yaml.Node {
 			at = &yaml.Node{Line: line, Column: 1}
 		}
 		if tab := indentingTab(text, line); tab != nil {
-			p.fault(tab, "", "a tab: YAML is indented with blanks; write blanks in its place")
+			p.fault(tab, "", "a tab: YAML is indented with spaces; replace it with spaces")
 			return nil
 		}
 		p.fault(at, "", "not YAML: %s", strings.TrimPrefix(err.Error(), m[0]))
@@ -244,7 +244,7 @@ func (p *parser) mapping(n *yaml.Node, path string, visit func(name string, key,
 		key, value := n.Content[i], n.Content[i+1]
 		switch {
 		case key.Tag == "!!merge":
-			p.fault(key, path, "<< is not supported: give a whole section by an alias, as in patience: *slow")
+			p.fault(key, path, "<< is not supported: use an alias for a whole section, as in patience: *slow")
 			continue
 		case key.Kind != yaml.ScalarNode:
 			p.fault(key, path, "a key is %s: write a name", describe(key))
@@ -348,7 +348,7 @@ func (p *parser) pipelines(n *yaml.Node, to *map[string]Pipeline, k *Key, path s
 	all := make(map[string]Pipeline)
 	p.mapping(n, path, func(name string, key, value *yaml.Node) {
 		if !pipelineName().MatchString(name) {
-			p.fault(key, join(path, printable(name)), "not a name of a pipeline: use a letter or digit, then letters, digits, and . _ - (at most 64)")
+			p.fault(key, join(path, printable(name)), "not a name of a pipeline: use a letter or digit, then letters, digits, . _ or - (at most 64 characters)")
 		}
 		full := join(path, name)
 		p.at[full] = key
@@ -375,10 +375,10 @@ func (p *parser) list(n *yaml.Node, v reflect.Value, k *Key, path string, depth 
 		p.fault(n, path, "%s is given where a list is expected: write [%s]", describe(n), cmp.Or(printable(n.Value), "…"))
 		return
 	case int64(len(n.Content)) < k.least:
-		p.fault(n, path, "the list is empty; it needs at least %d", k.least)
+		p.fault(n, path, "the list is empty; add a value")
 		return
 	case int64(len(n.Content)) > k.most:
-		p.fault(n, path, "the list has %d values; at most %d are read", len(n.Content), k.most)
+		p.fault(n, path, "the list has %d values; at most %d are allowed", len(n.Content), k.most)
 		return
 	}
 	all := make([]string, 0, len(n.Content))

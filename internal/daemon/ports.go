@@ -480,7 +480,7 @@ func parseAddress(s string, datagrams bool) (address, error) {
 	case "unix", "unixgram":
 		switch {
 		case name == "" || strings.HasPrefix(name, "@"):
-			return a, fmt.Errorf("%q: the path of a socket is missing: abstract names have no owner and no mode", s)
+			return a, fmt.Errorf("%q: the path of a socket is missing; abstract names are not supported: they have no owner and no mode", s)
 		case len(name) > maxSocketPath:
 			return a, fmt.Errorf("%q: the path has %d bytes; a socket's path may have at most %d", s, len(name), maxSocketPath)
 		}

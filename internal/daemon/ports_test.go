@@ -40,8 +40,8 @@ func TestAddressesAreRead(t *testing.T) {
 		{"127.0.0.1:514", true, `"127.0.0.1:514" is not an address: write udp:HOST:PORT, unixgram:PATH or systemd:NAME`},
 		{"5170", false, `"5170" is not an address: write tcp:HOST:PORT, unix:PATH or systemd:NAME`},
 		{"tcp:5170", false, `"tcp:5170": address 5170: missing port in address; write tcp:HOST:PORT, an IPv6 host in brackets`},
-		{"unix:", false, `"unix:": the path of a socket is missing: abstract names have no owner and no mode`},
-		{"unix:@app", false, `"unix:@app": the path of a socket is missing: abstract names have no owner and no mode`},
+		{"unix:", false, `"unix:": the path of a socket is missing; abstract names are not supported: they have no owner and no mode`},
+		{"unix:@app", false, `"unix:@app": the path of a socket is missing; abstract names are not supported: they have no owner and no mode`},
 		{"systemd:", false, `"systemd:": the name of a socket is missing: write systemd:NAME with the FileDescriptorName= of the socket unit`},
 	} {
 		a, err := parseAddress(tt.in, tt.datagrams)
@@ -329,7 +329,7 @@ func TestCertificatesThatCannotBeUsedAreNamed(t *testing.T) {
 	}{
 		{TLS{}, "tls: set certificate and key to the names of PEM files"},
 		{TLS{Certificate: conf.Certificate, Key: dir + "/none"}, fmt.Sprintf("tls: certificate %s with key %s/none: open %s/none: no such file or directory", conf.Certificate, dir, dir)},
-		{TLS{conf.Certificate, conf.Key, conf.Key}, "tls: client_ca " + conf.Key + ": no certificate in PEM"},
+		{TLS{conf.Certificate, conf.Key, conf.Key}, "tls: client_ca: " + conf.Key + " contains no PEM certificate"},
 	} {
 		if _, err := tt.conf.load(nil); errorText(err) != tt.want {
 			t.Errorf("got %v, want %s", err, tt.want)

@@ -86,7 +86,7 @@ func (t TLS) load(protocols []string) (*tls.Config, error) {
 	}
 	c.ClientCAs = x509.NewCertPool()
 	if !c.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("tls: client_ca %s: no certificate in PEM", t.ClientCA)
+		return nil, fmt.Errorf("tls: client_ca: %s contains no PEM certificate", t.ClientCA)
 	}
 	c.ClientAuth = tls.RequireAndVerifyClientCert
 	return c, nil

@@ -90,7 +90,7 @@ func (s *stage) setOptions(limits Limits) error {
 	for _, m := range c.Filter.PrefixMap {
 		from, to, ok := strings.Cut(m, "=")
 		if !ok {
-			return fmt.Errorf("prefix_map: %q is not OLD=NEW", m)
+			return fmt.Errorf("prefix_map: %q is not of the form OLD=NEW", m)
 		}
 		s.options.Paths.Map = append(s.options.Paths.Map, buildid.PrefixMap{Old: from, New: to})
 	}

@@ -65,7 +65,7 @@ func (j *JournalEntries) Append(dst, p []byte) ([]byte, error) {
 			}
 			j.name = append(j.name, part[:min(len(part), maxFieldName+1)]...)
 			if len(j.name) > maxFieldName || !isFieldName(j.name) {
-				return dst, fmt.Errorf("%.40q is not a field of an entry in journald's export format", j.name)
+				return dst, fmt.Errorf("%.40q is not a field name in journald's export format", j.name)
 			}
 			if n < 0 {
 				j.begun = true
@@ -112,7 +112,7 @@ func (j *JournalEntries) Append(dst, p []byte) ([]byte, error) {
 			}
 		case inEnd:
 			if p[0] != '\n' {
-				return dst, fmt.Errorf("the binary field %.40q is not as long as it states", j.name)
+				return dst, fmt.Errorf("the binary field %.40q does not have the length that it states", j.name)
 			}
 			j.endField()
 			p = p[1:]

@@ -112,10 +112,10 @@ func TestJournalsAreLines(t *testing.T) {
 
 func TestDamagedUploadsAreRefused(t *testing.T) {
 	for _, tt := range []struct{ name, upload, want string }{
-		{"text", "hello\n", `"hello" is not a field of an entry in journald's export format`},
+		{"text", "hello\n", `"hello" is not a field name in journald's export format`},
 		{"no name", "=hello\n", "a field of an entry has no name"},
-		{"a long name", strings.Repeat("A", 300), `"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" is not a field of an entry in journald's export format`},
-		{"a length that is not true", "MESSAGE\n\x01\x00\x00\x00\x00\x00\x00\x00ab\n", `the binary field "MESSAGE" is not as long as it states`},
+		{"a long name", strings.Repeat("A", 300), `"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" is not a field name in journald's export format`},
+		{"a length that is not true", "MESSAGE\n\x01\x00\x00\x00\x00\x00\x00\x00ab\n", `the binary field "MESSAGE" does not have the length that it states`},
 		{"a name that is cut", "MESS", "unexpected EOF"},
 		{"a value that is cut", "MESSAGE=he", "unexpected EOF"},
 		{"a length that is cut", "MESSAGE\n\x01\x00", "unexpected EOF"},
