@@ -222,7 +222,7 @@ func TestFindingsOfManyProcessesMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, errs, code = g.command(t, dir, args...)
-	want := "1 report without an end, so errors may be missing: " + files[3] + ", new (PID 1)\n"
+	want := "1 report cut off, so errors may be missing: " + files[3] + ", new (PID 1)\n"
 	if out != "new 0, gone 0, same 5\n" || errs != want || code != 4 {
 		t.Errorf("with a report that was cut: exit code %d\n%s%q, want %q", code, out, errs, want)
 	}

@@ -32,7 +32,7 @@ func TestSuppressionsOfAProgramElsewhereMakeValgrindQuiet(t *testing.T) {
 	if out := valgrindOf("-q"); strings.Count(out, "blocks are definitely lost") != 1 || !strings.Contains(out, "Conditional jump") {
 		t.Fatalf("Valgrind finds\n%s", out)
 	}
-	const word = "# The report has no linkage name of some functions"
+	const word = "# The report lacks linkage names of some functions"
 	for _, test := range []struct {
 		name, gen string
 		lines     []string

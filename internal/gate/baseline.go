@@ -57,7 +57,7 @@ const (
 )
 
 // errNoBaseline is the error for a file with another first line.
-var errNoBaseline = errors.New("not a baseline: its first line does not begin with \"" + heading + "\"; if it is removed, --baseline-update makes a new one")
+var errNoBaseline = errors.New("not a baseline: its first line does not begin with \"" + heading + "\"; remove it, and --baseline-update makes a new one")
 
 // ReadBaseline reads a baseline. It fails for a file of more than 16 MiB or 262,144 lines.
 func ReadBaseline(r io.Reader) (*Baseline, error) {

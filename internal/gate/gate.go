@@ -68,7 +68,7 @@ func (r *Run) Reasons(kinds *Kinds) (reasons []string) {
 func (r *Run) Missing() (reasons []string) {
 	add := func(s string) { reasons = append(reasons, s) }
 	if cut := r.cut(); len(cut) > 0 {
-		add(fmt.Sprintf("%s without an end, so errors may be missing: %s", number(len(cut), "report"), list(cut)))
+		add(fmt.Sprintf("%s cut off, so errors may be missing: %s", number(len(cut), "report"), list(cut)))
 	}
 	if len(r.Empty) > 0 {
 		add(fmt.Sprintf("%s without a report: %s", number(len(r.Empty), "input"), list(r.Empty)))

@@ -89,7 +89,7 @@ func TestReasons(t *testing.T) {
 		"without a name":            {before: []string{"R:?"}, now: []string{"R:?"}, want: []string{"new 1, gone 0, same 0", "1 finding counts as new, since no frame of the program has a name: R; find the debug file of /opt/a (BuildId: abcd)"}},
 		"without a frame":           {now: []string{"R W"}, want: []string{"new 2, gone 0, same 0", "2 findings count as new, since no frame of the program has a name: R; W; find the debug file of the program"}},
 		"without a name, harmless":  {now: []string{"Leak_StillReachable:?"}, want: []string{"new 1, gone 0, same 0"}},
-		"cut":                       {before: []string{"R:f"}, now: []string{"R:f", "R:f /cut"}, want: []string{none + "1", "1 report without an end, so errors may be missing: a.xml, ./a (PID 2)"}},
+		"cut":                       {before: []string{"R:f"}, now: []string{"R:f", "R:f /cut"}, want: []string{none + "1", "1 report cut off, so errors may be missing: a.xml, ./a (PID 2)"}},
 		"cut before the change":     {before: []string{"R:f /cut"}, now: []string{"R:f"}, want: []string{none + "1"}},
 		"an input without a report": {empty: []string{"b.xml"}, want: []string{none + "0", "1 input without a report: b.xml"}},
 	} {

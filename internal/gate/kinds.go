@@ -51,12 +51,12 @@ func ParseKinds(words string) (k Kinds, unknown []UnknownKind, err error) {
 			k.none = true
 			return k, nil, nil
 		case word == "none":
-			return k, nil, errors.New("none excludes other kinds: remove none, or the other kinds")
+			return k, nil, errors.New("none cannot be combined with other kinds: remove none, or the others")
 		case word == "":
 			return k, nil, errors.New("an empty kind: write all, none, or kinds with commas between them")
 		}
 		if _, err := path.Match(word, ""); err != nil {
-			return k, nil, fmt.Errorf("%q: a bracket or a backslash is not closed", word)
+			return k, nil, fmt.Errorf("%q: a [ has no ], or it ends with \\", word)
 		}
 		k.patterns = append(k.patterns, word)
 		if !isKnown(word) && !strings.HasPrefix(word, string(findings.FromRTrace)+"/") {

@@ -184,7 +184,7 @@ func (j *junit) suite(s *suite) {
 	}
 	if n := j.cut - cut; n > 0 {
 		j.raw("<system-err>")
-		j.text(plural(n, "finding") + " without stacks, or only counted, because GitLab does not read files of more than 30 MB\n")
+		j.text(plural(n, "finding") + " shortened, or only counted: GitLab does not read files larger than 30 MB\n")
 		j.raw("</system-err>\n")
 	}
 	j.raw("</testsuite>\n")

@@ -153,7 +153,7 @@ func TestLargeJUnitFilesAreCut(t *testing.T) {
 	if size > 30_000_000 || size < 20_000_000 || stacks < 1_000 || stacks == n || whole == 0 {
 		t.Errorf("%d bytes, %d of %d findings with stacks", size, stacks, n)
 	}
-	want := fmt.Sprintf("%d findings without stacks, or only counted, because GitLab does not read files of more than 30 MB\n", n-stacks)
+	want := fmt.Sprintf("%d findings shortened, or only counted: GitLab does not read files larger than 30 MB\n", n-stacks)
 	if s.SystemErr != want {
 		t.Errorf("%q, want %q", s.SystemErr, want)
 	}

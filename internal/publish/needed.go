@@ -70,12 +70,12 @@ func ReadSuppressions(r io.Reader, name string) (*SuppressionFile, error) {
 		f.blocks = append(f.blocks, b)
 	}
 	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, fmt.Errorf("line %d: more than %d KiB", number+1, maxSuppressionLine>>10)
+		return nil, fmt.Errorf("line %d: longer than %d KiB", number+1, maxSuppressionLine>>10)
 	} else if err != nil {
 		return nil, err
 	}
 	if size > maxSuppressionBytes {
-		return nil, fmt.Errorf("more than %d MiB", maxSuppressionBytes>>20)
+		return nil, fmt.Errorf("larger than %d MiB", maxSuppressionBytes>>20)
 	}
 	return f, nil
 }
@@ -106,7 +106,7 @@ func (b *suppressionBlock) read(next func() (string, bool)) error {
 			return errEnd
 		case text == "}":
 			if len(b.calls) == 0 {
-				return errors.New("a suppression without frames")
+				return errors.New("the suppression has no frames")
 			}
 			return nil
 		case first && (kind == "Param" || kind == "FishyValue"):
@@ -117,11 +117,11 @@ func (b *suppressionBlock) read(next func() (string, bool)) error {
 			}
 		case text == "...", strings.HasPrefix(text, "fun:"), strings.HasPrefix(text, "obj:"), strings.HasPrefix(text, "src:"):
 			if len(b.calls) == maxCallers {
-				return fmt.Errorf("more than %d frames", maxCallers)
+				return fmt.Errorf("the suppression has more than %d frames", maxCallers)
 			}
 			b.calls = append(b.calls, text)
 		default:
-			return fmt.Errorf("%.40q is not fun:, obj:, src: or \"...\"", text)
+			return fmt.Errorf("%.40q does not begin with fun:, obj: or src:, and is not \"...\"", text)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func (s *sarif) runs() (runs []*sarifRun) {
 		}
 	}
 	if left > 0 {
-		runs[0].notices = append(runs[0].notices, plural(left, "finding")+" left out: GitHub takes 20 tools in a file")
+		runs[0].notices = append(runs[0].notices, plural(left, "finding")+" left out: GitHub accepts at most 20 tools in a file")
 	}
 	return runs
 }
@@ -259,7 +259,7 @@ func (s *sarif) tags(tags []string) {
 func (s *sarif) invocation(run *sarifRun) {
 	notices := run.notices
 	if run.left > 0 {
-		notices = append(notices, plural(run.left, "finding")+" left out: GitHub takes 25,000 in a run, and files of 10 MB after compression")
+		notices = append(notices, plural(run.left, "finding")+" left out: GitHub accepts at most 25,000 in a run, and files of at most 10 MB after compression")
 	}
 	complete := len(notices) == 0
 	if n := len(run.all) - shownResults; n > 0 && run.left == 0 {

@@ -480,7 +480,7 @@ func TestRunsAreOfTools(t *testing.T) {
 	}
 	p := r.Begin(findings.Process{Source: findings.FromLog, Tool: "last", Complete: true})
 	add(r, p, &findings.Finding{Source: findings.FromLog, Tool: "last", Kind: "x"})
-	want := []string{"1 finding left out: GitHub takes 20 tools in a file."}
+	want := []string{"1 finding left out: GitHub accepts at most 20 tools in a file."}
 	if got := readSARIF(t, r).notices(); !slices.Equal(got, want) {
 		t.Errorf("notices %q, want %q", got, want)
 	}
@@ -510,7 +510,7 @@ func TestTheMostImportantResultsAreKept(t *testing.T) {
 			t.Errorf("result %d is %s, want %s", i, got, want)
 		}
 	}
-	want := []string{"10 findings left out: GitHub takes 25,000 in a run, and files of 10 MB after compression."}
+	want := []string{"10 findings left out: GitHub accepts at most 25,000 in a run, and files of at most 10 MB after compression."}
 	if got := log.notices(); !slices.Equal(got, want) {
 		t.Errorf("notices %q, want %q", got, want)
 	}
@@ -560,7 +560,7 @@ func TestFilesAreSmallEnoughForGitHub(t *testing.T) {
 	if size > 10_000_000 || size < 8_000_000 || n < 100 || n > 1_900 {
 		t.Errorf("%d results in %d bytes after compression, %d before", n, size, len(text))
 	}
-	want := []string{fmt.Sprintf("%d findings left out: GitHub takes 25,000 in a run, and files of 10 MB after compression.", 2000-n)}
+	want := []string{fmt.Sprintf("%d findings left out: GitHub accepts at most 25,000 in a run, and files of at most 10 MB after compression.", 2000-n)}
 	if got := log.notices(); !slices.Equal(got, want) {
 		t.Errorf("notices %q, want %q", got, want)
 	}

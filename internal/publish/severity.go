@@ -28,14 +28,14 @@ type class struct {
 var (
 	invalidRead  = class{failure, true, false, []int{125, 416}, "The program reads memory that it does not own: beyond a block, or in a block that was freed."}
 	invalidWrite = class{failure, true, false, []int{787, 416}, "The program writes to memory that it does not own: beyond a block, or in a block that was freed."}
-	heapOverflow = class{failure, true, false, []int{122, 125}, "The program uses memory beside a block of the heap."}
-	stackAccess  = class{failure, true, false, []int{121, 125}, "The program uses memory beside a variable on the stack."}
-	staticAccess = class{failure, true, false, []int{787, 125}, "The program uses memory beside an object: a global variable, a member or the elements of a container."}
+	heapOverflow = class{failure, true, false, []int{122, 125}, "The program uses memory outside a block of the heap."}
+	stackAccess  = class{failure, true, false, []int{121, 125}, "The program uses memory outside a variable on the stack."}
+	staticAccess = class{failure, true, false, []int{787, 125}, "The program uses memory outside an object: a global variable, a member, or an element of a container."}
 	afterFree    = class{failure, true, false, []int{416}, "The program uses memory that was freed."}
 	afterReturn  = class{failure, true, false, []int{562}, "The program uses a variable on the stack whose function or block has ended."}
 	doubleFree   = class{failure, true, false, []int{415}, "The program frees memory that it has freed before, or that was not allocated."}
 	badFree      = class{failure, true, false, []int{590}, "The program frees memory that was not allocated on the heap."}
-	mismatch     = class{failure, true, false, []int{762}, "The program frees memory with a function that does not belong to the allocation, such as free after new."}
+	mismatch     = class{failure, true, false, []int{762}, "The program frees memory with a function that does not match the allocation, such as free after new."}
 	uninit       = class{failure, false, false, []int{457}, "The program uses a value that was never set."}
 	overlap      = class{failure, true, false, []int{475}, "The source and the destination of a copy overlap."}
 	badJump      = class{failure, true, false, []int{119}, "The program jumps to an address that is not code."}

@@ -66,7 +66,7 @@ func TestSuppressions(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := func(i int) string { return r.All()[i].ID() }
-	want := `# Suppressions of Valgrind: --suppressions=FILE. They match if Valgrind finds the debug files, such as in
+	want := `# Suppressions for Valgrind: --suppressions=FILE. They match if Valgrind finds the debug files, for example in
 # /usr/lib/debug/.build-id.
 
 {
@@ -153,9 +153,9 @@ func TestSuppressionsHaveLinkageNamesOfReports(t *testing.T) {
 	if err := Suppressions(&b, r); err != nil {
 		t.Fatal(err)
 	}
-	want := `# Suppressions of Valgrind: --suppressions=FILE. They match if Valgrind finds the debug files, such as in
+	want := `# Suppressions for Valgrind: --suppressions=FILE. They match if Valgrind finds the debug files, for example in
 # /usr/lib/debug/.build-id.
-# The report has no linkage name of some functions: obj: lines take their place, and hide more. To have the
+# The report lacks linkage names of some functions: obj: lines take their place, and hide more. To have the
 # names, run Valgrind with --gen-suppressions=all, or name the program: --symbol-path PROGRAM.
 
 {
@@ -261,10 +261,10 @@ func TestWhatIsNotAFileOfSuppressions(t *testing.T) {
 		"x":                            `line 1: "x" is not the { that begins a suppression`,
 		"{\nname\n":                    "line 2: the file ends within a suppression",
 		"{\nname\nCond\nfun:f\n}":      `line 3: "Cond" is not TOOL:KIND`,
-		"{\nname\nA:B\n}":              "line 4: a suppression without frames",
-		"{\nname\nA:B\nfun:f\nsym:g\n": `line 5: "sym:g" is not fun:, obj:, src: or "..."`,
-		"{\nname\nA:B\n" + strings.Repeat("...\n", 25): "line 28: more than 24 frames",
-		"{\n" + strings.Repeat("x", 1<<20):             "line 2: more than 64 KiB",
+		"{\nname\nA:B\n}":              "line 4: the suppression has no frames",
+		"{\nname\nA:B\nfun:f\nsym:g\n": `line 5: "sym:g" does not begin with fun:, obj: or src:, and is not "..."`,
+		"{\nname\nA:B\n" + strings.Repeat("...\n", 25): "line 28: the suppression has more than 24 frames",
+		"{\n" + strings.Repeat("x", 1<<20):             "line 2: longer than 64 KiB",
 	} {
 		if _, err := ReadSuppressions(strings.NewReader(in), "a"); err == nil || err.Error() != want {
 			t.Errorf("%.40q: got %v, want %s", in, err, want)
