@@ -128,7 +128,7 @@ func missingPart(err *fs.PathError) error {
 		}
 		return err
 	}
-	return errors.New("the dynamic loader that it names does not exist: it may be of another distribution or architecture")
+	return errors.New("the dynamic loader that it names does not exist: the program may be for another distribution or architecture")
 }
 
 // isSame reports whether a and b are one file.

@@ -250,7 +250,7 @@ func appendSystem(dst []byte, rows []Row, open bool) []byte {
 			continue
 		}
 		if len(objects) == maxObjects {
-			dst = append(dst, " of "+strconv.Itoa(maxObjects)+" objects and others"...)
+			dst = append(dst, " of more than "+strconv.Itoa(maxObjects)+" objects"...)
 			objects = nil
 			break
 		}

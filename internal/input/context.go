@@ -261,7 +261,7 @@ func (e *Envelope) Restore(context []byte) error {
 	var s envelopeContext
 	err := checkpoint.Decode(context, &s)
 	if err == nil && (s.Envelope != e.format.String() || len(s.Tail) > maxLine || s.Long && len(s.Tail) > 0 || bytes.Contains(s.Tail, newline)) {
-		err = checkpoint.Damaged("its last line is not an unfinished one of format %v", e.format)
+		err = checkpoint.Damaged("its last line is not an unfinished line of format %v", e.format)
 	}
 	for i := 0; i < len(s.Streams) && err == nil; i++ {
 		err = e.restoreStream(i, s.Streams[i])

@@ -168,7 +168,7 @@ func (p *Port) alternatives() string {
 	const most = 8 // names in a message
 	all := p.others()
 	if len(all) == 0 {
-		return "this machine has no port of an adapter, such as /dev/ttyUSB0 or /dev/ttyACM0"
+		return "this machine has no serial adapter, such as /dev/ttyUSB0 or /dev/ttyACM0"
 	}
 	return "ports here: " + strings.Join(all[:min(len(all), most)], ", ")
 }

@@ -121,7 +121,7 @@ func whoMayRead(path string) string {
 	const groupReads = 0o040
 	var at unix.Stat_t
 	if unix.Stat(path, &at) != nil || at.Mode&groupReads == 0 || at.Gid == 0 {
-		return "usually the members of its group may read it: ls -l " + path
+		return "usually the members of its group may read it; see ls -l " + path
 	}
 	name := strconv.Itoa(int(at.Gid))
 	if g, err := user.LookupGroupId(name); err == nil {

@@ -96,7 +96,7 @@ func (r *reading) wantReport(t *testing.T, want string) {
 	}
 }
 
-const noPorts = "this machine has no port of an adapter, such as /dev/ttyUSB0 or /dev/ttyACM0"
+const noPorts = "this machine has no serial adapter, such as /dev/ttyUSB0 or /dev/ttyACM0"
 
 func TestADeviceThatIsUnpluggedIsReadAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ttyUSB0")
@@ -269,7 +269,7 @@ func TestAPortWithoutRightsNamesTheGroup(t *testing.T) {
 		return nil, &fs.PathError{Op: "open", Path: p.path, Err: unix.EACCES}
 	}
 	_, err := p.Read(make([]byte, 10))
-	if want := "open /dev/ttyUSB7: permission denied; usually the members of its group may read it: ls -l /dev/ttyUSB7"; err == nil || err.Error() != want {
+	if want := "open /dev/ttyUSB7: permission denied; usually the members of its group may read it; see ls -l /dev/ttyUSB7"; err == nil || err.Error() != want {
 		t.Errorf("Read returned %v, want %s", err, want)
 	}
 }
@@ -284,7 +284,7 @@ func TestTheGroupThatMayReadAPortIsNamed(t *testing.T) {
 	if err := unix.Stat(path, &at); err != nil {
 		t.Fatal(err)
 	}
-	want := "usually the members of its group may read it: ls -l " + path
+	want := "usually the members of its group may read it; see ls -l " + path
 	if group, err := user.LookupGroupId(strconv.Itoa(int(at.Gid))); at.Gid != 0 && err == nil {
 		want = "the members of group " + group.Name + " may read it: sudo usermod -aG " + group.Name + " $USER, then log in again"
 	}
