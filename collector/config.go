@@ -144,7 +144,7 @@ func (c *Config) Validate() error {
 		fault("mode must be %s or %s, not %q", modeResolve, modeLocate, c.Mode)
 	}
 	if c.Mode == modeLocate && c.EmitLate {
-		fault("emit_late needs mode: %s: nothing arrives late if no file is searched for", modeResolve)
+		fault("emit_late requires mode %s: nothing arrives late if no file is searched for", modeResolve)
 	}
 	for _, p := range []struct {
 		name  string
@@ -181,7 +181,7 @@ func (s *Symbols) faults() (errs []error) {
 		}
 	}
 	if len(s.DebuginfodURLs) > 0 && s.CacheDirectory == "" {
-		errs = append(errs, errors.New("symbols::debuginfod_urls need symbols::cache_directory, for the files that servers send"))
+		errs = append(errs, errors.New("symbols::debuginfod_urls requires symbols::cache_directory, the folder for downloaded files"))
 	}
 	return errs
 }

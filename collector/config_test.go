@@ -74,8 +74,8 @@ max_context_bytes must be positive, not 0
 idle_timeout must be at least 1s, not 1ms
 symbols::max_memory must be at least 16MiB, not 1
 symbols::debuginfod_urls: "ftp://debuginfod.example" is not an http or https URL
-symbols::debuginfod_urls need symbols::cache_directory, for the files that servers send`,
-		"symfilter/bad_late": "emit_late needs mode: resolve: nothing arrives late if no file is searched for",
+symbols::debuginfod_urls requires symbols::cache_directory, the folder for downloaded files`,
+		"symfilter/bad_late": "emit_late requires mode resolve: nothing arrives late if no file is searched for",
 	} {
 		err := confmap.Validate(configOf(t, id))
 		if err == nil {

@@ -165,7 +165,7 @@ func (l *late) send(id buildid.ID) {
 		l.fill(ctx, record, id, m.name, log.places)
 		l.p.shared.lateRecords.Add(1)
 		if err := l.p.next.ConsumeLogs(ctx, ld); err != nil && ctx.Err() == nil {
-			l.p.set.Logger.Warn("a record with late names was refused", zap.Error(err))
+			l.p.set.Logger.Warn("the next consumer has refused a record with late names", zap.Error(err))
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (k *stored) list(ctx context.Context, client storage.Client, t *telemetry) 
 		k.add(key, now)
 		return nil, nil
 	}); err != nil {
-		t.storageFailed("they cannot be listed", err)
+		t.storageFailed("the stored contexts cannot be listed", err)
 	}
 }
 
@@ -87,7 +87,7 @@ func (h *shared) load(ctx context.Context, s *stream) {
 	s.loaded = true
 	data, err := h.client.Get(ctx, s.key)
 	if err != nil {
-		h.storageFailed("one cannot be read", err)
+		h.storageFailed("a stored context cannot be read", err)
 		return
 	}
 	h.stored.taken(s.key)
@@ -96,7 +96,7 @@ func (h *shared) load(ctx context.Context, s *stream) {
 	}
 	s.kept = true
 	if err := s.context.UnmarshalJSON(data); err != nil {
-		h.storageFailed("one cannot be used", err)
+		h.storageFailed("a stored context cannot be used", err)
 	}
 }
 
@@ -135,7 +135,7 @@ func (h *shared) save(ctx context.Context, changed []*stream) {
 		return
 	}
 	if err := h.client.Batch(ctx, ops...); err != nil {
-		h.storageFailed("they cannot be written", err)
+		h.storageFailed("contexts cannot be stored, and a restart will lose them", err)
 	}
 }
 
@@ -151,6 +151,6 @@ func (h *shared) forget(ctx context.Context, keys []string) {
 		ops = append(ops, storage.DeleteOperation(key))
 	}
 	if err := h.client.Batch(ctx, ops...); err != nil {
-		h.storageFailed("they cannot be removed", err)
+		h.storageFailed("old contexts cannot be removed", err)
 	}
 }

@@ -189,7 +189,7 @@ func (t *telemetry) notify(message string) { t.log.Warn(message) }
 func (t *telemetry) storageFailed(what string, err error) {
 	t.storageErrors.Add(1)
 	if n, ok := t.toldStorage.May(time.Now()); ok {
-		t.log.Warn("contexts are not kept across restarts: "+what, zap.Error(err), zap.Int64("times", n))
+		t.log.Warn("the storage of contexts has failed: "+what, zap.Error(err), zap.Int64("times", n))
 	}
 }
 
@@ -210,6 +210,6 @@ func (t *telemetry) drop(why eviction) {
 func (t *telemetry) noModule(key string, frames int64) {
 	if n, ok := t.toldModule.May(time.Now()); ok {
 		t.log.Warn("frames have no module: records of their process went through another Collector, were lost, or came before this one started; "+
-			"run the processor where the log is read, or route by its key", zap.String("key", key), zap.Int64("frames", frames), zap.Int64("processes", n))
+			"run the processor where the log is read, or route the records by its key", zap.String("key", key), zap.Int64("frames", frames), zap.Int64("processes", n))
 	}
 }

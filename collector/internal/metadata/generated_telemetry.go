@@ -198,7 +198,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings) (*TelemetryBuilde
 	errs = errors.Join(errs, err)
 	builder.ProcessorSymfilterLateRecords, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_symfilter_late_records",
-		metric.WithDescription("Records with names for frames that earlier records left open [Development]"),
+		metric.WithDescription("Records with names for frames that earlier records left unresolved [Development]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
@@ -217,7 +217,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings) (*TelemetryBuilde
 	errs = errors.Join(errs, err)
 	builder.ProcessorSymfilterMemoryLimit, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_processor_symfilter_memory_limit",
-		metric.WithDescription("Bound of the memory of debug files and rendered frames [Development]"),
+		metric.WithDescription("Limit for the memory of debug files and rendered frames [Development]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
