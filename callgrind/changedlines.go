@@ -174,7 +174,7 @@ func (t *changeTable) commonText(roots source.Roots, f *changedFile) (text []byt
 		text = other
 	}
 	if f.one && f.moved {
-		return nil, "that changed, as functions begin at other lines:"
+		return nil, "that changed, since functions begin at other lines:"
 	}
 	return text, ""
 }

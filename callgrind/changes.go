@@ -363,6 +363,6 @@ func (t *changeTable) rest(smaller, same int) {
 		t.put(faint, functions(int64(same))+" without a change\n")
 	}
 	if t.marked {
-		t.put(faint, "~ approximate: calls by jumps from stripped code are not fully recorded\n")
+		t.put(faint, "~ approximate: tail calls in stripped code are not fully recorded\n")
 	}
 }

@@ -155,7 +155,7 @@ func (e *events) weigh(ev eventType, within []string, work *int) ([]int64, error
 	case ev.Terms == nil:
 		return nil, fmt.Errorf("the profile has no event %s; its events are %s", ev.Name, e.list())
 	case slices.Contains(within, ev.Name):
-		return nil, fmt.Errorf("event %s is defined by itself", ev.Name)
+		return nil, fmt.Errorf("event %s is defined in terms of itself", ev.Name)
 	}
 	within = append(within, ev.Name)
 	for _, t := range ev.Terms {

@@ -120,7 +120,7 @@ func (r *recordReader) setColumns(names []string) {
 		}
 		c := -1
 		if len(name) > maxEventName {
-			r.complain("extra", "names an event with more than %d bytes; its costs are left out", maxEventName)
+			r.complain("extra", "has an event name longer than %d bytes; its costs are left out", maxEventName)
 		} else if c = r.ev.column(name); c < 0 {
 			r.complain("extra", "names more than %d events in all", maxEvents)
 		}

@@ -53,7 +53,7 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 			for range many(20_000_000) {
 				io.WriteString(w, "+1 * 1\n")
 			}
-		}, "new places count for their functions", int64(many(20_000_000)) + 1},
+		}, "costs at new places count only for their functions", int64(many(20_000_000)) + 1},
 		{"positions beyond all numbers", func(w io.Writer) {
 			io.WriteString(w, "positions: instr line\nevents: Ir\nfn=f\n")
 			for range 1000 {
@@ -86,7 +86,7 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 		}, "defines more than 64 events", 0},
 		{"names of events without end", func(w io.Writer) {
 			fmt.Fprintf(w, "events: Ir %s\nfn=f\n1 1 1\n", strings.Repeat("x", many(100_000)))
-		}, "line 1 names an event with more than 128 bytes; its costs are left out", 1},
+		}, "line 1 has an event name longer than 128 bytes; its costs are left out", 1},
 		{"calls in circles", func(w io.Writer) {
 			io.WriteString(w, "events: Ir\n")
 			n := many(200_000)

@@ -170,7 +170,7 @@ func (m *model) isFull(s *sums) bool {
 	}
 	if !m.hasRoom(s.keyCost(), spare) || len(s.keys) >= math.MaxInt32 {
 		m.full = true
-		m.r.complain("model", "exceeds the %d MiB of memory for places (--max-memory); new places count for their functions", m.r.share.Budget.Most()>>20)
+		m.r.complain("model", "exceeds the %d MiB of memory for places (--max-memory); costs at new places count only for their functions", m.r.share.Budget.Most()>>20)
 	}
 	return m.full
 }

@@ -72,7 +72,7 @@ func (all *objects) frames(dst []symbolize.Frame, f *objectFile, addr uint64) []
 func (all *objects) report(o *Options, unresolved []symbolize.Unresolved) {
 	for _, u := range unresolved {
 		if u.Err != nil && u.ID.IsZero() {
-			o.report().Report(fmt.Sprintf("%s: %v; it left %s without a name", u.Name, u.Err, functions(u.Frames)))
+			o.report().Report(fmt.Sprintf("%s: %v; this leaves %s without a name", u.Name, u.Err, functions(u.Frames)))
 		}
 	}
 	reported := 0

@@ -375,7 +375,7 @@ func (r *recordReader) name(t *table, key, b []byte) nameID {
 	name := r.text(rest)
 	now := definedBy(key, name)
 	if before := t.get(id); before.clashes(now) {
-		r.complain("clash", "gives %s the name %q, and a line of another kind %q: they have one table of numbers, and the later name is used",
+		r.complain("clash", "gives %s the name %q, but a line of another kind gave it %q: both kinds share one table of numbers, and the later name is used",
 			b[:i+1], r.Text(name), r.Text(before.name()))
 	}
 	if !t.set(id, now) {

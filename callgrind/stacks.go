@@ -9,7 +9,7 @@ import (
 )
 
 // guess is the comment of all stacks: a profile has no chains of calls.
-const guess = "self costs and calls are exact; chains of three or more functions are one of several possible"
+const guess = "self costs and calls are exact; each chain of three or more functions is one of several possible chains"
 
 // isStacked reports whether the output has stacks.
 func (o Output) isStacked() bool { return o == Pprof || o == Folded || o == Speedscope }
@@ -65,13 +65,13 @@ func (r *Report) decompose(v *resolution, measures []measure, output Output) (*s
 		}
 		switch d {
 		case byLine:
-			r.o.report().Report("the stacks have no addresses: they exceed the memory for them (--max-memory)")
+			r.o.report().Report("the stacks have no addresses, for lack of memory (--max-memory)")
 		case byFunction:
-			r.o.report().Report("the stacks have neither lines nor addresses: they exceed the memory for them (--max-memory)")
+			r.o.report().Report("the stacks have neither lines nor addresses, for lack of memory (--max-memory)")
 		}
 		for i, n := range loss.Unplaced {
 			if n != 0 {
-				r.o.report().Report(fmt.Sprintf("costs of %d %s have no callers in the output: the calls are too many or too deep for the memory of stacks (--max-memory)", n, s.p.Values[i].Name))
+				r.o.report().Report(fmt.Sprintf("costs of %d %s have no callers in the output: the calls are too many or too deep for the memory allowed (--max-memory)", n, s.p.Values[i].Name))
 			}
 		}
 		return s, loss
@@ -108,7 +108,7 @@ func (c *Comparison) stacks(found []*resolution, common []string) error {
 
 // errFolded returns the error for several events of folded stacks.
 func errFolded(events []string) error {
-	return &EventError{fmt.Errorf("folded stacks can have only one event, but %s are %d", strings.Join(events, ","), len(events))}
+	return &EventError{fmt.Errorf("folded stacks can have only one event, but %s names %d", strings.Join(events, ","), len(events))}
 }
 
 // reportNegative reports the costs that speedscope refuses.

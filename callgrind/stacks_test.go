@@ -67,8 +67,8 @@ func TestStacksHaveTheDetailForWhichThereIsMemory(t *testing.T) {
 		message            string
 	}{
 		{48 << 20, functions * lines * addresses, functions * lines * addresses, ""},
-		{10 << 20, functions * lines, functions * lines, "the stacks have no addresses: they exceed the memory for them (--max-memory)\n"},
-		{4 << 20, functions, functions, "the stacks have neither lines nor addresses: they exceed the memory for them (--max-memory)\n"},
+		{10 << 20, functions * lines, functions * lines, "the stacks have no addresses, for lack of memory (--max-memory)\n"},
+		{4 << 20, functions, functions, "the stacks have neither lines nor addresses, for lack of memory (--max-memory)\n"},
 	} {
 		var out bytes.Buffer
 		messages := ""
@@ -147,7 +147,7 @@ func TestStacksHaveCallersAfterAFloodOfPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(messages, "new places count for their functions") || strings.Contains(messages, "have no callers") || strings.Contains(messages, "summed as one") {
+		if !strings.Contains(messages, "costs at new places count only for their functions") || strings.Contains(messages, "have no callers") || strings.Contains(messages, "summed as one") {
 			t.Errorf("compared: %v: messages:\n%s", compared, messages)
 		}
 	}

@@ -52,7 +52,7 @@ func ParseSubstitution(text string) (Substitution, error) {
 		case 'i':
 			old = "(?i)" + old
 		default:
-			return s, fmt.Errorf("%q has the flag %q; it may have g and i", text, flag)
+			return s, fmt.Errorf("%q has the flag %q; the flags are g and i", text, flag)
 		}
 	}
 	if fields[0] == "" {

@@ -19,7 +19,7 @@ func TestSubstitutions(t *testing.T) {
 		{"a/b/", "", `"a/b/" is not of the form s/OLD/NEW/`},
 		{"s", "", `"s" is not of the form s/OLD/NEW/`},
 		{"s/a/b", "", `"s/a/b" has no third /: write s/OLD/NEW/`},
-		{"s/a/b/x", "", `"s/a/b/x" has the flag 'x'; it may have g and i`},
+		{"s/a/b/x", "", `"s/a/b/x" has the flag 'x'; the flags are g and i`},
 		{"s//b/", "", "the expression to replace is empty"},
 		{"s/(/b/", "", "error parsing regexp: missing closing ): `(`"},
 	} {

@@ -388,7 +388,7 @@ func (t *listing) list() {
 	t.cycles(cycles)
 	t.nameless()
 	if t.marked {
-		t.put(faint, "~ approximate: calls by jumps from stripped code are not fully recorded\n")
+		t.put(faint, "~ approximate: tail calls in stripped code are not fully recorded\n")
 	}
 }
 

@@ -320,7 +320,7 @@ func verify(f *os.File, size int64, id buildid.ID) error {
 		return err
 	case err != nil:
 		// or a read error, which passing recognizes
-		return fmt.Errorf("not a whole ELF file: %w", lastError(err))
+		return fmt.Errorf("incomplete ELF file: %w", lastError(err))
 	case got != id:
 		return &otherBuildError{got}
 	}
@@ -379,7 +379,7 @@ func checkWhole(f *os.File, size int64) error {
 	n, _ := f.ReadAt(h[:], 0)
 	end, ok := sectionsEnd(h[:n])
 	if !ok || end > uint64(size) {
-		return errors.New("not a whole ELF file: its section headers are missing")
+		return errors.New("incomplete ELF file: its section headers are missing")
 	}
 	return nil
 }

@@ -51,13 +51,13 @@ func TestCacheHostileDir(t *testing.T) {
 		}, "not used: not a regular file", true},
 		{"a file that others can write to", false, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", good, 0o646)
-		}, "not used: writable by others than its owner (chmod go-w)", true},
+		}, "not used: writable by its group or others (chmod go-w)", true},
 		{"a file of another user", true, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", good, 0o400)
 			must(t, os.Chown(file, 4242, 4242))
 		}, "not used: owned by another user", true},
 		{"a directory that others can write to", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Chmod(idDir, 0o777)) },
-			"not used: writable by others than its owner (chmod go-w)", false},
+			"not used: writable by its group or others (chmod go-w)", false},
 		{"a directory of another user", true, func(t *testing.T, dir, idDir, file string) { must(t, os.Chown(idDir, 4242, 4242)) },
 			"not used: owned by another user", false},
 		{"a directory elsewhere", false, func(t *testing.T, dir, idDir, file string) {
@@ -65,7 +65,7 @@ func TestCacheHostileDir(t *testing.T) {
 			must(t, os.Symlink(t.TempDir(), idDir))
 		}, "not used: not a directory", false},
 		{"a cache that others can write to", false, func(t *testing.T, dir, idDir, file string) { must(t, os.Chmod(dir, 0o707)) },
-			"not used: writable by others than its owner (chmod go-w)", false},
+			"not used: writable by its group or others (chmod go-w)", false},
 		{"a cache of another user", true, func(t *testing.T, dir, idDir, file string) { must(t, os.Chown(dir, 4242, 4242)) },
 			"not used: owned by another user", false},
 		{"a FIFO in place of the cache", false, func(t *testing.T, dir, idDir, file string) {
@@ -82,10 +82,10 @@ func TestCacheHostileDir(t *testing.T) {
 		}, "not used: another build, " + testID(2).String() + "; requested again", true},
 		{"half a file", false, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", good[:3000], 0o400)
-		}, "not used: not a whole ELF file: its section headers are missing; requested again", true},
+		}, "not used: incomplete ELF file: its section headers are missing; requested again", true},
 		{"no ELF file", false, func(t *testing.T, dir, idDir, file string) {
 			put(t, dir, id.String()+"/debuginfo", []byte("<html>"), 0o400)
-		}, "not used: not a whole ELF file: ", true},
+		}, "not used: incomplete ELF file: ", true},
 		{"a link in place of the lock", false, func(t *testing.T, dir, idDir, file string) {
 			must(t, os.Symlink("/dev/tty", filepath.Join(dir, lockName)))
 		}, "", true},
@@ -163,7 +163,7 @@ func TestInfoTellsWhatIsWrong(t *testing.T) {
 	got := newCache(dir).info()
 	want := access.CacheInfo{Dir: dir, Exists: true, Mode: fs.ModeDir | 0o755, Files: 2, Misses: 1, Temporary: 1, Size: 2500,
 		Clean: 24 * time.Hour, Unused: time.Minute, Miss: 10 * time.Minute, Problems: []string{
-			`"` + testID(0).String() + `" is not used: writable by others than its owner (chmod go-w)`,
+			`"` + testID(0).String() + `" is not used: writable by its group or others (chmod go-w)`,
 			`"` + testID(2).String() + `/source" is not used: not a regular file`,
 		}}
 	if diff := cmp.Diff(got, want); diff != "" {
@@ -202,7 +202,7 @@ func TestModesOfTheCache(t *testing.T) {
 			}
 			var notes []string
 			f, err := newCache(dir).find(t.Context(), buildid.Query{ID: id, Kind: buildid.Alt}, func(a buildid.Attempt) { notes = append(notes, a.Reason) })
-			if (err == nil) != used || !used && !strings.Contains(strings.Join(notes, "\n"), "writable by others than its owner (chmod go-w)") {
+			if (err == nil) != used || !used && !strings.Contains(strings.Join(notes, "\n"), "writable by its group or others (chmod go-w)") {
 				t.Errorf("%q of mode %o: got %v, %q; want it used: %v", which, mode, err, notes, used)
 			}
 			if err == nil {

@@ -216,7 +216,7 @@ func parseURLs(words []string) []*server {
 			case "enforcing":
 				ima = "refused: ima:enforcing asks for signatures that symfilter cannot check; write ima:ignore to accept its files unsigned"
 			default:
-				ima = fmt.Sprintf("refused: %q is not a known tag; the known tag is ima:ignore", redacted(word))
+				ima = fmt.Sprintf("refused: %q is not a known tag; the only one is ima:ignore", redacted(word))
 			}
 			continue
 		}

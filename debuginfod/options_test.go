@@ -71,7 +71,7 @@ func TestServersAreKnownByTheirURLs(t *testing.T) {
 	want := []Server{
 		{"https://a", ""}, {"https://b/x", ""},
 		{"https://c", "refused: ima:enforcing asks for signatures that symfilter cannot check; write ima:ignore to accept its files unsigned"},
-		{"https://d", `refused: "ima:strict" is not a known tag; the known tag is ima:ignore`},
+		{"https://d", `refused: "ima:strict" is not a known tag; the only one is ima:ignore`},
 	}
 	if diff := cmp.Diff(c.Servers(), want); diff != "" {
 		t.Error("-got +want:\n" + diff)

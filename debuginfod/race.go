@@ -313,7 +313,7 @@ func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes
 			return n, tooBig(maxSize)
 		}
 		if a.zipped && n > freeInflate && n/maxRatio > a.watch.bytes.Load() {
-			return n, failuref("sent an answer that grows more than %d times when it is inflated", maxRatio)
+			return n, failuref("sent an answer that inflates to more than %d times its size", maxRatio)
 		}
 		if m > 0 {
 			if _, err := w.Write(buf[:m]); err != nil {

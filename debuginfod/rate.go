@@ -69,7 +69,7 @@ func (r *askRate) unasked() int {
 }
 
 // errTooMany is the failure if servers are not asked because too many IDs are new.
-var errTooMany = &failure{reason: fmt.Sprintf("not asked yet: more than %d build IDs are new, and only %d in each second are requested", newBurst, newPerSecond), blameless: true}
+var errTooMany = &failure{reason: fmt.Sprintf("not asked yet: more than %d build IDs are new, and at most %d new ones are requested per second", newBurst, newPerSecond), blameless: true}
 
 // admit reports whether the contenders that are not final may be asked for id. If not, it fails
 // them, because too many IDs are new.

@@ -25,7 +25,7 @@ func checkOwner(info fs.FileInfo) error {
 // checkMode returns an error if users other than the owner can write to a file or directory.
 func checkMode(info fs.FileInfo) error {
 	if info.Mode().Perm()&0o022 != 0 {
-		return errors.New("writable by others than its owner (chmod go-w)")
+		return errors.New("writable by its group or others (chmod go-w)")
 	}
 	return nil
 }

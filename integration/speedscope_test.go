@@ -69,7 +69,7 @@ func TestSpeedscopeLoadsTheStacksOfAProfile(t *testing.T) {
 			if d := cmp.Diff(want, shown); d != "" || shown["fib"] == 0 {
 				t.Errorf("own costs (-callgrind, +speedscope):\n%s\nin\n%s", d, page)
 			}
-			if form == "speedscope" && !strings.Contains(page, "Ir, "+profile+": self costs and calls are exact; chains of three or more functions are one of several possible") {
+			if form == "speedscope" && !strings.Contains(page, "Ir, "+profile+": self costs and calls are exact; each chain of three or more functions is one of several possible chains") {
 				t.Errorf("the page does not have the name of the profile:\n%.300s", page)
 			}
 			imported := 0

@@ -237,7 +237,7 @@ func mmap(f []byte) (m MMap, bad fault) {
 	}
 	i = next(f, j)
 	if m.Mode, j, ok = mode(f, i); !ok {
-		return MMap{}, fault{i, j, "a mode of r, w and x"}
+		return MMap{}, fault{i, j, "a mode made of r, w and x"}
 	}
 	i = next(f, j)
 	if m.Rel, j, ok = address(f, i); !ok {

@@ -107,7 +107,7 @@ func TestTheHeaderWaitsForSoMuch(t *testing.T) {
 	if !strings.HasSuffix(out.String(), "\t0x7f0000001391 in outer() at /src/prog.c:25\n") {
 		t.Errorf("got %q at the end", out.Bytes()[out.Len()-100:])
 	}
-	if want := "the header does not list the step resolve: no frame in the first 16 MiB was resolved"; len(diagnostics) != 1 || diagnostics[0] != want {
+	if want := "the header omits the step resolve, since no frame in the first 16 MiB was resolved"; len(diagnostics) != 1 || diagnostics[0] != want {
 		t.Errorf("got %q, want %q", diagnostics, want)
 	}
 }

@@ -37,7 +37,7 @@ type Options struct {
 
 var (
 	errNoFile    = errors.New("the mapping is not a file")
-	errOtherFile = errors.New("not the file that ran: its code has another size than the mapping")
+	errOtherFile = errors.New("not the file that ran: its code and the mapping differ in size")
 )
 
 // unresolved returns the count for one unresolved frame at s.

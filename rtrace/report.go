@@ -156,7 +156,7 @@ func (r *reporter) frame(rec *record) error {
 	r.missing.Named++
 	r.release(true)
 	if r.unmarked {
-		r.diagnostics.Report(fmt.Sprintf("the header does not list the step resolve: no frame in the first %d MiB was resolved", maxHold>>20))
+		r.diagnostics.Report(fmt.Sprintf("the header omits the step resolve, since no frame in the first %d MiB was resolved", maxHold>>20))
 	}
 	address := rec.Raw[:addressEnd(rec.Raw)]
 	for i, line := range a.lines(r.o, s.at.file.Name) {

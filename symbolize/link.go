@@ -62,7 +62,7 @@ func openPart(file *buildid.File, o *Options, names []string) (*part, error) {
 	}
 	if limit := min(o.MaxMemory-o.MaxMemory/spareShare, maxPart); cost > limit {
 		p.close()
-		return nil, fmt.Errorf("inflating it needs %d MiB of memory, the limit is %d; decompress it on disk (objcopy --decompress-debug-sections)", cost>>20, limit>>20)
+		return nil, fmt.Errorf("inflating it needs %d MiB of memory, but the limit is %d; decompress it on disk (objcopy --decompress-debug-sections)", cost>>20, limit>>20)
 	}
 	if p.file, err = release(file, obj); err != nil {
 		p.close()

@@ -295,7 +295,7 @@ func guard(read func() error) (err error) {
 
 var (
 	errPanic = errors.New("reading it made symfilter panic, which is a bug: please report it")
-	errDear  = errors.New("its debug information takes far more work than a compiler's; check the file (llvm-dwarfdump --verify), or strip its debug information")
+	errDear  = errors.New("its debug information takes far more work to read than a compiler's; check the file (llvm-dwarfdump --verify), or strip its debug information")
 )
 
 // panicError returns the error for a panic that is not a fault of a mapped file.

@@ -171,7 +171,7 @@ func (s *Symbolizer) deny(e *entry, size int64, err error) {
 func (o *Options) helps() string {
 	help := "decompress it on disk (objcopy --decompress-debug-sections) or raise the limit"
 	if o.spillInMemory {
-		help += fmt.Sprintf("; nothing is inflated in %s, which is in memory itself: name a directory on a disk", o.SpillDir)
+		help += fmt.Sprintf("; %s is itself in memory, so nothing is inflated into it: name a directory on a disk", o.SpillDir)
 	}
 	return help
 }
@@ -185,7 +185,7 @@ func (m *module) affordable(o *Options) error {
 	}
 	m.packed = cost > 0
 	if limit := o.MaxMemory - o.MaxMemory/spareShare; cost > limit && !m.obj.Spills() {
-		return fmt.Errorf("its compressed debug information needs %d MiB of memory, the limit is %d; %s; answering from symbols only", cost>>20, limit>>20, o.helps())
+		return fmt.Errorf("its compressed debug information needs %d MiB of memory, but the limit is %d; %s; answering from symbols only", cost>>20, limit>>20, o.helps())
 	}
 	return nil
 }

@@ -243,7 +243,7 @@ func TestADirectoryInMemoryIsNoPlaceToSpillTo(t *testing.T) {
 	if got := code(s, f.at(f.symbols(t)["entry"].Value)); got != entrySymbol {
 		t.Errorf("got %q, want %q", got, entrySymbol)
 	}
-	if got := s.Report(f.id, "").Fault; !strings.Contains(got, "nothing is inflated in "+dir+", which is in memory itself") {
+	if got := s.Report(f.id, "").Fault; !strings.Contains(got, dir+" is itself in memory, so nothing is inflated into it") {
 		t.Errorf("the report says %q", got)
 	}
 	for _, tt := range []struct{ budget, want int64 }{

@@ -122,7 +122,7 @@ func (t *tracker) checkVersion(r *Record) {
 	}
 	version := bytes.TrimSpace(r.Text)
 	if n, ok := parseNumber(version); !ok || n > newestProtocol {
-		t.once.Report(fmt.Sprintf("the report has protocol version %.20q; versions up to %d are known, and it is read as the last of these", version, newestProtocol))
+		t.once.Report(fmt.Sprintf("the report has protocol version %.20q; it is read as version %d, the newest one known", version, newestProtocol))
 	}
 }
 

@@ -48,7 +48,7 @@ func Append(dst []byte, v any) []byte {
 // ErrDamaged; v is then undefined. Slices in v that may be long must be Lists.
 func Decode(data []byte, v any) error {
 	if len(data) > maxSize {
-		return Damaged("it has %d bytes; at most %d are written", len(data), maxSize)
+		return Damaged("it has %d bytes; a checkpoint has at most %d", len(data), maxSize)
 	}
 	if bytes.HasPrefix(data, []byte("{{{")) {
 		return fmt.Errorf("%w: it has version 1, not %d", ErrVersion, Version)

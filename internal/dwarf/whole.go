@@ -16,7 +16,7 @@ const (
 
 // ErrNotWhole reports that a walk over all debug information is impossible: a part of it is in
 // another file, or breaks a limit.
-var ErrNotWhole = errors.New("debug information that cannot be walked over as a whole")
+var ErrNotWhole = errors.New("the debug information cannot be walked as a whole")
 
 // A Stretch is the addresses [Lo,Hi) of the unit at the offset Unit.
 type Stretch struct{ Lo, Hi, Unit uint64 }
@@ -36,7 +36,7 @@ func (d *Data) Stretches() ([]Stretch, error) {
 		d.unlistedUnit(0)
 	}
 	if d.sec.placed {
-		return nil, fmt.Errorf("sections with code at one address: %w", ErrNotWhole)
+		return nil, fmt.Errorf("several sections have code at one address: %w", ErrNotWhole)
 	}
 	if d.tooMany {
 		return nil, fmt.Errorf("more than %d ranges of units: %w", maxUnitRanges, ErrNotWhole)

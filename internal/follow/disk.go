@@ -191,7 +191,7 @@ type handle struct {
 }
 
 // errMoved reports that a closed file is no longer at its path.
-var errMoved = errors.New("is no longer under its name")
+var errMoved = errors.New("is no longer at its path")
 
 // openHandle opens path if it is a regular file. It opens nothing else: opening a device can have
 // an effect, or never return.

@@ -111,9 +111,9 @@ func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watch
 func (w *watcher) noEvents(err error) {
 	if !w.reported {
 		w.reported = true
-		what := "no events for files: " + wording.Cause(err).Error()
+		what := "cannot watch files for events: " + wording.Cause(err).Error()
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) {
-			what = "no events for further files: the system's limit is reached (on Linux: sysctl fs.inotify)"
+			what = "cannot watch more files for events: the system's limit is reached (on Linux: sysctl fs.inotify)"
 		}
 		w.notify(Event{Message: what + "; files are checked at intervals instead"})
 	}

@@ -63,7 +63,7 @@ func (d *decoder) block() error {
 			}
 			if e&specialFlag != 0 {
 				if e&endFlag == 0 {
-					return corrupt("a symbol that may not occur")
+					return corrupt("a symbol that must not occur")
 				}
 				d.pos, d.done, d.bits, d.n = pos, done, bits>>(e&63), n-uint(e&63)
 				if done > size {
@@ -93,7 +93,7 @@ func (d *decoder) block() error {
 		bits >>= e & 63
 		n -= uint(e & 63)
 		if distance > done {
-			return corrupt("a distance that leads before the beginning")
+			return corrupt("a distance that reaches before the first byte")
 		}
 		from := done - distance
 		if distance >= 8 {

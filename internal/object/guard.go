@@ -8,7 +8,7 @@ import (
 )
 
 // ErrFault is the error for mapped bytes that cannot be read.
-var ErrFault = errors.New("unreadable while in use: the file was truncated, or its disk fails; put a new file in place by renaming")
+var ErrFault = errors.New("unreadable while in use: the file was truncated, or its disk fails; to replace a file, rename the new one over it")
 
 // Guard calls use, which reads mapped bytes, and returns [ErrFault] if they cannot be read. Every
 // other panic continues. Guard protects only the calling goroutine.

@@ -71,7 +71,7 @@ func (ts *symbolTables) openMini() (m *File, err error) {
 	m.onHeap = !a.offHeap()
 	m.room.Options = ts.room.Options
 	if m.Machine != ts.Machine || m.Class != ts.Class || m.Order != ts.Order {
-		return nil, &FormatError{"MiniDebugInfo", "for another machine than the file around it"}
+		return nil, &FormatError{"MiniDebugInfo", "for a different machine than the file that contains it"}
 	}
 	return m, nil
 }
@@ -100,7 +100,7 @@ func (c *contents) unpackMini(packed []byte) (image []byte, a *arena, err error)
 	defer giveBack()
 	z, err := unpack.XZ.Open(bytes.NewReader(packed), unpack.NewMemory(int64(cost.Dictionary)))
 	if err != nil {
-		return nil, nil, fmt.Errorf("inflate by xz: %w", err)
+		return nil, nil, fmt.Errorf("inflate with xz: %w", err)
 	}
 	defer z.Close()
 	room := cost.Size
@@ -112,7 +112,7 @@ func (c *contents) unpackMini(packed []byte) (image []byte, a *arena, err error)
 		return nil, nil, err
 	}
 	if b, err = unpack.ReadExactly(z, b[:0], cost.Size); err != nil {
-		return nil, a, fmt.Errorf("inflate by xz: %w", err)
+		return nil, a, fmt.Errorf("inflate with xz: %w", err)
 	}
 	return b, a, nil
 }

@@ -181,6 +181,6 @@ func (out *dhatWriter) writeTable() error {
 // reportDropped reports inlined calls that are not in the output.
 func (out *dhatWriter) reportDropped() {
 	if out.dropped > 0 {
-		out.x.o.Report(fmt.Sprintf("inlined calls are left out (%d), since stacks cannot be changed in a file that is not whole", out.dropped))
+		out.x.o.Report(fmt.Sprintf("inlined calls are left out (%d), since stacks cannot be changed in an incomplete file", out.dropped))
 	}
 }

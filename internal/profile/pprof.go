@@ -123,7 +123,7 @@ func (d *pprofProfile) other(f field) (err error) {
 		p.KeepFrames, err = d.text(f.value)
 	case stacks.FieldTimeNanos:
 		if d.timed {
-			return errors.New("several profiles, one after the other; give each as a file")
+			return errors.New("several profiles in one file; give each in a file of its own")
 		}
 		d.timed, p.Time = f.value != 0, int64(f.value)
 	case stacks.FieldDurationNanos:

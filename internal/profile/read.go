@@ -68,7 +68,7 @@ type ShowError struct {
 }
 
 func (e *ShowError) Error() string {
-	return fmt.Sprintf("the profile has no values %q, but %s", e.Show, listed(e.Types))
+	return fmt.Sprintf("the profile has no values of type %q; it has %s", e.Show, listed(e.Types))
 }
 
 // A format is a kind of profile.
@@ -295,7 +295,7 @@ func (m *memory) unpack(data []byte) ([]byte, error) {
 		}
 		z, err := gzip.NewReader(bytes.NewReader(data))
 		if err != nil {
-			return nil, fmt.Errorf("the profile is compressed by gzip, and damaged: %w", err)
+			return nil, fmt.Errorf("the gzip-compressed profile is damaged: %w", err)
 		}
 		unpacked, err := m.readAll(z)
 		switch {
@@ -304,7 +304,7 @@ func (m *memory) unpack(data []byte) ([]byte, error) {
 		case errors.Is(err, ErrTooLarge):
 			return nil, err
 		case err != nil:
-			return nil, fmt.Errorf("the profile is compressed by gzip, and damaged: %w", err)
+			return nil, fmt.Errorf("the gzip-compressed profile is damaged: %w", err)
 		}
 		data = unpacked
 	}

@@ -210,7 +210,7 @@ func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 	case s.err != nil:
 		r.note(f.Fault().Error() + "; its addresses remain unresolved")
 	case id.IsZero() && !fits(m, s.loads, kind):
-		s.err = fmt.Errorf("not the file that ran: %d bytes from offset 0x%x were mapped, which is not a part with code", m.Limit-m.Start, m.Offset)
+		s.err = fmt.Errorf("not the file that ran: the %d bytes mapped from offset 0x%x are not a part with code", m.Limit-m.Start, m.Offset)
 		r.note(fmt.Sprintf("%s: %v; its addresses remain unresolved", f.Path, s.err))
 	default:
 		r.asker.Prefetch(s.file)

@@ -131,7 +131,7 @@ func (t *table) heading(w *bufio.Writer, name, label string) {
 				others = append(others, o.Name)
 			}
 		}
-		line += "; --show also takes " + listed(others)
+		line += "; --show also accepts " + listed(others)
 	}
 	w.Write(append(escape.AppendText(nil, name, ""), '\n'))
 	w.Write(append(escape.AppendText(nil, line, ""), '\n', '\n'))

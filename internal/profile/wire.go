@@ -46,7 +46,7 @@ func nextField(message []byte) (f field, rest []byte, err error) {
 		}
 		message = message[n:]
 		if size > uint64(len(message)) {
-			return f, nil, fmt.Errorf("%w: a part of %d bytes has only %d", ErrCut, size, len(message))
+			return f, nil, fmt.Errorf("%w: a field of %d bytes has only %d", ErrCut, size, len(message))
 		}
 		f.data = message[:size]
 		return f, message[size:], nil

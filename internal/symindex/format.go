@@ -11,7 +11,7 @@ var (
 	ErrDamaged = errors.New("the index is damaged")
 
 	// ErrStale reports that an index was made from another file, or by another version.
-	ErrStale = errors.New("the index is of another file or version")
+	ErrStale = errors.New("the index is for another file, or from another version")
 )
 
 // A Source identifies the file from which an index is made.

@@ -20,7 +20,7 @@ func checkOwn(info fs.FileInfo) error {
 		return errors.New("owned by another user")
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return errors.New("writable by others than its owner (chmod go-w)")
+		return errors.New("writable by its group or others (chmod go-w)")
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (f *Format) All(packed io.Reader, most int) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(b) > most:
-		return nil, fmt.Errorf("more than %d bytes, unpacked", most)
+		return nil, fmt.Errorf("more than %d bytes when unpacked", most)
 	case m.rest != nil:
 		return nil, fmt.Errorf("bytes that are not %s follow the file", f)
 	}

@@ -60,7 +60,7 @@ func (s Stream) Into(buf []byte, populate func([]byte)) (data []byte, err error)
 	if !s.Zstd && buf != nil {
 		defer caught(&err)
 		if err := inflate.Zlib(buf, int(s.Size), s.reader(), populate); err != nil {
-			return nil, fmt.Errorf("inflate by zlib: %w", err)
+			return nil, fmt.Errorf("inflate with zlib: %w", err)
 		}
 		return buf[:s.Size:s.Size], nil
 	}
@@ -113,7 +113,7 @@ func (s Stream) decode(use func(io.Reader) error) (err error) {
 		err = use(z)
 	}
 	if err != nil {
-		return fmt.Errorf("inflate by %s: %w", method, err)
+		return fmt.Errorf("inflate with %s: %w", method, err)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func readEnd(r io.Reader, size uint64) error {
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {
 	case n > 0:
-		return fmt.Errorf("longer than the %d bytes in its header", size)
+		return fmt.Errorf("longer than the %d bytes that its header states", size)
 	case !errors.Is(err, io.EOF):
 		return fmt.Errorf("at the end of %d bytes: %w", size, err) // a wrong checksum
 	}

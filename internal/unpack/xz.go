@@ -200,11 +200,11 @@ func (g *xzGuard) blockOrIndex(b []byte) error {
 func (g *xzGuard) blockHeader(b []byte) error {
 	size, ok := blockDictionary(b[:len(b)-4])
 	if !ok {
-		return fmt.Errorf("%w: a block is compressed with other filters than LZMA2", errXZ)
+		return fmt.Errorf("%w: a block uses filters other than LZMA2", errXZ)
 	}
 	g.dictionaries += size
 	if g.dictionaries > g.most+xzPerByte*g.unpacked {
-		return fmt.Errorf("xz: blocks of %d bytes ask for %d bytes of memory", g.unpacked, g.dictionaries)
+		return fmt.Errorf("xz: blocks of %d bytes need %d bytes of memory", g.unpacked, g.dictionaries)
 	}
 	if err := g.take(size); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (g *xzGuard) blockHeader(b []byte) error {
 }
 
 // blockDictionary returns the bytes of dictionary that a block header asks for. b is the header
-// without its size and CRC. ok is false if the header names other filters than LZMA2.
+// without its size and CRC. ok is false if the header names filters other than LZMA2.
 func blockDictionary(b []byte) (size uint64, ok bool) {
 	flags := b[0]
 	if flags&0x3f != 0 { // one filter, no unknown flag
