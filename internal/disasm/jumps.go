@@ -12,13 +12,14 @@ type flow struct {
 	jumps    bool // it may jump
 	to       int  // distance of the jump's target
 	anywhere bool // the target is computed
+	table    bool // the target is in a table
 }
 
 // Jumps returns the offsets to which code may jump beyond itself, and whether these are all: a jump
 // to a computed address may lead anywhere, and so may an instruction of x86-64 that cannot be
-// decoded. Jumps through the table of a switch statement stay in the code. Data between
-// instructions is taken for instructions.
-func Jumps(machine Machine, code []byte) (beyond []int, all bool) {
+// decoded. tables is set if it jumps through the table of a switch statement, whose targets are in
+// the same function, but perhaps not in code. Data between instructions is taken for instructions.
+func Jumps(machine Machine, code []byte) (beyond []int, tables, all bool) {
 	var x86 x86asm.Inst // the previous instruction
 	before := uint32(0) // the same on other machines
 	for at := 0; at < len(code); {
@@ -35,17 +36,21 @@ func Jumps(machine Machine, code []byte) (beyond []int, all bool) {
 		}
 		to := at + f.to
 		if size == 0 || size > len(code)-at || f.anywhere {
-			return nil, false
+			return nil, false, false
 		}
+		tables = tables || f.table
 		if at += size; f.jumps && (to < 0 || to >= len(code)) {
 			beyond = append(beyond, to)
 		}
 	}
-	return beyond, true
+	return beyond, tables, true
 }
 
 // On each machine, the address in a table is relative to the table's, so that an addition precedes
 // the jump. A call through a pointer that is the last action of a function has none.
+
+// computed returns the flow of a jump to a computed address, which may be in a table.
+func computed(table bool) flow { return flow{anywhere: !table, table: table} }
 
 // x86Flow decodes the instruction at the beginning of code, which follows before.
 func x86Flow(code []byte, before x86asm.Inst) (f flow, inst x86asm.Inst, size int) {
@@ -54,8 +59,10 @@ func x86Flow(code []byte, before x86asm.Inst) (f flow, inst x86asm.Inst, size in
 		return f, inst, size
 	}
 	to, relative := inst.Args[0].(x86asm.Rel)
-	table := before.Op == x86asm.ADD && before.Args[0] == inst.Args[0]
-	return flow{jumps: relative, to: size + int(to), anywhere: inst.Op == x86asm.JMP && !relative && !table}, inst, size
+	if inst.Op == x86asm.JMP && !relative {
+		return computed(before.Op == x86asm.ADD && before.Args[0] == inst.Args[0]), inst, size
+	}
+	return flow{jumps: relative, to: size + int(to)}, inst, size
 }
 
 // flowOf decodes the instruction in w, the next four bytes of code for machines other than x86-64.
@@ -93,8 +100,10 @@ func arm64Flow(w, before uint32) flow {
 	case w&0x7e000000 == 0x36000000: // tbz
 		return flow{jumps: true, to: signed(w>>5, 14) * 4}
 	}
-	table := before&0xff000000 == 0x8b000000 && before&31 == w>>5&31 // add
-	return flow{anywhere: w&0xfefff000 == 0xd61f0000 && !table}      // br, with and without authentication
+	if w&0xfefff000 == 0xd61f0000 { // br, with and without authentication
+		return computed(before&0xff000000 == 0x8b000000 && before&31 == w>>5&31) // add
+	}
+	return flow{}
 }
 
 // Registers of RISC-V with return addresses: of calls, and of calls of routines that save
@@ -115,7 +124,7 @@ func riscvFlow(w, before uint32) flow {
 	case before&0x7f == 0x17 && field(before, 7, 5, 0) == register: // auipc
 		return flow{jumps: true, to: int(int32(before&^0xfff)) + signed(w>>20, 12) - 4}
 	}
-	return flow{anywhere: !addsTo(before, register)}
+	return computed(addsTo(before, register))
 }
 
 // addsTo reports whether the instruction of RISC-V is an addition to a register.
@@ -135,8 +144,10 @@ func compressedFlow(h, before uint32) flow {
 		to := field(h, 12, 1, 8) | field(h, 5, 2, 6) | field(h, 2, 1, 5) | field(h, 10, 2, 3) | field(h, 3, 2, 1)
 		return flow{jumps: true, to: signed(to, 9)}
 	}
-	returns := register == raRegister || register == t0Register
-	return flow{anywhere: h&0xf07f == 0x8002 && !returns && !addsTo(before, register)} // c.jr
+	if h&0xf07f == 0x8002 && register != raRegister && register != t0Register { // c.jr
+		return computed(addsTo(before, register))
+	}
+	return flow{}
 }
 
 // Registers of Arm.
@@ -155,10 +166,12 @@ func thumbFlow(h, before uint32) flow {
 		return flow{jumps: true, to: ahead + int(field(h, 9, 1, 6)|field(h, 3, 5, 1))}
 	case h&0xff87 == 0x4700, h&0xff87 == 0x4687: // bx, mov pc
 		register := field(h, 3, 4, 0)
-		table := before&0xff00 == 0x4400 && before&7|field(before, 7, 1, 3) == register // add
-		return flow{anywhere: register != lrRegister && !table}
+		if register == lrRegister {
+			return flow{}
+		}
+		return computed(before&0xff00 == 0x4400 && before&7|field(before, 7, 1, 3) == register) // add
 	}
-	return flow{}
+	return flow{table: h&0xff87 == 0x4487} // add pc
 }
 
 // wideThumbFlow is thumbFlow for an instruction of four bytes.
@@ -173,6 +186,8 @@ func wideThumbFlow(first, second uint32) flow {
 	case first&0xf800 == 0xf000 && second&0xd000 == 0x8000 && first&0x0380 != 0x0380: // b.w with a condition
 		to := sign<<20 | j2<<19 | j1<<18 | field(first, 0, 6, 12) | field(second, 0, 11, 1)
 		return flow{jumps: true, to: ahead + signed(to, 21)}
+	case first&0xfff0 == 0xe8d0 && second&0xffe0 == 0xf000: // tbb, tbh
+		return flow{table: true}
 	}
 	loadsPC := first&0xff70 == 0xf850 && second>>12 == pcRegister // ldr pc
 	return flow{anywhere: loadsPC && field(first, 0, 4, 0) != spRegister}

@@ -31,7 +31,7 @@ type Counts struct {
 	Failed  int64                  // unresolved addresses, including addresses outside of all modules
 	Asked   int64                  // all addresses
 
-	early  int64           // addresses that symbols have named before debug information was ready
+	early  int64           // answers by symbols before debug information was ready
 	proofs filter.Proofs   // the proofs of the answers for raw backtraces
 	noCode filter.NoCode   // addresses of raw backtraces at which there is no code
 	bases  []filter.Base   // bases of files that only calls prove
@@ -184,13 +184,13 @@ func shortName(u symbolize.Unresolved) string {
 	return name
 }
 
-// Early returns a line about addresses without source lines whose debug information was not ready
-// in time; an empty string if there are none.
+// Early returns a line about addresses whose debug information was not ready in time; an empty
+// string if there are none.
 func (c Counts) Early() string {
 	if c.early == 0 {
 		return ""
 	}
-	return wording.Count(c.early, "address has", "addresses have") + " a name from symbols, but no line: after the wait, debug information was still being searched or inflated; give a longer --wait, such as --wait 5m"
+	return "some addresses had a name from symbols, but no line, when they were printed: debug information was still being searched or inflated when the wait ended; give a longer --wait, such as --wait 5m"
 }
 
 // Proofs returns lines about raw backtraces: how the files of frames were proved, each base that

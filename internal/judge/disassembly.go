@@ -55,10 +55,12 @@ const maxJumps = 16
 type lead int
 
 const (
-	anywhere  lead = iota // the call is not direct, or the beginning of its function is unknown
-	unclear               // the function that is called may jump anywhere
-	here                  // to the function, perhaps by jumps
-	elsewhere             // not to the function
+	// the call is not direct, or the function that is called is unknown, cannot be read within the
+	// limits or has a table of jumps, which may have the part of it that is seldom run
+	anywhere  lead = iota
+	unclear        // the function that is called may jump anywhere
+	here           // to the function, perhaps by jumps
+	elsewhere      // not to the function
 )
 
 // leadOf returns whether the call in m that ends at end leads to the function with addr: it is the
@@ -80,47 +82,63 @@ func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 	if !ok || !readable || start != target && start == from {
 		return anywhere // on Arm, one range may have several functions
 	}
-	reached := []uint64{target}
+	reached, tables := []uint64{target}, false
 	for i := 0; i < len(reached); i++ {
 		if from <= reached[i] && reached[i] < to {
 			return here
 		}
-		jumps := t.jumpsFrom(m, machine, reached[i])
-		if !jumps.known {
-			return unclear
+		if name, ok := m.File.StubImport(reached[i]); ok && len(m.namedRanges(string(name))) == 0 {
+			continue // it leaves the file
 		}
+		jumps := t.jumpsFrom(m, machine, reached[i])
+		switch {
+		case jumps.computed:
+			return unclear
+		case !jumps.known:
+			return anywhere
+		}
+		tables = tables || jumps.tables
 		for _, next := range jumps.to {
 			if !slices.Contains(reached, next) {
 				reached = append(reached, next)
 			}
 		}
 		if len(reached) > maxJumps {
-			return unclear
+			return anywhere
 		}
+	}
+	if tables {
+		return anywhere
 	}
 	return elsewhere
 }
 
 // jumps are the addresses outside of a function to which it may jump.
 type jumps struct {
-	to    []uint64 // the beginnings of functions, if known, and entries of the procedure linkage table; at most maxJumps
-	known bool     // to is complete
+	to       []uint64 // the beginnings of functions, if known, and entries of the procedure linkage table; at most maxJumps
+	known    bool     // to is complete, but for the tables
+	computed bool     // to is not known, since a jump is computed or an instruction is unknown
+	tables   bool     // there are jumps through tables
 }
 
 // jumpsFrom returns the jumps of the function at addr. It caches them, since a log repeats its
 // frames and decoding a function takes 4 µs.
 func (t *Trace) jumpsFrom(m *Image, machine disasm.Machine, addr uint64) (found jumps) {
 	start, end, ok := m.File.UnwindRange(addr)
-	if !ok || end-start > maxDisassembled || t.quota().Left() <= 0 {
+	if !ok || end-start > maxDisassembled {
 		return found
 	}
 	key := about(m).number(uint64(machine)).number(start).sum()
 	if found, ok = t.remembered().jumps.get(key, maxJumping); ok {
 		return found
 	}
+	if t.quota().Left() <= 0 {
+		return jumps{}
+	}
 	t.quota().Spend(int(end - start))
 	code := m.File.Loaded(start)
-	beyond, all := disasm.Jumps(machine, code[:min(end-start, uint64(len(code)))])
+	beyond, tables, all := disasm.Jumps(machine, code[:min(end-start, uint64(len(code)))])
+	found = jumps{known: all, computed: !all, tables: tables}
 	for _, at := range beyond {
 		to := start + uint64(at)
 		if function, _, ok := m.File.UnwindRange(to); ok && !m.File.IsStub(to) {
@@ -128,12 +146,11 @@ func (t *Trace) jumpsFrom(m *Image, machine disasm.Machine, addr uint64) (found 
 		}
 		if !slices.Contains(found.to, to) {
 			if found.to = append(found.to, to); len(found.to) > maxJumps {
-				found.to, all = nil, false
+				found.to, found.known = nil, false
 				break
 			}
 		}
 	}
-	found.known = all
 	t.remembered().jumps.put(key, found, maxJumping)
 	return found
 }
