@@ -91,7 +91,8 @@ func appendPairs(dst []byte, m pcommon.Map, nested int) []byte {
 	return dst
 }
 
-// appendValue appends v, without the maps and lists below nested levels.
+// appendValue appends v. Maps and lists are included to a depth of nested levels; deeper ones are
+// left out.
 func appendValue(dst []byte, v pcommon.Value, nested int) []byte {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:

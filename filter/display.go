@@ -27,8 +27,8 @@ type Display struct {
 	Width int
 
 	// Fold replaces each run of two or more system frames with a line that counts them, in
-	// backtraces that have an own frame. Only frames that are alone on their lines are folded. The
-	// frames of a run are held back until its end, or until Flush.
+	// backtraces with at least one of the program's own frames. Only frames that are alone on their
+	// lines are folded. The frames of a run are held back until its end, or until Flush.
 	Fold bool
 
 	// AtOnce ends a run of system frames when Write returns, so that no frame is held back.

@@ -46,7 +46,7 @@ func (p *past) restore(all []savedPast) error {
 		p.tail = append(p.tail, s.Text...)
 	}
 	if n := len(p.tail); n > 0 && p.tail[n-1] != '\n' {
-		return checkpoint.Damaged("the line before its backtrace has no end")
+		return checkpoint.Damaged("the last line before its backtrace has no line end")
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func TestFilesOfProfiles(t *testing.T) {
 		}
 		return stderr.String()
 	}
-	if got := messages(heap); !strings.Contains(got, w.dir+"/shop: no such file here; --sysroot names the folder") {
+	if got := messages(heap); !strings.Contains(got, w.dir+"/shop: no such file here; --sysroot names a folder") {
 		t.Errorf("without the files: got\n%s", got)
 	}
 	if got := messages("--no-paths", "--sysroot="+root, heap); !strings.Contains(got, "not opened (--no-paths)") {

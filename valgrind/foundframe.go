@@ -112,7 +112,7 @@ func (s *sharing) newSite(frames []Frame, object string) *sharedSite {
 	return site
 }
 
-// trace returns n zero frames of a site, for the caller to set.
+// trace sets the frames of s to n frames with zero values, and returns these for the caller to set.
 func (s *sharedSite) trace(n int) []findings.TraceFrame {
 	if n != 1 {
 		all := make([]findings.TraceFrame, n)

@@ -18,7 +18,7 @@ DEBUGINFOD_URLS and DEBUGINFOD_CACHE_PATH name the servers and their cache. Thes
 $XDG_CACHE_HOME/debuginfod_client, or ~/.cache/debuginfod_client: files downloaded from servers. /etc/debuginfod: the system's servers.`},
 	{Title: "CHECKPOINTS", Text: `The file of --state records how much of each followed file was printed. A checkpoint is written within 100 ms of output, and after each MiB, unless that takes more than 2 % of the time. If symfilter is killed, the next run prints again what was printed since the last checkpoint; no line is lost.
 
-On Linux, output to a pipe or socket counts as printed once its reader has read it: if the reader dies, the next run prints the rest again. When symfilter ends, it gives the reader 0.4 s to read it. symfilter does not notice if the reader loses lines that it has read; a byte sent over a network counts as read once the other machine has received it.
+On Linux, output to a pipe or socket counts as printed once its reader has read it: if the reader dies, the next run prints the rest again. When symfilter ends, it gives the reader up to 0.4 s to read the rest of the output. symfilter does not notice if the reader loses lines that it has read; a byte sent over a network counts as read once the other machine has received it.
 
 If the output is a file, symfilter syncs it, and then the checkpoint, at the end and every 5 s if there was output. After a power cut, the next run continues from the last checkpoint that was synced: on Linux, lines printed since then are printed twice, and none is lost. On other systems a power cut cannot be distinguished from the end of the process.
 

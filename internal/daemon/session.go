@@ -191,7 +191,8 @@ func (s *session) park() bool {
 	return true
 }
 
-// count adds the filter's counts since the last call to the pipeline's counts.
+// count adds what the filter has counted since the last call of count to the session's totals and
+// the daemon's metrics.
 func (s *session) count() {
 	now := s.stats()
 	s.total[0] += now.Resolved - s.counted.Resolved

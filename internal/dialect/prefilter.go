@@ -83,7 +83,7 @@ func (r *Reader) Prefilter(b []byte, from int, marks *MarkBytes, steps []Step) [
 // is on the stack: a Reader would retain it for as long as its log is followed.
 const prefilterSize = 256
 
-// prefilter is Prefilter for the offsets in list. It appends the steps to steps.
+// prefilter is Prefilter for the offsets in list. It appends the remaining offsets to steps.
 func (f *fits) prefilter(b []byte, from int, marks *MarkBytes, list []int32, steps []Step) []Step {
 	left, unsure := f.prefilterWords(b, from, marks, list)
 	if unsure < len(left) {

@@ -190,7 +190,7 @@ func (c Counts) Early() string {
 	if c.early == 0 {
 		return ""
 	}
-	return "some addresses had a name from symbols, but no line, when they were printed: debug information was still being searched or inflated when the wait ended; give a longer --wait, such as --wait 5m"
+	return "some addresses were printed with a name from symbols, but without a line, because the wait ended before their debug information was found or inflated; give a longer --wait, such as --wait 5m"
 }
 
 // Proofs returns lines about raw backtraces: how the files of frames were proved, each base that

@@ -22,8 +22,8 @@ type reportHeader struct {
 	line, column uint32
 }
 
-// reportMarks are the ends of words. A report of a sanitizer begins and ends with a line that has
-// one of them: "Sanitizer: ", "libFuzzer: " or ": runtime error: ".
+// reportMarks are the texts by which reports are found: a sanitizer's report begins and ends with a
+// line that contains one of them. The first is the end of names such as AddressSanitizer.
 var reportMarks = []struct {
 	word string
 	at   int // index of the three bytes in word that a block is searched for

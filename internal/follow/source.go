@@ -161,7 +161,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	return more || switched, err
 }
 
-// first is turn for a source without a current file.
+// first does the work of turn for a source without a current file.
 func (s *source) first(ctx context.Context, buf []byte) (more bool, err error) {
 	if more, err = s.readLate(ctx, buf); err != nil {
 		return false, err

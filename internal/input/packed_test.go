@@ -361,7 +361,7 @@ func TestDictionariesOfXZTogetherAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	one := xzDictionary(t, "a", 28)
 	_, err := unpackedIn(t, strings.Repeat(one, 200), 1<<20, unpack.NewMemory(64<<20))
-	if err == nil || !strings.Contains(err.Error(), "ask for") {
+	if err == nil || !strings.Contains(err.Error(), "need") {
 		t.Errorf("got %v", err)
 	}
 }

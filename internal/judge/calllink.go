@@ -23,9 +23,10 @@ func (outer *check) link(t *Trace, inner *check) {
 	}
 	size := outer.of.image.calledSize(outer.returns, called, inner.lookup)
 	if size == 0 {
-		// Only at an inferred base may any call refuse a name. Otherwise it is a call of this file on
-		// x86-64: an import may call back by a jump, and on other machines leaf functions often
-		// have no frame record, so that an unwinder by frame pointers leaves their callers out.
+		// If the file's base is inferred, any of its calls may rule out a name. Otherwise only a
+		// call that stays in an x86-64 file may: an imported function may jump back into this file,
+		// and on other machines leaf functions often have no frame record, so an unwinder that
+		// follows frame pointers leaves out their callers.
 		if outer.of != inner.of || !outer.of.inferred && (file.Machine != elf.EM_X86_64 || file.CallMayLeave(outer.returns)) {
 			return
 		}

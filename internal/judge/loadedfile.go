@@ -20,8 +20,9 @@ type usage struct {
 
 const maxRuns = 1 << 10 // runs in a Memory; up to twice as many may be kept
 
-// runOf returns the run of f, whose check is c. ok is not set if no frame has to prove the file:
-// its build ID or the operator does, or it is a kernel's.
+// runOf returns the run of f, whose check is c. ok is false if f has no open file, or if no frame
+// has to prove the file: the log's build ID identifies it, the operator named it, or f is a kernel
+// frame.
 func (t *Trace) runOf(f *Frame, c *check) (r run, ok bool) {
 	v := c.of
 	if v == nil || v.image.Err != nil || v.image.File == nil || v.image.Given || f.Kernel != nil || v.identifies(f) {

@@ -115,8 +115,9 @@ func (l *Log) AddRead(m Mark) {
 	}
 }
 
-// forgetSaved removes the record that was made from m, a mark in a checkpoint. l calls it before it
-// continues in the file or in its archive. Another file may have the inode now.
+// forgetSaved removes the record that was made from m, a mark in a checkpoint, so that l can
+// continue in the file or in its archive. The record is compared with m, since another file may
+// have the inode now.
 func (l *Log) forgetSaved(m Mark) {
 	f := l.records
 	f.mu.Lock()
@@ -294,8 +295,9 @@ func (f *Records) hasRead(c File) bool {
 	return r != nil && !r.active && r.read && r.mark.Time.Equal(c.ModTime)
 }
 
-// timeOf returns the time of the last change in the record of a file that is not being read. If the
-// inode was used again, this is the time of the earlier file.
+// timeOf returns the time at which a file was last changed, according to its record. known is false
+// if the file has no record or is being read. If the inode was used again, the record may still
+// describe the earlier file.
 func (f *Records) timeOf(id ID) (at time.Time, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -48,7 +48,7 @@ type Processes struct {
 	looker  looker // used by the current look alone
 }
 
-// A view is the state of a process in a look. It does not change after the look.
+// A view is the state of one process, as a look found it. It does not change after the look.
 type view struct {
 	pid      int
 	random   bool // the kernel has chosen the addresses at random

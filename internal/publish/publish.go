@@ -35,7 +35,7 @@ type Result struct {
 	// not change the text. If Text is nil, no text is known.
 	Text func(file string) []byte
 
-	// Empty are the inputs without a report, although each should have one.
+	// Empty lists the inputs that have no report, although each should have one.
 	Empty []string
 
 	SARIF SARIFOptions

@@ -21,9 +21,9 @@ type speedscopeFrame struct {
 
 // WriteSpeedscope writes p to w in speedscope's own format: JSON, with a profile for each value.
 // The viewer opens the profile of the default value. Each frame is a function, with its file and
-// the line at which it begins. speedscope shows name after the value's name. Stacks of equal frames
-// are added up; stacks with values below 0 are left out, since speedscope refuses them. It returns
-// the first error of w.
+// the line at which it begins. speedscope shows name after the value's name. The values of stacks
+// with the same frames are added up; a stack whose sum is below 0 is left out, since speedscope
+// refuses it. WriteSpeedscope returns the first error of w.
 func (p *Profile) WriteSpeedscope(w io.Writer, name string) error {
 	s := &speedscopeWriter{p: p, out: bufio.NewWriterSize(w, sendSize)}
 	s.out.WriteString(`{"$schema":`)

@@ -119,8 +119,8 @@ func (s *score) add(kit string, p producer, t tool, want []string) error {
 	return nil
 }
 
-// place matches a file of the kit's sources with a line. The function is before it, on the same
-// line or the previous line.
+// place matches the name of a C++ source file and a line number; sources lists the kit's files. The
+// function's name is before them, on the same line of output or on the previous one.
 var (
 	place    = regexp.MustCompile(`\b(\w+\.(?:cc|h))(?: ?: ?|", "source_line": )(\d+)`)
 	function = regexp.MustCompile(`\w+`)
