@@ -92,7 +92,7 @@ func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 		}
 		jumps := t.jumpsFrom(m, machine, reached[i])
 		switch {
-		case jumps.computed:
+		case jumps.computed && machine != disasm.Thumb: // whose data in code may look like such a jump
 			return unclear
 		case !jumps.known:
 			return anywhere
