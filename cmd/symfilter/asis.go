@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/internal/asis"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/startup"
@@ -81,22 +79,9 @@ func (c *config) answer(l *asis.Line, std standard) int {
 	for _, f := range c.llvmFinders() {
 		finders = append(finders, asis.ByID{Finder: f})
 	}
-	opened, err := symfilter.Symbols{
-		NoIndex:   c.noIndex,
-		MaxMemory: int64(c.maxMemory),
-		Symbolizer: symbolize.Options{
-			Finders:       finders,
-			Servers:       network,
-			OffHeap:       offHeap,
-			Names:         l.Names,
-			Reaching:      true,
-			Details:       true,
-			OldRustAsLLVM: true,
-			DWP:           l.DWP,
-			LinkDirs:      []string{cmp.Or(l.Fallback, symfilter.DebugDir)},
-			NoAlt:         true,
-		},
-	}.Open()
+	opened, err := c.llvmSymbols(l.Fallback, symbolize.Options{
+		Finders: finders, Servers: network, OffHeap: offHeap, Names: l.Names, DWP: l.DWP, Details: true,
+	})
 	if err != nil { // it fails only for servers, which were checked
 		diag.printf("%v", err)
 		return exitIO

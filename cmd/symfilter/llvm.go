@@ -101,6 +101,14 @@ func runLLVM(args []string, std standard) int {
 	return filterLLVM(c, o, std.in, stdout, stderr)
 }
 
+// llvmSymbols opens a Symbolizer with o that follows the rules of LLVM. fallback is the directory of
+// files that debug links name, empty for the default.
+func (c *config) llvmSymbols(fallback string, o symbolize.Options) (*symfilter.Opened, error) {
+	o.Reaching, o.OldRustAsLLVM, o.NoAlt = true, true, true
+	o.LinkDirs = []string{cmp.Or(fallback, symfilter.DebugDir)}
+	return symfilter.Symbols{NoIndex: c.noIndex, MaxMemory: int64(c.maxMemory), Symbolizer: o}.Open()
+}
+
 // filterLLVM filters stdin to stdout like LLVM's filter, and returns the exit code. As in LLVM's
 // filter, a read error does not change the code.
 func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
@@ -115,21 +123,9 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 		network = append(network, servers)
 	}
 	c.confine(diag, []string{o.dwp, o.fallback}, true)
-	opened, err := symfilter.Symbols{
-		NoIndex:   c.noIndex,
-		MaxMemory: int64(c.maxMemory),
-		Symbolizer: symbolize.Options{
-			Finders:       c.llvmFinders(),
-			Servers:       network,
-			OffHeap:       offHeap,
-			Names:         o.names,
-			Reaching:      true,
-			OldRustAsLLVM: true,
-			DWP:           o.dwp,
-			LinkDirs:      []string{cmp.Or(o.fallback, symfilter.DebugDir)},
-			NoAlt:         true,
-		},
-	}.Open()
+	opened, err := c.llvmSymbols(o.fallback, symbolize.Options{
+		Finders: c.llvmFinders(), Servers: network, OffHeap: offHeap, Names: o.names, DWP: o.dwp,
+	})
 	if err != nil { // it fails only for servers, which were checked
 		diag.printf("%v", err)
 		return exitIO
