@@ -13,8 +13,8 @@ type Stats struct {
 	Resolved   int64 // addresses with a name
 	Unresolved int64 // addresses without a name, including addresses outside of all modules
 	Pending    int64 // part of Unresolved: the debug file was still being searched
-	// questions about code that symbols alone have answered, without lines: after the wait, a better
-	// file was still being searched, or debug information inflated
+	// questions about code that symbols alone have answered, without lines: after the wait, a
+	// better file was still being searched, or debug information inflated
 	Early   int64
 	Evicted int64  // processes dropped because of Options.Limits
 	Proofs  Proofs // proofs of the answers for raw backtraces
@@ -121,8 +121,8 @@ func (c *Cache) Stats() CacheStats {
 }
 
 // NoCode counts addresses at which a file has no code, although other frames of the trace prove the
-// file. They are targets of wild function pointers, or are in the ROM of a device. Such addresses do
-// not count as unresolved.
+// file. They are targets of wild function pointers, or are in the ROM of a device. Such addresses
+// do not count as unresolved.
 type NoCode struct {
 	Frames int64
 	Addr   uint64 // first such address

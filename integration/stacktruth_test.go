@@ -37,7 +37,7 @@ func debugFile(t *testing.T, path, tree string) string {
 type truthTable struct {
 	frames  map[uint64][]string
 	symbols map[string]uint64 // addresses by name
-	partial bool              // for inlined calls, only the outermost function and the innermost line are known
+	partial bool              // of inlined calls only the outermost function and the innermost line
 }
 
 // truthOf returns the frames of return addresses by addr2line. It cannot read debug information
@@ -114,7 +114,7 @@ func (table *truthTable) equals(addr uint64, got twinFrame) (said string, right 
 	}
 	last := names[len(names)-1]
 	right = slices.Equal(places, wanted) && table.same(last, outermost) ||
-		last == "_start" && outermost == last // has no line; eu-addr2line prints that of another function
+		last == "_start" && outermost == last // eu-addr2line prints the line of another function
 	return fmt.Sprintf("%q %q, want %q", names, places, want), right
 }
 

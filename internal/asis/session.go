@@ -304,8 +304,8 @@ func (s *Session) askFrame(q *question, module string) {
 	s.printer.noLocals(q)
 }
 
-// cause returns err in the words of LLVM; nil if it is no error for LLVM. From then on a module that
-// cannot be read has empty answers.
+// cause returns err in the words of LLVM; nil if it is no error for LLVM. From then on a module
+// that cannot be read has empty answers.
 func (s *Session) cause(q *question, err error) error {
 	var fault *symbolize.FaultError
 	switch {

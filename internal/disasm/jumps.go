@@ -153,8 +153,8 @@ func compressedFlow(h, before uint32) flow {
 // Registers of Arm.
 const spRegister, lrRegister, pcRegister = 13, 14, 15
 
-// thumbFlow decodes an instruction of two bytes. tbb, tbh and an addition to the program counter jump
-// through tables.
+// thumbFlow decodes an instruction of two bytes. tbb, tbh and an addition to the program counter
+// jump through tables.
 func thumbFlow(h, before uint32) flow {
 	const ahead = 4 // distances are from the address of the instruction and this
 	switch {
@@ -169,7 +169,8 @@ func thumbFlow(h, before uint32) flow {
 		if register == lrRegister {
 			return flow{}
 		}
-		return computed(before&0xff00 == 0x4400 && before&7|field(before, 7, 1, 3) == register) // add
+		added := before&7 | field(before, 7, 1, 3)
+		return computed(before&0xff00 == 0x4400 && added == register) // add
 	}
 	return flow{table: h&0xff87 == 0x4487} // add pc
 }
@@ -183,7 +184,7 @@ func wideThumbFlow(first, second uint32) flow {
 	case first&0xf800 == 0xf000 && second&0xd000 == 0x9000: // b.w
 		to := sign<<24 | (^(j1^sign)&1)<<23 | (^(j2^sign)&1)<<22 | field(first, 0, 10, 12) | field(second, 0, 11, 1)
 		return flow{jumps: true, to: ahead + signed(to, 25)}
-	case first&0xf800 == 0xf000 && second&0xd000 == 0x8000 && first&0x0380 != 0x0380: // b.w with a condition
+	case first&0xf800 == 0xf000 && second&0xd000 == 0x8000 && first&0x0380 != 0x0380: // b<cond>.w
 		to := sign<<20 | j2<<19 | j1<<18 | field(first, 0, 6, 12) | field(second, 0, 11, 1)
 		return flow{jumps: true, to: ahead + signed(to, 21)}
 	case first&0xfff0 == 0xe8d0 && second&0xffe0 == 0xf000: // tbb, tbh

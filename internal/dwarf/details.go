@@ -100,8 +100,8 @@ func (u *unit) attributesAt(entry uint32, visit func(attr uint32, v value)) {
 	}
 }
 
-// lineWithDetails returns the row of addr, which is in the sequence s, from stops, which it keeps. If
-// no stops can be kept, it runs the program of the sequence.
+// lineWithDetails returns the row of addr, which is in the sequence s, from stops, which it keeps.
+// If no stops can be kept, it runs the program of the sequence.
 func (u *unit) lineWithDetails(s sequence, addr uint64) lineHit {
 	t := &u.lines
 	if u.d.spend(t.programSteps()) {

@@ -92,7 +92,7 @@ func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 		}
 		jumps := t.jumpsFrom(m, machine, reached[i])
 		switch {
-		case jumps.computed && machine != disasm.Thumb: // whose data in code may look like such a jump
+		case jumps.computed && machine != disasm.Thumb: // there, data may look like such a jump
 			return unclear
 		case !jumps.known:
 			return anywhere
@@ -115,10 +115,12 @@ func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 
 // jumps are the addresses outside of a function to which it may jump.
 type jumps struct {
-	to       []uint64 // the beginnings of functions, if known, and entries of the procedure linkage table; at most maxJumps
-	known    bool     // to is complete, but for the tables
-	computed bool     // to is not known, since a jump is computed or an instruction is unknown
-	tables   bool     // there are jumps through tables
+	// the beginnings of functions, if known, and entries of the procedure linkage table; at most
+	// maxJumps
+	to       []uint64
+	known    bool // to is complete, but for the tables
+	computed bool // to is not known, since a jump is computed or an instruction is unknown
+	tables   bool // there are jumps through tables
 }
 
 // jumpsFrom returns the jumps of the function at addr. It caches them, since a log repeats its

@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Frames at random places of a file prove it in at most one of 10,000 traces, however few they are. The file
-// is this program, whose code changes with the package, so that a few traces do.
+// Frames at random places of a file prove it in at most one of 10,000 traces, however few they are.
+// The file is this program, whose code changes with the package, so that a few traces do.
 func TestRandomFramesProveNoFile(t *testing.T) {
 	m, _ := thisProgram(t)
 	random := rand.New(rand.NewSource(1))
@@ -194,8 +194,8 @@ func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
 	}
 }
 
-// The frames of a stack have rising or falling numbers, or none. The first may be the only one with a
-// number: the place of a fault.
+// The frames of a stack have rising or falling numbers, or none. The first may be the only one with
+// a number: the place of a fault.
 func TestFramesOfOneStackGoTogether(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -220,9 +220,10 @@ func TestFramesOfOneStackGoTogether(t *testing.T) {
 	}
 }
 
-// A frame that calls could connect with its neighbours in the file, and do not, needs four calls, or
-// six if none precedes it; none is enough if a call leads elsewhere. Frames without such neighbours
-// need no more than the file. In a file whose base is inferred, a call must not be unclear.
+// A frame that calls could connect with its neighbours in the file, and do not, needs four calls,
+// or six if none precedes it; none is enough if a call leads elsewhere. Frames without such
+// neighbours need no more than the file. In a file whose base is inferred, a call must not be
+// unclear.
 func TestFramesThatNoCallConnects(t *testing.T) {
 	_, returns := thisProgram(t)
 	given := verdict{image: &Image{Path: "/opt/shop", Given: true}}
@@ -375,9 +376,9 @@ func TestNoFaultIsWithinAnInstruction(t *testing.T) {
 	}
 }
 
-// GCC's AddressSanitizer follows frame pointers: in a program without them the last frame of a stack may
-// be outside the code. One such address is neither for nor against the file; a second one, one within
-// a stack, and one of an unwinder that reads tables are.
+// GCC's AddressSanitizer follows frame pointers: in a program without them the last frame of a
+// stack may be outside the code. One such address is neither for nor against the file; a second
+// one, one within a stack, and one of an unwinder that reads tables are.
 func TestALastFrameOutsideTheCode(t *testing.T) {
 	m, returns := thisProgram(t)
 	outside := m.lowest() + 1
@@ -414,8 +415,8 @@ func TestALastFrameOutsideTheCode(t *testing.T) {
 	}
 }
 
-// A frame outside the code, as unwinders that follow frame pointers print it, disproves the file only
-// if too few frames prove it, and its reason is the one that is true.
+// A frame outside the code, as unwinders that follow frame pointers print it, disproves the file
+// only if too few frames prove it, and its reason is the one that is true.
 func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
 	m, returns := thisProgram(t)
 	for calls, want := range map[int]error{1: ErrNotCode, 3: ErrNotCode, 4: ErrStray, 8: ErrStray} {
@@ -476,8 +477,8 @@ func TestEachProcessHasItsLoadBias(t *testing.T) {
 	}
 }
 
-// If the file of the C library is not here, the frame after one in it may be where a signal was: without
-// a call before it, it is exact if the frames around it prove its file.
+// If the file of the C library is not here, the frame after one in it may be where a signal was:
+// without a call before it, it is exact if the frames around it prove its file.
 func TestFramesAfterASignalNeedNoLibrary(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, test := range []struct {

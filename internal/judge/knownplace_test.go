@@ -176,8 +176,8 @@ func TestFramesOfAnotherBuildGetFewWrongNames(t *testing.T) {
 	}
 }
 
-// stackBelow returns n return addresses and one of main, whose call leads to the function of the one
-// before, or is through a pointer.
+// stackBelow returns n return addresses and one of main, whose call leads to the function of the
+// one before, or is through a pointer.
 func (g *callGraph) stackBelow(rng *rand.Rand, n int, inMain []uint64) (addrs []uint64) {
 	for {
 		addrs = g.stack(rng, n)

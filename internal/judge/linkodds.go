@@ -73,9 +73,9 @@ const (
 	jumping           // its target jumps to the function
 )
 
-// leads reports how the call of r that ends at end leads to addr. If r jumps there, it sets r to the
-// code to which it jumps, such as the part of a function that is seldom run, and returns the number
-// of its jumps.
+// leads reports how the call of r that ends at end leads to addr. If r jumps there, it sets r to
+// the code to which it jumps, such as the part of a function that is seldom run, and returns the
+// number of its jumps.
 func (e *election) leads(end uint64, r *codeRange, addr uint64) (how linkKind, jumps int) {
 	if r.has(addr) {
 		return calling, 0
