@@ -160,13 +160,16 @@ func (u *unit) lookup(hu *unit, dst []Frame, addr uint64) []Frame {
 	if at < 0 {
 		if frame.File != "" {
 			if u.d.detailed {
-				frame.Details = &Details{Discriminator: row.discriminator}
+				frame.Details = &Details{Discriminator: u.discriminator(row, addr)}
 			}
 			dst = append(dst, frame)
 		}
 		return dst
 	}
-	discriminator := row.discriminator
+	var discriminator uint32
+	if u.d.detailed {
+		discriminator = u.discriminator(row, addr)
+	}
 	for n := 1; ; n++ {
 		c := &calls[at]
 		name := hu.nameCall(c)

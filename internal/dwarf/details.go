@@ -1,5 +1,10 @@
 package dwarf
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Details are the parts of a frame that only other symbolizers print.
 type Details struct {
 	Discriminator uint32 // tells apart the blocks of one line; 0: none
@@ -17,8 +22,7 @@ type Declaration struct {
 }
 
 // WithDetails makes Lookup return the details of each frame, and Variable the declaration. It must
-// come before the first lookup. Lookups then keep no rows of line tables, since rows have no
-// discriminators.
+// come before the first lookup.
 func (d *Data) WithDetails() { d.detailed = true }
 
 // details returns the details of the frame of an entry of hu, and the discriminator of the frame
@@ -100,16 +104,77 @@ func (u *unit) attributesAt(entry uint32, visit func(attr uint32, v value)) {
 	}
 }
 
-// lineWithDetails returns the row of addr, which is in the sequence s, from stops, which it keeps.
-// If no stops can be kept, it runs the program of the sequence.
-func (u *unit) lineWithDetails(s sequence, addr uint64) lineHit {
-	t := &u.lines
-	if u.d.spend(t.programSteps()) {
-		u.keepStops()
+// A discriminatorTable has the discriminators of a line table, apart from its rows: most rows have
+// none, and most users need none.
+type discriminatorTable struct {
+	runs uint8
+	kept bool
+	rows []lineRow // as those of a lineTable, with the discriminator in place of the line
+	seqs []sequence
+}
+
+func (t *discriminatorTable) footprint() int64 { return sizeOf(t.rows) + sizeOf(t.seqs) }
+
+// discriminator returns the discriminator of the row of addr. Like the first lookups of a line, the
+// first ones run the whole program for one address; later ones use a table.
+func (u *unit) discriminator(row lineHit, addr uint64) uint32 {
+	t := &u.lines.discriminators
+	if !row.ok {
+		return 0
 	}
-	if t.huge = !t.lost && t.decoded; t.huge {
-		return u.lineFromRows(addr)
+	if !t.kept {
+		if t.runs++; t.runs <= coldLineLookups || !u.mayKeep() {
+			t.runs = min(t.runs, coldLineLookups+1)
+			return u.discriminatorOnce(addr)
+		}
+		u.keepDiscriminators()
 	}
-	t.lost, t.ragged = false, true
-	return u.lineFromProgram(s, addr)
+	s := sequenceAt(t.seqs, addr)
+	if s == nil {
+		return 0
+	}
+	if r := s.row(t.rows, addr); r != nil {
+		return r.line
+	}
+	return 0
+}
+
+// keepDiscriminators fills the table. It stays empty if it would have too many rows.
+func (u *unit) keepDiscriminators() {
+	t := &u.lines.discriminators
+	t.kept = true
+	var m lineRun
+	m.begin(u.d, u)
+	m.discriminating = true
+	rows, seqs, ok := m.collect(nil, nil)
+	if !ok {
+		u.damaged("line table at %#x: more than %d discriminators", u.stmtList.u, maxRows)
+		return
+	}
+	slices.SortStableFunc(seqs, func(a, b sequence) int { return cmp.Compare(a.hi, b.hi) })
+	t.rows, t.seqs = slices.Clone(rows), slices.Clone(seqs)
+}
+
+// discriminatorOnce runs the line program for the discriminator of addr: that of the last row with
+// the highest address not above addr, in the sequence with the lowest end above it.
+func (u *unit) discriminatorOnce(addr uint64) (best uint32) {
+	if !u.d.spend(u.lines.programSteps()) {
+		return 0
+	}
+	var m lineRun
+	m.begin(u.d, u)
+	m.discriminating, m.top = true, addr
+	for end := ^uint64(0); m.running(); {
+		var near uint32
+		var nearPC uint64
+		for m.next() {
+			if m.pc >= nearPC {
+				near, nearPC = m.discriminator, m.pc
+			}
+		}
+		if m.lo < m.hi && m.hi > addr && m.hi < end {
+			best, end = near, m.hi
+		}
+	}
+	return best
 }

@@ -23,12 +23,13 @@ type lineTable struct {
 	decoded bool // seqs, and rows or stops, are set
 	huge    bool // too many rows to keep: stops are set, unless lost
 	lost    bool // no row can be found in bounded time
-	ragged  bool // listed, and no stops can be kept
 	crowded bool // no memory was granted for the rows
 	rows    []lineRow
 	stops   []lineStop
 	seqs    []sequence
 	files   fileTable
+
+	discriminators discriminatorTable
 }
 
 // A lineRow is a row in 12 bytes.
@@ -49,7 +50,7 @@ type sequence struct {
 }
 
 func (t *lineTable) footprint() int64 {
-	return sizeOf(t.rows) + sizeOf(t.stops) + sizeOf(t.seqs) + t.files.footprint()
+	return sizeOf(t.rows) + sizeOf(t.stops) + sizeOf(t.seqs) + t.files.footprint() + t.discriminators.footprint()
 }
 
 // openLines reads the header of the unit's line table.
@@ -103,8 +104,6 @@ type lineHit struct {
 	file   uint16
 	column uint16
 	ok     bool
-
-	discriminator uint32 // see Details
 }
 
 // beginLine returns the row of addr. If the line program must run first, it returns the run as
@@ -126,16 +125,13 @@ func (u *unit) beginLine(addr uint64) (row lineHit, cold *coldRun) {
 	switch {
 	case t.listed:
 		s := t.covering(addr)
-		if t.rerun += len(t.seqs) + int(s.n); t.rerun <= size/rerunShare || t.ragged {
+		if t.rerun += len(t.seqs) + int(s.n); t.rerun <= size/rerunShare {
 			return u.lineFromProgram(s, addr), nil
-		}
-		if u.d.detailed {
-			return u.lineWithDetails(s, addr), nil
 		}
 		if u.keepLines(); t.crowded {
 			return u.lineFromProgram(s, addr), nil
 		}
-	case u.d.detailed, t.runs < coldLineLookups && !again && size <= maxRows: // a longer one may be huge
+	case t.runs < coldLineLookups && !again && size <= maxRows: // a longer one may be huge
 		t.runs++
 		return lineHit{}, u.beginCold(addr)
 	default:
@@ -153,23 +149,41 @@ func (u *unit) beginLine(addr uint64) (row lineHit, cold *coldRun) {
 // lineFromRows returns the row of addr from the rows, or stops, that are kept.
 func (u *unit) lineFromRows(addr uint64) lineHit {
 	t := &u.lines
-	i, end := 0, len(t.seqs)
+	s := sequenceAt(t.seqs, addr)
+	if s == nil {
+		return lineHit{}
+	}
+	if t.huge {
+		return u.lineFromStop(t.stops[s.first:s.first+s.n+1], addr)
+	}
+	r := s.row(t.rows, addr)
+	if r == nil {
+		return lineHit{}
+	}
+	return lineHit{r.line, r.file, r.column, true}
+}
+
+// sequenceAt returns the sequence that covers addr, of sequences sorted by their ends; nil if there
+// is none.
+func sequenceAt(seqs []sequence, addr uint64) *sequence {
+	i, end := 0, len(seqs)
 	for i < end {
-		if m := int(uint(i+end) >> 1); t.seqs[m].hi > addr {
+		if m := int(uint(i+end) >> 1); seqs[m].hi > addr {
 			end = m
 		} else {
 			i = m + 1
 		}
 	}
-	if i == len(t.seqs) || addr < t.seqs[i].lo {
-		return lineHit{}
+	if i == len(seqs) || addr < seqs[i].lo {
+		return nil
 	}
-	s := &t.seqs[i]
-	if t.huge {
-		return u.lineFromStop(t.stops[s.first:s.first+s.n+1], addr)
-	}
+	return &seqs[i]
+}
+
+// row returns the row of addr, which is in s; nil if there is none.
+func (s *sequence) row(rows []lineRow, addr uint64) *lineRow {
 	rel := uint32(addr - s.lo)
-	rows := t.rows[s.first : s.first+s.n]
+	rows = rows[s.first : s.first+s.n]
 	lo, hi := 0, len(rows)
 	for lo < hi {
 		if m := int(uint(lo+hi) >> 1); rows[m].addr > rel {
@@ -179,8 +193,7 @@ func (u *unit) lineFromRows(addr uint64) lineHit {
 		}
 	}
 	if lo == 0 {
-		return lineHit{}
+		return nil
 	}
-	r := &rows[lo-1]
-	return lineHit{line: r.line, file: r.file, column: r.column, ok: true}
+	return &rows[lo-1]
 }

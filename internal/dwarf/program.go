@@ -39,14 +39,10 @@ type registers struct {
 	line    uint32
 	file    uint16
 	column  uint16
-	// of the current row; 0 unless details are wanted
-	discriminator uint32
 }
 
 // hit returns the row that the registers make.
-func (r *registers) hit() lineHit {
-	return lineHit{r.line, r.file, r.column, true, r.discriminator}
-}
+func (r *registers) hit() lineHit { return lineHit{r.line, r.file, r.column, true} }
 
 // A lineRun runs a line program from one row to the next:
 //
@@ -79,6 +75,9 @@ type lineRun struct {
 
 	lo, hi uint64 // addresses of the sequence that ended last; equal if it has no code
 
+	discriminating bool   // rows are of discriminators
+	discriminator  uint32 // of the current row, if discriminating is set
+
 	files [][2]int // arguments of each DW_LNE_define_file in prog, for finish
 }
 
@@ -92,6 +91,7 @@ func (m *lineRun) begin(d *Data, u *unit) {
 	m.top = ^uint64(0)
 	m.registers = registers{line: 1, file: 1}
 	m.opened, m.dead, m.live = false, false, false
+	m.discriminating = false
 	m.files = m.files[:0]
 }
 
@@ -217,9 +217,9 @@ func (m *lineRun) next() bool {
 }
 
 // noteDiscriminator sets the discriminator of the next row from an extended opcode with its
-// operand, if that is what the opcode does and details are wanted.
+// operand, if that is what the opcode does and discriminating is set.
 func (m *lineRun) noteDiscriminator(op []byte) {
-	if m.d.detailed && len(op) > 1 && op[0] == lneSetDiscriminator {
+	if m.discriminating && len(op) > 1 && op[0] == lneSetDiscriminator {
 		v, _ := operand(op, 1)
 		m.discriminator = clamp(v)
 	}

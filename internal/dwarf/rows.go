@@ -101,7 +101,7 @@ func (m *lineRun) appendSorted(rows []lineRow) (_ []lineRow, sorted, fits bool) 
 		if rel > maxSequence { // the row is before the sequence's start or after its end
 			continue
 		}
-		r := lineRow{uint32(rel), m.line, m.file, m.column}
+		r := m.row(uint32(rel))
 		if r.addr < last {
 			return rows, false, true
 		}
@@ -121,10 +121,18 @@ func (m *lineRun) appendAll(rows []lineRow) (_ []lineRow, fits bool) {
 			if len(rows) == maxRows {
 				return rows, false
 			}
-			rows = append(rows, lineRow{uint32(rel), m.line, m.file, m.column})
+			rows = append(rows, m.row(uint32(rel)))
 		}
 	}
 	return rows, true
+}
+
+// row returns the row that the registers make, at an address in its sequence.
+func (m *lineRun) row(rel uint32) lineRow {
+	if m.discriminating {
+		return lineRow{addr: rel, line: m.discriminator}
+	}
+	return lineRow{rel, m.line, m.file, m.column}
 }
 
 // storeRows stores what collect has returned: the rows and sequences, or, if there are too many

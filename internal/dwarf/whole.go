@@ -404,7 +404,7 @@ func (l *lineWalk) at(lo, hi uint64) (hit lineHit, end uint64) {
 		return lineHit{}, hi
 	}
 	r := &rows[l.row-1]
-	return lineHit{line: r.line, file: r.file, column: r.column, ok: true}, hi
+	return lineHit{r.line, r.file, r.column, true}, hi
 }
 
 // Size returns the bytes of the unit, in .debug_info and in .debug_line.
