@@ -12,9 +12,8 @@ import (
 
 // An ahead resolves the frames of a block on other processors. It works from the end of the block
 // backwards, while the Filter works from the start, until they meet. It prints nothing; the Filter
-// finds the answers in the Cache. It asks only questions that the symbolizer answers at once. A
-// Filter that asks about the same module waits for the ahead no longer than a lookup in one unit of
-// debug information takes.
+// finds the answers in the Cache. It asks only questions that the symbolizer answers at once. If
+// both ask about the same module, the Filter waits at most for one lookup by the ahead.
 type ahead struct {
 	opt     *Options
 	cached  *Cache
@@ -171,7 +170,7 @@ func (f *lineFilter) endAhead() {
 	}
 }
 
-// endBlock is endAhead at the end of a block.
+// endBlock stops the ahead at the end of a block, and drops the block.
 func (f *lineFilter) endBlock() {
 	f.endAhead()
 	if f.ahead != nil {
@@ -179,8 +178,8 @@ func (f *lineFilter) endBlock() {
 	}
 }
 
-// met reports whether a worker must stop at an offset. The Filter has reached the offset or has
-// stopped the ahead, or the block's answers have used up their share of the Cache.
+// met reports whether a worker must stop at an offset. It must if the Filter has reached the offset
+// or stopped the ahead, or if the block's answers exceed their share of the Cache.
 func (a *ahead) met(at int64) bool {
 	return a.stop.Load() || a.at.Load() >= at || a.size.Load() > a.cached.budget/aheadShare
 }
@@ -221,7 +220,7 @@ func (w *aheadWorker) run() {
 	}
 }
 
-// resolve adds the answer for a frame to w.found, if the symbolizer has it at once.
+// resolve adds the answer for a frame to w.found if the symbolizer need not wait for it.
 func (w *aheadWorker) resolve(e *frameFields) {
 	form := lookupOfFrame(e)
 	here, back := w.find(e.addr), interval{}

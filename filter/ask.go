@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An asker asks the symbolizer, and renders its answers.
+// An asker asks the symbolizer and renders its answers.
 type asker struct {
 	opt      *Options
 	cached   *Cache
@@ -48,7 +48,7 @@ func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 }
 
 // render asks the symbolizer about the address rel of m, and renders the answer. Without an answer,
-// ok is false, and err is the reason. It is nil if no symbol covers the address, or if there is no
+// ok is false, and err is the reason. err is nil if no symbol covers the address, or if there is no
 // symbolizer. The draft is valid until the next call.
 func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
 	if r.opt.Symbolizer == nil {

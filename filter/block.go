@@ -18,9 +18,9 @@ var (
 	newline    = []byte{'\n'}
 )
 
-// block filters b, which ends with a line end. It passes lines without a mark on in bulk. A mark is
-// "{{{" or the anchor of a frame of a raw backtrace. ESC is a mark if colours are followed or
-// removed, and a number is one if the log is from firmware.
+// block filters b, which ends with a line end. Lines without a mark are printed in bulk. A mark is
+// "{{{" or the anchor of a frame of a raw backtrace. If colours are followed or removed, ESC is a
+// mark too. In a log of firmware, so is a number.
 func (f *Filter) block(b []byte) {
 	next := blockMarks{of: f, b: b, search: searchOf(f.tracer, b), open: -1, esc: len(b), number: len(b)}
 	if firmware(f.tracer) {
@@ -248,8 +248,8 @@ func (f *Filter) endLong() {
 	}
 }
 
-// plainLines is plain for printers and terminals that need plain lines changed. The first line of b
-// has the number first. A LogPrinter may take all lines at once.
+// plainLines is plain for printers and terminals that need plain lines changed. first is the number
+// of the first line of b. A LogPrinter may take all lines at once.
 func (f *Filter) plainLines(b []byte, first int64) {
 	for len(b) > 0 {
 		f.printOf(first)

@@ -12,11 +12,11 @@ import (
 const DefaultCacheSize = 32 << 20
 
 // A Cache holds rendered answers by address, so that a frame seen before costs one map lookup. It
-// is bounded in bytes. Many Filters whose Options have equal Paths, and a Display with equal Own
-// and ShortNames, may use it at the same time.
+// is bounded in bytes. Many Filters may share it if their Options have equal Paths, Display.Own and
+// Display.ShortNames.
 //
-// A provisional answer is kept until its time is over: after that a better one may exist. The
-// result that no symbol covers an address is kept for two seconds. Errors are not kept.
+// A provisional answer is kept only until a better one may exist. The result that no symbol covers
+// an address is kept for two seconds. Errors are not kept.
 type Cache struct {
 	budget int64 // bytes of both generations
 
@@ -28,8 +28,8 @@ type Cache struct {
 	misses     int64      // questions without an answer
 	numbers    uint32     // last number given to a module; numbers are not reused
 
-	// turns counts changes of generation. Filters then drop their references to answers of an older
-	// generation, which would keep large pieces of memory alive.
+	// turns counts changes of generation. After each change, Filters drop their references to older
+	// answers, which would keep large pieces of memory alive.
 	turns atomic.Uint32
 }
 
@@ -133,7 +133,7 @@ type arena[T any] struct {
 // A span is the location of a slice in an arena.
 type span struct{ piece, start, n uint32 }
 
-// room returns the piece being filled, after making room for n more elements in it.
+// room returns the piece being filled. It has room for n more elements.
 func (a *arena[T]) room(n int) *[]T {
 	if len(a.pieces) == 0 || cap(a.pieces[a.open])-len(a.pieces[a.open]) < n {
 		a.open = len(a.pieces)

@@ -57,9 +57,9 @@ type Dialects struct {
 	// another reason.
 	Refused func(path string, reason error)
 
-	// Located, if not nil, is called for each frame that is located in a file without a build ID in
-	// its line. It is called even if the address has no name. path is the file's, addr the address
-	// in the file, and proof its name in --output=json.
+	// Located, if not nil, is called for each frame that is located in a file although its line has
+	// no build ID. It is called even if the address has no name. path is the path of the file, addr
+	// the address in it, and proof the evidence as --output=json names it.
 	Located func(path string, addr uint64, proof string)
 
 	// Taken, if not nil, is called with the path of a file of Images when it is first used as the
@@ -78,9 +78,9 @@ type Dialects struct {
 	// must not be set.
 	Elements bool
 
-	// Unwrap appends the texts of lines to dst, with their line ends. Some of the lines may be in
-	// the envelopes in which [Filter.Text] got them. It is called for lines that may contain the
-	// header of a trace. It is nil if lines have no envelopes.
+	// Unwrap appends the texts of lines to dst, with their line ends. Some of the lines may still
+	// have the envelopes that they had in [Filter.Text]. It is called for lines that may contain
+	// the header of a trace. It is nil if lines have no envelopes.
 	Unwrap func(dst, lines []byte) []byte
 
 	// Logged returns the latest time at which the current line may have been written, or zero if

@@ -65,8 +65,8 @@ func markFrame(f *lineFilter, e *frameFields, a *answer, i int, whole bool) {
 	f.layout.Display.FrameEnds(f.layout.Buf, fr)
 }
 
-// markLocated is markFrame for a frame of a raw backtrace; a is nil if it has no answer. rest is
-// the text of the log after the last answer in the line.
+// markLocated is markFrame for a frame of a raw backtrace; a is nil if the frame has no answer.
+// rest is the text of the log after the last answer in the line.
 func markLocated(f *lineFilter, fr *judge.Frame, a *answer, i int, rest []byte) {
 	if !f.layout.Display.Fold {
 		return

@@ -3,7 +3,7 @@ package filter
 import "github.com/symfilter/symfilter/markup"
 
 // A Dump is a dump file that a dumpfile element announces, with the context for reading it. Its
-// JSON is the JSON of Fuchsia's symbolizer.
+// JSON has the form that Fuchsia's symbolizer uses.
 type Dump struct {
 	Modules  []DumpModule  `json:"modules"`
 	Segments []DumpSegment `json:"segments"`

@@ -89,7 +89,7 @@ func (c *locator) unanswered(text []byte, at int, fr *judge.Frame) {
 	l.LogGroups(text, at, fr, look)
 }
 
-// textAfter returns the text of the log after the last answer in a line with a frame.
+// textAfter returns the part of text, the line of fr, that follows the frame's last edit.
 func (c *locator) textAfter(text []byte, fr *judge.Frame) []byte {
 	if n := len(fr.Edits); n > 0 {
 		return text[fr.Edits[n-1].To:]
@@ -202,8 +202,8 @@ func (r *rendered) simpleCall(i int) string {
 	return call
 }
 
-// simpleMarked is a fast path of markedCalls for lines without colours if all calls have a line: a
-// log may have many kernel frames. For other lines it returns false and lays out nothing.
+// simpleMarked is a fast path of markedCalls, since a log may have many kernel frames. If the line
+// has colours, or a call has no line number, it returns false and lays out nothing.
 func simpleMarked(f *lineFilter, text, between []byte, fr *judge.Frame, r *rendered) bool {
 	if len(fr.Edits) != 1 || fr.Start > maxRepeat || f.printsSources || !isPlain(f, text) || bytes.IndexByte(text, esc) >= 0 {
 		return false
@@ -243,9 +243,9 @@ func (c *locator) callers(a *answer) {
 	}
 }
 
-// callNamed returns the index in a of the call that a JSON object describes by name. Without a name
-// it is the innermost call. For an alias in the symbol table it is the outermost call. It returns
-// false if the name is another function's.
+// callNamed returns the index in a of the call that a JSON object names. Without a name it returns
+// the innermost call, and for an alias in the symbol table the outermost. ok is false if the name
+// is another function's.
 func callNamed(c *locator, fr *judge.Frame, a *answer) (n int, ok bool) {
 	name := fr.Symbol.Name
 	if name == "" {

@@ -15,10 +15,10 @@ import (
 // A Filter prints the log that is written to it, symbolized. The package documentation describes
 // the output. One goroutine at a time may use a Filter.
 //
-// A Filter cuts the stream into lines and passes lines without a mark on. Its lineFilter filters
-// the others. The splitter cuts a line into pieces, and the resolver finds the answers for their
-// addresses in the process. The layout makes text from pieces and answers, and the printer turns
-// the text into a line of output. The tracer does this for raw backtraces.
+// A Filter cuts the stream into lines. It prints lines without a mark unchanged; its lineFilter
+// filters the others. The splitter cuts a line into pieces, and the resolver finds the answers for
+// their addresses in the process. The layout makes text from pieces and answers, and the printer
+// turns the text into a line of output. The tracer does this for raw backtraces.
 type Filter struct {
 	lineFilter
 	cut  lines.Cutter
@@ -78,9 +78,9 @@ func New(w io.Writer, o Options) *Filter {
 // Write filters p. When it returns, every complete line in p has been written, except held lines. A
 // module line that is still collecting its maps is written before the next line that is not part of
 // it. The lines of a raw backtrace are held, since its frames are judged together. With
-// Display.Fold, a run of system frames is held. Close writes all held lines. Flush leaves the
-// module line and, with Dialects.Whole, the backtrace. Write returns only errors of the writer: a
-// log cannot cause one.
+// Display.Fold, a run of system frames is held. Close writes all held lines. Flush writes neither
+// the module line nor, with Dialects.Whole, the backtrace. Write returns only errors of the writer:
+// a log cannot cause one.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()
@@ -215,8 +215,7 @@ func (f *Filter) Flush() error {
 }
 
 // holdsElement reports whether the unfinished line tail has an element, or its end may become part
-// of an element or a line end. It rereads at most longestElement bytes that earlier calls have
-// read.
+// of an element or a line end. It rereads about longestElement bytes that earlier calls have read.
 func (f *Filter) holdsElement(tail []byte) bool {
 	if f.flushed.held {
 		return true

@@ -10,13 +10,13 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// maxHashed is the size in bytes of the largest file that is compared with a hash in the log.
-// Firmware has a few megabytes, and some tens with debug information.
+// maxHashed is the maximum size in bytes of a file that is compared with a hash in the log.
+// Firmware files have a few megabytes, or tens of them with debug information.
 const maxHashed = 512 << 20
 
-// A givenFile describes an operator's file. sum is the SHA-256 at this size and time; refused is
-// the last reported evidence that the device runs another program, or nil if a frame was located in
-// the file since.
+// A givenFile describes an operator's file. sum is the SHA-256 at this size and time. refused is
+// the last reported evidence that the device runs another program. It is nil if a frame was located
+// in the file later.
 type givenFile struct {
 	size    int64
 	time    time.Time

@@ -32,8 +32,8 @@ const (
 	maxNotePrefix = 64 << 10
 )
 
-// findDict opens a hexdict if one begins in the current line and does not end there. Only colours
-// in the rest of the line are interpreted.
+// findDict opens a hexdict if one begins in the current line and does not end there. In the rest of
+// the line, only colours are interpreted.
 func (f *lineFilter) findDict(text []byte) {
 	for i := range f.pieces {
 		p := &f.pieces[i]

@@ -106,7 +106,7 @@ func (c *locator) elementLine(text, eol []byte, frames []judge.Frame) {
 		f.endLine(eol)
 		return
 	}
-	// Unframed addresses stay: it is not known whether one was in a pc or a data element.
+	// Unframed addresses stay unchanged: whether one was in a pc or in a data element is unknown.
 	unframed := func(fr judge.Frame) bool { return fr.Unframed }
 	if slices.ContainsFunc(frames, unframed) {
 		// the caller's frames must stay unchanged

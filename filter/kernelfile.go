@@ -49,7 +49,7 @@ func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {
 	return m
 }
 
-// kernelPlaces returns possible paths of the file of a module for the kernel with this release.
+// kernelPlaces returns the possible paths of a module's file for the kernel with this release.
 func kernelPlaces(t *tracer, module, release string) (places []string) {
 	if module == dialect.KernelImage {
 		return []string{

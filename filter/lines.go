@@ -94,7 +94,7 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 }
 
 // Until bounds the time for the next records. Append leaves opening, inflating and parsing debug
-// files to other goroutines, and waits for them until t at most. An address without an answer at t
+// files to other goroutines, and waits for them at most until t. An address without an answer at t
 // stays unresolved; the search for its answer continues, for later records. The zero time, the
 // default, means no bound: see [Patience].
 func (l *Lines) Until(t time.Time) { l.f.until, l.f.patience.Until = t, t }

@@ -206,7 +206,7 @@ func (c *locator) keptCall(text []byte, fr *judge.Frame, a *answer) int {
 	return -1
 }
 
-// stackOf returns the stack of a frame. A stack without renumbered frames has no added frames.
+// stackOf returns the stack of a frame. A frame that is not renumbered gets an empty stack.
 func (c *locator) stackOf(text []byte, fr *judge.Frame) *stack {
 	if fr.Digits.To == 0 {
 		c.stacks[0] = stack{}
@@ -261,8 +261,8 @@ func (c *locator) sentence(text []byte, frames []judge.Frame) {
 	f.layout.LogBytes(text[at:])
 }
 
-// nameUnframed lays out the text from at to the end of an address of code or data, with an answer
-// like that for a pc or data element. It returns that end, or at if there is no answer.
+// nameUnframed lays out the text from at to the end of an address of code or data, with the answer
+// that a pc or data element would have. It returns that end, or at if there is no answer.
 func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	f, e := c.f, &fr.Edits[0]
 	f.elements++
@@ -307,7 +307,7 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	return at
 }
 
-// below lays out the answer for a frame with Below, on lines of its own.
+// below lays out the answer for a frame with Below on separate lines.
 func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	a := c.answer(fr)

@@ -12,9 +12,10 @@ const (
 	// the address is the code location; in a raw frame, it is within the call
 	exactAddress  lookup = iota
 	returnAddress        // the call is one byte before the logged address
-	// one byte before; exact if only the exact address has a line, and both are in one function
+	// the byte before the address; the address itself if only that has a line and both are in one
+	// function
 	unspecified
-	// for a first frame: exact, or one byte before if only that has a line
+	// for a first frame: the address itself, or the byte before if only that has a line
 	unspecifiedFirst
 	dataAddress // a data address
 	// the variable that contains a data address, for a report of a race

@@ -22,7 +22,7 @@ type ProcessMapping struct {
 
 	// Predictable is set if the address was not chosen at random: the program is not
 	// position-independent, or the kernel randomizes nothing. Then another process may have other
-	// code there, and the mapping answers only stacks whose calls prove it.
+	// code there, so the mapping is used only for stacks whose calls prove it.
 	Predictable bool
 
 	// Foreign is set if Path may lead to another file here, since the process has another root
@@ -35,11 +35,10 @@ type ProcessMapping struct {
 	File fs.FileInfo
 }
 
-// errReplacedSince is the reason for a file without a build ID that was replaced after a process
-// had mapped it.
+// errReplacedSince means that a file without a build ID was replaced after a process mapped it.
 var errReplacedSince = errors.New("replaced after the process loaded it, and without a build ID")
 
-// errElsewhere is the reason for a file without a build ID that this process does not see.
+// errElsewhere means that this process does not see the mapped file, which has no build ID.
 var errElsewhere = errors.New("without a build ID, and the process loaded it in another root folder or mount namespace")
 
 // mappedAt returns the mapping of the processes at an address, or nil.
@@ -55,7 +54,8 @@ func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {
 	}
 }
 
-// imageMapped returns the file of a mapping, if the file is still at its path.
+// imageMapped returns the file of a mapping, or an Image with an error if the file is no longer at
+// its path.
 func (t *tracer) imageMapped(m *ProcessMapping) *judge.Image {
 	info, err := os.Stat(prefixmap.Maps(t.opt.PrefixMap).Place(m.Path, t.opt.Sysroot))
 	switch {

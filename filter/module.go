@@ -305,8 +305,9 @@ func (f *lineFilter) beginModule(mod *module, adds bool) {
 }
 
 // settleModule lays out the brackets of the open module in the current line, because an element
-// other than one of its maps follows. It moves only the text after the module, since a line with
-// many modules must not be copied for each. If the text of the line is long, it prints the text.
+// other than one of its maps follows. It moves only the text after the module: copying the whole
+// line for each of its modules would take quadratic time. If the text of the line is long, it
+// prints the text.
 func (f *lineFilter) settleModule() {
 	m := f.open
 	if m == nil {
@@ -433,7 +434,7 @@ func (f *lineFilter) printModule(m *moduleLine) {
 	f.layout.State, f.layout.Current = state, cur
 }
 
-// briefModule lays out the short form of m, which fits on a terminal's line.
+// briefModule lays out the short form of m, which leaves out its maps.
 func briefModule(f *layout.Line, m *moduleLine, name string) {
 	f.Dim("module #0x" + strconv.FormatUint(m.mod.id, 16) + " " + escape.Clean(name))
 	if m.adds {

@@ -141,10 +141,10 @@ type Options struct {
 	Diagnose func(Diagnostic)
 }
 
-// Patience is how long the lines of a stream may wait for debug files. The time for a file counts
-// from the first line that names its build ID, so that N missing modules cost one wait. After a
-// wait without success, lines do not wait for servers until one of the files is found, or is known
-// not to exist.
+// Patience is how long the lines of a stream may wait for debug files. The time for a file starts
+// at the first line that names its build ID, so N missing modules cost one wait. After a wait
+// without success, lines do not wait for servers until one of the files is found, or is known not
+// to exist.
 type Patience struct {
 	// Local is the time for files on this machine: for finding and inflating them. Servers is the
 	// time for the whole search. If Servers is shorter than Local, a line does not wait for servers
@@ -156,8 +156,8 @@ type Patience struct {
 	PerMinute time.Duration
 
 	// Never prevents the goroutine that uses the Filter from opening, inflating and parsing files.
-	// An address that needs this stays unresolved; the answer is searched in the background, for
-	// later lines. Local, Servers and PerMinute are ignored. See [symbolize.Now].
+	// An address that needs this stays unresolved; the search for its answer runs in the
+	// background, for later lines. Local, Servers and PerMinute are ignored. See [symbolize.Now].
 	Never bool
 
 	// Asked is called with the duration of each question to the Symbolizer, including waits for

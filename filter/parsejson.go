@@ -42,8 +42,8 @@ type JSONLine struct {
 type JSONElement struct {
 	Tag string `json:"tag,omitempty"` // bt, frame (a raw one), pc, data, module, mmap, symbol, hexdict, dumpfile, reset
 
-	// For frames: the number, where 0 is innermost, the dialect of a raw frame, the proof of its
-	// file, and the rest of the element after the address.
+	// For frames: the number (0 is innermost), the dialect of a raw frame, the proof of its file,
+	// and the rest of the element after the address.
 	Frame    *int   `json:"frame,omitempty"`
 	Dialect  string `json:"dialect,omitempty"`
 	Verified string `json:"verified,omitempty"` // build-id, symbol, call, code, path or process
@@ -79,8 +79,8 @@ type JSONMap struct {
 	Offset JSONHex `json:"offset"` // module-relative address of Start
 }
 
-// A JSONHex is an address or a size: in JSON a string such as 0x1f, because many readers lose bits
-// of numbers beyond 2^53.
+// A JSONHex is an address or a size. In JSON it is a string such as 0x1f, because many readers lose
+// bits of numbers beyond 2^53.
 type JSONHex uint64
 
 // MarshalText returns h in hex.

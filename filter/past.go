@@ -47,7 +47,7 @@ func (p *past) last(n int64) []byte {
 	}
 }
 
-// raw is last with the envelopes of the lines.
+// raw is last, but keeps the envelopes of the lines.
 func (p *past) raw(n int64) []byte {
 	block := p.block[max(0, len(p.block)-maxPast):]
 	if len(block) == 0 {

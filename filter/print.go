@@ -72,7 +72,7 @@ type LineFrame struct {
 // NoFrame is the Frame of a backtrace line that was already symbolized in the log.
 const NoFrame = -1
 
-// A LineElement is an element of a Line in its Printer's form.
+// A LineElement is an element of a Line in the form that the Printer made.
 type LineElement struct {
 	Appended []byte // bytes appended by AppendElement
 
@@ -114,7 +114,7 @@ type Mapping struct {
 	Mode       markup.Mode
 }
 
-// A record is an element of the current line in its printer's form.
+// A record is an element of the current line in the form that the printer made.
 type record struct {
 	appended   []byte
 	start, end int // offsets in the text

@@ -261,7 +261,7 @@ func unixNano(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// label returns the name of a module in frames, its build ID if it has no name.
+// label returns the name of a module in frames, or its build ID if it has no name.
 func (m *module) label() string {
 	if m.name() == "" {
 		return m.buildID().String()

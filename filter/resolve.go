@@ -71,7 +71,7 @@ type answer struct {
 type recent struct {
 	epoch uint32
 	turns uint32 // the Cache's turns when the answers were copied from it
-	// nil until the first lookup, which many of a thousand streams never make
+	// nil until the first lookup: with a thousand streams, many make none
 	slots *[1 << recentBits]recentSlot
 }
 
@@ -188,7 +188,7 @@ func (r *resolver) lookUp(a *answer, form lookup) {
 	}
 }
 
-// renderHere is render, and informs the ahead.
+// renderHere calls render and informs the ahead.
 func (r *resolver) renderHere(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
 	a := r.ahead
 	if a == nil || a.block == nil {

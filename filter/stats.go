@@ -26,8 +26,8 @@ type Stats struct {
 	Outcomes Outcomes // addresses by origin and result
 }
 
-// A Base is a load address of a file. The log does not give it: the return addresses of a raw
-// backtrace prove it, or the maps of a living process.
+// A Base is a load address of a file. The log does not give it; the return addresses of a raw
+// backtrace or the maps of a living process prove it.
 type Base struct {
 	Path  string
 	Addr  uint64 // address of its first page in the process

@@ -113,8 +113,8 @@ func searchOf(t *tracer, b []byte) marks.Search {
 
 // meaning returns the meaning of a line with a mark in the dialects, and whether the line is plain:
 // it has neither a meaning nor another mark. mark is the offset of its first mark except ESC, or -1
-// if unknown. before is the text before the line in the block; lines is the number of lines at its
-// end that are not printed yet.
+// if unknown. before is the text before the line in the block. lines is the number of lines in
+// before that are not printed yet.
 func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialect.Line, plain bool) {
 	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
 		return nil, false
@@ -127,7 +127,7 @@ func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialec
 }
 
 // read returns the frames and the map in the next line, or nil. past is the text before the line in
-// the block; count is the number of lines at its end that are not printed yet.
+// the block. The last count lines of past are not printed yet.
 func (t *tracer) read(line, past []byte, mark, count int) (l *dialect.Line) {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -154,8 +154,8 @@ func (t *tracer) imageNamed(title string) *judge.Image {
 	return &judge.Image{Path: title, Err: judge.ErrTitle}
 }
 
-// relative returns the file at the relative path at the start of a process title; nil if there is
-// none below the working folder.
+// relative returns the file at the relative path at the start of a process title, or nil if there
+// is none below the working folder.
 func relative(t *tracer, title string) *judge.Image {
 	word, _, _ := strings.Cut(title, " ")
 	for _, name := range []string{title, word} {
@@ -174,8 +174,7 @@ var libraries = []string{
 	"/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/lib64", "/usr/local/lib",
 }
 
-// library returns the file of a library without a path. folder is the program's, which is searched
-// first.
+// library returns the file of a library without a path. It searches folder, the program's, first.
 func (t *tracer) library(name, folder string) *judge.Image {
 	if m := firstIn(t, name, []string{folder}, t.opt.Folders, libraries); m != nil {
 		m.ByName = true
