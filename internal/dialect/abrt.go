@@ -20,7 +20,7 @@ import (
 // The offset is the distance of a return address from the load base, except in the first frame of a
 // thread. Answers are members of the same object, so that the file stays JSON. If the object has no
 // function_name, they are function_name, source_file, source_line and inlined_by. Otherwise
-// source_line is in the named function, and the member inlined lists the calls inlined into it.
+// source_line is the line in the named function, and "inlined" has the calls inlined into it.
 var abrt = Dialect{
 	Name: "abrt", Who: "ABRT: the file core_backtrace",
 	Needs:  "the build ID in the frame",

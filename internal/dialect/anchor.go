@@ -16,8 +16,8 @@ const (
 	anchorPath                 // " (/": bpftrace
 	anchors
 
-	// anchorLine has no text: its grammars match lines without an anchor after another line of
-	// their dialect. They are tried only while their window is open.
+	// anchorLine has no text. Its grammars match lines that have no anchor and follow another line
+	// of their dialect. They are tried only while their window is open.
 	anchorLine
 )
 

@@ -1,7 +1,7 @@
 package dialect
 
-// A byteSet is a set of byte values. A short line lacks a byte of most headers, so it need not be
-// searched for these.
+// A byteSet is a set of byte values. A short line lacks at least one byte of most headers, so it
+// need not be searched for them.
 type byteSet [4]uint64
 
 // bytesOf returns the bytes of b.

@@ -122,7 +122,7 @@ func matchHostModule(r *Reader, l *Line, _ int) bool {
 	return true
 }
 
-// isNamed reports whether a name follows the path of a library, like an answer without a line.
+// isNamed reports whether a name follows the path of a library, as in an answer without a line.
 func isNamed(b []byte) bool {
 	i := bytes.LastIndex(b, []byte(".so"))
 	return i >= 0 && bytes.HasPrefix(bytes.TrimLeft(b[i+len(".so"):], ".0123456789"), []byte(" "))

@@ -144,7 +144,7 @@ func (r *Reader) died(l *Line, close, at int, addr uint64) bool {
 	return true
 }
 
-// maxComm is the longest name of a process in the kernel, in bytes. A name may have blanks.
+// maxComm is the length in bytes of the longest process name in the kernel. A name may have blanks.
 const maxComm = 15
 
 // processName returns the start of the name of the process whose PID ends at close.

@@ -95,7 +95,7 @@ func (f *factLog) deviceLine(line []byte, number int64) {
 	}
 }
 
-// programLine is deviceLine in the form of a header's fact.
+// programLine calls deviceLine; it has the signature of header.fact.
 func programLine(r *Reader, line []byte, _ int) { r.facts.deviceLine(line, r.number) }
 
 // digitsAt sets digits to the hexadecimal digits at offset at, after blanks, if their number is

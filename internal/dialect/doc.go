@@ -1,7 +1,7 @@
 // Package dialect has the grammars of backtraces without markup: it turns a line into frames, each
 // with a module and a number.
 //
-// A [Reader] is given the lines that may have a frame, and finds the frames by the grammars of
+// A [Reader] receives the lines that may have a frame, and finds the frames with the grammars of
 // [All]. It collects the [Facts] in the lines around them, such as maps and build IDs. Package
 // judge uses both to find the places of the frames in files.
 //

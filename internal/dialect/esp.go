@@ -19,8 +19,8 @@ var (
 		Subtracts: LessESPIDF,
 	}
 
-	// stackWords is not part of --dialects=auto: a stack still contains return addresses of calls
-	// that have returned, which look the same.
+	// stackWords is not part of --dialects=auto: a stack also contains the return addresses of
+	// earlier calls, and they look like the current ones.
 	stackWords = Dialect{
 		Name: "stack-words", Who: "firmware: the words of a dumped stack that may be return addresses, as in \"Stack memory:\" of ESP-IDF",
 		Needs:    "--image FILE, the firmware, and --dialects=auto,stack-words: its names are guesses",
@@ -80,7 +80,7 @@ func matchESPAbort(_ *Reader, l *Line, _ int) bool {
 	return true
 }
 
-// matchStackWords matches a line of a stack dump: an address, and words.
+// matchStackWords matches a line of a stack dump: an address and words.
 func matchStackWords(_ *Reader, l *Line, _ int) bool {
 	b := l.Text
 	start := bytes.LastIndex(b, []byte(": "))

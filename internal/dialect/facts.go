@@ -90,8 +90,8 @@ func (f *factLog) forget() {
 	f.mapAt, f.mapStart = -1, 0
 }
 
-// addListed adds a mapping from a list of this process, with one mapping on each line. The first
-// mapping of a new list replaces all earlier ones.
+// addListed adds a mapping from a list that the given process has logged, with one mapping on each
+// line. The first mapping of a new list replaces all earlier ones.
 func (f *factLog) addListed(m Map, process uint64, number int64) {
 	f.touch(number)
 	if m.Start < f.mapStart || number-f.mapAt > maxMapGap || process != f.process {

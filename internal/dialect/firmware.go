@@ -211,14 +211,14 @@ func isWordAt(b []byte, at int) bool { return at < len(b) && isWord(b[at]) }
 func isExceptionReturn(value uint64) bool { return value >= 0xffffff80 && value <= 0xffffffff }
 
 // Addresses of devices usually have 32 bits. On Xtensa with windowed registers, the two highest
-// bits of a return address contain the window size. They replace two bits of the address, which are
-// the bits of codeRegion in all addresses of code.
+// bits of a return address contain the window size. They replace two bits of the address. In all
+// code addresses, these bits are equal to codeRegion.
 const (
 	windowBits = 0xc0000000
 	codeRegion = 0x40000000
 )
 
-// address adds a frame with a firmware address, whose answer has its own line, in the form of
+// address adds a frame with a firmware address. The answer gets its own line, in the form of
 // idf_monitor.
 func (l *Line) address(value uint64, call Call) *Frame {
 	f := l.frame()

@@ -159,8 +159,8 @@ func (r *Reader) load() {
 }
 
 // MayMatch reports whether a frame may be at the mark at offset mark of b, or an element of markup
-// begins there. Marks are those of [Reader.LineAt], and "\n0x". b is a line or several whole lines.
-// r need not read a line if MayMatch returns false for all its marks, unless [Reader.Wants] returns
+// begins there. A mark is one of [Reader.LineAt], or "\n0x". b is a line or several whole lines. r
+// need not read a line if MayMatch returns false for all its marks, unless [Reader.Wants] returns
 // true.
 func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if r.tables == nil {
@@ -226,8 +226,8 @@ func (f *fits) any(b []byte, at int) bool {
 		blanks > 2 && mayEndColor[b[blanks-1]]|mayEndColor[b[blanks-2]] != 0 && (colorEnds(b, blanks) || colorEnds(b, blanks-1))
 }
 
-// mayEnd is 1 for bytes that may follow the number of a wordNumber, noLetter for all except
-// letters.
+// mayEnd is 1 for bytes that may follow the number of a wordNumber. noLetter is 1 for all bytes
+// except letters.
 var mayEnd, noLetter = [256]uint8{' ': 1, '\t': 1, '\r': 1, '\n': 1, esc: 1}, func() (set [256]uint8) {
 	for c := range set {
 		if !isLetter(byte(c)) {

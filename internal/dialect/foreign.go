@@ -25,7 +25,7 @@ var (
 	ErrWasm  = errors.New("the module is WebAssembly, which symfilter does not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it")
 )
 
-// ErrNoFile is the reason for code that is in no file.
+// ErrNoFile is the reason for a frame whose code is not in any file.
 var ErrNoFile = errors.New("no file has the code: the program generated it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to get its names")
 
 // unread adds a frame that begins at start and is never located, with the reason why.

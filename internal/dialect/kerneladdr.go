@@ -74,8 +74,8 @@ func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 }
 
 // kernelCall returns the kind of the address at offset at according to the text before it. unsure
-// is set for an address after "?". ok is false if the address is not in kernel code, or belongs to
-// something else.
+// is set for an address after "?". ok is false if the text shows that it is not an address of
+// kernel code.
 func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	before := b[:at]
 	if at > 0 && b[at-1] == ':' {

@@ -52,7 +52,7 @@ type kernelLog struct {
 // forget forgets the kernel, but not the parsed texts.
 func (n *kernelLog) forget() { *n = kernelLog{texts: n.texts} }
 
-// of returns the kernel of a frame in this line that follows the text before.
+// of returns the kernel of a frame in this line. before is the text before the frame.
 func (n *kernelLog) of(before []byte, line int64) *Kernel {
 	if n.named != nil && line-n.at > FactLines {
 		n.named = nil
@@ -69,7 +69,7 @@ func (n *kernelLog) of(before []byte, line int64) *Kernel {
 	return n.named
 }
 
-// kernelOf returns the kernel of a frame that follows the text before.
+// kernelOf returns the kernel of a frame. before is the text before the frame.
 func (r *Reader) kernelOf(before []byte) *Kernel {
 	// after a restart windows may be open although the past is unread
 	if !r.Wants(r.number) || r.kernel.named == nil {

@@ -321,7 +321,8 @@ func (l *Line) after(f *Frame, at int) {
 	l.edit(f, Edit{Span{at, at}, " ", AtLine, ""})
 }
 
-// recordOrFrames finds the frames of l: of each line of a record of rsyslog, or of one line.
+// recordOrFrames finds the frames of l, which is a line of a log or a record of rsyslog with
+// several lines.
 func (r *Reader) recordOrFrames(l *Line, mark int) bool {
 	return bytes.Contains(l.Text, rsyslogEnd) && r.record(l) || r.frames(l, mark)
 }

@@ -37,7 +37,7 @@ func matchLLVM(r *Reader, l *Line, at int) bool {
 }
 
 // A hashFrame is a frame "#4 0x7f31c2a01154 FUNCTION (MODULE+0xOFFSET)", with one blank after the
-// address. Sanitizers have two if there is no function, and "in" if there is one.
+// address. Sanitizers print two blanks if there is no function, and "in" before a function.
 type hashFrame struct {
 	number int
 	digits Span // the number of the frame

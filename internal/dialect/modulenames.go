@@ -45,7 +45,7 @@ func (c *modules) idAfter(b []byte, at int) (id buildid.ID, end int, ok bool) {
 }
 
 // cutIDAfter parses b[at:] as " (BuildId: HEX" or a beginning of that text, since some logs cut
-// lines at a width. prefix has the complete bytes of the ID; it is zero if there are none.
+// lines at a fixed width. prefix has the complete bytes of the ID; it is zero if there are none.
 func cutIDAfter(b []byte, at int) (prefix buildid.ID, ok bool) {
 	open := blanksAfter(b, at)
 	const mark = "(BuildId: "

@@ -221,8 +221,8 @@ func flatten(list []int32, steps []Step) (full []int32, rest []Step) {
 // unsureMark is set in a list entry if grammars other than wordNumber may have the number.
 const unsureMark = math.MinInt32
 
-// prefilterWords filters by the bytes before a number after one blank. It sets unsureMark, and
-// returns the number of entries with it.
+// prefilterWords filters numbers that follow one blank by the two bytes before the blank. It sets
+// unsureMark, and returns the number of entries with unsureMark.
 func (f *fits) prefilterWords(b []byte, base int, marks *MarkBytes, list []int32) (left []int32, unsure int) {
 	n := 0
 	for _, at := range list {
@@ -246,8 +246,8 @@ func (f *fits) prefilterWords(b []byte, base int, marks *MarkBytes, list []int32
 	return list[:n], unsure
 }
 
-// prefilterWhole filters by the bytes before the word before a number, for entries without
-// unsureMark.
+// prefilterWhole removes entries without unsureMark if the word before the number does not follow
+// another number.
 func prefilterWhole(b []byte, base int, list []int32) []int32 {
 	n := 0
 	for _, entry := range list {

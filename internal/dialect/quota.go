@@ -15,8 +15,8 @@ const (
 
 // A Quota bounds the work for all traces of a log. A log may have many short traces, and each may
 // take as much work as a long one. So the limit grows with the bytes read from the log. If the
-// Quota is spent, no file is searched for load biases or names. If it is spent twice, no trace is
-// judged. The zero Quota is for a new log.
+// Quota is spent, no file is searched for load biases or names. If twice the Quota is spent, no
+// trace is judged. The zero Quota is for a new log.
 type Quota struct {
 	used  int   // steps, minus the steps that bytes of the log have added
 	total int64 // all steps so far

@@ -159,8 +159,8 @@ type swiftFrame struct {
 	Answer   json.RawMessage `json:"symbolized"`
 }
 
-// matchSwiftJSON matches a report as an object of JSON, in whose description the address of the
-// fault is at offset at.
+// matchSwiftJSON matches a report in the form of a JSON object. Its description has the address of
+// the fault at offset at.
 func matchSwiftJSON(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := bytes.IndexByte(b, '{')

@@ -10,8 +10,8 @@ import "bytes"
 //	(XEN)    [<00000a0000212345>] traps.c#do_trap+0x12/0x34 (PC)
 //
 // The addresses are addresses in the ELF file, because Xen is loaded at its link address. R and PC
-// mark an instruction; other addresses are return addresses. A function has its source file before
-// it if several files have a function with its name.
+// mark an instruction; other addresses are return addresses. If several files have a function of
+// the same name, the source file precedes the name.
 var xen = Dialect{
 	Name: "xen", Who: "Xen: the hypervisor's call traces",
 	Needs:  "--image xen-syms, the file of this build",
