@@ -78,8 +78,8 @@ func (s *Symbolizer) data(ctx context.Context, l Location) (Variable, error) {
 }
 
 // awaitLocal waits until the search for a location's file has only servers left to ask. If the
-// file's sections are being inflated, it waits for the end of that. It starts neither a search nor
-// an inflation, and returns early if ctx is done.
+// file's sections are being inflated, it waits until that ends. It starts neither a search nor an
+// inflation, and returns early if ctx is done.
 func (s *Symbolizer) awaitLocal(ctx context.Context, l Location) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil || !s.warmer.lock(ctx, e) {

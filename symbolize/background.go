@@ -92,8 +92,9 @@ func (m *module) indexPrice() time.Duration {
 	return time.Duration(n) * time.Second / indexRate
 }
 
-// index starts a goroutine that makes the index of e's module. It does so if the index pays, there
-// is memory for it, and no other index is being made. Close waits for the goroutine. e.mu is held.
+// index starts a goroutine that makes the index of e's module. It does so only if the index pays
+// off, there is memory for it, and no other index is being made. Close waits for the goroutine.
+// e.mu is held.
 func (s *Symbolizer) index(e *entry) {
 	m := e.module
 	if m == nil || e.unindexed || !s.background.paysToIndex(m) || !s.background.busy.CompareAndSwap(false, true) {

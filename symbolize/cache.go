@@ -73,9 +73,9 @@ func (c *cache) existing(id buildid.ID, name string) *entry {
 	return c.entries[keyOf(id, name)]
 }
 
-// forget drops entries that have neither a file nor a task: first the entries that were not used by
-// the latter half of all questions, then, if there is still no room, all of them. It skips locked
-// entries. c.mu is held.
+// forget drops entries that have neither a file nor a task. It begins with the entries that the
+// last half of all questions did not use. If there is still no room, it drops the others, too. It
+// skips locked entries. c.mu is held.
 func (c *cache) forget() {
 	now := c.clock.Load()
 	for _, young := range []uint64{now / 2, now + 1} {

@@ -62,8 +62,8 @@ const (
 	forgotten // the cache has dropped the entry: ask the cache for a new entry
 )
 
-// A task is the search or inflation that a goroutine does for an entry. It is immutable; entry.task
-// is nil again once it has ended.
+// A task is the search or inflation that a goroutine does for an entry. A task is immutable;
+// entry.task is nil again once the task has ended.
 type task struct {
 	purpose purpose
 	// closed once all local finders have answered, at the latest with done; equals done for an

@@ -67,9 +67,9 @@ func (i *inner) Faults() int64 { return i.cache.counts.faults.Load() }
 // Jobs returns how many goroutines may read the debug information of one file at once.
 func (i *inner) Jobs() int { return i.o.jobs() }
 
-// Take reports whether it granted the caller n more bytes of Options.MaxMemory for memory of its
-// own. If necessary it closes the least recently used files; it never waits. The caller returns the
-// bytes with Give. Many goroutines may call it.
+// Take grants the caller n more bytes of Options.MaxMemory for its own memory, and reports whether
+// it did. If necessary it closes the least recently used files; it never waits. The caller returns
+// the bytes with Give. Many goroutines may call it.
 func (i *inner) Take(n int64) bool { return i.cache.lend(n) }
 
 // Give takes back n bytes that Take granted.

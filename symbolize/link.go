@@ -45,8 +45,8 @@ type openFiles struct {
 	byFD   int64 // open files that keep a descriptor
 }
 
-// openPart reads file's headers and takes ownership of file; on error it closes it. It fails if the
-// named sections would take too much memory when inflated.
+// openPart reads file's headers and takes ownership of file; on error it closes file. It fails if
+// the named sections would take too much memory when inflated.
 func openPart(file *buildid.File, o *Options, names []string) (*part, error) {
 	p := &part{file: file}
 	room := o.room
@@ -171,9 +171,9 @@ type debugLink struct {
 
 // linkedFiles finds the files to which a file links: see [access.BuildID].
 type linkedFiles interface {
-	// FindLink returns the debug file called name, with the checksum crc, of the program at near:
-	// it looks where GDB does, below dirs too. If the file has a build ID, it equals id, unless id
-	// is zero.
+	// FindLink returns the debug file of the program at near, with this name and the checksum crc.
+	// It looks where GDB does, and also below dirs. Unless id is zero, it skips files with another
+	// build ID.
 	FindLink(ctx context.Context, name string, crc uint32, near string, dirs []string, id buildid.ID, note func(buildid.Attempt)) (*buildid.File, error)
 
 	// FindAlt returns the supplementary file with the build ID id that the debug file at near calls
@@ -216,7 +216,7 @@ func (m *module) drop(fault error) {
 }
 
 // A supplement refers to the file into which dwz moved the entries and strings that several files
-// share. It is read from such a file, and unchecked.
+// share. The fields are read from a file that refers to it, and are not checked.
 type supplement struct {
 	name string // its path; may be hostile
 	id   []byte // its build ID

@@ -73,7 +73,7 @@ type usage struct {
 	loan    int64         // bytes of memory that the current question has borrowed
 }
 
-// openModule reads file's headers and takes ownership of file; on error it closes it.
+// openModule reads file's headers and takes ownership of file; on error it closes file.
 func openModule(file *buildid.File, o *Options) (m *module, err error) {
 	m = &module{path: file.Path(), where: file.Where(), file: file}
 	defer func() {

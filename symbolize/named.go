@@ -12,8 +12,8 @@ type Extent struct {
 	Size uint64 // bytes; 0: not known
 }
 
-// Named returns where the symbols with a linkage name are in the file of l, whose Addr is ignored:
-// at most 1,024 of them, by address. Of several symbols at one address, only one has a name, as for
+// Named returns the ranges of the symbols with this linkage name in the file of l: at most 1,024,
+// by address. It ignores l.Addr. Of several symbols at one address, only one has a name, as for
 // Ask. It waits for the file until ctx is done, and returns the errors of Ask.
 func (s *Symbolizer) Named(ctx context.Context, l Location, name string) (all []Extent, err error) {
 	q, err := s.acquire(ctx, l)

@@ -160,7 +160,7 @@ func (x *search) consider(file *buildid.File) bool {
 	if m.dw == nil && x.link.Name == "" && m.link.Name != "" {
 		x.link = debugLink{m.link, path}
 	}
-	// as in LLVM, the symbols of a program that is named by its path are its own
+	// as in LLVM, a program that is named by its path uses its own symbols
 	m.oldTable = x.s.o.Reaching && x.e.key.id.IsZero() && (x.module != nil || x.lent)
 	x.keep(m)
 	if m.dw != nil {
