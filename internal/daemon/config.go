@@ -36,8 +36,8 @@ type Admin struct {
 type TLS struct {
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
-	// authorities that sign the certificates of peers; empty: clients of a listener need none, and
-	// an output uses the system's authorities
+	// authorities that sign the certificates of peers; empty: clients of a listener need no
+	// certificate, and an output uses the system's authorities
 	ClientCA string `yaml:"client_ca"`
 }
 

@@ -54,7 +54,7 @@ func (c *contexts) enter(s *session) bool {
 	return true
 }
 
-// set updates the share of a session that was entered. It returns false if the share's bytes have
+// set updates the share of a session that has entered. It returns false if the share's bytes have
 // grown and all bytes together exceed the limit.
 func (c *contexts) set(s *session, n int, bytes int64) bool {
 	c.mu.Lock()

@@ -15,9 +15,9 @@ import (
 )
 
 // An askers decides which requests an HTTP listener answers. A web page can make a browser send
-// requests to any address that the browser can reach. Host shows the attacker's DNS name, if that
-// resolves to the address. Origin shows the origin of the page; other programs than browsers send
-// none.
+// requests to any address that the browser can reach. If the page uses a DNS name that resolves to
+// the address, the header Host has that name. The header Origin has the origin of the page; only
+// browsers send it.
 type askers struct {
 	warn    func(msg string, args ...any)
 	refused seldom.Limiter // messages about requests
@@ -64,8 +64,8 @@ func isCalled(r *http.Request, names []string) bool {
 	return err == nil && isNamed(name, []string{own})
 }
 
-// foreignOrigin returns an Origin of the request that is not allowed. Allowed are the host and port
-// in Host, and the hosts in hosts.
+// foreignOrigin returns an Origin of the request that is not allowed. The host and port in Host,
+// and the hosts in hosts, are allowed.
 func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool) {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)

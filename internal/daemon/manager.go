@@ -73,8 +73,8 @@ func (d *Daemon) stopping() (end func()) {
 }
 
 // Refresh reloads the configuration from load, as [Daemon.Reload] does, and reports the result to
-// the service manager, the log and the metrics. If the configuration cannot be used, nothing has
-// changed.
+// the service manager, the log and the metrics. If the configuration cannot be used, nothing
+// changes.
 func (d *Daemon) Refresh(load func() (*Config, error)) error {
 	m := d.house.options.Manager
 	d.sent(m.Reloading("reading the configuration"))

@@ -49,7 +49,7 @@ type connectOutput struct {
 	torn int
 
 	mu sync.Mutex
-	// returns the number of bytes that the peer of conn has not received; nil: unknown, or no
+	// left returns the number of bytes that the peer of conn has not received; nil: unknown, or no
 	// connection
 	left func() (int64, bool)
 	// bytes that the peer may not have received, from the start of a line; to change it, hold both

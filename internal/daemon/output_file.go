@@ -189,7 +189,8 @@ func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p 
 	return done, wait, err
 }
 
-// ready returns the open file with a name. It opens the file if necessary, again after a rotation.
+// ready returns the open file with a name. It opens the file if necessary, and reopens it after a
+// rotation.
 func (o *fileOutput) ready(name string) (*outFile, error) {
 	path := filepath.Join(o.dir, name)
 	if o.stale.Swap(false) {

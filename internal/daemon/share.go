@@ -36,8 +36,8 @@ func (s *session) adopt() {
 // errReplaced.
 type interrupter interface{ interrupt() }
 
-// restage adopts the pipeline's stage. A busy session does so afterwards; a session that waits for
-// a replaced peer is interrupted. It locks s.mu.
+// restage adopts the pipeline's stage. A busy session adopts it later; a session that waits for a
+// replaced peer is interrupted. It locks s.mu.
 func (s *session) restage() {
 	if w, ok := s.own.(interrupter); ok && s.p.stage.Load().out != nil {
 		w.interrupt()
@@ -87,8 +87,8 @@ func (s *session) note() {
 	}
 }
 
-// manyProcesses is a number of processes. A session with a memory and at least as many adds up
-// their sizes at most once in the time silence, not at each change.
+// manyProcesses bounds the processes whose sizes are added up at each change. A session with a
+// memory and at least this many processes adds them up at most once per silence.
 const manyProcesses = 64
 
 // weigh enforces the limits. It drops the context of a session that exceeds them, or that found no
