@@ -17,8 +17,8 @@ import (
 
 const otherCommand = "as"
 
-// byName returns the arguments for a program that was started as word: if word is the name of
-// another symbolizer, such as a symbolic link, args follow the command that answers for it.
+// byName returns the arguments of a program that was started as word. If word names another
+// symbolizer, for example by a symbolic link, they begin with the command that answers like it.
 func byName(word string, args []string) []string {
 	if _, name := asis.Named(word); name != "" {
 		return append([]string{otherCommand, word}, args...)

@@ -24,7 +24,7 @@ type standard struct {
 const anyNumber = 1 << 30 // arguments
 
 // commands is the table of commands, in the order of the help. It is a function because the
-// commands print it.
+// commands print the table: a variable would depend on itself.
 func commands() []*command {
 	return []*command{
 		{cli.Command{In: ofFilter, Args: "[flags] [FILE...]", Most: anyNumber, Text: filterText}, filterAll},

@@ -35,8 +35,8 @@ func containerForms() []string { return []string{"cri", "json-file"} }
 
 // containerURI returns the command line for the URI
 // binary:///usr/bin/symfilter?container-log=&--path=FILE. containerd passes the name and the value
-// of each member as two arguments, with the members in random order. Of a repeated member it passes
-// the first. ok is false for other args.
+// of each member as two arguments, with the members in random order. It passes only the first of
+// several members with one name. ok is false for other args.
 func containerURI(args []string) (line []string, ok bool) {
 	if len(args)%2 != 0 {
 		return nil, false

@@ -26,7 +26,7 @@ const (
 	styleValgrind = "valgrind"
 )
 
-// A markupFlag is --filter-markup, which is --style=llvm.
+// A markupFlag is --filter-markup, which means --style=llvm.
 type markupFlag struct{ style *string }
 
 func (m markupFlag) Set(s string) error {

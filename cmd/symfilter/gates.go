@@ -162,7 +162,7 @@ func (c *config) findingsPrinter(form string) printFindings {
 	return findingsPrinter(form)
 }
 
-// A judgement collects facts about the run, by which its gate decides after all inputs.
+// A judgement collects the facts about the run from which its gate decides after all inputs.
 type judgement struct {
 	flags  *gateFlags
 	before *findings.Collection // findings of the inputs before the change, with --diff

@@ -151,7 +151,7 @@ func readError(name string, err error) string {
 	return msg
 }
 
-// encodingHint returns how to read an input that is not in UTF-8.
+// encodingHint returns advice on an input that is not in UTF-8.
 func encodingHint(e input.Encoding, name string) string {
 	if e.Read() {
 		return "is " + e.String() + ", and is printed as UTF-8"

@@ -29,8 +29,8 @@ const (
 	deathWait = 2 * time.Second
 )
 
-// endGrace is the time after the end of the program in which a signal does not end symfilter. The
-// keys of a terminal signal both, so it may be the signal that ended the program.
+// endGrace is the time after the end of the program in which a signal does not end symfilter. A key
+// such as Ctrl-C signals both, so this may be the signal that ended the program.
 const endGrace = 200 * time.Millisecond
 
 // A programRun is a run of the command run.

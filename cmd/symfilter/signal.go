@@ -21,9 +21,10 @@ const (
 	echo = 200 * time.Millisecond
 )
 
-// A stopper stops the reading after a signal. A hang-up or a termination signal stops it at once,
-// an interrupt after the duration words. A second signal, or output that blocks, ends the process
-// immediately. Some runs outlive a hang-up, unless their terminal is gone: see hangups.
+// A stopper stops the reading after a signal. A hang-up or a termination signal stops it at once;
+// an interrupt stops it after the duration in the field words. A second signal, or output that
+// blocks, ends the process immediately. Some runs outlive a hang-up, unless their terminal is gone:
+// see hangups.
 type stopper struct {
 	reading chan struct{} // closed when reading must stop
 	got     atomic.Int32  // the first signal

@@ -15,7 +15,8 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// openMaps opens the files of --map. A confined process cannot open the maps of another process.
+// openMaps opens the files of --map, since a confined process cannot open the maps of another
+// process.
 func (c *config) openMaps() error {
 	for _, name := range c.mapFiles {
 		f, err := os.Open(name)
