@@ -14,10 +14,10 @@ import (
 
 // A program that may be loaded anywhere, and prints only addresses, still shows where it was
 // loaded. A call ends at each return address. So an address votes for each load bias that puts it
-// at the end of a call in the file. A wrong bias gets a vote only by chance: more often the more
-// pages of the file have the end of a call at that offset. A call that also leads to the function
-// of the called frame is rarer still. A bias is inferred if, among all biases and files tried, a
-// wrong one would have as much evidence in fewer than one of 2^inferredBits traces.
+// at the end of a call in the file. A wrong bias gets a vote only by chance. The chance grows with
+// the number of pages of the file in which a call ends at that offset. A call that also leads to
+// the function of the called frame is rarer still. A bias is inferred if, among all biases and
+// files tried, a wrong one would have as much evidence in fewer than one of 2^inferredBits traces.
 
 // Limits of the inference.
 const (
@@ -33,9 +33,9 @@ const (
 	maxWeighed    = 512 // frames of a trace that are weighed
 )
 
-// jumpShare is an upper bound: of the calls that lead to another file, at most this share goes by
-// way of a function of this file that jumps there. None of the 6,947 calls to other files in the
-// stacks of TestBasesOfRealStacksAreInferred did.
+// jumpShare is an upper bound of the share of calls to other files that go through a function of
+// this file, which jumps there. None of the 6,947 calls to other files in the stacks of
+// TestBasesOfRealStacksAreInferred does.
 const jumpShare = 1.0 / 8
 
 // An Inference is the evidence for a load bias of a file, from return addresses alone.
@@ -358,7 +358,8 @@ func (e *election) vote() {
 	e.candidates = e.candidates[:min(len(e.candidates), maxCandidates)]
 }
 
-// weighAlike gives all votes the weight of a call in any file: for a bias that is not searched for.
+// weighAlike gives each vote the weight that a call has in any file. It is for a bias that was not
+// found by a search.
 func (e *election) weighAlike() {
 	for i := range e.voters {
 		v := &e.voters[i]

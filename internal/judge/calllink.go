@@ -11,8 +11,8 @@ const maxLinkBits = 12 // a function of 256 bytes in a megabyte
 
 // link weighs the file of inner, the called frame, by the call that ends at outer's return address.
 // If that call leads to the function that contains inner's address, the file is probably the one
-// that ran. In another file this would be chance, less likely the smaller the function or the
-// larger the file. link sets linked, beside, astray and unclear of both.
+// that ran. In another file this would happen only by chance, which is rarer for a small function
+// or a large file. link sets linked, beside, astray and unclear of both.
 func (outer *check) link(t *Trace, inner *check) {
 	if !outer.located() || !inner.located() || outer.returns == 0 || outer.of.image.File == nil || inner.of.image.File == nil || inner.stack != outer.stack {
 		return
@@ -24,9 +24,9 @@ func (outer *check) link(t *Trace, inner *check) {
 	size := outer.of.image.calledSize(outer.returns, called, inner.lookup)
 	if size == 0 {
 		// If the file's base is inferred, any of its calls may rule out a name. Otherwise only a
-		// call that stays in an x86-64 file may: an imported function may jump back into this file,
-		// and on other machines leaf functions often have no frame record, so an unwinder that
-		// follows frame pointers leaves out their callers.
+		// call that stays in an x86-64 file may. An imported function may jump back into this file.
+		// On other machines leaf functions often have no frame record, so an unwinder that follows
+		// frame pointers leaves out their callers.
 		if outer.of != inner.of || !outer.of.inferred && (file.Machine != elf.EM_X86_64 || file.CallMayLeave(outer.returns)) {
 			return
 		}

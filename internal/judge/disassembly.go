@@ -51,21 +51,21 @@ func (m *Image) codeCalled(end uint64) (machine disasm.Machine, ok bool) {
 // maxJumps bounds the functions through which a called function may jump to another.
 const maxJumps = 16
 
-// A lead is what is known about where a call leads.
+// A lead describes where a call leads, as far as this is known.
 type lead int
 
 const (
-	// the call is not direct, or the function that is called is unknown, cannot be read within the
-	// limits or has a table of jumps, which may have the part of it that is seldom run
+	// the call is not direct; or the called function is unknown, cannot be read within the limits,
+	// or jumps through a table, which may lead to the part of it that is seldom run
 	anywhere  lead = iota
 	unclear        // the function that is called may jump anywhere
 	here           // to the function, perhaps by jumps
 	elsewhere      // not to the function
 )
 
-// leadOf returns whether the call in m that ends at end leads to the function with addr: it is the
-// call's target or reached from there by jumps. A call of an import leads elsewhere if m itself
-// does not have that function.
+// leadOf returns whether the call in m that ends at end leads to the function that contains addr.
+// The function may be the call's target, or be reached from the target by jumps. A call of an
+// import leads elsewhere if m itself does not have that function.
 func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 	from, to, ok := m.File.UnwindRange(addr)
 	target, direct := m.File.CallTarget(end)

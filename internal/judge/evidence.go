@@ -34,14 +34,14 @@ type Evidence struct {
 	Called []uint64 `json:"called,omitempty"` // addresses with a call before them
 	// return addresses without a call before them, and addresses outside the code
 	Failed []uint64 `json:"failed,omitempty"`
-	// first address of a stack's last frame that is outside the code; it does not count as failed
+	// first address outside the code in the last frame of a stack; it does not count as failed
 	Stray uint64 `json:"stray,omitempty"`
 	// number of Failed frames at which the file has different code
 	Contradicted int `json:"contradicted,omitempty"`
 	Symbols      int `json:"symbols,omitempty"` // frames that agree with symbols or listed code
 	// frames in a signal trampoline, the code to which a signal handler returns
 	Trampolines int `json:"trampolines,omitempty"`
-	// frames whose function the call of the next frame leads to
+	// frames to whose function the call of the next frame leads
 	Links int `json:"links,omitempty"`
 	// highest weight, in bits, of a frame that is in the function that the log names, or that its
 	// caller calls

@@ -202,8 +202,8 @@ func (c *check) runAtAddress(f *Frame) {
 	}
 }
 
-// ofSeveral returns the function at f's address, of several with the name and size in f. Its err is
-// ErrSizes if none is there, or if the load address of the kernel is not known.
+// ofSeveral returns the function at f's address among several with the name and size in f. Its err
+// is ErrSizes if none of them is at the address, or if the load address of the kernel is not known.
 func (v *verdict) ofSeveral(f *Frame) (found sized) {
 	found.err = ErrSizes
 	if f.Load == nil {

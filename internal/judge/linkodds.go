@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// How rarely a call leads to the called frame by chance depends on the file: the weight by distance
-// is a lower bound for all files. If a trace lacks few bits, the calls of its file are counted.
+// The chance that a call leads to the called frame depends on the file. The weight by distance is a
+// lower bound for all files. If a trace lacks only a few bits, the calls of its file are counted.
 
 const (
 	refinedBits = 10      // maximum bits that the evidence may lack for the calls to be counted
@@ -55,7 +55,7 @@ const (
 	mostContradictions = 2 // in a short stack; one more for each 16 frames
 )
 
-// contradicts reports whether the call of outer leads to another function than that of inner.
+// contradicts reports whether the call of outer leads to another function than inner's.
 func (e *election) contradicts(outer, inner *Frame, bias uint64) bool {
 	if e.trace == nil || !e.has(inner, bias) || !follows(outer, inner) {
 		return false
@@ -64,7 +64,7 @@ func (e *election) contradicts(outer, inner *Frame, bias uint64) bool {
 	return e.trace.leadOf(e.image, end, e.image.File.InCall(inner.Addr-bias)) == elsewhere
 }
 
-// A linkKind is how a call leads to the next frame.
+// A linkKind is the way in which a call leads to the next frame.
 type linkKind int
 
 const (
@@ -121,8 +121,8 @@ func (e *election) refine(in *Inference, most int) (work int) {
 }
 
 // countLinks moves the addresses of outer and inner together through the code. It returns the
-// number of places tried, and at how many of these a call ends at outer's address that leads to the
-// function at inner's. The addresses keep their offsets in 16 bytes, to which functions are
+// number of places tried, and the number of these at which a call that leads to inner's function
+// ends at outer's address. The addresses keep their offsets in 16 bytes, to which functions are
 // aligned.
 func (e *election) countLinks(outer, inner *Frame) (linked, tried int) {
 	const align = 16

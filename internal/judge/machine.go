@@ -23,7 +23,8 @@ func (c *check) espOnRISCV(call dialect.Call) dialect.Call {
 }
 
 // espRust returns the kind of the address in a frame of esp-backtrace, which subtracts espRustLess
-// bytes from return addresses, dialect.ESPLess on Xtensa. It adds them again if a call ends there.
+// bytes from return addresses, or dialect.ESPLess on Xtensa. It adds them again if a call ends
+// there.
 func (c *check) espRust() dialect.Call {
 	less := uint64(espRustLess)
 	if c.of.image.File.Machine == elf.EM_XTENSA {

@@ -37,9 +37,9 @@ func (n *names) spend(steps int) bool {
 	return true
 }
 
-// shownSymbols returns the symbols of f, the file of m, whose demangled name, with or without
-// parameters, programs show as name. It returns nil if there are more than maxSameName, or if a
-// limit on the work is reached.
+// shownSymbols returns the symbols of f, the file of m, that programs show as name: demangled, with
+// or without parameters. It returns nil if there are more than maxSameName, or if a limit on the
+// work is reached.
 func (m *Image) shownSymbols(f *object.File, name string) []object.Symbol {
 	n := &m.names
 	word := []byte(lastWord(name))
