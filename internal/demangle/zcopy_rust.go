@@ -1013,6 +1013,10 @@ func (rst *rustState) decimalNumber() int {
 		rst.fail("expected number")
 	}
 
+	if rst.str[0] == '0' {
+		rst.advance(1) // a zero is a number of its own
+		return 0
+	}
 	val := 0
 	for len(rst.str) > 0 && isDigit(rst.str[0]) {
 		add := int(rst.str[0] - '0')
