@@ -101,8 +101,8 @@ func (f *Filter) lookAhead(b []byte) {
 	}
 }
 
-// noteAnswer starts resolving the rest of the block ahead if the Filter has asked for several
-// answers in it, or for a slow one.
+// noteAnswer starts resolving the rest of the block ahead after several answers for the Filter, or
+// after a slow one.
 func (a *ahead) noteAnswer(took time.Duration, s *space) {
 	if a.fresh++; a.fresh >= aheadFresh || took >= aheadSlow {
 		a.begin(s)

@@ -142,8 +142,8 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 	return m.open, m.lines
 }
 
-// nextOpen returns the offset of the first "{{{", or anchor of a dialect, at from or later, and the
-// number of line ends before it. from is the start of a line.
+// nextOpen returns the offset of the first "{{{" or anchor of a dialect that is not before from.
+// lines is the number of line ends before it. from is the start of a line.
 func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	if m.of.tracer == nil {
 		at, lines = marks.FindOpen(m.b[from:])
@@ -179,8 +179,8 @@ func nextEscape(b []byte, at int) int {
 	return len(b)
 }
 
-// plain prints b, in which there is nothing to resolve: whole lines, or a part of a line that is
-// too long to be interpreted. lines is the number of line ends in b.
+// plain prints b, in which there is nothing to resolve. b has whole lines, or a part of a line that
+// is too long to be interpreted. lines is the number of line ends in b.
 func (f *Filter) plain(b []byte, lines int) {
 	f.closeModule()
 	f.ready = f.layout.Display.EndTrace(f.ready)

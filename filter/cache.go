@@ -284,7 +284,7 @@ func (c *Cache) withdraw(keys []cacheKey) {
 }
 
 // grow makes room for n bytes. If the young generation would exceed half of the budget, it becomes
-// the old one, and the answers of the previous old one are dropped.
+// the old one. The previous old one is dropped.
 func (c *Cache) grow(n int64) {
 	if c.size += n; c.size > c.budget/2 {
 		c.oldSize = c.size - n

@@ -23,7 +23,7 @@ type Dialects struct {
 
 	// Folders are absolute paths of folders. They are searched before the system's folders, for a
 	// file that the log names without a folder. A file found there needs a stronger proof than a
-	// file at its logged path: the log lists its code, or more return addresses follow a call.
+	// file at its logged path: code that the log lists, or more return addresses after calls.
 	Folders []string
 
 	// Candidates are absolute paths of programs and libraries, or of folders with such files. If
@@ -62,12 +62,12 @@ type Dialects struct {
 	// the address in it, and proof the evidence as --output=json names it.
 	Located func(path string, addr uint64, proof string)
 
-	// Taken, if not nil, is called with the path of a file of Images when it is first used as the
-	// module of a frame.
+	// Taken, if not nil, is called with the path of a file of Images when a frame first has it as
+	// its module.
 	Taken func(path string)
 
-	// Code prints the disassembly of the code around the failed instruction, after each line in
-	// which Linux lists code of x86-64 or AArch64.
+	// Code adds a disassembly after each line in which Linux lists the code around a failed
+	// instruction, for x86-64 and AArch64.
 	Code bool
 
 	// KeepRaw appends answers to lines, instead of replacing text.

@@ -22,13 +22,13 @@ type Display struct {
 	// ShortNames replaces the arguments of templates in function names with ….
 	ShortNames bool
 
-	// Width is the number of columns of the terminal. A longer line continues on the next one,
-	// before a function, before its file and line, or before its module. 0: no line is broken.
+	// Width is the number of columns of the terminal. Longer lines are broken before a function,
+	// its file and line, or its module. 0: no line is broken.
 	Width int
 
-	// Fold replaces each run of two or more system frames with a line that counts them, in
-	// backtraces with at least one of the program's own frames. Only frames that are alone on their
-	// lines are folded. The frames of a run are held back until its end, or until Flush.
+	// Fold replaces each run of two or more system frames with a line that counts them. A backtrace
+	// without own frames stays unfolded. Only frames that are alone on their lines are folded. The
+	// frames of a run are held back until its end, or until Flush.
 	Fold bool
 
 	// AtOnce ends a run of system frames when Write returns, so that no frame is held back.

@@ -143,8 +143,8 @@ func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) 
 	return at
 }
 
-// simple reports whether simpleCalls may lay out the calls of a frame: it is a sanitizer's frame,
-// and nothing in its line is coloured or escaped.
+// simple reports whether simpleCalls may lay out the calls of a frame. The frame must be a
+// sanitizer's, and nothing in its line may be coloured or escaped.
 func (c *locator) simple(text []byte, fr *judge.Frame) bool {
 	return fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
 		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && isPlain(c.f, text)

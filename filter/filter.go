@@ -214,8 +214,8 @@ func (f *Filter) Flush() error {
 	return f.err
 }
 
-// holdsElement reports whether the unfinished line tail has an element, or its end may become part
-// of an element or a line end. It rereads about longestElement bytes that earlier calls have read.
+// holdsElement reports whether the unfinished line tail has an element, or ends in a possible part
+// of an element or line end. It rereads about longestElement bytes that earlier calls have read.
 func (f *Filter) holdsElement(tail []byte) bool {
 	if f.flushed.held {
 		return true
@@ -238,9 +238,8 @@ func (f *Filter) holdsElement(tail []byte) bool {
 	return tail[len(tail)-1] == '\r' || access.MayBecomeElement(tail[from:])
 }
 
-// Close prints all lines that are held back: an unfinished last line, a raw backtrace, a run of
-// system frames, and the module line that is collecting its maps. It returns the first error of the
-// writer.
+// Close prints all held lines: an unfinished last line, a raw backtrace, a run of system frames,
+// and the open module line. It returns the first error of the writer.
 func (f *Filter) Close() error {
 	f.endSunk(nil)
 	tail, long := f.cut.Finish()

@@ -5,7 +5,7 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// frameLines lays out the current line, whose frame has the answer a, and the inlined calls in the
+// frameLines lays out the current line, whose frame has the answer a. It adds inlined calls in the
 // order and form that the frame's producer uses.
 func (c *locator) frameLines(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f, last := c.f, len(a.text.cuts)-1

@@ -75,8 +75,8 @@ func (i *inner) InDict() bool { return i.openDicts > 0 }
 // for which HasMark reports false may be given to Text.
 func (i *inner) Wants() bool { return i.InDict() || i.tracer.wants() || firmware(i.tracer) }
 
-// HasMark reports whether b, a line or whole lines, has a mark: a place at which an element may
-// begin, or near which a frame of the dialects may be.
+// HasMark reports whether b, a line or whole lines, has a mark. At a mark an element may begin, or
+// near it a frame of the dialects may be.
 func (i *inner) HasMark(b []byte) bool {
 	if i.tracer == nil {
 		at, _ := marks.FindOpen(b)

@@ -44,7 +44,7 @@ func lookupOfFrame(e *frameFields) lookup {
 
 // chooseAddress returns the address to look up, and the choice that remains. The interval here
 // contains addr, the logged address, and back contains the address before it. If form leaves a
-// choice, it chooses the logged address unless the two are neighbours in one module: no call ends
+// choice, it chooses the logged address unless the two are neighbours in one module. No call ends
 // at the start of a module. If only the address before is in a module, it chooses that.
 func chooseAddress(here, back interval, addr uint64, form lookup) (answer, lookup) {
 	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1

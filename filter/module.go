@@ -19,9 +19,8 @@ import (
 //
 //	before [[[ELF module #0x1 "libc.so.6"; BuildID=… [0x…-0x…](rx),…]]] after
 //
-// A later line merges into it if all elements of the later line are maps of the same module, and
-// nothing follows the last one. The text before the first one must be equal except for digits, such
-// as a time's.
+// A later line merges into it if all its elements are maps of the same module, and nothing follows
+// the last one. The text before the first one must be equal except for digits, such as a time's.
 type moduleLine struct {
 	mod    *module
 	line   int64 // number of the line in the log

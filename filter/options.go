@@ -143,16 +143,15 @@ type Options struct {
 
 // Patience is how long the lines of a stream may wait for debug files. The time for a file starts
 // at the first line that names its build ID, so N missing modules cost one wait. After a wait
-// without success, lines do not wait for servers until one of the files is found, or is known not
-// to exist.
+// without success, lines do not wait for servers until the search for one of the files has ended.
 type Patience struct {
 	// Local is the time for files on this machine: for finding and inflating them. Servers is the
-	// time for the whole search. If Servers is shorter than Local, a line does not wait for servers
-	// after Servers, but it still waits for the search of this machine.
+	// time for the whole search. If Servers is shorter than Local, a line stops waiting for servers
+	// after Servers, but still waits for this machine until Local.
 	Local, Servers time.Duration
 
 	// PerMinute bounds the total wait of the stream in any minute. If it is set, the lines of one
-	// Write together wait at most for the longer of Local and Servers. 0 means no bound.
+	// Write together wait at most for the longer of Local and Servers. 0: no bound.
 	PerMinute time.Duration
 
 	// Never prevents the goroutine that uses the Filter from opening, inflating and parsing files.

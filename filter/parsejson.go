@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// maxJSONLine bounds the bytes of an object. The text of a Line has at most about 1 MiB and its
-// elements about 4 MiB, and escapes make them up to six times as long.
+// maxJSONLine bounds the bytes of an object. The text of a Line has up to about 1 MiB, and its
+// elements about 4 MiB. Escapes make them up to six times as long.
 const maxJSONLine = 32 << 20
 
 // A JSONLine is an object of Output JSON: a line of the log. Its schema is log.schema.json.

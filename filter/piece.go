@@ -27,8 +27,8 @@ func (f *frameFields) shownAddr(a *answer) uint64 {
 	return a.addr
 }
 
-// empty reports whether the frame has no address: sanitizers log 0, without a kind, if they do not
-// know the place in the program.
+// empty reports whether the frame has no address: sanitizers log 0 without a kind for an unknown
+// place.
 func (f *frameFields) empty(a *answer) bool {
 	return f.addr == 0 && f.kind == markup.Ambiguous && a.mod == nil
 }

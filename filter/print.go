@@ -12,7 +12,7 @@ import (
 
 // A Printer makes the output for laid-out lines. Text and JSON have built-in Printers;
 // [Options.Printer] sets another one. It has a method for elements because a line may have a
-// million of them: their answers are not kept until the end of the line.
+// million of them. Their answers are not kept until the end of the line.
 //
 // A Printer belongs to one Filter, which calls it from the goroutine that uses the Filter. It must
 // not call the Filter. It prints every line of the log, including lines without elements. With a

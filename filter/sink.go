@@ -8,7 +8,7 @@ import (
 )
 
 // Text prints p, without interpreting markup or colours in it. It is part of [markup.Sink]. A line
-// is laid out when it is complete: the bytes after the last line end of p are kept until the rest
+// is laid out when it is complete. The bytes after the last line end of p are kept until the rest
 // of their line arrives, or until Close.
 //
 // Text and Element must not be mixed with Write within a line.

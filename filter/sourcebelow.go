@@ -20,9 +20,9 @@ func (a *answer) location() symbolize.Location {
 	return symbolize.Location{ID: a.mod.buildID(), Name: a.mod.asked(), Addr: a.rel}
 }
 
-// sourceBelow lays out the source lines of the i-th frame of a, if it is an own frame and the
-// previous frame has a different line. Each source line follows eol and a call of begin, which lays
-// out the text before the frame. A call of end follows the line.
+// sourceBelow lays out the source lines of the i-th frame of a. It skips system frames, and a frame
+// with the same line as the previous one. Each source line follows eol and a call of begin, which
+// lays out the text before the frame. A call of end follows the line.
 func (f *lineFilter) sourceBelow(a *answer, i int, eol []byte, begin, end func()) {
 	if !f.printsSources || !a.hasText || a.text.sources == nil || i >= len(a.text.recorded) || a.text.ofSystem(i) {
 		return

@@ -53,8 +53,8 @@ type interval struct {
 // A space is the address space of one process: its modules and their maps. If maps overlap, the
 // later one wins, and the rest of the earlier one stays. A space does no I/O and reads no clock.
 //
-// The intervals are disjoint and sorted. They are stored in runs of at most runLen, so that each
-// new map moves only a few others, for any order of maps.
+// The intervals are disjoint and sorted. They are stored in runs of at most runLen. So each new map
+// moves only a few others, in any order of maps.
 type space struct {
 	modules map[uint64]*module
 	runs    [][]interval
@@ -79,8 +79,8 @@ func (s *space) hasModules() bool { return len(s.modules) > 0 }
 // weight returns the size of the space in units of about 64 bytes.
 func (s *space) weight() int { return s.n + moduleWeight*len(s.modules) + s.names/64 }
 
-// moduleWeight is the weight of a module that shares its binary with no other process: 280 to 330
-// bytes, mostly in the table of [unique]. A module that shares its binary takes 64 to 75 bytes.
+// moduleWeight is the weight of a module whose binary no other process has: 280 to 330 bytes,
+// mostly in the table of [unique]. A module that shares its binary takes 64 to 75 bytes.
 const moduleWeight = 4
 
 // reset removes all modules and maps.

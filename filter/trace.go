@@ -34,8 +34,8 @@ const (
 )
 
 // A tracer resolves frames of raw backtraces. It holds back a trace without build IDs until its
-// end, because a later frame can prove or refute the file of an earlier one. It resolves a frame
-// with a build ID at once.
+// end: a later frame can prove or refute the file of an earlier one. It resolves a frame with a
+// build ID at once.
 type tracer struct {
 	f      *lineFilter
 	opt    *Dialects
@@ -111,10 +111,10 @@ func searchOf(t *tracer, b []byte) marks.Search {
 	return marks.NewSearch(b, t.reader)
 }
 
-// meaning returns the meaning of a line with a mark in the dialects, and whether the line is plain:
-// it has neither a meaning nor another mark. mark is the offset of its first mark except ESC, or -1
-// if unknown. before is the text before the line in the block. lines is the number of lines in
-// before that are not printed yet.
+// meaning returns the meaning in the dialects of a line with a mark. plain is set if the line has
+// neither a meaning nor another mark. mark is the offset of its first mark except ESC, or -1 if
+// unknown. before is the text before the line in the block. lines is the number of lines in before
+// that are not printed yet.
 func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialect.Line, plain bool) {
 	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
 		return nil, false
@@ -188,8 +188,8 @@ func reportDoubt(t *tracer, m *judge.Image) {
 	}
 }
 
-// changesBefore reports whether an answer for one of the frames would change the first n bytes of
-// the line, which Flush has printed.
+// changesBefore reports whether an answer for one of the frames would change the line's first n
+// bytes, which Flush has printed.
 func changesBefore(frames []dialect.Frame, n int) bool {
 	if n == 0 {
 		return false
