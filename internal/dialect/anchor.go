@@ -23,8 +23,8 @@ const (
 
 var anchorText = [anchors]string{"0x", " pc", "ip", `"o"`, "@ 0", "wn]", "C=0", "d_o", " (/"}
 
-// digitsAfter is the distance in bytes from the start of an anchor to the hexadecimal digits that
-// [fits.after] skips; 0 if it skips none.
+// digitsAfter is the number of bytes from the start of an anchor to the hexadecimal digits that
+// [fits.after] skips; 0: it skips none.
 var digitsAfter = [anchors]int{anchor0x: len("0x"), anchorIP: len("ip="), anchorAt: len("@ ")}
 
 // ends is the set of the last bytes of anchors.

@@ -28,8 +28,8 @@ var breakpad = Dialect{
 	Sample: " 1  libledger.so + 0x1154",
 }
 
-// breakpadLines bounds the lines between the reason of the crash and the list of modules: a frame
-// has up to ten lines, a thread hundreds of frames.
+// breakpadLines bounds the lines between the reason of the crash and the list of modules. A frame
+// has up to ten lines, and a thread hundreds of frames.
 const breakpadLines = maxWindow
 
 // matchBreakpad matches a frame whose offset begins at offset at.

@@ -84,9 +84,9 @@ func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
 	return n, digits - len(word), true
 }
 
-// ofDartTrace returns the fact with this name, unless a trace has begun after the fact's line: then
-// the fact is about another program. Facts must be compared by line, because past lines are not
-// read in order.
+// ofDartTrace returns the fact with this name. If a trace has begun after the fact's line, it
+// returns none, since the fact is about another program. Facts must be compared by line, because
+// past lines are not read in order.
 func (r *Reader) ofDartTrace(name string) ModuleFact {
 	m, _ := r.facts.Module(name)
 	if trace, ok := r.facts.Module(dartTrace); ok && m.Text < trace.Text {

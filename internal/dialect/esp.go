@@ -8,9 +8,9 @@ import "bytes"
 //	abort() was called at PC 0x400d5678 on core 0
 //
 // Each address in the list is followed by its stack address. On Xtensa, 3 has been subtracted from
-// all addresses, even from the address of the fault; the register PC has that address unchanged. On
-// RISC-V, where lists need frame pointers, nothing has been subtracted. The address in the line of
-// abort is 3 too low on both. Dialect registers reads the registers.
+// all addresses, even from the address of the fault. The register PC has the fault's address
+// unchanged. On RISC-V, where lists need frame pointers, nothing has been subtracted. The address
+// in the line of abort is 3 too low on both. Dialect registers reads the registers.
 var (
 	esp = Dialect{
 		Name: "esp-idf", Who: "ESP-IDF and Arduino: the backtraces of ESP32",
@@ -19,8 +19,8 @@ var (
 		Subtracts: LessESPIDF,
 	}
 
-	// stackWords is not part of --dialects=auto: a stack also contains the return addresses of
-	// earlier calls, and they look like the current ones.
+	// stackWords is not part of --dialects=auto. A stack also contains return addresses of earlier
+	// calls, which look like current ones.
 	stackWords = Dialect{
 		Name: "stack-words", Who: "firmware: the words of a dumped stack that may be return addresses, as in \"Stack memory:\" of ESP-IDF",
 		Needs:    "--image FILE, the firmware, and --dialects=auto,stack-words: its names are guesses",

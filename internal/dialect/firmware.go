@@ -8,8 +8,8 @@ import (
 )
 
 // Dumps of firmware: registers by name, and lists of addresses. All addresses are addresses in the
-// ELF file, which the operator names. On some lines only the name of a register shows that a number
-// is an address, so these lines are read only if [Reader.Firmware] is set.
+// ELF file, which the operator names. On some lines only the name of a register identifies an
+// address. These lines are read only if [Reader.Firmware] is set.
 //
 // Zephyr, NuttX, Mbed OS, RT-Thread, ESP-IDF and handlers of HardFault print:
 //
@@ -38,8 +38,8 @@ type register struct {
 }
 
 // registerNames are the lower-case names of registers with code addresses. The last ones name other
-// addresses: Mbed OS prints the place of an error and the function of a thread, and Arduino on
-// ESP8266 the place of an allocation.
+// addresses. Mbed OS prints the place of an error and the function of a thread, and Arduino on
+// ESP8266 prints the place of an allocation.
 var registerNames = sync.OnceValue(func() map[string]register {
 	return map[string]register{
 		"pc": {call: Exact, ok: true}, "epc": {call: Exact, ok: true}, "epc1": {call: Exact, ok: true}, "mepc": {call: Exact, ok: true}, "sepc": {call: Exact, ok: true},
@@ -195,9 +195,9 @@ func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	return value, end, ok && assigned && (digits == 8 || digits == 16) && !isWordAt(b, end)
 }
 
-// isCut reports whether a reset has cut off the number b[from:end], which has the prefix 0x: a
-// number with a leading zero has 8 or 16 digits. On a device with code at 0, the remaining digits
-// may be another code address.
+// isCut reports whether a reset has cut off the number b[from:end], which has the prefix 0x. A
+// whole number with a leading zero has 8 or 16 digits. On a device with code at 0, the remaining
+// digits may be another code address.
 func isCut(b []byte, from, end int) bool {
 	from += len("0x")
 	digits := end - from

@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 )
 
-// frameEnds caches the parsed ends of frames: in a log with many traces, most frames are in a few
-// places, and only their numbers and addresses differ.
+// frameEnds caches the parsed ends of frames. In a log with many traces, most frames have one of a
+// few ends, after different numbers and addresses.
 type frameEnds struct {
 	seed  maphash.Seed
 	slots *[1 << frameEndBits]frameEnd // nil until the first frame

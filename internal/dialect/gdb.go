@@ -129,8 +129,8 @@ func wrappedModule(b []byte) (path []byte, ok bool) {
 	return path, len(path) <= maxPath
 }
 
-// Continue sets the module of f if gdb has wrapped the frame and next, the line after f's, is the
-// end of the frame: " from /opt/shop/libledger.so".
+// Continue sets the module of f if gdb has wrapped the frame. next is the line after f's; it may
+// have the text "from /opt/shop/libledger.so".
 func (f *Frame) Continue(next []byte) {
 	if !f.Wraps || len(next) < f.Start {
 		return

@@ -23,7 +23,7 @@ var glibc = Dialect{
 	Sample: "/opt/shop/libledger.so(+0x1154) [0x7f31c2a01154]",
 }
 
-// firstAddress is the lowest address at which dialects of C programs expect code: Linux maps
+// firstAddress is the lowest address at which dialects of C programs expect code. Linux maps
 // nothing below 64 KiB (vm.mmap_min_addr), so smaller numbers are indexes or sizes.
 const firstAddress = 0x10000
 
@@ -149,9 +149,9 @@ func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	return true
 }
 
-// mayLackModule reports whether f, in a line without a module, may be a frame: in a trace, after an
-// address in brackets, at the start of the line, or anywhere if Firmware is set. In the last two
-// cases it sets Optional, since only the file can decide.
+// mayLackModule reports whether f, in a line without a module, may be a frame. It may be one in a
+// trace, after an address in brackets, at the start of the line, or anywhere if Firmware is set. In
+// the last two cases it sets Optional, since only the file can decide.
 func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	near := r.inTrace()
 	if f.Symbol.Name != "" || group && !near {
@@ -297,8 +297,8 @@ func titleStart(b []byte, start, end int) int {
 	}
 }
 
-// processIn returns the process ID in the text before a frame, from OpenMPI, "[node07:04711] ", or
-// from a system log, "redis-server[4711]: "; 0 if there is none.
+// processIn returns the process ID in the text before a frame, or 0. OpenMPI prints "[node07:04711]
+// ", and a system log "redis-server[4711]: ".
 func processIn(b []byte) uint64 {
 	for at := 0; ; {
 		i := bytes.IndexByte(b[at:], '[')
@@ -347,7 +347,7 @@ func (r *Reader) exactFrame(f *Frame) bool {
 	return exact && !strings.Contains(f.Module, "libSegFault")
 }
 
-// announcesFault marks the next frame as the place of a fault: in reports by Redis, that frame
+// announcesFault marks the next frame as the place of a fault. In reports by Redis, that frame
 // follows a line with only "EIP:".
 func announcesFault(r *Reader, b []byte, at int) {
 	if onlyBlanks(b, at+len("EIP:")) {

@@ -5,7 +5,7 @@ package dialect
 //	RIP: 0010:ledger_settle+0x5/0x20 [ledger]
 //	Code: 0f 1f 40 00 0f 1f 44 00 00 <48> 83 04 25 08 00 00 00 …
 
-// maxToCode bounds the lines between the registers of a report and its code: old x86 kernels and
+// maxToCode bounds the lines between the registers of a report and its code. Old x86 kernels and
 // AArch64 kernels list the code after the stack.
 const maxToCode = 96
 

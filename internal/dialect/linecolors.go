@@ -134,8 +134,8 @@ func (p *bare) behind(at int) int {
 	return at + p.cuts[i-1].total
 }
 
-// of returns the offset in the whole line of the byte at offset at of the bare line, after the
-// sequences that were removed there.
+// of returns the offset in the whole line of the byte at offset at of the bare line. Sequences that
+// were removed there come before that byte.
 func (p *bare) of(at int) int { return p.behind(at+1) - 1 }
 
 // span returns the place in the whole line of a part of the bare line, without sequences at its

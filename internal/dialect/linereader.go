@@ -18,9 +18,9 @@ type grammar struct {
 	dialect *Dialect
 	anchor  anchor
 
-	// direct are the bytes allowed directly before the anchor; back are the bytes allowed before
-	// the blanks that precede it. '\n' stands for the start of the line, '0' for all digits. An
-	// empty set allows any byte. match may rely on them.
+	// direct are the bytes allowed directly before the anchor. back are the bytes allowed before
+	// the blanks that precede it. '\n' is the start of the line, and '0' any digit. An empty set
+	// allows any byte. match may rely on them.
 	direct, back string
 
 	// Three further sets of bytes reject nearly all anchors that match would reject. before: the

@@ -40,7 +40,7 @@ const (
 	System               // Exact, or after a system call instruction, if the address follows one
 )
 
-// A Frame is one frame of a backtrace: its logged place, evidence for or against the place, and the
+// A Frame is one frame of a backtrace: its logged place, the evidence about the place, and the
 // changes of its line for an answer. The byte slices refer to its line.
 type Frame struct {
 	Dialect *Dialect
@@ -81,16 +81,16 @@ type LoggedPlace struct {
 	Data bool
 }
 
-// A Proof holds further facts in a log for judging whether a file is the one that ran, and reasons
-// why no file can be used.
+// A Proof holds further facts in a log that help to judge whether a file ran, and reasons why no
+// file can be used.
 type Proof struct {
 	Process uint64 // number of the process in a log with several; 0 if not in the line
 	// number of the process that has logged the line; 0 if the line does not have it, or no maps
 	// are known for a comparison
 	PID uint64
 
-	// Key is equal in all frames of a Reader that have the same module, build ID, Kind, Value and
-	// Call and, for kernel functions, the same Symbol. It is 0 if these were not compared.
+	// Key is equal in all frames of a Reader with the same module, build ID, Kind, Value and Call.
+	// Kernel functions must also have the same Symbol. It is 0 if these were not compared.
 	Key uint64
 
 	Crash  *Crash      // set for a process killed by the kernel
@@ -229,8 +229,8 @@ const (
 	// InlineMarked shows the physical function on the logged line. Each call inlined into it has a
 	// line before that, innermost first, as in kernel logs: "f file:line [inline]".
 	InlineMarked
-	// InlineBelow is InlinedBy in Rust's form: each call has its place on the next line, and the
-	// calls around the innermost one have neither number nor address.
+	// InlineBelow is InlinedBy in Rust's form. Each call has its place on the next line, and only
+	// the innermost one has a number and an address.
 	InlineBelow
 	// Innermost prints only the innermost call.
 	Innermost

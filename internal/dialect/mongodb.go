@@ -15,7 +15,7 @@ import (
 //	 "processInfo":{"somap":[{"b":"55D0C0A00000","path":"/opt/shop/libledger.so","buildId":"3A0A…"}]}}
 //
 // a is a return address, b the load base of its module, and o the offset from there, all in
-// hexadecimal. The module with this base has its build ID in the same line; if the line has no
+// hexadecimal. The module with this base has its build ID in the same line. If the line has no
 // modules, a low base belongs to the program. From version 4.4 on, a line with the message "Frame"
 // follows for each frame. An answer is added to the object of the frame as a member, so that the
 // line stays valid JSON:
@@ -31,9 +31,9 @@ const (
 	maxJSONFrames = 512 // frames in an object of JSON; MongoDB prints at most 100
 	mongoProgram  = "mongod"
 
-	// On x86-64, firstMapped is above the base of any program and below the base of any library:
-	// Linux loads programs at two thirds of the address space (ELF_ET_DYN_BASE) plus up to 2^40
-	// bytes of randomization, and libraries at its end.
+	// On x86-64, firstMapped is above the base of any program and below the base of any library.
+	// Linux loads programs at two thirds of the address space (ELF_ET_DYN_BASE) plus a random
+	// offset of up to 2^40. It loads libraries at the end of the address space.
 	firstMapped = 0x7000_0000_0000
 )
 

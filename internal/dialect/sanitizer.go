@@ -177,7 +177,7 @@ func matchTSan(r *Reader, l *Line, at int) bool {
 }
 
 // maxReport is the number of lines before a variable's line that are searched for the build ID of
-// its module, since the stacks of a report come first.
+// its module. The stacks of a report come first.
 const maxReport = 64
 
 // matchLocation matches ThreadSanitizer's line about the variable of a race, whose module-relative

@@ -14,7 +14,7 @@ import (
 //	#0  0x000055ef724be175 n/a (/opt/shop/inventory + 0x1175)
 //	#3  0x00007f25058c713e _ZN6ledger4Book5closeEPFiiEi (libledger.so + 0x113e)
 //
-// The number in brackets is the offset of a return address from the load base; in frame 0 it is the
+// The number in brackets is the offset of a return address from the load base. In frame 0 it is the
 // instruction's offset. Before systemd 244 the brackets had only the name of the module. The
 // function is the innermost inlined call if the program had debug information. Modules are paths,
 // or just names since systemd 252. eu-stack -b prints two lines for a frame:
