@@ -20,7 +20,7 @@ func (c *cache) admit(ctx context.Context, e *entry) *admission {
 }
 
 // spare asks for n bytes for sections that could be inflated into a spill file instead. It does not
-// wait. Other files make room only if a's file was never evicted: otherwise files that do not fit
+// wait. Other files make room only if a's file was never evicted. Otherwise files that do not fit
 // together would be inflated in turn. They make no room while another goroutine holds memory.turn.
 func (a *admission) spare(n int64) error {
 	m := &a.c.memory

@@ -13,7 +13,7 @@ import (
 // A crew reads the debug information of one file for several questions at once. These questions do
 // not hold the entry's lock. A crew returns only complete answers without faults, and leaves other
 // questions to the holder of the lock. So faults, strikes and answers do not depend on the number
-// of readers. Only a file's debt does: a lookup made ahead adds to the debt at once, so an
+// of readers. Only a file's debt does. A lookup made ahead adds to the debt at once, so an
 // expensive file may be given up a few frames earlier.
 //
 // An entry's lock is taken before a reader's. With a reader's lock held, an entry's is only tried.

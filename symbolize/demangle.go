@@ -161,9 +161,8 @@ func (s *nameShard) put(v name, budget int64) int64 {
 }
 
 // demangled returns s as LLVM's symbolizer shows it. It returns s unchanged if s exceeds the
-// limits, is not a mangled name, makes the demangler fail or panic, or takes more steps than the
-// demangler's budget. Names of Rust's old mangling are shown as LLVM does only if oldRustAsLLVM is
-// set.
+// limits, is not a mangled name, or makes the demangler fail, panic or exceed its steps. Names of
+// Rust's old mangling are shown as LLVM does only if oldRustAsLLVM is set.
 //
 // LLVM accepts one to four underscores before the Z of a C++ name, and a dot before them for the
 // entry points of PowerPC. It takes Rust's old mangling for C++ and does not know the clones for
@@ -187,8 +186,8 @@ func demangled(s string, oldRustAsLLVM bool) string {
 	return demangle.Bounded(s, spellLLVM)
 }
 
-// oldRust splits a name of Rust's old mangling, which ends in a hash, from its suffix; ok is false
-// for names of other manglings.
+// oldRust splits a name of Rust's old mangling, which ends in a hash, from its suffix. ok is false
+// for other names.
 func oldRust(s string) (name, suffix string, ok bool) {
 	const hash = 16 // hex digits
 	i := strings.LastIndex(s, "17h")

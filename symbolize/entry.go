@@ -119,7 +119,7 @@ func (m *module) level() level {
 	return noAnswers
 }
 
-// came reports whether Options.Came is to be called: e has a build ID, and its module can answer
+// came reports whether Options.Came must be called: e has a build ID, and its module can answer
 // more than e's earlier files. It returns true at most once for each level. e.mu is held.
 func (e *entry) came() bool {
 	if e.module == nil || e.module.level() <= e.told {

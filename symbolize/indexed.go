@@ -236,8 +236,8 @@ func (s *Symbolizer) byIndex(e *entry, dst []Frame, addr uint64) (frames []Frame
 }
 
 // code is question.code for addresses that the index answers completely. For a damaged index it
-// returns false: the next question that holds the entry's lock finds the same damage, and takes the
-// index out of use.
+// returns false. The next question that holds the entry's lock finds the damage, too, and removes
+// the index.
 func (x *indexed) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

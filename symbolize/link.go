@@ -183,8 +183,8 @@ type linkedFiles interface {
 
 func linked() linkedFiles { return access.BuildID(nil).(linkedFiles) }
 
-// followLink searches this machine, once, for the debug file that a stripped file links to, and
-// keeps it if it is the best file. It reports whether that file has debug information.
+// followLink searches this machine, once, for the debug file to which a stripped file links. It
+// keeps that file if it is the best one. It reports whether that file has debug information.
 func (x *search) followLink() bool {
 	s := x.s
 	if x.followed || x.link.Name == "" || s.ctx.Err() != nil {

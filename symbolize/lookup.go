@@ -186,8 +186,8 @@ func named(known *knownNames, all *names, sym object.Symbol) (v symbol) {
 	v.addr, v.size = sym.Addr, sym.Size
 	// The address of the name's bytes is the key of its copy in known, which saves reading the
 	// bytes. The address can be reused only after the file, or the symbol table inflated from it,
-	// is released. Both live as long as the module and known; borrow, which changes the symbol
-	// object, is called before the first lookup in m.
+	// is released. Both live as long as the module and known. borrow changes the symbol object, but
+	// only before the first lookup in m.
 	place := uint64(uintptr(unsafe.Pointer(&sym.Name[0])))
 	n := known.find(all, place, func(uint64) []byte { return sym.Name })
 	v.Func, v.Linkage, v.PlainFunc, v.FromSymbol = n.shown, n.linkage, n.plain, true

@@ -218,9 +218,9 @@ func (c *cache) shrinkTo(e *entry, footprint int64) {
 	c.account(e)
 }
 
-// evict closes e's file, unless a pin or a running lookup keeps it open or closing it frees too
-// little memory; e.mu is held. A file whose sections were just inflated is kept until it has
-// answered a question, but at most for freshFor.
+// evict closes e's file, unless a pin or a running lookup keeps it open, or closing it frees too
+// little. e.mu is held. A file whose sections were just inflated is kept until it has answered a
+// question, but at most for freshFor.
 func (c *cache) evict(e *entry) {
 	m := e.module
 	if m == nil || m.pin.isHeld() || e.heap+m.granted() < smallHeap || m.inflated && m.lookups == m.lookupsThen && time.Since(m.inflatedAt) < freshFor {
@@ -297,9 +297,9 @@ func (c *cache) byUse() []usedEntry {
 	return entries
 }
 
-// trim releases the least recently used memory: first modules without a file, down to a sixteenth
-// of the budget, then parsed units, then whole files. It stops at three quarters of the budget, so
-// that it is not called again at once. One goroutine at a time trims.
+// trim releases the least recently used memory. It begins with modules without a file, down to a
+// sixteenth of the budget. Then it releases parsed units, then whole files. It stops at three
+// quarters of the budget, so that it is not called again at once. One goroutine at a time trims.
 func (c *cache) trim() {
 	m := &c.memory
 	m.trimming.Lock()

@@ -57,8 +57,8 @@ func (q *question) begin(s *Symbolizer, e *entry) {
 	e.used.Store(s.cache.clock.Add(1))
 }
 
-// start returns the task that a question under name must wait for, since e has no file or a
-// provisional one; e.mu is held. If there is no task, it starts a search. It returns nil without an
+// start returns the task for which a question under name must wait, since e has no file or a
+// provisional one. e.mu is held. If there is no task, it starts a search. It returns nil without an
 // error if e is forgotten.
 func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 	if e.state == forgotten {

@@ -14,7 +14,7 @@ type ReportOptions struct {
 	// Symbolizer resolves the frames; if it is nil, they stay unresolved.
 	Symbolizer *Symbolizer
 
-	// Elements is for the readers' NewMarkup: every frame in a file with a build ID becomes an
+	// Elements is for the readers' NewMarkup. Every frame in a file with a build ID becomes an
 	// element, for another program to resolve. Frames in other files do not become elements.
 	Elements bool
 

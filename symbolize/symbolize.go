@@ -44,10 +44,9 @@ type Options struct {
 	// whose names are only in such a file then have no name.
 	NoAlt bool
 
-	// MaxMemory bounds the bytes of memory that all files together take: parsed units, inflated
-	// sections, symbol tables, names, and the making of indexes. It does not include mapped pages
-	// of files. Inflated sections are outside of the Go heap on Linux and macOS. 0 means
-	// DefaultMaxMemory.
+	// MaxMemory bounds the bytes of memory for all files: parsed units, inflated sections, symbol
+	// tables, names, and the making of indexes. It does not include mapped pages of files. Inflated
+	// sections are outside of the Go heap on Linux and macOS. 0 means DefaultMaxMemory.
 	MaxMemory int64
 
 	// OffHeap is called with the number of bytes held outside of the Go heap whenever that number
@@ -99,10 +98,10 @@ type Options struct {
 	// Names selects the names of functions.
 	Names Names
 
-	// Reaching applies LLVM's rule for symbols without a size, in code and in data: such a symbol
-	// reaches to the next symbol, even past the end of its section and beyond the last section.
+	// Reaching applies LLVM's rule for symbols without a size, in code and in data. Such a symbol
+	// reaches to the next one, even past the end of its section and beyond the last section.
 	// Reaching also sets Frame.SymbolFile. As in LLVM, a program with a link to its debug file then
-	// gets its symbols from the program itself, even if the debug file has some.
+	// uses its own symbols, even if the debug file has some.
 	Reaching bool
 
 	// Details sets Frame.Details and the declaration of a Variable. Indexes are then not used,
@@ -170,7 +169,7 @@ type Frame struct {
 
 	Details *Details // nil unless Options.Details is set
 
-	// Until is the time at which the answer expires: a better file will be searched for then, or
+	// Until is the time at which the answer expires. A better file will be searched for then, or
 	// debug information is still being inflated. The zero time means never.
 	Until time.Time
 }

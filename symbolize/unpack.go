@@ -212,7 +212,7 @@ func (e *entry) variablesAwaitUnpacking() bool {
 	return m.packed && m.dw != nil && !m.dw.VariablesAreDear()
 }
 
-// unpacked inflates the sections that q needs, and stops waiting for them when ctx is done; awaits
+// unpacked inflates the sections that q needs, and stops waiting for them when ctx is done. awaits
 // reports whether they must be inflated. It returns q, or a new question if the entry was unlocked
 // meanwhile.
 func (s *Symbolizer) unpacked(ctx context.Context, q question, l Location, awaits func(*entry) bool) (question, error) {
