@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// peerField is replaced in the path of a file output: by the name of the peer, or by the base name
+// peerField in the path of a file output is replaced by the name of the peer, or by the base name
 // of the followed file.
 const peerField = "{peer}"
 

@@ -210,7 +210,7 @@ func copyFile(from, to string) error {
 }
 
 // A stateRoom returns the places of checkpoints. If the configuration names no folder, it makes a
-// private one: after a reload, a new input continues at the checkpoint in it. That folder is
+// private one. After a reload, a new input continues at the checkpoint in it. That folder is
 // removed at the end of the run.
 type stateRoom struct{ private string }
 

@@ -19,8 +19,8 @@ const (
 )
 
 // isStuck reports whether a filter of the pipeline has worked without progress for longer than
-// after, plus the time that a line may wait for debug files. A session that is idle, or waits for
-// input or output, is not stuck, since a restart would not help.
+// after. The time that a line may wait for debug files is added. A session that is idle, or waits
+// for input or output, is not stuck, since a restart would not help.
 func (p *pipeline) isStuck(after time.Duration) bool {
 	patience := p.stage.Load().conf.Patience
 	limit := int64(after) + int64(max(patience.Local, patience.Servers))
