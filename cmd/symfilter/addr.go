@@ -162,8 +162,8 @@ func (a *addresses) answer(addr uint64) (out []byte, found bool, err error) {
 	return a.text(addr, frames, recorded, v, err), found, err
 }
 
-// variable returns the variable at addr, or nil if there is none. It returns nil, too, if the
-// frames are as good: the innermost frame has a file, or no member of the variable is known.
+// variable returns the variable at addr, or nil if there is none. It also returns nil if the frames
+// are as good: the innermost frame has a file, or no member of the variable is known.
 func (a *addresses) variable(addr uint64, frames []symbolize.Frame, err error) *symbolize.Variable {
 	if err != nil || len(frames) > 0 && frames[0].File != "" {
 		return nil
