@@ -16,8 +16,9 @@ import (
 // loaded. A call ends at each return address. So an address votes for each load bias that puts it
 // at the end of a call in the file. A wrong bias gets a vote only by chance. The chance grows with
 // the number of pages of the file in which a call ends at that offset. A call that also leads to
-// the function of the called frame is rarer still. A bias is inferred if, among all biases and
-// files tried, a wrong one would have as much evidence in fewer than one of 2^inferredBits traces.
+// the function of the called frame is rarer still. A bias is inferred if its evidence is strong:
+// among all biases and files tried, a wrong one would have as much in fewer than one of
+// 2^inferredBits traces.
 
 // Limits of the inference.
 const (
@@ -26,15 +27,15 @@ const (
 	leastVotes    = 3  // return addresses at which a call must end
 	usualVotes    = 5  // return addresses that most files need
 	maxCandidates = 16 // biases with the most votes that are weighed
-	// bits subtracted if no call ends at the return address of a frame whose previous frame is not
-	// in the file; two such frames refute the bias
+	// bits subtracted for a return address without a call, if the previous frame is not in the
+	// file; two such frames refute the bias
 	strayBits     = 8.0
 	maxLinkWeight = 13  // maximum bits of a call that leads to the function of the called frame
 	maxWeighed    = 512 // frames of a trace that are weighed
 )
 
-// jumpShare is an upper bound of the share of calls to other files that go through a function of
-// this file, which jumps there. None of the 6,947 calls to other files in the stacks of
+// jumpShare bounds the share of calls to other files that go through a function of this file that
+// jumps there. None of the 6,947 calls to other files in the stacks of
 // TestBasesOfRealStacksAreInferred does.
 const jumpShare = 1.0 / 8
 
@@ -64,8 +65,8 @@ type voter struct {
 	addr uint64
 	call dialect.Call
 	bits float64 // weight of its vote
-	// weights of its vote if the called frame is in another file: leaving if the call may lead
-	// there, staying if it leads to a function of this file that would have to jump there
+	// weights of its vote if the called frame is in another file. leaving is for a call that may
+	// lead there, staying for a call of a function of this file, which would have to jump there
 	leaving, staying float64
 }
 
@@ -75,7 +76,7 @@ type candidate struct {
 	votes int
 }
 
-// infer looks for the load bias of v's file by the return addresses of frames, only some of which
+// infer looks for the load bias of v's file by the return addresses of frames. Only some of these
 // are in the file. It searches again only if there are more than a quarter more addresses than at
 // the last search. frames are in the order of the log.
 func (t *Trace) infer(v *verdict, frames []*Frame) {
@@ -173,13 +174,13 @@ func (e *election) process() (question sum, one bool) {
 func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
 // Bits of evidence that frames are from the process of an earlier trace, and so have its load bias.
-// sameProcessBits are for frames that have its number and an address of 4 GiB or more, priorBits
-// for frames that have only one of the two. A 64-bit program is loaded at one of 2^28 pages, so at
-// this bias an address from another process is rarely in the code of the file.
+// sameProcessBits are for frames with its number and an address of 4 GiB or more, priorBits for
+// frames with only one of the two. A 64-bit program is loaded at one of 2^28 pages. So at this bias
+// an address from another process is rarely in the file's code.
 const sameProcessBits, priorBits = 30, 16
 
-// inferAsBefore gives v the load bias of an earlier trace of the process if the return addresses
-// support it, and reports whether they do.
+// inferAsBefore reports whether the return addresses support the load bias of an earlier trace of
+// the process. If so, it gives v this bias.
 func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	process, one := e.process()
 	bias, known := t.remembered().bases.get(process, maxSearched)
@@ -210,8 +211,8 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 // loadAt sets the load bias that calls have shown.
 func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, true, true }
 
-// A BaseError is the reason why the addresses of a trace are not located in a file that may be
-// loaded anywhere: too few return addresses show the load bias.
+// A BaseError is the reason why addresses are not located in a file that may be loaded anywhere:
+// too few return addresses show the load bias.
 type BaseError struct {
 	Path      string
 	Inference Inference // for the best load bias
@@ -306,7 +307,7 @@ type election struct {
 	best       candidate
 }
 
-// vote counts the votes for each load bias that puts a voter into the code, and sets the weight of
+// vote counts the votes for each load bias that puts a voter into the code. It sets the weight of
 // each voter's vote. The candidates are the biases with the most votes, at least two each.
 func (e *election) vote() {
 	var votes []uint64

@@ -11,10 +11,10 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// If the frames of a module have only addresses of the process, all possible load biases are tried:
-// multiples of the page size for which every address is in code. Each call before a return address,
-// and each function that the log names at an address, is a fact for a bias. A bias is accepted if
-// it has more facts than another bias or another file could have by chance.
+// If the frames of a module have only addresses of the process, all possible load biases are tried.
+// These are the multiples of the page size for which every address is in code. Each call before a
+// return address, and each function that the log names at an address, is a fact for a bias. A bias
+// is accepted if it has more facts than another bias or another file could have by chance.
 
 // Limits of the search.
 const (
@@ -25,7 +25,7 @@ const (
 	biasStage   = 4 // addresses that are compared before the worst biases are dropped
 )
 
-// The scores of facts, in bits: a fact of score n is 2^n times as likely at the true bias as at
+// The scores of facts, in bits. A fact of score n is 2^n times as likely at the true bias as at
 // another one. One in 50 to 100 places in code follows a call.
 const (
 	scoreCall       = 4
@@ -34,7 +34,7 @@ const (
 	scoreName       = 8  // maximum, for a function of 16 bytes in a page
 	scoreUsual      = 10 // the usual bias of such programs
 	scoreDropped    = 24 // a bias whose score is this far below the best is dropped
-	// minimum lead of the best bias: over all others together, and over the best score that so many
+	// minimum lead of the best bias: over all others together, and over the best score that as many
 	// wrong biases reach by chance
 	scoreMargin = 8
 )

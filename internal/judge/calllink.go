@@ -43,8 +43,8 @@ func (outer *check) link(t *Trace, inner *check) {
 	inner.weigh(min(max(bits.Len64(called.codeSize()/size)-1, 0), maxLinkBits))
 }
 
-// calledSize returns the size of the function in called that contains addr, if the call in m that
-// ends at end leads to its beginning. Otherwise it returns 0.
+// calledSize returns the size of the function in called that contains addr. It returns 0 unless the
+// call in m that ends at end leads to the function's beginning.
 func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64) {
 	for _, r := range m.calledRanges(end, called) {
 		if r.has(addr) {
@@ -81,8 +81,8 @@ func (m *Image) namedRanges(name string) (all []codeRange) {
 	return all
 }
 
-// codeAt returns the function at addr. If addr is in an entry of the procedure linkage table, it
-// returns the functions of the file with the name of the import.
+// codeAt returns the function at addr. For an entry of the procedure linkage table, it returns the
+// functions of the file with the name of the import.
 func (m *Image) codeAt(addr uint64) []codeRange {
 	if name, ok := m.File.StubImport(addr); ok {
 		return m.namedRanges(string(name))

@@ -20,8 +20,9 @@ const (
 	minWords = 4
 )
 
-// compareCode compares the listing with the code of the file around addr. It sets matches if the
-// file has that code, other if it has different code there, and neither if the result is uncertain.
+// compareCode compares the listing with the code of the file around addr. matches is set if the
+// file has that code, and other if it has different code. Neither is set if the result is
+// uncertain.
 func compareCode(file *object.File, c *dialect.Code, addr uint64) (matches, other bool) {
 	code, start := file.Code(addr)
 	want, before := c.Bytes(file.Order), uint64(c.At*c.Width)
@@ -45,7 +46,7 @@ func compareCode(file *object.File, c *dialect.Code, addr uint64) (matches, othe
 }
 
 // compareX86 compares code of a file with code of a log. If at least three quarters of the compared
-// bytes are equal, it matches; if less than half are, the file has other code. unlinked is set for
+// bytes are equal, it matches. If less than half are, the file has other code. unlinked is set for
 // a relocatable file.
 func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 	mask := maskX86(code, unlinked)
@@ -72,10 +73,10 @@ func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 }
 
 // maskX86 marks the bytes of x86-64 code that may differ in a running kernel: lock prefixes,
-// padding, addresses that move with the kernel, calls and jumps. It also marks the code that
-// replaces calls and jumps: tracing, static calls and keys, return thunks, retpolines, paravirt
-// calls. In relocatable files it also marks the fields of relocations. The start of the first
-// instruction is unknown, so it checks each byte, and may mark too many.
+// padding, kernel addresses, calls and jumps. It also marks the code that replaces calls and jumps:
+// tracing, static calls and keys, return thunks, retpolines, paravirt calls. In relocatable files
+// it also marks the fields of relocations. The start of the first instruction is unknown, so it
+// checks each byte, and may mark too many.
 func maskX86(code []byte, unlinked bool) []bool {
 	mask := make([]bool, len(code))
 	mark := func(from, n int) {

@@ -44,7 +44,7 @@ func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// crashed locates the frame of a crashed process by the code that the log lists, and reports
+// crashed locates f, the frame of a crashed process, by the code that the log lists. It reports
 // whether it has set the Place of f.
 func (t *Trace) crashed(f *Frame) bool {
 	c := f.Crash

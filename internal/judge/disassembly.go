@@ -56,7 +56,7 @@ type lead int
 
 const (
 	// the call is not direct; or the called function is unknown, cannot be read within the limits,
-	// or jumps through a table, which may lead to the part of it that is seldom run
+	// or jumps through a table, perhaps to its cold part
 	anywhere  lead = iota
 	unclear        // the function that is called may jump anywhere
 	here           // to the function, perhaps by jumps

@@ -7,5 +7,5 @@
 // a file, which decides for all of them.
 //
 // Package dialect reads the lines, and the caller opens the files. A log and the files that it
-// names may be hostile: the work for the traces of a log is bounded by its [dialect.Quota].
+// names may be hostile. A [dialect.Quota] bounds the work for the traces of a log.
 package judge

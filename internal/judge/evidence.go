@@ -2,7 +2,7 @@ package judge
 
 import "slices"
 
-// Weights of the evidence for a file, in bits: a fact of n bits is true by chance for one in 2^n
+// Weights of the evidence for a file, in bits. A fact of n bits is true by chance for one in 2^n
 // files that did not run.
 const (
 	// a call before the address: true for at most one of 32 places in code, as measured in
@@ -15,16 +15,16 @@ const (
 )
 
 // guessedCalls is the number of return addresses after a call that prove a file found only by its
-// name, if no address refutes the file.
+// name. No address may refute the file.
 const guessedCalls = 4
 
-// If no call links a frame to its neighbour in the same file, although one should, unlinkedCalls
+// If a call should link a frame to its neighbour in the same file, but none does, unlinkedCalls
 // return addresses must follow a call: see [check.link]. If the frame's own address does not follow
 // a call either, as at a fault, unlinkedFaultCalls must.
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
-// A stack in a file that was changed after the log was written needs youngerCalls return addresses
-// after a call, and youngerLinks frames that such a call leads to.
+// These are for a stack in a file that was changed after the log was written. It needs youngerCalls
+// return addresses after a call, and youngerLinks frames to which such a call leads.
 const youngerCalls, youngerLinks = 4, 2
 
 const maxEvidence = 64 // addresses counted for a module, of each kind
@@ -85,12 +85,12 @@ func (e *Evidence) refutes(m *Image) bool {
 	return bits < proofBits && (!m.Given || len(e.Failed) > 1)
 }
 
-// doubts reports whether a stack contradicts a file that its process has mapped, and too few of its
-// frames agree to outweigh that. A single frame may be garbage, or the place of a fault.
+// doubts reports whether a stack contradicts a file that its process has mapped, unless enough of
+// its frames agree. A single frame may be garbage, or the place of a fault.
 func (e *Evidence) doubts() bool { return len(e.Failed) > 0 && e.bits() < proofBits }
 
-// placesInYounger reports whether the evidence of a stack is enough for its frames in a file that
-// was changed after the log was written.
+// placesInYounger reports whether the evidence of a stack is enough for a file that was changed
+// after the log was written.
 func (e *Evidence) placesInYounger() bool {
 	return len(e.Called) >= youngerCalls && e.Links >= youngerLinks
 }

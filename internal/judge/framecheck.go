@@ -263,7 +263,7 @@ func (c *check) needsNoCall(f *Frame) bool {
 func (c *check) missCall(f *Frame) {
 	m := c.of.image
 	// A distance from a symbol that is right only modulo the page size proves less than the exact
-	// one: linkers align functions, so one in 256 other builds has the symbol there by chance.
+	// one. Linkers align functions, so one in 256 other builds has the symbol there by chance.
 	if !c.called || m.Forced || c.verified != "" && (f.Kind != dialect.Runtime || m.Fixed) {
 		return
 	}
@@ -307,7 +307,7 @@ func (c *check) fail() {
 	addOnce(&c.here.Failed, c.addr)
 }
 
-// agreesAlone reports whether the file has the frame's own symbol, code or signal trampoline, which
+// agreesAlone reports whether the file has the frame's own symbol, code or signal trampoline. That
 // is a proof even if other frames prove nothing.
 func (c *check) agreesAlone() bool {
 	return c.verified == BySymbol || c.verified == ByCode || c.trampoline
@@ -322,8 +322,8 @@ func (c *check) contradict() {
 // located reports whether the frame has a file, and no check has failed.
 func (c *check) located() bool { return c.of != nil && c.of.image.Err == nil && c.err == nil }
 
-// identifies reports whether the file has the build ID in the log, which may be cut, but not to
-// fewer than sureID bytes.
+// identifies reports whether the log has the build ID of the file, or at least its first sureID
+// bytes.
 func (v *verdict) identifies(f *Frame) bool {
 	return !f.ID.IsZero() && v.image.ID == f.ID || f.Prefix.Len() >= sureID
 }
@@ -428,18 +428,17 @@ func (c *check) isRefuted() bool {
 	return c.refuted || (v.refuted != nil || v.all.refutes(v.image) || c.here.refutes(v.image)) && !v.image.Forced
 }
 
-// isTooYoung reports whether the file was changed after the log was written, and the evidence of
-// the stack is too weak for such a file.
+// isTooYoung reports whether the file was changed after the log was written, and the stack has too
+// little evidence for such a file.
 func (c *check) isTooYoung() bool {
 	return c.of.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == "")
 }
 
 // isUnconnected reports whether no call links f to a neighbouring frame, and nothing makes up for
 // that. Either a call between the two leads to another function, or one should link them and too
-// few other calls prove the file. Footnotes list each address of many stacks once: there, the next
-// address is not a caller. A file that the operator gives needs no such calls. But if its base is
-// inferred, no call may lead to another function, or be unclear: another build of the file may have
-// the same beginning and end.
+// few other calls prove the file. In footnotes, which list each address once, the next address is
+// not a caller. A file that the operator gives needs no such calls. But if its base is inferred,
+// every call must lead to its function: another build may have the same beginning and end.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {

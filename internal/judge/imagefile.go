@@ -63,8 +63,8 @@ type Image struct {
 }
 
 // ProgramName returns the name of the program in the title of a process. The title may begin with
-// the program's path, or with the name under which it was called: "redis-server *:6379", "postgres:
-// shop ledger [local] idle".
+// the program's path or the name by which it was called: "redis-server *:6379", "postgres: shop
+// ledger [local] idle".
 func ProgramName(title string) string {
 	word, _, _ := strings.Cut(title, " ")
 	return path.Base(strings.TrimSuffix(word, ":"))

@@ -130,8 +130,8 @@ func (t *Trace) assignModules(frames []*Frame, facts *dialect.Facts) {
 	identifyModules(frames)
 }
 
-// verdictsOf returns the verdict of each frame's module, with the load bias if one is found; nil
-// for a frame without a module.
+// verdictsOf returns the verdict of each frame's module, with the load bias if one is found. A
+// frame without a module has a nil verdict.
 func (t *Trace) verdictsOf(frames []*Frame, facts *dialect.Facts) []*verdict {
 	for _, f := range frames {
 		t.findBias(f, facts)
@@ -186,8 +186,8 @@ func (c *check) follow(f *Frame, before *check, of *Frame) {
 	}
 }
 
-// linkAll adds the evidence from the order of the frames: which frame is the last one of its stack,
-// and which calls lead to the frames.
+// linkAll adds the evidence from the order of the frames: the last frame of each stack, and the
+// calls that lead to the frames.
 func (t *Trace) linkAll(frames []*Frame, checks []check) {
 	for i := range checks {
 		if c := &checks[i]; c.strays {
@@ -223,8 +223,8 @@ func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 	}
 }
 
-// mapped counts the frames that only old maps locate: the frames that agree with the files of the
-// maps, and the frames that contradict them.
+// mapped counts the frames that only old maps locate. agree is the number of frames that agree with
+// the files of the maps, fail the number that contradict them.
 type mapped struct{ agree, fail int }
 
 // weighMaps refuses frames whose module is known only from maps of an earlier trace: the maps may

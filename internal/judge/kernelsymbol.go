@@ -44,8 +44,8 @@ type known struct {
 	refuted bool // a file was refuted
 }
 
-// PlaceKnown sets the Place of f if it is a frame of a kernel that the Trace has judged before, and
-// reports whether it is.
+// PlaceKnown reports whether f is a frame of a kernel that the Trace has judged before. If so, it
+// sets the Place of f.
 func (t *Trace) PlaceKnown(f *Frame) bool {
 	if f.Kernel == nil || f.Key == 0 || len(t.known.places) == 0 || f.Kernel.Release != t.known.release || f.Kernel.ID != t.known.id {
 		return false

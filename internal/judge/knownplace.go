@@ -7,10 +7,10 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Two kinds of return addresses have a known place in their file: in the code at which a program
-// begins, and in a signal trampoline. The weight of a frame there is the logarithm of the number of
-// biases tried, since only one of them puts the frame there. The logarithm of the number of frames
-// that may be there is subtracted, and one bit, because a trace need not have such a frame.
+// Two kinds of return addresses have a known place in their file: the code at which a program
+// begins, and a signal trampoline. The weight of a frame there is the logarithm of the number of
+// biases tried, since only one bias puts the frame there. The logarithm of the number of possible
+// frames is subtracted. So is one bit, because a trace need not have such a frame.
 
 // placeBits returns the weight, in bits, of a frame at a place that the file has once. choices is
 // the number of frames that may be there.

@@ -22,9 +22,9 @@ const (
 )
 
 // link returns the weight of the call of outer if it leads to the function of inner, or to one that
-// jumps there. By chance this is rarer if the two are far apart, since most calls lead to near
-// functions. linkBits and linkBitsPerDoubling are below the figures measured in libc, gdb and a
-// program of 250 KB.
+// jumps there. If the two are far apart, this is less likely by chance, since most calls lead to
+// near functions. linkBits and linkBitsPerDoubling are below the figures measured in libc, gdb and
+// a program of 250 KB.
 func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, how linkKind) {
 	if !e.has(inner, bias) || !follows(outer, inner) {
 		return 0, unlinked
@@ -73,9 +73,8 @@ const (
 	jumping           // its target jumps to the function
 )
 
-// leads reports how the call of r that ends at end leads to addr. If r jumps there, it sets r to
-// the code to which it jumps, such as the part of a function that is seldom run, and returns the
-// number of its jumps.
+// leads reports how the call of r that ends at end leads to addr. If r jumps there, leads sets r to
+// the target, such as the cold part of a function, and returns the number of r's jumps.
 func (e *election) leads(end uint64, r *codeRange, addr uint64) (how linkKind, jumps int) {
 	if r.has(addr) {
 		return calling, 0
@@ -95,9 +94,9 @@ func (e *election) leads(end uint64, r *codeRange, addr uint64) (how linkKind, j
 	return how, jumps
 }
 
-// refine adds to in, the inference for the best bias, the bits by which calls that lead to the
-// called frame are rarer in this file than their weights say. It returns the work, and ends when
-// that reaches most.
+// refine adds bits to in, the inference for the best bias. If calls that lead to the called frame
+// are rarer in this file than their weights say, it adds the difference. It returns the work, and
+// ends when that reaches most.
 func (e *election) refine(in *Inference, most int) (work int) {
 	var voted []uint64
 	for i, f := range e.frames {

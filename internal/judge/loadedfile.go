@@ -21,8 +21,8 @@ type usage struct {
 const maxRuns = 1 << 10 // runs in a Memory; up to twice as many may be kept
 
 // runOf returns the run of f, whose check is c. ok is false if f has no open file, or if no frame
-// has to prove the file: the log's build ID identifies it, the operator named it, or f is a kernel
-// frame.
+// has to prove the file. None has to if the build ID identifies the file, if the operator named it,
+// or if f is a kernel frame.
 func (t *Trace) runOf(f *Frame, c *check) (r run, ok bool) {
 	v := c.of
 	if v == nil || v.image.Err != nil || v.image.File == nil || v.image.Given || f.Kernel != nil || v.identifies(f) {

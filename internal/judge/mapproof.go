@@ -8,7 +8,7 @@ import (
 
 // A mapping at a predictable address may be another program's: all programs that are not
 // position-independent are loaded at the same address. The process that wrote the trace may never
-// have been seen, so each stack has to prove the mapping, as return addresses prove a load bias:
+// have been seen. So each stack has to prove the mapping, as return addresses prove a load bias:
 // see [Inference]. No bias is searched, so six return addresses are enough, or fewer if calls lead
 // from one to the next.
 

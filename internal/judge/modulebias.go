@@ -41,8 +41,8 @@ func showsOther(m *Image, f *Frame, bias uint64) bool {
 }
 
 // searchBiases searches for the load biases that neither a frame nor a map shows. It repeats the
-// search while it finds more. The bias of a library may show that a frame is a signal trampoline,
-// and so that the next frame, in another module, was interrupted.
+// search while it finds more. The bias of a library may show that a frame is a signal trampoline.
+// Then the next frame, in another module, was interrupted.
 func (t *Trace) searchBiases(frames []*Frame) {
 	for before := -1; ; {
 		found, some := 0, false
@@ -115,7 +115,7 @@ func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
 }
 
 // isOf reports whether a mapping that covers the address of f belongs to f's module, whose file is
-// m: the mapping may be another process's. Names are compared without versions, which links to
+// m. The mapping may be another process's. Names are compared without versions, which links to
 // libraries omit.
 func (m *Image) isOf(entry *dialect.Map, f *Frame) bool {
 	name := Stem(path.Base(entry.Path))

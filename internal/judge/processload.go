@@ -18,9 +18,9 @@ func (m *Image) span() (low, high uint64) {
 	return m.lowest(), high
 }
 
-// elsewhere reports whether the address of f, a frame in the module, is too far from the other
-// frames' addresses for one process. Then a restarted program, or one that logs at the same time,
-// has loaded the module there.
+// elsewhere reports whether the address of f, a frame in the module, is too far from other frames
+// for one process. Then a restarted program, or one that logs at the same time, has loaded the
+// module there.
 func (v *verdict) elsewhere(f *Frame) bool {
 	if f.Kind != dialect.Runtime || f.Addr == 0 || v.image.Err != nil || v.image.Fixed || v.first.Addr == 0 && !v.biased {
 		return false

@@ -18,7 +18,7 @@ type ProcessMap struct {
 	ID     buildid.ID // build ID of the mapped file; zero if it has none
 	PID    int
 
-	// Predictable is set if the address was not chosen at random: a process whose maps were never
+	// Predictable is set if the address was not chosen at random. A process whose maps were never
 	// read may have another file there.
 	Predictable bool
 

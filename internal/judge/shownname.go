@@ -96,8 +96,8 @@ func (n *names) shown(f *object.File, name string, word []byte) (all []object.Sy
 	return all, true
 }
 
-// rustHash returns the hash at the end of a Rust name, which is unique among symbols:
-// hb4f9496a9a3f4b05 in ledger::settle::hb4f9496a9a3f4b05; "" if there is none.
+// rustHash returns the hash at the end of a Rust name, or "". It is unique among symbols:
+// hb4f9496a9a3f4b05 in ledger::settle::hb4f9496a9a3f4b05.
 func rustHash(name string) string {
 	const digits = 16
 	at := len(name) - digits

@@ -9,8 +9,8 @@ import (
 
 // placeUnnamed finds the modules of frames that have only an address, as in traces of glog and
 // Rust. It tries the files that the operator or the log names. The load bias of such a file is
-// fixed, or given by the operator, or follows from names of functions in the trace or from calls
-// before return addresses. of has the verdicts of the frames.
+// fixed or given by the operator. Otherwise it follows from names of functions in the trace, or
+// from calls before return addresses. of has the verdicts of the frames.
 func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 	var unnamed, ofProgram []*Frame
 	for _, f := range frames {
@@ -141,8 +141,8 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 	}
 }
 
-// mayHave reports whether the addresses of frames may be in v's file: at least one follows a call,
-// and at most one does not.
+// mayHave reports whether the addresses of frames may be in v's file: at least one must follow a
+// call, and at most one may not.
 func (v *verdict) mayHave(frames []*Frame) bool {
 	calls, others := 0, 0
 	for _, f := range frames {
