@@ -13,7 +13,7 @@ import (
 // A checkpoint keeps hashes of both. Archives are read only if their files were rotated and
 // compressed before they were read to their end.
 
-// unseenArchives opens the archives of files that were not read to their end, except the files in
+// unseenArchives opens the archives of files that were not read to their end. It skips the files in
 // opened, which the same search has found. later is set if an archive must be looked at again, for
 // instance because it may still be written.
 func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, before Predecessor, opened, held []Content) (unseen []Step, later bool) {

@@ -43,8 +43,8 @@ func (l *Log) Entry(held []Content) Entry {
 }
 
 // knownFiles returns Beside and ListsArchives for a checkpoint. Before the folder is listed, it
-// adds the files read and the archives left out in this run to the last checkpoint's Beside. If the
-// last checkpoint has no Beside, the result is nil.
+// extends the last checkpoint's Beside by the files read and the archives left out in this run. If
+// the last checkpoint has no Beside, the result is nil.
 func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	if l.family == nil {
 		if l.savedBeside == nil || len(l.read)+len(l.leftOut) == 0 {

@@ -102,7 +102,7 @@ func contentsOf(steps []Step) (all []Content) {
 // Discard closes copies and removes their records, so that the search can be repeated.
 func (l *Log) Discard(copies []Step) { l.unclaim(copies) }
 
-// isOfNow reports whether c is a copy of now or of its beginning: a copy that is being made before
+// isOfNow reports whether c is a copy of now, or of its beginning. Such a copy is being made before
 // the next truncation.
 func isOfNow(c, now Content) bool {
 	size := c.State().Size

@@ -158,8 +158,8 @@ func (l *Log) grown(open Opener, all []File) (late []Step) {
 	return late
 }
 
-// IgnoreOlder records which files in beside are older than the log: the ones last written before
-// since, or all if since is zero. It returns false if they cannot be opened now.
+// IgnoreOlder records the files in beside that are older than the log: last written before since,
+// or all if since is zero. It returns false if they cannot be opened now.
 func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 	if beside != l.family || l.ignored.IsZero() || !l.ignored.Equal(since) {
 		for _, c := range beside.Files {
@@ -209,8 +209,8 @@ func (l *Log) rotatedName(s State) string {
 	return s.Path
 }
 
-// Outdated returns the archives left out since its last call because they are older than the log
-// and belong to no known file.
+// Outdated returns archives that were left out since its last call. They are older than the log and
+// belong to no known file.
 func (l *Log) Outdated() []File {
 	all := l.outdated
 	l.outdated = nil

@@ -115,9 +115,9 @@ func (l *Log) AddRead(m Mark) {
 	}
 }
 
-// forgetSaved removes the record that was made from m, a mark in a checkpoint, so that l can
-// continue in the file or in its archive. The record is compared with m, since another file may
-// have the inode now.
+// forgetSaved removes the record that was made from m, a mark in a checkpoint. Then l can continue
+// in the file or in its archive. The record is compared with m, since another file may have the
+// inode now.
 func (l *Log) forgetSaved(m Mark) {
 	f := l.records
 	f.mu.Lock()

@@ -202,13 +202,13 @@ func find(all []Content, m Mark) Step {
 	return Step{}
 }
 
-// findArchive removes the archive of the file of m from r.archives, which are sorted by time, and
+// findArchive removes the archive of the file of m from r.archives, which are sorted by time. It
 // returns the step that continues in it. broken is an archive that begins like the file and is
 // damaged before the place.
 func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 	since := m.Time.Truncate(time.Second)
-	// first an archive that was being read itself, then archives no older than the file, then older
-	// archives, whose time a program may have set
+	// first an archive that was itself being read, then archives no older than the file, then older
+	// ones, whose time a program may have set
 	for _, likely := range []func(s State) bool{
 		func(s State) bool { return s.ID.Ino == m.Ino },
 		func(s State) bool { return s.ID.Ino != m.Ino && !s.ModTime.Before(since) },
@@ -264,10 +264,10 @@ func (r *Resumption) FindCopy() Step {
 	return s
 }
 
-// ignoreSaved records which files in all must not be read: the files that a checkpoint lists as
-// read or as beside the name. All other files are newer, whatever their time. A checkpoint of an
-// earlier version does not list files beside the name. Then files last written before since must
-// not be read, either.
+// ignoreSaved records the files in all that must not be read. A checkpoint lists them as read or as
+// beside the name. All other files are newer, whatever their time. A checkpoint of an earlier
+// version does not list files beside the name. Then files last written before since must not be
+// read, either.
 func (l *Log) ignoreSaved(from Entry, all []Content, now Content, since time.Time) {
 	beside := from.fingerprints()
 	rest := slices.Clone(from.Read)
