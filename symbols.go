@@ -40,8 +40,8 @@ const cacheShare = 16
 // own path, keeps indexes in the user's cache, and uses no server.
 type Symbols struct {
 	// SymbolPaths are files, folders and zip files that are searched for build IDs. IDsFiles are
-	// ids.txt files, BuildIDDirs trees of .build-id, and DebugDirs trees of GDB's layout. They are
-	// searched in this order, and the system's [DebugDir] after them unless NoDefaultDebugDirs is
+	// ids.txt files. BuildIDDirs are trees of .build-id, and DebugDirs trees of GDB's layout. They
+	// are searched in this order. The system's [DebugDir] follows, unless NoDefaultDebugDirs is
 	// set.
 	SymbolPaths []string
 	IDsFiles    []string
