@@ -14,21 +14,20 @@ import (
 	"slices"
 )
 
-// The rows whose logs have raw backtraces. Tombstones of Android, as logcat prints them, have build
-// IDs. Frames of glibc name a file of this machine.
+// Rows whose logs have raw backtraces. Android's tombstones, as logcat prints them, have build IDs.
+// glibc's frames name a file on this machine.
 const (
 	hotCrashes   = "1 M hot frames of Android and glibc"
 	mixedCrashes = "crashes of Android and glibc, 100 MiB"
 )
 
-// rawFrame is a place in radosgw, for frames of Android, or in the library reported, for frames of
-// glibc.
+// rawFrame is an address in radosgw, for Android, or in libLLVM, for glibc.
 type rawFrame struct {
 	glibc bool
 	vaddr uint64 // for Android an address within a call, for glibc the address after it
 }
 
-// rawLogs writes frames in a raw form, and the same frames as elements.
+// rawLogs writes frames in a raw form, and the same frames as markup elements.
 type rawLogs struct {
 	raw, markup *logWriter
 	code        *code       // code of radosgw
@@ -37,7 +36,8 @@ type rawLogs struct {
 	rand        *rand.Rand
 }
 
-// libraryTree is the debug tree of the library. The log with elements has only its build ID.
+// libraryTree is the debug tree of the library. The log with elements names only the library's
+// build ID.
 const libraryTree = "dbgl"
 
 // libraryAt is the load address of the library.
@@ -91,8 +91,8 @@ type caller struct {
 }
 
 // calledFunctions returns the functions of a library that end a chain of depth direct calls. All
-// functions of a chain have dynamic symbols: the library has no others, and each frame needs a
-// name.
+// functions of a chain have dynamic symbols: the library has no other symbols, and each frame needs
+// a name.
 func calledFunctions(library string) ([]*function, error) {
 	f, err := elf.Open(library)
 	if err != nil {

@@ -73,8 +73,8 @@ func oopses(n, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// kernelLines are messages of Linux without a crash. One in three has numbers with 0x, mostly of
-// the kinds that a boot logs most. Random numbers make each line different.
+// kernelLines are messages of Linux without a crash. One in three has hexadecimal numbers, mostly
+// in messages that are typical of a boot. Random numbers make each line different.
 var kernelLines = []string{
 	"BIOS-e820: [mem 0x%016x-0x%016x] usable",
 	"audit: type=1400 audit(%d.%d:2): apparmor=\"STATUS\" operation=\"profile_load\" profile=\"unconfined\" name=\"lsb_release\"",
@@ -100,7 +100,7 @@ var kernelLines = []string{
 }
 
 // kernelLog returns a function that writes about size bytes as Linux logs them when it starts. It
-// also makes the log of the row plainText, which is read to compare.
+// also writes the log of the row plainText, for the comparison.
 func kernelLog(size int64) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		if _, err := b.logOf(context.Background(), plainText); err != nil {

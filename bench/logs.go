@@ -188,8 +188,8 @@ func readCode(path string, distinct int) (*code, error) {
 	return c, nil
 }
 
-// fresh returns a random return address: an address after a byte of a random function. All
-// functions are equally likely, whatever their size.
+// fresh returns a random return address: one past a random byte of a random function. All functions
+// are equally likely, whatever their size.
 func (c *code) fresh() uint64 {
 	s := c.functions[c.rand.IntN(len(c.functions))]
 	return c.base + s.Value + 1 + c.rand.Uint64N(s.Size)

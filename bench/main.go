@@ -10,11 +10,11 @@
 //	go run ./bench -compare OLD NEW
 //	go run ./bench -agree 100000 [FILE...]
 //
-// With -json, bench also writes the table to FILE after each row, with the figures of each run and
-// the versions of the programs. With -base, it compares symfilter with another build of itself, for
-// example of an older commit. With -compare, it compares two files of -json, and measures nothing.
-// With -agree, it compares the answers for a number of random code addresses in each FILE, or in
-// the big binaries.
+// With -json, bench also writes the table to FILE after each row. FILE includes the figures of each
+// run and the versions of the programs. With -base, it compares symfilter with another build of
+// itself, for example of an older commit. With -compare, it compares two files of -json, and
+// measures nothing. With -agree, it compares the answers for a number of random code addresses in
+// each FILE, or in the big binaries.
 //
 // The binaries are a kernel, radosgw and libjvm, from Debian's packages. They and the logs made
 // from them, about 8 GB, are kept in $BENCH_DIR, by default symfilter-bench in the user's cache
@@ -67,7 +67,7 @@ func main() {
 	o.arguments = flag.Args()
 	var err error
 	if o.only, err = regexp.Compile(*only); err == nil {
-		// a signal kills the commands, and the folders that they write to are removed
+		// on a signal, the commands are killed and their output folders removed
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		err = bench(ctx, o)
@@ -145,10 +145,10 @@ func generate(b *binaries, name string) error {
 	return fmt.Errorf("no workload %q with a log", name)
 }
 
-// daemonDir is the folder for rows of symfilterd, within the folder for all that commands write.
+// daemonDir is the folder for rows of symfilterd, inside the folder for all outputs.
 const daemonDir = "daemon"
 
-// measure adds the row of a workload. Commands write to the folder made.
+// measure adds the row of a workload. made is the folder that commands write to.
 func (r *report) measure(ctx context.Context, w workload, b *binaries, p *programs, o options, made string) error {
 	log := os.DevNull
 	if name := w.logName(); name != "" {
@@ -281,7 +281,7 @@ type programs struct {
 }
 
 // build builds a command of this checkout as it is shipped, and installs it. Each run has its own
-// files, so that another run does not replace them meanwhile.
+// files, so that a concurrent run cannot replace them.
 func build(ctx context.Context, output, command string) error {
 	dir, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"errors"
 )
 
-// countAddresses is a command that counts the addresses in a report of sp-rtrace line by line, as
-// its scripts do.
+// countAddresses is a command that counts the addresses in an sp-rtrace report line by line, as the
+// scripts of sp-rtrace do.
 var countAddresses = []string{"awk", `/^\t0x/ { n[$1]++ } END { for (a in n) print a, n[a] }`}
 
 // trace writes a report of sp-rtrace of about size bytes: blocks that are allocated and freed.

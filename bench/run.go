@@ -21,7 +21,7 @@ import (
 type contender struct {
 	argv []string
 	log  string // its input; empty: the workload's log
-	// measure runs the command one time; if it is nil, once does
+	// measure runs the command and returns its cost; nil means the function once
 	measure func(ctx context.Context, argv []string, log string) (cost, error)
 	runs    []cost
 }

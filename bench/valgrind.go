@@ -18,7 +18,7 @@ var elementTree = []string{"python3", "-c", "import sys, xml.etree.ElementTree a
 const reported = "/usr/lib/*/libLLVM.so.19.1"
 
 // valgrindReport writes a report of Valgrind of about size bytes: leaks whose frames are callers in
-// a library. distinct is the number of different callers. Stacks repeat after at most as many
+// a library. distinct is the number of different callers. Stacks repeat after at most distinct
 // leaks.
 func valgrindReport(size int64, distinct int) func(b *binaries, path string) error {
 	return leaks(size, distinct, depth, func(i, j int) int { return i*7 + j })
@@ -30,8 +30,7 @@ func differentLeaks(size int64, distinct int) func(b *binaries, path string) err
 	return leaks(size, distinct, 28, func(int, int) int { return r.IntN(distinct) })
 }
 
-// leaks writes a report of leaks with depth callers; place returns the number of the place of
-// caller j in leak i.
+// leaks writes a report of leaks with depth callers; place chooses caller j of leak i, by number.
 func leaks(size int64, distinct, depth int, place func(i, j int) int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		name, calls, err := reportedCalls(distinct)
@@ -55,7 +54,7 @@ func leaks(size int64, distinct, depth int, place func(i, j int) int) func(b *bi
 	}
 }
 
-// reportedCalls returns the path of the library reported, and callers at n distinct places in it.
+// reportedCalls returns the path of libLLVM, and callers at n distinct places in it.
 func reportedCalls(n int) (path string, calls []uint64, err error) {
 	if path, err = reportedLibrary(); err != nil {
 		return "", nil, err
@@ -64,7 +63,7 @@ func reportedCalls(n int) (path string, calls []uint64, err error) {
 	return path, calls, err
 }
 
-// reportedLibrary returns the path of the library reported.
+// reportedLibrary returns the path of libLLVM, which matches reported.
 func reportedLibrary() (string, error) {
 	paths, err := filepath.Glob(reported)
 	if err != nil || len(paths) == 0 {

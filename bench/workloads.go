@@ -97,7 +97,7 @@ func workloads() []workload {
 		{name: plainText, log: plain(1 << 30), debug: plainTree, goals: "wall 0.017"},
 		{name: plainText + ", pipes", of: plainText, debug: plainTree, piped: true, goals: "wall 1.08"},
 
-		// last: bench itself reads the answers of HTTP, and measured commands inherit the peak
+		// last, because bench itself reads the HTTP answers: measured commands inherit the peak
 		// memory of the process that starts them
 		{name: "5 % frames, 256 MiB, radosgw, symfilterd from file to file", of: "5 % frames, 256 MiB, radosgw", daemon: fileToFile, against: "symfilter --follow"},
 		{name: "plain text, 256 MiB, symfilterd from file to file", log: plain(256 << 20), daemon: fileToFile, against: "symfilter --follow"},
@@ -111,7 +111,7 @@ const differentErrors = "different errors, 100 MiB, `--output="
 // perBinary holds the goals of the rows that filters returns, a text for each row; empty: no goals.
 type perBinary struct{ first, firstIndexed, cold, hundred, million, millionIndexed, hot, index string }
 
-// filters returns the rows of one binary with sections that are not compressed.
+// filters returns the rows of a binary whose sections are not compressed.
 func filters(bin, name string, g perBinary) []workload {
 	return []workload{
 		{name: "first frame, " + name, log: frames(bin, 1, 0), debug: plainTree, goals: g.first},
@@ -155,7 +155,7 @@ func filtering(b *binaries, command string, flags ...string) *contender {
 	return contend(append([]string{command, "--debug-file-directory=" + b.tree(plainTree), alone}, flags...)...)
 }
 
-// outputAgainstText compares an output with the same command and the output as text.
+// outputAgainstText compares an output with the text output of the same command.
 func outputAgainstText(form string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
 		return filtering(b, command), filtering(b, command, "--output="+form)
