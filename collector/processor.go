@@ -153,7 +153,7 @@ func (p *logsProcessor) options() filter.Options {
 	o.Dialects = filter.Dialects{NoPaths: !p.cfg.Symbols.ModulePaths, Complete: opened.Complete, Whole: true}
 	o.Patience = filter.Patience{
 		Local: wait.Local, Servers: wait.Servers,
-		// a batch has one worker, and waits for many files no longer than for one
+		// a batch waits no longer for many files than for one file
 		PerMinute: wait.longest(),
 		Never:     wait.longest() == 0,
 		Asked:     p.shared.asked,

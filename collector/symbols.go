@@ -147,7 +147,7 @@ func (s *shared) listen(p *logsProcessor, begin bool) {
 	}
 }
 
-// came is called when a build ID has a file that can answer more than before.
+// came is called when the file of a build ID can answer more lookups than before.
 func (s *shared) came(buildid.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

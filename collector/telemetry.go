@@ -205,7 +205,7 @@ func (t *telemetry) drop(why eviction) {
 	}
 }
 
-// noModule logs that frames came without their modules, once for each process and at most once in a
+// noModule logs that frames came without their modules, once for each process and at most once a
 // minute.
 func (t *telemetry) noModule(key string, frames int64) {
 	if n, ok := t.toldModule.May(time.Now()); ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/marks"
 )
 
-// maxTexts bounds the texts that an idle worker has room for.
+// maxTexts bounds the room for texts that an idle worker keeps.
 const maxTexts = 1 << 14
 
 var (
