@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// Bounds of the text for a log. A usual log has the stacks of three threads, with 64 frames each; a
-// comment on GitHub has at most 64 KiB.
+// Bounds of the text for a log. A typical log has the stacks of three threads, with 64 frames each;
+// a comment on GitHub has at most 64 KiB.
 const (
 	maxLines   = 200
 	maxLine    = 240 // bytes of a line that are printed

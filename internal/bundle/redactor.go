@@ -18,9 +18,9 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A Redactor is a writer that redacts lines. Names of modules lose their folders, and URLs
-// everything except scheme and host. Paths below the places that the user named stay, with ~ for
-// the home folder; of other paths only the base name stays.
+// A Redactor is a writer that redacts lines. Module names lose their folders; URLs keep only scheme
+// and host. Paths below the places that the user named are kept, with ~ for the home folder. Other
+// paths keep only their base names.
 type Redactor struct {
 	w       io.Writer
 	home    string
@@ -164,8 +164,8 @@ func (r *Redactor) Redact(text string) string {
 	return b.String()
 }
 
-// at returns the length of the private text or path at the start of text, and its replacement. Of
-// NAME=PATH it returns NAME= unchanged. The length is 0 if there is neither.
+// at returns the length of the private text or path at the start of text, and its replacement. For
+// NAME=PATH, it returns only NAME=, unchanged. n is 0 if text begins with none of these.
 func (r *Redactor) at(text string) (n int, shown string) {
 	word := text[:wordEnd(text)]
 	if place := r.placeAt(text); place != "" {

@@ -35,7 +35,7 @@ var fixedWords = sync.OnceValue(func() map[string]bool {
 	return words
 })
 
-// A known holds the known parts of the frames without a name in a line.
+// A known holds the facts known about the unnamed frames of a line.
 type known struct {
 	numbers []uint64 // addresses and offsets
 	frames  []uint64 // numbers of frames
@@ -44,14 +44,15 @@ type known struct {
 }
 
 // addNumber adds an address or offset. It ignores 0 and numbers whose upper 16 bits are neither all
-// 0 nor all 1. These are not addresses of a process or a kernel, but keys or tagged addresses.
+// 0 nor all 1. Such numbers are not addresses of a process or a kernel, but keys or tagged
+// addresses.
 func (k *known) addNumber(n uint64) {
 	if n != 0 && (n>>48 == 0 || n>>48 == 0xffff) {
 		k.numbers = append(k.numbers, n)
 	}
 }
 
-// firstKnown returns the offset of the first number, build ID or name in a line that k knows, or 0.
+// firstKnown returns the offset in a line of the first number, build ID or name of k, or 0.
 func (k *known) firstKnown(line string) int {
 	for i := 0; i < len(line); {
 		n := max(1, wordLen(line[i:]))
