@@ -31,7 +31,7 @@ type Program struct {
 }
 
 // An Output is an output of the program. Read returns its text. It returns io.EOF once no process
-// has the output any more, or once the time that Ended allows is over and no text is ready.
+// has the output open. It also does so if no text is ready after the time that Ended allows.
 type Output struct {
 	To       *os.File // where the text belongs
 	from     *os.File // its other end is the program's
@@ -93,7 +93,7 @@ func IsMissing(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
 }
 
-// Reason returns the reason in an error of Start, for people.
+// Reason returns an error that explains an error of Start to people.
 func Reason(err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
@@ -195,13 +195,13 @@ func (p *Program) Ended(wait time.Duration) {
 	}
 }
 
-// Left reports whether other processes still had an output when all text was read. Call it after
-// that.
+// Left reports whether other processes still had an output open when all text was read. Call it
+// after reading.
 func (p *Program) Left() bool {
 	return slices.ContainsFunc(p.Outputs, func(o *Output) bool { return o.left })
 }
 
-// Close closes our end: a process that writes to the other one gets SIGPIPE, or EIO if it is a
+// Close closes our end. A process that writes to the other end then gets SIGPIPE, or EIO on a
 // pseudo-terminal.
 func (o *Output) Close() error { return o.from.Close() }
 
@@ -212,9 +212,8 @@ func (p *Program) Close() {
 	}
 }
 
-// Wait waits until the program has ended, and returns how. Each time that a signal stops the
-// program, it calls stopped with the signal. The first process of a container also awaits orphans,
-// as it has to.
+// Wait waits until the program has ended, and returns its status. It calls stopped with each signal
+// that stops the program. In the first process of a container, it also awaits orphans.
 func (p *Program) Wait(stopped func(syscall.Signal)) (status syscall.WaitStatus, err error) {
 	awaited := p.PID
 	if os.Getpid() == 1 { // orphans of the container become children of this process
@@ -235,8 +234,7 @@ func (p *Program) Wait(stopped func(syscall.Signal)) (status syscall.WaitStatus,
 	}
 }
 
-// EndedBefore reports whether Wait has seen the end of the program, and the time ago has passed
-// since.
+// EndedBefore reports whether at least the time ago has passed since Wait saw the program end.
 func (p *Program) EndedBefore(ago time.Duration) bool {
 	ended := p.ended.Load()
 	return ended != 0 && time.Since(time.Unix(0, ended)) >= ago

@@ -19,8 +19,8 @@ var Signals = []os.Signal{
 	unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGTSTP, unix.SIGCONT, unix.SIGWINCH,
 }
 
-// IsIgnored reports whether this process ignores sig, as programs do that nohup or a shell has
-// started. signal.Ignored does not report it for SIGTSTP.
+// IsIgnored reports whether this process ignores sig, for example because nohup started it.
+// signal.Ignored does not report it for SIGTSTP.
 func IsIgnored(sig syscall.Signal) bool {
 	var action [4]uint64 // see reset
 	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&action)), 8, 0, 0)
@@ -32,7 +32,7 @@ func IsIgnored(sig syscall.Signal) bool {
 // its whole foreground group, and a signal does not show whether it was sent to a group. So if this
 // process is in the foreground, Pass assumes that the program got SIGINT, SIGQUIT and SIGTSTP. It
 // assumes the same of SIGHUP if the terminal is gone. After the end of the program it does nothing:
-// another process may have the number.
+// another process may have its process ID.
 func (p *Program) Pass(sig syscall.Signal) {
 	if p.EndedBefore(0) {
 		return
@@ -85,7 +85,8 @@ func (p *Program) Stop(sig syscall.Signal) bool {
 	}
 	signal.Reset(sig)
 	reset(sig)
-	// the terminal's own signal may have stopped this process since, and fg have continued both
+	// meanwhile, the terminal's own signal may have stopped this process, and fg may have continued
+	// both
 	if p.isStopped() {
 		raise(sig)
 	}
@@ -100,7 +101,7 @@ func Die(sig syscall.Signal) {
 	raise(sig)
 }
 
-// reset gives sig the action of the system.
+// reset restores the default action of sig.
 func reset(sig syscall.Signal) {
 	var action [4]uint64 // struct sigaction of the kernel: all zero is SIG_DFL
 	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)

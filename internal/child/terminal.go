@@ -24,9 +24,9 @@ func isTerminal(f *os.File) (is bool) {
 // multiplexer is the device that makes pseudo-terminals. Tests change it.
 var multiplexer = "/dev/ptmx"
 
-// openTerminal returns both ends of a pseudo-terminal with the modes and the size of the terminal
-// like. It passes output unchanged, since like processes the output: for example, line feeds become
-// CR LF there.
+// openTerminal returns both ends of a pseudo-terminal with the modes and size of like, a terminal.
+// The pseudo-terminal passes output unchanged, since like processes it: for example, line feeds
+// become CR LF there.
 func openTerminal(like *os.File) (ours, theirs *os.File, err error) {
 	fd, err := unix.Open(multiplexer, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
