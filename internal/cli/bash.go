@@ -2,9 +2,9 @@ package cli
 
 import "strings"
 
-// BashWords returns a bash function that reads the words of the command line. It replaces the one
-// in the library's script, which needs the bash-completion package. Readline separates words at =
-// and : too; the function joins words that belong together.
+// BashWords returns a bash function that reads the words of the command line. It replaces the
+// function in cobra's script, which needs the bash-completion package. Readline also separates
+// words at = and :, and the function joins such words again.
 func BashWords(program string) string {
 	return strings.ReplaceAll(bashWords, "PROGRAM", program)
 }

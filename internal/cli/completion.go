@@ -41,7 +41,7 @@ func (p *Program[V]) Complete(cmd *Command, asked string, args []string, stdout,
 	return root.Execute()
 }
 
-// completer returns a command of the library that makes completions, with the flags of cmd.
+// completer returns a cobra command that makes completions, with the flags of cmd.
 func (p *Program[V]) completer(cmd *Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:               p.Name,

@@ -32,7 +32,7 @@ const (
 // isRepeated reports whether a flag whose value is of this type may be repeated.
 func isRepeated(kind string) bool { return strings.HasSuffix(kind, "Array") }
 
-// Define adds the flags of the commands in to set; they write to v.
+// Define adds the flags of the given commands to set. Their values are stored in v.
 func (p *Program[V]) Define(set *pflag.FlagSet, v *V, in CommandSet) {
 	for f := range p.Flags() {
 		if f.In&in == 0 {
