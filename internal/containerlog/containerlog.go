@@ -1,6 +1,6 @@
 // Package containerlog writes the log file of a container, as container runtimes do. Each line has
 // its time and stream, in the form of the Container Runtime Interface or of Docker's driver
-// json-file. Lines are appended to the file, also after it was rotated.
+// json-file. After a rotation, lines go to a new file with the same name.
 package containerlog
 
 import (
@@ -23,7 +23,7 @@ const (
 // this size, and cut longer lines into parts.
 const maxPart = 16 << 10
 
-// timeForm is the form of times: of fixed length, so that lines sort, and in UTC.
+// timeForm is the form of times: in UTC, and of fixed length, so that lines sort by time.
 const timeForm = "2006-01-02T15:04:05.000000000Z"
 
 // A Stream is an output stream of the container. One goroutine at a time may use a Stream; several
@@ -129,8 +129,8 @@ type File struct {
 // file has no line end, because the machine or a process was stopped, Open adds one.
 //
 // If the file is moved or removed, the next lines go to a new file of that name. If a write fails,
-// for example because the disk is full, Write calls report with the error, but not again for the
-// same error. It tries again until the write succeeds or stop is closed.
+// for example because the disk is full, Write retries until it succeeds or stop is closed. It
+// passes the error to report, but not the same error twice in a row.
 func Open(path string, report func(error), stop <-chan struct{}) (*File, error) {
 	out, err := open(path)
 	if err != nil {

@@ -44,7 +44,8 @@ func endLine(f *os.File, size int64) error {
 	return err
 }
 
-// isAt reports whether path leads to the file. A pipe or a device is never looked for again.
+// isAt reports whether path leads to the file. It returns true for pipes and devices, which are not
+// opened again.
 func (o *opened) isAt(path string) bool {
 	if !o.info.Mode().IsRegular() {
 		return true
