@@ -6,8 +6,8 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// A flow is where an instruction continues. The zero value is for one that the next instruction
-// follows, perhaps after a call, and for a return.
+// A flow is where execution continues after an instruction. The zero value means that it continues
+// at the next instruction, perhaps after a call, or returns.
 type flow struct {
 	jumps    bool // it may jump
 	to       int  // distance of the jump's target
@@ -15,10 +15,11 @@ type flow struct {
 	table    bool // the target is in a table
 }
 
-// Jumps returns the offsets to which code may jump beyond itself, and whether these are all: a jump
-// to a computed address may lead anywhere, and so may an instruction of x86-64 that cannot be
-// decoded. tables is set if it jumps through the table of a switch statement, whose targets are in
-// the same function, but perhaps not in code. Data between instructions is taken for instructions.
+// Jumps returns the offsets outside of code to which code may jump. all is false if there may be
+// others: a jump to a computed address may lead anywhere, and so may an x86-64 instruction that
+// cannot be decoded. tables is set if code jumps through the table of a switch statement. The
+// table's targets are in the same function, but perhaps not in code. Data between instructions is
+// decoded as instructions.
 func Jumps(machine Machine, code []byte) (beyond []int, tables, all bool) {
 	var x86 x86asm.Inst // the previous instruction
 	before := uint32(0) // the same on other machines
@@ -46,8 +47,8 @@ func Jumps(machine Machine, code []byte) (beyond []int, tables, all bool) {
 	return beyond, tables, true
 }
 
-// On each machine, the address in a table is relative to the table's, so that an addition precedes
-// the jump. A call through a pointer that is the last action of a function has none.
+// On each machine, entries of a table are relative to the table's address, so an addition precedes
+// the jump. A tail call through a pointer has no such addition.
 
 // computed returns the flow of a jump to a computed address, which may be in a table.
 func computed(table bool) flow { return flow{anywhere: !table, table: table} }
@@ -106,7 +107,7 @@ func arm64Flow(w, before uint32) flow {
 	return flow{}
 }
 
-// Registers of RISC-V with return addresses: of calls, and of calls of routines that save
+// RISC-V registers for return addresses: of calls, and of calls of the routines that save
 // registers.
 const raRegister, t0Register = 1, 5
 
