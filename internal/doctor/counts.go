@@ -111,7 +111,7 @@ func (t *Sum) Add(c Counts) {
 	}
 }
 
-// Take notes that a file of --image was used as a module.
+// Take records that a file of --image was used as a module.
 func (t *Sum) Take(path string) { t.Add(Counts{taken: map[string]bool{path: true}}) }
 
 // All returns the sum of the added Counts.

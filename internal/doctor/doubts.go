@@ -73,8 +73,8 @@ func isTree(dir string) bool {
 	}
 }
 
-// isDir reports whether path leads to a folder. An entry with two hex digits as its name may be a
-// program called dd.
+// isDir reports whether path leads to a folder. A name of two hex digits may also be a program's:
+// dd.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

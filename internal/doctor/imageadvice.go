@@ -89,8 +89,8 @@ func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
 }
 
 // imageNamed returns a value of --image for the file at path. file is the spelling of path in the
-// value. The value names the module in names that is called like the file without its last
-// extensions, or the only module. Without such a module, the user has to fill in the name.
+// value. The value names the module in names that has the file's name without its last extensions.
+// Otherwise it names the only module. Without such a module, the user has to fill in the name.
 func imageNamed(names []string, path, file string) string {
 	base := filepath.Base(path)
 	for stem := base; ; {

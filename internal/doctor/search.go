@@ -108,7 +108,7 @@ func (s *Search) Scanned() []string {
 }
 
 // Warnings returns messages about places of the user that cannot hold debug files. fromStdin is set
-// if no FILE is named: such a place may have been meant as the log.
+// if no FILE is named: then a place may have been meant as the log.
 func (s *Search) Warnings(fromStdin bool) (all []string) {
 	for _, p := range s.Places() {
 		if p.Flag == systemPlace {
@@ -204,7 +204,7 @@ func imagesBelow(folder string) iter.Seq[string] {
 }
 
 // begins returns other if path is not a regular file that begins with one of magics. info is the
-// state of path. An error of reading is returned as it is.
+// state of path. It returns read errors unchanged.
 func begins(path string, info fs.FileInfo, other error, magics ...string) error {
 	if !info.Mode().IsRegular() {
 		return other

@@ -25,7 +25,7 @@ type Subject struct {
 // A WordError reports that a word names neither a file nor a build ID.
 type WordError struct{ error }
 
-// SubjectOf returns the subject with the name word. It opens no file. A file with that name takes
+// SubjectOf returns the subject that word names. It opens no file. A file with that name takes
 // precedence over a build ID.
 func SubjectOf(word string) (s Subject, err error) {
 	s.Word = word
