@@ -131,7 +131,7 @@ func word[S []byte | string](text S) uint64 {
 		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
 }
 
-// isPlain reports whether a string of JSON may hold the 8 bytes of w as they are: each is printable
+// isPlain reports whether a JSON string may contain the 8 bytes of w unescaped: each is printable
 // ASCII, and neither a quotation mark nor a backslash.
 func isPlain(w uint64) bool {
 	const each, high = 0x0101010101010101, 0x8080808080808080 // a bit of each byte: the lowest, the highest
