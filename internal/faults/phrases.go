@@ -6,8 +6,7 @@ import "math/bits"
 // since some 20 lines before each backtrace of a page may have one.
 type phrases struct {
 	texts []string
-	// for each of the first places of a text, and each byte, the texts that have the byte there, as
-	// bits
+	// places[place][byte] are the texts, as bits, that have this byte at this place
 	places [4][256]uint64
 }
 

@@ -76,7 +76,7 @@ type knownReport struct {
 	hash    uint64
 }
 
-// An identity is a report in any process.
+// An identity identifies equal reports of different processes.
 type identity struct {
 	hash    uint64
 	message string
@@ -272,7 +272,7 @@ func (f *Finder) within(text []byte) {
 	r.said = line
 }
 
-// access adds the access that a line before the first stack names to the message.
+// access adds the access named in line, which precedes the first stack, to the message.
 func (f *Finder) access(line string) {
 	x := &f.open.x
 	if a := accessIn(line); a != "" && !strings.Contains(x.Message, ": ") {
