@@ -78,7 +78,7 @@ func New(memory report.Ledger) *Collection {
 	}
 }
 
-// maxRunProcesses bounds the processes of a run; each takes about 200 bytes and its command line.
+// maxRunProcesses bounds the processes of a run; each takes processSize bytes and its command line.
 const maxRunProcesses = 1 << 20
 
 // Begin adds a process and returns its number, from 0. It returns -1, and counts the process in
@@ -185,9 +185,8 @@ func (s *Collection) UseSuppression(name string) {
 // UsedSuppression reports whether a report lists the suppression of this name as used.
 func (s *Collection) UsedSuppression(name string) bool { return s.used[name] }
 
-// KnowLinkage notes the linkage name of a function that reports have under the name fn, if there is
-// memory for it. Later names for fn are ignored: they belong to variants of one constructor or
-// destructor.
+// KnowLinkage remembers the linkage name of a function that reports call fn, if there is memory for
+// it. Later names for fn are ignored: they belong to variants of one constructor or destructor.
 func (s *Collection) KnowLinkage(fn, linkage string) {
 	if _, known := s.linkage[fn]; known || len(fn)+len(linkage) > maxNames || !s.share.Take(int64(len(fn)+len(linkage)+linkageSize), 0) {
 		return
@@ -230,8 +229,8 @@ func (x *Finding) occur(process int, count uint64) {
 // run has.
 func (x *Finding) ID() string { return x.Fingerprint + ":" + strconv.Itoa(x.Ordinal) }
 
-// Approximate bytes, without strings, of the entry for a process that had a finding, of a finding,
-// of a frame, and of a reference to a frame.
+// Approximate sizes in bytes, without strings: the entry for a process that had a finding, a
+// finding, a frame, and a reference to a frame.
 const (
 	entrySize = 128
 	baseSize  = 512

@@ -189,8 +189,8 @@ func (x *Finding) Identify(own *Own) {
 	x.Fingerprint = stack.fingerprint(b)
 }
 
-// An identified holds the facts that a frame adds to a fingerprint. They are the same for all
-// findings of a source under the rules of own, so that a shared frame is examined once.
+// An identified holds the facts that a frame adds to a fingerprint. All findings of a source under
+// the rules of own share them, so a shared frame is examined once.
 type identified struct {
 	done         bool
 	own          *Own

@@ -78,8 +78,8 @@ func (s *Stack) add(name, object string, own bool) {
 // The digits are the first 16 bytes of the SHA-256 hash of the fields and the names of frames,
 // separated by NULs. The names are the stable names of the 8 innermost own frames, each name once.
 // Without an own frame they are the stable names of the 4 innermost frames with a name. The base
-// name of the object file replaces the name of an own frame without a name, and of all frames in a
-// stack without names. The fingerprint has no line, column, address, folder, size, thread or
+// name of the object file replaces a missing name of an own frame. In a stack without names, it
+// replaces all names. The fingerprint has no line, column, address, folder, size, thread or
 // process.
 func (s *Stack) fingerprint(fields []byte) string {
 	names := &s.own

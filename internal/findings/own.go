@@ -27,15 +27,15 @@ type OwnRule struct {
 // runtimes of languages and of sanitizers, and the libraries of the distribution. A nil Own has no
 // rules but the built-in one. Several goroutines may use an Own at once.
 //
-// By the built-in rule a frame is of the system in one of these cases:
+// By the built-in rule, a frame belongs to the system in one of these cases:
 //
 //   - Its source file is below /usr/include, /usr/lib, /usr/src (except app and myapp there),
 //     /usr/local/go/src or /rustc, or in the source tree of a sanitizer.
 //   - Its source file is a relative path into csu, sysdeps or elf, the folders of glibc.
-//   - Its object is a runtime by its base name, such as libc.so.6.
+//   - The base name of its object is a runtime's, such as libc.so.6.
 //   - Its object is below /lib or /usr/lib, or variants such as /lib64, or below
 //     /usr/libexec/valgrind, and its source file is unknown, a relative path, or below /build.
-//   - Its function is one that calls main.
+//   - Its function calls main.
 //   - Its source file is unknown, and sanitizers intercept its function, such as malloc or memcpy.
 type Own struct {
 	globs []*regexp.Regexp
@@ -167,8 +167,8 @@ func isSystemPlace(file, object string) bool {
 }
 
 // isInterceptor reports whether a sanitizer's runtime provides function, a linkage or demangled
-// name. It may replace a function of the C library, such as malloc, or an operator new or delete,
-// or be a function of the runtime itself. LLVM links the runtime into the program, so the object
+// name. It may be a function of the runtime itself, or replace malloc, another function of the C
+// library, operator new or operator delete. LLVM links the runtime into the program, so the object
 // does not identify the runtime.
 func isInterceptor(function string) bool {
 	switch function {

@@ -36,10 +36,9 @@ func StableName(f *symbolize.Frame) string {
 	return name
 }
 
-// loggedName returns the name of a function without the parts that depend on the build or on the
-// tool that wrote the name. What remains is the last part, without namespaces, classes and
-// arguments. Frames that were named when they were logged have no linkage names, and demanglers
-// differ in the spelling of arguments.
+// loggedName returns the name of a function without the parts that depend on the build or the tool:
+// namespaces, classes and arguments. Frames that were named when they were logged have no linkage
+// names, and demanglers differ in the spelling of arguments.
 func loggedName(f *symbolize.Frame) string {
 	name, _ := report.Unversioned(f.Func)
 	if name == "" {
@@ -65,9 +64,9 @@ func loggedName(f *symbolize.Frame) string {
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 // isInternal reports whether a mangled name may belong to a function with internal linkage. Such a
-// function is static, in an unnamed namespace, local to a function, or the instance of a template
-// for a lambda or a local type. It is seldom true for other names; a stable name is then shorter
-// than necessary.
+// function is static, in an unnamed namespace, or local to a function. It may also be the instance
+// of a template for a lambda or a local type. For other names, isInternal is seldom true; their
+// stable names are then shorter than necessary.
 func isInternal(mangled string) bool {
 	switch {
 	case strings.HasPrefix(mangled, "_ZL"), strings.HasPrefix(mangled, "_ZZ"):
@@ -90,9 +89,8 @@ func isInternal(mangled string) bool {
 }
 
 // baseName returns the name of a function from its demangled name, without return type, namespaces,
-// classes, arguments of templates and arguments: sum for
-// long ledger::(anonymous namespace)::sum<int>(int) const. It is empty for a name of
-// another form.
+// classes, template arguments and parameters: sum for long ledger::(anonymous
+// namespace)::sum<int>(int) const. It is empty for a name of another form.
 func baseName(demangled string) string {
 	s, _, _ := strings.Cut(demangled, " [clone ")
 	for _, mark := range []string{"&&", "&", " ", "volatile", " ", "const", " "} {
