@@ -60,16 +60,15 @@ const (
 )
 
 // Unfinished is the environment variable with the folder in which Watch records inputs. A record
-// remains if its input did not end. After the end of a run, Go's fuzzer does not report an input
-// for which Watch ended the process, or for which the fuzzer killed it. It also discards the output
-// of the process.
+// remains if its input did not end. After the end of a run, Go's fuzzer does not report inputs for
+// which Watch or the fuzzer itself ended the process. It also discards the output of the process.
 const Unfinished = "FUZZTEST_UNFINISHED"
 
 // Watch checks the work on input until the returned function is called. If the work exceeds a
-// bound, Watch prints the input to standard error and ends the process, so that the fuzzer records
-// a crash. The bounds are two seconds of processor time, a minute, and 256 MiB of heap. Under the
-// race detector, the times are ten times as long. An input that takes more than a second is
-// recorded in the folder of [Unfinished] until it ends.
+// bound, Watch prints the input to standard error and ends the process: the fuzzer records a crash.
+// The bounds are two seconds of processor time, a minute, and 256 MiB of heap. Under the race
+// detector, the times are ten times as long. An input that takes more than a second is recorded in
+// the folder of [Unfinished] until it ends.
 func Watch(t testing.TB, input any) (done func()) {
 	t.Helper()
 	start, before, worked := time.Now(), heap(), processorTime()
