@@ -29,10 +29,10 @@ func (e *Entry) expired(today time.Time) bool {
 
 // A Baseline is a file of accepted errors, one on each line. Its zero value is empty.
 //
-// The first line is heading and the sources of the errors. A line of an error has fields separated
-// by TABs: fingerprint, kind, function, file, program; further fields may follow. One of these,
-// until=2027-03-01, is the last day on which the error is accepted. Lines of errors are sorted. All
-// other lines are comments, which move with the next line of an error.
+// The first line is heading and the sources of the errors. An error's line has fields separated by
+// TABs: fingerprint, kind, function, file, program; further fields may follow. One of these,
+// until=2027-03-01, is the last day on which the error is accepted. Error lines are sorted. All
+// other lines are comments, which move with the next error line.
 type Baseline struct {
 	sources string
 	lines   []baselineLine // by their order in the file, without the first line

@@ -110,9 +110,9 @@ func (k *Kinds) NotOfValgrind() string {
 	return ""
 }
 
-// nearKind returns the known kind that differs from word by its case, by marks between its words,
-// by one or two letters, or by its end; "" if there is none. For a known kind whose tool is not
-// in lower case, it returns the word with the tool in lower case. For the name of a tool it returns
+// nearKind returns the known kind that word probably means, or "". The two may differ in case, in
+// marks between words, in one or two letters, or in the end. For a known kind whose tool is not in
+// lower case, it returns the word with the tool in lower case. For the name of a tool it returns
 // TOOL/*.
 func nearKind(word string) string {
 	if tool, kind, ok := strings.Cut(word, "/"); ok {
