@@ -112,8 +112,8 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 }
 
 // findText finds the base address of the offsets of functions. It tries the address in module data,
-// the address in the header (before Go 1.26), and the start of the code. It takes the first with
-// which the first and the last function are in code.
+// the address in the header (before Go 1.26), and the start of the code. It takes the first
+// candidate that places the first and the last function in code.
 func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	candidates := make([]uint64, 0, 3)
 	if found {
@@ -193,8 +193,8 @@ func (t *Table) sampleTrees() []function {
 	return samples
 }
 
-// treesMakeSense reports whether, in the tree of each of these functions, the first 65 entries have
-// names and are calls inside of the function.
+// treesMakeSense reports whether the first 65 entries of each function's tree have names and are
+// calls inside of the function.
 func (t *Table) treesMakeSense(samples []function) bool {
 	for _, fn := range samples {
 		greatest := int32(-1)

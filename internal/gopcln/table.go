@@ -106,12 +106,12 @@ const (
 	magicOf120 = 0xfffffff1
 )
 
-// findMagic returns the first offset at which a header may begin, or -1 if there is none. The
-// offset is at least from, and a multiple of eight. A magic number and four bytes that fit it are
-// there.
+// findMagic returns the first offset in data at which a header may begin: a magic number with four
+// bytes after it that fit. The offset is at least from, and a multiple of eight. It is -1 if there
+// is none.
 func (t *Table) findMagic(data []byte, from int) int {
-	// All magic numbers have three bytes of ones in a row; the two zeros after them are the
-	// padding.
+	// All magic numbers have three 0xff bytes in a row. In little-endian files, two zero bytes of
+	// padding follow these.
 	pattern, first := []byte("\xff\xff\xff\x00\x00"), 1
 	if t.order == binary.BigEndian {
 		pattern, first = []byte("\xff\xff\xff"), 0
