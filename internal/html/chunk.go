@@ -18,7 +18,7 @@ const (
 )
 
 // maxPacking bounds the chunks that are compressed at the same time. Each takes 3 MiB. The bound is
-// the same on all machines, and so is the order of chunks and backtraces on a page.
+// the same on all machines, so that the order of chunks and backtraces on a page is the same, too.
 const maxPacking = 4
 
 // chunk is the text of the next chunks of a page.

@@ -14,9 +14,9 @@ const (
 )
 
 // appendEscaped appends text of unknown origin for the content of an element, or for an attribute
-// in quotation marks. Only text that plain has accepted is added to elements without it. Markup and
+// in quotation marks. Other code adds text to elements only if plain accepts all of it. Markup and
 // quotation marks become character references. Control characters except TAB, bytes that are not
-// UTF-8, and characters that a browser obeys become visible as \x1b.
+// UTF-8, and characters that a browser obeys are made visible, for example as \x1b.
 func appendEscaped(dst, text []byte) []byte {
 	for i := 0; ; {
 		n := plain(text[i:])

@@ -36,8 +36,8 @@ var style string
 var script string
 
 // A Page writes a page, from its beginning to its end. It keeps a small page in memory, as HTML and
-// as the text of chunks. It writes nothing before the page ends or becomes large. Of a large page,
-// it keeps 5 chunks. No content of a log makes it fail. One goroutine at a time may use a Page. A
+// as the text of chunks. It writes nothing before the page ends or becomes large. It keeps 5 chunks
+// of a large page. No content of a log makes it fail. One goroutine at a time may use a Page. A
 // large Page compresses up to 4 chunks at a time, each in a goroutine that ends with the
 // compression.
 type Page struct {
