@@ -97,7 +97,7 @@ func (d *decoder) block() error {
 		}
 		from := done - distance
 		if distance >= 8 {
-			// Eight bytes at a time, and up to seven more than the length: later output overwrites
+			// Copy eight bytes at a time, up to seven more than length: later output overwrites
 			// these.
 			src, dst := out[from:done+length+8], out[done:done+length+8]
 			for i := 0; i < length; i += 8 {

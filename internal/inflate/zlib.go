@@ -30,9 +30,9 @@ const (
 // Zlib decompresses the stream of r into the first size bytes of buf, which must have room for
 // Slack more. The stream must hold exactly size bytes, and its checksum must be right. Zlib may
 // read bytes after the stream from r. It starts a goroutine that reads buf, and returns after the
-// goroutine has ended. A panic of the goroutine becomes a panic of Zlib, except a fault at an
-// address that cannot be read, which becomes an error. Errors wrap [ErrCorrupt] or
-// [io.ErrUnexpectedEOF], or come from r.
+// goroutine has ended. A fault at an address that cannot be read becomes an error; any other panic
+// of the goroutine becomes a panic of Zlib. Errors wrap [ErrCorrupt] or [io.ErrUnexpectedEOF], or
+// come from r.
 //
 // populate, which may be nil, makes the pages of a part of buf present. The goroutine calls it, in
 // order, for the part that the decoder will fill next. So page faults take none of the decoder's
