@@ -44,8 +44,8 @@ func (b *Buffer) Array(name string) { *b = append(named(*b, name), '[') }
 // EndArray closes an array.
 func (b *Buffer) EndArray() { *b = append(*b, ']') }
 
-// Values appends values to an array: JSON from another Buffer, with commas between them. If the
-// array has values, there must be at least one.
+// Values appends values to an array: JSON from another Buffer, with commas between them. values
+// must not be empty unless the array is empty.
 func (b *Buffer) Values(values []byte) { *b = append(separated(*b), values...) }
 
 // Members appends members from another Buffer, with commas between them.
@@ -113,8 +113,8 @@ func named(b []byte, name string) []byte {
 	return append(append(append(separated(b), '"'), name...), `":`...)
 }
 
-// separated appends a comma. It does not if the next value follows its name, or is the first in an
-// object, an array or a line.
+// separated appends a comma, unless the next value follows its name, or is the first in an object,
+// an array or a line.
 func separated(b []byte) []byte {
 	if n := len(b); n > 0 {
 		switch b[n-1] {
