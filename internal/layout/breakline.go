@@ -170,8 +170,8 @@ func columns(text []byte, col int) (end int, visible bool) {
 	return col, visible
 }
 
-// maxLink bounds the bytes in which the end of a link is searched, so that the time for a line with
-// many starts of links is linear. The URI of a link has at most 2,000.
+// maxLink bounds the bytes in which the end of a link is searched for, so that the time for a line
+// with many starts of links is linear. The URI of a link has at most 2,000 bytes.
 const maxLink = 4 << 10
 
 // sequence returns the length of the control sequence at the start of b: ESC [ ... with its final

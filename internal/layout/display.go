@@ -30,8 +30,8 @@ type Style struct {
 	// one of the marks. 0: no line is broken.
 	Width int
 
-	// Fold replaces each run of two or more system frames with a line that counts them, in
-	// backtraces that have an own frame.
+	// In backtraces that have an own frame, Fold replaces each run of two or more system frames
+	// with a line that counts them.
 	Fold bool
 
 	Colors     bool // answers have colours

@@ -217,9 +217,9 @@ func (l *Display) appendFolded(dst []byte) []byte {
 	return dst
 }
 
-// appendNames appends the names of the first and the last function of the run to its line, whose
-// text begins at the offset start of dst. If the two do not fit into width columns, it appends only
-// the first, or none. A width of 0 has no limit.
+// appendNames appends the names of the run's first and last function to its line, which begins at
+// dst[start]. If the two do not fit into width columns, it appends only the first, or none. A width
+// of 0 has no limit.
 func (k *fold) appendNames(dst []byte, start, width int) []byte {
 	first, last := k.function[0], k.function[1]
 	forms := []string{first + " … " + last, first + " …"}

@@ -44,10 +44,9 @@ func ShortName(name string) string {
 	return b.String()
 }
 
-// operator returns the length of an operator at name[i:], such as operator<< or operator(),
-// including the blank that demanglers print between operator< and the arguments of a template. It
-// is 0 if there is none. Operators that are words, such as operator new, are treated as ordinary
-// names.
+// operator returns the length of an operator at name[i:], such as operator<< or operator(), or 0.
+// It includes the blank that demanglers print between operator< and template arguments. Operators
+// that are words, such as operator new, are treated as ordinary names.
 func operator(name string, i int) int {
 	const word = "operator"
 	if name[i] != 'o' || !strings.HasPrefix(name[i:], word) || i > 0 && isNameByte(name[i-1]) {
@@ -180,7 +179,7 @@ func withoutScopes(name string) string {
 }
 
 // operatorIndex returns the index of the word operator in the last part of a name, such as
-// X::operator(), or the length of a name without one.
+// X::operator(). Without it, the result is the length of the name.
 func operatorIndex(name string) int {
 	const word = "operator"
 	i := strings.LastIndex(name, word)

@@ -113,8 +113,8 @@ func (l *Line) EndBeneath(text []byte, fr *judge.Frame) {
 }
 
 // Ended returns the length of the colour sequences at the start of a line if the last of them
-// resets all colours, otherwise 0. They end the colour of the previous line, and must not be
-// repeated on added lines.
+// resets all colours, otherwise 0. Such sequences end the colour of the previous line, and must not
+// be repeated on added lines.
 func Ended(text []byte) (end int) {
 	for _, s := range dialect.Colors(text) {
 		if !bytes.HasPrefix(text[end:], s) {

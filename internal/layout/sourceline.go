@@ -73,8 +73,8 @@ func appendSourceColumns(dst []byte, number uint32, line []byte, column uint32, 
 	return dst, caret
 }
 
-// AppendCaret appends a line with a caret after the blanks of AppendSourceLine, below a source line
-// with this number.
+// AppendCaret appends the line below a source line with this number. The line has a caret after the
+// number of blanks that AppendSourceLine returned.
 func AppendCaret(dst []byte, number uint32, caret int) []byte {
 	at := max(numberColumns, len(strconv.FormatUint(uint64(number), 10)))
 	dst = append(appendBlanks(dst, at), " |"...)
@@ -106,7 +106,7 @@ func (p *SourceLines) Repeats(file string, line uint32, at int64) bool {
 	return again
 }
 
-// Below appends a source line below a frame. The frame's own line has a caret below the column,
+// Below appends a source line below a frame. The frame's own line has a caret below the column;
 // other lines are dim. Each line of output follows eol and a call of begin, which appends the text
 // before the frame. A call of end follows the line.
 func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column uint32, eol []byte, begin, end func()) {
