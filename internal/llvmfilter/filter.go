@@ -50,8 +50,8 @@ func New(out, diag io.Writer, o Options) *Filter {
 }
 
 // Write filters p. When Write returns, every complete line in p has been written. Only a module
-// line that still collects its maps lacks these. All errors are the writer's: a log cannot cause
-// one.
+// line that still collects its maps is not complete. All errors are the writer's: a log cannot
+// cause one.
 func (f *Filter) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		var b []byte
