@@ -8,7 +8,7 @@ import (
 )
 
 // A Generator makes logs: lines of words, control bytes and colours between elements, whole and
-// broken. Every word occurs once, so that a test notices a lost one.
+// broken. Every word occurs once, so that a test notices if one is lost.
 type Generator struct {
 	*rand.Rand
 	words int
