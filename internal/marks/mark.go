@@ -19,7 +19,7 @@ func findOpenGo(b []byte) (at, lines int) {
 	return at, bytes.Count(b[:at], newline)
 }
 
-// A Mark is a set of three-byte strings: one of the bytes of First, and Rest.
+// A Mark is a set of three-byte strings: each is one byte of First, followed by Rest.
 type Mark struct {
 	First, Rest string
 	Bucket      int // bucket in the tables of a Set, below 8
@@ -47,8 +47,8 @@ var marks = []Mark{
 	{" [(@+\n", "0x", 7},
 }
 
-// escapedMarks returns the marks as they appear in JSON strings. A quote, a TAB, ESC, a line end
-// and signs of HTML are escaped, and a quote comes before the first byte of a string.
+// escapedMarks returns the marks as they appear in JSON strings. There, quotes, TAB, ESC, line
+// ends, < and > are escaped. A quote precedes the first byte of a string.
 func escapedMarks() (all []Mark) {
 	for _, m := range marks {
 		for _, c := range []byte(m.First) {

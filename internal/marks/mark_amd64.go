@@ -3,21 +3,20 @@ package marks
 import "sync"
 
 // hasAVX2 reports whether the processor has AVX2 and POPCNT, and the system keeps their registers.
-// It checks when it is first needed: virtual machines trap the instruction, for 10 µs and more each
-// time.
+// It is evaluated when it is first needed: virtual machines trap the CPUID instruction, which then
+// takes 10 µs or more.
 var hasAVX2 = sync.OnceValue(askAVX2)
 
 func askAVX2() bool
 
 // findOpenAVX2 returns the offset of the first "{{{" in b and the number of line ends before it. If
-// it finds none, it returns an offset less than 34 bytes before the end of b, and the number of
-// line ends before that. It needs AVX2 and POPCNT.
+// it finds none, at is less than 34 bytes before the end of b. It needs AVX2 and POPCNT.
 //
 //go:noescape
 func findOpenAVX2(b []byte) (at, lines int)
 
-// FindOpen returns the offset of the first "{{{" in b, or len(b) if there is none, and the number
-// of line ends before that offset.
+// FindOpen returns the offset of the first "{{{" in b, or len(b), and the number of line ends
+// before it.
 //
 // It reads every byte of every log. Apart from copying, it takes most of the time of a log without
 // markup. bytes.Index and bytes.Count take four times as long on logs with single braces, such as
@@ -56,9 +55,9 @@ func listMarks(b []byte, t *markTables, list *markList) (at, lines, n int) {
 // the usual six tables, for both halves of three bytes, it takes 1.8 times as long.
 //
 // The bits were chosen by counting false candidates in logs: one in 1,600 bytes of hex dumps ("
-// 0c"), one in 2,200 of XML ("</x"), and one in 6,000 or fewer of other logs. The sums are
-// (x+y+1)>>1 because AVX2 computes that in one instruction. It moves a high bit of a byte into its
-// low four bits, and no bit into another byte.
+// 0c"), one in 2,200 of XML ("</x"), and at most one in 6,000 of other logs. The sums are
+// (x+y+1)>>1 because AVX2 computes that in one instruction. The shift moves a high bit of a byte
+// into its low four bits, and no bit into another byte.
 func tablesOf(marks []Mark) *markTables {
 	t := new(markTables)
 	for _, m := range marks {

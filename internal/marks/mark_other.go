@@ -2,8 +2,8 @@
 
 package marks
 
-// FindOpen returns the offset of the first "{{{" in b, or len(b) if there is none, and the number
-// of line ends before that offset.
+// FindOpen returns the offset of the first "{{{" in b, or len(b), and the number of line ends
+// before it.
 func FindOpen(b []byte) (at, lines int) { return findOpenGo(b) }
 
 // listMarks lists nothing.

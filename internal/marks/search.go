@@ -9,8 +9,8 @@ import (
 )
 
 // markTables are the operands of listMarks: four tables, a mask of four bits, and '\n'. Each table
-// maps four bits of the three bytes at an offset to the set of buckets with a mark that has the
-// same four bits. An offset is a candidate if all four sets have a bucket in common.
+// maps four bits of the three bytes at an offset to the buckets that have a mark with these bits.
+// An offset is a candidate if all four sets have a bucket in common.
 type markTables [6][16]byte
 
 const (
@@ -41,8 +41,8 @@ type Search struct {
 	span         int
 }
 
-// Next returns the offset of the first mark at or after offset at, or len(b) if there is none, and
-// the number of line ends between. at must not decrease from call to call.
+// Next returns the offset of the first mark from offset at on, or len(b), and the number of line
+// ends in between. at must not decrease from call to call.
 func (s *Search) Next(at int) (mark, lines int) {
 	counted := at // the line ends of b[at:counted] are in lines
 	for {
@@ -119,8 +119,8 @@ func (s *Search) NextOf(from int) (at, lines int) {
 	return at, lines
 }
 
-// Find returns the offset of the first mark in b, or len(b) if there is none, and the number of
-// line ends before that offset. b begins at the beginning of a line.
+// Find returns the offset of the first mark in b, or len(b), and the number of line ends before it.
+// b must begin with a line.
 func Find(b []byte) (at, lines int) {
 	s := NewSearch(b, nil)
 	return s.NextOf(0)
@@ -139,7 +139,7 @@ func FindEscaped(b []byte) (at, lines int) {
 }
 
 // A Set holds the tables that a Search needs for a set of marks. Make it when it is first needed:
-// making the three sets of this package took 1.5 % of the start of the process.
+// making the three sets of this package took 1.5 % of the start-up time of the process.
 type Set struct {
 	tables *markTables
 	sets   *dialect.MarkBytes
