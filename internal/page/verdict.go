@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/html"
 )
 
-// verdicts distinguish backtraces. They are remembered, because a log may have a million equal
+// verdicts remembers the verdicts for backtraces, because a log may have a million equal
 // backtraces.
 type verdicts struct {
 	seen map[uint64]*verdict // by hash of the rows
