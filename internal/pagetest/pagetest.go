@@ -41,8 +41,8 @@ type Page struct {
 
 // Parse parses a page. It fails if the page has an element or attribute that is not allowed, or an
 // element at a place that HTML does not allow. It also fails if two elements have the same id, or
-// if a popovertarget or a link within the page names an id that no element has. Links to lines are
-// not checked, since the script finds the line.
+// if a popovertarget or an internal link names a missing id. Links to lines are not checked, since
+// the script finds the line.
 func Parse(page []byte) (*Page, error) {
 	if !bytes.HasPrefix(page, []byte("<!DOCTYPE html>\n")) {
 		return nil, fmt.Errorf("the page begins with %.40q", page)
