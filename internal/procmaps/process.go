@@ -178,13 +178,13 @@ func (of *process) isForeign() bool {
 	return false
 }
 
-// narrow is the number of addresses of 32 bits. Programs that are not position-independent have
-// such addresses, and the kernel randomizes as few as 8 bits of them.
+// narrow is the number of 32-bit addresses. Programs that are not position-independent have such
+// addresses, and the kernel randomizes as few as 8 bits of them.
 const narrow = 1 << 32
 
 // isRandom reports whether the kernel has randomized the addresses of a process with these maps. If
-// it has not, as after setarch -R, the stack ends with the last page of the address space, or on
-// x86 one page earlier.
+// it has not, as after setarch -R, the stack ends with the last page of the address space. On x86
+// it may end one page earlier.
 func isRandom(maps []byte) bool {
 	before, _, found := bytes.Cut(maps, []byte("[stack]\n"))
 	if !found {

@@ -22,8 +22,8 @@ const (
 	maxMapBytes  = 8 << 20 // bytes of the maps of a process: some 80,000 mappings
 
 	// pause is the least time between two looks at all maps. The time is also at least shareOfTime
-	// times the processor time of the first look, which takes 30 to 100 µs for each process. A
-	// process that prints its stack in a handler may exist for only a millisecond more.
+	// times the processor time of the first look: 30 to 100 µs for each process. A process that
+	// prints its stack in a handler may exist for only a millisecond more.
 	pause       = time.Millisecond
 	shareOfTime = 20
 
@@ -69,7 +69,7 @@ func (p *Processes) Start(pid int) {
 	p.look()
 }
 
-// Watch reads the maps now and then until ctx ends.
+// Watch reads the maps at growing intervals until ctx ends.
 func (p *Processes) Watch(ctx context.Context) {
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
 		select {
