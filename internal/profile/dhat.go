@@ -121,8 +121,8 @@ const maxHeader = 64 << 10
 // after the last frame. DHAT writes three bytes between frames.
 const maxSeparator = 64
 
-// between returns the bytes to write between two texts of the new table: the file's own if they
-// have a comma.
+// between returns the bytes to write between two texts of the new table: the file's own separator
+// if it has a comma, otherwise a comma.
 func (x *dhatIndex) between() string {
 	if strings.ContainsRune(x.separator, ',') {
 		return x.separator

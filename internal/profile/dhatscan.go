@@ -80,7 +80,7 @@ func (s *dhatScanner) scan(r io.Reader) error {
 	}
 }
 
-// isWhole reports whether the file's object has ended, with nothing before that deviates from
+// isWhole reports whether the file's object has ended, and nothing before its end deviates from
 // DHAT's format.
 func (s *dhatScanner) isWhole() bool { return s.over && !s.lost }
 

@@ -179,8 +179,8 @@ func nextLine(data []byte) (line, rest []byte) {
 //	…
 //	0, 1, 0
 //
-// The list of mapped files follows as text. The first address of a stack is the program counter of
-// a signal, the others are return addresses.
+// The list of mapped files follows as text. The first address of a stack is the program counter at
+// a signal; the others are return addresses.
 
 // words reads a list of words.
 type words struct {

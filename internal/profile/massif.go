@@ -13,16 +13,16 @@ import (
 )
 
 // A Massif file (massif/ms_main.c, coregrind/m_xtree.c) has a head, and snapshots of lines
-// KEY=VALUE. Some snapshots end with a tree of the code that has allocated the memory, one line for
-// each node, indented by a blank for each level:
+// KEY=VALUE. Some snapshots end with a tree of the code that has allocated the memory. Each node
+// has a line, indented by a blank for each level:
 //
 //	n2: 72792 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.
 //	 n1: 72704 0x48FB7B9: ??? (in /usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30)
 //	  n0: 72704 0x401AB9F: ??? (in /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2)
 //	 n0: 88 in 2 places, all below massif's threshold (1.00%)
 //
-// A node has the number of its children, the bytes that it and its callers have allocated, and a
-// frame, which its children call. Reports of other tools by --xtree-memory have the same format.
+// A node has the number of its children, the bytes allocated by them and itself, and a frame. The
+// children are callers of the frame. Reports of other tools by --xtree-memory have the same format.
 
 // Limits of a Massif file.
 const (

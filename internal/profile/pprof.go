@@ -205,8 +205,8 @@ func (d *pprofProfile) mapping(f field) error {
 	return cmp.Or(err, d.number(d.mappings, id, len(d.p.Mappings), "mapping"), d.m.take(256))
 }
 
-// number records in of that the message with this ID has number n. It fails for the ID 0 and for an
-// ID that is in of. what names the kind of message in errors.
+// number records the number n of the message with this ID. It fails for the ID 0, and for an ID
+// that already has a number. what names the kind of message in errors.
 func (d *pprofProfile) number(of map[uint64]uint32, id uint64, n int, what string) error {
 	if id == 0 {
 		return fmt.Errorf("a %s has the ID 0", what)

@@ -78,8 +78,9 @@ type format struct {
 	read   func(data []byte, r *resolver) (document, error)
 }
 
-// formats returns the formats in the order in which they are tried. traceOf recognizes DHAT's and
-// Massif's before. The format of pprof is last, since it has no mark at its beginning.
+// formats returns the formats in the order in which they are tried. Files of DHAT and Massif are
+// recognized before, by traceOf. The format of pprof is last, since it has no mark at its
+// beginning.
 func formats() []format {
 	return []format{
 		{"heap profile of jemalloc", isJemalloc, readJemalloc},
