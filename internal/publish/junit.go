@@ -231,8 +231,8 @@ func (j *junit) testCase(c *testCase) {
 	j.raw("</testcase>\n")
 }
 
-// unique returns name. It appends a number if a case of this class already has that name, since
-// GitLab counts only the first case of a name.
+// unique returns name. It appends a number if a case of this class already has that name: GitLab
+// counts only the first.
 func (j *junit) unique(class, name string) string {
 	key := class + "\x00" + name
 	j.names[key]++

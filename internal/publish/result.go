@@ -334,7 +334,7 @@ func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	from := len(s.buf)
 	s.comma = false
 	print()
-	// the buffer is not flushed within a frame of bounded names
+	// printing a frame does not flush the buffer, since the frame's names are bounded
 	if n := len(s.buf) - from; n > 0 && n <= bufferSize && s.frameBytes+n <= maxFrameBytes {
 		known[where] = string(s.buf[from:])
 		s.frames[f] = known
