@@ -2,8 +2,8 @@ package report
 
 import "strings"
 
-// BareName returns the name of a function as in its declaration, from the demangled name. It has no
-// scopes, parameters or type of the result, but the arguments of a template.
+// BareName returns the name of a function as in its declaration, from the demangled name. It has
+// template arguments, but no scopes, parameters or result type.
 //
 //	std::vector<int>::size() const    size
 //	int ns::most<int>(int, int)       most<int>

@@ -7,7 +7,7 @@ import (
 )
 
 // Unversioned returns the name of a symbol without its version: memcpy for memcpy@@GLIBC_2.14.
-// versioned reports whether it had one. Symbols of debug files have versions, symbols of stripped
+// versioned reports whether it had one. Symbols of debug files have versions; symbols of stripped
 // libraries do not.
 func Unversioned(name string) (plain string, versioned bool) {
 	i := strings.IndexByte(name, '@')

@@ -84,9 +84,9 @@ func (all *Objects) Close() {
 	all.all = nil
 }
 
-// Renew begins another report. Named then checks each file again before it returns its Object, and
-// reopens a file that was replaced or could not be used. The most recently used files stay open, at
-// most the given number.
+// Renew begins another report. Named then checks each file before it returns its Object. It reopens
+// files that were replaced or could not be used. The most recently used files stay open, at most
+// the given number.
 func (all *Objects) Renew(most int) {
 	maps.DeleteFunc(all.all, func(_ string, f *Object) bool { return f.Err != nil })
 	if len(all.all) > most {

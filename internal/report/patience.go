@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// atHand is the time that a line may wait for a file on this machine if its block has used up the
-// common wait. Finding a file takes some milliseconds.
+// atHand is the time that a line may wait for a file on this machine after its block has used up
+// the common wait. Finding a file takes some milliseconds.
 const atHand = 100 * time.Millisecond
 
 // maxAwaited bounds the build IDs that a Patience remembers: about 8 MiB.
@@ -29,8 +29,8 @@ const maxAwaited = 65536
 type Patience struct {
 	Symbolizer *symbolize.Symbolizer
 	// Local and Servers are the longest waits for one build ID, from the first line that names it.
-	// Local is for the search on this machine and the inflation of the file, Servers for the whole
-	// search.
+	// Local covers the search on this machine and the inflation of the file; Servers covers the
+	// whole search.
 	Local, Servers time.Duration
 	// PerMinute is the longest wait in a minute, for all build IDs; 0 means no bound. If it is set,
 	// the lines of a Block together wait at most for the longer of Local and Servers: see Block.
