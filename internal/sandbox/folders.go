@@ -83,8 +83,8 @@ func OfOtherProcess(path string) bool {
 
 const maxLinks = 40 // in one path, as for the kernel
 
-// namesProcess reports whether path is the folder of another process in /proc, or is below it. A
-// pattern that may match such a path is one, too.
+// namesProcess reports whether path is the folder of another process in /proc, or is below it. It
+// returns true for a pattern that may match such a path.
 func namesProcess(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/proc/")
 	if !ok || rest == "" {

@@ -39,8 +39,8 @@ const (
 type calls struct{ first, last uint16 }
 
 // denied and the architecture's deniedHere list calls that no part of this process needs. A list of
-// allowed calls would be safer, but would break. The calls of the Go runtime, the C library and the
-// race detector change with their versions, and some come weeks after the start.
+// allowed calls would be safer, but would break. The Go runtime, the C library and the race
+// detector change their calls with each version, and make some of them weeks after the start.
 var denied = [...]calls{
 	{unix.SYS_SOCKETPAIR, unix.SYS_SOCKETPAIR},
 	{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETAFFINITY},
@@ -51,8 +51,8 @@ var denied = [...]calls{
 }
 
 // unknown is a range of calls that fail as on an older kernel, so that callers fall back. A filter
-// cannot read the flags of clone3, which are in memory. The operations of io_uring pass no filter.
-// The other calls are about pidfds and mounting.
+// cannot read the flags of clone3, which are in memory. Operations of io_uring bypass filters. The
+// other calls are about pidfds and mounting.
 var unknown = calls{unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_CLONE3}
 
 // lastCall is the last call that the filter may allow. Later calls fail like unknown ones.
