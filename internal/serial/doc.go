@@ -53,8 +53,8 @@ type Port struct {
 }
 
 // New returns the port at path, which need not exist yet. rate is in baud. Nothing is opened before
-// the first Read. report is called when a wait for the port begins, when an existing port cannot be
-// opened, and when a wait has ended. Its messages do not contain the path.
+// the first Read. report is called when a wait for the port begins or ends, and when an existing
+// port cannot be opened. Its messages do not contain the path.
 func New(path string, rate int, report func(message string)) *Port {
 	return &Port{path: path, rate: rate, again: lookAgain, report: report, open: open, others: list, closed: make(chan struct{})}
 }
