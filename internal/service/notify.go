@@ -2,8 +2,8 @@
 // systemd, takes the sockets that systemd has opened, and writes log records with the priorities of
 // systemd's journal.
 //
-// Everything is optional. In a process that no service manager has started, a [Manager] sends
-// nothing, there are no [Sockets], and the log is ordinary text.
+// Everything is optional. Without a service manager, a [Manager] sends nothing, there are no
+// [Sockets], and the log is ordinary text.
 package service
 
 import (
