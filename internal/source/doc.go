@@ -3,7 +3,7 @@
 //
 // A [Finder] looks for a file in that order, and keeps the texts it found under a budget. If the
 // debug information has a checksum of the file, a text with another checksum is not used. clang
-// writes checksums, GCC 12 does not. Without a checksum the text is used, but is not verified. A
+// writes checksums; GCC 12 does not. Without a checksum the text is used, but is not verified. A
 // file that ends before a line of the debug information is another version: it is not used for that
 // line.
 //

@@ -53,11 +53,11 @@ type Options struct {
 	// Around is the number of lines before and after the line of a frame.
 	Around int
 
-	// Notify is called once for each file that is used without a checksum, and for each file that
-	// is not used because it is another version. After 16 files of a kind, it is called once for
-	// all others. Explain is called for each file, with the reason why it is not used, or the place
-	// where it was found. Both get a line of text without control characters, may be called by
-	// several goroutines, and must not call the Finder. Nil: not called.
+	// Notify is called once for each file used without a checksum, and for each file not used
+	// because it is another version. After 16 files of a kind, it is called once for all others.
+	// Explain is called for each file, with the reason why it is not used, or the place where it
+	// was found. Both get a line of text without control characters, may be called by several
+	// goroutines, and must not call the Finder. Nil: not called.
 	Notify, Explain func(message string)
 }
 
@@ -115,8 +115,8 @@ func (f *Finder) Close() error {
 }
 
 // Snippet returns the lines around the line of frame, a frame at l. frame.File is the path as
-// recorded in debug information, before any prefix map. Snippet returns the zero Snippet if frame
-// has no line, or if its file is not found, is another version, or has not arrived yet.
+// recorded in debug information, before any prefix map. The result is zero if frame has no line, or
+// if its file is missing, is another version, or has not arrived yet.
 func (f *Finder) Snippet(l symbolize.Location, frame *symbolize.Frame) (s symbolize.Snippet) {
 	if frame.File == "" || frame.Line == 0 || len(frame.File) > maxPath {
 		return s

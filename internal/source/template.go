@@ -175,8 +175,8 @@ func isScheme(s string) bool {
 }
 
 // Append appends the URL of a line. It has only bytes from 0x21 to 0x7e, and at most 2,000 of them.
-// ok is false, and dst unchanged, if the line or a field of the template is unknown, or if the URL
-// would be longer.
+// If the line or a field of the template is unknown, or if the URL would be longer, dst is
+// unchanged and ok is false.
 func (t *Template) Append(dst []byte, f *Fields) (_ []byte, ok bool) {
 	if t == nil || f.Line == 0 {
 		return dst, false
