@@ -89,7 +89,7 @@ func (d *decomposer) cancel() (removed int64) {
 	return removed
 }
 
-// trim removes cost from the arcs to a node, from the largest first.
+// trim removes cost from the arcs to a node, starting with the largest.
 func (d *decomposer) trim(node uint32, excess int64) {
 	arcs := slices.Clone(d.in.Of(node))
 	slices.SortFunc(arcs, func(a, b uint32) int { return cmp.Or(cmp.Compare(d.left[b], d.left[a]), cmp.Compare(a, b)) })

@@ -50,8 +50,9 @@ func writeFolded(w io.Writer, value int, profiles ...*Profile) error {
 	return out.Flush()
 }
 
-// FoldedWeight returns a weight for each location of p, by its number less 1: 1, and 1 more for
-// each 128 bytes of its names. As Graph.Weights they bound the lines of WriteFolded.
+// FoldedWeight returns a weight for each location of p, at the index of its number minus 1. It is
+// 1, plus 1 for each 128 bytes of the location's names. As Graph.Weights, these weights bound the
+// text that WriteFolded prints.
 func (p *Profile) FoldedWeight() []int {
 	weights := make([]int, len(p.Locations))
 	for i := range p.Locations {

@@ -9,8 +9,8 @@ type Graph struct {
 	Sinks []Sink
 	Arcs  []Arc
 
-	// Weights has, by location less 1, the number of frames that a location counts as. Locations
-	// beyond its end count as 1, as do all if it is nil.
+	// Weights has, at the index of a location's number minus 1, the number of frames that the
+	// location counts as. Locations beyond its end count as 1, as do all if it is nil.
 	Weights []int
 
 	// Above returns locations of callers of a node for which the graph has no call, the innermost
@@ -34,12 +34,12 @@ type Loss struct {
 // each value, costs writes the costs of g.Sinks and g.Arcs.
 //
 // Costs add up if the calls to each function cost as much as its sinks and its own calls. Then, in
-// the sum of all stacks, each sink has exactly its own cost, and each arc that is not part of a
-// cycle the cost of its calls. Chains of three or more functions are one of several possibilities.
-// If a function was called from several places, a call graph does not show which of its calls
-// belongs to which caller. Costs circulating in a cycle are removed first. If the calls to a
-// function cost more than its sinks and its own calls, the largest calls to it lose the difference.
-// If they cost less, stacks begin at the function. Costs below 0 are decomposed separately.
+// the sum of all stacks, each sink has exactly its own cost, and each arc outside of cycles has the
+// cost of its calls. Chains of three or more functions are one of several possibilities. If a
+// function was called from several places, a call graph does not show which of its calls belongs to
+// which caller. Costs circulating in a cycle are removed first. If the calls to a function cost
+// more than its sinks and its own calls, the largest calls to it lose the difference. If they cost
+// less, stacks begin at the function. Costs below 0 are decomposed separately.
 //
 // Each value adds at most len(g.Arcs) + len(g.Sinks) stacks. All stacks together have at most
 // maxFrames locations. Costs beyond this limit get stacks of one location each, which the limit

@@ -1,7 +1,7 @@
 package stacks
 
-// A heap holds the options of each node that have costs left, the highest cost first, and the
-// lowest index first among equal costs.
+// A heap holds the options of each node that have costs left: highest cost first, then lowest index
+// first.
 type heap struct {
 	d       *decomposer
 	options []uint32 // by node, as in d.out.All: a binary heap

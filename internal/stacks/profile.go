@@ -250,7 +250,7 @@ func (x *index) hash(stack []uint32, labels []Label) uint64 {
 }
 
 // carve returns a slice of n elements that begins with the given ones. It takes small slices from
-// room, so that many slices take few allocations, and replaces a room that is used up.
+// room, so that many slices take few allocations, and replaces room once it is used up.
 func carve[E uint32 | int64](room *[]E, elements []E, n int) []E {
 	const many = 1 << 12
 	if len(*room) < n {
