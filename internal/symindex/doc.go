@@ -19,9 +19,9 @@
 //
 // A name is the linkage name and, if demangling it takes long, the demangled one.
 //
-// A row assigns the code from its address up to the next row of the unit to a call, and to a file,
-// line and column. A call is a function, or a function inlined into another call. The frames of a
-// row are its call and all calls that it was inlined into.
+// A row has a call, a file, a line and a column, for the code from its address up to the unit's
+// next row. A call is a function, or a function inlined into another call. The frames of a row are
+// its call and all calls that it was inlined into.
 package symindex
 
 // Limits, with unit and reason.

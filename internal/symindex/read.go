@@ -304,8 +304,8 @@ func (x *Index) entry(dir, strings sectionID, i uint32) ([]byte, error) {
 	return s, nil
 }
 
-// Name returns the linkage name with the number i, and its demangled form, which is empty if the
-// index does not store it. Both alias the index.
+// Name returns the i-th linkage name, and its demangled form, or "" if the index does not store
+// that. Both alias the index.
 func (x *Index) Name(i uint32) (linkage, shown []byte, err error) {
 	b, err := x.entry(secNameDir, secNames, i)
 	if err != nil {

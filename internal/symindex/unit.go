@@ -78,7 +78,7 @@ func (u *Unit) AddRow(r Row, usual bool) {
 	if p := &u.prev; u.count > 0 && p.call == now.call && p.file == now.file && p.line == now.line && p.column == now.column {
 		return
 	}
-	// not expected: the previous row would have no bytes
+	// not expected: the previous row would cover no bytes
 	if u.count > 0 && u.prev.addr == now.addr {
 		return
 	}
