@@ -14,9 +14,9 @@ type Format struct {
 	magics []string // beginnings of its files
 
 	// open returns a reader of the unpacked bytes of a member, with memory from the lease. The
-	// reader returns io.EOF at the end of the member (for bzip2, of the last member), without
-	// having read a byte after it. last is the reader of the preceding member, or nil. An error
-	// means that the member only begins like the format, or wraps ErrNoMemory.
+	// reader returns io.EOF at the end of the member (for bzip2, of the last member), and reads no
+	// byte after it. last is the reader of the preceding member, or nil. An error means that the
+	// member only begins like the format, or wraps ErrNoMemory.
 	open func(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, error)
 
 	padded bool // zeros may follow a member

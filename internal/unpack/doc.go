@@ -1,7 +1,7 @@
 // Package unpack unpacks untrusted bytes within bounds, for inputs, rotated logs and object files.
 //
-// A [Reader] unpacks a compressed file of any size (gzip, zstd, xz, bzip2) as it is read, and
-// passes on the bytes after it: a log may continue as text. A [Stream] is a section compressed by
+// A [Reader] unpacks a compressed file of any size (gzip, zstd, xz, bzip2) as it is read. It passes
+// on the bytes after the file: a log may continue as text. A [Stream] is a section compressed by
 // zlib or zstd. Its unpacked size is known, and it is unpacked into one buffer or file. [MeasureXZ]
 // and [ContentSize] return sizes without unpacking.
 //

@@ -52,8 +52,8 @@ func (f *Format) Open(packed io.Reader, memory *Memory) (*Reader, error) {
 	return m, nil
 }
 
-// All returns the unpacked bytes of packed. It fails if they are more than most bytes, if the
-// decoder needs more than most bytes of memory, or if other bytes follow the members.
+// All returns the unpacked bytes of packed. It fails if they, or the decoder's memory, exceed most
+// bytes. It also fails if other bytes follow the members.
 func (f *Format) All(packed io.Reader, most int) ([]byte, error) {
 	m, err := f.Open(packed, NewMemory(int64(most)))
 	if err != nil {
@@ -183,9 +183,9 @@ func (m *Reader) open() error {
 }
 
 // failed converts an error of the decoder, and sets rest to the bytes to read next. If nothing was
-// unpacked, the input is taken for text that only begins like a compressed file, unless memory is
-// lacking or the member is cut off. A gzip decoder may return bytes after it has found damage: the
-// input of these bytes is read again.
+// unpacked, the input is treated as text that only begins like a compressed file. This is not so if
+// memory is lacking, or if the member is cut off. A gzip decoder may return bytes after it has
+// found damage: the input of these bytes is read again.
 func (m *Reader) failed(err error) error {
 	if m.tape.err != nil && m.tape.err != io.EOF {
 		return m.tape.err

@@ -15,9 +15,9 @@ const (
 	maxDeflate = 1032
 )
 
-// ContentSize returns the unpacked size that a compressed file of packed bytes records. A file of
-// gzip has it at the end, modulo 4 GiB, zstd in the header, and xz in the index. known is false if
-// the file has no size. If a file has several members, the size may be one member's.
+// ContentSize returns the unpacked size that a compressed file of packed bytes records. gzip files
+// record it at the end, modulo 4 GiB; zstd files in the header; xz files in the index. known is
+// false if the file records no size. If a file has several members, the size may be one member's.
 func ContentSize(file io.ReaderAt, packed int64) (size int64, known bool) {
 	head := make([]byte, zstd.HeaderMaxSize)
 	n, err := file.ReadAt(head, 0)

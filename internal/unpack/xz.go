@@ -78,8 +78,8 @@ func MeasureXZ(packed []byte) (c XZCost, err error) {
 	return c, err
 }
 
-// An xzGuard passes the bytes of a file of xz to the decoder, and follows the file's structure
-// ("The .xz File Format" 1.2.1, section 2). The decoder checks everything else.
+// An xzGuard passes the bytes of an xz file to the decoder, and follows the file's structure ("The
+// .xz File Format" 1.2.1, section 2). The decoder checks everything else.
 type xzGuard struct {
 	r    *bufio.Reader
 	most uint64                        // bytes of all dictionaries, besides xzPerByte
