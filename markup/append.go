@@ -109,8 +109,8 @@ func appendAddr(dst []byte, addr uint64) []byte {
 	return strconv.AppendUint(dst, addr, 16)
 }
 
-// A nameRule is the set of bytes that one kind of name may hold, in addition to the bytes allowed
-// in every name.
+// A nameRule is the set of bytes that one kind of name may hold besides the bytes allowed in every
+// name.
 type nameRule uint8
 
 const (

@@ -1,13 +1,12 @@
 // Package markup reads and writes the symbolizer markup format: it finds elements in log lines,
 // parses them into values, and prints values as elements.
 //
-// A program that knows addresses but no symbols logs them as elements such as
-// {{{bt:0:0x7f0012345678:ra}}}, with the modules and maps that give them meaning. LLVM's document
-// "Symbolizer Markup Format" defines the elements. Reading takes two steps, which allocate only
-// names and errors. A [Scanner] splits a line into text, colour sequences and elements. Then
-// [ParseAs] or [Parse] parses the fields of an element into a value. In the other direction, every
-// [Element] prints itself, and a [Writer] prints a stream of text and elements so that any markup
-// filter shows the original text.
+// A program that knows addresses but no symbols logs elements such as {{{bt:0:0x7f0012345678:ra}}},
+// and the modules and maps that give them meaning. LLVM's document "Symbolizer Markup Format"
+// defines the elements. Reading takes two steps, which allocate only names and errors. A [Scanner]
+// splits a line into text, colour sequences and elements. Then [ParseAs] or [Parse] parses the
+// fields of an element into a value. In the other direction, every [Element] prints itself. A
+// [Writer] prints a stream of text and elements so that any markup filter shows the original text.
 //
 // Logs are untrusted: text that cannot be parsed as an element stays text, no input takes more than
 // linear time, and the package never panics.
@@ -34,8 +33,8 @@ type Element interface {
 	// number of digits (0x00), sizes are hexadecimal, other numbers decimal.
 	//
 	// A name that was not parsed may hold bytes that the format cannot hold. They are replaced by
-	// \x3a (':'), \x7b ('{', if it would begin an element), \x7d ('}') or \x0a (a line end), and
-	// parsing does not turn them back. A name that would make the element longer than 16 KiB is
+	// \x3a (':'), \x7b ('{', if it would begin an element), \x7d ('}') or \x0a (a line end).
+	// Parsing does not turn them back. A name that would make the element longer than 16 KiB is
 	// cut.
 	AppendMarkup(dst []byte) []byte
 }
@@ -82,8 +81,8 @@ type Data struct {
 }
 
 // Symbol is the linkage name of a function, variable or type. Names for people, such as ns::f(int),
-// should be printed as text, because other filters read a name only up to its first colon.
-// [Symbol.Literal] describes its second use.
+// should be printed as text: other filters read a name only up to its first colon. [Symbol.Literal]
+// describes its second use.
 type Symbol struct {
 	Name string
 }

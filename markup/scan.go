@@ -231,8 +231,8 @@ func hasBraces(b []byte, i int, c byte) bool {
 	return i+2 < len(b) && b[i] == c && b[i+1] == c && b[i+2] == c
 }
 
-// tagEnd returns the end of the tag that begins at i, or -1 if there is no tag, or neither ':' nor
-// "}}}" follows it.
+// tagEnd returns the end of the tag that begins at i. It returns -1 unless ':' or "}}}" follows a
+// tag.
 func tagEnd(b []byte, i int) int {
 	end := i
 	for end < len(b) && 'a' <= b[end] && b[end] <= 'z' {
@@ -254,8 +254,8 @@ func sgrLen(b []byte) int {
 	return 0
 }
 
-// sgrParams returns the end of the parameters of the control sequence that begins with the ESC at
-// b[0], or 0 if there is none. It stops soon after the limit maxSGR.
+// sgrParams returns the end of the parameters of the control sequence that begins at b[0], an ESC,
+// or 0. It stops soon after the limit maxSGR.
 func sgrParams(b []byte) int {
 	if len(b) < 2 || b[1] != '[' {
 		return 0
@@ -278,8 +278,8 @@ func unfinishedSGR(b []byte) int {
 	return len(end) - i
 }
 
-// mayBecomeElement reports whether the tokens of an unfinished line may change with the bytes that
-// follow, because its end may become part of an element or a colour sequence.
+// mayBecomeElement reports whether later bytes may change the tokens of an unfinished line: its end
+// may become part of an element or a colour sequence.
 func mayBecomeElement(tail []byte) bool {
 	if n := len(tail); n > 0 && tail[n-1] == '{' {
 		return true
