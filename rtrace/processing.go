@@ -36,7 +36,7 @@ type Processing struct {
 	Include, Exclude Indexes
 
 	// Contexts selects the calls made in one of these contexts, as a mask of bits. 0 selects calls
-	// made in no context, nil selects all.
+	// made in no context; nil selects all.
 	Contexts *uint64
 
 	// Leaks selects allocations that were not freed. A resource is identified by its type and ID.
