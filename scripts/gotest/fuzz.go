@@ -144,18 +144,18 @@ const (
 	again // the run has to be repeated, for longer
 )
 
-// deadline matches the whole output of a run that found nothing, if the fuzzer took the end of its
-// time for an error (go.dev/issue/75804). An input that fails leaves other lines, even if it was
-// being minimized at the end.
+// deadline matches the whole output of a run that found nothing, but reports the end of its time as
+// an error (go.dev/issue/75804). An input that fails leaves other lines, even if it was being
+// minimized at the end.
 var deadline = regexp.MustCompile(`^(?:fuzz: elapsed: .*\n|warning: .*\n)*--- FAIL: \w+ \([0-9.]+s\)\n    context deadline exceeded\n(?:FAIL\n)?$`)
 
 // judge returns the verdict on a run, and the reason if it did not pass. err is the error of the
 // process.
 //
-// A run fails if an input exceeded the bounds of fuzztest, even after the end of the run, when the
-// fuzzer does not report it. If an input did not end for another reason, the fuzzer killed the
-// process two seconds after the end. On a busy machine that may happen to any input, so the run is
-// repeated.
+// A run fails if an input exceeded the bounds of fuzztest, even if that was after the end of the
+// run, when the fuzzer does not report it. If an input did not end for another reason, the fuzzer
+// killed the process two seconds after the end. On a busy machine that may happen to any input, so
+// the run is repeated.
 func judge(out output, err error) (verdict, string) {
 	switch {
 	case err != nil && !deadline.MatchString(out.text):
