@@ -88,8 +88,8 @@ func release(checkout, output string, targets []string, snapshot bool) error {
 		return err
 	}
 	r.output = output
-	// The steps run at once, since they compress for minutes. They share only r, and do not change
-	// it.
+	// The steps run concurrently, since they compress for minutes. They share only r, and do not
+	// change it.
 	steps := []func() error{r.archives, r.packages, r.images, r.materials}
 	failures := make([]error, len(steps))
 	var running sync.WaitGroup
