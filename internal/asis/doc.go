@@ -16,7 +16,7 @@ const (
 	// bytes of a question; the rest of its line is ignored. LLVM splits lines after 1,023 bytes
 	maxQuestion = 64 << 10
 	chunk       = 64 << 10 // bytes of answers that are written together
-	maxUnusable = 1024     // paths remembered that cannot be used
+	maxModules  = 1024     // paths of modules remembered
 	// bytes of a file of words, @FILE; the kernel's limit for a command line is similar
 	maxResponse      = 1 << 20
 	maxResponseDepth = 16       // files of words that name files

@@ -33,8 +33,8 @@ type Session struct {
 
 	printer  printer
 	frames   []symbolize.Frame
-	unusable map[string]struct{} // modules whose error was reported
-	noFrames bool                // it was reported that FRAME is not answered
+	usable   map[string]bool // by path of a module that was asked about; false: its error was reported
+	noFrames bool            // it was reported that FRAME is not answered
 }
 
 // Run answers the questions of the command line, or else each line of in, and returns the exit
@@ -106,7 +106,7 @@ func (s *Session) interactive(in io.Reader) int {
 // cut returns a line without the end of line, up to the first NUL: in LLVM it is a C string.
 func cut(line string) string {
 	line, _, _ = strings.Cut(line, "\x00")
-	return strings.NewReplacer("\r", "", "\n", "").Replace(line)
+	return strings.ReplaceAll(strings.ReplaceAll(line, "\n", ""), "\r", "")
 }
 
 // end ends an answer that is an object of JSON.
@@ -163,11 +163,15 @@ func (s *Session) location(q *question) (l symbolize.Location, usable bool, err 
 		l.ID = q.id
 		return l, true, nil
 	}
-	if _, ok := s.unusable[q.module]; ok {
+	usable, known := s.usable[q.module]
+	if known && !usable {
 		return l, false, nil
 	}
-	if err := s.check(q.module); err != nil {
-		return l, false, err
+	if !known {
+		if err := s.check(q.module); err != nil {
+			return l, false, err
+		}
+		s.remember(q.module, true)
 	}
 	l.Name, err = filepath.Abs(q.module)
 	return l, err == nil, err
@@ -194,7 +198,7 @@ func (s *Session) check(path string) error {
 	if err == nil {
 		return nil
 	}
-	s.setUnusable(path)
+	s.remember(path, false)
 	if no, ok := errors.AsType[syscall.Errno](err); ok {
 		text := no.Error()
 		return mistake(strings.ToUpper(text[:1]) + text[1:])
@@ -208,11 +212,12 @@ func isPacked(path string) bool { return strings.Contains(filepath.Base(path), "
 // errNoObject is LLVM's error for a file that it does not recognize.
 const errNoObject mistake = "The file was not recognized as a valid object file"
 
-func (s *Session) setUnusable(path string) {
-	if s.unusable == nil || len(s.unusable) >= maxUnusable {
-		s.unusable = make(map[string]struct{})
+// remember records whether the module at path can be used, so that it is checked one time.
+func (s *Session) remember(path string, usable bool) {
+	if s.usable == nil || len(s.usable) >= maxModules {
+		s.usable = make(map[string]bool)
 	}
-	s.unusable[path] = struct{}{}
+	s.usable[path] = usable
 }
 
 // askCode answers a question about code.
@@ -316,7 +321,7 @@ func (s *Session) cause(q *question, err error) error {
 	case errors.As(err, &fault):
 		err = fault.Err
 	}
-	s.setUnusable(q.module)
+	s.remember(q.module, false)
 	return err
 }
 

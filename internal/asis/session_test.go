@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -132,15 +133,40 @@ func TestLongLinesAreOneQuestion(t *testing.T) {
 	}
 }
 
+// A module is opened for its first question only, as LLVM does: it may be removed after that.
+func TestAModuleIsOpenedOnce(t *testing.T) {
+	copied := filepath.Join(t.TempDir(), "program")
+	b, err := os.ReadFile(program)
+	if err == nil {
+		err = os.WriteFile(copied, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, out, said := session(t, "llvm-symbolizer", "--obj="+copied, "--no-inlines")
+	questions, ask := io.Pipe()
+	go func() {
+		io.WriteString(ask, "0x3fa6\n")
+		io.WriteString(ask, "0x3fa6\n") // read after the first one is answered
+		os.Remove(copied)
+		io.WriteString(ask, "0x3fa6\n")
+		ask.Close()
+	}()
+	s.Run(questions)
+	if want := strings.Repeat("Server::answer()\n/src/server/server.cc:34:59\n\n", 3); out.String() != want || said.Len() > 0 {
+		t.Errorf("printed %q, said %q", out, said)
+	}
+}
+
 func TestFilesThatCannotBeReadAreForgotten(t *testing.T) {
 	s, _, _ := session(t, "llvm-symbolizer")
 	s.Err = io.Discard
 	var in strings.Builder
-	for i := range 2 * maxUnusable {
+	for i := range 2 * maxModules {
 		fmt.Fprintf(&in, "nofile%d 1\n", i)
 	}
 	s.Run(strings.NewReader(in.String()))
-	if n := len(s.unusable); n == 0 || n > maxUnusable {
+	if n := len(s.usable); n == 0 || n > maxModules {
 		t.Errorf("%d paths are kept", n)
 	}
 }
