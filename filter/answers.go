@@ -114,7 +114,7 @@ const noAddress = "(no address)"
 
 // message lays out the message of a backtrace element after its frame.
 func (f *lineFilter) message(message []byte) {
-	// checked separately so that the check is inlined: few frames have a message
+	// a separate check is inlined; few frames have a message
 	if len(message) > 0 {
 		f.someMessage(message)
 	}

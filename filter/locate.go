@@ -278,7 +278,7 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	*a = address
 	f.lookUp(a, exactAddress)
 	data := false
-	// not code, or code for which only the symbol is known
+	// the address is not in code, or only the symbol of the code is known
 	if !a.hasText || a.text.frame(0).File == "" {
 		other := address
 		f.lookUp(&other, dataAddress)

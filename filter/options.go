@@ -176,7 +176,7 @@ type Diagnostic struct {
 type Paths struct {
 	Basenames bool                // only the last element of a path
 	Map       []buildid.PrefixMap // the first prefix that matches is replaced
-	// without the elements . and .., and without folders of build systems
+	// removes the elements . and .. and the folders of build systems
 	Clean bool
 
 	// Source returns the lines of the source file around a frame's line; the frame is at l.
@@ -202,7 +202,7 @@ func (p *Paths) Shown(path string) string {
 	switch {
 	case p.Clean:
 		path = layout.CleanPath(path)
-	// the compiler was called with a relative path
+	// such a path is recorded if the compiler was called with a relative path
 	case strings.HasPrefix(path, "/") && strings.Contains(path, "/../"):
 		path = layout.WithoutDots(path)
 	}

@@ -64,8 +64,8 @@ type Line struct {
 // A LineFrame is a frame's line within the Text of a Line.
 type LineFrame struct {
 	At int // offset of the frame, or of its line, in Text
-	// index in Answer.Frames of the element around At, 0 if the answer has no Frames; NoFrame
-	// without an element, since the line already has names
+	// index in Answer.Frames of the element around At, or 0 if the answer has no Frames; NoFrame if
+	// the line already has names, and so no element
 	Frame int
 }
 

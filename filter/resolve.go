@@ -71,7 +71,7 @@ type answer struct {
 type recent struct {
 	epoch uint32
 	turns uint32 // the Cache's turns when the answers were copied from it
-	// nil until the first lookup: with a thousand streams, many make none
+	// nil until the first lookup, which many streams never make
 	slots *[1 << recentBits]recentSlot
 }
 

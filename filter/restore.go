@@ -30,7 +30,7 @@ type savedFilter struct {
 	// other processes as savedProcess, most recently used first
 	Idle checkpoint.List[json.RawMessage] `json:"idle,omitempty"`
 	Held *savedLine                       `json:"held,omitempty"`
-	// held lines, which Line does not count
+	// held lines; Line does not count them
 	Trace  checkpoint.Text `json:"trace,omitempty"`
 	Traces *savedTraces    `json:"traces,omitempty"`
 	// for AppendProcesses; replaces Traces

@@ -65,7 +65,7 @@ func (t *tracer) saved() *savedTraces {
 			s.Stacks = append(s.Stacks, savedStack{i, k.before, k.number, k.added})
 		}
 	}
-	// otherwise the next frame begins another trace
+	// if this does not hold, the next frame begins another trace
 	if t.reader.Wants(t.next()) || t.trace != nil && t.next()-t.last <= t.trace.Lasts() {
 		s.Late = t.maps.saved()
 	}
