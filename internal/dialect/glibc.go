@@ -228,8 +228,8 @@ func isPath(name []byte) bool {
 	return name[0] == '/' || hasAt(name, 0, "./") || hasAt(name, 0, "../")
 }
 
-// pathBefore returns the start of the path or process title that ends at end. The text before it is
-// a prefix by the log or the program.
+// pathBefore returns the start of the path or process title that ends at end. The text before it
+// comes from the log or the program.
 func pathBefore(b []byte, end int) (start int) {
 	word := bytes.LastIndexAny(b[:end], " \t") + 1
 	if word < end && isPath(b[word:end]) {

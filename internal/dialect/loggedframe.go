@@ -69,15 +69,15 @@ type LoggedPlace struct {
 	KernelAddr uint64 // with Symbol: address of the frame in a running kernel; 0 if not in the line
 	Call       Call
 	Symbol     Symbol
-	// number that the producer subtracts from the address in each frame except the first, even in
-	// exact ones; Addr has it added back
+	// number that the producer subtracts from the address in each frame except the first, even if
+	// the address is exact; Addr has it added again
 	Less  uint64
 	Usual uint64 // a likely load bias of the module; 0 if unknown
 
 	// Machine, if not 0, is the only machine on which the number is a code address.
 	Machine elf.Machine
 
-	// Data is set for the address of a variable. Then Addr is in the process.
+	// Data is set for the address of a variable. Then Addr is an address in the process.
 	Data bool
 }
 

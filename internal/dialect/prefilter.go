@@ -16,7 +16,7 @@ type Step struct {
 
 // MarkBytes is a set of marks, which are strings of three bytes.
 type MarkBytes struct {
-	// for each place and byte, a bit for each call of Add with marks that have the byte there
+	// for each place and byte: one bit for each call of Add whose marks have the byte at the place
 	places [3][256]uint16
 	calls  int            // of Add
 	kinds  [1 << 13]uint8 // by hashOf: notMark, blankMark or otherMark
