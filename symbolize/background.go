@@ -40,7 +40,7 @@ type pin struct {
 }
 
 // later reports whether the pin is held. If so, the pin calls close when it is released; if not,
-// the caller closes.
+// the caller must call close.
 func (p *pin) later(close func() error) bool {
 	if p == nil {
 		return false
@@ -150,7 +150,8 @@ func (s *Symbolizer) index(e *entry) {
 
 // lessImportant lowers the priority of the calling goroutine until it ends.
 func lessImportant() {
-	// never unlocked: the thread exits with the goroutine, so the lowered priority stays local
+	// the thread is never unlocked: it exits with the goroutine, so the lowered priority stays
+	// local
 	runtime.LockOSThread()
 	lowerPriority(indexNice)
 }

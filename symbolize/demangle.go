@@ -106,7 +106,7 @@ func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) name {
 		return v
 	}
 	v := n.ofFile(read(ref))
-	// counts the text too, although n may share it: n may have dropped it
+	// the cost includes the text, although n may share it: n may drop it earlier
 	cost := int64(knownOverhead + len(v.linkage) + len(v.shown))
 	if k.size+cost > n.budget*int64(len(n.shards)) {
 		*k = knownNames{}

@@ -49,7 +49,7 @@ type module struct {
 	// state of the file that its index must match; without an ID no index is possible
 	source symindex.Source
 	dir    symindex.Dir // directory of indexes
-	// held by a task that reads the file without the entry's lock; nil before the first
+	// held by a task that reads the file without the entry's lock; nil before the first such task
 	pin *pin
 
 	packing

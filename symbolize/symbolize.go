@@ -124,13 +124,14 @@ type Names uint8
 
 // The choices of llvm-symbolizer --functions.
 const (
-	// with namespaces and parameters: from the symbol table, and for inlined calls from debug
+	// names with namespaces and parameters, from the symbol table; for inlined calls from debug
 	// information
 	LinkageNames Names = iota
-	// as declared, without namespaces and parameters: from debug information only
+	// names as declared, without namespaces and parameters, from debug information only
 	ShortNames
 	NoNames // no function names: only file and line, from debug information
-	// as Valgrind's tools print them: LinkageNames for functions, ShortNames for inlined calls
+	// names as Valgrind's tools print them: LinkageNames for functions, ShortNames for inlined
+	// calls
 	ValgrindNames
 )
 

@@ -190,7 +190,7 @@ func (w *warmer) run(t errand) {
 		a = w.ask(t.kind, l) // the task has ended meanwhile, or has found a file
 	}
 	if errors.Is(a.err, ErrPending) && !a.empty() {
-		// expires at once, since the file was found before the end of the search
+		// the answer expires at once, since the file was found before the search ended
 		a.err, a.until = nil, time.Now()
 	}
 	if a.err == nil || a.err == ErrNoSymbol {
