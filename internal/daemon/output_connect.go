@@ -44,8 +44,8 @@ type connectOutput struct {
 	turns turns
 	line  lineEnd  // guarded by the turn
 	conn  net.Conn // guarded by the turn; nil: there is none
-	// bytes at the end of owed that belong to a torn line; after a reload, its stream writes the
-	// line again; guarded by the turn
+	// bytes at the end of owed that belong to a torn line. After a reload, the line's stream writes
+	// it again. The turn guards this field.
 	torn int
 
 	mu sync.Mutex
