@@ -57,7 +57,7 @@ func (s *session) openSymbols() (err error) {
 	symbols.Symbolizer.OffHeap = startup.LimitHeap(int64(c.maxMemory))
 	if c.follow.on {
 		startup.TuneGarbage(startup.GarbageMedium)
-		// the report at the end may come much later
+		// faults are reported at once, since the report at the end may come much later
 		symbols.Symbolizer.Notify = func(msg string) { s.diag.printf("%s", wording.Line(msg)) }
 	} else {
 		startup.TuneGarbage(startup.GarbageSmall)

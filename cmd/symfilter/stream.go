@@ -134,7 +134,7 @@ func (s *stream) open(name string, stdin *os.File) (in *os.File, err error) {
 	if in != stdin {
 		in.Close()
 	}
-	// otherwise it would grow while it is read
+	// the input would grow while it is read
 	return nil, fmt.Errorf("%s is also the output, and is not read", label)
 }
 
