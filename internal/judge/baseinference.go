@@ -216,8 +216,8 @@ func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, tru
 type BaseError struct {
 	Path      string
 	Inference Inference // for the best load bias
-	// about how many further return addresses would prove the bias; 0 if no bias fits enough of
-	// them
+	// approximate number of further return addresses that would prove the bias; 0 if no bias fits
+	// enough addresses
 	More int
 }
 

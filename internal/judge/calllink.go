@@ -97,7 +97,7 @@ func (m *Image) codeAt(addr uint64) []codeRange {
 // has subtracted from it.
 func (m *Image) callEnd(addr uint64, kind dialect.Call) uint64 {
 	if kind == dialect.Adjusted {
-		// the only distances that producers subtract on machines with CallTarget
+		// producers subtract only these distances on machines with CallTarget
 		for _, less := range []uint64{1, 2, 4} {
 			if yes, known := m.File.CallEndsAt(addr + less); yes && known {
 				return addr + less

@@ -159,7 +159,7 @@ func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
 		t.stack.next(f)
 		c.stack, c.corrected, c.mixed, c.of = t.stack.Stack, t.corrected, mixed, of[i]
 		if c.of == nil || c.of.image.Err != nil {
-			// the name of x86-64's trampoline in glibc
+			// the trampoline of glibc on x86-64 has this name
 			t.setSignal(f.Process, f.Symbol.Name == "__restore_rt")
 			continue
 		}

@@ -129,7 +129,7 @@ func (c *check) runInKernel(f *Frame) {
 		value &^= 1 // bit 0 of a return address marks Thumb code
 		fallthrough
 	case elf.EM_MIPS:
-		// the title of a warning: on these machines it has a return address
+		// the title of a warning has a return address on these machines
 		if call == dialect.Either {
 			call = dialect.Return
 		}

@@ -65,7 +65,7 @@ func (e *election) startBits(i int, bias uint64) float64 {
 			return 0
 		}
 	}
-	// one bit because a stack need not begin in main
+	// one bit is subtracted because a stack need not begin in main
 	return max(0, min(math.Log2(float64(max(e.image.codeSize(), 1))/float64(main.end-main.start))-1, maxLinkWeight))
 }
 
