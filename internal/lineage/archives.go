@@ -103,7 +103,7 @@ func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, he
 		if o.State().Packed {
 			continue
 		}
-		// it may have been empty when it was opened, or was truncated since
+		// the file may have been empty when it was opened, or truncated later
 		if now, err := open.Look(o); err == nil && len(now.Head) > 0 {
 			all = append(all, looked{o, now})
 		}

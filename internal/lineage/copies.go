@@ -67,7 +67,7 @@ func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Trunca
 		}
 		continued = continued || again
 	}
-	// after the comparison with archives, which needs the marks that prune drops
+	// prune follows the comparison with archives, which needs the marks that prune drops
 	l.prune(beside, now)
 	l.forgetLeftOut(beside)
 	l.family = beside // so that the next run knows the copies
@@ -157,7 +157,7 @@ func (l *Log) unpackedCopies(ctx context.Context, open Opener, beside *Family, o
 		twin := !archived && hasTwin(c, append(contentsOf(copies), now))
 		step, err := stepAt(c, from)
 		switch {
-		// it could not be read or compared
+		// the archive could not be read or compared
 		case err != nil, !archived && !twin && ctx.Err() != nil:
 			c.Close()
 			return copies, rest, continued, ErrLater

@@ -17,8 +17,8 @@ import (
 type Records struct {
 	mu   sync.Mutex
 	byID map[ID]*record // records of files that exist
-	// marks of files that a log has read or left out and that no longer exist; they identify the
-	// archives of these files; see lastMarks
+	// marks of files that a log has read or left out and that no longer exist. They identify the
+	// archives of these files; see lastMarks.
 	goneMarks map[*Log][]Mark
 }
 

@@ -119,7 +119,7 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 // are gone. After that the files that were found can be claimed.
 func (r *Resumption) Record() {
 	l := r.log
-	// before the marks of younger files are added
+	// this must precede the marks of younger files
 	l.ignoreSaved(r.from, r.files, r.folder.Now, r.last.Time)
 	for i, p := range r.older {
 		if r.Older[i].Content != nil {
