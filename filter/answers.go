@@ -66,8 +66,8 @@ func (f *lineFilter) place(a *answer) {
 	f.layout.Buf = append(appendPlace(f.layout.Buf, a.mod, a.rel), ')')
 }
 
-// unknown lays out an answer without a name: before, the module and the address in it, after, and
-// the module's build ID. By that ID, another tool can find the debug file.
+// unknown lays out an answer without a name. The module and the address in it are between before
+// and after. The build ID at the end lets another tool find the debug file.
 func (f *lineFilter) unknown(before string, a *answer, after string) {
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Unresolved(before)
@@ -114,7 +114,7 @@ const noAddress = "(no address)"
 
 // message lays out the message of a backtrace element after its frame.
 func (f *lineFilter) message(message []byte) {
-	// a separate check is inlined; few frames have a message
+	// this check is inlined, and few frames have a message
 	if len(message) > 0 {
 		f.someMessage(message)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // changedAt returns the modification time of the file at path, or the change time of its inode if
-// that is later. Unpacking a package or an archive sets an earlier modification time. It returns
+// that is later. Unpacking a package or an archive may set an earlier modification time. It returns
 // zero if there is no file.
 func changedAt(path string) (at time.Time) {
 	var st unix.Stat_t

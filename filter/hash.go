@@ -52,7 +52,7 @@ func hashOf(t *tracer, path string) string {
 	return sum
 }
 
-// keepGiven stores g for the file at path. There is one for each of the operator's images.
+// keepGiven stores g, the facts about the operator's file at path.
 func keepGiven(t *tracer, path string, g givenFile) {
 	if t.files.givenFiles == nil {
 		t.files.givenFiles = make(map[string]givenFile)

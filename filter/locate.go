@@ -191,8 +191,8 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	f.endLine(eol)
 }
 
-// keptCall returns the index of the call in a whose text ends the current line, or -1. If the log
-// was filtered with KeepRaw before, each call has a line of its own.
+// keptCall returns the index in a.text of the call whose text ends the current line, or -1. If the
+// log was filtered with KeepRaw before, each call has a line of its own.
 func (c *locator) keptCall(text []byte, fr *judge.Frame, a *answer) int {
 	if !c.f.o.Dialects.KeepRaw || layout.InObject(fr) || len(a.text.cuts) < 2 {
 		return -1

@@ -36,8 +36,8 @@ func (p *past) last(n int64) []byte {
 	if p.unwrap == nil {
 		return p.raw(n)
 	}
-	// A journal entry has one line of text among many others. More than n texts are needed, since
-	// the first may be the empty line that ends an entry.
+	// One of the many lines of a journal entry has text. More than n texts are needed, since the
+	// first may be the empty line that ends an entry.
 	for lines := n + 1; ; lines *= 4 {
 		raw := p.raw(lines)
 		texts := p.texts(raw)

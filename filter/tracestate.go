@@ -65,7 +65,7 @@ func (t *tracer) saved() *savedTraces {
 			s.Stacks = append(s.Stacks, savedStack{i, k.before, k.number, k.added})
 		}
 	}
-	// if this does not hold, the next frame begins another trace
+	// otherwise the next frame begins another trace
 	if t.reader.Wants(t.next()) || t.trace != nil && t.next()-t.last <= t.trace.Lasts() {
 		s.Late = t.maps.saved()
 	}
@@ -103,7 +103,7 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 	before := s.Reader
 	if s.Before != nil {
 		before = *s.Before
-		// the first held line has opened these windows
+		// keep the windows that the held lines have opened
 		before.Until, before.HoldsUntil = s.Reader.Until, s.Reader.HoldsUntil
 	}
 	t.reader.SetState(before)
