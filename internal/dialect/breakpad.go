@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The text of Breakpad's minidump_stackwalk and of rust-minidump:
+// Breakpad's minidump_stackwalk and rust-minidump print:
 //
 //	Thread 0 (crashed)
 //	 0  libledger.so + 0x1154

@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// Frames of Chromium, its relatives and Electron, which print a module only without symbols:
+// Chromium, its relatives and Electron print the module of a frame only without symbols:
 //
 //	#3 0x5581c1d6b2a9 (/opt/shop/chrome+0x61ed2a8)
 //	#4 0x7f31c2a01154 <unknown>
@@ -53,7 +53,7 @@ func matchChromiumUnknown(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// Frames of Node.js, with the exported symbol at the address and the name under which the module
+// Node.js prints frames with the exported symbol at the address, and the name by which the module
 // was loaded:
 //
 //	1: 0xc8e4a0 node::Abort() [node]

@@ -6,11 +6,10 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Traces of ClickHouse, in its log and in its exceptions:
+// ClickHouse prints traces in its log and in its exceptions:
 //
-//  1. DB::TCPHandler::run() @ 0x000000000f5a1b2c  2. ? @ 0x0000000000027249 in
-//
-// /usr/lib/x86_64-linux-gnu/libc.so.6
+//	<Fatal> BaseDaemon: 1. DB::TCPHandler::run() @ 0x000000000f5a1b2c
+//	<Fatal> BaseDaemon: 2. ? @ 0x0000000000027249 in /usr/lib/x86_64-linux-gnu/libc.so.6
 //
 // The number is a return address, as an address in the ELF file. A frame without a path is in the
 // executable, whose build ID is in the lines that report the signal and the start of the server.

@@ -2,9 +2,9 @@ package dialect
 
 import "bytes"
 
-// The stack traces of C++ libraries. Boost prints the path of the module if it finds no name. GCC's
-// std::stacktrace prints the address at the end. backward-cpp prints the newest call last. cpptrace
-// prints the path of the module instead of a source file:
+// C++ libraries print stack traces in several forms. Boost prints the path of the module if it
+// finds no name. GCC's std::stacktrace prints the address at the end. backward-cpp prints the
+// newest call last. cpptrace prints the path of the module instead of a source file:
 //
 //	 0# 0x000055D0C0A013CB in ./inventory
 //	   1# ledger_audit at :0 [0x7f31c2a01168]

@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// Dart's stack traces of a program that was compiled with --dwarf-stack-traces, as Flutter's with
-// --split-debug-info:
+// Dart prints such stack traces for a program that was compiled with --dwarf-stack-traces, or in
+// Flutter with --split-debug-info:
 //
 //	*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***
 //	pid: 4711, tid: 4730, name 1.ui

@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// Frames of Firefox, Thunderbird and other programs with Mozilla's code:
+// Firefox, Thunderbird and other programs with Mozilla's code print frames as
 //
 //	#01: ???[/usr/lib/firefox/libxul.so +0x1154]
 //	#02: ledger::Book::close() (/opt/shop/libledger.so + 0x11f0)

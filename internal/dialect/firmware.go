@@ -227,7 +227,7 @@ func (l *Line) address(value uint64, call Call) *Frame {
 	return f
 }
 
-// Lists meant for addr2line, by CmBacktrace and RT-Thread:
+// CmBacktrace and RT-Thread print lists of addresses for addr2line:
 //
 //	Show more call stack info by run: addr2line -e CmBacktrace.elf -afpiC 08000a60 08000141 0800313f
 //	please use: addr2line -e rtthread.elf -a -f 0x0800313f 0x08000141
@@ -281,7 +281,7 @@ func matchAddr2line(_ *Reader, l *Line, _ int) bool {
 
 const maxAddresses = 256 // addresses in one list
 
-// Lists by NuttX, which dumps the stacks of its tasks:
+// NuttX prints lists of addresses when it dumps the stacks of its tasks:
 //
 //	sched_dumpstack: backtrace| 1: 0x0800313f 0x08000141
 //	sched_dumpstack: [ 1] [<0x0800313f>] up_assert+0x12/0x34

@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// Backtraces of Rust on ESP32, with one address on each line, after "Backtrace:" or the registers
-// of an exception:
+// Rust on ESP32 prints a backtrace after "Backtrace:" or the registers of an exception, with one
+// address on each line:
 //
 //	Backtrace:
 //
@@ -37,7 +37,7 @@ func matchESPRust(r *Reader, l *Line, _ int) bool {
 	return true
 }
 
-// Backtraces of Trusted Firmware-A, which subtracts 4 from return addresses:
+// Trusted Firmware-A subtracts 4 from the return addresses in its backtraces:
 //
 //	BACKTRACE: START: panic
 //	0: EL3: 0x401b9a0

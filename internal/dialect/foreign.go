@@ -5,7 +5,8 @@ import (
 	"errors"
 )
 
-// Frames in modules that are not ELF files. They are found only to report why they stay unresolved:
+// These frames are in modules that are not ELF files. They are found only to report why they stay
+// unresolved:
 //
 //	1   inventory                     	0x000000010f2a3f1c 0x10f2a0000 + 16156
 //	    +     2557 ???  (in inventory)  load address 0x10f2a0000 + 0x3f1c  [0x10f2a3f1c]

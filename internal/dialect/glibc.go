@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Frames of glibc's backtrace_symbols and backtrace_symbols_fd, which many programs print after
-// their own text:
+// Many programs print the frames of glibc's backtrace_symbols and backtrace_symbols_fd after their
+// own text:
 //
 //	/opt/shop/libledger.so(ledger_audit+0x16) [0x7f31c2a01154]
 //	/opt/shop/inventory(+0x13cb)[0x55d0c0a013cb]

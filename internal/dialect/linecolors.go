@@ -138,8 +138,8 @@ func (p *bare) behind(at int) int {
 // were removed there come before that byte.
 func (p *bare) of(at int) int { return p.behind(at+1) - 1 }
 
-// span returns the place in the whole line of a part of the bare line, without sequences at its
-// ends.
+// span returns where s, a part of the bare line, is in the whole line. It excludes sequences at the
+// ends of s.
 func (p *bare) span(s Span) Span {
 	if s.From == s.To {
 		return Span{p.behind(s.From), p.behind(s.To)}

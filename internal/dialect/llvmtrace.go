@@ -2,13 +2,13 @@ package dialect
 
 import "bytes"
 
-// Frames that LLVM's tools, clang, MLIR and Swift print after "Stack dump:" when they crash. With
-// llvm-symbolizer, but without debug files:
+// LLVM's tools, clang, MLIR and Swift print frames after "Stack dump:" when they crash. With
+// llvm-symbolizer, but without debug files, they print:
 //
 //	 #4 0x00007f31c2a01154 (/opt/shop/libledger.so+0x1154)
 //	#10 0x00007f31c2a011f0 ledger_audit (/opt/shop/libledger.so+0x11f0)
 //
-// Without llvm-symbolizer, with a decimal offset:
+// Without llvm-symbolizer they print a decimal offset:
 //
 //	4  libledger.so 0x00007f31c2a01154
 //	10 libledger.so 0x00007f31c2a011f0 ledger_audit + 22
@@ -66,7 +66,7 @@ func (c *modules) hashFrame(b []byte, at int) (h hashFrame, ok bool) {
 	return h, ok && h.place.id.IsZero() && onlyBlanks(b, h.place.end)
 }
 
-// hashed adds the frame h with a number of this kind to l.
+// hashed adds the frame h to l. kind is the meaning of the offset in h.
 func (l *Line) hashed(h *hashFrame, kind Number) *Frame {
 	f := l.frame()
 	f.Number, f.Digits, f.Start = h.number, h.digits, h.digits.From-1

@@ -182,7 +182,7 @@ const (
 	BareFunc             // Func without the prefix of a sanitizer's interceptor
 	Callers              // " inlined into f file:line:column" for each call around the innermost
 	Nothing              // empty: the Edit removes text
-	// Nothing, but only for callers of inlined calls: in all frames except the innermost
+	// removes text from the frames of callers; the Edit has no effect in the innermost frame
 	NothingInCalls
 	Decimal  // like Name, with a decimal offset
 	Spaced   // like Name, with blanks: f + 0x12

@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Traces of MongoDB, each on one line: a member of the log's JSON, or the whole line before version
-// 4.4:
+// MongoDB prints a trace on one line: in a member of the log's JSON, or before version 4.4 as the
+// whole line:
 //
 //	{"backtrace":[{"a":"55D0C0A013CB","b":"55D0C0A00000","o":"13CB","s":"_ZN5mongo…","s+":"25"}],
 //	 "processInfo":{"somap":[{"b":"55D0C0A00000","path":"/opt/shop/libledger.so","buildId":"3A0A…"}]}}

@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// Reports of OP-TEE about an application that it has stopped, or about its kernel:
+// OP-TEE reports an application that it has stopped, or a fault of its kernel:
 //
 //	E/LD:  region  5: va 0x40012000 pa 0x00001000 size 0x00f000 flags r-xs [0]
 //	E/LD:   [0] 5b9e0e40-2636-11e1-ad9e-0002a5d5c51b @ 0x40012000

@@ -25,8 +25,8 @@ func (h *history) reset() { h.number, h.readTo, h.pastAt, h.frameAt = -1, -1, -1
 // lastLines returns the last n lines before the current one, without colours.
 func (h *history) lastLines(n int64) []byte { return WithoutColors(h.Past(n)) }
 
-// unread returns the number of lines before the current one, and after line to, that no search for
-// headers has read.
+// unread returns the number of lines between line to and the current one that no search for headers
+// has read.
 func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
 
 // follows reports whether the previous line has a frame, or is(line) is true for it.

@@ -7,7 +7,6 @@ import "bytes"
 //	3:     0x55d0c0a013cb - <unknown>
 //	4:     0x7f31c2a2724a - __libc_start_main
 //	                             at ./csu/libc-start.c:360:3
-//
 //	5:     0x55d0c0a02c11 - ledger::settle::hb4f9496a9a3f4b05
 //
 // All addresses are return addresses. The place of a function is on the next line, if it is known.

@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Reports of sanitizers. AddressSanitizer, LeakSanitizer, MemorySanitizer, HWASan, UBSan and
-// libFuzzer print frames in the default format of the sanitizers' StackTracePrinter:
+// AddressSanitizer, LeakSanitizer, MemorySanitizer, HWASan, UBSan and libFuzzer print frames in the
+// default format of the sanitizers' StackTracePrinter:
 //
 //	#1 0x7f31…  (/opt/shop/libledger.so+0x1153) (BuildId: 3a0a920c…)
 //	#2 0x7f31… in ledger::Book::close() (/opt/shop/libledger.so+0x119b) (BuildId: 3a0a920c…)

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A crash report of Swift on Linux. A frame without debug information has one of these forms:
+// In a crash report of Swift on Linux, a frame without debug information has one of these forms:
 //
 //	0               0x000055d0c0a013cb <unknown> in inventory
 //	1 [ra]          0x00007f31c2a01154 ledger_audit + 20 in libledger.so
@@ -87,7 +87,7 @@ func swiftIndex(b []byte, at int) (start, number int, attributes []byte, ok bool
 		from = blanksBefore(b, from-len(swiftAttributes[i]))
 	}
 	number, start, ok = decimalBefore(b, from)
-	// without attributes, the blanks on both sides of their empty column adjoin
+	// without attributes, at least two blanks are between the number and the address
 	if !ok || blanks == 0 || from == end && blanks < 2 || start > 0 && b[start-1] != ' ' && b[start-1] != '\t' {
 		return 0, 0, nil, false
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Traces made from core dumps. systemd-coredump prints a header and the frames of a thread:
+// systemd-coredump makes traces from core dumps. It prints a header and the frames of a thread:
 //
 //	Stack trace of thread 4711:
 //	#0  0x000055ef724be175 n/a (/opt/shop/inventory + 0x1175)

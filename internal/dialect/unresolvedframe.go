@@ -2,17 +2,17 @@ package dialect
 
 import "bytes"
 
-// Frames that symfilter itself has left unresolved, so that another run can resolve them on a
-// machine with the debug files. On separate lines:
+// symfilter itself has left these frames unresolved. Another run can resolve them on a machine with
+// the debug files. On separate lines they are
 //
 //	#1    0x000055d01234018d (inventory+0x14a654) (BuildId: 3a0a920c…)
 //
-// In sentences:
+// and in sentences
 //
 //	… at #1 0x55d01234018d (inventory+0x14a654) (BuildId: 3a0a920c…) after …
 //
-// The number is the address that the first run looked up. Addresses without a frame, from pc and
-// data elements, in sentences:
+// The number is the address that the first run looked up. The answers to pc and data elements are
+// in sentences, and have no frame:
 //
 //	… bad access in inventory+0x14a654 (BuildId: 3a0a920c…)
 var symfilter = Dialect{

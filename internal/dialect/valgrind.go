@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Frames in Valgrind's text reports: by Memcheck, Helgrind and DRD, and for signals.
+// Memcheck, Helgrind and DRD print these frames in Valgrind's text reports. Valgrind also prints
+// them for signals.
 //
 //	==4711==    at 0x1091DD: ??? (in /opt/shop/inventory)
 //	==4711==    by 0x485313D: ledger::Book::close(int (*)(int), int) (in /opt/shop/libledger.so)
