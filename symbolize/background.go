@@ -9,8 +9,8 @@ import (
 )
 
 // Thresholds for making an index in the background. An index costs about as much as ten thousand
-// lookups. The number of future lookups is unknown (the ski rental problem). So the index is begun
-// when lookups have cost 1/indexPart of its price.
+// lookups. The number of future lookups is unknown. So the index is begun when lookups have cost
+// 1/indexPart of its price.
 const (
 	// bytes of debug information that one processor indexes in a second
 	indexRate = 128 << 20

@@ -267,7 +267,7 @@ func slowName(s string) string {
 // spaced returns a name with blanks in the places where LLVM prints them.
 func spaced(name string) string {
 	name = spacing.Replace(name)
-	// A conversion to a pointer to member: the parenthesis after it begins the operator's own
+	// After a conversion to a pointer to member, the parenthesis begins the operator's own
 	// parameters, not the type's.
 	_, target, ok := strings.Cut(name, "::operator ")
 	if i := strings.LastIndex(target, "::* ("); ok && i >= 0 && strings.Count(target[:i], "<") == strings.Count(target[:i], ">") {

@@ -193,7 +193,7 @@ func (e *entry) better(now time.Time) {
 }
 
 // again schedules the next search for a missing file: soon, since the user may add the file. The
-// interval doubles while a finder is out of order, that is, fails with any error but a plain miss.
+// interval doubles while a finder is out of order: it fails with an error other than a plain miss.
 // e.mu is held.
 func (e *entry) again(outOfOrder bool) {
 	if outOfOrder {

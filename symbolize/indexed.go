@@ -37,7 +37,7 @@ const (
 	muchText = 1 << 20 // growth in bytes that the ledger must count soon
 )
 
-// An indexPath is a path that was copied.
+// An indexPath is a path that was copied from an index.
 type indexPath struct {
 	filePath
 	plain bool // printable ASCII

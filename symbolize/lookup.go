@@ -137,7 +137,7 @@ func detailsOf(v *dwarf.Details) *Details {
 	return &Details{v.Discriminator, Declaration(v.Declared), v.Start, v.HasStart}
 }
 
-// usualFrames is the number of frames of one address up to which a lookup allocates nothing.
+// usualFrames is the maximum number of frames that a lookup returns without an allocation.
 const usualFrames = 8
 
 // A symbol is the symbol table's answer for an address.
