@@ -94,7 +94,7 @@ func (c *Config) needs() (*needs, error) {
 	if caches.Index == "" {
 		caches.Index = symfilter.UserCacheDir()
 	} else {
-		// Folders leaves out a folder that does not exist, but the method allows must report it
+		// caches.Folders leaves out a missing folder, but [confinement.allows] must report it
 		n.write("symbols.cache_directory", caches.Index)
 	}
 	if servers {

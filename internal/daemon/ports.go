@@ -365,7 +365,7 @@ func (l *listener) Accept() (net.Conn, error) {
 // Addr returns the address of the socket.
 func (l *listener) Addr() net.Addr { return localAddress(l.port.raw) }
 
-// Close closes the listener, and forgets its certificates.
+// Close ends the use of the port and of the certificates.
 func (l *listener) Close() error {
 	if l.certs != nil {
 		l.ports.mu.Lock()
