@@ -134,7 +134,7 @@ func (o *commonOutput) endLine() error {
 	return o.write([]byte{'\n'})
 }
 
-// named returns lines with the name of their file at the start of each.
+// named returns the lines in p, each after the name of its file.
 func (w *fileLines) named(p []byte) []byte {
 	w.buf = w.buf[:0]
 	start := w.start

@@ -138,7 +138,7 @@ func (s *stream) open(name string, stdin *os.File) (in *os.File, err error) {
 	return nil, fmt.Errorf("%s is also the output, and is not read", label)
 }
 
-// sameRegular reports whether a and b are one regular file.
+// sameRegular reports whether a and b are the same regular file.
 func sameRegular(a, b *os.File) bool {
 	first, err := a.Stat()
 	if err != nil || !first.Mode().IsRegular() {
