@@ -15,10 +15,10 @@ import (
 // A program that may be loaded anywhere, and prints only addresses, still shows where it was
 // loaded. A call ends at each return address. So an address votes for each load bias that puts it
 // at the end of a call in the file. A wrong bias gets a vote only by chance. The chance grows with
-// the number of pages of the file in which a call ends at that offset. A call that also leads to
-// the function of the called frame is rarer still. A bias is inferred if its evidence is strong:
-// among all biases and files tried, a wrong one would have as much in fewer than one of
-// 2^inferredBits traces.
+// the number of pages of the file in which a call ends at the same offset as the address in its
+// page. A call that also leads to the function of the called frame is rarer still. A bias is
+// inferred if its evidence is strong: among all biases and files tried, a wrong one would have as
+// much in fewer than one of 2^inferredBits traces.
 
 // Limits of the inference.
 const (

@@ -23,8 +23,8 @@ const guessedCalls = 4
 // a call either, as at a fault, unlinkedFaultCalls must.
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
-// These are for a stack in a file that was changed after the log was written. It needs youngerCalls
-// return addresses after a call, and youngerLinks frames to which such a call leads.
+// A stack in a file that was changed after the log was written needs youngerCalls return addresses
+// after a call. It also needs youngerLinks frames to which such a call leads.
 const youngerCalls, youngerLinks = 4, 2
 
 const maxEvidence = 64 // addresses counted for a module, of each kind

@@ -396,7 +396,7 @@ func (c *check) failure(f *Frame) error {
 	return nil
 }
 
-// proof returns the proof of f's place without a build ID, or why there is none.
+// proof returns the proof of f's place if the log has no build ID, or why there is none.
 func (c *check) proof(f *Frame) (verified string, err error) {
 	v := c.of
 	switch {

@@ -31,7 +31,7 @@ const (
 type moved struct {
 	bias    uint64
 	known   bool
-	several bool     // the trace shows several biases: its log has several boots
+	several bool     // the trace shows several biases: the machine was booted again
 	returns []uint64 // return addresses, until the bias is known
 }
 

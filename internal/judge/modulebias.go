@@ -115,20 +115,21 @@ func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
 }
 
 // isOf reports whether a mapping that covers the address of f belongs to f's module, whose file is
-// m. The mapping may be another process's. Names are compared without versions, which links to
-// libraries omit.
+// m. The mapping may be another process's. Names are compared without versions, since links to
+// libraries may have other ones.
 func (m *Image) isOf(entry *dialect.Map, f *Frame) bool {
 	name := Stem(path.Base(entry.Path))
 	return f.Module == "" || entry.Path == m.Path || name == Stem(path.Base(m.Path)) || name == Stem(ProgramName(f.Module))
 }
 
-// Stem returns the name of a library without its versions, which links to it omit.
+// Stem returns the name of a library up to ".so". Links to the library may have other versions
+// after that.
 func Stem(name string) string {
 	name, _, _ = strings.Cut(name, ".so")
 	return name
 }
 
-// numbered returns the address in the file of a frame whose number does not depend on the load
+// numbered returns the address of f in the file if the number of f does not depend on the load
 // bias.
 func numbered(m *Image, f *Frame) (addr uint64, ok bool) {
 	switch f.Kind {
