@@ -29,6 +29,7 @@ func TestNamesAreAsGNUShowsThem(t *testing.T) {
 		"_ZN3app4PoolISt4pairIiiEE4growEi":     "app::Pool<std::pair<int, int> >::grow(int)",
 		"_ZN3app4workEi.isra.0":                "app::work(int) [clone .isra.0]",
 		"_RNvC6_123foo3bar":                    "123foo::bar",
+		"_RNcNtC1a1B0":                         "a::B",
 		"_RNCNCNvC1a1b00":                      "a::b::{closure#0}::{closure#0}",
 		"_RNCNCNCNvC1a1b00s_0":                 "a::b::{closure#0}::{closure#0}::{closure#1}",
 		"main":                                 "main",

@@ -255,7 +255,7 @@ func (rst *rustState) path(needsSeparator bool) {
 				fmt.Fprintf(&rst.buf, "#%d}", dis)
 				rst.last = '}'
 			}
-		} else {
+		} else if len(ident) > 0 { // a constructor has none
 			rst.writeString("::")
 			rst.writeString(ident)
 		}
