@@ -207,7 +207,7 @@ var errForeignPacking = errors.New("in a format that cannot be unpacked")
 
 func isDamage(err error) bool { _, ok := errors.AsType[damage](err); return ok }
 
-// unpackedLines is lines for the contents of a compressed file.
+// unpackedLines implements lines for a compressed file.
 func (g *generation) unpackedLines(ctx context.Context, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	n, err := g.ReadAt(buf, g.off)
 	if n == 0 && err != nil {

@@ -25,7 +25,7 @@ const (
 	coarseStep       = 3 * time.Second
 	manyDescriptors  = 1 << 20 // practically no limit
 	spareDescriptors = 512     // left for debug files and connections, if the limit is high enough
-	// after too many files were open: descriptors left for other uses, and for how long
+	// after a lack of descriptors: number of descriptors left for other uses, and for how long
 	shortSpare = 2
 	shortTime  = time.Minute
 	// rotated files of one name that are kept open; others are examined when their folder changes
@@ -41,8 +41,7 @@ const (
 	lateInterval = time.Second
 	// files that are checked in one poll interval, if no events arrive
 	pollShare = 1000
-	// sinks whose Changed is called in each poll interval: these calls are a quarter of the cost of
-	// idle files
+	// sinks whose Changed is called in each poll interval
 	changeShare = 250
 	// checks per poll interval of a file that was rotated recently, if no events arrive
 	hurryShare = 5
@@ -167,7 +166,7 @@ func readNames(dir string) (lineage.Names, error) {
 	return names, err
 }
 
-// forgetFolders drops listings that were not used for the time vanish.
+// forgetFolders drops listings that were not used for longer than vanish.
 func (d *disk) forgetFolders() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

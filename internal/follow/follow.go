@@ -138,8 +138,8 @@ type Options struct {
 	// next run prints them again. If it is nil, all written bytes are considered taken.
 	Taken func() int64
 
-	// Sync makes the output that was written so far survive a power cut. It is called before a
-	// checkpoint records that it does. If it is nil, the output needs no sync.
+	// Sync makes the output written so far survive a power cut. It is called before a checkpoint is
+	// marked as synced. If it is nil, the output needs no sync.
 	Sync func() error
 
 	// Last is called at the end of Run. It returns true if no other run will continue at the
@@ -224,7 +224,7 @@ type Follower struct {
 	looks    chan struct{}                     // has an element if all files are to be examined
 	totals   totals
 
-	mu sync.Mutex // guards changes of sources, and its use outside of Run's goroutine
+	mu sync.Mutex // guards writes to sources, and reads outside Run's goroutine
 
 	// The fields below are used by the goroutine of Run only.
 	sources map[string]*source // by absolute path

@@ -29,9 +29,9 @@ type generation struct {
 	realPath string
 
 	off  int64 // offset of the next line to be written
-	look int64 // offset up to which the end of that line was searched
-	// bytes before look: lineage.RecentSize of them, or the unfinished line if that has at most
-	// keepSize
+	look int64 // offset up to which the end of that line was searched for
+	// the last lineage.RecentSize bytes before look, or the whole unfinished line if it is longer
+	// and has at most keepSize bytes
 	recent []byte
 
 	silent int64     // offset up to which lines are not printed
@@ -401,8 +401,8 @@ func (g *generation) changedUnread() (bool, error) {
 }
 
 // beginsWith reports whether b, read from the beginning of the file, agrees with the head and with
-// the current file. The file may be truncated and rewritten between two reads, and a read during
-// the truncation may return old bytes.
+// what the file now begins with. The file may be truncated and rewritten between two reads, and a
+// read during the truncation may return old bytes.
 func (g *generation) beginsWith(b []byte) (bool, error) {
 	b = b[:min(len(b), lineage.HeadSize)]
 	now := make([]byte, len(b))
@@ -413,7 +413,7 @@ func (g *generation) beginsWith(b []byte) (bool, error) {
 	return bytes.Equal(now[:n], b) && bytes.HasPrefix(b, g.head[:min(len(b), len(g.head))]), nil
 }
 
-// mark returns the mark of the place up to which lines were written.
+// mark returns a mark of the end of the last line that was written to the sink.
 func (g *generation) mark() (lineage.Mark, error) {
 	if changed, err := g.changedUnread(); err != nil {
 		return lineage.Mark{}, err

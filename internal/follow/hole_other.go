@@ -4,7 +4,7 @@ package follow
 
 import "os"
 
-// skipHole returns off: holes are not looked for on this system.
+// skipHole returns off. It does not search for holes.
 func skipHole(_ *os.File, off, _ int64) int64 { return off }
 
 // hasEvents returns true: on this system no file system without events is known.

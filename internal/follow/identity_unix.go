@@ -39,8 +39,8 @@ func lookAt(path string) (lineage.ID, fs.FileInfo, error) {
 	return identify(nil, info), info, nil
 }
 
-// openFlags are for paths that may not lead to a regular file. Opening does not wait for a FIFO,
-// and does not acquire a controlling terminal.
+// openFlags are safe for a path that leads to a FIFO or a terminal: opening does not wait for a
+// writer, and does not acquire a controlling terminal.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // stateFlags open the state file for appending, without following a symbolic link.

@@ -223,10 +223,10 @@ type boot struct {
 
 func (c *record) setBoot(b boot) { c.Boot, c.BootID = b.time, b.id }
 
-// isSince reports whether the record was written after now, the last start of the machine. The
-// clocks decide only if the kernel's ID of one start is unknown. If a clock was set in between, one
-// start looks like two, and lines are printed twice. Without a battery-backed clock, two starts may
-// look like one. Then a power cut may lose lines that were printed but not synced.
+// isSince reports whether the record was written since the machine's last start, described by now.
+// The clocks decide only if the kernel's ID of either start is unknown. If a clock was set in
+// between, one start looks like two, and lines are printed twice. Without a battery-backed clock,
+// two starts may look like one. Then a power cut may lose lines that were printed but not synced.
 func (c *record) isSince(now boot) bool {
 	if c.BootID != "" && now.id != "" {
 		return c.BootID == now.id

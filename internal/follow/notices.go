@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// absent reports that there is no file with the name; err is the error of lookAt.
+// absent reports that lookAt found no file with the name, because of err.
 func (s *source) absent(err error) {
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):

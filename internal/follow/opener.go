@@ -43,12 +43,12 @@ func fileOf(c lineage.Content) *generation {
 	return g
 }
 
-// startAt sets the read offset to the offset of step, a step in g.
+// startAt sets the read offset to the beginning of step, whose file is g.
 func (g *generation) startAt(step lineage.Step) {
 	g.off, g.look, g.recent = step.From, step.From, step.Recent
 }
 
-// started returns the files of the steps, each at its offset.
+// started returns the files of the steps, with their read offsets set.
 func started(steps []lineage.Step) (all []*generation) {
 	for _, step := range steps {
 		g := fileOf(step.Content)
@@ -110,7 +110,7 @@ func (o opener) Keep(c lineage.Content, f lineage.File) bool {
 
 var errNothing = errors.New("an empty archive")
 
-// openArchive opens an archive. The error is lineage.ErrLater if it may be complete later.
+// openArchive opens an archive. The error is lineage.ErrLater if the archive may be complete later.
 func (s *search) openArchive(f lineage.File) (*generation, error) {
 	g, err := s.f.disk.openPacked(f.Path)
 	switch {

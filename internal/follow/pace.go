@@ -11,7 +11,7 @@ import (
 // killed. If they are frequent, they slow down the printing.
 const (
 	saveDelay  = 50 * time.Millisecond // usual time between output and its checkpoint
-	saveBytes  = 1 << 20               // bytes given to sinks that make a checkpoint due at once
+	saveBytes  = 1 << 20               // a checkpoint is due at once after this many bytes
 	saveWait   = 25 * time.Millisecond // longest wait of a checkpoint for sources that are printing
 	saveShare  = 50                    // checkpoints take at most 1/50 of the time
 	saveLatest = 10 * time.Second      // longest pause between two checkpoints, whatever they cost

@@ -47,13 +47,13 @@ type saver struct {
 	sources map[string]entry // valid entries, whose output was taken by its reader, by path
 	// paths of entries to be written; true if their siblings are to be written, too
 	changed map[string]bool
-	// entries whose output may not have been taken, by path, oldest first
+	// entries whose output the reader may not have taken yet, by path, oldest first
 	waiting  map[string][]waiting
 	held     int            // bytes of the entries in waiting
 	contexts map[string]int // bytes of context in the newest entry, by path
 	context  int            // sum of contexts
 	failing  bool           // the file cannot be written, which was reported
-	unsaved  time.Time      // since when changed has had entries; zero if it has none
+	unsaved  time.Time      // when changed got its first entry; zero if it is empty
 	written  int64          // number of checkpoints written
 	failures int64          // number of failed attempts to write or sync one
 
@@ -63,7 +63,7 @@ type saver struct {
 	torn    bool       // the file holds bytes after size, which are to be cut off
 	first   int64      // bytes of the first record
 	size    int64      // bytes of all records
-	synced  int64      // bytes that survive a power cut, up to size; -1: not known
+	synced  int64      // bytes that survive a power cut; -1 if unknown
 	made    bool       // there was no file when this run began
 	unsure  bool       // a sync failed: the system may have dropped unwritten data
 

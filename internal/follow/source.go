@@ -57,7 +57,7 @@ type schedule struct {
 	lost            time.Time // when a file that matched a pattern was first missing
 }
 
-// An origin is where reading begins in the files that exist at the start.
+// An origin determines where reading begins in the files that exist at the start.
 type origin struct {
 	saved    *savedSource // entry in the checkpoint, until its files are found
 	searches int          // repeated searches for the last file of saved; at most maxTries
@@ -70,7 +70,7 @@ type origin struct {
 }
 
 // predecessor describes the file before the first file to be read, for a name without an entry.
-// began is when Run was called.
+// began is the time at which Run was called.
 func (o *origin) predecessor(began time.Time) lineage.Predecessor {
 	switch {
 	case o.whole:

@@ -28,7 +28,7 @@ type Stats struct {
 }
 
 // Stats returns the current numbers. It may be called at any time, by any goroutine. It asks the
-// system for the size of each file, and waits for no sink.
+// system for the size of each file, and does not wait for sinks.
 func (f *Follower) Stats() Stats {
 	all := Stats{ReadBytes: f.totals.read.Load(), LostBytes: f.totals.lost.Load(), Losses: f.totals.losses.Load()}
 	f.mu.Lock()

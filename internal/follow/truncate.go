@@ -106,7 +106,7 @@ func (s *source) readCopies(copies []*generation) error {
 	return s.nextSink()
 }
 
-// rewind sets the read offset to the beginning, and forgets all that was read.
+// rewind sets the read offset to the beginning and reads the head again.
 func (g *generation) rewind() error {
 	g.head, g.recent = nil, nil
 	g.off, g.look, g.silent, g.since, g.hole = 0, 0, 0, 0, true

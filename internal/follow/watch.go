@@ -270,7 +270,7 @@ func (w *watcher) watchPatterns(dirs map[string]bool) {
 	w.patterns = dirs
 }
 
-// use adds one use of dir, and requests its events unless they arrive already. It reports whether
+// use adds one use of dir, and requests its events if they do not arrive yet. It reports whether
 // they arrive.
 func (w *watcher) use(dir string) bool {
 	d := w.dirs[dir]
@@ -282,7 +282,7 @@ func (w *watcher) use(dir string) bool {
 	return w.request(dir, d)
 }
 
-// request requests the events of dir unless they arrive already. It reports whether they arrive.
+// request requests the events of dir if they do not arrive yet. It reports whether they arrive.
 func (w *watcher) request(dir string, d *watched) bool {
 	if w.w == nil || !hasEvents(dir) {
 		return false
