@@ -16,11 +16,11 @@ import (
 )
 
 // A score is the base-2 logarithm of a ratio: the probability of a fact at the true bias to its
-// probability at another bias. For forCall: one in 25 places in code follows a call.
+// probability at another bias. forCall is 4 because about one in 25 places in code follows a call.
 const (
 	forCall     = 4
 	againstCall = -5 // 2 % of the frames taken for callers are not callers
-	forSignal   = 10 // the code ends a signal handler: up to nine bytes, once or twice in a file
+	forSignal   = 10 // the code ends a signal handler; a file has it once or twice
 	forRequest  = 8  // Valgrind's own code makes a request to Valgrind
 	forTarget   = 9  // the call is to the function of the next inner frame
 	// the address is in a function with another name; nameBits is the score for the right name
@@ -78,8 +78,8 @@ type solver struct {
 	allowed  int       // the work that may be done
 }
 
-// spendWork adds n units of work and returns true, or returns false if the limit is exceeded
-// already.
+// spendWork adds n units of work and returns true, or returns false if the limit was already
+// exceeded.
 func (s *solver) spendWork(n int) bool {
 	if s.work > s.allowed {
 		return false
@@ -450,8 +450,8 @@ func (n *nameFact) agreement(frames []symbolize.Frame) int {
 	return 0 // the symbol may extend too far, or have several names
 }
 
-// nameBits returns the score for an address in one of these symbols: the smaller the symbols, the
-// higher.
+// nameBits returns the score for an address in one of these symbols. Smaller symbols give a higher
+// score.
 func nameBits(named []object.Symbol) int {
 	size := uint64(0)
 	for i := range named {

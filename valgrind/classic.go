@@ -108,7 +108,7 @@ func (c *classic) take(rec *Record) error {
 	return c.err
 }
 
-// process returns the state of the current process in the text.
+// process returns the state of the text about the current process.
 func (c *classic) process() *spoken {
 	if c.in == nil || c.in.of != c.t.cur {
 		c.in = &spoken{of: c.t.cur, thread: "1"}
@@ -281,7 +281,7 @@ func (c *classic) segment(rec *Record, i int, heading string) {
 }
 
 // aux writes a text about the next stack. Helgrind prints a blank line before some of these texts,
-// and does not indent some.
+// and does not indent some of them.
 func (c *classic) aux(text []byte, helgrind bool) {
 	before := " "
 	switch has := func(s string) bool { return bytes.HasPrefix(text, []byte(s)) }; {

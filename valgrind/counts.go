@@ -11,7 +11,7 @@ import (
 )
 
 // An errorAt is an error that error counts refer to: its kind, and the function in which it
-// occurred. It includes the calls inlined there.
+// occurred, with the calls inlined there.
 type errorAt struct {
 	kind   string
 	frames []Frame // with copied texts; empty if the error has no stack, or long names
@@ -19,8 +19,8 @@ type errorAt struct {
 
 // maxErrors bounds the errors that are kept for the error counts of a process. Valgrind stops after
 // 1,000 different errors, unless --error-limit=no is given. maxPlace bounds the bytes of names and
-// paths kept for an error. An error's count, some 60 bytes in the report, repeats them in the
-// output.
+// paths kept for an error. Each error count, some 60 bytes in the report, repeats these names in
+// the output.
 const (
 	maxErrors = 1 << 14
 	maxPlace  = 2 << 10
@@ -69,7 +69,7 @@ func (p *process) keepError(rec *Record) {
 	p.errors[string(number)] = e
 }
 
-// appendErrorKey appends a key that no other kind and place of an error has.
+// appendErrorKey appends a key that is unique to an error's kind and place.
 func appendErrorKey(dst, kind []byte, frames []Frame) []byte {
 	text := func(b []byte) {
 		dst = append(binary.AppendUvarint(dst, uint64(len(b))), b...)
@@ -199,7 +199,7 @@ func (r closing) renderLosses(rec *Record) {
 	}
 }
 
-// appendLoss appends a line of a leak summary. The kinds of leaks end in one column. If the number
+// appendLoss appends a line of a leak summary. The kinds of leaks are right-aligned. If the number
 // of blocks is not known, blocks is nil.
 func appendLoss(b []byte, element string, size, blocks []byte) []byte {
 	const column = len("   definitely lost")

@@ -31,7 +31,7 @@ func (fs *files) keepBytes(size int) bool {
 // A file is an object file that a report names.
 type file struct {
 	*report.Object
-	from, to uint64 // addresses of the first and after the last loaded byte
+	from, to uint64 // addresses of the first loaded byte, and after the last one
 	ours     bool   // the file is a library of Valgrind, preloaded into programs
 
 	size      int                        // bytes of its symbol tables

@@ -33,7 +33,7 @@ type finder struct {
 	shared sharing
 	texts  map[string]string // kinds and texts of earlier errors, for sharing
 	runs   map[int]*run      // by number of the process in the report
-	byPID  map[string]int    // the last process with this PID, by its number in the findings
+	byPID  map[string]int    // the number in the findings of the last process with a PID
 }
 
 // A run is the state of one process in the findings.
@@ -384,7 +384,7 @@ func isClean(text []byte) bool {
 	return before != ' ' || len(text) == 0
 }
 
-// maxTexts bounds the number of texts kept for sharing, maxText the bytes of each.
+// maxTexts bounds the number of texts kept for sharing, and maxText bounds the bytes of each.
 const (
 	maxTexts = 256
 	maxText  = 256

@@ -227,8 +227,8 @@ func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 	return site.frames
 }
 
-// reported returns from, a frame of the report, under the names in the report. text has copies of
-// its texts. The symbolizer's answer, got, may be nil.
+// reported converts from, a frame of the report, and keeps its names. text has copies of its texts.
+// The symbolizer's answer, got, may be nil.
 func (f *finder) reported(from *Frame, text *sharedFrame, got *answer) (to symbolize.Frame) {
 	to.Func = text.fn
 	to.Linkage = got.linkageFor(from)

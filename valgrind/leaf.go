@@ -120,8 +120,8 @@ func (l *lexer) isStructure(at int) bool {
 	return k != unknown
 }
 
-// userCommentAt finds the end of --xml-user-comment, which may contain anything. It is the first
-// end tag that a part of the report follows, or else the first end tag.
+// userCommentAt finds the end of --xml-user-comment, which may contain anything. The comment ends
+// at the first end tag before another part of the report, or else at the first end tag.
 func (l *lexer) userCommentAt(from int) (t leafText) {
 	size := len(marks[userEnd])
 	for {

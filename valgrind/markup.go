@@ -108,8 +108,7 @@ func (r *renderer) findSites(rec *Record) {
 }
 
 // writeMapsFor writes the maps that these sites need. If two objects were in the same place at
-// different times, it writes the maps of the first. The stack with the other object writes that
-// object's maps.
+// different times, it writes the maps of the first. renderStack writes the other object's maps.
 func (r *renderer) writeMapsFor(sites []site) {
 	missing := func(s *site) bool { return s.at != nil && !s.at.shown && r.isElement(s) }
 	if !slices.ContainsFunc(sites, func(s site) bool { return missing(&s) }) {

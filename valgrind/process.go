@@ -100,7 +100,7 @@ type ipFact struct {
 }
 
 // A factKey distinguishes the facts about one object. It omits the address of the next inner frame
-// if that is in another object. Frames that differ only in this address have the same key.
+// if that frame is in another object. Frames that differ only in this address have the same key.
 type factKey struct {
 	ip, inner uint64 // inner is 0 if it is in another object
 	caller    bool
@@ -339,8 +339,8 @@ func (e *epoch) addFact(fact ipFact, f *file) bool {
 }
 
 // isData reports whether the addresses of an epoch are in its object at the bias of another epoch,
-// so in data. Valgrind names the object of every address in the file's mappings. A program may jump
-// to data, and the unwinding of a broken stack may find an address of data.
+// which means in data. Valgrind names the object of every address in the file's mappings. A program
+// may jump to data, and the unwinding of a broken stack may find an address of data.
 func (e *epoch) isData(f *file) bool {
 	return slices.ContainsFunc(e.of.epochs, func(other *epoch) bool { return other.located && e.loadedAt(f, other.bias) })
 }

@@ -128,8 +128,8 @@ func (r *Reader) notTag() {
 	r.text()
 }
 
-// addText adds the text from from to end, which is outside of records, or between two elements of
-// a record. It then continues at next.
+// addText adds the text between from and end, which is outside of records, or between two elements
+// of a record. It then continues at next.
 func (r *Reader) addText(from, end, next int) {
 	in := &r.in
 	text := in.buf[from:end]

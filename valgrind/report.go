@@ -313,7 +313,7 @@ func (a *answer) linkageFor(f *Frame) string {
 	return ""
 }
 
-// printReportFrame prints the function and line in the report in the form of an answer's frame.
+// printReportFrame prints the report's function and line like a frame of an answer.
 func (r *reporter) printReportFrame(f *Frame, inlined bool, linkage string) {
 	name := string(f.Fn)
 	if isMangled(f.Fn) {

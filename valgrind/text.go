@@ -139,7 +139,7 @@ func childText(rec *Record, i int, name string) []byte {
 }
 
 // renderItems renders the content of a record without the items in its heading. These are the first
-// items of the names in inHeading.
+// items whose names are in inHeading.
 func (r *renderer) renderItems(rec *Record, inHeading ...string) {
 	for i := 0; i < len(rec.Items); {
 		it := &rec.Items[i]

@@ -65,7 +65,7 @@ func (t *tracker) prefetch(p *process) {
 	}
 }
 
-// A turn is the effect of a record on which process is current.
+// A turn is the effect of a record on the current process.
 type turn uint8
 
 const (

@@ -185,7 +185,7 @@ func (e *elementWriter) frames(it *Item) {
 	}
 }
 
-// field writes a field of a frame, unless the frame does not have it.
+// field writes a field of a frame, if the frame has it.
 func (e *elementWriter) field(name string, text []byte) {
 	if text != nil {
 		e.indent()
