@@ -33,7 +33,7 @@ const (
 	isVariable
 	isScope // a namespace, a class, or a function whose children cannot be passed over
 
-	leapFunctions // no function is below the entry, but perhaps a lambda: see scanAgain
+	leapFunctions // no function except perhaps a lambda is below the entry: see scanAgain
 	leapCalls     // no inlined call is below the entry
 	leapVariables // no variable with an address is below the entry
 	leapTypes     // walks over scopes and types may pass over its children: any entry but a unit

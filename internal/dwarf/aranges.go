@@ -137,7 +137,7 @@ func (x *addressIndex) sweepListed() []unitRange {
 const fewNear = 8 << 10
 
 // coldListedUnit scans .debug_aranges. It returns sure as settle does. Several units may claim the
-// address: of equal functions the linker keeps only one, but the tables list them all.
+// address: the linker keeps only one of several equal functions, but the tables list them all.
 func (x *addressIndex) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	d := x.d
 	unit = noUnit

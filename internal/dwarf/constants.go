@@ -92,7 +92,7 @@ const (
 	unitSplit     = 0x05
 	unitSplitType = 0x06
 
-	// Columns of the index of a package, in both versions.
+	// Columns of a package's index, in version 2 (GNU's) and version 5.
 	sectInfo       = 1
 	sectAbbrev     = 3
 	sectStrOffsets = 6

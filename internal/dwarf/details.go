@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Details are the parts of a frame that only other symbolizers print.
+// Details are the parts of a frame that are printed only in the formats of other symbolizers.
 type Details struct {
 	Discriminator uint32 // tells apart the blocks of one line; 0: none
 	Declared      Declaration
@@ -25,8 +25,8 @@ type Declaration struct {
 // come before the first lookup.
 func (d *Data) WithDetails() { d.detailed = true }
 
-// details returns the details of the frame of an entry of hu, and the discriminator of the frame
-// around it: that of the call.
+// details returns the details of the frame of an entry of hu. It also returns the discriminator of
+// the call, which belongs to the frame around it.
 func (u *unit) details(hu *unit, entry, discriminator uint32) (*Details, uint32) {
 	v := &Details{Discriminator: discriminator, Declared: u.declaration(hu, entry)}
 	var call uint32
@@ -42,7 +42,7 @@ func (u *unit) details(hu *unit, entry, discriminator uint32) (*Details, uint32)
 }
 
 // declaration returns the declaration of an entry of hu, whose line table is u's. The file and the
-// line may be in different entries, of those that the entry refers to.
+// line may be in different entries: in this one, or in entries that it refers to.
 func (u *unit) declaration(hu *unit, entry uint32) (v Declaration) {
 	var file, line value
 	lines := u

@@ -83,7 +83,7 @@ func formSize(form uint16, e encoding) int {
 	return sizeUnknown
 }
 
-// A sizeTable is formSize for the standard forms in one encoding.
+// A sizeTable holds the results of formSize for the standard forms in one encoding.
 type sizeTable [formAddrx4 + 1]int8
 
 func (t *sizeTable) fill(e encoding) {

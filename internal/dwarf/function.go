@@ -199,7 +199,7 @@ func hasFunction(list []function, entry uint32) bool {
 	return found
 }
 
-// An entryData holds the attributes that lookups use, of a function or an inlined call.
+// An entryData holds the attributes of a function or an inlined call that lookups use.
 type entryData struct {
 	lowPC, highPC, ranges            value
 	sibling                          uint64 // 0: none

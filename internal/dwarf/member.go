@@ -65,7 +65,7 @@ func (w *typeWalk) language(u *unit) {
 	}
 }
 
-// member returns the path to the byte at off in an object of type t and limit bytes; "" if it is
+// member returns the path to the byte at off in an object of type t with limit bytes; "" if it is
 // not known.
 func (w *typeWalk) member(t typeAt, off, limit uint64) string {
 	if off == 0 {
@@ -245,7 +245,7 @@ func signed(v value) int64 {
 	return int64(v.u)
 }
 
-// walk appends the path from an object of type t and limit bytes to its byte at off. rest is the
+// walk appends the path from an object of type t with limit bytes to its byte at off. rest is the
 // number of bytes from the path's last part to the byte; exact is false if no named part contains
 // the byte.
 func (w *typeWalk) walk(t typeAt, off, limit uint64, depth int) (rest uint64, exact bool) {
@@ -414,8 +414,8 @@ func (w *typeWalk) walkMembers(t typeAt, e *typeEntry, off, limit uint64, depth 
 	return off, false
 }
 
-// walkVariants follows the variant of a Rust enum that has a member at off. If there are several,
-// only the running program knows which.
+// walkVariants follows the variant of a Rust enum that has a member at off. If several variants
+// have one, only the running program knows which applies.
 func (w *typeWalk) walkVariants(p *partial, t typeAt, e *typeEntry, off, limit uint64, depth int) (rest uint64, exact bool) {
 	base := len(w.path)
 	var found []byte

@@ -16,7 +16,7 @@ import (
 // coldPartPrefix begins the names of functions that are the cold part of another function.
 const coldPartPrefix = "__second_sect_of_"
 
-// isColdPart reports whether an entry of a function is the cold part of another function.
+// isColdPart reports whether a function's entry describes the cold part of another function.
 func (u *unit) isColdPart(decl *abbrev, e *entryData) bool {
 	if u.enc.version != 2 || decl.children || !e.name.ok() {
 		return false
@@ -150,7 +150,7 @@ func (m reachMap) find(addr uint64) (piece, i int) {
 }
 
 // give adds a reach as LLVM adds to its map. The reach in which r starts is split, and its part
-// after r becomes another reach. Other reaches make no difference.
+// after r becomes another reach.
 func (m *reachMap) give(r reach) {
 	if p, i := m.find(r.lo); i >= 0 && r.lo < (*m)[p][i].hi {
 		around := &(*m)[p][i]

@@ -22,7 +22,7 @@ func (t *lineTable) specials(table *[256]special) {
 }
 
 // advanceUnit returns the factor for operands that advance the address: the bytes of the shortest
-// instruction, or 1 if an instruction holds several operations: then the operands are numbers of
+// instruction. It returns 1 if an instruction holds several operations, since such operands count
 // operations.
 func (t *lineTable) advanceUnit() uint8 {
 	if t.maxOps > 1 {
@@ -126,7 +126,7 @@ type linePlace struct {
 
 func (m *lineRun) place() linePlace { return linePlace{m.pos, len(m.files), m.dead} }
 
-// goBack makes the run continue at a place where it was.
+// goBack makes the run continue at an earlier place.
 func (m *lineRun) goBack(p linePlace) {
 	m.pos, m.files, m.dead = p.pos, m.files[:p.files], p.dead
 	m.opened, m.live = false, false

@@ -266,7 +266,7 @@ type common[T any] struct {
 	made   atomic.Pointer[[]T]
 }
 
-// withdraw takes t off s.
+// withdraw removes the table from the shelf s.
 func (t *common[T]) withdraw(s *shelf) {
 	if v := t.made.Swap(nil); v != nil {
 		s.held.Add(-sizeOf(*v))

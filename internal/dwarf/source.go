@@ -5,7 +5,7 @@ import "bytes"
 // Entries of a line table that describe the contents of a source file. Lookups of code skip them.
 const (
 	lnctMD5        = 0x05
-	lnctLLVMSource = 0x2001 // DW_LNCT_LLVM_source: of clang's -gembed-source
+	lnctLLVMSource = 0x2001 // DW_LNCT_LLVM_source, from clang's -gembed-source
 )
 
 // MaxSource bounds the bytes of an embedded source text: generated sources of 10 MB exist.

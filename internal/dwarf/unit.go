@@ -37,7 +37,7 @@ type unit struct {
 	rangesBase uint64 // the split unit's listBase, before version 5
 	half       *half  // the split unit; nil: not looked for yet
 
-	// on a shelf, held by the reader that has borrowed the unit; guards what follows
+	// on a shelf, held by the reader that has borrowed the unit; guards the fields below
 	mu      sync.Mutex
 	dropped bool // the unit was taken off the shelf
 

@@ -132,7 +132,7 @@ type openEntry struct {
 }
 
 // around returns the open entries that enclose w's current entry, and the value of the innermost of
-// them, or outer if no open entry does.
+// them, or outer if there are none.
 func (o openEntries) around(w *entryWalk, outer uint64) (openEntries, uint64) {
 	for len(o) > 0 && o[len(o)-1].depth >= w.low {
 		o = o[:len(o)-1]
