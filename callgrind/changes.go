@@ -21,7 +21,7 @@ type changeTable struct {
 	called  bool // a side has calls, so that inclusive costs differ from the functions' own
 }
 
-// A pair is a measure on both sides. An event may have different numbers there.
+// A pair is a measure on both sides. An event may have a different number on each side.
 type pair [2]measure
 
 // A changeColumn is a column of numbers: a cost, or a change.

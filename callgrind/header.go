@@ -129,8 +129,8 @@ func (r *recordReader) setColumns(names []string) {
 	r.costs = make([]int64, len(r.ev.counted))
 }
 
-// assume gives a profile the event assumed, because its costs precede its events: line, or there is
-// none.
+// assume gives the profile one event, named assumed. It is called if costs come before any events:
+// line.
 func (r *recordReader) assume() error {
 	if r.documents == 0 {
 		if err := r.newDocument(); err != nil {
@@ -143,7 +143,7 @@ func (r *recordReader) assume() error {
 	return nil
 }
 
-// assumed is the name of the event of a profile that names none.
+// assumed is the name given to the event of a profile that names no events.
 const assumed = "Cost"
 
 // sums reads the costs of a part ("totals:") or of the whole profile ("summary:").

@@ -118,7 +118,7 @@ func (l *Limit) holds(before, after int64) bool {
 	if more {
 		return less
 	}
-	return !less || equal // a decrease that is at least as large as the limit asks
+	return !less || equal // a decrease that is at least as large as the limit requires
 }
 
 // distance returns the absolute difference of two numbers.

@@ -45,8 +45,8 @@ type renderer struct {
 	missing map[nameID]bool // objects whose addresses are not elements
 }
 
-// moduleShift is the distance of the load addresses of modules, as a power of two: larger than any
-// object.
+// moduleShift is the distance between the load addresses of modules, as a power of two. It is
+// larger than any object.
 const moduleShift = 40
 
 // Close renders the last line, if it has no line end. It reports the object files that cannot be

@@ -46,9 +46,9 @@ const unknown = "???"
 // number's text, such as "(5)". The definition 0 is a number not used yet.
 type definition uint32
 
-const nameBits = 24 // maxNames has 23
+const nameBits = 24 // maxNames needs 23
 
-// definedBy returns the definition by a line with this key.
+// definedBy returns the definition that a line with this key makes.
 func definedBy(key []byte, name nameID) definition {
 	kind := key[0] // the first letter of cob, cfn, cfi and jfn, the second of ob, fn, fl, fi and fe
 	if len(key) == 2 {

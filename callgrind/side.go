@@ -84,9 +84,9 @@ type naming struct {
 // other addresses.
 const nameless = "(functions without names)"
 
-// joinNameless joins the functions of each object whose name is only an address. It does not join
-// them if at least half of the addresses of one side are also on the other. Then both sides ran the
-// same build.
+// joinNameless joins, for each object, the functions whose names are only addresses. It does not
+// join them if at least half of the addresses of one side are also on the other. Then both sides
+// ran the same build.
 func joinNameless(sides [][]naming) {
 	if len(sides) != 2 {
 		return
