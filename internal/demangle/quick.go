@@ -67,7 +67,7 @@ const (
 	maxQuickShown = 1 << MaxShown // bytes; the library cuts longer names
 	maxQuickSide  = 64 << 10      // bytes of side
 	maxQuickDepth = 48            // nested types and names, which take space on the stack
-	maxQuickParts = 4 << 10       // types, names and arguments, once for each element of an expansion
+	maxQuickParts = 4 << 10       // types, names and arguments; again for each element of an expansion
 
 	none = -1
 )
@@ -90,7 +90,7 @@ type form uint16
 const (
 	lvalue   form = 1 << iota // ends with &
 	rvalue                    // ends with &&
-	function                  // not a pointer to one
+	function                  // a function, not a pointer to a function
 	array
 	parted   // additions are inserted at mid
 	pack     // elems has its elements

@@ -388,7 +388,7 @@ func (q *Quick) expansion() (t piece) {
 	return piece{form: expanded | empty}
 }
 
-// standard returns the name in namespace std for which S and c stand, or an empty string.
+// standard returns the name in namespace std that S and c encode, or an empty string.
 func standard(c byte) string {
 	switch c {
 	case 'a':
