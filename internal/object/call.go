@@ -12,7 +12,7 @@ import (
 // PowerPC, s390x, MIPS (not microMIPS), LoongArch, AVR, and little-endian Xtensa. On MIPS a call
 // ends after its delay slot.
 //
-// Only the bytes before addr are examined. On x86, instructions begin at any address: one in a
+// Only the bytes before addr are examined. On x86, instructions begin at any address, so one in a
 // thousand addresses that do not follow a call is taken for a return address. On Xtensa and AVR it
 // is one in sixteen, on the other machines none.
 func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
@@ -142,7 +142,7 @@ func (c *callSite) little(n int) uint32 {
 	return binary.LittleEndian.Uint32(c.code[len(c.code)-n:])
 }
 
-// ordered is little in the byte order of the file.
+// ordered is like little, but in the byte order of the file.
 func (c *callSite) ordered(n int) uint32 {
 	if n > len(c.code) {
 		return 0

@@ -44,7 +44,7 @@ func (ts *symbolTables) NextSymbol(sym *Symbol, from uint64) (addr uint64, ok bo
 // nextScanned implements NextSymbol with a scan of the table. section is the symbol's st_shndx. The
 // parameter in is its section, or nil if the file has no such section.
 func (t *symbols) nextScanned(from uint64, in *Section, section uint16) (addr uint64, ok bool) {
-	// least distance from from+1 so far; this initial value is more than any address has
+	// smallest distance above from+1 found so far; every address is nearer than this initial value
 	least := math.MaxUint64 - from
 	common := t.hasCommonLayout()
 	i := uint64(0)

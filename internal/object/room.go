@@ -29,8 +29,8 @@ type Options struct {
 	// sections do not go to files.
 	SpillDir string
 
-	// LastAlias makes Symbol return, of several symbols with one address and size, the last symbol
-	// in the table, as llvm-symbolizer does.
+	// LastAlias makes Symbol return the last symbol in the table if several have the same address
+	// and size, as llvm-symbolizer does.
 	LastAlias bool
 }
 
@@ -61,7 +61,7 @@ type room struct {
 	arenas []*arena   // memory of sections
 }
 
-// add adds an arena. release frees it, or free when the file is closed.
+// add adds an arena. It is freed by release, or by free when the file is closed.
 func (r *room) add(a *arena) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

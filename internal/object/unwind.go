@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// An unwind has the bounds of functions, from unwind information. In the zero value, that is not
+// An unwind has the bounds of functions, from unwind information. In the zero value, nothing was
 // read yet.
 type unwind struct {
 	d      *sectionData  // nil: not looked for

@@ -24,7 +24,7 @@ type wordTable struct {
 	large    bool // there are too many words, or names overlap: no table is made
 	seed     maphash.Seed
 	hashes   []uint32 // hashes of the words of all names
-	// for each symbol, the number of hashes of its words and of all symbols before it
+	// for each symbol, the number of hashes of the words of that symbol and all symbols before it
 	ends []uint32
 }
 
