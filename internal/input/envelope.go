@@ -67,7 +67,7 @@ type stream struct {
 	long    bool   // the line is longer than maxLine, and each of its parts is filtered as a line
 	out     []byte // text of parts that were already printed
 	parts   []part // the held parts
-	text    []byte // their text
+	text    []byte // text of the held parts
 	marked  bool   // text contains a mark
 	ends    []int  // end of each part in text
 	raw     []byte // input lines of the held parts

@@ -148,7 +148,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// begin finds out whether an input that begins with head is packed, and its encoding. It returns
+// begin determines whether an input that begins with head is packed, and its encoding. It returns
 // false if more bytes are needed.
 func (w *Writer) begin(head []byte, until extent) bool {
 	var f *unpack.Format

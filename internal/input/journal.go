@@ -24,11 +24,11 @@ const cursor = "__CURSOR="
 // An entryCutter cuts a stream into entries, as [lines.Cutter] cuts one into lines. It returns an
 // entry of more than maxLine bytes in parts.
 type entryCutter struct {
-	tail []byte // the unfinished entry so far; of a long entry, the unfinished field
+	tail []byte // the unfinished entry so far; in a long entry, only its unfinished field
 	at   int    // bytes of tail that are whole fields
 	from int    // bytes of tail after at that were searched without finding a line end
 
-	long bool   // the Head of the entry was returned
+	long bool   // a first part of the entry, lines.Head, was returned
 	skip uint64 // bytes left of the current binary field of a long entry
 	mid  bool   // the current value of a long entry ends with the line
 }
@@ -91,7 +91,7 @@ func (c *entryCutter) cut(data, p []byte, kind lines.Kind) (b []byte, _ lines.Ki
 }
 
 // unfinished keeps data, or returns it as a part if the entry is too long. c.tail contains the
-// start of data, of length had. data ends within a field: size is the length of that field if it is
+// first had bytes of data. data ends within a field: size is the length of that field if it is
 // binary and its length is known, otherwise 0.
 func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, kind lines.Kind, rest []byte) {
 	field := data[c.at:]

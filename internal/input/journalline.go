@@ -28,7 +28,7 @@ const (
 )
 
 // maxShown bounds the bytes of each of these values; longer ones are cut. Host names have at most
-// 64 bytes, names of programs 15.
+// 64 bytes, and names of programs have at most 15.
 const maxShown = 256
 
 // NewJournalLines returns an Envelope for journals in the export format, of one or several
@@ -49,7 +49,8 @@ func NewJournalLines(o filter.Options, w io.Writer) *Envelope {
 	return e
 }
 
-// An entryHead has the values of these fields of an entry; nil for a field that the entry lacks.
+// An entryHead has the values of the fields above in an entry; nil for a field that the entry
+// lacks.
 type entryHead struct {
 	realtime, machine, boot, pid, syslogPID, host, ident, comm, unit, priority []byte
 }

@@ -27,7 +27,7 @@ type jsonScan struct {
 	fields []field
 	text   []byte // concatenated texts of the fields
 	begun  bool   // the value of a field has at least begun
-	deep   bool   // the line is deeper than maxDepth
+	deep   bool   // the line is nested more deeply than maxDepth
 
 	keys   []string // members whose values are in values
 	values [][2]int // offsets of their values in b, without quotes; by index in keys

@@ -24,7 +24,7 @@ type unpacker struct {
 	written int64 // packed bytes written so far
 	taken   int64 // packed bytes that the goroutine has read
 	plain   bool  // the input begins like packed data, but is not packed
-	// value of taken at the last request for more bytes: all bytes before are unpacked
+	// value of taken at the last request for more bytes: all bytes before it are unpacked
 	used int64
 }
 
@@ -127,8 +127,8 @@ func (u *unpacker) with(do func(*Writer) error) error {
 	return do(u.w)
 }
 
-// pending returns true if some written bytes are not unpacked yet, otherwise the result of is for
-// the Writer.
+// pending returns true if some written bytes are not unpacked yet. Otherwise it calls is with the
+// Writer and returns the result.
 func (u *unpacker) pending(is func(*Writer) bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
