@@ -232,8 +232,8 @@ func idOf(raw []byte, err error) (ID, error) {
 var errNotRegular = errors.New("not a regular file")
 
 // openRegular opens the regular file at path, and does not block. It opens nothing else, since
-// opening a device can have an effect: it starts a watchdog. So it checks the type before opening,
-// and again afterwards in case the file was replaced.
+// opening a device can have an effect, such as starting a watchdog. So it checks the type before
+// opening, and again afterwards in case the file was replaced.
 func openRegular(path string) (*os.File, int64, error) {
 	return openRegularBy(path, os.Stat, os.OpenFile)
 }
