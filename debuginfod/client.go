@@ -28,7 +28,7 @@ type Client struct {
 	rate    askRate
 
 	direct  *http.Transport               // for the operator's servers
-	guarded [loopback + 1]*http.Transport // for redirects, by the scope of the servers before
+	guarded [loopback + 1]*http.Transport // for redirects, by the scope of the servers so far
 
 	ctx     context.Context
 	cancel  context.CancelCauseFunc

@@ -28,5 +28,6 @@ func (i *inner) Probe(ctx context.Context, server string, id buildid.ID) access.
 // Remembered is rememberedIDs: it counts the build IDs whose misses were believed.
 func (i *inner) Remembered() int { return (*Client)(i).rememberedIDs() }
 
-// Unasked is unasked: it counts the build IDs for which no server was asked, as too many were new.
+// Unasked is unasked: it counts the build IDs for which no server was asked because too many were
+// new.
 func (i *inner) Unasked() int { return (*Client)(i).unasked() }
