@@ -67,7 +67,7 @@ const (
 	maxQuickShown = 1 << MaxShown // bytes; the library cuts longer names
 	maxQuickSide  = 64 << 10      // bytes of side
 	maxQuickDepth = 48            // nested types and names, which take space on the stack
-	maxQuickParts = 4 << 10       // types, names and arguments; again for each element of an expansion
+	maxQuickParts = 4 << 10       // types, names and arguments, for each element of an expansion
 
 	none = -1
 )

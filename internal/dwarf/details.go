@@ -109,14 +109,14 @@ func (u *unit) attributesAt(entry uint32, visit func(attr uint32, v value)) {
 type discriminatorTable struct {
 	runs uint8
 	kept bool
-	rows []lineRow // as those of a lineTable, with the discriminator in place of the line
+	rows []lineRow // like rows of a lineTable, with the discriminator in place of the line
 	seqs []sequence
 }
 
 func (t *discriminatorTable) footprint() int64 { return sizeOf(t.rows) + sizeOf(t.seqs) }
 
-// discriminator returns the discriminator of the row of addr. Like the first lookups of a line, the
-// first ones run the whole program for one address; later ones use a table.
+// discriminator returns the discriminator of the row of addr. Like the first lookups of lines, the
+// first calls run the whole program for one address. Later calls use a table.
 func (u *unit) discriminator(row lineHit, addr uint64) uint32 {
 	t := &u.lines.discriminators
 	if !row.ok {

@@ -216,8 +216,8 @@ func (m *lineRun) next() bool {
 	return false
 }
 
-// noteDiscriminator sets the discriminator of the next row from an extended opcode with its
-// operand, if that is what the opcode does and discriminating is set.
+// noteDiscriminator sets the discriminator of the next row if op, an extended opcode with its
+// operand, gives one and discriminating is set.
 func (m *lineRun) noteDiscriminator(op []byte) {
 	if m.discriminating && len(op) > 1 && op[0] == lneSetDiscriminator {
 		v, _ := operand(op, 1)
