@@ -62,7 +62,7 @@ const (
 	aheadNew = 256
 	// after this many new answers in a block, the rest of it is resolved ahead
 	aheadFresh = 8
-	// a single new answer is enough if it takes longer than this
+	// a single new answer that takes longer than this has the same effect as aheadFresh answers
 	aheadSlow = 100 * time.Microsecond
 	// up to aheadCopied answers are put into the Cache after this time
 	aheadSoon = 500 * time.Microsecond

@@ -73,7 +73,7 @@ const (
 	evictedForSize   = "bytes"     // more than Limits.ContextBytes
 )
 
-// orDefault returns l with its zero fields set.
+// orDefault returns l with the default values in its unset fields.
 func (l Limits) orDefault() Limits {
 	if l.Processes <= 0 {
 		l.Processes = maxProcesses
