@@ -2,17 +2,17 @@ package dialect
 
 import "bytes"
 
-// Results of dladdr, in several forms; glibc.go has the form of glibc's backtrace_symbols. Python
-// 3.14 prints a result for each C frame:
+// Programs print the results of dladdr in several forms; glibc.go has the form of glibc's
+// backtrace_symbols. Python 3.14 prints a result for each C frame:
 //
 //	Binary file "/opt/shop/libledger.so", at ledger_audit+0x16 [0x7f31c2a01154]
 //	Binary file "/opt/shop/libledger.so", at +0x1154 [0x7f31c2a01154]
 //
-// backtrace_symbols of libexecinfo, on FreeBSD and with musl:
+// backtrace_symbols of libexecinfo, on FreeBSD and with musl, prints
 //
 //	0x201a2b <ledger_audit+0x1b> at /opt/shop/inventory
 //
-// mtrace of glibc, a line for each allocation:
+// mtrace of glibc prints a line for each allocation:
 //
 //	@ /opt/shop/libledger.so:(ledger_audit+0x16)[0x7f31c2a01154] + 0x55f2006d82a0 0xa
 //	@ ./inventory:[0x10a3] - 0x55f2006d82a0

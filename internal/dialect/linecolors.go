@@ -153,7 +153,7 @@ func (p *bare) restore(l *Line, text []byte) {
 	l.Text, l.MapStart = text, p.behind(l.MapStart)
 	for i := range l.Frames {
 		f := &l.Frames[i]
-		// frames with a key are laid out without handling colours
+		// the layout of frames with a key ignores colours, so this frame must not have one
 		f.Start, f.Key = p.behind(f.Start), 0
 		for _, s := range []*Span{&f.Digits, &f.First, &f.Depth} {
 			if s.To > 0 {
