@@ -234,7 +234,7 @@ type unitIndex struct {
 type unitWriter struct {
 	*unitIndex
 	names map[uint64]uint32
-	// for each file of the unit, 1 more than the result of file; 0 if not read yet
+	// for each file of the unit, 1 more than the result of the method file; 0 if not read yet
 	files  []uint32
 	number []uint32 // for each call, its number from AddCall; 0 if not added yet
 	usual  []uint32 // for each call, its usual file
