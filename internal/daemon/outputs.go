@@ -113,7 +113,7 @@ func asFlow(o output) flow {
 	return f
 }
 
-// A durable output can be made to survive a power failure.
+// A durable output can sync its lines, so that they survive a power failure.
 type durable interface{ sync() error }
 
 // asDurable returns the output as durable, or nil if it cannot be synced.
