@@ -110,8 +110,8 @@ func (k *moved) loadedAt(bias uint64) {
 }
 
 // tryMoves tries the biases for which f is in the file's code, at most maxMoves. It accepts a bias
-// if it is the only one that fits. With it, the file must have the code listed in the log. If the
-// log lists no code, see fits.
+// if it is the only one that fits. With that bias, the file must have the code listed in the log.
+// If the log lists no code, the method fits decides.
 func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
 	listed := f.Listed != nil && len(f.Listed.Units) > 0
 	if !listed && len(k.returns) < sureCalls || t.worked > maxBiasWork || t.quota().Left() < 0 {
