@@ -64,10 +64,10 @@ func (i *innerFile) Bytes() []byte { return (*File)(i).contents() }
 // Whole reports whether the file was read whole. Such a file has no descriptor.
 func (i *innerFile) Whole() bool { return i.whole != nil }
 
-// Modified is modified, the time of the last change.
+// Modified is modified: it returns the time of the last change.
 func (i *innerFile) Modified() (nanoseconds int64, ok bool) { return (*File)(i).modified() }
 
-// State is stateText, which differs for another file at the same path.
+// State is stateText: it differs for another file at the same path.
 func (i *innerFile) State() string { return (*File)(i).stateText() }
 
 // Roots calls visit for each of the paths. The arguments have the meaning of the fields of root.
@@ -82,5 +82,5 @@ func (i *innerPath) Roots(ctx context.Context, visit func(path string, files int
 // Check returns an error if the list cannot be read, or names no file.
 func (i *innerList) Check(ctx context.Context) error { return (*IDsFile)(i).check(ctx) }
 
-// Complete is complete, which finds the only ID with a prefix.
+// Complete is complete: it finds the only ID with a prefix.
 func (i *innerTree) Complete(prefix ID) ID { return (*Tree)(i).complete(prefix) }

@@ -63,7 +63,7 @@ func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, er
 }
 
 // complete returns the only build ID in the tree that begins with the bytes of prefix. It returns
-// zero if there is none or several, or if prefix has less than two bytes.
+// zero if there is none or several, or if prefix has fewer than two bytes.
 func (t *Tree) complete(prefix ID) (id ID) {
 	if prefix.Len() < minPathID {
 		return id

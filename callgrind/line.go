@@ -74,7 +74,7 @@ func (r *recordReader) numbers(b []byte) error {
 	return r.give(costRecord)
 }
 
-// shortest and longest bound the digits of a decimal number that fits into an int64 for certain.
+// shortest and longest bound the digits of a decimal number that certainly fits into an int64.
 const shortest, longest = 1, 18
 
 // decimal parses the decimal digits from i, and returns the index after them. It is small enough to

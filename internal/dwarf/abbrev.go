@@ -36,7 +36,7 @@ const (
 	leapFunctions // no function except perhaps a lambda is below the entry: see scanAgain
 	leapCalls     // no inlined call is below the entry
 	leapVariables // no variable with an address is below the entry
-	leapTypes     // walks over scopes and types may pass over its children: any entry but a unit
+	leapTypes     // the entry is not a unit: walks over scopes and types may pass over its children
 )
 
 // An attrSpec is an attribute of a declaration.

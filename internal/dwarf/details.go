@@ -155,8 +155,8 @@ func (u *unit) keepDiscriminators() {
 	t.rows, t.seqs = slices.Clone(rows), slices.Clone(seqs)
 }
 
-// discriminatorOnce runs the line program for the discriminator of addr: that of the last row with
-// the highest address not above addr, in the sequence with the lowest end above it.
+// discriminatorOnce runs the line program and returns the discriminator of addr. It is in the last
+// row with the highest address not above addr, in the sequence with the lowest end above addr.
 func (u *unit) discriminatorOnce(addr uint64) (best uint32) {
 	if !u.d.spend(u.lines.programSteps()) {
 		return 0

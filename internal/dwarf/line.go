@@ -163,8 +163,8 @@ func (u *unit) lineFromRows(addr uint64) lineHit {
 	return lineHit{r.line, r.file, r.column, true}
 }
 
-// sequenceAt returns the sequence that covers addr, of sequences sorted by their ends; nil if there
-// is none.
+// sequenceAt returns the sequence that covers addr; nil if there is none. seqs are sorted by their
+// ends.
 func sequenceAt(seqs []sequence, addr uint64) *sequence {
 	i, end := 0, len(seqs)
 	for i < end {

@@ -127,7 +127,7 @@ func (m *lineRun) appendAll(rows []lineRow) (_ []lineRow, fits bool) {
 	return rows, true
 }
 
-// row returns the row that the registers make, at an address in its sequence.
+// row returns the row that the registers make. rel is its address in the sequence.
 func (m *lineRun) row(rel uint32) lineRow {
 	if m.discriminating {
 		return lineRow{addr: rel, line: m.discriminator}

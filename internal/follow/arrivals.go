@@ -9,13 +9,14 @@ import (
 )
 
 // arrivals counts the files that got the name, by their creation events, and the files that were
-// opened. If there were more events, some files were gone before they could be opened.
+// opened. If there are more creation events than opened files, some files were gone before they
+// could be opened.
 type arrivals struct {
 	places   []place // places whose changes are watched
 	silentFS bool    // no events arrive from the folder of the name
 
 	created atomic.Int64 // new files that got the name, as counted by events
-	named   named        // file of the name, by the same events; guarded by the watcher's mutex
+	named   named        // the name's file, by the same events; guarded by the watcher's mutex
 	taken   int64        // number of opened files that created counts too
 	// file that had the name before the count began and was not opened; zero if there is none
 	uncounted lineage.ID

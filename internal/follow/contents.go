@@ -13,8 +13,8 @@ const (
 	// unpacked bytes that are kept: one read of lines, the unfinished line before it, and the bytes
 	// that a checkpoint hashes
 	unpackWindow = readSize + rereadSize
-	// Contents longer than unpackFloor plus unpackRatio times the file are a bomb: gzip reaches
-	// 1,032.
+	// Contents longer than unpackFloor plus unpackRatio times the file are a bomb: gzip's largest
+	// ratio is 1,032.
 	unpackRatio = 1100
 	unpackFloor = 256 << 20 // bytes
 	maxNothing  = 100       // empty reads in a row after which a decoder has failed

@@ -105,9 +105,9 @@ type Options struct {
 	Open func(name string) (*Sink, error)
 
 	// Unpack returns a reader of the contents of a file that is compressed with gzip, zstd, xz or
-	// bzip2. done frees the reader's memory, which should be bounded. It is called by several
-	// goroutines. With Unpack, a rotated file is read to its end even if it was compressed before.
-	// If Unpack is nil, the unread lines of such a file are lost, and the loss is reported.
+	// bzip2. done frees the reader's memory, which should be bounded. Unpack is called by several
+	// goroutines. With it, a rotated file is read to its end even if it was compressed before. If
+	// Unpack is nil, the unread lines of such a file are lost, and the loss is reported.
 	Unpack func(packed io.Reader) (contents io.Reader, done func(), err error)
 
 	// Start is the place at which reading begins.
@@ -323,7 +323,7 @@ func (f *Follower) Save() error {
 	return f.saver.secure()
 }
 
-// Look has all names and patterns examined soon, as if events had arrived for them. It may be
+// Look requests a check of all names and patterns, as if events had arrived for them. It may be
 // called at any time, by any goroutine, and does not wait.
 func (f *Follower) Look() {
 	select {

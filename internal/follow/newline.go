@@ -65,8 +65,8 @@ func (g *generation) lineEndIn(b []byte, index func(b, end []byte) int) int {
 }
 
 // isControl reports whether r never occurs in plain text. Text in UTF-16 has NUL bytes: if
-// unpack.TextRun bytes have no control character, the file no longer holds UTF-16. The file's
-// reader applies the same rule.
+// unpack.TextRun bytes have no control character, the file no longer holds UTF-16. The decoder of
+// package input applies the same rule.
 func isControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != 0x1b
 }

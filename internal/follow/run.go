@@ -306,8 +306,8 @@ func (r *run) readyAll() {
 	}
 }
 
-// tick starts turns of the sources whose changes cause no events. At longer intervals it has all
-// files examined, asks sinks for changes, and syncs checkpoints.
+// tick starts turns of the sources whose changes cause no events. At longer intervals it starts
+// checks of all files, asks sinks for changes, and syncs checkpoints.
 func (r *run) tick() {
 	r.ticks += r.step
 	r.ticked = time.Now()
@@ -354,8 +354,8 @@ func (r *run) hasten(ticker *time.Ticker) {
 	ticker.Reset(r.interval())
 }
 
-// look has all files examined, and searches for new files. Idle files with events are examined only
-// if their sweep is due.
+// look starts checks of all files, and searches for new files. Idle files with events are examined
+// only if their sweep is due.
 func (r *run) look() {
 	r.nextSafety = r.ticks + max(safetyPolls, len(r.sources)/safetyShare)
 	due := r.ticks >= r.nextSweep

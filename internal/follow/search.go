@@ -95,7 +95,8 @@ func (s *search) openAll() (now *generation, all lineage.Folder, beside *family,
 }
 
 // changes reports whether files are being renamed, compressed or copied. Then the copy of a file
-// that was just truncated may be incomplete, or missing in all. now is the file that has the name.
+// that was just truncated may be incomplete, or missing from all. now is the file that has the
+// name.
 func (s *search) changes(beside *family, all []lineage.Content, now *generation) bool {
 	return !s.isCurrent(beside) || slices.ContainsFunc(all, func(c lineage.Content) bool {
 		g := fileOf(c)

@@ -35,7 +35,7 @@ type utf16Context struct {
 	MidLine bool   `json:"midline,omitempty"` // the last unit did not end a line
 }
 
-// A remembering translator has a context that another one can continue.
+// A remembering translator has a context from which another translator can continue.
 type remembering interface {
 	AppendContext(dst []byte) []byte
 	Restore(context []byte) error
@@ -67,7 +67,7 @@ func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	return checkpoint.Append(dst, s), true
 }
 
-// A processKeeper is a translator with processes that a later one can continue.
+// A processKeeper is a translator whose processes a later translator can continue.
 type processKeeper interface {
 	AppendProcesses(dst []byte) []byte
 	ProcessesChanged() bool

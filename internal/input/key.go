@@ -8,8 +8,8 @@ import (
 
 // KeyBy sets the members of a record whose values name its process. Each process has its own
 // modules and maps; records without any of the members share another process. The members have the
-// form of [DefaultFields]; in a journal entry they are its fields. A log without records has one
-// process. Call KeyBy before the first Write and before Restore.
+// form of [DefaultFields]; in a journal entry they are names of fields. A log without records has
+// one process. Call KeyBy before the first Write and before Restore.
 func (e *Envelope) KeyBy(members ...string) {
 	e.keys.names = members
 	e.enter(nil)

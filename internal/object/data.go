@@ -28,8 +28,8 @@ type kept struct {
 	err     error
 }
 
-// Data returns the bytes of the section of this name. A section that is stored plain is a slice of
-// the mapping, or is read whole and once. Compressed sections are inflated: SHF_COMPRESSED with
+// Data returns the bytes of the section of this name. A section that is not compressed is a slice
+// of the mapping, or is read whole and once. Compressed sections are inflated: SHF_COMPRESSED with
 // zlib or zstd, and .zdebug_x if the name is .debug_x. Debug sections of an object file that was
 // not linked (ET_REL) are copies with their relocations applied. The slice is valid until Close and
 // must not be changed. Data returns nil, nil if there is no such section or its bytes are not in
@@ -182,8 +182,8 @@ func (d *sectionData) nameSections(table []byte) error {
 	return nil
 }
 
-// small returns the bytes of a section that is stored plain and has at most limit bytes; otherwise
-// nil.
+// small returns the bytes of a section that is not compressed and has at most limit bytes;
+// otherwise nil.
 func (d *sectionData) small(name string, limit uint64) []byte {
 	s := d.section(name)
 	if d.closed || s == nil || s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.Size > limit || !within(s.Offset, s.Size, d.size) {

@@ -25,7 +25,7 @@ func (d *sectionData) inflate(s *Section, legacy, spill bool) (k kept) {
 		return kept{err: err}
 	}
 	defer giveBack()
-	// without to, the buffer grows as bytes arrive: an unlikely size is rarely the real one
+	// if to is nil, the buffer grows as bytes arrive: an unlikely size is rarely the real one
 	var to []byte
 	if d.room.Take != nil || p.Likely() {
 		to, k.arena, k.err = d.alloc(p.Size + unpack.Slack)

@@ -136,8 +136,8 @@ func apply(source map[string]string, patch string) error {
 
 var packageDoc = regexp.MustCompile(`(?m)^(//.*\n)*package demangle$`)
 
-// finished returns a patched file as the copy has it: without printers and package comment, marked
-// as generated.
+// finished returns a patched file in the form of the copy: without printers and package comment,
+// marked as generated.
 func finished(name, text string) ([]byte, error) {
 	text, err := withoutPrinters(name, text)
 	if err != nil {
