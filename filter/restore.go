@@ -69,7 +69,7 @@ type savedTail struct {
 
 // A savedLong is an unfinished last line that is too long to be interpreted.
 type savedLong struct {
-	// First the start of an incomplete rune, then the start of a colour sequence.
+	// Cut has the start of an incomplete rune, followed by the start of a colour sequence.
 	Cut checkpoint.Text `json:"cut,omitempty"`
 }
 

@@ -25,7 +25,7 @@ const (
 	maxStackStart = maxTraceLines / 4 * 3
 	// lines without a frame between two frames of a trace
 	maxTraceGap = 8
-	// the same in a kernel's report, which lists registers, code and locks
+	// lines without a frame in a kernel's report, which lists registers, code and locks
 	maxReportGap = 40
 	maxFileLines = 16384   // lines of a trace in a regular file
 	maxFileBytes = 4 << 20 // bytes of these lines
