@@ -126,7 +126,7 @@ func mayPrecede(b []byte, from int) bool {
 	default:
 		return false
 	}
-	// The kernel prints addresses in brackets without 0x, NuttX with it.
+	// The kernel prints addresses in brackets without 0x, NuttX with 0x.
 	return !bytes.HasSuffix(b[:from], []byte(">] ")) || !bytes.Contains(b[max(0, from-24):from], []byte("[<0x"))
 }
 
