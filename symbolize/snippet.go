@@ -5,7 +5,7 @@ package symbolize
 type Snippet struct {
 	First uint32   // number of the first line, from 1
 	Lines [][]byte // without line ends; any bytes
-	// this file was compiled: its checksum matches, or it is embedded
+	// the compiler has read this file: its checksum matches, or it is embedded
 	Verified bool
 	Origin   string // where the file was found: "embedded", its path, or its server
 }
