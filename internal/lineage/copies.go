@@ -67,7 +67,7 @@ func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Trunca
 		}
 		continued = continued || again
 	}
-	// prune follows the comparison with archives, which needs the marks that prune drops
+	// prune must come after the comparison with archives, which needs the marks that prune drops
 	l.prune(beside, now)
 	l.forgetLeftOut(beside)
 	l.family = beside // so that the next run knows the copies
