@@ -92,8 +92,8 @@ func (d *daemon) configure(state, input, output string) ([]string, error) {
 	return []string{d.symfilterd, "--config", path}, os.WriteFile(path, []byte(text), 0o600)
 }
 
-// fileToFile compares a daemon that follows the log, with checkpoints, with symfilter --follow. The
-// time ends when the output is complete, even if the system has not written it to the disk yet.
+// fileToFile compares a daemon that follows the log, with checkpoints, with symfilter --follow.
+// Timing stops when the output is complete, even if the system has not written it to the disk yet.
 func fileToFile(d *daemon) (other, mine *contender, err error) {
 	state, output := filepath.Join(d.dir, "state"), filepath.Join(d.dir, "output")
 	argv, err := d.configure(fmt.Sprintf("state: %q\n", state), fmt.Sprintf("files: [%q]", d.log), fmt.Sprintf("file: %q, sync: never", output))

@@ -294,9 +294,9 @@ func build(ctx context.Context, output, command string) error {
 	return install(output)
 }
 
-// install replaces a file that the linker wrote by a copy, as packages and archives contain. The
-// linker maps its output, so that the page cache holds single pages. Such a file takes 1.15 times
-// as long to start as its copy.
+// install replaces the linker's output with a copy, as in packages and archives. The linker writes
+// through a memory map, so the page cache holds single pages. Such a file takes 1.15 times as long
+// to start as its copy.
 func install(path string) error {
 	from, err := os.Open(path)
 	if err != nil {
