@@ -149,8 +149,8 @@ func (c *contexts) dropOldest(now time.Time) bool {
 	return false
 }
 
-// dropGrown drops s if it has grown, by more > 0 bytes, and no batch uses it. It is called if the
-// contexts exceed their bound and no other stream can be dropped. c.mu is held.
+// dropGrown drops s if more, its growth in bytes, is positive and no batch uses it. It is called if
+// the contexts exceed their bound and no other stream can be dropped. c.mu is held.
 func (c *contexts) dropGrown(s *stream, more int) {
 	if more > 0 && s.users == 0 {
 		c.remove(s)

@@ -137,8 +137,8 @@ func (r *run) single(t *text) {
 	}
 }
 
-// addUnresolved adds n to the number of addresses of the record without a name. The body, which is
-// counted first, replaces the count of an earlier processor.
+// addUnresolved adds n to the record's count of unnamed addresses. The body, which is counted
+// first, replaces the count of an earlier processor.
 func (t *text) addUnresolved(n int64) {
 	if n == 0 {
 		return

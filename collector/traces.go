@@ -21,7 +21,7 @@ type traces struct {
 	complete []bool   // the text ends with its own line end
 }
 
-// output is the output of a line: its number, and where it ends.
+// output has the number of a line, and the end of its output.
 type output struct {
 	number int64
 	end    int
@@ -97,7 +97,7 @@ func (t *traces) filter(r *run, first, last int32) {
 	}
 }
 
-// textOf returns the text that has the line with a number.
+// textOf returns the text that contains the given line.
 func (t *traces) textOf(line int64) *text {
 	i := sort.Search(len(t.ends), func(i int) bool { return t.ends[i] >= line })
 	return &t.w.texts[t.texts[min(i, len(t.texts)-1)]]
