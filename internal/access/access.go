@@ -41,8 +41,8 @@ var (
 	// readers. Both have NewFindings. Valgrind also has NewPlaces, which returns a profile.Places.
 	Valgrind, Rtrace func(o any) any
 
-	// Contexts returns a container with a filter.Context for each key. A key stands for one log of
-	// a filter.Lines. l is a filter.Limits. The container has the methods Of(key []byte)
+	// Contexts returns a container with a filter.Context for each key. Each key is one log of a
+	// filter.Lines. l is a filter.Limits. The container has the methods Of(key []byte)
 	// *filter.Context, AppendProcesses and Restore. It calls evicted like filter.Options.Evicted;
 	// evicted may be nil.
 	Contexts func(l any, evicted func(key, reason string)) any
