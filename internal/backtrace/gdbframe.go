@@ -78,7 +78,8 @@ func hexNumber(s string, ok bool) (n uint64, isHex bool) {
 }
 
 // argumentsIn returns the offset of the blank before the arguments at the end of a frame, or -1.
-// Their values may have brackets that do not match, and their end may be on the next line.
+// Values of arguments may have brackets that do not match, and the last argument may be on the next
+// line.
 func argumentsIn(frame string) int {
 	switch {
 	case strings.HasSuffix(frame, ")"):

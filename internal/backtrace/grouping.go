@@ -23,7 +23,8 @@ const (
 // MaxMessage bounds the message of a backtrace.
 const MaxMessage = 200 // bytes
 
-// maxTail is the size to which the text before a backtrace is cut. That text may have its message.
+// maxTail is the size to which the text before a backtrace is cut. That text may contain the
+// backtrace's message.
 const maxTail = 4 << 10 // bytes
 
 // maxHeldElements bounds the elements that a Grouping holds at a time. Further elements are treated
@@ -84,7 +85,7 @@ func (g *Grouping) elementAt(l *filter.Line, at int) *Held {
 	return nil
 }
 
-// Release notes that a line with these elements was printed. It forgets all elements if no other
+// Release records that a line with these elements was printed. It forgets all elements if no other
 // line has any, or if too many are held.
 func (g *Grouping) Release(elements []filter.LineElement) {
 	for i := range elements {

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// isNamedIn reports whether a has no frames, but its logged line may name the function.
+// isNamedIn reports whether the answer a has no frames, but its logged line may name the function.
 func isNamedIn(a *filter.Resolved, line []byte) bool {
 	if len(a.Frames) > 0 {
 		return false

@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// IsOutermost reports whether a function calls main, or the function of a thread.
+// IsOutermost reports whether a function calls main or a thread's function.
 func IsOutermost(function string) bool {
 	switch function {
 	case "start_thread", "clone", "clone3", "__clone3", "__GI___clone3", "__clone", "thread_start", "asan_thread_start(void*)":
@@ -17,7 +17,7 @@ func IsOutermost(function string) bool {
 }
 
 // EndsProgram reports whether a function runs after the program has failed. In C and C++ that is
-// after abort, a failed assertion or an exception, in Rust and Go after a panic. function is a
+// after abort, a failed assertion or an exception; in Rust and Go, after a panic. function is a
 // demangled name. In a statically linked program, these frames look like the program's own.
 func EndsProgram(function string) bool {
 	switch function {
