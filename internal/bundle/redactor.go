@@ -76,7 +76,7 @@ func NewRedactor(w io.Writer, home string, places []string) *Redactor {
 }
 
 // Hide makes the Redactor print only the base names of these modules and files. It masks base names
-// that do not look like a file's. Names below a place of the user stay.
+// that do not look like a file's. Names below the user's places are kept.
 func (r *Redactor) Hide(names ...string) {
 	for _, name := range names {
 		if name == "" || r.placeAt(name) != "" {
@@ -195,7 +195,7 @@ func (r *Redactor) at(text string) (n int, shown string) {
 	return len(name), "…/" + shownName(name)
 }
 
-// placeAt returns the place of the user at the start of text, or "".
+// placeAt returns the user's place at the start of text, or "".
 func (r *Redactor) placeAt(text string) string {
 	for _, place := range r.places {
 		rest, ok := strings.CutPrefix(text, place)

@@ -86,7 +86,7 @@ func (k *known) appendShape(dst []byte, line string) []byte {
 	return dst
 }
 
-// nameAt returns the name of a module that is at line[i:] as a whole, or "".
+// nameAt returns the name of a module that is a whole word at the start of line[i:], or "".
 func (k *known) nameAt(line string, i int) string {
 	if i > 0 && isNameByte(line[i-1]) {
 		return ""
@@ -135,7 +135,7 @@ func (k *known) isID(word string) bool {
 	})
 }
 
-// isNumber reports whether a word is one of the numbers, or an address near one of them.
+// isNumber reports whether a word is one of k's numbers, or an address near one of them.
 func (k *known) isNumber(word string) bool {
 	digits := strings.TrimPrefix(strings.TrimPrefix(word, "0x"), "0X")
 	if len(digits) > maxHex || len(word) < minHex {
