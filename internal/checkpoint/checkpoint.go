@@ -44,7 +44,7 @@ func Append(dst []byte, v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// Decode decodes data that Append returned into v. An error wraps ErrTorn, ErrVersion or
+// Decode decodes data, a result of Append, into v. An error wraps ErrTorn, ErrVersion or
 // ErrDamaged; v is then undefined. Slices in v that may be long must be Lists.
 func Decode(data []byte, v any) error {
 	if len(data) > maxSize {
