@@ -93,7 +93,7 @@ func IsMissing(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
 }
 
-// Reason returns an error that explains an error of Start to people.
+// Reason returns the reason for an error of Start, worded for users.
 func Reason(err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
@@ -141,8 +141,8 @@ func isSame(a, b *os.File) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// newOutput returns an output for text that belongs to a file, and the program's end of it. Without
-// pseudo-terminals, as in some containers, it is a pipe.
+// newOutput returns the output for text that belongs to a file. end is the program's end of the
+// output. Without pseudo-terminals, as in some containers, the output is a pipe.
 func (p *Program) newOutput(to *os.File) (o *Output, end *os.File, err error) {
 	o = &Output{To: to}
 	if isTerminal(to) {
