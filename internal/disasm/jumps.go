@@ -67,7 +67,7 @@ func x86Flow(code []byte, before x86asm.Inst) (f flow, inst x86asm.Inst, size in
 }
 
 // flowOf decodes the instruction in w, the next four bytes of code for machines other than x86-64.
-// before is the previous instruction. It returns the bytes of the instruction.
+// before is the previous instruction. size is the instruction's size in bytes.
 func flowOf(machine Machine, w, before uint32) (f flow, size int) {
 	switch machine {
 	case Arm64:
