@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// useless returns the places of the user that could not help, each as a part of a sentence. It
-// leaves out places that were reported at the start. roots describe the symbol paths. asked reports
+// useless returns the user's places that could not help, each as a part of a sentence. It leaves
+// out places that were reported at the start. roots describe the symbol paths. asked reports
 // whether a module has the build ID.
 func (s *Search) useless(roots []root, asked func(buildid.ID) bool) (all []string) {
 	for i, p := range s.Places() {
