@@ -59,8 +59,8 @@ func obeyed(r rune) bool {
 }
 
 // AppendString appends text as a JSON string. It escapes all characters that AppendText escapes, so
-// that the string does no harm on a terminal either: characters beyond U+FFFF become surrogate
-// pairs. Bytes that are not UTF-8 become U+FFFD, and lossy is set.
+// the string is harmless on a terminal. Escaped characters beyond U+FFFF become surrogate pairs.
+// Bytes that are not UTF-8 become U+FFFD, and lossy is set.
 func AppendString[S []byte | string](dst []byte, text S) (_ []byte, lossy bool) {
 	dst = append(dst, '"')
 	from := 0
