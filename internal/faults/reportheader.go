@@ -31,7 +31,8 @@ var reportMarks = []struct {
 	{"Sanitizer: ", 6}, {"libFuzzer: ", 6}, {": runtime error: ", 8},
 }
 
-// reportSet returns the marks of reportMarks. Few logs without reports have any of them.
+// reportSet returns marks that occur in the words of reportMarks. Few logs without reports have
+// any.
 var reportSet = sync.OnceValue(func() marks.Set {
 	return marks.NewSet([]marks.Mark{{First: "z", Rest: "er"}, {First: "e", Rest: " e", Bucket: 1}})
 })
@@ -182,7 +183,7 @@ func withoutAddresses(s string) string {
 	return b.String()
 }
 
-// kindIn returns the kind of error that the message of a header names, or "" if its summary does:
+// kindIn returns the kind of error named in the message of a header, or "" if its summary does:
 //
 //	heap-use-after-free
 //	alloc-dealloc-mismatch (malloc vs operator delete)
@@ -237,7 +238,7 @@ func memoryOfKind(kind string) findings.Memory {
 	return findings.MemoryUnknown
 }
 
-// accessIn returns the access that a line before the first stack names. Its words are the same in
+// accessIn returns the access named in a line before the first stack. Its words are the same in
 // each run: READ of size 8.
 func accessIn(line string) string {
 	if _, rest, ok := strings.Cut(line, "The signal is caused by a "); ok {
