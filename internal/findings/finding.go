@@ -38,7 +38,7 @@ type Finding struct {
 // A Source is the kind of input that a finding is from.
 type Source string
 
-// The sources. They begin the fields of a fingerprint, with its version.
+// The sources. The first field of a fingerprint is a source with the version.
 const (
 	FromValgrind Source = "valgrind"
 	FromLog      Source = "log"
