@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Flow reports an error if a stream does not continue. It writes input to w, and ends its last
-// line. Then it writes probe again and again, at least once, until it has written within bytes.
-// written returns the number of bytes of output so far, which must have grown by then. If w returns
+// Flow reports an error if a stream does not continue. It writes input to w, and ends the last
+// line. Then it writes probe, at least once, until the output grows. If that takes within bytes or
+// more, it reports the error. written returns the number of bytes of output so far. If w returns
 // an error, Flow reports nothing.
 func Flow(t testing.TB, input []byte, w io.Writer, written func() int, probe string, within int) {
 	t.Helper()

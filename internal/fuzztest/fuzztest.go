@@ -1,6 +1,6 @@
 // Package fuzztest checks the cost of one input of a fuzz target. Go's fuzzer notices crashes. It
-// does not notice hangs, much memory, work that grows faster than the input, or streams that stop.
-// Only tests import this package.
+// does not notice hangs, high memory use, work that grows faster than the input, or streams that
+// stop. Only tests import this package.
 //
 // [Watch] is for all targets. [Growth] is for targets whose input can be repeated. [Flow] is for
 // targets that promise output before the end of the input:
