@@ -99,8 +99,8 @@ func isOneOf(word string, tools, kinds []string) bool {
 	return is(word, kinds)
 }
 
-// NotOfValgrind returns the first word of a gate that no finding of Valgrind matches; "" if there
-// is none.
+// NotOfValgrind returns the first word of k that matches no finding of Valgrind; "" if there is
+// none.
 func (k *Kinds) NotOfValgrind() string {
 	for _, word := range k.patterns {
 		if !isOneOf(word, valgrindTools, valgrindKinds) {
