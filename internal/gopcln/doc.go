@@ -3,9 +3,9 @@
 // information are stripped (-ldflags "-s -w").
 //
 // [New] finds the table by its section's name. Otherwise it searches for the magic number, in files
-// without section headers and in Go programs by other linkers. Then it finds the module data, which
-// has the start of the text and of the trees of inlined calls. [Table.Lookup] searches the mapped
-// bytes; only a table with relocated addresses, up to Go 1.17, is copied.
+// without section headers and in Go programs from other linkers. Then it finds the module data,
+// which has the start of the text and of the trees of inlined calls. [Table.Lookup] searches the
+// mapped bytes; only a table with relocated addresses, up to Go 1.17, is copied.
 //
 // The format has no specification but the Go runtime's source (runtime/symtab.go,
 // internal/abi/symtab.go) and debug/gosym. There are four versions, each with its magic number: Go
