@@ -296,7 +296,7 @@ func appendFrame(dst []byte, rows []Row, first bool) []byte {
 }
 
 // appendNamed appends a line with its function in bold, if the line has that name. The address and
-// the place in the module, as far as they are found, are dim.
+// the place in the module are dim, if they are found.
 func appendNamed(dst []byte, r *Row, function string) []byte {
 	at := -1
 	if function != "" && bytes.IndexByte(r.Text, esc) < 0 {

@@ -96,7 +96,7 @@ func printable(text []byte) int {
 }
 
 // printableLines returns how many bytes at the beginning of text are printable ASCII, TAB or line
-// ends, which a chunk has unchanged.
+// ends, which stay unchanged in a chunk.
 func printableLines(text []byte) int {
 	i := 0
 	for i+32 <= len(text) {
@@ -118,7 +118,7 @@ func printableLines(text []byte) int {
 	return i
 }
 
-// listed reports whether c is a control character that a chunk has unchanged.
+// listed reports whether c is a control character that stays unchanged in a chunk.
 func listed(c byte) bool { return c == '\n' || c == '\t' }
 
 // foreign returns how many bytes at the beginning of text are not printable ASCII. They are whole

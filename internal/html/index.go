@@ -14,7 +14,7 @@ type distinct struct {
 	size     int       // bytes of the backtraces of a large page
 }
 
-// A section is the HTML of a backtrace in a piece of a page.
+// A section is the place of a backtrace's HTML: a range of a piece of the page.
 type section struct {
 	piece, from, to int
 	beside          bool // see Backtrace
