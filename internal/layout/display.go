@@ -178,8 +178,8 @@ func (k *Display) EndLine(buf []byte) []byte {
 // textIndent is the indentation in columns of the further lines of a line without a frame.
 const textIndent = 4
 
-// BeginLine begins the next line of output for the same line of the log at the offset at, after the
-// line end.
+// BeginLine begins another line of output for the same line of the log. at is the offset after the
+// previous line's end.
 func (k *Display) BeginLine(at int) {
 	if k.Fold {
 		k.parts = append(k.parts, linePart{at, k.folded})
