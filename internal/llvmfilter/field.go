@@ -76,8 +76,8 @@ func (r *fields) count(expected string, want int) string {
 	return expected + strconv.Itoa(want) + " field(s); found " + strconv.Itoa(r.e.fields)
 }
 
-// address parses a memory address: zeros, or "0x" and hexadecimal digits. The value must fit 64
-// bits.
+// address parses a memory address: zeros, or "0x" and hexadecimal digits. The value must fit into
+// 64 bits.
 func address(text []byte) (uint64, bool) {
 	if len(text) > 0 && len(bytes.Trim(text, "0")) == 0 {
 		return 0, true
@@ -111,7 +111,7 @@ func radix(b []byte) (digits []byte, base int) {
 	return b, 10
 }
 
-// number parses digits that fit 64 bits.
+// number parses digits whose value fits into 64 bits.
 func number(digits []byte, base int) (v uint64, ok bool) {
 	v, err := strconv.ParseUint(string(digits), base, 64)
 	return v, err == nil
