@@ -9,8 +9,8 @@ var hasAVX2 = sync.OnceValue(askAVX2)
 
 func askAVX2() bool
 
-// findOpenAVX2 returns the offset of the first "{{{" in b and the number of line ends before it. If
-// it finds none, at is less than 34 bytes before the end of b. It needs AVX2 and POPCNT.
+// findOpenAVX2 returns the offset of the first "{{{" in b. If it finds none, at is less than 34
+// bytes before the end of b. lines is the number of line ends before at. It needs AVX2 and POPCNT.
 //
 //go:noescape
 func findOpenAVX2(b []byte) (at, lines int)

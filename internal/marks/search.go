@@ -10,7 +10,7 @@ import (
 
 // markTables are the operands of listMarks: four tables, a mask of four bits, and '\n'. Each table
 // maps four bits of the three bytes at an offset to the buckets that have a mark with these bits.
-// An offset is a candidate if all four sets have a bucket in common.
+// An offset is a candidate if all four tables give it a common bucket.
 type markTables [6][16]byte
 
 const (
