@@ -22,7 +22,7 @@ const (
 	maxMapBytes  = 8 << 20 // bytes of the maps of a process: some 80,000 mappings
 
 	// pause is the least time between two looks at all maps. The time is also at least shareOfTime
-	// times the processor time of the first look: 30 to 100 µs for each process. A process that
+	// times the processor time of the previous look, 30 to 100 µs for each process. A process that
 	// prints its stack in a handler may exist for only a millisecond more.
 	pause       = time.Millisecond
 	shareOfTime = 20
@@ -60,7 +60,8 @@ type view struct {
 func New() *Processes { return &Processes{looker: newLooker()} }
 
 // Start sets the program, which has just started, and reads its maps. Call it once. If /proc
-// belongs to another PID namespace, nothing is read: its numbers belong to other processes.
+// belongs to another PID namespace, nothing is read: its process numbers are those of another
+// namespace.
 func (p *Processes) Start(pid int) {
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
 		return
