@@ -121,7 +121,7 @@ func (s *dhatScanner) write(p []byte, final bool) error {
 	return s.give(p[text:i], dhatText, nil)
 }
 
-// give passes text, bytes without meaning, and then b, a part, to s.part. Either may be empty.
+// give passes text, which has no meaning, and then b, a part, to s.part. Either may be empty.
 func (s *dhatScanner) give(text []byte, part dhatPart, b []byte) error {
 	if len(text) > 0 {
 		if err := s.part(dhatText, text); err != nil {

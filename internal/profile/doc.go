@@ -1,8 +1,8 @@
 // Package profile reads profiles that other tools have written with raw addresses, names the
 // addresses, and prints the profile.
 //
-// [Read] recognizes the format by the content. It knows pprof's protocol buffers, plain or
-// compressed by gzip, heap and CPU profiles of gperftools (tcmalloc), and heap profiles of
+// [Read] recognizes the format by the content. It knows pprof's protocol buffers (plain or
+// compressed by gzip), heap and CPU profiles of gperftools (tcmalloc), and heap profiles of
 // jemalloc. An address is looked up in the file that was mapped there, which is found by the build
 // ID in the profile. Without a build ID, it is the file at the mapped path, whose size must fit the
 // mapping. Locations that have names already keep them.

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// maxDepth bounds the frames of a stack. gperftools records 254 of a CPU profile and 32 of a heap
-// profile, jemalloc 128.
+// maxDepth bounds the frames of a stack. gperftools records 254 in a CPU profile and 32 in a heap
+// profile; jemalloc records 128.
 const maxDepth = 1 << 16
 
 // The heap profile of gperftools, which Go also writes with debug=1:

@@ -256,8 +256,8 @@ func (x *massifFile) reportDefects() {
 }
 
 // rewrite prints the file with names. If calls were inlined into the function of a node, each call
-// becomes a node, and the function the outermost one. Its callers are indented further. Everything
-// else stays the same, byte by byte.
+// becomes a node, and the function becomes the outermost one. Its callers are indented further.
+// Everything else stays the same, byte by byte.
 func (x *massifFile) rewrite(w io.Writer) error {
 	if err := x.file.rewind(); err != nil {
 		return err

@@ -158,8 +158,8 @@ func (x *massifFile) learnValue(root *massifNode) {
 // maxMassifValues bounds the values of a report; Valgrind's have six.
 const maxMassifValues = 16
 
-// end ends the nodes at this level and deeper. If the tree is shown, each node with bytes that none
-// of its children has becomes a sample.
+// end ends the nodes at this level and deeper. If the tree is shown, a node becomes a sample if it
+// has more bytes than its children together.
 func (s *massifSampler) end(level int) error {
 	for len(s.open) > level {
 		last := len(s.open) - 1

@@ -22,7 +22,7 @@ type Places interface {
 
 	// Frames returns the frames at the address of f, innermost first; none if they add nothing to
 	// the file. The ID is the build ID of the object, zero if it is not known. Call Learn for all
-	// facts before.
+	// frames first.
 	Frames(f report.RawFrame) ([]symbolize.Frame, buildid.ID)
 
 	// Close reports the frames without names, and releases the Places.

@@ -96,7 +96,7 @@ type document interface {
 	resolve(r *resolver) error
 
 	// stacks returns the profile with the names. The caller must not change it. It fails if the
-	// document has no stacks, or if its file must be read again and cannot be.
+	// document has no stacks, or if its file cannot be read again.
 	stacks() (*stacks.Profile, error)
 }
 
@@ -180,8 +180,8 @@ func (p *Profile) trace(f *traceFile, o *Options) (err error) {
 }
 
 // Write prints the profile to w. A *ShowError, and the error for a file without stacks, come before
-// any output. ErrTooLarge may come later if form is Own. Other errors are the first of w, or of a
-// file that cannot be read again or has changed.
+// any output. ErrTooLarge may come later if form is Own. Other errors come from w, or from a file
+// that cannot be read again or has changed.
 func (p *Profile) Write(w io.Writer, form Output, v View) error {
 	if own, ok := p.doc.(ownDocument); ok && form == Own {
 		return own.rewrite(w)

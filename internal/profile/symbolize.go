@@ -255,7 +255,7 @@ type layouts interface {
 	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
 }
 
-// pages are the sizes of pages of Linux.
+// pages are the page sizes of Linux.
 var pages = [...]uint64{4 << 10, 16 << 10, 64 << 10}
 
 func isCode(s *object.Segment) bool { return s.Flags&elf.PF_X != 0 }
@@ -307,8 +307,8 @@ func (s *site) withoutOffsets(m *stacks.Mapping, addr uint64) (uint64, error) {
 			}
 			start := l.Addr &^ (page - 1)
 			end := (l.Addr + l.MemSize + page - 1) &^ (page - 1)
-			// the whole segment; or a file whose offsets equal its addresses, as GNU ld lays it
-			// out; or all of the file
+			// m may map the whole segment, a file whose offsets equal its addresses (as GNU ld
+			// makes them), or all of the file
 			if size == end-start || m.Offset == start-low && m.Offset != 0 || m.Offset == 0 && size >= last.Addr-low {
 				from := start
 				if m.Offset == 0 && size >= last.Addr-low {
@@ -323,7 +323,7 @@ func (s *site) withoutOffsets(m *stacks.Mapping, addr uint64) (uint64, error) {
 	return 0, errOffsets
 }
 
-// fits reports whether a mapping may be of the file with these segments. It must be one segment
+// fits reports whether a mapping may be one of the file with these segments. It must be one segment
 // with code, or exactly the range from the first segment with code to the last. A joined mapping
 // may be larger than that range, but not end after the file's last segment.
 func fits(m *stacks.Mapping, loads []object.Segment, kind mapsKind) bool {
