@@ -90,7 +90,7 @@ type suppression struct {
 type suppressions struct {
 	of    *Result
 	lines map[*findings.TraceFrame]suppressionLines // lines of frames used before
-	// the first of equal suppressions, by the last of its sums
+	// the first suppression with given frames, by the hash of all its frames: the last of sums
 	known map[uint64]*suppression
 	seed  maphash.Seed
 
@@ -263,9 +263,9 @@ func sizeOf(message string) string {
 	return size[:end]
 }
 
-// stack returns the lines of a suppression's stack, in the memory of to. Several frames of the
-// system in a row become "...". The frames after the last own frame are left out. Without an own
-// frame all are kept.
+// stack returns the lines of a suppression's stack. It reuses the memory of to. Several frames of
+// the system in a row become "...". The frames after the last own frame are left out. Without an
+// own frame all are kept.
 func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 	frames := s.of.Traces[0].Frames
 	names, objects := to.names[:0], to.objects[:0]
