@@ -145,8 +145,8 @@ func (all *Objects) Named(name string) *Object {
 	return f
 }
 
-// Changed checks files of the current report, but no more than most, chosen at random. It reports
-// whether one was replaced or removed, or has appeared since it was searched for.
+// Changed checks up to most files of the current report, chosen at random. It reports whether one
+// was replaced or removed, or has appeared since it was searched for.
 func (all *Objects) Changed(most int) bool {
 	for _, f := range all.all {
 		if f.turn != all.turn {
