@@ -15,7 +15,7 @@ type Linker struct {
 }
 
 // Append appends the URL of the source line of frame, a frame at l. frame.File is the path as
-// recorded in debug information. ok is false, and dst unchanged, if there is no link: see
+// recorded in debug information. If there is no link, ok is false and dst is unchanged: see
 // [Template.Append]. A relative path starts at the current folder.
 func (k *Linker) Append(dst []byte, l symbolize.Location, frame *symbolize.Frame) (_ []byte, ok bool) {
 	if k.Template == nil || frame.File == "" || frame.Line == 0 || len(frame.File) > maxPath {
