@@ -99,8 +99,8 @@ func (f *folder) frames(p *Profile) [][]uint32 {
 // emptyStack is the frame of a stack without frames.
 const emptyStack = "[empty stack]"
 
-// foldedName returns the name in one piece: without semicolons, line ends, and characters that do
-// harm on a terminal.
+// foldedName returns the name without semicolons, line ends, and characters that do harm on a
+// terminal.
 func foldedName(name string) string {
 	return string(escape.AppendText(nil, strings.ReplaceAll(name, ";", ":"), ""))
 }

@@ -13,7 +13,7 @@ type Graph struct {
 	// location counts as. Locations beyond its end count as 1, as do all if it is nil.
 	Weights []int
 
-	// Above returns locations of callers of a node for which the graph has no call, the innermost
+	// Above returns locations of a node's callers for which the graph has no calls, the innermost
 	// first. Stacks that begin at the node begin with these. It may be nil.
 	Above func(node uint32) []uint32
 }
@@ -43,8 +43,8 @@ type Loss struct {
 //
 // Each value adds at most len(g.Arcs) + len(g.Sinks) stacks. All stacks together have at most
 // maxFrames locations. Costs beyond this limit get stacks of one location each, which the limit
-// does not count. So do all costs of a value if their sum exceeds int64. Graph.Weights may make a
-// location count as several.
+// does not count. If the sum of a value's costs exceeds int64, all of them get such stacks.
+// Graph.Weights may make a location count as several.
 func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64), maxFrames int) Loss {
 	d := newDecomposer(p, g, maxFrames)
 	loss := Loss{Recursion: make([]int64, len(p.Values)), Unplaced: make([]int64, len(p.Values))}
