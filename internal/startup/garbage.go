@@ -48,12 +48,13 @@ func TuneGarbage(small int) {
 // unreachable object runs. percent is the current percentage. small is the percentage of a small
 // heap.
 func afterCollection(small, percent int) {
-	// without a pointer, the object might share a block with others, and its finalizer never run
+	// without a pointer, the object might share a block with others, and its finalizer might never
+	// run
 	type mark struct{ _ *int }
 	runtime.SetFinalizer(new(mark), func(*mark) {
 		// The live heap is computed from NextGC: the next collection is due when the live heap has
-		// grown by percent. Initialising package runtime/metrics would take 4 % of the start of the
-		// process.
+		// grown by percent. Initialising package runtime/metrics would take 4 % of the time that
+		// the process takes to start.
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		want := small
