@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/internal/newfile"
 )
 
-// A Dir is a directory of indexes, one for each build ID. It is safe for concurrent use, also by
+// A Dir is a directory of indexes, one for each build ID. It is safe for concurrent use, even by
 // several processes: a new index replaces the old one when it is complete.
 type Dir struct {
 	Path string

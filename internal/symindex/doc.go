@@ -7,8 +7,8 @@
 // All numbers are little-endian. A header of 512 bytes identifies the source of the index, and
 // holds the positions of the sections. The header has a checksum (CRC-32C), and so has each block
 // of 64 KiB; the list of these checksums ends the file. The header and that list are checked when
-// the file is opened, a block when it is first read. Damaged parts are never used: the caller falls
-// back to the source.
+// the file is opened; a block is checked when it is first read. Damaged parts are never used: the
+// caller falls back to the source.
 //
 //	unit data     the rows of each unit, then its calls
 //	span table    stretches of addresses that belong to one unit, and its directory

@@ -378,7 +378,7 @@ func (x *Index) Check() error {
 	return nil
 }
 
-// Close unmaps the index. Slices that it returned must not be used afterwards.
+// Close unmaps the index. Slices that the index returned must not be used afterwards.
 func (x *Index) Close() error {
 	data, mapped := x.data, x.mapped
 	*x = Index{}
