@@ -183,9 +183,9 @@ func (m *Reader) open() error {
 }
 
 // failed converts an error of the decoder, and sets rest to the bytes to read next. If nothing was
-// unpacked, the input is treated as text that only begins like a compressed file. This is not so if
-// memory is lacking, or if the member is cut off. A gzip decoder may return bytes after it has
-// found damage: the input of these bytes is read again.
+// unpacked, the input is treated as text that only begins like a compressed file, except if memory
+// is lacking or the member is cut off. A gzip decoder may return bytes after it has found damage:
+// the input of these bytes is read again.
 func (m *Reader) failed(err error) error {
 	if m.tape.err != nil && m.tape.err != io.EOF {
 		return m.tape.err
