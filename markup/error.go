@@ -3,7 +3,7 @@ package markup
 import "strconv"
 
 // A SyntaxError is the reason why text that begins like an element is not one. Functions of this
-// package return a pointer to it: compare that with nil before you convert it to an error.
+// package return a pointer to it: compare the pointer with nil before you convert it to an error.
 type SyntaxError struct {
 	// offset of Got in bytes: in the line, or in the fields for functions that get only the fields
 	Off      int

@@ -68,8 +68,8 @@ func (s *Scanner) Reset(line []byte) {
 
 // Next returns the next token, or false after the last.
 func (s *Scanner) Next() (tok Token, ok bool) {
-	// The token is filled in place, field by field: copying it takes a third of the time of a short
-	// line.
+	// The token is filled in place, field by field: copying it would take a third of the time of a
+	// short line.
 	start := s.pos
 	if s.held.end == 0 {
 		if start == len(s.line) {
