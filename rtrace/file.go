@@ -75,7 +75,7 @@ func (f *file) fits(from, to uint64) (all []uint64) {
 	return nil
 }
 
-// sizes returns the bytes of a mapping of the file's first segment with code, and of a mapping of
+// sizes returns the sizes in bytes of two mappings: of the file's first segment with code, and of
 // the whole image. Messages use them.
 func (f *file) sizes() (code, image uint64) {
 	page := pages[0]

@@ -41,7 +41,8 @@ type leak struct {
 // types of the resources of a group; calls of further types are added to the last one
 const maxLeakTypes = 64
 
-// Close adds the last leaks. It adds the calls that Processing left out for lack of memory to Left.
+// Close adds the last leaks. It adds to Left the number of calls that Processing left out for lack
+// of memory.
 func (f *finder) Close() error {
 	err := f.translator.Close()
 	f.finish()

@@ -14,7 +14,7 @@ const (
 	maxObject = 1 << 20  // bytes of a JSON object; a longer one is continued in another
 	sendSize  = 64 << 10 // bytes of output that are collected before they are written
 	maxFiles  = 1024     // files that are opened; a process maps a few hundred
-	// mappings at once; the kernel's default limit for all of a process is four times as many
+	// mappings at once; the kernel's default limit for a process is four times as many
 	maxMaps    = 1 << 14
 	maxPieces  = 64      // pieces of one mapped segment, and neighbours that are examined
 	maxGone    = 1 << 12 // replaced mappings that kept backtraces may still refer to
