@@ -15,7 +15,8 @@ import (
 const longFuzz = time.Minute
 
 // fuzzAll runs every fuzz target of the packages for the given time, and counts each as one test.
-// The targets of a package share one binary. A goroutine of fuzzAll ends before fuzzAll returns.
+// The targets of a package share one binary. The goroutine that builds binaries ends before fuzzAll
+// returns.
 func fuzzAll(each string, packages []string) counts {
 	stop := func(err error) counts {
 		fmt.Fprintln(os.Stderr, err)
