@@ -23,7 +23,8 @@ type Dialects struct {
 
 	// Folders are absolute paths of folders. They are searched before the system's folders, for a
 	// file that the log names without a folder. A file found there needs a stronger proof than a
-	// file at its logged path: code that the log lists, or more return addresses after calls.
+	// file at its logged path. Such a proof is code that the log lists, or more return addresses
+	// after calls.
 	Folders []string
 
 	// Candidates are absolute paths of programs and libraries, or of folders with such files. If

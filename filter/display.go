@@ -14,7 +14,7 @@ import (
 type Display struct {
 	// Own distinguishes the program's own frames from system frames, for Fold and [Resolved.Own].
 	// function is a linkage name, file the path of a source file, and object the path of an object
-	// file; each is empty if it is unknown. If Own is nil, every frame is own.
+	// file. Each is empty if it is unknown. If Own is nil, every frame is own.
 	Own interface {
 		Is(function, file, object string) bool
 	}

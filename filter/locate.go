@@ -261,8 +261,8 @@ func (c *locator) sentence(text []byte, frames []judge.Frame) {
 	f.layout.LogBytes(text[at:])
 }
 
-// nameUnframed lays out the text from at to the end of an address of code or data, with the answer
-// that a pc or data element would have. It returns that end, or at if there is no answer.
+// nameUnframed lays out the text from at to the end of an address of code or data. Its answer is
+// the same as for a pc or data element. nameUnframed returns that end, or at if there is no answer.
 func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	f, e := c.f, &fr.Edits[0]
 	f.elements++

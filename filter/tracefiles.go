@@ -154,8 +154,8 @@ func (t *tracer) imageNamed(title string) *judge.Image {
 	return &judge.Image{Path: title, Err: judge.ErrTitle}
 }
 
-// relative returns the file at the relative path at the start of a process title, or nil if there
-// is none below the working folder.
+// relative returns the file at the relative path at the start of a process title. It returns nil if
+// there is none below the working folder.
 func relative(t *tracer, title string) *judge.Image {
 	word, _, _ := strings.Cut(title, " ")
 	for _, name := range []string{title, word} {
