@@ -65,8 +65,8 @@ func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 }
 
 // anchorOf returns the anchor for the mark at offset mark, and the anchor's offset. A mark is a
-// text of three bytes that leads to an anchor: "0x" or "ip" with the byte before, "]:0", "pc ",
-// "PC=", or another anchor. At the start of a line, "0x" alone is a mark.
+// text of three bytes that leads to an anchor. It is "0x" or "ip" with the byte before, "]:0", "pc
+// ", "PC=", or another anchor. At the start of a line, "0x" alone is a mark.
 func anchorOf(b []byte, mark int) (a anchor, at int, ok bool) {
 	last := mark + 2
 	switch b[mark] {

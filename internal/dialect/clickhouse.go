@@ -12,7 +12,7 @@ import (
 //	<Fatal> BaseDaemon: 2. ? @ 0x0000000000027249 in /usr/lib/x86_64-linux-gnu/libc.so.6
 //
 // The number is a return address, as an address in the ELF file. A frame without a path is in the
-// executable, whose build ID is in the lines that report the signal and the start of the server.
+// executable. The lines that report the signal and the start of the server have its build ID.
 //
 // A line with the same addresses precedes the frames, or replaces them:
 //

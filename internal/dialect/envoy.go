@@ -133,8 +133,8 @@ type envoyObject struct {
 	line   int64 // 0: none
 }
 
-// envoyFile reads the file of the next frames from a line that has "obj<" at offset at, before or
-// after the number of the thread.
+// envoyFile reads the file of the next frames from a line that has "obj<" at offset at. The number
+// of the thread is before or after it.
 func envoyFile(r *Reader, b []byte, at int) {
 	const mark = "thr<"
 	from := at + len("obj<")

@@ -259,9 +259,9 @@ func pathBefore(b []byte, end int) (start int) {
 	return titleStart(b, cut, end)
 }
 
-// titleStart returns the start of the process title in b[start:end], after the numbers and
-// bracketed texts that programs and logs print before a frame: "[host:pid] [ 3] ", " 3: ", " #3 ".
-// "#011" is a TAB in rsyslog.
+// titleStart returns the start of the process title in b[start:end]. Before it are numbers and
+// bracketed texts by the program or the log, such as "[host:pid] [ 3] ", " 3: " and " #3 ". "#011"
+// is a TAB in rsyslog.
 func titleStart(b []byte, start, end int) int {
 	b = b[:end]
 	for {

@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// A heap profile by gperftools or jemalloc is a list of allocations, each with the addresses of its
+// A heap profile by gperftools or jemalloc is a list of allocations with the addresses of their
 // calls, followed by the maps of the process:
 //
 //	heap profile:      3:     3000 [     3:     3000] @ heapprofile

@@ -84,8 +84,8 @@ func (n *kernelLog) isFault(text []byte, line int64) bool {
 	return len(n.fault) > 0 && line-n.faultAt <= WindowLines && n.fault == string(text)
 }
 
-// kernelNamed reads the kernel of a report from "6.1.0-56-amd64 #1", which is before or after "Not
-// tainted" or "Tainted: G", and the build ID at the end of the line.
+// kernelNamed reads the kernel of a report from "6.1.0-56-amd64 #1", before or after "Not tainted"
+// or "Tainted: G". It also reads the build ID at the end of the line.
 func kernelNamed(r *Reader, b []byte, _ int) {
 	for at := 0; ; {
 		n := bytes.Index(b[at:], []byte(" #"))

@@ -10,9 +10,9 @@ const (
 	maxSequence = 64 // bytes of the parameters of a removed escape sequence
 )
 
-// A bare is a line without its colours. It omits escape sequences that set a colour (ESC[31m),
-// erase the rest of the line (ESC[K), or select a character set, as tput does together with a
-// colour (ESC(B).
+// A bare is a line without its colours. It omits escape sequences that set a colour (ESC[31m) or
+// erase the rest of the line (ESC[K). It also omits ESC(B, which selects a character set, since
+// tput prints it with a colour.
 type bare struct {
 	text []byte
 	cuts []cut

@@ -127,9 +127,9 @@ func (r *Reader) Reset() {
 func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
 // LineAt is Line for a line whose first mark is at offset mark and accepted by [Reader.MayMatch];
-// -1 means that no mark is known. A mark is at the byte before "0x" or "ip", at the first byte of
-// "pc ", "PC=" or another anchor, or at "0x" itself at the start of the line. mark is ignored if
-// [Reader.Wants] requests the line.
+// -1 means that no mark is known. A mark is at the byte before "0x" or "ip", or at the first byte
+// of "pc ", "PC=" or another anchor. At the start of the line, it is at "0x" itself. mark is
+// ignored if [Reader.Wants] requests the line.
 func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	r.load()
 	l := &r.line

@@ -69,8 +69,8 @@ type LoggedPlace struct {
 	KernelAddr uint64 // with Symbol: address of the frame in a running kernel; 0 if not in the line
 	Call       Call
 	Symbol     Symbol
-	// number that the producer subtracts from the address in each frame except the first, even if
-	// the address is exact; Addr has it added again
+	// number that the producer subtracts from the address in each frame except the first, even from
+	// an exact address; Addr is the original address
 	Less  uint64
 	Usual uint64 // a likely load bias of the module; 0 if unknown
 
@@ -268,8 +268,8 @@ const (
 	LessESPRust                    // ESPLess on Xtensa, 4 on RISC-V; nothing in old versions
 )
 
-// Placed reports whether next, the line after f's, has the place of f: "at file:line" as in Rust,
-// "file:line" or "-> file" as in folly, or a build ID as in eu-stack -b.
+// Placed reports whether next, the line after f's, has the place of f. The place is "at file:line"
+// in Rust, "file:line" or "-> file" in folly, and a build ID in eu-stack -b.
 func (f *Frame) Placed(next []byte) bool {
 	if !f.PlaceBelow || len(next) < f.Start {
 		return false

@@ -195,9 +195,9 @@ func (p *near) unsure(back, before, further byte) uint64 {
 // isSet returns 1 if x is not 0, else 0.
 func isSet(x uint64) uint64 { return (x | -x) >> 63 }
 
-// flatten appends the offsets of the marks in steps to list, as long as list has room for 64 more,
-// and returns the remaining steps. Nearly all steps have one or two marks, so it writes two for
-// each step without a branch.
+// flatten appends the offsets of the marks in steps to list, as long as list has room for 64 more.
+// It returns the remaining steps. Nearly all steps have one or two marks, so it writes two for each
+// step without a branch.
 func flatten(list []int32, steps []Step) (full []int32, rest []Step) {
 	for i, s := range steps {
 		n := len(list)
