@@ -59,8 +59,8 @@ const (
 	// strikes after which debug information is left alone; a strike is a lookup that exceeded a
 	// bound or panicked
 	maxStrikes = 2
-	// lookups in a file between two measurements of its footprint, since a measurement visits all
-	// parsed units; further measurements follow the 1st, 2nd, 4th, 8th… lookup
+	// lookups in a file between two measurements of its footprint: a measurement visits all parsed
+	// units. Further measurements follow the 1st, 2nd, 4th, 8th… lookup
 	accountEvery = 64
 	nameOverhead = 128 // bytes of a remembered name, without its text
 
