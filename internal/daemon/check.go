@@ -259,9 +259,9 @@ func (p *parser) together(c *Config) {
 	}
 }
 
-// conflicts returns a fault for each key that claims the same resource as another key: standard
-// input, an address, an HTTP path or a file. Inputs may share an HTTP address if their paths differ
-// and their TLS settings are equal.
+// conflicts returns a fault for each key that claims the same resource as another key. Resources
+// are standard input, addresses, HTTP paths and files. Inputs may share an HTTP address if their
+// paths differ and their TLS settings are equal.
 func (c *Config) conflicts() (all Faults) {
 	owner := make(map[string]string) // keys by claimed resource
 	fault := func(key, format string, args ...any) {
