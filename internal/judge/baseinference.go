@@ -15,10 +15,10 @@ import (
 // A program that may be loaded anywhere, and prints only addresses, still shows where it was
 // loaded. A call ends at each return address. So an address votes for each load bias that puts it
 // at the end of a call in the file. A wrong bias gets a vote only by chance. The chance grows with
-// the number of pages of the file in which a call ends at the same offset as the address in its
-// page. A call that also leads to the function of the called frame is rarer still. A bias is
-// inferred if its evidence is strong: among all biases and files tried, a wrong one would have as
-// much in fewer than one of 2^inferredBits traces.
+// the number of the file's pages in which a call ends at the address's offset in its page. A call
+// that also leads to the function of the called frame is rarer still. A bias is inferred if its
+// evidence is strong. Among all biases and files tried, a wrong one would have as much in fewer
+// than one of 2^inferredBits traces.
 
 // Limits of the inference.
 const (
@@ -211,8 +211,8 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 // loadAt sets the load bias that calls have shown.
 func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, true, true }
 
-// A BaseError is the reason why addresses are not located in a file that may be loaded anywhere:
-// too few return addresses show the load bias.
+// A BaseError is the reason why addresses are not located in a file that may be loaded anywhere.
+// Too few return addresses show the load bias.
 type BaseError struct {
 	Path      string
 	Inference Inference // for the best load bias

@@ -18,9 +18,9 @@ const (
 // name. No address may refute the file.
 const guessedCalls = 4
 
-// If a call should link a frame to its neighbour in the same file, but none does, unlinkedCalls
-// return addresses must follow a call: see [check.link]. If the frame's own address does not follow
-// a call either, as at a fault, unlinkedFaultCalls must.
+// A call should link a frame to its neighbour in the same file: see [check.link]. If none does,
+// unlinkedCalls return addresses must follow a call. If the frame's own address does not follow a
+// call either, as at a fault, unlinkedFaultCalls must.
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
 // A stack in a file that was changed after the log was written needs youngerCalls return addresses

@@ -49,7 +49,8 @@ func (v *verdict) moveOf(f *Frame) *moved {
 }
 
 // findKernelBiases finds the load biases of kernels. They follow from lines with an address and a
-// function, the distance that a panic logs, code in the log, or calls before return addresses.
+// function, or from the distance that a panic logs. They also follow from code in the log, or from
+// calls before return addresses.
 func (t *Trace) findKernelBiases(frames []*Frame, of []*verdict) {
 	open := false
 	for i, f := range frames {

@@ -120,9 +120,9 @@ func (e *election) refine(in *Inference, most int) (work int) {
 }
 
 // countLinks moves the addresses of outer and inner together through the code. It returns the
-// number of places tried, and the number of these at which a call that leads to inner's function
-// ends at outer's address. The addresses keep their offsets in 16 bytes, to which functions are
-// aligned.
+// number of places tried. linked is the number of places at which a call that leads to inner's
+// function ends at outer's address. The addresses keep their offsets in 16 bytes, to which
+// functions are aligned.
 func (e *election) countLinks(outer, inner *Frame) (linked, tried int) {
 	const align = 16
 	distance := inner.Addr - outer.Addr

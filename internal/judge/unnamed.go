@@ -141,7 +141,7 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 	}
 }
 
-// mayHave reports whether the addresses of frames may be in v's file: at least one must follow a
+// mayHave reports whether the addresses of frames may be in v's file. At least one must follow a
 // call, and at most one may not.
 func (v *verdict) mayHave(frames []*Frame) bool {
 	calls, others := 0, 0
