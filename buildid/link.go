@@ -109,7 +109,7 @@ func (s *search) tryLink(path string, crc uint32, near string) *File {
 	return nil
 }
 
-// openLinked is open, but for a zero id it accepts a file with any ID.
+// openLinked is like open, but for a zero id it accepts a file with any ID.
 func openLinked(path, where string, id ID) (*File, error) {
 	if !id.IsZero() {
 		return open(path, where, id, 0)

@@ -14,8 +14,8 @@ import (
 // without debug information.
 const maxModule = 128 << 20
 
-// openUnpacked is OpenRegular, but unpacks a compressed Linux module into memory. It recognizes
-// such a module by its name, such as NAME.ko.xz: see isPackedModule.
+// openUnpacked is like OpenRegular, but unpacks a compressed Linux module into memory. It
+// recognizes such a module by its name, such as NAME.ko.xz: see isPackedModule.
 func openUnpacked(path, where string) (*File, error) {
 	f, err := OpenRegular(path, where)
 	if err != nil || !isPackedModule(path) {

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// guess is the comment of all stacks: a profile has no chains of calls.
+// guess is the note about stacks: a profile has no chains of calls.
 const guess = "self costs and calls are exact; each chain of three or more functions is one of several possible chains"
 
 // isStacked reports whether the output has stacks.

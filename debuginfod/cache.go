@@ -34,7 +34,7 @@ const (
 type key struct {
 	id     buildid.ID
 	kind   buildid.Kind // Debug or Executable
-	source string       // path of a source file; empty for a file of kind
+	source string       // path of a source file; empty for other files
 }
 
 // word returns the name of the file in the directory of its build ID.

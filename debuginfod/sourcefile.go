@@ -91,7 +91,7 @@ func sourceName(path string) string {
 	return string(name)
 }
 
-// djb2 is the hash of path_escape, in which characters are signed, as on x86.
+// djb2 is the hash in elfutils' path_escape. Characters are signed, as on x86.
 func djb2(s string) uint32 {
 	h := uint32(5381)
 	for i := range len(s) {

@@ -10,8 +10,8 @@ import (
 )
 
 // A namer adds the symbolizer's names to the frames of a report. It spells them as Valgrind does
-// with debug information. A function has the demangled linkage name, an inlined call the bare name
-// in the source.
+// with debug information. A function has the demangled linkage name, and an inlined call has the
+// bare name in the source.
 type namer struct {
 	o       *report.Options
 	t       *tracker

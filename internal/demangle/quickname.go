@@ -121,7 +121,7 @@ func (q *Quick) nested() (h head) {
 	return h
 }
 
-// unshown reads the class from which a constructor is inherited, which is not shown.
+// unshown reads the class that defines an inherited constructor. The class is not shown.
 func (q *Quick) unshown() {
 	at, subs := len(q.b), len(q.subs)
 	q.typ()

@@ -14,7 +14,7 @@ type unitRange struct {
 
 const noUnit = ^uint64(0)
 
-// A rangeSet finds the unit of an address among ranges that do not overlap, sorted.
+// A rangeSet finds the unit of an address. Its ranges are sorted and do not overlap.
 type rangeSet []unitRange
 
 func (r rangeSet) find(addr uint64) uint64 {
@@ -106,7 +106,7 @@ func sweep(all []unitRange) rangeSet {
 	return slices.Clip(out)
 }
 
-// sweepCluster appends the stretches of ranges that overlap.
+// sweepCluster appends the stretches of cluster, a group of overlapping ranges.
 func sweepCluster(out rangeSet, cluster []unitRange) rangeSet {
 	type end struct {
 		addr, unit uint64

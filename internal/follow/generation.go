@@ -17,7 +17,7 @@ import (
 // errTruncated reports that the bytes read from a file have changed or are gone.
 var errTruncated = errors.New("truncated")
 
-// A generation is one of the files that have had a followed name, one after the other.
+// A generation is one of the successive files that have had a followed name.
 type generation struct {
 	*handle
 	head     []byte  // its first bytes, lineage.HeadSize at most

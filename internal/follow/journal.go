@@ -20,8 +20,9 @@ import (
 // A state file is a journal of records. A record has two lines: a head with the hash of the second
 // line, and JSON. The first record lists all files, each later record the files that have changed.
 // Records are appended without a sync, so they survive the death of the process, but not a power
-// cut. From time to time a mark records that the records before it were synced, after the output
-// was. If the machine was restarted since, only records before the last mark are valid.
+// cut. From time to time the output is synced, and then the file, with a mark: the records before
+// it survive a power cut. If the machine was restarted since then, only records before the last
+// mark are valid.
 const (
 	stateVersion = 1
 	stateMagic   = "symfilter state "

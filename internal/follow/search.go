@@ -158,8 +158,8 @@ func (s *search) sortAhead(f *files, g *generation, beside *family) {
 }
 
 // resolve records the path of g, to which the name leads, with symbolic links resolved. held are
-// the open files. If the name leads to another file by now, the recorded path stays: the next
-// search has to begin there.
+// the open files. If the name now leads to another file, the recorded path stays: the next search
+// has to begin there.
 func (s *search) resolve(g *generation, held []*generation) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil || g == nil {

@@ -225,8 +225,8 @@ var relocationTables = []struct {
 		elf.R_ARM_ABS32: {4, set},
 		elf.R_ARM_REL32: {4, relative},
 	}},
-	// ADD and SUB come in pairs, for a difference: the linker may shorten the code between two
-	// labels
+	// a pair of ADD and SUB sets the difference of two labels: the linker may shorten the code
+	// between them
 	{elf.EM_RISCV, []relocation{
 		elf.R_RISCV_64:       {8, set},
 		elf.R_RISCV_32:       {4, set},
