@@ -3,7 +3,6 @@ package profile
 import (
 	"cmp"
 	"context"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/access"
+	"github.com/symfilter/symfilter/internal/mapped"
 	"github.com/symfilter/symfilter/internal/object"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/stacks"
@@ -19,9 +19,7 @@ import (
 )
 
 const (
-	maxFiles = 4096 // files that a profile may name
-	// segments of a file that are examined for each address; linkers make five
-	maxLoads   = 256
+	maxFiles   = 4096             // files that a profile may name
 	layoutWait = 10 * time.Second // longest wait for the headers of a debug file that was found
 )
 
@@ -29,8 +27,6 @@ const (
 var (
 	errNotFile = errors.New("not a file")
 	errBuildID = errors.New("the profile gives a build ID that is not valid")
-	errOutside = errors.New("an address is outside of its mapping")
-	errOffsets = errors.New("its debug file does not show which part of the file was mapped; add the file itself with --symbol-path")
 )
 
 // A mapsKind describes how exact the mappings of a profile are.
@@ -63,11 +59,10 @@ func (r *resolver) note(message string) { r.o.Report(message) }
 // A site is the file of a mapping.
 type site struct {
 	file   *report.Object
-	loads  []object.Segment // loaded segments of the file; of a debug file they may have no bytes
-	known  bool             // loads are set
-	mapped bool             // loads are the segments of the mapped file itself
-	err    error            // the reason why addresses cannot be looked up
-	failed bool             // an address has no name because of err
+	layout mapped.File
+	known  bool  // layout is set
+	err    error // the reason why addresses cannot be looked up
+	failed bool  // an address has no name because of err
 }
 
 // profile names the locations of p that have no function, and marks the mappings whose locations
@@ -128,11 +123,11 @@ func isNamed(p *stacks.Profile, l *stacks.Location) bool {
 func (r *resolver) location(p *stacks.Profile, l *stacks.Location, s *site) error {
 	m := &p.Mappings[l.Mapping-1]
 	if s.err == nil && !s.known {
-		r.layout(s)
+		r.findLayout(s)
 	}
 	rel, err := uint64(0), s.err
 	if err == nil {
-		rel, err = s.relative(m, l.Address)
+		rel, err = s.layout.Relative(rangeOf(m), l.Address)
 	}
 	var a report.Answer
 	if err == nil {
@@ -197,7 +192,7 @@ func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 		return s
 	}
 	f := r.objects.Named(m.File)
-	s := &site{file: f, loads: f.Loads[:min(len(f.Loads), maxLoads)], known: true, mapped: true, err: f.Err}
+	s := &site{file: f, layout: mapped.NewFile(f.Loads, true), known: true, err: f.Err}
 	if !id.IsZero() && (f.Err != nil || f.ID != id) {
 		// the file is elsewhere, or another build has its path now
 		path := f.Path
@@ -209,7 +204,7 @@ func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 	switch {
 	case s.err != nil:
 		r.note(f.Fault().Error() + "; its addresses remain unresolved")
-	case id.IsZero() && !fits(m, s.loads, kind):
+	case id.IsZero() && !s.layout.Fits(rangeOf(m), kind == joinedMaps):
 		s.err = fmt.Errorf("not the file that ran: the %d bytes mapped from offset 0x%x are not a part with code", m.Limit-m.Start, m.Offset)
 		r.note(fmt.Sprintf("%s: %v; its addresses remain unresolved", f.Path, s.err))
 	default:
@@ -228,8 +223,8 @@ func isPseudo(name string) bool {
 	return false
 }
 
-// layout waits for the debug file of a site, and reads how the file is loaded.
-func (r *resolver) layout(s *site) {
+// findLayout waits for the debug file of a site, and reads how the file is loaded.
+func (r *resolver) findLayout(s *site) {
 	s.known = true
 	if a := r.asker.Frames(nil, s.file, 0); a.Err != nil { // waits as long as Options allow
 		s.err = a.Err
@@ -243,122 +238,15 @@ func (r *resolver) layout(s *site) {
 	defer cancel()
 	segments, _, err := access.Symbolizer(r.o.Symbolizer).(layouts).Layout(ctx, nil, s.file.ID, s.file.Path)
 	if s.err = err; err == nil {
-		s.loads = slices.DeleteFunc(slices.Clone(segments), func(s object.Segment) bool {
-			return s.Type != elf.PT_LOAD || s.MemSize == 0 || s.Addr+s.MemSize < s.Addr
-		})
-		s.loads = s.loads[:min(len(s.loads), maxLoads)]
+		s.layout = mapped.NewFile(segments, false)
 	}
+}
+
+func rangeOf(m *stacks.Mapping) mapped.Range {
+	return mapped.Range{Start: m.Start, Limit: m.Limit, Offset: m.Offset}
 }
 
 // layouts returns the segments of a module's file; the Symbolizer implements it.
 type layouts interface {
 	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
-}
-
-// pages are the page sizes of Linux.
-var pages = [...]uint64{4 << 10, 16 << 10, 64 << 10}
-
-func isCode(s *object.Segment) bool { return s.Flags&elf.PF_X != 0 }
-
-// relative returns the link-time address of an address in a mapping.
-func (s *site) relative(m *stacks.Mapping, addr uint64) (uint64, error) {
-	if m.Start == 0 {
-		return addr, nil // no process has code at 0: these are addresses of the file
-	}
-	if addr < m.Start || addr >= m.Limit {
-		return 0, errOutside
-	}
-	offset := addr - m.Start + m.Offset
-	bytes := false // the segments have bytes in the file
-	for i := range s.loads {
-		l := &s.loads[i]
-		if !isCode(l) {
-			continue
-		}
-		if l.FileSize < l.MemSize && !s.mapped {
-			continue // a debug file may keep the first bytes of its code's segment
-		}
-		if offset-l.Offset < l.FileSize {
-			return offset - l.Offset + l.Addr, nil
-		}
-		bytes = true
-	}
-	if bytes {
-		return 0, errOutside
-	}
-	return s.withoutOffsets(m, addr)
-}
-
-// withoutOffsets is relative for a debug file made by objcopy --only-keep-debug. Its segments have
-// addresses and sizes in memory, but no usable offsets.
-func (s *site) withoutOffsets(m *stacks.Mapping, addr uint64) (uint64, error) {
-	if len(s.loads) == 0 {
-		return 0, errOffsets
-	}
-	first := &s.loads[0]
-	last := &s.loads[len(s.loads)-1]
-	size := m.Limit - m.Start
-	for _, page := range pages {
-		low := first.Addr &^ (page - 1)
-		for i := range s.loads {
-			l := &s.loads[i]
-			if !isCode(l) {
-				continue
-			}
-			start := l.Addr &^ (page - 1)
-			end := (l.Addr + l.MemSize + page - 1) &^ (page - 1)
-			// m may map the whole segment, a file whose offsets equal its addresses (as GNU ld
-			// makes them), or all of the file
-			if size == end-start || m.Offset == start-low && m.Offset != 0 || m.Offset == 0 && size >= last.Addr-low {
-				from := start
-				if m.Offset == 0 && size >= last.Addr-low {
-					from = low
-				}
-				if rel := addr - m.Start + from; rel-l.Addr < l.MemSize {
-					return rel, nil
-				}
-			}
-		}
-	}
-	return 0, errOffsets
-}
-
-// fits reports whether a mapping may be one of the file with these segments. It must be one segment
-// with code, or exactly the range from the first segment with code to the last. A joined mapping
-// may be larger than that range, but not end after the file's last segment.
-func fits(m *stacks.Mapping, loads []object.Segment, kind mapsKind) bool {
-	size := m.Limit - m.Start
-	for _, page := range pages {
-		// offsets of whole pages: where code begins and ends, and where all segments end
-		var from, to, end uint64
-		none := true
-		for i := range loads {
-			l := &loads[i]
-			if l.FileSize == 0 || max(l.Offset, l.FileSize) > 1<<62 {
-				continue
-			}
-			start, stop := l.Offset&^(page-1), (l.Offset+l.FileSize+page-1)&^(page-1)
-			end = max(end, stop)
-			if !isCode(l) {
-				continue
-			}
-			if start == m.Offset && stop-start == size {
-				return true
-			}
-			if none {
-				from, none = start, false
-			}
-			to = max(to, stop)
-		}
-		if none {
-			return false
-		}
-		if m.Offset == from && size == to-from {
-			return true
-		}
-		if kind == joinedMaps && m.Offset <= from && m.Offset+size >= to && m.Offset+size <= end {
-			return true
-		}
-	}
-	return false
 }

@@ -1,0 +1,153 @@
+// Package mapped finds the link-time address of an instruction in a mapping: a part of a file that
+// a process has in its memory.
+package mapped
+
+import (
+	"debug/elf"
+	"errors"
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// maxLoads bounds the segments that are examined for each address. Linkers make five.
+const maxLoads = 256
+
+// The reasons why an address has no link-time address.
+var (
+	ErrOutside = errors.New("an address is outside of its mapping")
+	ErrOffsets = errors.New("its debug file does not show which part of the file was mapped; add the file itself with --symbol-path")
+)
+
+// A Range is where a process has mapped a part of a file.
+type Range struct {
+	Start, Limit uint64 // addresses; Limit is after the last one
+	Offset       uint64 // of Start in the file
+}
+
+// Has reports whether an address is in the range.
+func (m Range) Has(addr uint64) bool { return m.Start <= addr && addr < m.Limit }
+
+// A File is how the segments of a file are loaded.
+type File struct {
+	loads []object.Segment // those of a debug file may have no bytes
+	own   bool             // loads are those of the mapped file, not of its debug file
+}
+
+// NewFile returns a File for the segments of the mapped file itself, if own is set, or else of its
+// debug file.
+func NewFile(segments []object.Segment, own bool) File {
+	loads := slices.DeleteFunc(slices.Clone(segments), func(s object.Segment) bool {
+		return s.Type != elf.PT_LOAD || s.MemSize == 0 || s.Addr+s.MemSize < s.Addr
+	})
+	return File{loads[:min(len(loads), maxLoads)], own}
+}
+
+// pages are the page sizes of Linux.
+var pages = [...]uint64{4 << 10, 16 << 10, 64 << 10}
+
+func isCode(s *object.Segment) bool { return s.Flags&elf.PF_X != 0 }
+
+// Relative returns the link-time address of an address in a mapping. In a mapping that starts at 0,
+// addresses are link-time addresses already: no process has code there.
+func (f *File) Relative(m Range, addr uint64) (uint64, error) {
+	if m.Start == 0 {
+		return addr, nil
+	}
+	if !m.Has(addr) {
+		return 0, ErrOutside
+	}
+	offset := addr - m.Start + m.Offset
+	bytes := false // the segments have bytes in the file
+	for i := range f.loads {
+		l := &f.loads[i]
+		if !isCode(l) {
+			continue
+		}
+		if l.FileSize < l.MemSize && !f.own {
+			continue // a debug file may keep the first bytes of its code's segment
+		}
+		if offset-l.Offset < l.FileSize {
+			return offset - l.Offset + l.Addr, nil
+		}
+		bytes = true
+	}
+	if bytes {
+		return 0, ErrOutside
+	}
+	return f.withoutOffsets(m, addr)
+}
+
+// withoutOffsets is Relative for a debug file made by objcopy --only-keep-debug. Its segments have
+// addresses and sizes in memory, but no usable offsets.
+func (f *File) withoutOffsets(m Range, addr uint64) (uint64, error) {
+	if len(f.loads) == 0 {
+		return 0, ErrOffsets
+	}
+	first := &f.loads[0]
+	last := &f.loads[len(f.loads)-1]
+	size := m.Limit - m.Start
+	for _, page := range pages {
+		low := first.Addr &^ (page - 1)
+		for i := range f.loads {
+			l := &f.loads[i]
+			if !isCode(l) {
+				continue
+			}
+			start := l.Addr &^ (page - 1)
+			end := (l.Addr + l.MemSize + page - 1) &^ (page - 1)
+			// m may map the whole segment, a file whose offsets equal its addresses (as GNU ld
+			// makes them), or all of the file
+			if size == end-start || m.Offset == start-low && m.Offset != 0 || m.Offset == 0 && size >= last.Addr-low {
+				from := start
+				if m.Offset == 0 && size >= last.Addr-low {
+					from = low
+				}
+				if rel := addr - m.Start + from; rel-l.Addr < l.MemSize {
+					return rel, nil
+				}
+			}
+		}
+	}
+	return 0, ErrOffsets
+}
+
+// Fits reports whether a mapping may be one of the file. It must be one segment with code, or
+// exactly the range from the first segment with code to the last. A mapping that a producer may
+// have joined may be larger than that range, but not end after the file's last segment.
+func (f *File) Fits(m Range, joined bool) bool {
+	size := m.Limit - m.Start
+	for _, page := range pages {
+		// offsets of whole pages: where code begins and ends, and where all segments end
+		var from, to, end uint64
+		none := true
+		for i := range f.loads {
+			l := &f.loads[i]
+			if l.FileSize == 0 || max(l.Offset, l.FileSize) > 1<<62 {
+				continue
+			}
+			start, stop := l.Offset&^(page-1), (l.Offset+l.FileSize+page-1)&^(page-1)
+			end = max(end, stop)
+			if !isCode(l) {
+				continue
+			}
+			if start == m.Offset && stop-start == size {
+				return true
+			}
+			if none {
+				from, none = start, false
+			}
+			to = max(to, stop)
+		}
+		if none {
+			return false
+		}
+		if m.Offset == from && size == to-from {
+			return true
+		}
+		if joined && m.Offset <= from && m.Offset+size >= to && m.Offset+size <= end {
+			return true
+		}
+	}
+	return false
+}
