@@ -7,15 +7,19 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processorhelper"
+	"go.opentelemetry.io/collector/processor/xprocessor"
 
 	"github.com/symfilter/symfilter/collector/internal/metadata"
 )
 
 // NewFactory returns the factory of the processor. The processors that it makes from one
 // configuration, one for each pipeline that names it, share debug files, metrics and storage.
-func NewFactory() processor.Factory {
+func NewFactory() xprocessor.Factory {
 	f := &factory{all: make(map[*Config]*shared)}
-	return processor.NewFactory(metadata.Type, createDefaultConfig, processor.WithLogs(f.createLogs, metadata.LogsStability))
+	return xprocessor.NewFactory(metadata.Type, createDefaultConfig,
+		xprocessor.WithLogs(f.createLogs, metadata.LogsStability),
+		xprocessor.WithTraces(f.createTraces, metadata.TracesStability),
+		xprocessor.WithProfiles(f.createProfiles, metadata.ProfilesStability))
 }
 
 func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {

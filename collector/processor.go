@@ -21,11 +21,11 @@ const (
 	expireMost, expireLeast = time.Minute, time.Second
 )
 
-// A logsProcessor filters the records of one pipeline.
+// A logsProcessor filters the records of one pipeline, or the attributes of its spans.
 type logsProcessor struct {
 	set     processor.Settings
 	cfg     *Config
-	next    consumer.Logs
+	next    consumer.Logs // gets late records; nil for traces, which have none
 	factory *factory
 
 	// set by start
@@ -36,10 +36,9 @@ type logsProcessor struct {
 	end      context.CancelFunc
 	tasks    sync.WaitGroup
 
+	batches batches
 	mu      sync.Mutex
-	running bool
-	batches sync.WaitGroup // added to only while running
-	idle    []*worker
+	idle    []*worker // guarded by mu
 }
 
 func newLogsProcessor(set processor.Settings, cfg *Config, next consumer.Logs, f *factory) *logsProcessor {
@@ -52,29 +51,23 @@ func (p *logsProcessor) start(ctx context.Context, host component.Host) (err err
 	}
 	p.contexts = newContexts(p.shared)
 	p.live, p.end = context.WithCancel(context.Background())
-	if p.cfg.EmitLate {
+	if p.cfg.EmitLate && p.next != nil {
 		p.late = newLate(p)
 		p.shared.listen(p, true)
 		p.tasks.Go(p.late.run)
 	}
 	p.tasks.Go(p.expireIdle)
-	p.setRunning(true)
+	p.batches.run(true)
 	return nil
-}
-
-func (p *logsProcessor) setRunning(running bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.running = running
 }
 
 func (p *logsProcessor) shutdown(ctx context.Context) error {
 	if p.shared == nil {
 		return nil // it was not started
 	}
-	p.setRunning(false)
+	p.batches.run(false)
 	p.end() // batches stop waiting for files
-	p.batches.Wait()
+	p.batches.wait()
 	if p.late != nil {
 		p.shared.listen(p, false)
 	}
@@ -112,12 +105,11 @@ func (p *logsProcessor) processLogs(ctx context.Context, ld plog.Logs) (plog.Log
 
 // worker returns a worker for one batch, or nil if p is not running.
 func (p *logsProcessor) worker() *worker {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.running {
+	if !p.batches.enter() {
 		return nil
 	}
-	p.batches.Add(1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if n := len(p.idle); n > 0 {
 		w := p.idle[n-1]
 		p.idle = p.idle[:n-1]
@@ -128,7 +120,7 @@ func (p *logsProcessor) worker() *worker {
 
 // rest keeps a worker for later batches.
 func (p *logsProcessor) rest(w *worker) {
-	defer p.batches.Done()
+	defer p.batches.leave()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.idle) < maxIdleWorkers {

@@ -42,6 +42,7 @@ type shared struct {
 	client  storage.Client        // nil without a storage
 	saving  sync.Mutex            // held during writes to client, so that an older context does not replace a newer one
 	stored  stored
+	named   named // of profiles
 	*telemetry
 
 	mu   sync.Mutex

@@ -41,6 +41,7 @@ type telemetry struct {
 	contexts, contextBytes               atomic.Int64
 	evicted                              [evictions]atomic.Int64
 	outcomes                             [filter.Origins][filter.Results]atomic.Int64
+	locations                            [locationResults]atomic.Int64
 
 	mu       sync.Mutex
 	requests map[request]int64 // to debuginfod servers
@@ -63,7 +64,7 @@ func (t *telemetry) register(set component.TelemetrySettings) (err error) {
 	}
 	t.builder = b
 	of := func(name, value string) metric.MeasurementOption {
-		return metric.WithAttributeSet(attribute.NewSet(attribute.String(name, value)))
+		return metric.WithAttributeSet(newSet(name, value))
 	}
 	one := func(n *atomic.Int64) metric.Int64Callback {
 		return func(_ context.Context, o metric.Int64Observer) error {
@@ -77,12 +78,7 @@ func (t *telemetry) register(set component.TelemetrySettings) (err error) {
 		b.RegisterProcessorSymfilterStorageErrorsCallback(one(&t.storageErrors)),
 		b.RegisterProcessorSymfilterContextsCallback(one(&t.contexts)),
 		b.RegisterProcessorSymfilterContextBytesCallback(one(&t.contextBytes)),
-		b.RegisterProcessorSymfilterContextsEvictedCallback(func(_ context.Context, o metric.Int64Observer) error {
-			for why := range t.evicted {
-				o.Observe(t.evicted[why].Load(), of("reason", evictionNames[why]))
-			}
-			return nil
-		}),
+		b.RegisterProcessorSymfilterContextsEvictedCallback(observeEach("reason", evictionNames[:], t.evicted[:])),
 		b.RegisterProcessorSymfilterElementsCallback(func(_ context.Context, o metric.Int64Observer) error {
 			for origin := range t.outcomes {
 				for result := range t.outcomes[origin] {
@@ -92,6 +88,7 @@ func (t *telemetry) register(set component.TelemetrySettings) (err error) {
 			}
 			return nil
 		}),
+		b.RegisterProcessorSymfilterLocationsCallback(observeEach("result", locationResultNames[:], t.locations[:])),
 		b.RegisterProcessorSymfilterDebuginfodRequestsCallback(func(_ context.Context, o metric.Int64Observer) error {
 			t.mu.Lock()
 			defer t.mu.Unlock()
@@ -138,6 +135,20 @@ func (t *telemetry) register(set component.TelemetrySettings) (err error) {
 	return errors.Join(errs...)
 }
 
+// observeEach returns a callback that observes each count with the attribute for its name.
+func observeEach(attribute string, names []string, counts []atomic.Int64) metric.Int64Callback {
+	return func(_ context.Context, o metric.Int64Observer) error {
+		for i, name := range names {
+			o.Observe(counts[i].Load(), metric.WithAttributeSet(newSet(attribute, name)))
+		}
+		return nil
+	}
+}
+
+func newSet(name, value string) attribute.Set {
+	return attribute.NewSet(attribute.String(name, value))
+}
+
 func observeModules(o metric.Int64Observer, of func(name, value string) metric.MeasurementOption, s symbolize.Stats) {
 	for _, state := range []struct {
 		name string
@@ -177,6 +188,15 @@ func (t *telemetry) add(o *filter.Outcomes) {
 			if n != 0 {
 				t.outcomes[origin][result].Add(n)
 			}
+		}
+	}
+}
+
+// addLocations counts the locations of a batch of profiles.
+func (t *telemetry) addLocations(results *[locationResults]int64) {
+	for result, n := range results {
+		if n != 0 {
+			t.locations[result].Add(n)
 		}
 	}
 }

@@ -8,4 +8,8 @@ var (
 	ScopeName = "github.com/symfilter/symfilter/collector"
 )
 
-const LogsStability = component.StabilityLevelDevelopment
+const (
+	LogsStability     = component.StabilityLevelDevelopment
+	TracesStability   = component.StabilityLevelDevelopment
+	ProfilesStability = component.StabilityLevelDevelopment
+)

@@ -39,6 +39,7 @@ type TelemetryBuilder struct {
 	ProcessorSymfilterElements           metric.Int64ObservableCounter
 	ProcessorSymfilterFilteredRecords    metric.Int64ObservableCounter
 	ProcessorSymfilterLateRecords        metric.Int64ObservableCounter
+	ProcessorSymfilterLocations          metric.Int64ObservableCounter
 	ProcessorSymfilterLookupDuration     metric.Float64Histogram
 	ProcessorSymfilterMemory             metric.Int64ObservableUpDownCounter
 	ProcessorSymfilterMemoryLimit        metric.Int64ObservableUpDownCounter
@@ -74,6 +75,11 @@ func (builder *TelemetryBuilder) RegisterProcessorSymfilterDebuginfodReceivedCal
 // RegisterProcessorSymfilterDebuginfodRequestsCallback sets the callback of ProcessorSymfilterDebuginfodRequests.
 func (builder *TelemetryBuilder) RegisterProcessorSymfilterDebuginfodRequestsCallback(cb metric.Int64Callback) error {
 	return builder.register(builder.ProcessorSymfilterDebuginfodRequests, cb)
+}
+
+// RegisterProcessorSymfilterLocationsCallback sets the callback of ProcessorSymfilterLocations.
+func (builder *TelemetryBuilder) RegisterProcessorSymfilterLocationsCallback(cb metric.Int64Callback) error {
+	return builder.register(builder.ProcessorSymfilterLocations, cb)
 }
 
 // RegisterProcessorSymfilterElementsCallback sets the callback of ProcessorSymfilterElements.
@@ -200,6 +206,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings) (*TelemetryBuilde
 		"otelcol_processor_symfilter_late_records",
 		metric.WithDescription("Records with names for frames that earlier records left unresolved [Development]"),
 		metric.WithUnit("{record}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorSymfilterLocations, err = builder.meter.Int64ObservableCounter(
+		"otelcol_processor_symfilter_locations",
+		metric.WithDescription("Locations of profiles that came without a function, by result [Development]"),
+		metric.WithUnit("{location}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorSymfilterLookupDuration, err = builder.meter.Float64Histogram(

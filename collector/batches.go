@@ -1,0 +1,33 @@
+package collector
+
+import "sync"
+
+// batches counts the batches that a processor works on, and lets none in when it does not run. Many
+// goroutines may use it.
+type batches struct {
+	mu      sync.Mutex
+	running bool
+	in      sync.WaitGroup // added to only while running
+}
+
+// run lets batches in, or no more of them.
+func (b *batches) run(running bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running = running
+}
+
+// enter reports whether a batch may be worked on. Then leave must be called.
+func (b *batches) enter() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.running {
+		b.in.Add(1)
+	}
+	return b.running
+}
+
+func (b *batches) leave() { b.in.Done() }
+
+// wait waits for the batches that are in.
+func (b *batches) wait() { b.in.Wait() }

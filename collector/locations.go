@@ -1,0 +1,394 @@
+package collector
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/access"
+	"github.com/symfilter/symfilter/internal/mapped"
+	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+const (
+	// maxAdded bounds the bytes that are added to the dictionary of a batch: a hostile profile may
+	// have millions of addresses of one function with many inlined calls.
+	maxAdded = 64 << 20
+	// sortedAtOnce is how many locations without a kept answer are sorted and asked about together.
+	sortedAtOnce = 1 << 16
+	// namelessFor is how long it is remembered that an address has no function.
+	namelessFor = time.Minute
+)
+
+// The attributes of mappings and locations, as the semantic conventions name them.
+const (
+	buildIDAttribute   = "process.executable.build_id.gnu"
+	frameTypeAttribute = "profile.frame.type"
+)
+
+// A locationResult is what became of a location without lines.
+type locationResult uint8
+
+const (
+	locationNamed   locationResult = iota
+	locationOther                  // code of an interpreter, which no ELF file names
+	locationModule                 // it has no mapping
+	locationBuildID                // its mapping has no build ID
+	locationMapping                // its mapping does not show which part of the file it is
+	locationMissing                // no debug file was found
+	locationPending                // the debug file was not there in time
+	locationSymbol                 // the debug file has no function at the address
+	locationFault                  // the debug file is damaged
+	locationDamaged                // an index in the profile is out of range
+	locationLimit                  // the batch has too many new lines
+	locationResults
+)
+
+var locationResultNames = [locationResults]string{
+	"named", "other", "no_module", "no_build_id", "no_mapping", "no_file", "pending", "no_symbol", "fault", "damaged", "limit",
+}
+
+// A naming names the locations of one dictionary. The data model of profiles is used here alone.
+type naming struct {
+	s       *shared
+	w       *waiting
+	dict    pprofile.ProfilesDictionary
+	results [locationResults]int64
+
+	modules   map[int32]*module   // by index of the mapping
+	functions map[*function]int32 // indexes in the function table
+	indexes   map[functionKey]int32
+	strings   map[string]int32
+	pending   []pendingLocation
+	added     int
+	frames    []symbolize.Frame // scratch
+}
+
+// A functionKey is a function in the table: indexes of strings, and its line.
+type functionKey struct {
+	name, system, file int32
+	line               int64
+}
+
+// A pendingLocation is a location without a kept answer.
+type pendingLocation struct {
+	at     spot
+	module *module
+	index  int
+}
+
+// A module is the file of a mapping.
+type module struct {
+	id     buildid.ID
+	name   string
+	is     mapped.Range
+	result locationResult // why its addresses have no names; locationNamed: they may
+	file   mapped.File
+	known  bool // file is set
+}
+
+func newNaming(s *shared, dict pprofile.ProfilesDictionary, w *waiting) *naming {
+	return &naming{s: s, w: w, dict: dict, modules: make(map[int32]*module)}
+}
+
+// locations names the locations that have no lines. First those with kept answers get them; the
+// others are asked about by address, since neighbours are in the same unit of debug information.
+func (n *naming) locations() {
+	table := n.dict.LocationTable()
+	for i := range table.Len() {
+		l := table.At(i)
+		if i == 0 && l.Address() == 0 || n.hasName(l) {
+			continue // the first one stands for none
+		}
+		if n.otherCode(l) {
+			n.results[locationOther]++
+			continue
+		}
+		m := n.module(l.MappingIndex())
+		at, result := n.spot(m, l.Address())
+		if result != locationNamed {
+			n.results[result]++
+			continue
+		}
+		if a, ok := n.s.named.get(at); ok {
+			n.results[n.setLines(l, a)]++
+			continue
+		}
+		if n.pending = append(n.pending, pendingLocation{at, m, i}); len(n.pending) == sortedAtOnce {
+			n.ask()
+		}
+	}
+	n.ask()
+}
+
+// hasName reports whether a location has lines with a function.
+func (n *naming) hasName(l pprofile.Location) bool {
+	for _, line := range l.Lines().All() {
+		f := n.dict.FunctionTable()
+		if i := line.FunctionIndex(); i > 0 && int(i) < f.Len() && n.str(f.At(int(i)).NameStrindex()) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// str returns a string of the table; empty if there is no such index.
+func (n *naming) str(i int32) string {
+	if i < 0 || int(i) >= n.dict.StringTable().Len() {
+		return ""
+	}
+	return n.dict.StringTable().At(int(i))
+}
+
+// attribute returns the text of an attribute.
+func (n *naming) attribute(of pcommon.Int32Slice, name string) string {
+	table := n.dict.AttributeTable()
+	for i := range of.Len() {
+		if at := of.At(i); at > 0 && int(at) < table.Len() {
+			if a := table.At(int(at)); n.str(a.KeyStrindex()) == name {
+				return a.Value().Str()
+			}
+		}
+	}
+	return ""
+}
+
+// otherCode reports whether a location is code of an interpreter, by the type of its frame.
+func (n *naming) otherCode(l pprofile.Location) bool {
+	switch n.attribute(l.AttributeIndices(), frameTypeAttribute) {
+	case "", "native", "kernel", "go", "rust":
+		return false
+	}
+	return true
+}
+
+// module returns the module of a mapping.
+func (n *naming) module(index int32) *module {
+	m := n.modules[index]
+	if m == nil {
+		m = n.newModule(index)
+		n.modules[index] = m
+	}
+	return m
+}
+
+func (n *naming) newModule(index int32) *module {
+	table := n.dict.MappingTable()
+	switch {
+	case index == 0:
+		return &module{result: locationModule}
+	case index < 0 || int(index) >= table.Len():
+		return &module{result: locationDamaged}
+	}
+	mapping := table.At(int(index))
+	m := &module{is: mapped.Range{Start: mapping.MemoryStart(), Limit: mapping.MemoryLimit(), Offset: mapping.FileOffset()}}
+	id, err := buildid.Parse([]byte(n.attribute(mapping.AttributeIndices(), buildIDAttribute)))
+	if err != nil || id.IsZero() {
+		m.result = locationBuildID
+		return m
+	}
+	if m.id, m.name = id, n.str(mapping.FilenameStrindex()); m.name == "" {
+		m.name = id.String()
+	}
+	n.s.symbols.Symbolizer.Prefetch(m.id, m.name)
+	return m
+}
+
+// spot returns where an address of a location is in the file of its module. An address outside of
+// its mapping is the file's already: the eBPF profiler of OpenTelemetry sends such ones.
+func (n *naming) spot(m *module, addr uint64) (spot, locationResult) {
+	if m.result != locationNamed || m.is.Start == 0 || !m.is.Has(addr) {
+		return spot{m.id, addr}, m.result
+	}
+	if !m.known {
+		n.findLayout(m)
+		if m.result != locationNamed {
+			return spot{}, m.result
+		}
+	}
+	rel, err := m.file.Relative(m.is, addr)
+	if err != nil {
+		return spot{}, locationMapping
+	}
+	return spot{m.id, rel}, locationNamed
+}
+
+// layouts returns the segments of a module's file; the Symbolizer implements it.
+type layouts interface {
+	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
+}
+
+// findLayout sets the segments of a module's debug file, or why they are not known.
+func (n *naming) findLayout(m *module) {
+	ctx, policy := n.w.now()
+	l := symbolize.Location{ID: m.id, Name: m.name}
+	if _, err := n.s.symbols.Symbolizer.Ask(ctx, nil, l, policy); err != nil { // waits as long as it may
+		m.result = resultOf(err)
+		return
+	}
+	segments, _, err := access.Symbolizer(n.s.symbols.Symbolizer).(layouts).Layout(ctx, nil, m.id, m.name)
+	if err != nil {
+		m.result = resultOf(err)
+		return
+	}
+	m.file, m.known = mapped.NewFile(segments, false), true
+}
+
+// resultOf returns the result for an error of the Symbolizer.
+func resultOf(err error) locationResult {
+	if errors.Is(err, symbolize.ErrPending) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return locationPending
+	}
+	if _, ok := errors.AsType[*symbolize.NotFoundError](err); ok {
+		return locationMissing
+	}
+	return locationFault
+}
+
+// ask asks about the pending locations.
+func (n *naming) ask() {
+	slices.SortFunc(n.pending, func(a, b pendingLocation) int {
+		if a.module != b.module {
+			return cmp.Or(cmp.Compare(a.at.id.String(), b.at.id.String()), cmp.Compare(a.index, b.index))
+		}
+		return cmp.Compare(a.at.addr, b.at.addr)
+	})
+	for i := range n.pending {
+		p := &n.pending[i]
+		a, result := n.answer(p)
+		switch result {
+		case locationNamed:
+			n.s.named.put(p.at, a)
+			result = n.setLines(n.dict.LocationTable().At(p.index), a)
+		case locationSymbol:
+			n.s.named.put(p.at, answer{until: time.Now().Add(namelessFor)})
+		}
+		n.results[result]++
+	}
+	n.pending = n.pending[:0]
+}
+
+// answer asks about a location.
+func (n *naming) answer(p *pendingLocation) (a answer, result locationResult) {
+	if p.module.result != locationNamed {
+		return a, p.module.result
+	}
+	ctx, policy := n.w.now()
+	frames, err := n.s.symbols.Symbolizer.Ask(ctx, n.frames[:0], symbolize.Location{ID: p.at.id, Name: p.module.name, Addr: p.at.addr}, policy)
+	n.frames = frames
+	if err != nil {
+		if result = resultOf(err); result == locationMissing {
+			p.module.result = result
+		}
+		return a, result
+	}
+	if !slices.ContainsFunc(frames, func(f symbolize.Frame) bool { return f.Func != "" }) {
+		return a, locationSymbol
+	}
+	for i := range frames {
+		f := &frames[i]
+		l := line{function: &function{cmp.Or(f.Func, "??"), report.LinkName(f), f.File}}
+		if f.HasLine {
+			l.line, l.column = int64(f.Line), int64(f.Column)
+		}
+		a.lines = append(a.lines, l)
+		if !f.Until.IsZero() {
+			a.until = f.Until
+		}
+	}
+	return a, locationNamed
+}
+
+// setLines gives a location the lines of an answer.
+func (n *naming) setLines(l pprofile.Location, a answer) locationResult {
+	if len(a.lines) == 0 {
+		return locationSymbol
+	}
+	if n.added > maxAdded || n.dict.FunctionTable().Len() > math.MaxInt32-len(a.lines) || n.dict.StringTable().Len() > math.MaxInt32-3*len(a.lines) {
+		return locationLimit
+	}
+	lines := l.Lines()
+	lines.RemoveIf(func(pprofile.Line) bool { return true }) // they had no name
+	for i := range a.lines {
+		to := lines.AppendEmpty()
+		to.SetFunctionIndex(n.functionIndex(a.lines[i].function))
+		to.SetLine(a.lines[i].line)
+		to.SetColumn(a.lines[i].column)
+		n.added += 32
+	}
+	return locationNamed
+}
+
+// functionIndex returns the index of a function in the table, and adds it if it is not there.
+func (n *naming) functionIndex(f *function) int32 {
+	if i, ok := n.functions[f]; ok {
+		return i
+	}
+	n.readTables()
+	key := functionKey{name: n.stringIndex(f.name), system: n.stringIndex(f.system), file: n.stringIndex(f.file)}
+	i, ok := n.indexes[key]
+	if !ok {
+		table := n.dict.FunctionTable()
+		i = int32(table.Len())
+		to := table.AppendEmpty()
+		to.SetNameStrindex(key.name)
+		to.SetSystemNameStrindex(key.system)
+		to.SetFilenameStrindex(key.file)
+		n.indexes[key] = i
+		n.added += 64
+	}
+	n.functions[f] = i
+	return i
+}
+
+func (n *naming) stringIndex(s string) int32 {
+	i, ok := n.strings[s]
+	if !ok {
+		i = int32(n.dict.StringTable().Len())
+		n.dict.StringTable().Append(s)
+		n.strings[s] = i
+		n.added += 32 + len(s)
+	}
+	return i
+}
+
+// readTables reads the tables of functions and strings, so that nothing is added twice. Their first
+// entries are empty, as the specification wants.
+func (n *naming) readTables() {
+	if n.functions != nil {
+		return
+	}
+	functions, strings := n.dict.FunctionTable(), n.dict.StringTable()
+	if strings.Len() == 0 {
+		strings.Append("")
+	}
+	if functions.Len() == 0 {
+		functions.AppendEmpty()
+	}
+	n.functions = make(map[*function]int32)
+	n.strings = make(map[string]int32, strings.Len())
+	for i := range strings.Len() {
+		if s := strings.At(i); i == 0 || s != "" {
+			if _, ok := n.strings[s]; !ok {
+				n.strings[s] = int32(i)
+			}
+		}
+	}
+	n.indexes = make(map[functionKey]int32, functions.Len())
+	for i := range functions.Len() {
+		f := functions.At(i)
+		key := functionKey{f.NameStrindex(), f.SystemNameStrindex(), f.FilenameStrindex(), f.StartLine()}
+		if _, ok := n.indexes[key]; !ok {
+			n.indexes[key] = int32(i)
+		}
+	}
+}

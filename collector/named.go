@@ -1,0 +1,106 @@
+package collector
+
+import (
+	"sync"
+	"time"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+// maxNamed bounds the bytes of answers that are kept over the batches of profiles. A line takes
+// some 100 bytes, and names are shared, so that these are some 200,000 locations.
+const maxNamed = 32 << 20
+
+// A spot is an address of a file.
+type spot struct {
+	id   buildid.ID
+	addr uint64
+}
+
+// A function is the function of a line, as profiles have it.
+type function struct{ name, system, file string }
+
+// A line is a call at a location, the innermost first.
+type line struct {
+	function     *function
+	line, column int64
+}
+
+// An answer has the lines of a location.
+type answer struct {
+	lines []line
+	until time.Time // when it ends; zero: never
+}
+
+// size returns the bytes that an answer takes, but for its functions.
+func (a *answer) size() int { return 160 + 24*len(a.lines) }
+
+// A named keeps answers over batches, so that no location is asked about twice. It has two
+// generations: when the young one is half of the bound, it becomes the old one, whose answers are
+// dropped unless they were used meanwhile. Many goroutines may use it.
+type named struct {
+	mu         sync.Mutex
+	young, old generation
+}
+
+// A generation holds answers, and their functions, each of which is there once.
+type generation struct {
+	answers   map[spot]answer
+	functions map[function]*function
+	size      int
+}
+
+func newGeneration() generation {
+	return generation{answers: make(map[spot]answer), functions: make(map[function]*function)}
+}
+
+// get returns the answer for a location, if there is one.
+func (n *named) get(at spot) (a answer, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if a, ok = n.young.answers[at]; !ok {
+		if a, ok = n.old.answers[at]; ok {
+			n.keep(at, a)
+		}
+	}
+	if ok && expired(a.until) {
+		return answer{}, false
+	}
+	return a, ok
+}
+
+// put keeps an answer. Its functions become those that are kept.
+func (n *named) put(at spot, a answer) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range a.lines {
+		a.lines[i].function = n.function(a.lines[i].function)
+	}
+	n.keep(at, a)
+}
+
+// keep adds an answer to the young generation. n.mu is held.
+func (n *named) keep(at spot, a answer) {
+	if n.young.answers == nil || n.young.size > maxNamed/2 {
+		n.old, n.young = n.young, newGeneration()
+	}
+	n.young.answers[at] = a
+	n.young.size += a.size()
+}
+
+// function returns the kept function that is equal to f. n.mu is held.
+func (n *named) function(f *function) *function {
+	if kept := n.young.functions[*f]; kept != nil {
+		return kept
+	}
+	kept := n.old.functions[*f]
+	if kept == nil {
+		kept = f
+	}
+	if n.young.functions == nil {
+		n.young = newGeneration()
+	}
+	n.young.functions[*f] = kept
+	n.young.size += 160 + len(f.name) + len(f.system) + len(f.file)
+	return kept
+}

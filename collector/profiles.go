@@ -1,0 +1,108 @@
+package collector
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/xconsumer"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/processorhelper/xprocessorhelper"
+	"go.opentelemetry.io/collector/processor/xprocessor"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A profilesProcessor names the locations in the profiles of one pipeline.
+type profilesProcessor struct {
+	set     processor.Settings
+	cfg     *Config
+	factory *factory
+
+	// set by start
+	shared  *shared
+	live    context.Context // until shutdown
+	end     context.CancelFunc
+	batches batches
+}
+
+func (f *factory) createProfiles(ctx context.Context, set processor.Settings, cfg component.Config, next xconsumer.Profiles) (xprocessor.Profiles, error) {
+	p := &profilesProcessor{set: set, cfg: cfg.(*Config), factory: f}
+	return xprocessorhelper.NewProfiles(ctx, set, cfg, next, p.processProfiles,
+		xprocessorhelper.WithCapabilities(consumer.Capabilities{MutatesData: true}),
+		xprocessorhelper.WithStart(p.start),
+		xprocessorhelper.WithShutdown(p.shutdown))
+}
+
+func (p *profilesProcessor) start(ctx context.Context, host component.Host) (err error) {
+	if p.shared, err = p.factory.acquire(ctx, p.set, p.cfg, host); err != nil {
+		return err
+	}
+	p.live, p.end = context.WithCancel(context.Background())
+	p.batches.run(true)
+	return nil
+}
+
+func (p *profilesProcessor) shutdown(ctx context.Context) error {
+	if p.shared == nil {
+		return nil // it was not started
+	}
+	p.batches.run(false)
+	p.end() // batches stop waiting for files
+	p.batches.wait()
+	shared := p.shared
+	p.shared = nil
+	return shared.release(ctx)
+}
+
+// processProfiles names the locations of a batch. Many goroutines may call it. It never fails: what
+// cannot be named passes unchanged, and is counted. In mode locate, and after the shutdown, all
+// passes unchanged: a profile has modules and build IDs already.
+func (p *profilesProcessor) processProfiles(_ context.Context, pd pprofile.Profiles) (pprofile.Profiles, error) {
+	if !p.batches.enter() {
+		return pd, nil
+	}
+	defer p.batches.leave()
+	if p.shared.symbols != nil {
+		w := newWaiting(p.live, p.cfg.Patience)
+		defer w.end()
+		n := newNaming(p.shared, pd.Dictionary(), w)
+		n.locations()
+		p.shared.addLocations(&n.results)
+	}
+	return pd, nil
+}
+
+// A waiting is how long a batch may still wait for debug files.
+type waiting struct {
+	local, servers       context.Context // done when the patience for them ends
+	endLocal, endServers context.CancelFunc
+}
+
+func newWaiting(live context.Context, p Patience) *waiting {
+	w := &waiting{}
+	w.local, w.endLocal = context.WithTimeout(live, max(p.Local, p.Servers))
+	w.servers, w.endServers = context.WithTimeout(live, p.Servers)
+	return w
+}
+
+func (w *waiting) end() {
+	w.endLocal()
+	w.endServers()
+}
+
+// now returns what the next question may wait for, and until when.
+func (w *waiting) now() (context.Context, symbolize.Policy) {
+	switch {
+	case w.servers.Err() == nil:
+		return w.servers, symbolize.Policy{Wait: symbolize.Servers}
+	case w.local.Err() == nil:
+		return w.local, symbolize.Policy{Wait: symbolize.Local}
+	}
+	return w.local, symbolize.Policy{Wait: symbolize.Now}
+}
+
+// expired reports whether an answer that ends at until has ended. The zero time means never.
+func expired(until time.Time) bool { return !until.IsZero() && time.Now().After(until) }

@@ -1,0 +1,357 @@
+package collector
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+	"go.opentelemetry.io/collector/processor/processortest"
+
+	"github.com/symfilter/symfilter/collector/internal/metadata"
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// startProfiles starts a processor of profiles, which is shut down at the end of the test.
+func startProfiles(t testing.TB, c *Config) *profilesProcessor {
+	t.Helper()
+	f := &factory{all: make(map[*Config]*shared)}
+	p := &profilesProcessor{set: processortest.NewNopSettings(metadata.Type), cfg: c, factory: f}
+	if err := p.start(context.Background(), componenttest.NewNopHost()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// A sample makes the tables of a profile.
+type sample struct {
+	pprofile.Profiles
+	dict pprofile.ProfilesDictionary
+}
+
+func newSample() *sample {
+	p := pprofile.NewProfiles()
+	d := p.Dictionary()
+	d.StringTable().Append("")
+	d.MappingTable().AppendEmpty()
+	d.LocationTable().AppendEmpty()
+	d.FunctionTable().AppendEmpty()
+	d.AttributeTable().AppendEmpty()
+	return &sample{p, d}
+}
+
+func (s *sample) str(text string) int32 {
+	i, err := pprofile.SetString(s.dict.StringTable(), text)
+	if err != nil {
+		panic(err)
+	}
+	return i
+}
+
+func (s *sample) attribute(name, value string) int32 {
+	a := s.dict.AttributeTable().AppendEmpty()
+	a.SetKeyStrindex(s.str(name))
+	a.Value().SetStr(value)
+	return int32(s.dict.AttributeTable().Len() - 1)
+}
+
+func (s *sample) mapping(file, id string, start, limit, offset uint64) int32 {
+	m := s.dict.MappingTable().AppendEmpty()
+	m.SetFilenameStrindex(s.str(file))
+	m.SetMemoryStart(start)
+	m.SetMemoryLimit(limit)
+	m.SetFileOffset(offset)
+	if id != "" {
+		m.AttributeIndices().Append(s.attribute(buildIDAttribute, id))
+	}
+	return int32(s.dict.MappingTable().Len() - 1)
+}
+
+func (s *sample) location(mapping int32, addr uint64) pprofile.Location {
+	l := s.dict.LocationTable().AppendEmpty()
+	l.SetMappingIndex(mapping)
+	l.SetAddress(addr)
+	return l
+}
+
+// shown returns a line for each location, with its calls.
+func shown(d pprofile.ProfilesDictionary) string {
+	str := func(i int32) string { return d.StringTable().At(int(i)) }
+	var b strings.Builder
+	for i := 1; i < d.LocationTable().Len(); i++ {
+		l := d.LocationTable().At(i)
+		fmt.Fprintf(&b, "%#x", l.Address())
+		for _, line := range l.Lines().All() {
+			f := d.FunctionTable().At(int(line.FunctionIndex()))
+			fmt.Fprintf(&b, " | %s", str(f.NameStrindex()))
+			if s := str(f.SystemNameStrindex()); s != "" && s != str(f.NameStrindex()) {
+				fmt.Fprintf(&b, " (%s)", s)
+			}
+			if line.Line() != 0 {
+				fmt.Fprintf(&b, " %s:%d:%d", str(f.FilenameStrindex()), line.Line(), line.Column())
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// checkTables reports entries that a dictionary has twice, and first entries that are not empty.
+func checkTables(t *testing.T, d pprofile.ProfilesDictionary) {
+	t.Helper()
+	strings := make(map[string]bool)
+	for i, s := range d.StringTable().All() {
+		if strings[s] || i == 0 && s != "" {
+			t.Errorf("string %d is %q", i, s)
+		}
+		strings[s] = true
+	}
+	functions := make(map[functionKey]bool)
+	for i, f := range d.FunctionTable().All() {
+		key := functionKey{f.NameStrindex(), f.SystemNameStrindex(), f.FilenameStrindex(), f.StartLine()}
+		if functions[key] || i == 0 && key != (functionKey{}) {
+			t.Errorf("function %d is %v", i, key)
+		}
+		functions[key] = true
+	}
+}
+
+const ledgerID = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
+
+// ledger returns a profile with locations of a library that has a debug file, and others.
+func ledger() *sample {
+	s := newSample()
+	known := s.mapping("/missing/libledger.so", ledgerID, 0x7f0000001000, 0x7f0000002000, 0x1000)
+	bare := s.mapping("", ledgerID, 0, 0, 0)
+	named := s.location(known, 0x7f0000001a25)
+	f := s.dict.FunctionTable().AppendEmpty()
+	f.SetNameStrindex(s.str("before"))
+	line := named.Lines().AppendEmpty()
+	line.SetFunctionIndex(1)
+	line.SetLine(5)
+	s.location(known, 0x7f0000001a25)
+	s.location(known, 0x1a25) // the eBPF profiler sends addresses of the file
+	s.location(bare, 0x1917).Lines().AppendEmpty()
+	s.location(0, 0x1a25)
+	s.location(s.mapping("nothing.so", "", 0, 0, 0), 0x1a25)
+	s.location(s.mapping("unknown.so", "aabbccdd", 0, 0, 0), 0x1a25)
+	s.location(s.mapping("strange.so", "not hex", 0, 0, 0), 0x1a25)
+	s.location(known, 0x7f0000001fff)
+	s.location(99, 0x1a25)
+	s.location(math.MinInt32, 0x1a25)
+	s.location(known, 0x1a25).AttributeIndices().Append(99, -1, s.attribute(frameTypeAttribute, "cpython"))
+	return s
+}
+
+const ledgerLines = `0x7f0000001a25 | before :5:0
+0x7f0000001a25 | Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*) (_ZN4PoolIN6ledger5OrderELm64EE7destroyEPS2_) /src/inventory/pool.h:18:5 | ledger::Book::close() (_ZN6ledger4Book5closeEv) /src/inventory/ledger.cc:31:3
+0x1a25 | Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*) (_ZN4PoolIN6ledger5OrderELm64EE7destroyEPS2_) /src/inventory/pool.h:18:5 | ledger::Book::close() (_ZN6ledger4Book5closeEv) /src/inventory/ledger.cc:31:3
+0x1917 | Pool<ledger::Order, 64ul>::next(unsigned long) const (_ZNK4PoolIN6ledger5OrderELm64EE4nextEm) /src/inventory/pool.h:33:5 | long ledger::(anonymous namespace)::sum<Pool<ledger::Order, 64ul>>(Pool<ledger::Order, 64ul> const&, unsigned int) (_ZN6ledger12_GLOBAL__N_13sumI4PoolINS_5OrderELm64EEEElRKT_j) /src/inventory/ledger.cc:13:32 | ledger::Book::total(unsigned int) const (_ZNK6ledger4Book5totalEj) /src/inventory/ledger.cc:27:16
+0x1a25
+0x1a25
+0x1a25
+0x1a25
+0x7f0000001fff
+0x1a25
+0x1a25
+0x1a25
+`
+
+func TestLocationsGetTheirLines(t *testing.T) {
+	p := startProfiles(t, testConfig())
+	for batch := range 2 {
+		s := ledger()
+		if _, err := p.processProfiles(context.Background(), s.Profiles); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(ledgerLines, shown(s.dict)); diff != "" {
+			t.Errorf("batch %d (-want +got):\n%s", batch, diff)
+		}
+		checkTables(t, s.dict)
+	}
+	got := make(map[string]int64)
+	for r := range p.shared.locations {
+		if n := p.shared.locations[r].Load(); n != 0 {
+			got[locationResultNames[r]] = n
+		}
+	}
+	want := map[string]int64{
+		"named": 6, "no_module": 2, "no_build_id": 4, "no_file": 2, "no_mapping": 2, "damaged": 4, "other": 2,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+}
+
+// What was asked in one batch is not asked in the next one.
+func TestLocationsAreAskedAboutOnce(t *testing.T) {
+	p := startProfiles(t, testConfig())
+	for batch := range 3 {
+		s := newSample()
+		m := s.mapping("", ledgerID, 0, 0, 0)
+		for addr := range uint64(200) {
+			s.location(m, 0x1900+addr)
+		}
+		before := p.shared.symbols.Symbolizer.Stats().Questions
+		p.processProfiles(context.Background(), s.Profiles)
+		if asked := p.shared.symbols.Symbolizer.Stats().Questions - before; batch > 0 && asked > 0 {
+			t.Errorf("batch %d asked %d questions", batch, asked)
+		}
+	}
+}
+
+// The factory makes processors of profiles, which share debug files with those of logs.
+func TestProfilesGoToTheNextConsumer(t *testing.T) {
+	next, cfg, f := new(consumertest.ProfilesSink), testConfig(), NewFactory()
+	set := processortest.NewNopSettings(metadata.Type)
+	profiles, err := f.CreateProfiles(context.Background(), set, cfg, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs, err := f.CreateLogs(context.Background(), set, cfg, consumertest.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []component.Component{profiles, logs} {
+		if err := c.Start(context.Background(), componenttest.NewNopHost()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := profiles.ConsumeProfiles(context.Background(), ledger().Profiles); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []component.Component{logs, profiles} {
+		if err := c.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	late := ledger()
+	if err := profiles.ConsumeProfiles(context.Background(), late.Profiles); err != nil {
+		t.Error(err)
+	}
+	all := next.AllProfiles()
+	if len(all) != 2 || shown(all[0].Dictionary()) != ledgerLines || shown(all[1].Dictionary()) == ledgerLines {
+		t.Errorf("%d profiles arrived: the first has to be named, the second, sent after the shutdown, passes", len(all))
+	}
+}
+
+// A batch of many builds and many lines is bounded: what is too much passes, and is counted.
+func TestHostileProfilesPass(t *testing.T) {
+	c := testConfig()
+	c.Patience.Local = 0
+	p := startProfiles(t, c)
+	s := newSample()
+	for i := range 5000 {
+		s.location(s.mapping("x.so", fmt.Sprintf("%040x", i+1), 0x1000, 0x2000, 0), 0x1800)
+	}
+	if _, err := p.processProfiles(context.Background(), s.Profiles); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.shared.locations[locationPending].Load() + p.shared.locations[locationMissing].Load(); got != 5000 {
+		t.Errorf("%d locations are without a file", got)
+	}
+	n := newNaming(p.shared, newSample().dict, nil)
+	n.added = maxAdded + 1
+	if got := n.setLines(pprofile.NewLocation(), answer{lines: []line{{function: &function{}}}}); got != locationLimit {
+		t.Errorf("got %s, want limit", locationResultNames[got])
+	}
+}
+
+// Answers are dropped when there are too many, but for those in use.
+func TestNamedIsBounded(t *testing.T) {
+	var n named
+	name := strings.Repeat("x", 1000)
+	at := func(i int) spot { return spot{addr: uint64(i)} }
+	for i := range 200_000 {
+		n.put(at(i), answer{lines: []line{{function: &function{name: fmt.Sprint(i, name)}}}})
+		if _, ok := n.get(at(7)); i > 7 && !ok {
+			t.Fatalf("after %d answers one in use was dropped", i)
+		}
+	}
+	if _, ok := n.get(at(100)); ok || n.young.size > maxNamed || n.old.size > maxNamed {
+		t.Errorf("%d and %d bytes are kept", n.young.size, n.old.size)
+	}
+	n.put(at(1), answer{until: time.Now().Add(-time.Second)})
+	if _, ok := n.get(at(1)); ok {
+		t.Error("an answer did not expire")
+	}
+}
+
+// BenchmarkLocations names 100,000 locations that were asked about before.
+func BenchmarkLocations(b *testing.B) {
+	p := startProfiles(b, testConfig())
+	const locations = 100_000
+	s := newSample()
+	m := s.mapping("", ledgerID, 0, 0, 0)
+	for i := range uint64(locations) {
+		s.location(m, 0x19c0+i%0x300)
+	}
+	all := make([]pprofile.Profiles, b.N+1)
+	for i := range all {
+		all[i] = pprofile.NewProfiles()
+		s.CopyTo(all[i])
+	}
+	p.processProfiles(context.Background(), all[b.N])
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		p.processProfiles(context.Background(), all[i])
+	}
+	b.ReportMetric(float64(b.N)*locations/b.Elapsed().Seconds(), "locations/s")
+}
+
+// Any profile passes with all that it had, within bounds of time and memory.
+func FuzzProfiles(f *testing.F) {
+	var marshal pprofile.ProtoMarshaler
+	for _, s := range []*sample{ledger(), newSample()} {
+		b, err := marshal.MarshalProfiles(s.Profiles)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	p := startProfiles(f, testConfig())
+	f.Fuzz(func(t *testing.T, in []byte) {
+		defer fuzztest.Watch(t, in)()
+		var unmarshal pprofile.ProtoUnmarshaler
+		pd, err := unmarshal.UnmarshalProfiles(in)
+		if err != nil {
+			return
+		}
+		before := pprofile.NewProfiles()
+		pd.CopyTo(before)
+		p.processProfiles(context.Background(), pd)
+		was, is := before.Dictionary(), pd.Dictionary()
+		if is.LocationTable().Len() != was.LocationTable().Len() || is.FunctionTable().Len() < was.FunctionTable().Len() || is.StringTable().Len() < was.StringTable().Len() {
+			t.Fatal("a table is shorter")
+		}
+		for i, s := range was.StringTable().All() {
+			if is.StringTable().At(i) != s {
+				t.Fatalf("string %d was %q, and is %q", i, s, is.StringTable().At(i))
+			}
+		}
+		for i, l := range was.LocationTable().All() {
+			to := is.LocationTable().At(i)
+			if to.Address() != l.Address() || to.MappingIndex() != l.MappingIndex() {
+				t.Fatalf("location %d is another", i)
+			}
+			for _, line := range to.Lines().All() {
+				if to.Lines().Len() != l.Lines().Len() && (line.FunctionIndex() <= 0 || int(line.FunctionIndex()) >= is.FunctionTable().Len()) {
+					t.Fatalf("location %d has function %d of %d", i, line.FunctionIndex(), is.FunctionTable().Len())
+				}
+			}
+		}
+	})
+}
