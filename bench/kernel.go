@@ -17,8 +17,8 @@ const (
 	plainText   = "plain text, 1 GiB"
 )
 
-// oopses returns a function that writes n frames in the form of an oops, at no more than distinct
-// different addresses. It also writes a log with the same addresses as elements.
+// oopses returns a function that writes n frames of oopses, and a second log with the same
+// addresses as elements. distinct is the maximum number of different addresses.
 func oopses(n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(vmlinux, 0)

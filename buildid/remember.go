@@ -145,7 +145,8 @@ func trimMemory(dir string) {
 // in 4 bytes, little-endian. Numbers are uvarints and times have 8 bytes. Strings and lists begin
 // with their length.
 
-// Bits of the byte that describes a folder or file. The lowest two bits are the content of a file.
+// Bits of the byte that describes a folder or file. The lowest two bits hold a file's type, as a
+// content value.
 const (
 	flagSettled = 4
 	flagID      = 8

@@ -116,7 +116,7 @@ func checkMember(m *zip.File) error {
 	case m.UncompressedSize64 > maxZipMember:
 		return fmt.Errorf("%w: %.100q is too large, %d bytes", errBadZip, m.Name, m.UncompressedSize64)
 	case m.Method == zip.Store && m.UncompressedSize64 != m.CompressedSize64:
-		return fmt.Errorf("%w: %.100q is stored, but its two sizes differ", errBadZip, m.Name)
+		return fmt.Errorf("%w: %.100q is not compressed, but its compressed and uncompressed sizes differ", errBadZip, m.Name)
 	case m.UncompressedSize64 > zipRatioFrom && m.UncompressedSize64/maxZipRatio > m.CompressedSize64:
 		return fmt.Errorf("%w: %.100q claims to inflate to %d bytes from %d, more than is possible", errBadZip, m.Name, m.UncompressedSize64, m.CompressedSize64)
 	}

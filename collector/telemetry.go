@@ -213,7 +213,7 @@ func (t *telemetry) storageFailed(what string, err error) {
 	}
 }
 
-// drop counts a process that is not remembered, and logs that a limit is reached.
+// drop counts a process that is not remembered. If the reason is a limit, it also logs that.
 func (t *telemetry) drop(why eviction) {
 	t.evicted[why].Add(1)
 	if why == evictedIdle {

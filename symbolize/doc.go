@@ -89,8 +89,8 @@ const (
 	// steps that a file may owe beyond answerSteps for each question: 1 to 2.5 s. Files of 300 MiB
 	// owe 30 million when most of their units were parsed for the first time
 	maxOwed = 1 << 28
-	// steps per byte of debug information that making an index may take, in addition to maxOwed:
-	// some 2 are needed
+	// steps that making an index may take for each byte of debug information, in addition to
+	// maxOwed: about 2 are needed
 	indexSteps = 16
 
 	// Sections that were released for lack of memory may be inflated again, up to these bounds.

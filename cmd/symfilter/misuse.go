@@ -165,5 +165,5 @@ func encodingHint(e input.Encoding, name string) string {
 	if e.Marked() {
 		is = "is " + e.String()
 	}
-	return is + ", and is printed unchanged; to have it read, write iconv -f " + e.String() + name + " | symfilter"
+	return is + ", and is printed unchanged; to symbolize it, run iconv -f " + e.String() + name + " | symfilter"
 }

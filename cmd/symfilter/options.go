@@ -140,7 +140,7 @@ var options = [...]cli.Group[config]{
 			More: "a file with the same name and tool replaces the results of the previous file"},
 		{Name: "sarif-hash", Metavar: "OF", In: ofRuns, Words: sarifHashes, Field: func(c *config) any { return &c.findings.hash },
 			Text: "how GitHub recognizes a result: by its stack (default) or line",
-			More: "line is the hash of the source line that GitHub's upload action computes; it needs --source-root"},
+			More: "line is the hash of the source line, as GitHub's upload action computes it; needs --source-root"},
 		{Name: "junit", Metavar: "SCHEMA", In: ofRuns, Words: junitSchemas, Field: func(c *config) any { return &c.findings.schema },
 			Text: "gitlab (default), or xunit for Jenkins' xUnit plugin, whose schema is stricter"},
 		{Name: "junit-case", Metavar: "OF", In: ofRuns, Words: junitCases, Field: func(c *config) any { return &c.findings.cases },

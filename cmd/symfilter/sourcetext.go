@@ -58,9 +58,9 @@ type sourceText struct {
 	roots  source.Roots
 }
 
-// sources returns the source text and links that flags request. Its errors are usage errors. live
-// is set if an input is not a file that is read to its end. Lines of such an input wait less for
-// servers.
+// sources returns the sourceText for the flags. Its errors are usage errors. live is set if an
+// input is not a file that is read to its end: all source lines then wait less for files and
+// servers, unless --wait is given.
 func (c *config) sources(sym *symbolize.Symbolizer, servers *debuginfod.Client, maps []buildid.PrefixMap, live bool, diag *diagnostics) (t *sourceText, err error) {
 	t = &sourceText{}
 	f := &c.source

@@ -5,8 +5,9 @@
 //	symfilterd --config FILE [--check] [--no-sandbox]
 //
 // SIGHUP makes it read the configuration again and reopen outputs. SIGTERM and SIGINT end it within
-// five seconds. It exits with 0 after these signals or the end of all inputs. 1 means that it
-// cannot run. 2 means wrong usage or an unusable configuration.
+// five seconds. It exits with 0 after SIGTERM, SIGINT or the end of all inputs. 1 means that it
+// cannot run, or that lines were lost at the end, because an output did not accept them. 2 means
+// wrong usage or an unusable configuration.
 package main
 
 import (

@@ -46,8 +46,8 @@ type callStart struct {
 	call uint32
 }
 
-// innermost returns the innermost call that covers addr, of any function: its index in the calls of
-// the function, and these calls. The index is -1 if there is none.
+// innermost returns the innermost call that covers addr, whichever function it belongs to: its
+// index in the calls of that function, and these calls. The index is -1 if there is no such call.
 func (u *unit) innermost(addr uint64) (int, []call) {
 	fn := u.functionAt(addr)
 	switch {

@@ -79,7 +79,7 @@ const (
 	maxMemberPath    = 4 << 10 // bytes of a whole member path; a longer path is left out
 	maxTypeDepth     = 64      // types nested in each other, with typedefs and qualifiers
 	maxDimensions    = 16      // dimensions of an array
-	// steps of finding a member: 15 ms; the last of a struct of 1,000 members takes some 30,000
+	// steps to find a member: 15 ms. The last of 1,000 members takes some 30,000 steps
 	maxTypeWork       = 1 << 18
 	maxTypeUnits      = 1 << 20  // type units that can be found by their signature: 24 MiB
 	maxTypeUnitsKept  = 1 << 10  // units of .debug_types kept parsed at a time

@@ -49,7 +49,7 @@ func (u *unit) source(file string) (s Source, ok bool) {
 		if !text.ok() && !md5.ok() {
 			return false
 		}
-		// most files have another name, so that their paths need not be joined
+		// the name rules out most files, so their paths need not be joined
 		recorded := u.d.text(e.name)
 		if !u.d.spend(1 + len(recorded)/256) {
 			return false

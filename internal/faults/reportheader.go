@@ -183,7 +183,8 @@ func withoutAddresses(s string) string {
 	return b.String()
 }
 
-// kindIn returns the kind of error named in the message of a header, or "" if its summary does:
+// kindIn returns the kind of error that the message of a header names, or "" if only later lines of
+// the report name it. These messages name a kind:
 //
 //	heap-use-after-free
 //	alloc-dealloc-mismatch (malloc vs operator delete)

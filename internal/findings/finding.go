@@ -81,7 +81,8 @@ const (
 	RoleOther                 // any other place: a thread's creation, the other access of a race
 )
 
-// A TraceFrame is a frame of a trace. Its symbolize.Frame is empty if the frame has no name.
+// A TraceFrame is a frame of a trace. The fields of its symbolize.Frame that are unknown are zero;
+// a frame without a function may still have a file and a line.
 type TraceFrame struct {
 	symbolize.Frame
 

@@ -15,8 +15,8 @@ const maxVerdicts = 16 << 10
 
 // An OwnRule makes frames a program's own, or the system's, if their source file or object matches
 // a glob. In a glob, * matches any bytes but "/", ** any bytes, and ? any byte but "/"; all other
-// bytes match themselves. A glob that names a folder matches everything below it. A glob that does
-// not begin with "/" may match from any folder on: third_party matches
+// bytes match themselves. A glob that names a folder matches everything below it. A glob without a
+// leading "/" may begin to match at any element of a path: third_party matches
 // /home/me/third_party/zip/zip.c.
 type OwnRule struct {
 	Own  bool // false: frames of the system

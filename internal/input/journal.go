@@ -184,9 +184,9 @@ func fieldValue(b []byte) (name, value []byte) {
 	return b[:i], b[i+9 : len(b)-1]
 }
 
-// journalFields appends the fields of an entry that are filtered. If all of these are empty it
-// appends the first one, since an empty line may end a stack. It calls known, if not nil, with
-// systemd-coredump's fields about files.
+// journalFields appends the fields of an entry that are filtered and have text. If none of the
+// filtered fields has text, it appends the first of them, since an empty line may end a stack. It
+// calls known, if not nil, with systemd-coredump's fields about files.
 func journalFields(fields []field, entry []byte, names []string, known func(name string, value []byte)) []field {
 	var empty []field // first field without text
 	had := len(fields)

@@ -35,7 +35,7 @@ func readHeap(data []byte, r *resolver) (document, error) {
 	line, data := nextLine(data)
 	h, ok := parseHeapHeader(line)
 	if !ok {
-		return nil, fmt.Errorf("not the format's first line: %.80q", line)
+		return nil, fmt.Errorf("the first line has no valid counts of allocations: %.80q", line)
 	}
 	d.p.PeriodType, d.p.Period = stacks.ValueType{Name: "space", Unit: "bytes"}, max(h.rate, 1)
 	d.p.DropFrames, d.p.KeepFrames = allocatorFrames, keptRuntimeFrames

@@ -31,7 +31,7 @@ func readJemalloc(data []byte, r *resolver) (document, error) {
 	line, data := nextLine(data)
 	rate, ok := parseCount(line[len(jemallocMark):])
 	if !ok || rate < 1 {
-		return nil, fmt.Errorf("not the format's first line: %.80q", line)
+		return nil, fmt.Errorf("the first line has no valid sampling interval: %.80q", line)
 	}
 	d := newRawStacks(r.m)
 	d.p.PeriodType, d.p.Period = stacks.ValueType{Name: "space", Unit: "bytes"}, rate

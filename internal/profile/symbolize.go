@@ -205,7 +205,7 @@ func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 	case s.err != nil:
 		r.note(f.Fault().Error() + "; its addresses remain unresolved")
 	case id.IsZero() && !s.layout.Fits(rangeOf(m), kind == joinedMaps):
-		s.err = fmt.Errorf("not the file that ran: the %d bytes mapped from offset 0x%x are not a part with code", m.Limit-m.Start, m.Offset)
+		s.err = fmt.Errorf("not the file that ran: the %d bytes mapped from offset 0x%x do not match its code segments", m.Limit-m.Start, m.Offset)
 		r.note(fmt.Sprintf("%s: %v; its addresses remain unresolved", f.Path, s.err))
 	default:
 		r.asker.Prefetch(s.file)

@@ -79,7 +79,8 @@ func (d *decomposer) emit(sink uint32, amount int64) {
 	d.addSample(d.reversed, amount)
 }
 
-// weight returns the number of locations that the current path with a sink counts as.
+// weight returns the total weight of the locations in the current path and in a sink: see
+// Graph.Weights.
 func (d *decomposer) weight(sink uint32) int {
 	weights := d.g.Weights
 	if weights == nil {

@@ -95,8 +95,9 @@ func (w *Writer) sum() {
 	w.crc = 0
 }
 
-// AddUnit writes a unit, and returns its number for spans. The unit's numbers are positions in
-// names and files. These lists hold numbers of AddName and AddFile, which begin at 0.
+// AddUnit writes a unit, and returns its number for spans. The numbers in the unit are positions,
+// from 1, in names and files. These lists hold the numbers, from 0, of the names that AddName adds
+// and of the paths that AddFile adds.
 func (w *Writer) AddUnit(u *Unit, names, files []uint32) uint32 {
 	le := binary.LittleEndian
 	if w.nameStart != 0 {
