@@ -80,11 +80,13 @@ and freed, with every address replaced by function, file and line.
 `
 	profileText = `Prints a profile of addresses with functions, files and lines: pprof's format,
 heap and CPU profiles of gperftools (tcmalloc), heap profiles of jemalloc, files
-of Valgrind's DHAT and Massif.
+of Valgrind's DHAT and Massif. A URL is asked for its profile, which may take as
+long as its seconds=N says, 30 seconds by default, and a minute.
 
   symfilter profile -s /srv/symbols heap.prof | less
   symfilter profile --output=pprof heap.prof >named.pb.gz
   symfilter profile --output=folded --show=alloc_space heap.prof | flamegraph.pl
+  symfilter profile --output=pprof http://host/debug/pprof/heap >named.pb.gz
   symfilter profile dhat.out.1234 >named.dhat          for dh_view.html
   symfilter profile massif.out.1234 >named.massif; ms_print named.massif
 

@@ -149,16 +149,26 @@ func (p *profileRun) refuseTerminal(form string) error {
 // openInput opens the input, and unpacks it.
 func (p *profileRun) openInput() error {
 	in := p.std.in
-	if p.label == "-" {
-		p.label = standardName
-	} else {
-		var err error
-		if in, err = os.Open(p.label); err != nil {
-			return errors.New(openError(p.label, err))
+	if u, ok := profileURL(p.label); ok {
+		answer, err := fetchProfile(u)
+		if err != nil {
+			return err
 		}
-		p.closers = append(p.closers, func() { in.Close() })
+		p.label = u.Redacted()
+		p.closers = append(p.closers, func() { answer.Close() })
+		p.content, p.head = peeked(answer)
+	} else {
+		if p.label == "-" {
+			p.label = standardName
+		} else {
+			var err error
+			if in, err = os.Open(p.label); err != nil {
+				return errors.New(openError(p.label, err))
+			}
+			p.closers = append(p.closers, func() { in.Close() })
+		}
+		p.content, p.head = beginning(in)
 	}
-	p.content, p.head = beginning(in)
 	if !isPacked(p.head) {
 		return nil
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -45,7 +47,10 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
+	server := httptest.NewServer(http.FileServer(http.Dir("testdata/served")))
+	t.Cleanup(server.Close) // after the scripts, which run in parallel
 	scripttest.Run(t, map[string]string{
+		"SERVED":                                 server.URL,
 		"n":                                      "\n",
 		"SYMFILTER_NO_DEFAULT_DEBUG_DIRECTORIES": "true", // what is installed must not reach the tests
 	}, map[string]func(*testscript.TestScript, bool, []string){"sgr": sgr})

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/wording"
+)
+
+// defaultSeconds is how long a program measures if a URL does not say it: net/http/pprof takes 30
+// seconds for a CPU profile.
+const defaultSeconds = 30
+
+// answerSlack is how much longer than it measures a program may take for its answer.
+const answerSlack = time.Minute
+
+// maxRefusal bounds the text of a refusal that is read.
+const maxRefusal = 1 << 10
+
+// profileURL returns the URL of a profile, if name is one.
+func profileURL(name string) (u *url.URL, ok bool) {
+	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
+		return nil, false
+	}
+	u, err := url.Parse(name)
+	return u, err == nil && u.Host != ""
+}
+
+// fetchProfile asks a program for its profile, and returns the answer. A password in the URL is not
+// printed.
+func fetchProfile(u *url.URL) (io.ReadCloser, error) {
+	seconds, err := strconv.Atoi(cmp.Or(u.Query().Get("seconds"), strconv.Itoa(defaultSeconds)))
+	if err != nil || seconds < 0 || seconds > int(time.Hour/time.Second) {
+		return nil, fmt.Errorf("%s: seconds must be a number from 0 to 3600", u.Redacted())
+	}
+	client := &http.Client{Timeout: time.Duration(seconds)*time.Second + answerSlack}
+	answer, err := client.Get(u.String())
+	if err != nil {
+		if e, ok := errors.AsType[*url.Error](err); ok {
+			err = e.Err // without the URL
+		}
+		return nil, fmt.Errorf("get %s: %w", u.Redacted(), err)
+	}
+	if answer.StatusCode == http.StatusOK {
+		return answer.Body, nil
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
+	refusal := answer.Status
+	if why := strings.TrimSpace(string(text)); why != "" {
+		refusal += ": " + wording.Line(why)
+	}
+	return nil, fmt.Errorf("get %s: %.300s", u.Redacted(), refusal)
+}
