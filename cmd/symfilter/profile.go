@@ -17,6 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/internal/input"
 	"github.com/symfilter/symfilter/internal/profile"
+	"github.com/symfilter/symfilter/internal/remote"
 	"github.com/symfilter/symfilter/internal/report"
 	"github.com/symfilter/symfilter/internal/unpack"
 	"github.com/symfilter/symfilter/internal/wording"
@@ -149,8 +150,8 @@ func (p *profileRun) refuseTerminal(form string) error {
 // openInput opens the input, and unpacks it.
 func (p *profileRun) openInput() error {
 	in := p.std.in
-	if u, ok := profileURL(p.label); ok {
-		answer, err := fetchProfile(u)
+	if u, ok := remote.URL(p.label); ok {
+		answer, err := remote.Profile(u)
 		if err != nil {
 			return err
 		}

@@ -78,6 +78,7 @@ var direction = map[string][]string{
 	"internal/cli":         {},
 	"internal/child":       {},
 	"internal/mapped":      {"internal/object"},
+	"internal/remote":      {"internal/wording"},
 	"internal/procmaps":    {"filter", "buildid", "internal/object"},
 	"internal/written":     {},
 	"internal/wording":     {"internal/escape"},
@@ -138,7 +139,7 @@ var only = map[string][]string{
 
 	// No package but these uses the network or starts a program.
 	"net":      {"debuginfod", "internal/daemon", "internal/service", "internal/testenv", "bench"},
-	"net/http": {"debuginfod", "internal/daemon", "bench"},
+	"net/http": {"debuginfod", "internal/daemon", "internal/remote", "bench"},
 	"os/exec":  {"internal/child", "bench", "scripts/gotest", "scripts/scoreboard", "internal/testenv", "internal/walkthrough", "internal/scripttest"},
 
 	"golang.org/x/net/html": {"internal/pagetest"},

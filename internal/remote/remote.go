@@ -1,4 +1,5 @@
-package main
+// Package remote asks a program for its profile, over HTTP.
+package remote
 
 import (
 	"cmp"
@@ -24,8 +25,8 @@ const answerSlack = time.Minute
 // maxRefusal bounds the text of a refusal that is read.
 const maxRefusal = 1 << 10
 
-// profileURL returns the URL of a profile, if name is one.
-func profileURL(name string) (u *url.URL, ok bool) {
+// URL returns the URL of a profile, if name is one.
+func URL(name string) (u *url.URL, ok bool) {
 	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
 		return nil, false
 	}
@@ -33,9 +34,10 @@ func profileURL(name string) (u *url.URL, ok bool) {
 	return u, err == nil && u.Host != ""
 }
 
-// fetchProfile asks a program for its profile, and returns the answer. A password in the URL is not
-// printed.
-func fetchProfile(u *url.URL) (io.ReadCloser, error) {
+// Profile asks a program for its profile, and returns the answer, which the caller closes. It waits
+// as long as the parameter seconds of the URL says, or else 30 seconds, and a minute. Errors name
+// the URL without its password.
+func Profile(u *url.URL) (io.ReadCloser, error) {
 	seconds, err := strconv.Atoi(cmp.Or(u.Query().Get("seconds"), strconv.Itoa(defaultSeconds)))
 	if err != nil || seconds < 0 || seconds > int(time.Hour/time.Second) {
 		return nil, fmt.Errorf("%s: seconds must be a number from 0 to 3600", u.Redacted())
