@@ -26,6 +26,7 @@ func (p *parser) compare(c *Config) {
 		return
 	}
 	p.admin(&c.Admin)
+	p.service(&c.Service)
 	for i, u := range c.Symbols.DebuginfodURLs.List {
 		p.serverURL(u, "symbols.debuginfod_urls", i)
 	}
@@ -53,6 +54,22 @@ func (p *parser) admin(a *Admin) {
 	}
 	p.halves("admin.tls", a.TLS, true)
 	p.hosts("admin", a.Hosts)
+}
+
+// service checks the service section.
+func (p *parser) service(s *Service) {
+	if n := p.at["service"]; n != nil && p.at["pipelines"] == nil && p.given("service", "listen") == nil {
+		p.fault(n, "service", "has no listener, and there are no pipelines: set listen")
+	}
+	p.useless("service", p.sections[kindOf[Service]()])
+	if s.Listen != "" {
+		p.listener("service", "listen", s.Listen, false, s.AllowRemote, s.TLS)
+		if n := p.given("service", "listen"); n != nil && len(s.paths()) == 0 && p.complete("service") {
+			p.fault(n, "service.listen", "answers nothing: set symbolize: true")
+		}
+	}
+	p.halves("service.tls", s.TLS, true)
+	p.hosts("service", s.Hosts)
 }
 
 // hosts checks names of hosts.
@@ -278,7 +295,25 @@ func (c *Config) conflicts() (all Faults) {
 	if c.Admin.Listen != "" {
 		claim(canonical(c.Admin.Listen), "admin.listen", twice)
 	}
-	servers := make(map[string]string) // pipelines by HTTP address
+	servers := make(map[string]string) // keys of inputs, or of the service, by HTTP address
+	certs := make(map[string]*TLS)     // by HTTP address
+	serve := func(web string, paths []string, key, section string, tls *TLS) {
+		web = canonical(web)
+		for _, path := range paths {
+			claim(web+" "+path, key, "%s has the path %s on this address too: give each its own", printable(path))
+		}
+		if at, taken := owner[web]; taken {
+			fault(key, "%s has this address: give each its own", at)
+		}
+		if other, taken := servers[web]; !taken {
+			servers[web], certs[web] = section, tls
+		} else if !reflect.DeepEqual(certs[web], tls) {
+			fault(key, "%s has this address with different certificates: give both the same tls", strings.TrimSuffix(other, ".input"))
+		}
+	}
+	if c.Service.Listen != "" {
+		serve(c.Service.Listen, c.Service.paths(), "service.listen", "service", c.Service.TLS)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Pipelines)) {
 		in, out := c.Pipelines[name].Input, c.Pipelines[name].Output
 		key := "pipelines." + name + ".input."
@@ -289,7 +324,7 @@ func (c *Config) conflicts() (all Faults) {
 		case in.Listen != "":
 			claim(canonical(in.Listen), key+"listen", twice)
 			if other, taken := servers[canonical(in.Listen)]; taken {
-				fault(key+"listen", twice, "pipelines."+other+".input")
+				fault(key+"listen", twice, other)
 			}
 		case web != "":
 			if in.HTTP != "" {
@@ -297,18 +332,7 @@ func (c *Config) conflicts() (all Faults) {
 			} else {
 				key += "journal_upload"
 			}
-			web = canonical(web)
-			for _, path := range paths {
-				claim(web+" "+path, key, "%s has the path %s on this address too: give each its own", printable(path))
-			}
-			if at, taken := owner[web]; taken {
-				fault(key, "%s has this address: give each its own", at)
-			}
-			if other, taken := servers[web]; !taken {
-				servers[web] = name
-			} else if !reflect.DeepEqual(c.Pipelines[other].Input.TLS, in.TLS) {
-				fault(key, "pipelines.%s has this address with different certificates: give both the same tls", other)
-			}
+			serve(web, paths, key, "pipelines."+name+".input", in.TLS)
 		}
 		if out.File != "" {
 			claim("file "+filepath.Clean(out.File), "pipelines."+name+".output.file", "%s appends to this file too: give each its own")

@@ -17,6 +17,7 @@ type Config struct {
 	Log     Log     `yaml:"log"`
 	Symbols Symbols `yaml:"symbols"`
 	Limits  Limits  `yaml:"limits"`
+	Service Service `yaml:"service"`
 	// folder of checkpoints and contexts; empty: none survive a restart
 	State     string              `yaml:"state"`
 	Pipelines map[string]Pipeline `yaml:"pipelines"`
@@ -39,6 +40,18 @@ type TLS struct {
 	// authorities that sign the certificates of peers; empty: clients of a listener need no
 	// certificate, and an output uses the system's authorities
 	ClientCA string `yaml:"client_ca"`
+}
+
+// Service is the listener for programs that look up addresses. A protocol is off unless its key is
+// set.
+type Service struct {
+	Listen      string   `yaml:"listen"` // HOST:PORT, unix:PATH or systemd:NAME; empty: none
+	Symbolize   bool     `yaml:"symbolize"`
+	Wait        Duration `yaml:"wait"` // longest wait of a request for debug files
+	Mode        Mode     `yaml:"mode"` // as in [Input]
+	AllowRemote bool     `yaml:"allow_remote"`
+	TLS         *TLS     `yaml:"tls"`
+	Hosts       []string `yaml:"hosts"` // as in [Admin]
 }
 
 // Log configures the daemon's own messages.

@@ -112,6 +112,7 @@ func (c *Config) needs() (*needs, error) {
 		n.write("state", c.State)
 	}
 	n.listener("admin.listen", c.Admin.Listen)
+	n.listener("service.listen", c.Service.Listen)
 	for name, p := range c.Pipelines {
 		n.pipeline("pipelines."+name, &p)
 	}

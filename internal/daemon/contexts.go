@@ -102,6 +102,18 @@ func (c *contexts) borrow(n int) bool {
 	return true
 }
 
+// lend counts n bytes of requests to the service, or releases -n bytes. It returns false if there is
+// no room for them. Unlike borrow, it drops no context for them.
+func (c *contexts) lend(n int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n > 0 && c.bytes+n > int64(c.house.limits.Load().ContextBytes) {
+		return false
+	}
+	c.bytes += n
+	return true
+}
+
 // limits returns the limits for the processes of a session: its share plus the free part. For the
 // number of processes, kept contexts are free, too.
 func (c *contexts) limits(s *session) filter.Limits {

@@ -64,6 +64,7 @@ type Daemon struct {
 	symbols   *symbols
 	pipelines map[string]*pipeline
 	admin     *admin // nil: none
+	api       *api   // nil: none
 	worked    int    // maximum number of filters since memory was last returned
 }
 
@@ -88,6 +89,7 @@ func New(c *Config, o Options) (*Daemon, error) {
 	d.house.outputs = newOutputs(o.Log, o.Stdout, func(err error, dir string) error { return d.house.box.explain(err, dir) })
 	d.house.limits.Store(&c.Limits)
 	d.house.contexts = &contexts{house: d.house}
+	d.house.ledger = &ledger{contexts: d.house.contexts}
 	d.house.webs = newWebs(o.Log, d.house.ports, &room{most: func() int { return d.house.limits.Load().Connections }})
 	if d.house.options.Manager == nil {
 		d.house.options.Manager = new(service.Manager)
@@ -135,7 +137,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 func (d *Daemon) tick(now time.Time) bool {
 	d.one.Lock()
 	defer d.one.Unlock()
-	running := false
+	running := d.api != nil
 	d.house.contexts.expire(now)
 	for _, p := range d.pipelines {
 		p.rest(now)
@@ -160,6 +162,9 @@ func (d *Daemon) end() error {
 	d.one.Lock()
 	defer d.one.Unlock()
 	d.house.webs.stopping.Store(true)
+	if d.api != nil {
+		d.api.end()
+	}
 	defer d.stopping()()
 	cut := time.AfterFunc(stopPatience, func() {
 		for _, p := range d.pipelines {
@@ -174,6 +179,9 @@ func (d *Daemon) end() error {
 		all.Go(p.halt)
 	}
 	all.Wait()
+	if d.api != nil {
+		<-d.api.close()
+	}
 	var errs []error
 	for _, p := range d.pipelines {
 		errs = append(errs, p.stage.Load().close())
@@ -195,6 +203,7 @@ type change struct {
 	made    map[string]*pipeline
 	certs   func() // activates reread certificates
 	admin   *admin // new admin listener; nil if its configuration is unchanged or names none
+	api     *api   // new service; nil if it is unchanged, or none is configured
 }
 
 // Reload replaces the configuration. Unchanged pipelines continue, with reopened outputs. Sessions
@@ -243,9 +252,7 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 	if ch.certs, err = d.house.ports.reread(c.certificates()); err != nil {
 		return nil, err
 	}
-	if d.symbols != nil && reflect.DeepEqual(c.Symbols, d.conf.Symbols) {
-		ch.symbols = d.symbols.share()
-	} else if ch.symbols, err = openSymbols(c.Symbols, d.house.measures.observe, d.house.options.OffHeap); err != nil {
+	if ch.symbols, err = d.symbolsOf(c); err != nil {
 		return nil, fmt.Errorf("symbols: %w", err)
 	}
 	same := ch.symbols == d.symbols && c.Limits == d.conf.Limits && c.State == d.conf.State
@@ -279,7 +286,18 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 			return nil, fmt.Errorf("admin: %w", err)
 		}
 	}
+	if err := d.prepareAPI(ch); err != nil {
+		return nil, fmt.Errorf("service: %w", err)
+	}
 	return ch, nil
+}
+
+// symbolsOf returns the symbols of c for another user: the current ones if they are those of c.
+func (d *Daemon) symbolsOf(c *Config) (*symbols, error) {
+	if d.symbols != nil && reflect.DeepEqual(c.Symbols, d.conf.Symbols) {
+		return d.symbols.share(), nil
+	}
+	return openSymbols(c.Symbols, d.house.measures.observe, d.house.options.OffHeap)
 }
 
 // discard closes everything that prepare has opened.
@@ -292,6 +310,9 @@ func (c *change) discard() {
 	}
 	if c.admin != nil {
 		c.admin.close()
+	}
+	if c.api != nil {
+		<-c.api.close()
 	}
 	if c.symbols != nil {
 		c.symbols.release()
@@ -336,6 +357,7 @@ func (d *Daemon) show(c *change) {
 		d.admin = c.admin
 		c.admin.serve(d.house.log)
 	}
+	d.turnAPI(c)
 	m.reloadError.Store(nil)
 	m.reloaded.Store(time.Now().UnixNano())
 }

@@ -138,7 +138,7 @@ func (a *ask) accept(headers []string) error {
 
 // unpacked returns the body of a request. If its Content-Encoding or its first bytes show that it
 // is packed, body is unpacked and bounded. done releases its memory. The error is a refusal.
-func (h *httpInput) unpacked(r *http.Request) (body io.Reader, done func(), err error) {
+func unpacked(r *http.Request, memory *unpack.Memory) (body io.Reader, done func(), err error) {
 	encoding := strings.ToLower(strings.TrimSpace(strings.Join(r.Header.Values("Content-Encoding"), ",")))
 	var format *unpack.Format
 	switch encoding {
@@ -150,7 +150,7 @@ func (h *httpInput) unpacked(r *http.Request) (body io.Reader, done func(), err 
 	default:
 		return nil, nil, refusef(http.StatusUnsupportedMediaType, "the encoding %.40q of the body is unknown; use gzip or zstd, or none", encoding)
 	}
-	u := &sniffed{r: r.Body, memory: h.p.house.unpacking, format: format}
+	u := &sniffed{r: r.Body, memory: memory, format: format}
 	return u, u.end, nil
 }
 

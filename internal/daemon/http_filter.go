@@ -40,7 +40,7 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 		}
 		defer h.drop(ask.key)
 	}
-	body, done, err := h.unpacked(r)
+	body, done, err := unpacked(r, h.p.house.unpacking)
 	if err != nil {
 		refuseError(w, err)
 		return

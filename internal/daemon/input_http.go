@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 )
@@ -20,7 +19,7 @@ type httpInput struct {
 	p     *pipeline
 	web   *web
 	paths []string
-	serve func(http.ResponseWriter, *http.Request)
+	site  *site
 	end   func(*session) error // called after the last request of a run; nil: not called
 	ready chan struct{}        // closed when the first run has its paths, or has failed to get them
 	once  sync.Once
@@ -52,9 +51,13 @@ func (c *Input) webPaths() (address string, paths []string) {
 // openHTTP opens the address of an input for logs or for journals.
 func openHTTP(p *pipeline, c Input) (runner, error) {
 	h := &httpInput{p: p, keys: make(map[string]bool), ready: make(chan struct{})}
-	if h.serve = h.filter; c.Journal != "" {
+	h.site = &site{
+		owner: "the pipeline " + p.name, hosts: func() []string { return p.stage.Load().conf.Input.Hosts },
+		begin: h.begin, end: h.done, serve: h.filter,
+	}
+	if c.Journal != "" {
 		j := &journalInput{h: h}
-		h.serve, h.end = j.upload, j.end
+		h.site.serve, h.end = j.upload, j.end
 	}
 	address, paths := c.webPaths()
 	for _, path := range paths {
@@ -63,7 +66,7 @@ func openHTTP(p *pipeline, c Input) (runner, error) {
 		}
 	}
 	h.paths = paths
-	web, err := p.house.webs.open(address, &c)
+	web, err := p.house.webs.open(address, admission{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +90,7 @@ func (h *httpInput) run(ctx context.Context) (err error) {
 	defer h.once.Do(func() { close(h.ready) })
 	defer func() {
 		for _, path := range h.paths {
-			h.web.leave(path, h)
+			h.web.leave(path, h.site)
 		}
 		h.mu.Lock()
 		h.ctx = nil
@@ -98,7 +101,7 @@ func (h *httpInput) run(ctx context.Context) (err error) {
 		}
 	}()
 	for _, path := range h.paths {
-		if err := h.web.take(path, h); err != nil {
+		if err := h.web.take(path, h.site); err != nil {
 			return err
 		}
 	}
@@ -112,8 +115,7 @@ func (h *httpInput) close() error {
 	return nil
 }
 
-// begin begins a request, which ends with requests.Done. It returns false if the input is not
-// running.
+// begin begins a request, which ends with done. It returns false if the input is not running.
 func (h *httpInput) begin() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,7 +123,14 @@ func (h *httpInput) begin() bool {
 		return false
 	}
 	h.requests.Add(1)
+	h.p.counts.connections.Add(1)
 	return true
+}
+
+// done ends a request.
+func (h *httpInput) done() {
+	h.p.counts.connections.Add(-1)
+	h.requests.Done()
 }
 
 // running returns the context of the run; if that has ended, a context that is done.

@@ -58,7 +58,7 @@ func (j *journalInput) upload(w http.ResponseWriter, r *http.Request) {
 		refuseError(w, err)
 		return
 	}
-	body, done, err := j.h.unpacked(r)
+	body, done, err := unpacked(r, j.h.p.house.unpacking)
 	if err != nil {
 		refuseError(w, err)
 		return

@@ -20,6 +20,7 @@ import (
 func (c *Config) Inspect() (notes []string, faults Faults) {
 	i := &inspection{}
 	i.tls("admin.tls", c.Admin.TLS)
+	i.tls("service.tls", c.Service.TLS)
 	i.symbols(&c.Symbols)
 	for _, name := range slices.Sorted(maps.Keys(c.Pipelines)) {
 		p := c.Pipelines[name]
@@ -39,6 +40,7 @@ func (c *Config) Inspect() (notes []string, faults Faults) {
 		}
 	}
 	i.socket("admin.listen", c.Admin.Listen)
+	i.socket("service.listen", c.Service.Listen)
 	if info, err := os.Stat(c.State); c.State != "" && err == nil && !info.IsDir() {
 		i.fault("state", "%s is not a folder: name another one", c.State)
 	}

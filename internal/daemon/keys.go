@@ -16,6 +16,7 @@ type Section struct {
 	Path string   // for example pipelines.NAME.input; empty for the whole file
 	Text string   // description of the section
 	One  []string // exactly one of these keys must be given; nil: no such rule
+	Any  []string // at least one of these keys must be given; nil: no such rule
 	Keys []Key
 
 	of reflect.Type // the struct that the section is read into
@@ -106,13 +107,14 @@ const hostsText = "names by which clients reach the listener, such as a proxy's,
 // Sections returns the table of all keys, in the order in which the documents list them.
 func Sections() []Section {
 	all := []Section{
-		{of: kindOf[Config](), Text: "The whole file. It is YAML: one document, at most 1 MiB. Environment variables are not expanded.", Keys: []Key{
+		{of: kindOf[Config](), Any: []string{"pipelines", "service"}, Text: "The whole file. It is YAML: one document, at most 1 MiB. Environment variables are not expanded.", Keys: []Key{
 			{Name: "admin", section: true, Text: "health and metrics"},
 			{Name: "log", section: true, Text: "the daemon's own messages, on standard error"},
 			{Name: "symbols", section: true, Text: "where debug files are"},
 			{Name: "limits", section: true, Text: "bounds of all pipelines together"},
+			{Name: "service", section: true, Text: "addresses of other programs, looked up over HTTP"},
 			{Name: "state", Text: "folder of checkpoints and contexts, made if it does not exist; without it, a restart reads files from `start_at`, and streams lose their modules and maps"},
-			{Name: "pipelines", section: true, least: 1, most: maxPipelines, Text: "the pipelines by name: a letter or digit, then letters, digits, . _ or - (at most 64 characters)"},
+			{Name: "pipelines", section: true, most: maxPipelines, Text: "the pipelines by name: a letter or digit, then letters, digits, . _ or - (at most 64 characters)"},
 		}},
 		{Path: "admin", of: kindOf[Admin](), Text: "The listener for `/healthz`, `/readyz` and `/metrics`.", Keys: []Key{
 			{Name: "listen", Text: "HOST:PORT or unix:PATH; without it there is no listener"},
@@ -120,7 +122,7 @@ func Sections() []Section {
 			{Name: "tls", section: true, With: []string{"listen"}, Text: "certificate of the listener"},
 			{Name: "hosts", least: 1, most: maxList, With: []string{"listen"}, Text: hostsText},
 		}},
-		{Path: "tls", of: kindOf[TLS](), Text: "Certificates, in PEM files. They are read again at each reload. `admin`, an `input` and an `output` may have this section.", Keys: []Key{
+		{Path: "tls", of: kindOf[TLS](), Text: "Certificates, in PEM files. They are read again at each reload. `admin`, `service`, an `input` and an `output` may have this section.", Keys: []Key{
 			{Name: "certificate", Text: "the daemon's certificate, with its chain to the authority"},
 			{Name: "key", Text: "private key of the certificate"},
 			{Name: "client_ca", Text: "for a listener: clients need a certificate from one of these authorities; for `connect`: the server's authorities, in place of the system's"},
@@ -141,13 +143,8 @@ func Sections() []Section {
 			{Name: "jobs", also: "the processors", least: 1, most: symbolize.MaxJobs, Unit: "processors", Text: "how many processors look up addresses of one file at once"},
 			{Name: "module_paths", Default: "false", Text: "open files at the paths that a log names: only for logs of this machine"},
 		}},
-		{Path: "limits", of: kindOf[Limits](), Text: "Bounds of all pipelines together.", Keys: []Key{
-			{Name: "contexts", Default: "10000", least: 1, most: 10_000_000, Unit: "processes", Text: "processes whose modules and maps are remembered"},
-			{Name: "context_bytes", Default: "256MiB", least: 64 * kib, most: 1 << 40, Text: "memory for the modules and maps of these processes"},
-			{Name: "connections", Default: "256", least: 1, most: 1_000_000, Unit: "connections", Text: "connections that may be open at once; one peer may have three quarters of them"},
-			{Name: "line", Default: "1MiB", least: 4 * kib, most: 64 * mib, Text: "longest line from a connection, in bytes; a longer line passes in parts of this size"},
-			{Name: "idle", Default: "1h", least: second, most: 365 * day, Text: "a peer's context is dropped after this time without a connection or a datagram"},
-		}},
+		limitsSection(),
+		serviceSection(),
 		{Path: "pipelines.NAME", of: kindOf[Pipeline](), Text: "One input, and one output.", Keys: []Key{
 			{Name: "input", section: true, least: 1, Text: "where lines come from"},
 			{Name: "filter", section: true, Text: "how lines are symbolized"},
@@ -203,6 +200,30 @@ func Sections() []Section {
 		all[i].complete()
 	}
 	return all
+}
+
+// limitsSection returns the section of the limits.
+func limitsSection() Section {
+	return Section{Path: "limits", of: kindOf[Limits](), Text: "Bounds of all pipelines together.", Keys: []Key{
+		{Name: "contexts", Default: "10000", least: 1, most: 10_000_000, Unit: "processes", Text: "processes whose modules and maps are remembered"},
+		{Name: "context_bytes", Default: "256MiB", least: 64 * kib, most: 1 << 40, Text: "memory for the modules and maps of these processes"},
+		{Name: "connections", Default: "256", least: 1, most: 1_000_000, Unit: "connections", Text: "connections that may be open at once; one peer may have three quarters of them"},
+		{Name: "line", Default: "1MiB", least: 4 * kib, most: 64 * mib, Text: "longest line from a connection, in bytes; a longer line passes in parts of this size"},
+		{Name: "idle", Default: "1h", least: second, most: 365 * day, Text: "a peer's context is dropped after this time without a connection or a datagram"},
+	}}
+}
+
+// serviceSection returns the section of the service.
+func serviceSection() Section {
+	return Section{Path: "service", of: kindOf[Service](), Text: "The listener for programs that look up addresses in the debug files of `symbols`. Each protocol is off unless its key is true. An input `http` may have the same address.", Keys: []Key{
+		{Name: "listen", Text: "HOST:PORT, unix:PATH or systemd:NAME; without it there is no listener"},
+		{Name: "symbolize", Default: "false", With: []string{"listen"}, Text: "answer POST of JSON to `/v1/symbolize`: build IDs and offsets in, functions and lines out"},
+		{Name: "wait", Default: "10s", most: 10 * 60 * second, With: []string{"listen"}, Text: "longest time that a request waits for debug files; later ones have the answers that were missing"},
+		{Name: "mode", also: "0660", With: []string{"listen"}, Text: "permissions of a unix socket, in octal, not 0"},
+		{Name: "allow_remote", Default: "false", With: []string{"listen"}, Text: "other machines may connect without TLS"},
+		{Name: "tls", section: true, With: []string{"listen"}, Text: "certificate of the listener"},
+		{Name: "hosts", least: 1, most: maxList, With: []string{"listen"}, Text: hostsText},
+	}}
 }
 
 // complete sets the types of the keys.

@@ -221,6 +221,10 @@ func (p *parser) structure(n *yaml.Node, v reflect.Value, path string, depth int
 	if p.spent {
 		return
 	}
+	if s.Any != nil && !slices.ContainsFunc(s.Any, func(name string) bool { return p.at[join(path, name)] != nil }) {
+		n, k := p.keyAt(at, path), s.key(s.Any[0])
+		p.missing = append(p.missing, Fault{Line: n.Line, Column: n.Column, Key: join(path, k.Name), Problem: "missing: every configuration needs it, or " + listed(s.Any[1:], "or") + ": " + k.Text})
+	}
 	for _, k := range s.Keys {
 		if k.section && k.least > 0 && p.at[join(path, k.Name)] == nil {
 			n := p.keyAt(at, path)

@@ -33,16 +33,16 @@ var faults = []struct {
 }{
 	{name: "empty", text: "", want: "the file is empty: it needs pipelines, each with an input and an output"},
 	{name: "comment", text: "# nothing\n", want: "the file is empty: it needs pipelines, each with an input and an output"},
-	{name: "no pipelines", text: "log: {level: info}\n", want: "1:1: pipelines: missing: every configuration needs it: the pipelines by name: a letter or digit, then letters, digits, . _ or - (at most 64 characters)"},
+	{name: "no pipelines", text: "log: {level: info}\n", want: "1:1: pipelines: missing: every configuration needs it, or service: the pipelines by name: a letter or digit, then letters, digits, . _ or - (at most 64 characters)"},
 	{name: "empty pipelines", text: "pipelines: {}\n", want: "1:12: pipelines: not given; name at least one, with an input and an output"},
 	{name: "list of pipelines", text: "pipelines: [a]\n", want: "1:12: pipelines: a list is given where pipelines by name are expected: NAME: {input: …, output: …}"},
-	{name: "text", text: "hello\n", want: `1:1: "hello" is given where a section is expected: indented lines of KEY: VALUE, with the keys admin, log, symbols, limits, state and pipelines`},
+	{name: "text", text: "hello\n", want: `1:1: "hello" is given where a section is expected: indented lines of KEY: VALUE, with the keys admin, log, symbols, limits, service, state and pipelines`},
 	{name: "pipeline without a value", text: "pipelines:\n  app:\n", want: "2:3: pipelines.app: has no value: give it an input and an output"},
 	{name: "pipeline without an output", text: "pipelines:\n  app:\n    input: {stdin: true}\n", want: "2:3: pipelines.app.output: missing: every configuration needs it: where lines go"},
 	{name: "name of a pipeline", text: "pipelines:\n  a/b: {input: {stdin: true}, output: {stdout: text}}\n", want: "2:3: pipelines.a/b: not a name of a pipeline: use a letter or digit, then letters, digits, . _ or - (at most 64 characters)"},
 	{name: "misspelt key", text: "lgo: {}\n" + one, want: `1:1: lgo: unknown; did you mean "log"?`},
 	{name: "key of another section", text: pipe("stdin: true, sync: never", "stdout: text"), want: "3:26: pipelines.app.input.sync: unknown here: it is a key of the section pipelines.NAME.output"},
-	{name: "key of no section", text: "verbosity: 3\n" + one, want: "1:1: verbosity: unknown; the keys here are admin, log, symbols, limits, state and pipelines"},
+	{name: "key of no section", text: "verbosity: 3\n" + one, want: "1:1: verbosity: unknown; the keys here are admin, log, symbols, limits, service, state and pipelines"},
 	{name: "key twice", text: "log: {level: info, level: warn}\n" + one, want: "1:20: log.level: given twice: also in line 1; remove one"},
 	{name: "key that is a list", text: "? [a]\n: b\n" + one, want: "1:3: a key is a list: write a name"},
 	{name: "key that is a number", text: "pipelines:\n  7: {input: {stdin: true}, output: {stdout: text}}\n", want: "2:3: pipelines: a key is the number 7: write a name, in quotes if necessary"},
@@ -101,6 +101,13 @@ var faults = []struct {
 	{name: "one path of two", text: pipe("http: '127.0.0.1:1'", "peer: true") + "  two: {input: {http: '127.0.0.1:1'}, output: {peer: true}}\n", unseen: true, want: "5:17: pipelines.two.input.http: pipelines.app.input.http has the path /v1/filter on this address too: give each its own"},
 	{name: "one path of two, to which the sender appends", text: pipe("journal_upload: '127.0.0.1:1', path: /j", "file: /a") + "  two: {input: {http: '127.0.0.1:1', path: /j/upload}, output: {peer: true}}\n", unseen: true, want: "5:17: pipelines.two.input.http: pipelines.app.input.journal_upload has the path /j/upload on this address too: give each its own"},
 	{name: "one server with and without certificates", text: pipe("http: '127.0.0.1:1'", "peer: true") + "  two: {input: {http: '127.0.0.1:1', path: /two, tls: {certificate: /c, key: /k}}, output: {peer: true}}\n", unseen: true, want: "5:17: pipelines.two.input.http: pipelines.app has this address with different certificates: give both the same tls"},
+	{name: "service without a listener", text: "service: {}\n", unseen: true, want: "1:1: service: has no listener, and there are no pipelines: set listen"},
+	{name: "service without a protocol", text: "service: {listen: '127.0.0.1:1'}\n", unseen: true, want: "1:11: service.listen: answers nothing: set symbolize: true"},
+	{name: "protocol without a listener", text: "service: {symbolize: true}\n" + one, want: "1:11: service.symbolize: has no effect without listen: remove it"},
+	{name: "service for other machines", text: "service: {listen: ':1', symbolize: true}\n", unseen: true, want: "1:11: service.listen: tcp::1: other machines can connect to it: listen on 127.0.0.1 or on a unix socket, or set tls with certificate and key, or allow_remote: true"},
+	{name: "path of the service and of an input", text: "service: {listen: '127.0.0.1:1', symbolize: true}\n" + pipe("http: '127.0.0.1:1', path: /v1/symbolize", "peer: true"), unseen: true, want: "4:13: pipelines.app.input.http: service.listen has the path /v1/symbolize on this address too: give each its own"},
+	{name: "service with and without certificates", text: "service: {listen: '127.0.0.1:1', symbolize: true}\n" + pipe("http: '127.0.0.1:1', tls: {certificate: /c, key: /k}", "peer: true"), unseen: true, want: "4:13: pipelines.app.input.http: service has this address with different certificates: give both the same tls"},
+	{name: "service and stream at one address", text: "service: {listen: '127.0.0.1:1', symbolize: true}\n" + pipe("listen: 'tcp:127.0.0.1:1'", "stdout: text"), unseen: true, want: "4:13: pipelines.app.input.listen: service has this address too: give each its own"},
 	{name: "standard input twice", text: pipe("stdin: true", "stdout: text") + "  two: {input: {stdin: true}, output: {stdout: text}}\n", unseen: true, want: "5:17: pipelines.two.input.stdin: pipelines.app.input.stdin also reads standard input, which can have only one reader"},
 	{name: "second document", text: one + "---\n" + one, unseen: true, want: "2:1: a second document begins: a configuration is one document"},
 	{name: "not YAML", text: "pipelines: {\n", unseen: true, want: "1:1: not YAML: did not find expected node content"},
@@ -207,6 +214,7 @@ func TestDefaultsAreSet(t *testing.T) {
 		Log:     Log{Level: "info", Format: "auto"},
 		Symbols: Symbols{MaxMemory: 512 << 20},
 		Limits:  Limits{Contexts: 10000, ContextBytes: 256 << 20, Connections: 256, Line: 1 << 20, Idle: Duration(time.Hour)},
+		Service: Service{Wait: Duration(10 * time.Second)},
 		Pipelines: map[string]Pipeline{"app": {
 			Input:    Input{RotateWait: Duration(5 * time.Second), Stdin: true, Framing: "auto", Format: "auto"},
 			Filter:   Filter{Dialects: "auto", ModuleLines: "full", Color: "keep"},
@@ -322,8 +330,8 @@ func FuzzConfig(f *testing.F) {
 			}
 			return
 		}
-		if len(c.Pipelines) == 0 {
-			t.Error("no pipelines")
+		if len(c.Pipelines) == 0 && c.Service.Listen == "" {
+			t.Error("neither pipelines nor a service")
 		}
 		var v any
 		if err := yaml.Unmarshal(text, &v); err != nil {

@@ -42,6 +42,7 @@ type house struct {
 	stdin     *lineReader
 	states    stateRoom
 	contexts  *contexts
+	ledger    *ledger
 	box       *confinement // nil: no sandbox
 	began     time.Time
 

@@ -94,7 +94,7 @@ func (t TLS) load(protocols []string) (*tls.Config, error) {
 
 // certificates returns the TLS of each listener in c; some may be nil.
 func (c *Config) certificates() []*TLS {
-	all := []*TLS{c.Admin.TLS}
+	all := []*TLS{c.Admin.TLS, c.Service.TLS}
 	for _, p := range c.Pipelines {
 		all = append(all, p.Input.TLS)
 	}

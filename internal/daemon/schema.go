@@ -65,6 +65,9 @@ func (s *Section) schema() object {
 	if s.One != nil {
 		o["oneOf"] = requiring(s.One)
 	}
+	if s.Any != nil {
+		o["anyOf"] = requiring(s.Any)
+	}
 	if s.of == kindOf[TLS]() {
 		o["dependentRequired"] = object{"certificate": []string{"key"}, "key": []string{"certificate"}}
 	}
@@ -119,7 +122,7 @@ func (k *Key) values(s *Section) object {
 	case kindOf[URLs]():
 		return object{"anyOf": []object{{"const": "system"}, list}}
 	case kindOf[map[string]Pipeline]():
-		return object{"type": "object", "minProperties": k.least, "maxProperties": k.most,
+		return object{"type": "object", "minProperties": 1, "maxProperties": k.most,
 			"propertyNames":        object{"pattern": namePattern},
 			"additionalProperties": object{"$ref": "#/$defs/" + definition(kindOf[Pipeline]())}}
 	}

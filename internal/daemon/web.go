@@ -46,7 +46,17 @@ type webs struct {
 	all map[string]*web // by address and TLS
 }
 
-// A web is the HTTP server at one address. Each of its paths belongs to a pipeline.
+// A site answers the requests to some paths of a web: an input of a pipeline, or the service.
+type site struct {
+	owner string          // for messages: such as the pipeline NAME
+	hosts func() []string // values of the hosts key
+	begin func() bool     // begins a request; false: the site is not running
+	end   func()          // ends a request that has begun
+	serve func(http.ResponseWriter, *http.Request)
+}
+
+// A web is the HTTP server at one address. Each of its paths belongs to a site. A path that ends with
+// a slash stands for all paths below it.
 type web struct {
 	key     string // in webs.all
 	address string
@@ -58,7 +68,7 @@ type web struct {
 	runs  bool // guarded by of.mu
 
 	mu     sync.Mutex
-	routes map[string]*httpInput // by path
+	routes map[string]*site // by path
 	seats  seated
 }
 
@@ -66,22 +76,23 @@ func newWebs(log *slog.Logger, p *ports, r *room) *webs {
 	return &webs{log: log, ports: p, room: r, all: make(map[string]*web), askers: askers{warn: log.Warn}}
 }
 
-// open returns the server at an input's address for another user, which must call release. If a
+// open returns the server at an address for another user, which must call release. If a
 // reload has changed TLS, that is a new server, which takes over the port.
-func (s *webs) open(address string, c *Input) (*web, error) {
+func (s *webs) open(address string, a admission) (*web, error) {
 	key := address
-	if c.TLS != nil {
-		key = fmt.Sprint(address, *c.TLS)
+	if a.tls != nil {
+		key = fmt.Sprint(address, *a.tls)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.all[key]
 	if w == nil {
-		all, err := s.ports.listen(address, admission{tls: c.TLS, allowRemote: c.AllowRemote, protocols: []string{"h2", "http/1.1"}, mode: c.Mode})
+		a.protocols = []string{"h2", "http/1.1"}
+		all, err := s.ports.listen(address, a)
 		if err != nil {
 			return nil, err
 		}
-		w = &web{key: key, address: address, of: s, listen: all, routes: make(map[string]*httpInput)}
+		w = &web{key: key, address: address, of: s, listen: all, routes: make(map[string]*site)}
 		w.server = &http.Server{
 			Handler:           w,
 			ReadHeaderTimeout: headerTimeout,
@@ -120,14 +131,14 @@ func (w *web) release() {
 	}
 }
 
-// take gives the path to h, and starts the server if it is not running.
-func (w *web) take(path string, h *httpInput) error {
+// take gives the path to s, and starts the server if it is not running.
+func (w *web) take(path string, s *site) error {
 	w.mu.Lock()
-	if other := w.routes[path]; other != nil && other != h {
+	if other := w.routes[path]; other != nil && other != s {
 		w.mu.Unlock()
-		return fmt.Errorf("the path %s belongs to the pipeline %s; give one of them another path", path, other.p.name)
+		return fmt.Errorf("the path %s belongs to %s; give one of them another path", path, other.owner)
 	}
-	w.routes[path] = h
+	w.routes[path] = s
 	w.mu.Unlock()
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
@@ -145,11 +156,11 @@ func (w *web) take(path string, h *httpInput) error {
 	return nil
 }
 
-// leave takes the path away from h, if h owns it.
-func (w *web) leave(path string, h *httpInput) {
+// leave takes the path away from s, if s owns it.
+func (w *web) leave(path string, s *site) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.routes[path] == h {
+	if w.routes[path] == s {
 		delete(w.routes, path)
 	}
 }
@@ -160,7 +171,7 @@ func (w *web) paths() (paths, hosts []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, path := range slices.Sorted(maps.Keys(w.routes)) {
-		hosts = append(hosts, w.routes[path].p.stage.Load().conf.Input.Hosts...)
+		hosts = append(hosts, w.routes[path].hosts()...)
 		if len(paths) < namedPaths {
 			paths = append(paths, path)
 		}
@@ -171,21 +182,24 @@ func (w *web) paths() (paths, hosts []string) {
 	return paths, hosts
 }
 
-// route begins a request to the input that owns the path, and returns the input. It returns nil if
+// route begins a request to the site that owns the path, and returns the site. It returns nil if
 // there is none.
-func (w *web) route(path string) *httpInput {
+func (w *web) route(path string) *site {
 	w.of.swap.RLock()
 	defer w.of.swap.RUnlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h := w.routes[path]
-	if h == nil || !h.begin() {
+	s := w.routes[path]
+	if _, below, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/"); s == nil && ok {
+		s = w.routes[strings.TrimSuffix(path, below)]
+	}
+	if s == nil || !s.begin() {
 		return nil
 	}
-	return h
+	return s
 }
 
-// ServeHTTP passes a request to the pipeline that owns its path.
+// ServeHTTP passes a request to the site that owns its path.
 func (w *web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	to.Header().Set("X-Content-Type-Options", "nosniff")
 	serve(to, r, "limits.connections is reached, or this peer has three quarters of it; close connections, raise the limit, or try again later", w.answer)
@@ -206,15 +220,13 @@ func (w *web) answer(to http.ResponseWriter, r *http.Request) {
 	if !w.of.askers.allow(to, r, callers{w.address, hosts}) {
 		return
 	}
-	h := w.route(r.URL.Path)
-	if h == nil {
+	s := w.route(r.URL.Path)
+	if s == nil {
 		refuse(to, http.StatusNotFound, fmt.Sprintf("no pipeline has the path %.80q; POST to %s", r.URL.Path, listed(paths, "or")))
 		return
 	}
-	defer h.requests.Done()
-	h.p.counts.connections.Add(1)
-	defer h.p.counts.connections.Add(-1)
-	h.serve(to, r)
+	defer s.end()
+	s.serve(to, r)
 }
 
 // refuse answers a request that is not served. It closes the connection, since the body is not

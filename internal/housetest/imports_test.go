@@ -51,6 +51,7 @@ var direction = map[string][]string{
 	"internal/publish":    {"internal/findings", "internal/report", "internal/gate", "internal/jsonout", "internal/escape"},
 	"internal/gate":       {"internal/findings", "internal/escape"},
 	"internal/lines":      {},
+	"internal/batch":      {"symbolize", "buildid", "internal/jsonout"},
 	"internal/jsonout":    {"symbolize", "buildid", "internal/escape"},
 	"internal/dwarf":      {"internal/object"},
 	"internal/gopcln":     {"internal/object"},
@@ -95,7 +96,7 @@ var direction = map[string][]string{
 	"internal/lineage":     {},
 	"internal/follow":      {"internal/lineage", "internal/unpack", "internal/wording"},
 	// a binary of its own: what it links does not slow the start of the command
-	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/doctor", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access", "buildid"},
+	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/doctor", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access", "internal/batch", "buildid"},
 }
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "scripts/scoreboard", "integration", "internal/housetest", "internal/demangle/gen", "examples/emit/go"}

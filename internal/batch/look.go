@@ -1,0 +1,157 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// MaxModules is the maximum number of modules in a request. A module that is waited for takes a
+// goroutine.
+const MaxModules = 1000
+
+// Bytes that are taken from the room.
+const (
+	moduleBytes  = 8 << 10 // stack of a goroutine that waits for a module
+	addressBytes = 160     // a location, an answer, and places in slices
+	frameBytes   = 160     // a frame without its strings
+)
+
+// A Room grants memory. Whoever made it releases all of it after the request.
+type Room interface {
+	// Take reports whether n more bytes are granted. Many goroutines may call it.
+	Take(n int64) bool
+}
+
+// ErrNoRoom reports that there is no memory for a request now.
+var ErrNoRoom = errors.New("no memory for this request now")
+
+// A Reason is why an address has no frames, or not its best ones. The words are those of the metric
+// symfilter_elements_total.
+type Reason string
+
+// The zero Reason means that the frames are the best that the files have.
+const (
+	NoFile   Reason = "no_file"   // no place has the module's file
+	NoSymbol Reason = "no_symbol" // no function covers the address
+	Pending  Reason = "pending"   // the file is still searched for, fetched or unpacked
+	Fault    Reason = "fault"     // the file was found and cannot be used
+	NoRoom   Reason = "no_room"   // the answers of the request have taken its memory
+)
+
+// An Answer has the frames at an address, innermost first. Answers to equal locations share them.
+type Answer struct {
+	Frames []symbolize.Frame
+	Reason Reason // may be Pending beside frames of a file without debug information
+}
+
+// Look looks up all locations, and waits until ctx is done for those whose files are searched for.
+// The answers are in the order of the locations. It fails only if the room does not grant the
+// memory for the questions.
+func Look(ctx context.Context, s *symbolize.Symbolizer, room Room, locations []symbolize.Location) ([]Answer, error) {
+	l := &lookup{symbolizer: s, room: room, locations: locations}
+	if !room.Take(addressBytes * int64(len(locations))) {
+		return nil, ErrNoRoom
+	}
+	l.answers = make([]Answer, len(locations))
+	order := make([]int, len(locations))
+	for i := range order {
+		order[i] = i
+	}
+	// in ascending order, so that each unit of the debug information is read once
+	slices.SortFunc(order, func(i, j int) int {
+		a, b := &locations[i], &locations[j]
+		return cmp.Or(strings.Compare(string(a.ID.Bytes()), string(b.ID.Bytes())), cmp.Compare(a.Addr, b.Addr))
+	})
+	var modules [][]int
+	for len(order) > 0 {
+		id, n := locations[order[0]].ID, 1
+		for n < len(order) && locations[order[n]].ID == id {
+			n++
+		}
+		modules = append(modules, order[:n])
+		order = order[n:]
+	}
+	if len(modules) > MaxModules {
+		return nil, TooLargef("the request has %d modules; at most %d are allowed", len(modules), MaxModules)
+	}
+	if !room.Take(moduleBytes * int64(len(modules))) {
+		return nil, ErrNoRoom
+	}
+	var later [][]int
+	for _, m := range modules {
+		if !l.module(ctx, m, symbolize.Local) {
+			later = append(later, m)
+		}
+	}
+	var waiting sync.WaitGroup
+	for _, m := range later {
+		waiting.Go(func() { l.module(ctx, m, symbolize.Servers) })
+	}
+	waiting.Wait()
+	return l.answers, nil
+}
+
+// A lookup is one call of Look.
+type lookup struct {
+	symbolizer *symbolize.Symbolizer
+	room       Room
+	locations  []symbolize.Location
+	answers    []Answer
+}
+
+// module looks up the locations of one module, in their order. It returns false if wait is Local and
+// servers may have the file.
+func (l *lookup) module(ctx context.Context, order []int, wait symbolize.Wait) bool {
+	for n, i := range order {
+		if n > 0 && l.locations[i].Addr == l.locations[order[n-1]].Addr {
+			l.answers[i] = l.answers[order[n-1]]
+			continue
+		}
+		frames, err := l.symbolizer.Ask(ctx, nil, l.locations[i], symbolize.Policy{Wait: wait})
+		if wait == symbolize.Local && errors.Is(err, symbolize.ErrPending) && ctx.Err() == nil {
+			return false
+		}
+		l.answers[i] = l.grant(frames, reasonOf(frames, err))
+		if r := l.answers[i].Reason; r == NoFile {
+			for _, j := range order[n:] {
+				l.answers[j].Reason = r
+			}
+			break
+		}
+	}
+	return true
+}
+
+// grant returns the answer, or one without frames if there is no room for it.
+func (l *lookup) grant(frames []symbolize.Frame, why Reason) Answer {
+	var n int64
+	for i := range frames {
+		n += frameBytes + int64(len(frames[i].Func)+len(frames[i].Linkage)+len(frames[i].File))
+	}
+	if !l.room.Take(n) {
+		return Answer{Reason: NoRoom}
+	}
+	return Answer{frames, why}
+}
+
+// reasonOf returns the reason for the result of a question.
+func reasonOf(frames []symbolize.Frame, err error) Reason {
+	miss, fault := (*symbolize.NotFoundError)(nil), (*symbolize.FaultError)(nil)
+	switch {
+	case errors.As(err, &miss):
+		return NoFile
+	case errors.As(err, &fault):
+		return Fault
+	case err != nil: // ErrPending, ErrClosed
+		return Pending
+	case len(frames) == 0:
+		return NoSymbol
+	}
+	return ""
+}

@@ -1,0 +1,263 @@
+package batch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Bounds of a request.
+const (
+	// MaxBody is the maximum size of a request's JSON, in bytes: 100,000 addresses with build IDs
+	// of 20 bytes take 8 MB.
+	MaxBody = 16 << 20
+	// MaxText is the maximum length of a string, in bytes: PATH_MAX.
+	MaxText  = 4096
+	maxDepth = 64 // of members that are skipped
+)
+
+// An InvalidError reports that a request cannot be understood.
+type InvalidError struct {
+	place string // such as frames[3].offset; empty: the whole request
+	text  string
+}
+
+func (e *InvalidError) Error() string {
+	if e.place == "" {
+		return e.text
+	}
+	return e.place + ": " + e.text
+}
+
+// A TooLargeError reports that a request exceeds a bound.
+type TooLargeError struct{ text string }
+
+func (e *TooLargeError) Error() string { return e.text }
+
+// Invalidf returns an InvalidError.
+func Invalidf(format string, args ...any) error {
+	return &InvalidError{text: fmt.Sprintf(format, args...)}
+}
+
+// TooLargef returns a TooLargeError.
+func TooLargef(format string, args ...any) error {
+	return &TooLargeError{fmt.Sprintf(format, args...)}
+}
+
+// A Reader reads one JSON value token by token. The caller visits the members that it knows; all
+// others are skipped.
+type Reader struct {
+	d    *json.Decoder
+	body *bounded
+}
+
+// NewReader returns a Reader of body, of which it reads at most MaxBody bytes. Each byte is taken
+// from the room, since the decoder keeps a whole string, which may be as long as the body.
+func NewReader(body io.Reader, room Room) *Reader {
+	b := &bounded{r: body, room: room, left: MaxBody}
+	d := json.NewDecoder(b)
+	d.UseNumber()
+	return &Reader{d, b}
+}
+
+// A bounded is an io.Reader that fails after its bytes.
+type bounded struct {
+	r    io.Reader
+	room Room
+	left int64
+	err  error // of r, except io.EOF
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		if n, err := b.r.Read(p[:1]); n == 0 {
+			return 0, err
+		}
+		b.err = TooLargef("the request is larger than %d MiB; send it in several requests", MaxBody>>20)
+		return 0, b.err
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	if err != nil && err != io.EOF {
+		b.err = err
+	}
+	if !b.room.Take(int64(n)) {
+		b.err = ErrNoRoom
+		return 0, b.err
+	}
+	return n, err
+}
+
+// token returns the next token. Errors of the body's reader are returned as they are.
+func (r *Reader) token() (json.Token, error) {
+	t, err := r.d.Token()
+	switch {
+	case err == nil:
+		return t, nil
+	case r.body.err != nil:
+		return nil, r.body.err
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, Invalidf("the body ends within its JSON")
+	}
+	return nil, Invalidf("the body is not JSON: %.100s", err)
+}
+
+// Object reads an object. It calls visit after the name of each member; visit reads the value.
+func (r *Reader) Object(visit func(name string) error) error {
+	if err := r.open('{', "an object"); err != nil {
+		return err
+	}
+	for r.d.More() {
+		t, err := r.token()
+		if err != nil {
+			return err
+		}
+		name, _ := t.(string)
+		if err := visit(name); err != nil {
+			return within(err, name)
+		}
+	}
+	_, err := r.token()
+	return err
+}
+
+// Array reads an array. It calls visit for each element; visit reads it.
+func (r *Reader) Array(visit func() error) error {
+	if err := r.open('[', "an array"); err != nil {
+		return err
+	}
+	for i := 0; r.d.More(); i++ {
+		if err := visit(); err != nil {
+			return within(err, "["+strconv.Itoa(i)+"]")
+		}
+	}
+	_, err := r.token()
+	return err
+}
+
+// within adds the place in the request to an InvalidError.
+func within(err error, place string) error {
+	e, ok := err.(*InvalidError)
+	if !ok {
+		return err
+	}
+	place = fmt.Sprintf("%.40s", place)
+	if e.place != "" && e.place[0] != '[' {
+		place += "."
+	}
+	return &InvalidError{place + e.place, e.text}
+}
+
+// open reads the begin of an object or an array.
+func (r *Reader) open(delim json.Delim, want string) error {
+	t, err := r.token()
+	if err == nil && t != delim {
+		err = Invalidf("%s, want %s", describe(t), want)
+	}
+	return err
+}
+
+// describe names the kind of a value.
+func describe(t json.Token) string {
+	switch t := t.(type) {
+	case json.Delim:
+		if t == '{' {
+			return "an object"
+		}
+		return "an array"
+	case string:
+		return "a string"
+	case json.Number:
+		return "a number"
+	case bool:
+		return "true or false"
+	}
+	return "null"
+}
+
+// Text reads a string of at most MaxText bytes. null is the empty string.
+func (r *Reader) Text() (string, error) {
+	t, err := r.token()
+	switch s := t.(type) {
+	case nil:
+		return "", err
+	case string:
+		if len(s) > MaxText {
+			return "", TooLargef("a string has %d bytes; at most %d are allowed", len(s), MaxText)
+		}
+		return s, nil
+	}
+	return "", Invalidf("%s, want a string", describe(t))
+}
+
+// Bool reads true or false.
+func (r *Reader) Bool() (bool, error) {
+	t, err := r.token()
+	if b, ok := t.(bool); ok || err != nil {
+		return b, err
+	}
+	return false, Invalidf("%s, want true or false", describe(t))
+}
+
+// Uint reads a number from 0 to 2^64-1: a JSON number, or a string with hex digits after 0x or
+// with decimal digits.
+func (r *Reader) Uint() (uint64, error) {
+	t, err := r.token()
+	if err != nil {
+		return 0, err
+	}
+	var text string
+	switch t := t.(type) {
+	case json.Number:
+		text = string(t)
+	case string:
+		text = t
+	default:
+		return 0, Invalidf("%s, want a number", describe(t))
+	}
+	base := 10
+	if digits, ok := strings.CutPrefix(text, "0x"); ok {
+		text, base = digits, 16
+	}
+	n, err := strconv.ParseUint(text, base, 64)
+	if err != nil {
+		return 0, Invalidf("%.40q is not a number from 0 to 2^64-1", text)
+	}
+	return n, nil
+}
+
+// Skip reads a value of any kind, and drops it.
+func (r *Reader) Skip() error {
+	for depth := 0; ; {
+		t, err := r.token()
+		if err != nil {
+			return err
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			if depth++; depth > maxDepth {
+				return TooLargef("the request is nested more than %d deep", maxDepth)
+			}
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
+}
+
+// End fails if something follows the value.
+func (r *Reader) End() error {
+	_, err := r.d.Token()
+	switch {
+	case err == io.EOF:
+		return nil
+	case r.body.err != nil:
+		return r.body.err
+	}
+	return Invalidf("the body has more than one value")
+}

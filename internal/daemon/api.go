@@ -1,0 +1,288 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/symfilter/symfilter/internal/batch"
+)
+
+// Bounds of the service. A request has all its bytes at hand, and so has the answer, unlike the
+// stream of a log.
+const (
+	apiRead  = 30 * time.Second // for the body of a request
+	apiWrite = time.Minute      // for an answer
+)
+
+// An api is the running service: a site that answers other programs.
+type api struct {
+	conf    Service
+	house   *house
+	web     *web
+	site    *site
+	symbols *symbols
+
+	ctx      context.Context // done when the daemon ends
+	end      context.CancelFunc
+	requests sync.WaitGroup
+	mu       sync.Mutex
+	closed   bool
+}
+
+// A protocol answers the body of a request. The result writes the answer.
+type protocol func(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io.Writer) error, error)
+
+// protocols returns the configured protocols by their paths.
+func (s *Service) protocols() map[string]protocol {
+	all := make(map[string]protocol)
+	if s.Symbolize {
+		all["/v1/symbolize"] = batch.Symbolize
+	}
+	return all
+}
+
+// paths returns the paths of the configured protocols.
+func (s *Service) paths() (all []string) {
+	for path := range s.protocols() {
+		all = append(all, path)
+	}
+	return all
+}
+
+// prepareAPI opens the service of a change, unless the current one can stay.
+func (d *Daemon) prepareAPI(c *change) (err error) {
+	conf := c.conf.Service
+	if conf.Listen == "" || d.api != nil && c.symbols == d.symbols && reflect.DeepEqual(conf, d.conf.Service) {
+		return nil
+	}
+	if c.api, err = d.openAPI(conf, c.symbols.share()); err != nil {
+		c.symbols.release()
+	}
+	return err
+}
+
+// openAPI opens the listener of c. It answers once serve is called. If it succeeds, the api owns the
+// caller's use of sym.
+func (d *Daemon) openAPI(c Service, sym *symbols) (*api, error) {
+	w, err := d.house.webs.open(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
+	if err != nil {
+		return nil, err
+	}
+	a := &api{conf: c, house: d.house, web: w, symbols: sym}
+	a.ctx, a.end = context.WithCancel(context.Background())
+	protocols := c.protocols()
+	a.site = &site{
+		owner: "the service", hosts: func() []string { return c.Hosts }, begin: a.begin, end: a.requests.Done,
+		serve: func(w http.ResponseWriter, r *http.Request) { a.answer(w, r, protocols[r.URL.Path]) },
+	}
+	return a, nil
+}
+
+// turnAPI replaces the service by that of a change, unless it stays. Requests to the old one are
+// answered with its symbols.
+func (d *Daemon) turnAPI(c *change) {
+	if d.api != nil && (c.api != nil || c.conf.Service.Listen == "") {
+		d.api.close()
+		d.api = nil
+	}
+	if c.api != nil {
+		d.api = c.api
+		if err := d.api.serve(); err != nil {
+			d.house.log.Error("the service lacks a path", "error", err)
+		}
+	}
+}
+
+// serve takes the paths of the service.
+func (a *api) serve() error {
+	var errs []error
+	for _, path := range a.conf.paths() {
+		errs = append(errs, a.web.take(path, a.site))
+	}
+	return errors.Join(errs...)
+}
+
+// begin begins a request. It returns false after close.
+func (a *api) begin() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.closed {
+		a.requests.Add(1)
+	}
+	return !a.closed
+}
+
+// close gives up the paths. Requests that have begun are answered; their end closes ended.
+func (a *api) close() (ended chan struct{}) {
+	for _, path := range a.conf.paths() {
+		a.web.leave(path, a.site)
+	}
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	ended = make(chan struct{})
+	go func() {
+		defer close(ended)
+		a.requests.Wait()
+		a.web.release()
+		a.symbols.release()
+		a.end()
+	}()
+	return ended
+}
+
+// answer answers a request by a protocol.
+func (a *api) answer(w http.ResponseWriter, r *http.Request, p protocol) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		refuse(w, http.StatusMethodNotAllowed, "send the request with POST, as JSON")
+		return
+	}
+	body, done, err := unpacked(r, a.house.unpacking)
+	if err != nil {
+		refuseError(w, err)
+		return
+	}
+	defer done()
+	control := http.NewResponseController(w)
+	control.SetReadDeadline(time.Now().Add(apiRead))
+	defer context.AfterFunc(a.ctx, func() { control.SetReadDeadline(time.Now()) })()
+	loan := a.house.ledger.open(peerOf(r))
+	defer loan.close()
+	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(a.conf.Wait))
+	defer cancel()
+	defer context.AfterFunc(a.ctx, cancel)()
+	write, err := p(ctx, &batch.Symbols{
+		Symbolizer: a.symbols.Symbolizer, Complete: a.symbols.Complete, Room: loan,
+	}, &untimed{body, control})
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	control.SetWriteDeadline(time.Now().Add(apiWrite))
+	defer context.AfterFunc(a.ctx, func() { control.SetWriteDeadline(time.Now().Add(lingers)) })()
+	if write(w) != nil { // so that the peer notices the incomplete answer
+		panic(http.ErrAbortHandler)
+	}
+	control.SetWriteDeadline(time.Time{})
+}
+
+// An untimed is a request's body, whose deadline it removes at the end: otherwise the deadline would
+// end the request while it is answered.
+type untimed struct {
+	io.Reader
+	control *http.ResponseController
+}
+
+func (u *untimed) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	if err == io.EOF {
+		u.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// refuse answers a request that a protocol does not answer.
+func (a *api) refuse(w http.ResponseWriter, err error) {
+	invalid, large, known := (*batch.InvalidError)(nil), (*batch.TooLargeError)(nil), (*refusal)(nil)
+	switch {
+	case errors.As(err, &known):
+		refuseError(w, err)
+	case errors.As(err, &invalid):
+		refuse(w, http.StatusBadRequest, err.Error())
+	case errors.As(err, &large):
+		refuse(w, http.StatusRequestEntityTooLarge, err.Error())
+	case errors.Is(err, batch.ErrNoRoom):
+		refuse(w, http.StatusServiceUnavailable, "the requests have taken their share of limits.context_bytes; send the request again later, or in parts, or raise the limit")
+	case a.ctx.Err() != nil:
+		refuseError(w, errStopped)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		refuse(w, http.StatusRequestTimeout, "the body did not arrive in time; send the request again")
+	default:
+		refuse(w, http.StatusBadRequest, "the body ends too early, or is not valid; send the request again")
+	}
+}
+
+// loanStep is how many bytes a loan borrows at least, since a request takes memory for each address.
+const loanStep = 32 << 10
+
+// A ledger is the memory of all requests of the service: at most half of limits.context_bytes, and
+// of that at most half for one peer, so that neither logs nor other peers lack it. Many goroutines
+// may use it.
+type ledger struct {
+	contexts *contexts
+
+	mu    sync.Mutex
+	all   int64
+	peers map[string]int64
+}
+
+// open returns the memory of a request of a peer.
+func (l *ledger) open(peer string) *loan { return &loan{ledger: l, peer: peer} }
+
+// borrow reports whether n more bytes are granted. With a negative n, it releases -n bytes.
+func (l *ledger) borrow(peer string, n int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if most := int64(l.contexts.house.limits.Load().ContextBytes) / 2; n > 0 && (l.all+n > most || l.peers[peer]+n > most/2) {
+		return false
+	}
+	if !l.contexts.lend(n) {
+		return false
+	}
+	if l.peers == nil {
+		l.peers = make(map[string]int64)
+	}
+	l.all += n
+	if l.peers[peer] += n; l.peers[peer] == 0 {
+		delete(l.peers, peer)
+	}
+	return true
+}
+
+// A loan is the memory of one request. It is a [batch.Room].
+type loan struct {
+	ledger *ledger
+	peer   string
+
+	mu    sync.Mutex
+	taken int64 // from the ledger
+	free  int64 // of taken
+}
+
+// Take implements [batch.Room].
+func (l *loan) Take(n int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, more := range []int64{max(n, loanStep), n} {
+		if l.free >= n {
+			break
+		}
+		if l.ledger.borrow(l.peer, more) {
+			l.taken += more
+			l.free += more
+		}
+	}
+	if l.free < n {
+		return false
+	}
+	l.free -= n
+	return true
+}
+
+// close returns the memory.
+func (l *loan) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ledger.borrow(l.peer, -l.taken)
+	l.taken, l.free = 0, 0
+}
