@@ -242,7 +242,7 @@ func TestModulesDoNotWaitForEachOther(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers, err := Look(ctx, s, room(1<<20), []symbolize.Location{{ID: other}, {ID: id, Addr: 0x3fd7}, {ID: last}, {ID: other, Addr: 1}})
+		answers, err := (&Symbols{Symbolizer: s, Room: room(1 << 20)}).Look(ctx, []symbolize.Location{{ID: other}, {ID: id, Addr: 0x3fd7}, {ID: last}, {ID: other, Addr: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,9 @@ const (
 	frameBytes   = 160     // a frame without its strings
 )
 
+// imagePage is the alignment of images in memory, in bytes: no system has smaller pages.
+const imagePage = 4 << 10
+
 // A Room grants memory. Whoever made it releases all of it after the request.
 type Room interface {
 	// Take reports whether n more bytes are granted. Many goroutines may call it.
@@ -48,13 +51,28 @@ const (
 type Answer struct {
 	Frames []symbolize.Frame
 	Reason Reason // may be Pending beside frames of a file without debug information
+
+	// Start is the address of the function, relative to the image; only in answers of LookInImages
+	// with frames. Without a symbol it is the address itself.
+	Start uint64
 }
 
 // Look looks up all locations, and waits until ctx is done for those whose files are searched for.
 // The answers are in the order of the locations. It fails only if the room does not grant the
 // memory for the questions.
-func Look(ctx context.Context, s *symbolize.Symbolizer, room Room, locations []symbolize.Location) ([]Answer, error) {
-	l := &lookup{symbolizer: s, room: room, locations: locations}
+func (s *Symbols) Look(ctx context.Context, locations []symbolize.Location) ([]Answer, error) {
+	return s.look(ctx, locations, false)
+}
+
+// LookInImages is Look for addresses relative to the first byte of an image in memory. They differ
+// from module-relative addresses if a program is linked for a fixed address.
+func (s *Symbols) LookInImages(ctx context.Context, locations []symbolize.Location) ([]Answer, error) {
+	return s.look(ctx, locations, true)
+}
+
+func (s *Symbols) look(ctx context.Context, locations []symbolize.Location, images bool) ([]Answer, error) {
+	l := &lookup{symbolizer: s.Symbolizer, room: s.Room, locations: locations, images: images}
+	room := s.Room
 	if !room.Take(addressBytes * int64(len(locations))) {
 		return nil, ErrNoRoom
 	}
@@ -102,22 +120,36 @@ type lookup struct {
 	symbolizer *symbolize.Symbolizer
 	room       Room
 	locations  []symbolize.Location
+	images     bool // addresses are relative to images
 	answers    []Answer
 }
 
 // module looks up the locations of one module, in their order. It returns false if wait is Local and
 // servers may have the file.
 func (l *lookup) module(ctx context.Context, order []int, wait symbolize.Wait) bool {
+	base, known := uint64(0), !l.images
 	for n, i := range order {
 		if n > 0 && l.locations[i].Addr == l.locations[order[n-1]].Addr {
 			l.answers[i] = l.answers[order[n-1]]
 			continue
 		}
-		frames, err := l.symbolizer.Ask(ctx, nil, l.locations[i], symbolize.Policy{Wait: wait})
+		where := l.locations[i]
+		where.Addr += base
+		frames, err := l.symbolizer.Ask(ctx, nil, where, symbolize.Policy{Wait: wait})
+		if !known { // the question has opened the file
+			known = true
+			if base = l.symbolizer.Report(where.ID, where.Name).Low &^ (imagePage - 1); base != 0 && err == nil {
+				where.Addr += base
+				frames, err = l.symbolizer.Ask(ctx, nil, where, symbolize.Policy{Wait: wait})
+			}
+		}
 		if wait == symbolize.Local && errors.Is(err, symbolize.ErrPending) && ctx.Err() == nil {
 			return false
 		}
 		l.answers[i] = l.grant(frames, reasonOf(frames, err))
+		if l.images && len(frames) > 0 {
+			l.answers[i].Start = l.start(ctx, where) - base
+		}
 		if r := l.answers[i].Reason; r == NoFile {
 			for _, j := range order[n:] {
 				l.answers[j].Reason = r
@@ -126,6 +158,16 @@ func (l *lookup) module(ctx context.Context, order []int, wait symbolize.Wait) b
 		}
 	}
 	return true
+}
+
+// start returns the address of the function at a location, or the location's address if it has no
+// symbol.
+func (l *lookup) start(ctx context.Context, where symbolize.Location) uint64 {
+	v, err := l.symbolizer.AskData(ctx, where, symbolize.Policy{Wait: symbolize.Local})
+	if err != nil || v.Offset > where.Addr {
+		return where.Addr
+	}
+	return where.Addr - v.Offset
 }
 
 // grant returns the answer, or one without frames if there is no room for it.
@@ -137,7 +179,7 @@ func (l *lookup) grant(frames []symbolize.Frame, why Reason) Answer {
 	if !l.room.Take(n) {
 		return Answer{Reason: NoRoom}
 	}
-	return Answer{frames, why}
+	return Answer{Frames: frames, Reason: why}
 }
 
 // reasonOf returns the reason for the result of a question.

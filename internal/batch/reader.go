@@ -178,13 +178,13 @@ func describe(t json.Token) string {
 	return "null"
 }
 
-// Text reads a string of at most MaxText bytes. null is the empty string.
+// Text reads a string of at most MaxText bytes.
 func (r *Reader) Text() (string, error) {
 	t, err := r.token()
-	switch s := t.(type) {
-	case nil:
+	if err != nil {
 		return "", err
-	case string:
+	}
+	if s, ok := t.(string); ok {
 		if len(s) > MaxText {
 			return "", TooLargef("a string has %d bytes; at most %d are allowed", len(s), MaxText)
 		}
@@ -200,6 +200,24 @@ func (r *Reader) Bool() (bool, error) {
 		return b, err
 	}
 	return false, Invalidf("%s, want true or false", describe(t))
+}
+
+// Optional is Text, and skips a value that is not a string.
+func (r *Reader) Optional() (string, error) {
+	t, err := r.token()
+	if err != nil {
+		return "", err
+	}
+	switch s := t.(type) {
+	case string:
+		if len(s) > MaxText {
+			return "", TooLargef("a string has %d bytes; at most %d are allowed", len(s), MaxText)
+		}
+		return s, nil
+	case json.Delim:
+		return "", r.skip(1)
+	}
+	return "", nil
 }
 
 // Uint reads a number from 0 to 2^64-1: a JSON number, or a string with hex digits after 0x or
@@ -229,9 +247,29 @@ func (r *Reader) Uint() (uint64, error) {
 	return n, nil
 }
 
+// Index reads an index: an integer, -1 if the request has none.
+func (r *Reader) Index() (int, error) {
+	t, err := r.token()
+	if err != nil {
+		return 0, err
+	}
+	number, ok := t.(json.Number)
+	if !ok {
+		return 0, Invalidf("%s, want an index", describe(t))
+	}
+	n, err := strconv.Atoi(string(number))
+	if err != nil || n < -1 {
+		return 0, Invalidf("%.40s is not an index", number)
+	}
+	return n, nil
+}
+
 // Skip reads a value of any kind, and drops it.
-func (r *Reader) Skip() error {
-	for depth := 0; ; {
+func (r *Reader) Skip() error { return r.skip(0) }
+
+// skip reads the rest of a value, in which depth objects and arrays are open.
+func (r *Reader) skip(depth int) error {
+	for {
 		t, err := r.token()
 		if err != nil {
 			return err

@@ -32,7 +32,7 @@ func Symbolize(ctx context.Context, s *Symbols, body io.Reader) (func(io.Writer)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := Look(ctx, s.Symbolizer, s.Room, locations)
+	answers, err := s.Look(ctx, locations)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/batch"
+	"github.com/symfilter/symfilter/internal/mozilla"
+	"github.com/symfilter/symfilter/internal/symbolicator"
 )
 
 // Bounds of the service. A request has all its bytes at hand, and so has the answer, unlike the
@@ -43,6 +45,12 @@ func (s *Service) protocols() map[string]protocol {
 	all := make(map[string]protocol)
 	if s.Symbolize {
 		all["/v1/symbolize"] = batch.Symbolize
+	}
+	if s.Mozilla {
+		all["/symbolicate/v5"] = mozilla.Symbolicate
+	}
+	if s.Sentry {
+		all["/symbolicate"] = symbolicator.Symbolicate
 	}
 	return all
 }

@@ -78,6 +78,26 @@ func TestTheServiceAnswersAddresses(t *testing.T) {
 	owesNothing(t, d)
 }
 
+func TestTheServiceAnswersOtherProtocols(t *testing.T) {
+	d, url := answering(t, "mozilla: true, symbolicator: true", "")
+	for path, request := range map[string]string{
+		"/symbolicate/v5": `{"jobs":[{"memoryMap":[["server","17CC43DA677C8642DC64206EEBED748F0"]],"stacks":[[[0,16342]]]}]}`,
+		"/symbolicate":    `{"stacktraces":[{"frames":[{"instruction_addr":"0x13fd6"}]}],"modules":[{"type":"elf","debug_id":"17cc43da-677c-8642-dc64-206eebed748f","image_addr":"0x10000"}]}`,
+		"/v1/symbolize":   "off",
+	} {
+		want := map[string]string{
+			"/symbolicate/v5": jsonAnswer + `{"results":[{"stacks":[[{"frame":0,"module_offset":"0x3fd6","module":"server","function":"Server::run()","function_offset":"0x26","file":"/src/server/server.cc","line":47}]],"found_modules":{"server/17CC43DA677C8642DC64206EEBED748F0":true}}]}` + "\n",
+			"/symbolicate": jsonAnswer + `{"status":"complete","stacktraces":[{"frames":[{"status":"symbolicated","original_index":0,"instruction_addr":"0x13fd6","sym_addr":"0x13fb0","symbol":"_ZN6Server3runEv","function":"Server::run()","filename":"server/server.cc","abs_path":"/src/server/server.cc","lineno":47}]}],` +
+				`"modules":[{"debug_status":"found","type":"elf","debug_id":"17cc43da-677c-8642-dc64-206eebed748f","image_addr":"0x10000"}]}` + "\n",
+			"/v1/symbolize": "404 text/plain; charset=utf-8\nno pipeline has the path \"/v1/symbolize\"; POST to /symbolicate or /symbolicate/v5\n",
+		}[path]
+		if diff := cmp.Diff(want, post(t, "POST", url+path, strings.NewReader(request))); diff != "" {
+			t.Error(diff)
+		}
+	}
+	owesNothing(t, d)
+}
+
 // owesNothing fails if a request that has ended still holds memory.
 func owesNothing(t *testing.T, d *Daemon) {
 	t.Helper()

@@ -47,6 +47,8 @@ type TLS struct {
 type Service struct {
 	Listen      string   `yaml:"listen"` // HOST:PORT, unix:PATH or systemd:NAME; empty: none
 	Symbolize   bool     `yaml:"symbolize"`
+	Mozilla     bool     `yaml:"mozilla"`
+	Sentry      bool     `yaml:"symbolicator"`
 	Wait        Duration `yaml:"wait"` // longest wait of a request for debug files
 	Mode        Mode     `yaml:"mode"` // as in [Input]
 	AllowRemote bool     `yaml:"allow_remote"`

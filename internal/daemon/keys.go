@@ -218,6 +218,8 @@ func serviceSection() Section {
 	return Section{Path: "service", of: kindOf[Service](), Text: "The listener for programs that look up addresses in the debug files of `symbols`. Each protocol is off unless its key is true. An input `http` may have the same address.", Keys: []Key{
 		{Name: "listen", Text: "HOST:PORT, unix:PATH or systemd:NAME; without it there is no listener"},
 		{Name: "symbolize", Default: "false", With: []string{"listen"}, Text: "answer POST of JSON to `/v1/symbolize`: build IDs and offsets in, functions and lines out"},
+		{Name: "mozilla", Default: "false", With: []string{"listen"}, Text: "answer POST to `/symbolicate/v5`, Mozilla's symbolication API, which the Firefox Profiler and samply use"},
+		{Name: "symbolicator", Default: "false", With: []string{"listen"}, Text: "answer POST to `/symbolicate` as Sentry's Symbolicator does for ELF"},
 		{Name: "wait", Default: "10s", most: 10 * 60 * second, With: []string{"listen"}, Text: "longest time that a request waits for debug files; later ones have the answers that were missing"},
 		{Name: "mode", also: "0660", With: []string{"listen"}, Text: "permissions of a unix socket, in octal, not 0"},
 		{Name: "allow_remote", Default: "false", With: []string{"listen"}, Text: "other machines may connect without TLS"},

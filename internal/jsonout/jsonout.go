@@ -65,6 +65,12 @@ func (b *Buffer) Key(name []byte) {
 // StringItem appends a string to an array, or after Key.
 func (b *Buffer) StringItem(value []byte) { *b, _ = escape.AppendString(separated(*b), value) }
 
+// ArrayItem opens an array in an array, or after Key.
+func (b *Buffer) ArrayItem() { *b = append(separated(*b), '[') }
+
+// BoolItem appends true or false to an array, or after Key.
+func (b *Buffer) BoolItem(value bool) { *b = strconv.AppendBool(separated(*b), value) }
+
 // IntItem appends a number to an array, or after Key.
 func (b *Buffer) IntItem(value int64) { *b = strconv.AppendInt(separated(*b), value, 10) }
 

@@ -1,0 +1,66 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/hex"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+)
+
+const (
+	guidBytes = 16 // of a debug ID, and of the build ID that it stands for
+	ageDigits = 8  // most hex digits of the age after them
+	fastBytes = 8  // of a build ID by lld --build-id=fast
+)
+
+// DebugID returns the first 16 bytes of the build ID that a debug ID stands for. Breakpad makes a
+// debug ID of them: it reads them as a GUID, whose first three fields are little-endian, and appends
+// an age in hex, 0 for ELF. Hyphens are allowed. ok is false for other text.
+func DebugID(text string) (prefix [guidBytes]byte, ok bool) {
+	digits := strings.ReplaceAll(text, "-", "")
+	if n := len(digits); n < 2*guidBytes || n > 2*guidBytes+ageDigits {
+		return prefix, false
+	}
+	if strings.Trim(digits[2*guidBytes:], "0123456789abcdefABCDEF") != "" {
+		return prefix, false
+	}
+	if _, err := hex.Decode(prefix[:], []byte(digits[:2*guidBytes])); err != nil {
+		return prefix, false
+	}
+	for _, field := range [][]byte{prefix[0:4], prefix[4:6], prefix[6:8]} {
+		for i, j := 0, len(field)-1; i < j; i, j = i+1, j-1 {
+			field[i], field[j] = field[j], field[i]
+		}
+	}
+	return prefix, true
+}
+
+// Identify returns the build ID of an ELF module that is named by its code ID, which is the build
+// ID, or else by its debug ID. A debug ID has only the first 16 bytes: Complete finds the rest in
+// the trees of debug files. Without a tree that has it, the build ID is taken for one of 16 bytes,
+// or of 8 if zeros follow. Where a debug ID is expected, a build ID of more than 16 bytes is
+// accepted, too. Identify returns zero if neither ID can be one of an ELF module.
+func (s *Symbols) Identify(codeID, debugID string) (id buildid.ID) {
+	if id, err := buildid.Parse([]byte(codeID)); err == nil && id.Len() > 1 {
+		return id
+	}
+	if n := len(debugID); n > 2*guidBytes+1 && n%2 == 0 && !strings.Contains(debugID, "-") {
+		if id, err := buildid.Parse([]byte(debugID)); err == nil {
+			return id
+		}
+	}
+	prefix, ok := DebugID(debugID)
+	if !ok || prefix == [guidBytes]byte{} {
+		return id
+	}
+	if id, _ = buildid.FromBytes(prefix[:]); s.Complete != nil {
+		if whole := s.Complete(id); !whole.IsZero() {
+			return whole
+		}
+	}
+	if bytes.Equal(prefix[fastBytes:], make([]byte, guidBytes-fastBytes)) {
+		id, _ = buildid.FromBytes(prefix[:fastBytes])
+	}
+	return id
+}

@@ -1,0 +1,379 @@
+// Package mozilla answers requests of Mozilla's symbolication API, version 5, which the Firefox
+// Profiler and samply send. Its documentation is at
+// https://mozilla-eliot.readthedocs.io/en/latest/symbolication.html; module_errors and inlines are
+// those of samply-api.
+//
+// A module is named by its debug ID, from which [batch.Symbols.Identify] finds its build ID. An
+// address is relative to the image of the module, and is looked up as it is: the callers have
+// adjusted return addresses.
+package mozilla
+
+import (
+	"context"
+	"io"
+
+	"github.com/symfilter/symfilter/internal/batch"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// Bounds of a request. The Firefox Profiler sends all addresses of a profile together.
+const (
+	maxFrames  = 100_000
+	maxModules = 10_000 // of all memory maps; a process has hundreds, most of which no frame is in
+	maxJobs    = 1000
+	maxStacks  = 100_000
+)
+
+// Bytes that are taken from the room.
+const (
+	frameBytes  = 32 // a frame of a request
+	moduleBytes = 96 // a module without its strings
+	stackBytes  = 32
+	jobBytes    = 96
+)
+
+// A module is an element of a memory map.
+type module struct {
+	name, debugID, codeID string
+
+	used   bool
+	reason batch.Reason // why it is not found; empty: it is found
+}
+
+// A frame is an address in a module of its job.
+type frame struct {
+	module int // -1: unknown
+	offset uint64
+	answer int // index in the answers; -1: none
+}
+
+// A job has its own memory map.
+type job struct {
+	modules []module
+	stacks  [][]frame
+}
+
+// Symbolicate answers a request: {"jobs": […]}, or a single job alone. The result writes the answer.
+func Symbolicate(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io.Writer) error, error) {
+	r := &request{r: batch.NewReader(body, s.Room), room: s.Room}
+	if err := r.read(); err != nil {
+		return nil, err
+	}
+	locations, err := r.locations(s)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := s.LookInImages(ctx, locations)
+	if err != nil {
+		return nil, err
+	}
+	return func(w io.Writer) error { return r.write(batch.NewWriter(w), answers) }, nil
+}
+
+// A request is a request that is read.
+type request struct {
+	r    *batch.Reader
+	room batch.Room
+
+	jobs                    []job
+	frames, modules, stacks int // of all jobs
+}
+
+// take takes memory for one of a number of things, of which a request may have most.
+func (r *request) take(n *int, most int, what string, bytes int) error {
+	if *n++; *n > most {
+		return batch.TooLargef("the request has more than %d %s; send it in several requests", most, what)
+	}
+	if !r.room.Take(int64(bytes)) {
+		return batch.ErrNoRoom
+	}
+	return nil
+}
+
+// read reads the request.
+func (r *request) read() error {
+	var single job
+	given := false
+	err := r.r.Object(func(name string) error {
+		switch name {
+		case "jobs":
+			return r.r.Array(func() error {
+				n := len(r.jobs)
+				if err := r.take(&n, maxJobs, "jobs", jobBytes); err != nil {
+					return err
+				}
+				var j job
+				err := r.r.Object(func(name string) error { return r.member(&j, name) })
+				r.jobs = append(r.jobs, j)
+				return err
+			})
+		case "memoryMap", "stacks":
+			given = true
+		}
+		return r.member(&single, name)
+	})
+	if err == nil {
+		err = r.r.End()
+	}
+	if given {
+		r.jobs = append(r.jobs, single)
+	}
+	if err == nil && len(r.jobs) == 0 {
+		err = batch.Invalidf("the request has no jobs")
+	}
+	return err
+}
+
+// member reads a member of a job.
+func (r *request) member(j *job, name string) error {
+	switch name {
+	case "memoryMap":
+		return r.r.Array(func() error {
+			m, err := r.module()
+			j.modules = append(j.modules, m)
+			return err
+		})
+	case "stacks":
+		return r.r.Array(func() error {
+			if err := r.take(&r.stacks, maxStacks, "stacks", stackBytes); err != nil {
+				return err
+			}
+			var stack []frame
+			err := r.r.Array(func() error {
+				f, err := r.frame()
+				stack = append(stack, f)
+				return err
+			})
+			j.stacks = append(j.stacks, stack)
+			return err
+		})
+	}
+	return r.r.Skip()
+}
+
+// module reads [name, debug ID], which a code ID may follow.
+func (r *request) module() (m module, err error) {
+	if err := r.take(&r.modules, maxModules, "modules", moduleBytes); err != nil {
+		return m, err
+	}
+	n := 0
+	err = r.r.Array(func() (err error) {
+		switch n++; n {
+		case 1:
+			m.name, err = r.r.Text()
+		case 2:
+			m.debugID, err = r.r.Text()
+		case 3:
+			m.codeID, err = r.r.Optional()
+		default:
+			err = r.r.Skip()
+		}
+		return err
+	})
+	if err == nil && n < 2 {
+		err = batch.Invalidf("a module is a list of its name and its debug ID")
+	}
+	if err == nil && !r.room.Take(2*int64(len(m.name)+len(m.debugID)+len(m.codeID))) {
+		err = batch.ErrNoRoom
+	}
+	return m, err
+}
+
+// frame reads [index of the module, offset].
+func (r *request) frame() (f frame, err error) {
+	if err := r.take(&r.frames, maxFrames, "frames", frameBytes); err != nil {
+		return f, err
+	}
+	n := 0
+	err = r.r.Array(func() (err error) {
+		switch n++; n {
+		case 1:
+			f.module, err = r.r.Index()
+		case 2:
+			f.offset, err = r.r.Uint()
+		default:
+			err = batch.Invalidf("a frame has two numbers")
+		}
+		return err
+	})
+	if err == nil && n < 2 {
+		err = batch.Invalidf("a frame is a list of the index of its module and an offset")
+	}
+	f.answer = -1
+	return f, err
+}
+
+// locations returns the location of each frame in a module that has a build ID.
+func (r *request) locations(s *batch.Symbols) (all []symbolize.Location, err error) {
+	for j := range r.jobs {
+		job := &r.jobs[j]
+		known := make(map[int]symbolize.Location)
+		for i := range job.stacks {
+			for k := range job.stacks[i] {
+				f := &job.stacks[i][k]
+				if f.module >= len(job.modules) {
+					return nil, batch.Invalidf("jobs[%d].stacks[%d][%d]: module %d is not in the memoryMap, which has %d", j, i, k, f.module, len(job.modules))
+				}
+				if f.module < 0 {
+					continue
+				}
+				m := &job.modules[f.module]
+				l, ok := known[f.module]
+				if !ok {
+					l = symbolize.Location{ID: s.Identify(m.codeID, m.debugID)}
+					known[f.module] = l
+				}
+				if m.used = true; l.ID.IsZero() {
+					m.reason = batch.NoFile
+					continue
+				}
+				f.answer, l.Addr = len(all), f.offset
+				all = append(all, l)
+			}
+		}
+	}
+	return all, nil
+}
+
+// write writes the answer.
+func (r *request) write(w *batch.Writer, answers []batch.Answer) error {
+	w.Item()
+	w.Array("results")
+	for j := range r.jobs {
+		job := &r.jobs[j]
+		w.Item()
+		w.Array("stacks")
+		for _, stack := range job.stacks {
+			w.ArrayItem()
+			for k := range stack {
+				job.write(w, k, &stack[k], answers)
+				if err := w.Flush(false); err != nil {
+					return err
+				}
+			}
+			w.EndArray()
+		}
+		w.EndArray()
+		if err := job.writeModules(w); err != nil {
+			return err
+		}
+		w.EndObject()
+	}
+	w.EndArray()
+	w.EndLine()
+	return w.Flush(true)
+}
+
+// unknownModule is the name of a module that the request does not know.
+const unknownModule = "<unknown>"
+
+// write writes one frame.
+func (j *job) write(w *batch.Writer, index int, f *frame, answers []batch.Answer) {
+	w.Item()
+	w.Int("frame", int64(index))
+	w.Hex("module_offset", f.offset)
+	if f.module < 0 {
+		w.String("module", unknownModule)
+	} else {
+		w.String("module", j.modules[f.module].name)
+	}
+	if f.answer >= 0 {
+		a := &answers[f.answer]
+		if m := &j.modules[f.module]; a.Reason != batch.NoSymbol {
+			m.reason = a.Reason
+		}
+		writeSymbol(w, f, a)
+	}
+	w.EndObject()
+}
+
+// writeSymbol writes the function of a frame, and the calls inlined into it, innermost first.
+func writeSymbol(w *batch.Writer, f *frame, a *batch.Answer) {
+	if len(a.Frames) == 0 {
+		return
+	}
+	outer, inlined := &a.Frames[len(a.Frames)-1], a.Frames[:len(a.Frames)-1]
+	w.String("function", outer.Func)
+	w.Hex("function_offset", f.offset-a.Start)
+	writeLine(w, outer)
+	if len(inlined) == 0 {
+		return
+	}
+	w.Array("inlines")
+	for i := range inlined {
+		w.Item()
+		w.Optional("function", inlined[i].Func)
+		writeLine(w, &inlined[i])
+		w.EndObject()
+	}
+	w.EndArray()
+}
+
+// writeLine writes the file and line of a frame, as far as they are known.
+func writeLine(w *batch.Writer, f *symbolize.Frame) {
+	w.Optional("file", f.File)
+	if f.Line > 0 {
+		w.Uint("line", uint64(f.Line))
+	}
+}
+
+// writeModules writes which of the modules that frames are in were found, and why others were not. A
+// key is written once.
+func (j *job) writeModules(w *batch.Writer) error {
+	w.Object("found_modules")
+	missing := 0
+	seen := make(map[string]bool)
+	for i := range j.modules {
+		m := &j.modules[i]
+		if !m.used || seen[m.key()] {
+			m.used = false
+			continue
+		}
+		if seen[m.key()] = true; m.reason != "" {
+			missing++
+		}
+		w.Key([]byte(m.key()))
+		w.BoolItem(m.reason == "")
+		if err := w.Flush(false); err != nil {
+			return err
+		}
+	}
+	w.EndObject()
+	if missing == 0 {
+		return nil
+	}
+	w.Object("module_errors")
+	for _, m := range j.modules {
+		if !m.used || m.reason == "" {
+			continue
+		}
+		w.Key([]byte(m.key()))
+		w.ArrayItem()
+		w.Item()
+		w.String("name", string(m.reason))
+		w.String("message", messageOf(m.reason))
+		w.EndObject()
+		w.EndArray()
+		if err := w.Flush(false); err != nil {
+			return err
+		}
+	}
+	w.EndObject()
+	return nil
+}
+
+// key is the name of a module in an answer.
+func (m *module) key() string { return m.name + "/" + m.debugID }
+
+// messageOf explains a reason.
+func messageOf(r batch.Reason) string {
+	switch r {
+	case batch.NoFile:
+		return "no place has a file with this ID"
+	case batch.Pending:
+		return "the file is still searched for; send the request again later"
+	case batch.Fault:
+		return "the file cannot be used; the log of symfilterd has the reason"
+	}
+	return "the answers before it have taken the memory of the request; send fewer frames"
+}
