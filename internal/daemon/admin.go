@@ -79,8 +79,8 @@ func (d *Daemon) newAnswers() http.Handler {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
-		// Probes restart a daemon that does not answer, so they may use any host name and need no
-		// seat.
+		// /healthz accepts any host name, and needs no seat: a service manager restarts a daemon
+		// that does not answer.
 		if r.URL.Path != "/healthz" && !who.allow(w, r, d.view.Load().admin) {
 			return
 		}

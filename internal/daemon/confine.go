@@ -205,7 +205,7 @@ func (n *needs) policy() (p sandbox.Policy) {
 // restart advises an operator whose sandbox is too narrow.
 const restart = "restart symfilterd, which loses no line of files, or start it with --no-sandbox"
 
-// allows returns, as faults, the rights that c needs and the sandbox denies.
+// allows returns a fault for each key that needs a right which the sandbox denies.
 func (box *confinement) allows(c *Config) error {
 	if box == nil {
 		return nil

@@ -232,7 +232,7 @@ func (c *contexts) expire(now time.Time) {
 	}
 }
 
-// logReached logs that a limit is reached.
+// logReached logs, at most once a minute, that a limit is reached.
 func (c *contexts) logReached(limit string, value int64) {
 	if n, ok := c.logged.May(time.Now()); ok {
 		c.house.log.Warn("limits."+limit+" is reached: new streams are not remembered from line to line, and their frames may have no module; raise it, or separate fewer processes",

@@ -157,7 +157,7 @@ func (w *writes) state(now time.Time) (total, stalled time.Duration, err error) 
 	return w.total + stalled, stalled, w.err
 }
 
-// A trouble records why a retrying output cannot be written now: a full disk, or a peer without a
+// A trouble records why an output that retries cannot write now: a full disk, or a peer without a
 // connection. Outputs embed one. It is safe for concurrent use.
 type trouble struct {
 	errors atomic.Int64 // failed attempts
@@ -192,8 +192,8 @@ type attempting interface {
 }
 
 // A turn shows the watchdog whether a session's filter is working, and since when it has made no
-// progress. Progress is a finished write to the output or a finished lookup. A lookup waits at most
-// for the pipeline's patience.
+// progress. Progress is a finished write to the output or a finished lookup. A lookup waits no
+// longer than the pipeline's patience.
 type turn struct {
 	since   atomic.Int64 // house.clock at the last progress; 0 while the session is idle
 	writing atomic.Bool  // the session waits for its output

@@ -28,9 +28,9 @@ const stopPatience = 4 * time.Second
 // restEvery is the interval between searches for idle sessions.
 const restEvery = 2 * time.Second
 
-// manyFilters is a number of filters, of some 150 KB each. After at least this many were in use,
-// their memory is returned to the system once no session has a filter. The runtime would take
-// minutes.
+// manyFilters is the number of filters, about 150 KB each, whose memory is worth returning to the
+// system at once: when at least this many were in use, and no session has a filter any more. The
+// runtime alone would take minutes.
 const manyFilters = 32
 
 // Options connect a Daemon to its process.

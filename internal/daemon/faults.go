@@ -51,7 +51,8 @@ func (f Faults) Error() string {
 	return b.String()
 }
 
-// nearest returns the most similar word, or "" if none is similar.
+// nearest returns the first word that starts with word or that word starts with, if word has at
+// least 3 bytes. Otherwise it returns the most similar word, or "" if none is similar.
 func nearest(word string, words []string) string {
 	best, least := "", 1+min(3, max(1, len(word)/3))
 	for _, w := range words {

@@ -35,8 +35,8 @@ const (
 	maxDigits  = 9       // digits in the length of a message
 )
 
-// A framer cuts a stream into whole lines. A message of several lines is unchanged; a message
-// without a line end gets one. One goroutine at a time may use a framer.
+// A framer cuts a stream into whole lines. A message with a length may have several lines. If it
+// has no line end, it gets one. One goroutine at a time may use a framer.
 type framer struct {
 	framing framing
 	most    int // maximum bytes of a line, at least smallFrame; longer lines are cut

@@ -30,8 +30,8 @@ type turnover struct {
 	begins chan struct{}
 }
 
-// start ends the pipeline's input, if one runs, and starts the next one after that. It does not
-// wait.
+// start ends the pipeline's running input, if any, and starts the next input afterwards. It returns
+// at once.
 func (t *turnover) start() {
 	p, before := t.p, t.p
 	if t.from != nil {
@@ -154,9 +154,9 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 	return nil
 }
 
-// sameReading reports whether the input of a can continue as the input of b. For files, the outputs
-// must be of one kind, too. The checkpoint leaves out lines that the reader of a pipe or connection
-// has not taken.
+// sameReading reports whether the input of a can continue as the input of b. For files, both
+// outputs must also be files, or write to the same peer: the checkpoint leaves out lines that the
+// reader of a pipe or connection has not taken.
 func sameReading(a, b Pipeline) bool {
 	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect && reflect.DeepEqual(a.Output.TLS, b.Output.TLS))
 }
@@ -209,9 +209,9 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// A stateRoom returns the places of checkpoints. If the configuration names no folder, it makes a
-// private one. After a reload, a new input continues at the checkpoint in it. That folder is
-// removed at the end of the run.
+// A stateRoom returns the paths of checkpoints. If the configuration names no folder, it makes a
+// private one, so that inputs continue after a reload. The private folder is removed at the end of
+// the run.
 type stateRoom struct{ private string }
 
 // path returns the prefix of the paths of a pipeline's checkpoints, or "" if there is no folder for

@@ -44,10 +44,10 @@ func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
 	return false
 }
 
-// isCalled reports whether the Host of a request names the listener. The Host may be an address,
-// which resolvers cannot redirect, localhost, this machine's name, or an element of names. With
-// TLS, it may be the name for which the client has checked the certificate. A socket with a path
-// has no name: pages cannot reach it.
+// isCalled reports whether the Host of a request names the listener. An IP address always does,
+// since no resolver can redirect it, and so do localhost and this machine's name. Other hosts must
+// be in names, or be the name for which a TLS client has checked the certificate. Pages cannot
+// reach a unix socket, and browsers always send a Host.
 func isCalled(r *http.Request, names []string) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if _, ok := local.(*net.TCPAddr); !ok || r.Host == "" { // not TCP, or HTTP/1.0 without a Host

@@ -133,7 +133,7 @@ func (h *httpInput) done() {
 	h.requests.Done()
 }
 
-// running returns the context of the run; if that has ended, a context that is done.
+// running returns the context of the run, or a context that is done if the run has ended.
 func (h *httpInput) running() context.Context {
 	h.mu.Lock()
 	defer h.mu.Unlock()

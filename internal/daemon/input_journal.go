@@ -30,7 +30,7 @@ type journalInput struct {
 	open *session // held by the input itself between uploads; may be nil
 }
 
-// enter returns the session for an upload, which must call memory.leave.
+// enter returns the session for an upload, which must end its use with memory.leave.
 func (j *journalInput) enter() *session {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -306,8 +306,8 @@ func (w *peerWriter) interrupt() {
 	w.conn.SetWriteDeadline(time.Unix(1, 0))
 }
 
-// peerName returns the name of a peer: its IP address, or its uid on a unix socket. It omits the
-// port, which differs for each connection of a device.
+// peerName returns the name of a peer: its IP address, or its uid on a unix socket, or "local" if
+// the uid is unknown. It omits the port, which differs for each connection of a device.
 func peerName(c net.Conn) string {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

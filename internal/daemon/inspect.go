@@ -96,7 +96,7 @@ func (i *inspection) input(c *Config, path string, in *Input) {
 	}
 }
 
-// startName names the place from which files are read.
+// startName names where the reading of files begins.
 func startName(s StartAt) string {
 	switch {
 	case s == 0:

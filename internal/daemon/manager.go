@@ -144,7 +144,7 @@ func (d *Daemon) stuck(after time.Duration) string {
 	return ""
 }
 
-// status returns a line about the daemon for people.
+// status returns a readable line about the daemon.
 func (d *Daemon) status() string {
 	return status(len(d.view.Load().pipelines), d.problems(time.Now()))
 }

@@ -284,7 +284,8 @@ func (o *fileOutput) makeRoom() {
 	}
 }
 
-// closeFile makes the written lines of a file durable, and closes it.
+// closeFile closes a file. Before that, it makes the written lines durable, unless the key sync is
+// never.
 func (o *fileOutput) closeFile(f *outFile) error {
 	o.mu.Lock()
 	dirty := f.dirty
@@ -328,8 +329,8 @@ func (o *fileOutput) remember(err error) {
 	}
 }
 
-// sync makes all written lines durable. It also fails if a sync failed since the last call: see
-// remember.
+// sync makes all written lines durable, unless the key sync is never. It also fails if a sync
+// failed since the last call: see remember.
 func (o *fileOutput) sync() error {
 	o.flush() // remembers its own error
 	o.mu.Lock()

@@ -97,7 +97,7 @@ type flow interface {
 	unread() (int64, bool)
 }
 
-// asFlow returns o as a flow, or nil if o is nil or writes to a file.
+// asFlow returns o as a flow, or nil if it has no such reader.
 func asFlow(o output) flow {
 	if s, ok := o.(*sharedOutput); ok {
 		o = s.output
@@ -134,7 +134,8 @@ func ownsFile(o output, info os.FileInfo) bool {
 	return ok && w.owns(info)
 }
 
-// attempts returns the failed attempts of the output; see [trouble].
+// attempts returns the output's failed attempts and current error: see [trouble]. An output that
+// does not retry has none.
 func (s *sharedOutput) attempts() (failed int64, now error) {
 	if out, ok := s.output.(attempting); ok {
 		return out.attempts()

@@ -63,7 +63,7 @@ func Parse(text []byte) (*Config, error) {
 type parser struct {
 	sections map[reflect.Type]*Section
 	faults   Faults
-	// missing keys; they come last, since often they are only misspelt
+	// faults about missing keys, which are sorted last: the cause is often a misspelt key
 	missing Faults
 	at      map[string]*yaml.Node // present keys, by path
 	nodes   int                   // visited

@@ -157,7 +157,7 @@ func (m *memory) forget() {
 	clear(m.peers)
 }
 
-// A savedPeer is a context in the file.
+// A savedPeer is a peer's context in the file of contexts.
 type savedPeer struct {
 	Peer    checkpoint.Text `json:"peer"`
 	Used    int64           `json:"used"` // Unix seconds
@@ -169,7 +169,7 @@ type savedPeers struct {
 	Peers   checkpoint.List[savedPeer] `json:"peers"`
 }
 
-// open opens the file at path, makes its folder, and reads the contexts in it. An empty path means
+// open makes the folder of path, opens the file, and reads the contexts in it. An empty path means
 // no file.
 func (m *memory) open(path string) error {
 	m.close()

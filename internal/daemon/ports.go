@@ -99,7 +99,7 @@ func (p *ports) listen(address string, a admission) (listeners, error) {
 	return all, nil
 }
 
-// packets is listen for datagram addresses: udp:HOST:PORT, unixgram:PATH and systemd:NAME.
+// packets is like listen, for datagram addresses: udp:HOST:PORT, unixgram:PATH and systemd:NAME.
 func (p *ports) packets(address string, a admission) (all []*packets, err error) {
 	if a.tls != nil {
 		return nil, fmt.Errorf("%s: tls is not available for datagrams; use tcp:, or leave tls out", address)
@@ -414,8 +414,8 @@ type packets struct{ *use }
 func (p *packets) receive(b, control []byte) (d datagram, err error) {
 	err = p.wait(func() (err error) {
 		if d, err = receive(p.port.raw, b, control); d.counts {
-			// an earlier process may have counted the drops before the first datagram of an
-			// inherited socket
+			// an earlier process may have received, and counted, the drops before the first
+			// datagram from an inherited socket
 			if p.port.counting || !p.port.inherited {
 				d.lost = d.dropped - p.port.dropped // the counter wraps around
 			}
@@ -507,7 +507,7 @@ func (a address) mayListen(to admission) error {
 	return remoteRefused(a.String(), host != "localhost" && (ip == nil || !ip.IsLoopback()), to)
 }
 
-// mayAccept is mayListen for an open socket.
+// mayAccept is like mayListen, for an open socket.
 func mayAccept(name string, local net.Addr, to admission) error {
 	var ip net.IP
 	switch l := local.(type) {

@@ -13,8 +13,8 @@ import (
 // staleTime bounds the check whether a process listens on an existing unix socket.
 const staleTime = time.Second
 
-// listen opens the socket of an address other than systemd. release removes its file; it is nil if
-// there is none.
+// listen opens the socket of an address other than systemd. release removes the socket's file. It
+// is nil if the socket has no file.
 func (a address) listen(to admission) (s socket, release func(), err error) {
 	unix := a.network == "unix" || a.network == "unixgram"
 	mode := to.mode
@@ -57,7 +57,8 @@ func (a address) listen(to admission) (s socket, release func(), err error) {
 	return s, release, nil
 }
 
-// plainListenError returns the error of listening on a, naming the address once.
+// plainListenError returns err with the address. It drops the text of a net.OpError, which has the
+// address, too.
 func plainListenError(a address, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {

@@ -20,7 +20,7 @@ type certificates struct {
 	outer     *tls.Config
 }
 
-// certificates reads the files in conf now and at each reload, until the listener is closed.
+// certificates reads the files in conf. Until the listener is closed, reread reads them again.
 func (p *ports) certificates(conf TLS, protocols []string) (*certificates, error) {
 	c := &certificates{conf: conf, protocols: protocols}
 	now, err := conf.load(protocols)

@@ -86,7 +86,7 @@ func isReady(all []problem) bool {
 	return true
 }
 
-// status returns a line about n pipelines for people.
+// status returns a readable line: the number n of pipelines, and the problems.
 func status(n int, all []problem) string {
 	text := fmt.Sprintf("%d pipelines", n)
 	if n == 1 {
@@ -98,7 +98,7 @@ func status(n int, all []problem) string {
 	return text
 }
 
-// where returns words that name the place of p.
+// where returns words that name the place of p, or nil for the daemon itself.
 func (p *problem) where() []string {
 	switch {
 	case p.Pipeline != "":

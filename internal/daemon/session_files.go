@@ -30,7 +30,7 @@ func (s *session) sink(more func() (*follow.Sink, error)) *follow.Sink {
 // fileLines takes the lines of a followed file.
 type fileLines struct{ *session }
 
-// Close ends the lines. Damage in a packed file must not stop following other files.
+// Close ends the session. Damage in a packed file must not stop following other files.
 func (f fileLines) Close() error { return f.p.exceptDamage(f.session.Close()) }
 
 // damaged logs and counts a loss in a packed input.

@@ -320,7 +320,7 @@ func serve(w http.ResponseWriter, r *http.Request, full string, answer http.Hand
 	answer(w, r)
 }
 
-// logFull logs that a connection is beyond the limit.
+// logFull logs, at most once a minute, that a connection is beyond the limit.
 func (s *webs) logFull(c net.Conn) {
 	if n, ok := s.full.May(time.Now()); ok {
 		s.log.Warn("an HTTP connection is refused: limits.connections is reached; raise it, or close other connections", "limit", s.room.most(), "peer", c.RemoteAddr(), "times", n)
