@@ -18,7 +18,8 @@ import (
 const otherCommand = "as"
 
 // byName returns the arguments of a program that was started as word. If word names another
-// symbolizer, for example by a symbolic link, they begin with the command that answers like it.
+// symbolizer, for example because it is a symbolic link, the arguments begin with the command "as"
+// and word.
 func byName(word string, args []string) []string {
 	if _, name := asis.Named(word); name != "" {
 		return append([]string{otherCommand, word}, args...)

@@ -95,7 +95,7 @@ func (c *config) imageWords() (files, folders []string) {
 	return files, folders
 }
 
-// absolute returns the absolute paths of folders.
+// absolute returns folders as absolute paths, without empty ones.
 func absolute(folders []string) (all []string) {
 	for _, folder := range folders {
 		if abs, err := filepath.Abs(folder); err == nil && folder != "" {

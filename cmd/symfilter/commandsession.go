@@ -83,8 +83,8 @@ func (s *session) filterOptions(ctx context.Context, maps []buildid.PrefixMap) (
 	return o, err
 }
 
-// close closes the symbols and the finders. No half-written file remains, and the next run knows
-// the folders that the finders have read.
+// close closes the symbols, which removes half-written files. It also closes the finders, which
+// store lists of folders for the next run.
 func (s *session) close() {
 	if s.Opened != nil {
 		closeSoon(s.Opened)

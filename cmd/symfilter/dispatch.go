@@ -252,8 +252,8 @@ func (d dispatched) parse(std standard) (*config, []string, error) {
 	return c, set.Args(), nil
 }
 
-// A lastError is a writer that keeps its last error. Code that prints texts, and the doctor, ignore
-// errors.
+// A lastError is a writer that keeps its last error, for code that ignores errors: the doctor, and
+// code that prints texts.
 type lastError struct {
 	w   io.Writer
 	err error

@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// runDoctor examines the places where debug files are looked for. If a build ID, an ELF file or a
-// log is given, it looks for its debug files. The exit code is 1 if a place is out of order or a
-// debug file is missing. With --report the code is 0 unless an error occurs.
+// runDoctor examines the places of debug files. If a build ID, an ELF file or a log is given, it
+// searches for debug files. The exit code is 1 if a place is unusable or a debug file is missing.
+// With --report the code is 0 unless an error occurs.
 func runDoctor(c *config, args []string, std standard) (int, error) {
 	if c.which != "" {
 		return c.whichBuild(args, std)
@@ -99,7 +99,7 @@ func (s *session) examineAll(x *doctor.Examination, about *doctor.Subject, args 
 }
 
 // examineLog filters a log, report or profile without printing it, and lets x examine the modules
-// in it. It fails only if the log cannot be read.
+// in it. It fails if the log cannot be read, or a flag has an unusable value.
 func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *doctor.Subject, in *os.File, report *doctorReport) error {
 	label := standardName
 	if about.Path != "" {

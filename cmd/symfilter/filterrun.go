@@ -94,8 +94,8 @@ func (c *config) checkFilter(files []string, std standard) error {
 	return c.checkWritten(files, std)
 }
 
-// open opens the outputs of the run, confines the process, and opens all other files but the
-// inputs.
+// open opens all files of the run except its inputs. It confines the process once the outputs are
+// open.
 func (r *filterRun) open(files []string) (err error) {
 	c := r.c
 	if err := c.gates.load(r.diag); err != nil {

@@ -169,7 +169,7 @@ func (f *found) result() *publish.Result {
 	return r
 }
 
-// maxResolved bounds the number of remembered file names; a program has at most some 10,000.
+// maxResolved bounds the number of remembered file names; a large program has about 10,000.
 const maxResolved = 64 << 10
 
 // resolve returns the name of a file below dir without symbolic links. It returns name if there is

@@ -102,8 +102,8 @@ func (j *jobs) Set(s string) error {
 	return nil
 }
 
-// minMemory is the minimum of --max-memory: a compilation unit of a large program needs this
-// memory.
+// minMemory is the minimum of --max-memory: one compilation unit of a large program needs that
+// much.
 const minMemory = 16 << 20 // bytes
 
 func (b *byteSize) Set(s string) error {
@@ -273,7 +273,7 @@ func (c *config) checkTable() error {
 		usedFlag{"--source-root", len(c.source.roots) > 0 && ofTable})
 }
 
-// A usedFlag is a flag; used is set if it was given.
+// A usedFlag is the name of a flag. used is set if the flag was given.
 type usedFlag struct {
 	name string
 	used bool

@@ -46,7 +46,7 @@ func runIndex(c *config, paths []string, std standard) (int, error) {
 }
 
 // bigFile is the minimum size in bytes of a file that all processors index together. Each smaller
-// file is indexed by one processor, several at the same time.
+// file is indexed by one processor, while the others index other files.
 const bigFile = 64 << 20
 
 // An indexRun indexes files.
@@ -139,7 +139,7 @@ func (x *indexRun) collect(path string, small, big *[]string) {
 	})
 }
 
-// readStart reads the first bytes of a file.
+// readStart fills b with the first bytes of a file. It returns false if it cannot.
 func readStart(path string, b []byte) bool {
 	f, err := os.Open(path)
 	if err != nil {

@@ -8,9 +8,9 @@
 //
 // It exits with 0 if the log was passed on, even if frames stayed unresolved. 1 means an input or
 // output error, and 2 wrong usage. 3 means that, with --strict, something stayed unresolved. 4
-// means that a gate failed. After a signal the code is 128 plus the signal's number. If the reader
-// closes standard output, the code is 0, and no error is printed. "symfilter run" exits like the
-// program that it has started.
+// means that a gate failed. After a signal the code is 128 plus the signal's number, except for
+// Ctrl-C while a serial port is read. If the reader closes standard output, the code is 0, and no
+// error is printed. "symfilter run" exits like the program that it has started.
 package main
 
 import (

@@ -99,7 +99,7 @@ func (d *folderFile) End(pid string) error {
 	return nil
 }
 
-// end closes the folder. It may be nil.
+// end closes the folder. f may be nil.
 func (f *outputFolder) end() {
 	if f != nil {
 		f.root.Close()

@@ -160,8 +160,8 @@ func (r *programRun) pass(signals <-chan os.Signal) {
 	}
 }
 
-// notify relays to the channel the signals that are passed to the program. It leaves out signals
-// that nohup or a shell has set to be ignored.
+// notify makes the channel receive the signals for the program, except those that nohup or a shell
+// has set to be ignored.
 func notify(signals chan<- os.Signal) {
 	for _, sig := range child.Signals {
 		if n, _ := sig.(syscall.Signal); !child.IsIgnored(n) {

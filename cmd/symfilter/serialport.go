@@ -80,8 +80,8 @@ func (c *config) checkPorts(files []string) error {
 	return nil
 }
 
-// deviceFolders returns the folders of the serial ports among files. The process must be able to
-// set up ports that reappear; a link may then lead to another name.
+// deviceFolders returns the folders in which serial ports among files may appear again. The process
+// must be able to set up such a port, even if a link leads to another device by then.
 func (c *config) deviceFolders(files []string) (dirs []string) {
 	for _, name := range files {
 		if !c.isPort(name) {

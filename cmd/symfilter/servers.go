@@ -74,7 +74,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	return client, nil
 }
 
-// A clientEnd is a client. Its Close also reports the number of build IDs for which no server was
+// A clientEnd is a client whose Close also reports the number of build IDs for which no server was
 // asked.
 type clientEnd struct {
 	*debuginfod.Client

@@ -85,7 +85,7 @@ func (s *stopper) listen(cancel context.CancelFunc) {
 				continue
 			}
 		case <-gone:
-			// another signal has already ended the run
+			// ignored if another signal has ended the run already, or the terminal still exists
 			if s.signal() != 0 || !s.hangups.isOrphan() {
 				continue
 			}
