@@ -161,8 +161,8 @@ func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 // timeout(1), signals both a process and its group.
 const echo = 200 * time.Millisecond
 
-// untilSignal returns a context that is done when SIGTERM or SIGINT arrives. If another signal
-// arrives after echo, the process ends at once.
+// untilSignal returns a context that is done when SIGTERM or SIGINT arrives. Another signal ends
+// the process at once, unless it arrives within echo of the first.
 func untilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
