@@ -15,8 +15,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A score is the base-2 logarithm of a ratio: the probability of a fact at the true bias to its
-// probability at another bias. forCall is 4 because about one in 25 places in code follows a call.
+// A score is the base-2 logarithm of a ratio: the probability of a fact at the true bias, divided
+// by its probability at another bias. forCall is 4 because about one in 25 places in code follows a
+// call.
 const (
 	forCall     = 4
 	againstCall = -5 // 2 % of the frames taken for callers are not callers

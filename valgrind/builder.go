@@ -183,7 +183,7 @@ func (b *builder) addText(s span) {
 	b.items = append(b.items, rawItem{text: s, depth: depth, isLeaf: true})
 }
 
-// addToFrame adds an element that holds nothing but text to the open frame. It reports false if no
+// addToFrame adds an element that holds nothing but text to the open frame. It returns false if no
 // frame is open, if frames do not have such an element, or if a line is not a number.
 func (b *builder) addToFrame(name string, s span, text []byte) bool {
 	if n := len(b.open); n == 0 || b.open[n-1] != "frame" || len(b.frames) == 0 {

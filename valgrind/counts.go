@@ -19,7 +19,7 @@ type errorAt struct {
 
 // maxErrors bounds the errors that are kept for the error counts of a process. Valgrind stops after
 // 1,000 different errors, unless --error-limit=no is given. maxPlace bounds the bytes of names and
-// paths kept for an error. Each error count, some 60 bytes in the report, repeats these names in
+// paths kept for an error. Each error count, about 60 bytes in the report, repeats these names in
 // the output.
 const (
 	maxErrors = 1 << 14
@@ -228,7 +228,7 @@ func (r closing) renderErrorSummary(rec *Record) {
 
 // appendErrors appends Valgrind's line about all errors. It ends with the number of suppressed
 // contexts: "(suppressed: 4 from 2)". If the report lacks that number, the line has the number of
-// suppressions used instead.
+// used suppressions instead.
 func (s *summary) appendErrors(b []byte) []byte {
 	b = append(b, "ERROR SUMMARY: "...)
 	all, contexts := s.errors()

@@ -7,7 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// appendSections appends the content of the CDATA sections of b, without the line ends around it.
+// appendSections appends the content of the CDATA sections of b, without line ends at its beginning
+// and end.
 func appendSections(dst, b []byte) []byte {
 	start := len(dst)
 	for {

@@ -44,7 +44,7 @@ type sharedFrame struct {
 }
 
 // maxSharedBytes bounds the memory of the shared sites, sharedStacks the number of shared stacks.
-// The errors of a program as large as a compiler have some 10,000 sites.
+// The errors of a program as large as a compiler have about 10,000 sites.
 const (
 	maxSharedBytes  = 16 << 20
 	sharedFrameSize = 640 // bytes of a site with one frame, without its text

@@ -70,8 +70,8 @@ func (l *lexer) needsMore() bool {
 	return !l.final
 }
 
-// skipBlanks returns the range of blanks that were not examined yet. Zeros are blanks only within a
-// record. Within a record it also moves the position over the blanks.
+// skipBlanks returns the range of blanks that were not examined yet. NUL bytes are blanks only
+// within a record. Within a record it also moves the position over the blanks.
 func (l *lexer) skipBlanks(inRecord bool) (from, end int) {
 	from = max(l.pos, l.word)
 	end = from

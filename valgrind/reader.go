@@ -97,7 +97,7 @@ func (r *Reader) parse(final bool) {
 	}
 }
 
-// zeros skips zeros between records. They arise if one process truncates the file while another
+// zeros skips NUL bytes between records. They arise if one process truncates the file while another
 // continues to write at its old position. A run of zeros is handed over as one record without a
 // name.
 func (r *Reader) zeros(from int) {

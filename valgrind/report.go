@@ -170,8 +170,8 @@ func (r *reporter) printMembers(rec *Record) {
 	r.printItems(rec, 0, len(rec.Items), true)
 }
 
-// whatOf returns the description of an error: its what, or the text of its xwhat. They mean the
-// same.
+// whatOf returns the description of an error, from its element what, or from the text in its
+// element xwhat. Both mean the same.
 func whatOf(rec *Record) (text []byte, ok bool) {
 	for i := range rec.Items {
 		switch it := &rec.Items[i]; {

@@ -11,12 +11,12 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// NewXML returns a writer that copies the report written to it to w, as XML that any parser reads.
-// It adds the functions, files and lines that the report lacks, and a frame for each inlined call.
-// Well-formed records are copied; others are written in Valgrind's layout. w gets a document for
-// each process, one after another. If another process interrupts a process, the rest of its report
-// is another document, with the header repeated. Close ends the last document, and does not close
-// w. All errors come from w. The writer is for one goroutine.
+// NewXML returns a writer that copies the report written to it to w, as XML that any parser can
+// read. It adds the functions, files and lines that the report lacks, and a frame for each inlined
+// call. Well-formed records are copied; others are written in Valgrind's layout. w gets a document
+// for each process, one after another. If another process interrupts a report, the rest of that
+// report is another document, with the header repeated. Close ends the last document, and does not
+// close w. All errors come from w. The writer is for one goroutine.
 func NewXML(w io.Writer, o Options) io.WriteCloser {
 	x := newRewriter(func() (Document, error) { return following{w}, nil }, o)
 	x.single = true
@@ -33,7 +33,8 @@ type Document interface {
 }
 
 // NewXMLDocuments is [NewXML] with a Document for each process. At most 65 are open at the same
-// time. All errors come from begin and from Documents.
+// time: those of 64 nested processes, and the current one. All errors come from begin and from
+// Documents.
 func NewXMLDocuments(begin func() (Document, error), o Options) io.WriteCloser {
 	return newRewriter(begin, o)
 }

@@ -83,7 +83,8 @@ func (e *elementWriter) begin(name string) {
 	e.path = append(e.path, name)
 }
 
-// appendName appends the name of an element. A colon would need the declaration of a namespace.
+// appendName appends the name of an element. It replaces a colon, which would need the declaration
+// of a namespace.
 func appendName(dst []byte, name string) []byte {
 	return append(dst, strings.ReplaceAll(name, ":", "_")...)
 }
