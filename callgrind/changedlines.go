@@ -29,7 +29,7 @@ type changedFile struct {
 const maxVersions = 4
 
 // sources prints the changed lines of source files, the files with the largest changes first. A
-// file is shown if both sides have the same text of it.
+// file is shown if its text is the same on both sides.
 func (t *changeTable) sources() {
 	files := t.changedFiles()
 	roots := t.o.sourceRoots()

@@ -1,9 +1,9 @@
 package callgrind
 
-// A key identifies a place, a call or a jump. For a place, from is the function and to the source
-// file. For a call or a jump, from is the place and to the function. For a jump, to is twice the
-// function, plus 1 if it is conditional. The position of the place or the target is in addr and
-// line.
+// A key identifies a place, a call or a jump. For a place, from is the function, and to is the
+// source file. For a call, from is the place, and to is the function. For a jump, from is the
+// place, and to is twice the function, plus 1 for a conditional jump. The position of the place or
+// the target is in addr and line.
 type key struct {
 	addr uint64
 	from uint32

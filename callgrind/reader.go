@@ -176,7 +176,8 @@ func (r *recordReader) complain(kind, format string, args ...any) {
 	r.complainOf(r.number, kind, format, args...)
 }
 
-// complainOf is complain for the given line, or for the profile as a whole if line is 0.
+// complainOf reports a defect like complain: of the given line, or of the whole profile if line is
+// 0.
 func (r *recordReader) complainOf(line int, kind, format string, args ...any) {
 	r.complaints[kind]++
 	r.truncated = r.truncated || kind == "cut"

@@ -163,10 +163,10 @@ func (v *resolution) places() {
 	}
 }
 
-// findHomes returns the physical function of each function of the profile. For a function and each
-// physical function in which it has places, pairs has the first of their addresses. If the function
-// jumped into that physical function, findHomes replaces the address by the number of the physical
-// function's node.
+// findHomes returns the physical function of each function of the profile. pairs has an address for
+// each function of the profile and each physical function in which it has places: that of the first
+// of these places. If the function jumped into that physical function, findHomes replaces the
+// address by the number of the physical function's node.
 func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 	m := v.m
 	homes := make([]uint32, len(m.functions))

@@ -203,7 +203,7 @@ func (t *listing) cost(c *column, n uint32) int64 {
 	return c.value(t.g.selfOf(n))
 }
 
-// sort makes order, the functions that are present, by decreasing cost.
+// sort sets t.order to the functions that are present, by decreasing cost.
 func (t *listing) sort() {
 	g := t.g
 	costs := func(n uint32) []int64 {
@@ -580,7 +580,7 @@ func (g *graph) location(n uint32) string {
 }
 
 // share returns n as a percentage of total. It returns "" if total is not positive, if n is
-// negative, or from 1000 percent on; negative costs make these possible.
+// negative, or if the percentage is 1000 or more. Only negative costs lead to these cases.
 func share(n, total int64) string {
 	if total <= 0 || n < 0 || n/10 >= total {
 		return ""
