@@ -82,7 +82,7 @@ func (k *kept) reset() {
 	*k = kept{traces: make(map[traceKey]*trace), table: make(map[resource]*call), share: report.NewShare(k.share.Budget)}
 }
 
-// fits reports whether the budget has size more bytes, and takes them.
+// fits takes size more bytes of the budget, and reports whether it had them.
 func (k *kept) fits(size int64) bool { return k.share.Reserve(k.used + size) }
 
 // mebibytes returns the size of the budget, for messages.

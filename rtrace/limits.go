@@ -9,7 +9,7 @@ const (
 	maxFields = 64 // fields of a header; sp-rtrace has nine
 	// bytes of the frames of a kept backtrace; further frames are left out, with a diagnostic
 	maxTrace = 1 << 20
-	// bytes held back until the first frame is resolved; after that the header is printed unchanged
+	// bytes held back until a frame is resolved; if there are more, the header is printed unchanged
 	maxHold   = 16 << 20
 	maxObject = 1 << 20  // bytes of a JSON object; a longer one is continued in another
 	sendSize  = 64 << 10 // bytes of output that are collected before they are written

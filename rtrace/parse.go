@@ -350,8 +350,8 @@ func decimal(text []byte) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-// signed parses a size. It is negative if it overflowed in the program that printed it. Empty text
-// is zero, for calls without a size.
+// signed parses a size. A size is negative if it overflowed in the program that printed it. Empty
+// text is zero, for calls without a size.
 func signed(text []byte) (n int64, ok bool) {
 	if len(text) == 0 {
 		return 0, true

@@ -40,7 +40,7 @@ type Processing struct {
 	Contexts *uint64
 
 	// Leaks selects allocations that were not freed. A resource is identified by its type and ID.
-	// If its type counts references, it takes as many frees as allocations to free it. For other
+	// If its type counts references, it is free after as many frees as allocations. For other
 	// types, a repeated allocation of an ID is another resource. The report then ends with the
 	// leaks of each type.
 	Leaks bool
