@@ -2,8 +2,8 @@ package faults
 
 import "math/bits"
 
-// phrases is a set of up to 64 texts of at least four bytes each. They are searched for together,
-// since some 20 lines before each backtrace of a page may have one.
+// phrases is a set of up to 64 texts of at least four bytes each. One search finds all of them,
+// since each of about 20 lines before a backtrace may contain one.
 type phrases struct {
 	texts []string
 	// places[place][byte] are the texts, as bits, that have this byte at this place
