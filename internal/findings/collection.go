@@ -238,7 +238,7 @@ const (
 	refSize   = 8
 )
 
-// size returns the approximate bytes of the finding, except of frames that are already counted.
+// size returns the approximate bytes of the finding, without frames that are already counted.
 func (x *Finding) size() int64 {
 	n := baseSize + entrySize + len(x.Message)
 	for _, d := range x.Detail {

@@ -66,7 +66,7 @@ type Trace struct {
 
 	// Frames are the frames, the innermost first; an inlined call is a frame of its own. Equal
 	// frames of several findings may be one TraceFrame, which nothing changes after Identify:
-	// 30,000 errors of a program have some 10,000 different frames.
+	// 30,000 errors of a program have about 10,000 different frames.
 	Frames []*TraceFrame
 }
 
