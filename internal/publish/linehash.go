@@ -48,8 +48,8 @@ func (r *Result) lineHashes(all []*findings.Finding) map[*findings.Finding]strin
 	return hashes
 }
 
-// hashLines returns the hashes of the given lines of text, counted from 1. Each hash is followed by
-// the number of lines up to that line with the same hash.
+// hashLines returns the hashes of the given lines of text, counted from 1. A number follows each
+// hash: how many of the lines up to that line have the same hash.
 func hashLines(text []byte, lines []uint32) map[uint32]string {
 	wanted := slices.Clone(lines)
 	slices.Sort(wanted)

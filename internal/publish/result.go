@@ -316,7 +316,7 @@ const (
 	inStack
 )
 
-// maxFrameBytes bounds the texts of frames that are kept: 10,000 frames have some 5 MB.
+// maxFrameBytes bounds the texts of frames that are kept: 10,000 frames take about 5 MB.
 const maxFrameBytes = 16 << 20
 
 // again prints the kept text of a frame, or calls print if there is none. Keeping texts pays

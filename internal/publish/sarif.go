@@ -69,7 +69,7 @@ type sarif struct {
 	frameBytes int                                   // bytes of the texts in frames
 }
 
-// maxURIs bounds the references that are remembered; a program has at most some 10,000 files.
+// maxURIs bounds the references that are remembered; a large program has about 10,000 files.
 const maxURIs = 16 << 10
 
 // A sarifRun collects the results of one tool.
@@ -187,8 +187,8 @@ func (s *sarif) run(run *sarifRun) {
 	s.close('}')
 }
 
-// flushEach is the number of results between two checks of the file's size. A result usually has 4
-// kB, at most some 3 MB. Compressed, it has a hundredth of that.
+// flushEach is the number of results between two checks of the file's size. A result usually takes
+// 4 kB, and at most about 3 MB. Compression makes it about a hundred times smaller.
 const flushEach = 16
 
 // category returns the ID of a run. GitHub uses the text before the last slash as the category.
