@@ -22,8 +22,8 @@ type Run struct {
 
 const shown = 3 // findings, files or processes that a reason lists
 
-// Reasons returns why the run fails a gate on kinds: one line, for people, for each kind of reason.
-// It returns nil if the run passes. Findings that may be missing, and findings that cannot be
+// Reasons returns why the run fails a gate on kinds: a readable line for each kind of reason. It
+// returns nil if the run passes. Findings that may be missing, and findings that cannot be
 // identified, are reasons of their own.
 func (r *Run) Reasons(kinds *Kinds) (reasons []string) {
 	if kinds.None() {

@@ -82,13 +82,14 @@ func ValgrindKinds() []string { return slices.Clone(valgrindKinds) }
 // LogKinds returns the kinds of the errors in logs.
 func LogKinds() []string { return slices.Concat(sanitizerKinds, crashKinds) }
 
-// isKnown reports whether the word matches a known kind, and the tool before a slash a known tool.
+// isKnown reports whether word matches a known kind. If word has a tool before a slash, that must
+// match a known tool.
 func isKnown(word string) bool {
 	return isOneOf(word, valgrindTools, valgrindKinds) || isOneOf(word, logTools, LogKinds())
 }
 
-// isOneOf reports whether the word matches one of the kinds, and the tool before a slash one of the
-// tools.
+// isOneOf reports whether word matches one of kinds. If word has a tool before a slash, that must
+// match one of tools.
 func isOneOf(word string, tools, kinds []string) bool {
 	is := func(pattern string, names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) })
