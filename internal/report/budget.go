@@ -74,7 +74,7 @@ func (b *Budget) covers(used int64) bool {
 // Take reports whether n more bytes are granted.
 func (b *Budget) Take(n int64) bool { return b.take(n, 0) }
 
-// take is Take, but it also fails if fewer than spare bytes would be left.
+// take is like Take, but also fails if fewer than spare bytes would remain.
 func (b *Budget) take(n, spare int64) bool {
 	used := b.used.Add(n)
 	if used > b.most-spare || !b.covers(used) {
