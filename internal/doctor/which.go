@@ -83,7 +83,8 @@ func idAndSize(path string) (id buildid.ID, size int64, err error) {
 // maxPlaces bounds the places in a build that are counted as evidence.
 const maxPlaces = 64
 
-// Locate notes that a frame of the log is at an address of b, by a proof of package judge.
+// Locate records that a frame of the log is at an address of b. proof is the kind of proof, such as
+// judge.ByCall. Locate keeps at most maxPlaces addresses.
 func (b *Build) Locate(addr uint64, proof string) {
 	if b.proofs == nil {
 		b.proofs = make(map[uint64]string)
