@@ -62,9 +62,10 @@ func (p *Program[V]) completer(cmd *Command) *cobra.Command {
 	return root
 }
 
-// completeArgument offers words for an argument. If cmd has Words, it offers these. For the first
-// word of a command line, it offers the commands that begin with word, and files. It leaves other
-// arguments to the shell, which completes files.
+// completeArgument offers words for an argument. If cmd has Words, it offers these for the first
+// argument, and nothing for further ones. For the first word of a command line, it offers the
+// commands that begin with word, and files. It leaves other arguments to the shell, which completes
+// files.
 func (p *Program[V]) completeArgument(cmd *Command, args []string, word string) (offered []string, how cobra.ShellCompDirective) {
 	switch {
 	case cmd.Words != nil && len(args) == 0:
