@@ -36,14 +36,14 @@ func (v *FormatVar) get() Format {
 	return Auto
 }
 
-// NewHandler returns a handler that writes records from level on to f, each with one write. If f
-// leads to systemd's journal, each line begins with a priority of sd-daemon(3), such as <3>. The
-// journal removes it. Many goroutines may use the handler.
+// NewHandler returns a handler that writes records of at least the given level to f, each with one
+// write. If f leads to systemd's journal, each line begins with a priority of sd-daemon(3), such as
+// <3>. The journal removes it. Many goroutines may use the handler.
 func NewHandler(f *os.File, format *FormatVar, level slog.Leveler) slog.Handler {
 	return newHandler(f, format, level, isJournal(os.Getenv("JOURNAL_STREAM"), f))
 }
 
-// newHandler is NewHandler for any writer. journal is set if w leads to the journal.
+// newHandler is like NewHandler, for any writer. journal is set if w leads to the journal.
 func newHandler(w io.Writer, format *FormatVar, level slog.Leveler, journal bool) slog.Handler {
 	h := &formatHandler{format: format, all: make(map[Format]slog.Handler)}
 	for _, f := range []Format{Auto, Text, JSON} {

@@ -50,7 +50,7 @@ func Connect() (*Manager, error) {
 	return m, err
 }
 
-// fromEnv is Connect for the process pid with the environment getenv.
+// fromEnv returns the service manager that getenv names for the process pid. It does not connect.
 func fromEnv(getenv func(string) string, pid int) (*Manager, error) {
 	m := &Manager{}
 	var faults []string
@@ -101,8 +101,7 @@ func (m *Manager) Alive() error { return m.send("WATCHDOG=1") }
 // Status sets the text that `systemctl status` shows.
 func (m *Manager) Status(text string) error { return m.send(statusLine(text)) }
 
-// Extend requests d more time, from now on, to complete the start, the reload or the stop that is
-// in progress.
+// Extend requests that the start, reload or stop in progress may take d more, counted from now.
 func (m *Manager) Extend(d time.Duration) error {
 	return m.send("EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(d.Microseconds(), 10))
 }
