@@ -2,15 +2,15 @@ package collector
 
 import "sync"
 
-// batches counts the batches that a processor works on, and lets none in when it does not run. Many
-// goroutines may use it.
+// batches counts the batches that a processor works on, and admits none while the processor is
+// stopped. Many goroutines may use it.
 type batches struct {
 	mu      sync.Mutex
 	running bool
 	in      sync.WaitGroup // added to only while running
 }
 
-// run lets batches in, or no more of them.
+// run admits batches if running is set. Otherwise no more batches are admitted.
 func (b *batches) run(running bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -29,5 +29,5 @@ func (b *batches) enter() bool {
 
 func (b *batches) leave() { b.in.Done() }
 
-// wait waits for the batches that are in.
+// wait waits until all admitted batches have left.
 func (b *batches) wait() { b.in.Wait() }

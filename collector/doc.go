@@ -13,6 +13,6 @@
 //	contexts.go, saved.go     the contexts of processes, bounded; their copies in a storage
 //	symbols.go, telemetry.go  shared by the pipelines: debug files, storage, metrics
 //	spans.go                  attributes of spans, as records
-//	profiles.go, locations.go the locations of profiles; named.go keeps answers over batches
+//	profiles.go, locations.go the locations of profiles; named.go keeps answers across batches
 //	frames.go, late.go        structured attributes; records for debug files that arrive late
 package collector

@@ -150,8 +150,8 @@ func (t *text) addUnresolved(n int64) {
 	t.record.Attributes().PutInt(unresolvedAttribute, n)
 }
 
-// together filters the texts from first on as the lines of one log. The frames of a raw backtrace
-// are judged together, and may be in several records.
+// together filters the text first, and all texts after it, as the lines of one log. The frames of a
+// raw backtrace are judged together, and may be in several records.
 func (r *run) together(first int32) {
 	w := r.w
 	if w.traces == nil {

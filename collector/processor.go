@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxIdleWorkers bounds the workers that are kept for later batches: each takes some 150 KiB.
+	// maxIdleWorkers bounds the workers that are kept for later batches: each takes about 150 KiB.
 	maxIdleWorkers = 16
 
 	// expireMost and expireLeast bound the interval between two searches for idle processes.

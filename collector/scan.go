@@ -6,7 +6,7 @@ const (
 	noMark = -1 // the offset of a mark in a text without one
 
 	// scanMost is the number of bytes of texts that are searched at once. A text of at least
-	// scanAlone bytes is searched by itself. A search costs some 100 ns, and 5 ns more for every
+	// scanAlone bytes is searched by itself. A search takes about 100 ns, and 5 ns more for every
 	// 100 bytes.
 	scanMost  = 32 << 10
 	scanAlone = 2 << 10

@@ -204,8 +204,8 @@ func (t *telemetry) addLocations(results *[locationResults]int64) {
 // notify logs that a debug file is not used.
 func (t *telemetry) notify(message string) { t.log.Warn(message) }
 
-// storageFailed counts and logs a failed operation of the storage. The batch continues: a context
-// that is not saved matters only if the Collector restarts.
+// storageFailed counts a failed operation of the storage, and logs it at most once a minute. The
+// batch continues: a context that is not saved matters only if the Collector restarts.
 func (t *telemetry) storageFailed(what string, err error) {
 	t.storageErrors.Add(1)
 	if n, ok := t.toldStorage.May(time.Now()); ok {
@@ -213,7 +213,8 @@ func (t *telemetry) storageFailed(what string, err error) {
 	}
 }
 
-// drop counts a process that is not remembered. If the reason is a limit, it also logs that.
+// drop counts a process that is not remembered. If the reason is a limit, it also logs that, at
+// most once a minute.
 func (t *telemetry) drop(why eviction) {
 	t.evicted[why].Add(1)
 	if why == evictedIdle {
