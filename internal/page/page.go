@@ -18,11 +18,11 @@ var newline = []byte{'\n'}
 // text of the logs, backtraces that fold, and an index of the distinct backtraces. The page needs
 // no other file. Package internal/html describes its contents.
 //
-// A Page is the [filter.Printer] of its Filters. They print the part of the page that is finished:
-// nothing, unless the page has more than 16 MiB. So Options.Emit may get the output for a line
-// together with the output for a later line. Lines of a backtrace are held until it ends, because
-// equal backtraces are folded. A Page takes at most about 64 MiB of memory. One Filter at a time
-// may use it.
+// A Page is the [filter.Printer] of its Filters. Until the page has 16 MiB, they print nothing;
+// then they print its finished parts. So Options.Emit may get the output for a line together with
+// the output for a later line. Lines of a backtrace are held until it ends, because equal
+// backtraces are folded. A Page takes at most about 64 MiB of memory. One Filter at a time may use
+// it.
 type Page struct {
 	html *html.Page
 
@@ -121,8 +121,8 @@ func (p *Page) line(text []byte, process string, ended, continues bool) {
 }
 
 // AppendLines adds whole lines without elements to the page, like AppendLine for each, and appends
-// the finished part of the page. It takes none while a backtrace or a dump is open, or if lines
-// have prefixes.
+// the finished part of the page. While a backtrace or a dump is open, or if lines have prefixes, it
+// adds nothing and returns false.
 func (p *Page) AppendLines(dst, whole []byte) (_ []byte, ok bool) {
 	if !p.takesLines() {
 		return dst, false
@@ -298,8 +298,8 @@ func (p *Page) backtrace(s *backtrace.Stack) {
 	p.html.Backtrace(&b)
 }
 
-// htmlRows returns the rows of a stack, with details unless known is set. They are valid until the
-// next call.
+// htmlRows returns the rows of a stack, valid until the next call. Answers for frames that are not
+// the system's have details, unless known is set.
 func (p *Page) htmlRows(s *backtrace.Stack, same *verdict, known bool) []html.Row {
 	all := p.rows[:0]
 	for i := range s.Rows {

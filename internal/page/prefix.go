@@ -14,8 +14,8 @@ type prefixed struct {
 	lines  int // lines up to from, including its line
 }
 
-// maxShifted bounds the elements and frames of a line that gets prefixes. A line with more loses
-// them, since counting the lines before each takes time.
+// maxShifted bounds the elements and frames of a line that gets prefixes. A line with more of them
+// is shown as text alone, since counting the lines before each takes time.
 const maxShifted = 4096
 
 // add returns l with prefixes, valid until the next call. If there is no prefix, it returns l.

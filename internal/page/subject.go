@@ -20,8 +20,9 @@ type subject struct {
 
 // aboutOf returns the frame that a backtrace is about: the innermost own frame with a name. It
 // skips functions that ran after the crash: signal handlers, and functions that end a program.
-// Without such a frame, it returns an own frame without a name. If all frames are the system's, the
-// outermost frame with a name gives the title.
+// Without such a frame, it returns an own frame without a name. If there is none either, the
+// outermost system frame with a name gives the title. The last resort is a frame of the handler, or
+// any other frame.
 func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
 	own, unnamed, known, handler, other := -1, -1, -1, -1, -1
 	returns, crash := false, false
@@ -77,9 +78,9 @@ func titleOf(s *backtrace.Stack, i int) html.Detail {
 	return title
 }
 
-// interrupts reports whether a signal arrived at a frame, so that the frames before it belong to
-// the handler. The calls for a backtrace share returns: it is set if the frames so far have return
-// addresses.
+// interrupts reports whether a signal arrived at a frame: the frames before it belong to the
+// handler. All calls for one backtrace share returns, which is set if the addresses of frames are
+// return addresses.
 func interrupts(fr *findings.TraceFrame, returns *bool) bool {
 	const page = 1<<12 - 1
 	was := *returns
