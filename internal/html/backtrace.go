@@ -66,8 +66,7 @@ type SourceLine struct {
 	Marked bool   // it is the line of the frame
 }
 
-// Frames prints lines with frames that are not a backtrace. They have no number, and are not
-// counted.
+// Frames prints lines with frames that are not a backtrace. They have no entry in the index.
 func (p *Page) Frames(rows []Row) {
 	p.endRow()
 	if !p.large {
@@ -78,7 +77,7 @@ func (p *Page) Frames(rows []Row) {
 	p.grown()
 }
 
-// Large reports whether the page is large, so that only frames of new backtraces need Details.
+// Large reports whether the page is large. Then only frames of new backtraces need Details.
 func (p *Page) Large() bool { return p.large }
 
 // Known reports whether a backtrace with this key needs no Details. That is so if it is on the page
@@ -89,7 +88,8 @@ func (p *Page) Known(key string) bool {
 }
 
 // Backtrace prints a backtrace. In a new backtrace each frame can be unfolded to its Detail; a
-// repeated one is counted, and folded as a whole.
+// repeated one is counted, and folded as a whole. A backtrace without an entry in the index stays
+// open.
 func (p *Page) Backtrace(b *Backtrace) {
 	p.endRow()
 	entry, isNew := p.distinct.count(b, p.line+1)
@@ -272,7 +272,8 @@ func appendSystem(dst []byte, rows []Row, open bool) []byte {
 }
 
 // appendFrame appends a frame with its detail. If first is set, a detail with source text or a
-// reason is unfolded. Between the lines of a frame is a <br>, for browsers without the style.
+// reason is unfolded. The lines of a frame have a <br> between them, for browsers without the
+// style.
 func appendFrame(dst []byte, rows []Row, first bool) []byte {
 	d := rows[0].Detail
 	dst = append(dst, `<details class="f`...)
@@ -295,8 +296,8 @@ func appendFrame(dst []byte, rows []Row, first bool) []byte {
 	return append(dst, "</details>\n"...)
 }
 
-// appendNamed appends a line with its function in bold, if the line has that name. The address and
-// the place in the module are dim, if they are found.
+// appendNamed appends a line. If the line has the function's name and no colours, the name is bold.
+// The address and the place in the module are dim, if they are found.
 func appendNamed(dst []byte, r *Row, function string) []byte {
 	at := -1
 	if function != "" && bytes.IndexByte(r.Text, esc) < 0 {

@@ -87,7 +87,8 @@ func (f form) append(dst, text []byte) []byte {
 	return appendEscaped(dst, text)
 }
 
-// transition appends the end of one colour, from, and the beginning of the next, to.
+// transition appends the end of the colour from and the beginning of the colour to, unless they are
+// equal.
 func (f form) transition(dst []byte, from, to sgr.State) []byte {
 	if from == to {
 		return dst
@@ -109,7 +110,7 @@ func (f form) transition(dst []byte, from, to sgr.State) []byte {
 	return dst
 }
 
-// appendClasses appends the classes of a colour, which is not the default.
+// appendClasses appends the classes of a colour that is not the default.
 func appendClasses(dst []byte, s sgr.State) []byte {
 	begin := len(dst)
 	class := func(letter byte, n int) {

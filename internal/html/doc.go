@@ -17,7 +17,7 @@
 //	<pre>TEXT</pre>                                      up to 200 lines
 //	<div class="g">                                      the backtraces of a report, or one
 //	<div>                                                each with the text before it, except the first
-//	<details class="b" id="c1" open>                     one that is new; of no crash or error: "b o"
+//	<details class="b" id="c1" open>                     a new one; "b o" if not a crash or error
 //	<summary>Backtrace 1, ROLE: FUNCTION FILE:LINE</summary>
 //	<details class="f" open><summary><code>LINE</code></summary>     a frame
 //	<pre class="s">30 | SOURCE
@@ -78,7 +78,7 @@
 //	                                    classes are empty after a colour, and hold for the text
 //	                                    that follows them. Each line begins without a colour.
 //	\x01 at the beginning of a line     the line is a frame with a name, of the program
-//	\x02                                the line is a frame of the system or of a library of it
+//	\x02                                the line is a frame of the system or its libraries
 //	\x03                                the line is a frame without a name
 //	\x04 N \x04                         before these: a backtrace begins with the line. It is the
 //	                                    one with id="cN", or N is empty if it is not on the page

@@ -15,7 +15,7 @@ const (
 )
 
 // begin begins the part of a group for a backtrace, and reports whether it did. A repeated
-// backtrace gets no part.
+// backtrace begins no group.
 func (g *group) begin(p *Page, isNew, beside bool) bool {
 	switch {
 	case beside && g.at > 0 && g.piece == len(p.pieces):

@@ -36,10 +36,10 @@ var style string
 var script string
 
 // A Page writes a page, from its beginning to its end. It keeps a small page in memory, as HTML and
-// as the text of chunks. It writes nothing before the page ends or becomes large. It keeps 5 chunks
-// of a large page. No content of a log makes it fail. One goroutine at a time may use a Page. A
-// large Page compresses up to 4 chunks at a time, each in a goroutine that ends with the
-// compression.
+// as the text of chunks. It writes nothing before the page ends or becomes large. Of a large page
+// it keeps 5 chunks: one that grows, and up to 4 that are being compressed. No content of a log
+// makes it fail. One goroutine at a time may use a Page. Each chunk is compressed in a goroutine of
+// its own.
 type Page struct {
 	title string
 	small int    // maxSmall, unless Limit was called
@@ -110,7 +110,8 @@ func (p *Page) Input(name string) {
 	}
 }
 
-// Fold folds the next lines under a title, until Unfold, a backtrace, or the end of the <pre>.
+// Fold folds the next lines under a title, until Unfold, a backtrace, or the end of the <pre>. A
+// large page has no folds.
 func (p *Page) Fold(title string) {
 	p.endRow()
 	if !p.large {
@@ -131,7 +132,7 @@ func (p *Page) Unfold() {
 }
 
 // Text prints a line of the log, or a part of one. text has no line end; colour sequences in it
-// become colours. ended reports that the line ends.
+// become colours. ended is set if the line ends.
 func (p *Page) Text(text []byte, ended bool) {
 	p.row(ended)
 	if !p.large {

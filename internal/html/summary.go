@@ -14,7 +14,7 @@ const (
 	maxOpen  = 20 // backtraces of an index that is unfolded at first
 )
 
-// index appends the summary: the numbers of crashes and errors of each kind, and the index of the
+// index appends the summary: the numbers of crashes and errors by kind, and the index of the
 // distinct backtraces.
 func (p *Page) index() {
 	b := append(p.out, "<nav id=\"index\" aria-labelledby=\"index-title\">\n<h2 id=\"index-title\">"+indexTitle+"</h2>\n"...)
@@ -81,7 +81,7 @@ func (d *distinct) kinds() (all []*kindCount) {
 	return all
 }
 
-// appendKinds appends the number of crashes and errors, in all and of each kind.
+// appendKinds appends the number of crashes and errors, in all and of the most frequent kinds.
 func (d *distinct) appendKinds(dst []byte) []byte {
 	kinds := d.kinds()
 	if len(kinds) == 0 {

@@ -56,7 +56,7 @@ func (p *Page) Values(text []byte, ended bool, all []Value) {
 	p.grown()
 }
 
-// id returns the number of the popover for a value, 0 if there are too many.
+// id returns the number of the popover for a value, or 0 if there are too many.
 func (v *values) id(text []byte, d *Detail) int {
 	key := valueKey{string(text), d.Module, d.Offset}
 	if id, ok := v.ids[key]; ok {
