@@ -60,8 +60,8 @@ type breaker struct {
 }
 
 // add adds a part. A part that does not fit on a line of its own is broken at points: at the start
-// of the arguments and, only if that is not enough, at commas. The part begins at the offset base
-// of the text; the offsets of points are in that text, too.
+// of the arguments and, only if that is not enough, at commas. points are offsets in the text; base
+// is the part's offset there.
 func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int) {
 	next, visible := columns(part, b.col)
 	if kind == logText || next <= b.width || !visible {

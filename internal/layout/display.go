@@ -88,7 +88,7 @@ func (k *Display) Breakable(at int) {
 	}
 }
 
-// addBreak is not inlined, so that its callers are: then a nil Display costs nothing.
+// addBreak is not inlined, so that its callers can be: then a nil Display costs nothing.
 //
 //go:noinline
 func (k *Display) addBreak(at int, kind breakKind) {
@@ -166,7 +166,8 @@ func (k *Display) SourceColumns(buf []byte) int {
 
 const leastSource = 20 // minimum number of columns of a source line, even on a narrow terminal
 
-// EndLine ends a line of output at the end of buf: it breaks the line if it is too long.
+// EndLine ends a line of output at the end of buf: it breaks a line that is too wide, unless Keep
+// was called.
 func (k *Display) EndLine(buf []byte) []byte {
 	if k.Width > 0 && len(k.breaks) > 0 && !k.kept {
 		buf = k.breakLine(buf)

@@ -11,7 +11,7 @@ import (
 
 // Limits of folding. MaxFoldFrames and MaxFoldBytes bound the frames that are held back before the
 // first own frame of a backtrace; frames beyond them are printed at once. A backtrace of a crash
-// has fewer than 30 before its first own frame.
+// has fewer than 30 system frames before its first own frame.
 const (
 	MaxFoldFrames  = 256
 	MaxFoldBytes   = 64 << 10
@@ -219,7 +219,7 @@ func (l *Display) appendFolded(dst []byte) []byte {
 
 // appendNames appends the names of the run's first and last function to its line, which begins at
 // dst[start]. If the two do not fit into width columns, it appends only the first, or none. A width
-// of 0 has no limit.
+// of 0 means no limit.
 func (k *fold) appendNames(dst []byte, start, width int) []byte {
 	first, last := k.function[0], k.function[1]
 	forms := []string{first + " … " + last, first + " …"}

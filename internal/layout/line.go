@@ -74,7 +74,7 @@ func (l *Line) Pen(to sgr.State) {
 	}
 }
 
-// penTo is Pen for followed colours. It is not inlined, so that Pen is.
+// penTo is Pen for followed colours. It is not inlined, so that Pen can be.
 //
 //go:noinline
 func (l *Line) penTo(to sgr.State) {

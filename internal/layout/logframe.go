@@ -51,8 +51,8 @@ func (l *Line) LogGroups(text []byte, at int, fr *judge.Frame, look sgr.State) {
 }
 
 // LogKernel is LogFrame for a kernel frame up to its first edit. The line may be broken before the
-// function and before its module. LogKernel returns the offset after the appended text, or at if it
-// appends nothing.
+// function and before its module. LogKernel returns the offset after the appended text, or the
+// parameter at if it appends nothing.
 func (l *Line) LogKernel(text []byte, at int, fr *judge.Frame, look sgr.State) int {
 	if l.Display == nil || fr.Kernel == nil || len(fr.Edits) == 0 {
 		return at

@@ -63,8 +63,8 @@ func (l *Line) Function(name string) {
 	}
 }
 
-// FileLine appends the source file and line of a frame as file:line, or as file, between and line.
-// file is the form of t.File to show. If column is set, it appends the column, if known.
+// FileLine appends the source file and line of a frame, separated by between. file is the form of
+// t.File to show. If column is set, it appends the column, if known.
 func (l *Line) FileLine(t *Frame, file, between string, column bool) {
 	if t.Link != "" && l.Links {
 		l.Buf = append(append(append(l.Buf, "\x1b]8;;"...), t.Link...), "\x1b\\"...)

@@ -96,7 +96,8 @@ func (l *Line) PlaceBelow(text, eol []byte, fr *judge.Frame, t Frame) {
 	l.EndBeneath(text, fr)
 }
 
-// Beneath begins a line with the text before a frame, and n blanks.
+// Beneath begins a line with the text before a frame, unless that is longer than MaxRepeat, and n
+// blanks.
 func (l *Line) Beneath(text []byte, fr *judge.Frame, n int) {
 	if fr.Start <= MaxRepeat {
 		l.LogBytes(text[Ended(text[:fr.Start]):fr.Start])

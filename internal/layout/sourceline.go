@@ -106,9 +106,9 @@ func (p *SourceLines) Repeats(file string, line uint32, at int64) bool {
 	return again
 }
 
-// Below appends a source line below a frame. The frame's own line has a caret below the column;
-// other lines are dim. Each line of output follows eol and a call of begin, which appends the text
-// before the frame. A call of end follows the line.
+// Below appends a source line below a frame. The frame's own line has a caret below the column, if
+// the column is shown. Other lines are dim. Each line of output follows eol and a call of begin,
+// which appends the text before the frame. A call of end follows the line.
 func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column uint32, eol []byte, begin, end func()) {
 	next := func() {
 		l.NextLine(eol)
