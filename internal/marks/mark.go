@@ -65,6 +65,6 @@ func escapedMarks() (all []Mark) {
 	return append(all, Mark{`"`, `o"`, 3}) // of MongoDB, whose frames are in the JSON of the line itself
 }
 
-// counterMarks are the ends of the register names RIP and EIP, in any case. Other text has them,
-// too.
+// counterMarks are the register names RIP and EIP, in upper, lower and mixed case. Other words,
+// such as "script", contain them, too.
 var counterMarks = []Mark{{"rReE", "ip", 0}, {"rReE", "IP", 1}, {"rReE", "Ip", 2}, {"rReE", "iP", 3}}

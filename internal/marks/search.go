@@ -26,8 +26,8 @@ type markList [mostSpan / markStep]dialect.Step
 // A Search finds the marks of b, one after another.
 //
 // Like [FindOpen] it reads every byte of every log. Logs with many numbers have candidates in every
-// second line, and nearly none of them is a mark. So candidates are listed first, and checked
-// afterwards.
+// second line, and almost none of these candidates is a mark. So candidates are listed first, and
+// checked afterwards.
 type Search struct {
 	b      []byte
 	tables *markTables
@@ -85,8 +85,8 @@ func (s *Search) Next(at int) (mark, lines int) {
 	return len(s.b), lines + bytes.Count(s.b[counted:], newline)
 }
 
-// more lists the candidates at or after offset at. It returns false if too few bytes are left for
-// that: candidates at the end of a block are not listed.
+// more lists the candidates at or after offset at. It returns false if it has searched nothing: too
+// few bytes are left, or the processor has no AVX2.
 func (s *Search) more(at int) bool {
 	n, lines, entries := listMarks(s.b[at:min(len(s.b), at+s.span+2)], s.tables, &s.list)
 	if s.reader != nil {
@@ -102,13 +102,13 @@ func (s *Search) is(at int) bool {
 	return s.sets.Begin(s.b[at:at+3:at+3]) && (s.reader == nil || s.reader.MayMatch(s.b, at))
 }
 
-// NewSearch returns a Search in b for the marks at which r may match; all if r is nil.
+// NewSearch returns a Search in b for the marks at which r may match, or for all marks if r is nil.
 func NewSearch(b []byte, r *dialect.Reader) Search {
 	return ordinarySet().Search(b, r)
 }
 
-// NextOf is Next for lines: from is the beginning of one, so that "0x" is a mark there too. For
-// "\n0x" it returns the offset of the '0', since the mark belongs to the line after '\n'.
+// NextOf is Next for an offset at which a line begins: "0x" is a mark there, too. For "\n0x" it
+// returns the offset of the '0', since the mark belongs to the line after '\n'.
 func (s *Search) NextOf(from int) (at, lines int) {
 	if b := s.b; from+1 < len(b) && b[from] == '0' && b[from+1] == 'x' && (s.reader == nil || s.reader.MayMatch(b, from)) {
 		return from, 0
@@ -138,8 +138,8 @@ func FindEscaped(b []byte) (at, lines int) {
 	return s.Next(0)
 }
 
-// A Set holds the tables that a Search needs for a set of marks. Make it when it is first needed:
-// making the three sets of this package took 1.5 % of the start-up time of the process.
+// A Set holds the tables that a Search needs for a set of marks. Make a Set when it is first
+// needed: making the three sets of this package took 1.5 % of the start-up time of the process.
 type Set struct {
 	tables *markTables
 	sets   *dialect.MarkBytes
