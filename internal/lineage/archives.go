@@ -9,13 +9,13 @@ import (
 )
 
 // An archive is a rotated file that was compressed: app.log.1.gz. Its inode differs from the plain
-// file's. So it is recognised by its text: the bytes at the beginning and the bytes before a place.
-// A checkpoint keeps hashes of both. Archives are read only if their files were rotated and
-// compressed before they were read to their end.
+// file's, so it is recognised by its text. For this, a checkpoint keeps hashes of the file's first
+// bytes and of the bytes before the read offset. An archive is read only if its file was rotated
+// and compressed before the file was read to its end.
 
-// unseenArchives opens the archives of files that were not read to their end. It skips the files in
-// opened, which the same search has found. later is set if an archive must be looked at again, for
-// instance because it may still be written.
+// unseenArchives opens the archives of files that were not read to their end. It skips the archives
+// of the plain files in opened, which the same search has found. later is set if an archive must be
+// looked at again, for instance because it may still be written.
 func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, before Predecessor, opened, held []Content) (unseen []Step, later bool) {
 	if !l.Unpacks {
 		return nil, false

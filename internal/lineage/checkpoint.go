@@ -14,11 +14,11 @@ type Place struct {
 	Size int64 // size of the file; 0 if it was read to its end
 }
 
-// An Entry is the part of a checkpoint about one log: the facts by which another run finds its
-// files again.
+// An Entry is the part of a checkpoint about one log: the facts by which the next run finds the
+// log's files.
 type Entry struct {
 	Reading []Place // the oldest first
-	// the last of Reading had the name, or was to be read before the file that has it
+	// the last file of Reading had the log's name, or was to be read before the file with that name
 	Current bool
 	Read    []Mark // files that are not to be read again
 	// Beside holds the fingerprints of files beside the name that must not be read. It is nil in a
@@ -80,8 +80,8 @@ func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 // fingerprintSize is the length in bytes of a file's fingerprint in a checkpoint.
 const fingerprintSize = 6
 
-// fingerprint returns the fingerprint of f, from its inode and last change. A rotated file keeps it
-// as long as it is not written to, even if its device gets another number.
+// fingerprint returns the fingerprint of f, from its inode and last change. It stays the same until
+// the file is written to, even if its device gets another number.
 func (f File) fingerprint() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d", f.ID.Ino, f.ModTime.UnixNano()))
 	return string(sum[:fingerprintSize])

@@ -114,8 +114,8 @@ func isOfNow(c, now Content) bool {
 }
 
 // unpackedCopies appends the archives of copies of old, a truncated file, to copies. rest is the
-// index of the copy that holds all bytes read from old, or -1; last is that index in all. continued
-// reports whether an archive holds these bytes. The only error is ErrLater.
+// index in copies, and last the index in all, of the copy that holds all bytes read from old, or
+// -1. continued reports whether an archive holds these bytes. The only error is ErrLater.
 func (l *Log) unpackedCopies(ctx context.Context, open Opener, beside *Family, old, now Content, held []Content, copies []Step, rest int) (all []Step, last int, continued bool, err error) {
 	s := old.State()
 	replaced := now == nil || now.State().ID != s.ID

@@ -98,7 +98,7 @@ func (f *Family) AddBetween(old, now string, names Names, look LookFunc) {
 	}
 }
 
-// Same reports whether the same files are at the same paths in both.
+// Same reports whether f and other have the same files at the same paths.
 func (f *Family) Same(other *Family) bool {
 	same := func(a, b File) bool { return a.Path == b.Path && a.ID == b.ID }
 	return slices.EqualFunc(f.Files, other.Files, same) && slices.EqualFunc(f.Archives, other.Archives, same)

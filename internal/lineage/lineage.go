@@ -18,7 +18,7 @@ const (
 	// bytes before the read offset that are compared at each read: they differ in a file that was
 	// truncated and rewritten
 	RecentSize = 64
-	// MaxMarks is the number of marks that one log keeps of files that no longer exist. A file is
+	// MaxMarks bounds the marks that one log keeps for files that no longer exist. A file is
 	// removed when its archive is complete, so the last few marks are enough. After a burst, up to
 	// MaxBurst are kept: many files may be compressed before the next look at the archives.
 	MaxMarks = 16

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Log is the lineage of the files that had one name. It is not safe for concurrent use; several
-// logs share their records.
+// A Log is the lineage of the files that had one name. It is not safe for concurrent use. Several
+// logs may share one Records.
 type Log struct {
 	Name       string    // for messages
 	Unpacks    bool      // archives are read
@@ -57,10 +57,10 @@ func (p Predecessor) wasCopied(c Content) bool {
 	return p.Content != nil && isTruncated(p.Content) && continues(c, p.Content)
 }
 
-// Successors opens the unread files beside the name that are younger than before, except now, the
-// file to which the name leads. It claims none of them. held are the open files, and rotated the
-// open files that are read only for late lines. later reports whether some archives may still be
-// written, so that the search must be repeated.
+// Successors opens the unread files beside the name that are younger than the file in before. It
+// leaves out now, the file to which the name leads. It claims none of them. held are the open
+// files, and rotated the open files that are read only for late lines. later reports whether some
+// archives may still be written, so that the search must be repeated.
 func (l *Log) Successors(ctx context.Context, open Opener, beside *Family, before Predecessor, now Content, held, rotated []Content) (unseen []Step, later bool) {
 	files := l.unseen(open, beside, before, now, rotated)
 	for _, c := range files {
@@ -172,10 +172,10 @@ func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 	return true
 }
 
-// SortByAge sorts the files from the oldest to the youngest. The files in reading are older. If
-// they are not in beside, they were removed, and another file may have their last name. target is
-// the path to which a symbolic link led before, or "". The numbers in the successive targets of a
-// link rise.
+// SortByAge sorts the files from the oldest to the youngest. The files in reading are older. Those
+// that are not in beside are not compared: they were removed, and another file may have their last
+// name. target is the path to which a symbolic link led before, or "". The numbers in the
+// successive targets of a link rise.
 func (l *Log) SortByAge(files, reading []Content, beside *Family, target string) {
 	var older []string
 	for _, c := range reading {

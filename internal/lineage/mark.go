@@ -33,7 +33,7 @@ func Hash(b []byte) string {
 // ID returns the ID that the file had when the mark was made.
 func (m Mark) ID() ID { return ID{m.Dev, m.Ino} }
 
-// sameBeginning reports whether the file of s begins as the file of m did.
+// sameBeginning reports whether the file of s begins like the file of m.
 func (m Mark) sameBeginning(s State) bool {
 	return m.Len >= 0 && len(s.Head) >= m.Len && m.Off >= 0 && Hash(s.Head[:m.Len]) == m.Head
 }

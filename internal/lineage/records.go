@@ -150,7 +150,7 @@ func (l *Log) leave(c Content) {
 	f.byID[s.ID] = &record{owner: l, mark: m}
 }
 
-// AddGone keeps marks of files that no longer exist.
+// AddGone keeps the marks of files that no longer exist, if l reads archives.
 func (l *Log) AddGone(marks ...Mark) {
 	l.records.mu.Lock()
 	defer l.records.mu.Unlock()
@@ -203,7 +203,7 @@ func (l *Log) closedMarks() (marks []Mark) {
 	return append(marks, f.goneMarks[l]...)
 }
 
-// Drop removes the records of all files of l.
+// Drop removes the records and marks of all files of l.
 func (l *Log) Drop() {
 	f := l.records
 	f.mu.Lock()
@@ -222,8 +222,8 @@ func (f *Records) recordOf(c Content) (record, bool) {
 	return record{}, false
 }
 
-// same reports whether c is being read, or is unchanged since its record was made, so that it need
-// not be opened.
+// same reports whether c is being read, or is unchanged since its record was made, and need not be
+// opened.
 func (f *Records) same(c File) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Folder holds the files of a log as they are at one moment, open.
+// A Folder holds the open files of a log at one moment.
 type Folder struct {
 	Family *Family
 	Now    Content   // the file that has the name, or nil
@@ -38,7 +38,8 @@ func Open(open Opener, beside *Family, now Content) (Folder, error) {
 	return f, nil
 }
 
-// An Older is the result of the search for a file that had lost the name before the checkpoint.
+// An Older is the result of the search for a file that had lost the log's name before the
+// checkpoint.
 type Older struct {
 	Step           // the file or its archive; without a Content if it is not to be read
 	Broken Content // an archive that begins like it and is damaged before the place, or nil
@@ -202,9 +203,9 @@ func find(all []Content, m Mark) Step {
 	return Step{}
 }
 
-// findArchive removes the archive of the file of m from r.archives, which are sorted by time. It
-// returns the step that continues in it. broken is an archive that begins like the file and is
-// damaged before the place.
+// findArchive removes the archive of the file of m from r.archives, which are sorted by time, and
+// returns the step that continues in it. Without such an archive, broken is one that begins like
+// the file and is damaged before the place, or nil.
 func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 	since := m.Time.Truncate(time.Second)
 	// first an archive that was itself being read, then archives no older than the file, then older
@@ -232,9 +233,9 @@ func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 	return Step{}, broken
 }
 
-// FindCopy returns the step that continues in a copy of the file that was not found. The copy must
-// have been made after the checkpoint. A copy with further lines is preferred to a copy that ends
-// where reading ended.
+// FindCopy returns the step that continues in a copy of the missing file, or an empty Step. The
+// copy must have been made after the checkpoint. A copy with further lines is preferred to a copy
+// that ends where reading ended.
 func (r *Resumption) FindCopy() Step {
 	m, best := r.last, -1
 	since := m.Time.Truncate(time.Second) // copies may keep times of whole seconds
