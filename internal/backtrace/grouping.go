@@ -75,7 +75,7 @@ func (g *Grouping) Element(made []byte) *Held {
 }
 
 // elementAt returns the held element at an offset in the text of a line. If the line has one
-// element, it returns that for any offset. It returns nil if no element is held.
+// element, it returns that for any offset. It returns nil if that element is not held.
 func (g *Grouping) elementAt(l *filter.Line, at int) *Held {
 	for i := range l.Elements {
 		if e := &l.Elements[i]; e.Start <= at && (at < e.End || at == e.Start) || len(l.Elements) == 1 {
@@ -162,8 +162,9 @@ func (g *Grouping) AddFrames(l *filter.Line, end func()) {
 	}
 }
 
-// AddNamed adds a line that is a frame of gdb with a name to the backtrace. If its number is 0, it
-// calls end, and begins a new backtrace with the line. It reports whether it has added the line.
+// AddNamed adds a line with a named frame of gdb to the backtrace if the line has the next number.
+// If the number is 0, it calls end, and begins a new backtrace with the line. It reports whether it
+// has added the line.
 func (g *Grouping) AddNamed(text []byte, process string, ended bool, end func()) bool {
 	if len(text) == 0 || text[0] != '#' || len(text) > MaxBetween || bytes.IndexByte(text, '\n') >= 0 {
 		return false

@@ -33,7 +33,7 @@ type Row struct {
 	end int // end of its text
 }
 
-// Text returns the text of the i-th row. It is valid until the stack has ended.
+// Text returns the text of the i-th row. It is valid until [Grouping.End] returns.
 func (s *Stack) Text(i int) []byte {
 	from := 0
 	if i > 0 {
