@@ -34,9 +34,9 @@ const (
 	maxWeighed    = 512 // frames of a trace that are weighed
 )
 
-// jumpShare bounds the share of calls to other files that go through a function of this file that
-// jumps there. None of the 6,947 calls to other files in the stacks of
-// TestBasesOfRealStacksAreInferred does.
+// jumpShare bounds the share of calls to other files that go through a jump in a function of this
+// file. In the stacks of TestBasesOfRealStacksAreInferred, none of the 6,947 calls to other files
+// does.
 const jumpShare = 1.0 / 8
 
 // An Inference is the evidence for a load bias of a file, from return addresses alone.
@@ -116,7 +116,7 @@ func (t *Trace) infer(v *verdict, frames []*Frame) {
 
 // hold holds the election: it lets as many voters vote as the remaining work allows, and sets the
 // inference of v. held is not set if the file has too much or no code, or if too few voters can
-// vote. whole is set if all voted.
+// vote. whole is set if all voted, and the quota is not used up.
 func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	pages := v.image.codePages()
 	left := max(0, min(maxBiasWork-t.worked, t.quota().Left()))
@@ -248,7 +248,7 @@ func (v *verdict) unproven() error {
 	return e
 }
 
-// votersOf returns the distinct return addresses of frames.
+// votersOf returns the distinct return addresses of frames, at most maxSightings.
 func votersOf(frames []*Frame) (all []voter) {
 	for _, f := range frames {
 		if len(all) == maxSightings {
@@ -294,7 +294,7 @@ func (m *Image) codeSize() (size uint64) {
 	return size
 }
 
-// An election finds the load bias of a file that has the most evidence.
+// An election finds the load bias with the most evidence for a file.
 type election struct {
 	trace  *Trace
 	image  *Image
@@ -359,8 +359,8 @@ func (e *election) vote() {
 	e.candidates = e.candidates[:min(len(e.candidates), maxCandidates)]
 }
 
-// weighAlike gives each vote the weight that a call has in any file. It is for a bias that was not
-// found by a search.
+// weighAlike gives each vote the same weight, callBits. It is for a bias that was not found by a
+// search.
 func (e *election) weighAlike() {
 	for i := range e.voters {
 		v := &e.voters[i]
@@ -461,7 +461,7 @@ func (e *election) has(f *Frame, bias uint64) bool {
 	return f.Addr >= bias && e.image.isCode(f.Addr-bias)
 }
 
-// callBits returns the weight, in bits, of the call that ends at frame i.
+// callBits returns the weight, in bits, of the call that ends at the return address of frame i.
 func (e *election) callBits(i int, bias uint64) float64 {
 	addr := e.frames[i].Addr
 	at := slices.IndexFunc(e.voters, func(v voter) bool { return v.addr == addr })

@@ -59,8 +59,9 @@ type codeRange struct{ start, end uint64 }
 
 func (r codeRange) has(addr uint64) bool { return addr >= r.start && addr < r.end }
 
-// calledRanges returns the functions in called to which the call in m that ends at end may lead.
-// They are the target of a direct call, or the functions with the name of an import.
+// calledRanges returns the functions in the file called to which a call may lead. The call is in m,
+// and ends at end. The functions are the target of a direct call, or the functions with the name of
+// an import.
 func (m *Image) calledRanges(end uint64, called *Image) []codeRange {
 	if target, ok := m.File.CallTarget(end); ok && m.File == called.File {
 		if from, to, ok := m.File.UnwindRange(target); ok && from == target {

@@ -46,8 +46,8 @@ func compareCode(file *object.File, c *dialect.Code, addr uint64) (matches, othe
 }
 
 // compareX86 compares code of a file with code of a log. If at least three quarters of the compared
-// bytes are equal, it matches. If less than half are, the file has other code. unlinked is set for
-// a relocatable file.
+// bytes are equal, it matches. If less than half are, the file has other code. If there are too few
+// bytes to compare, neither is set. unlinked is set for a relocatable file.
 func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 	mask := maskX86(code, unlinked)
 	count, equal := 0, 0

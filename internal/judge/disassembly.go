@@ -37,8 +37,8 @@ var jumpMachines = [...]struct {
 	code    disasm.Machine
 }{{elf.EM_X86_64, disasm.X86}, {elf.EM_AARCH64, disasm.Arm64}, {elf.EM_RISCV, disasm.RISCV}, {elf.EM_ARM, disasm.Thumb}}
 
-// codeCalled returns the machine of the code to which the call that ends at end leads. ok is false
-// if its jumps cannot be read.
+// codeCalled returns the machine of the code to which a call leads. end is the end of the call. ok
+// is false if the jumps in such code cannot be read.
 func (m *Image) codeCalled(end uint64) (machine disasm.Machine, ok bool) {
 	for _, j := range jumpMachines {
 		if m.File.Machine == j.machine {
@@ -48,7 +48,7 @@ func (m *Image) codeCalled(end uint64) (machine disasm.Machine, ok bool) {
 	return 0, false
 }
 
-// maxJumps bounds the functions through which a called function may jump to another.
+// maxJumps bounds the functions that a called function may reach by jumps.
 const maxJumps = 16
 
 // A lead describes where a call leads, as far as this is known.

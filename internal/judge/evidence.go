@@ -43,8 +43,8 @@ type Evidence struct {
 	Trampolines int `json:"trampolines,omitempty"`
 	// frames to whose function the call of the next frame leads
 	Links int `json:"links,omitempty"`
-	// highest weight, in bits, of a frame that is in the function that the log names, or that its
-	// caller calls
+	// highest weight, in bits, of the fact that a frame is in the function that the log names, or
+	// that its caller calls
 	Linked int `json:"linked,omitempty"`
 }
 

@@ -186,7 +186,8 @@ func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 }
 
 // judgeGiven refutes v, a file that the operator has named, if the trace has failures and no facts
-// for the file. Such facts are return addresses after a call, and frames that agree with a symbol.
+// for the file. Such facts are return addresses after a call, and frames that agree with a symbol
+// or with listed code.
 func (v *verdict) judgeGiven() {
 	if m := v.image; m.Given && !m.Forced && v.refuted == nil && len(v.all.Called)+v.all.Symbols == 0 && len(v.all.Failed) > 0 {
 		v.refuted = ErrCall

@@ -375,8 +375,8 @@ func (v *verdict) isBuildOf(f *Frame) bool {
 	return f.hasID() && (v.image.File == nil || v.image.ID == f.ID || f.Prefix.Len() >= sureID)
 }
 
-// failure returns the reason why f is not located, except that the file is not proved: see proof.
-// It returns nil if there is none.
+// failure returns the reason why f is not located, or nil. It ignores that the file may not be
+// proved: see proof.
 func (c *check) failure(f *Frame) error {
 	v := c.of
 	switch {
@@ -396,7 +396,8 @@ func (c *check) failure(f *Frame) error {
 	return nil
 }
 
-// proof returns the proof of f's place if the log has no build ID, or why there is none.
+// proof returns the proof of f's place if the log has no build ID, or the reason why there is no
+// proof.
 func (c *check) proof(f *Frame) (verified string, err error) {
 	v := c.of
 	switch {
@@ -437,8 +438,9 @@ func (c *check) isTooYoung() bool {
 // isUnconnected reports whether no call links f to a neighbouring frame, and nothing makes up for
 // that. Either a call between the two leads to another function, or one should link them and too
 // few other calls prove the file. In footnotes, which list each address once, the next address is
-// not a caller. A file that the operator gives needs no such calls. But if its base is inferred,
-// every call must lead to its function: another build may have the same beginning and end.
+// not a caller. A file that the operator gives needs no such calls. But if its base is inferred, no
+// call may lead to another function, even possibly: another build may have the same beginning and
+// end.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {

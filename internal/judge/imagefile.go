@@ -43,8 +43,8 @@ type Image struct {
 	Guessed bool
 
 	// Debug, which may be nil, opens the separate debug file, calls examine with it, and closes it.
-	// A stripped file lacks the names of most functions. It does not call examine if the debug file
-	// cannot be used at the moment.
+	// A stripped file lacks the names of most functions. Debug does not call examine if the debug
+	// file cannot be used at the moment.
 	Debug func(examine Examination)
 
 	// Hash, which may be nil, returns the SHA-256 of the file in hexadecimal digits; empty if the
@@ -197,7 +197,8 @@ func (m *Image) followsCall(addr uint64, kind dialect.Call) (yes, known bool) {
 }
 
 // trampoline returns the code to which a signal handler returns, or "" if it is not known for the
-// machine. It makes the system call rt_sigreturn, has no symbol with a size, and follows no call.
+// machine. This code makes the system call rt_sigreturn, has no symbol with a size, and follows no
+// call.
 func trampoline(m elf.Machine) string {
 	switch m {
 	case elf.EM_X86_64:

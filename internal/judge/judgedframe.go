@@ -41,7 +41,7 @@ type Place struct {
 // The proofs of an answer: the values of Place.Verified.
 const (
 	ByBuildID = "build-id" // the log has the build ID of the file
-	BySymbol  = "symbol"   // the file has the symbol in the log, at that distance
+	BySymbol  = "symbol"   // the file has the log's symbol at the logged distance
 	ByCall    = "call"     // in the file, the return address follows a call
 	ByCode    = "code"     // the file has the code that the log lists around the address
 	ByProcess = "process"  // the process has mapped the file at the address

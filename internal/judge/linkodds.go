@@ -14,7 +14,7 @@ const (
 )
 
 // The weight, in bits, of a call that leads to the function of the called frame. It grows with the
-// distance between the two.
+// distance between the two frames.
 const (
 	nearLink            = 2 << 10 // bytes between the two return addresses
 	linkBits            = 5       // bits up to the distance nearLink
@@ -49,7 +49,7 @@ func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, how l
 }
 
 // A call whose target neither has the called frame nor jumps to it contradicts the bias, or the
-// file is another build. Some real stacks have such calls, by way of jumps that are unknown.
+// file is another build. Some real stacks have such calls, through unknown jumps.
 const (
 	contradictionBits  = 6
 	mostContradictions = 2 // in a short stack; one more for each 16 frames

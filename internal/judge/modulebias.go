@@ -79,8 +79,8 @@ func (t *Trace) searchBiases(frames []*Frame) {
 	}
 }
 
-// biasBy returns the load bias of m according to the file, to a map or a module in the log, or to
-// f's own numbers.
+// biasBy returns the load bias of m. It follows from the file, the operator's base, a map or a
+// module in the log, or f's own numbers.
 func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
 	if bias, ok = m.knownBias(); ok {
 		return bias, true

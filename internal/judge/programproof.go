@@ -44,7 +44,8 @@ var programEvidence = []struct {
 }
 
 // judgePrograms refutes the files named by the operator if the log shows that another program runs.
-// If one of them is that program, the others may be its boot loader or the code in its ROM.
+// If one of them is that program, it refutes none: the others may be its boot loader or the code in
+// its ROM.
 func (t *Trace) judgePrograms(p dialect.Program) {
 	if p == (dialect.Program{}) {
 		return

@@ -95,8 +95,8 @@ func (v *verdict) weigh(file *object.File, f *Frame, called bool) {
 	}
 }
 
-// choose sets the reading. It prefers asVaddr, for newer versions, unless frames refute it and not
-// more frames support it: a correction would make right addresses wrong.
+// choose sets the reading. It prefers asVaddr, for newer versions, unless frames refute it, at
+// least as many as support it: a correction would make right addresses wrong.
 func (v *verdict) choose() {
 	v.reading, v.unread = asVaddr, false
 	if w := &v.weighed[asVaddr]; w.failed == 0 || w.agrees() {
