@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// A Crash holds facts beyond the frame about a process that the kernel has killed. Later lines of
-// the log add to the Crash, so the frame's Reader owns it.
+// A Crash holds further facts about a process that the kernel has killed. Later lines of the log
+// add to the Crash, so the frame's Reader owns it.
 type Crash struct {
 	Start, Size uint64 // address and size in bytes of the mapping of the code; Size is 0 if unknown
 	Addr        uint64 // address of the frame if a later line has it; otherwise 0

@@ -98,8 +98,8 @@ func (f *factLog) deviceLine(line []byte, number int64) {
 // programLine calls deviceLine; it has the signature of header.fact.
 func programLine(r *Reader, line []byte, _ int) { r.facts.deviceLine(line, r.number) }
 
-// digitsAt sets digits to the hexadecimal digits after blanks at offset at, if a field of a Program
-// may have so many.
+// digitsAt sets digits to the hexadecimal digits after blanks at offset at, if their number is
+// within the bounds of a Program's fields.
 func digitsAt(digits *string, line []byte, at int) {
 	at = blanksAfter(line, at)
 	if end := hexDigits(line, at); end-at >= minProgramDigits && end-at <= maxProgramDigits {

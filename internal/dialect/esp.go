@@ -10,7 +10,7 @@ import "bytes"
 // Each address in the list is followed by its stack address. On Xtensa, 3 has been subtracted from
 // all addresses, even from the address of the fault. The register PC has the fault's address
 // unchanged. On RISC-V, where lists need frame pointers, nothing has been subtracted. The address
-// in the line of abort is 3 too low on both. Dialect registers reads the registers.
+// in the line of abort is 3 too low on both machines. Dialect registers reads the registers.
 var (
 	esp = Dialect{
 		Name: "esp-idf", Who: "ESP-IDF and Arduino: the backtraces of ESP32",

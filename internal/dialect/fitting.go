@@ -159,7 +159,7 @@ func (r *Reader) load() {
 }
 
 // MayMatch reports whether a frame may be at the mark at offset mark of b, or an element of markup
-// begins there. A mark is a mark as in [Reader.LineAt], or "\n0x". b is a line or several whole
+// may begin there. A mark is a mark as in [Reader.LineAt], or "\n0x". b is a line or several whole
 // lines. r need not read a line if MayMatch returns false for all its marks, unless [Reader.Wants]
 // returns true.
 func (r *Reader) MayMatch(b []byte, mark int) bool {

@@ -269,8 +269,7 @@ func (r *Reader) matches(g *grammar, l *Line, at int) bool {
 	return false
 }
 
-// controls reports whether a module's name in the line contains ESC: such text is hardly the name
-// of a file.
+// controls reports whether a module's name in the line contains ESC: names of files rarely do.
 func controls(l *Line) bool {
 	return slices.ContainsFunc(l.Frames, func(f Frame) bool { return strings.IndexByte(f.Module, esc) >= 0 })
 }

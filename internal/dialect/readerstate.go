@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A State is a Reader's state after the lines so far, except its Facts. Numbers are line numbers;
-// -1 is before the first line.
+// A State is a Reader's state after the lines so far, except its Facts. Its line numbers are -1
+// before the first line.
 type State struct {
 	Number     int64    `json:"number"` // the current line
 	ReadTo     int64    `json:"read"`
