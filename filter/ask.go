@@ -140,7 +140,7 @@ func (r *asker) askFrames(m *module, l symbolize.Location) ([]symbolize.Frame, e
 }
 
 // askCode asks the symbolizer for the frames at l. It waits for a debug file while the patience
-// lasts; an ahead's worker never waits.
+// lasts. It does not wait in an ahead's worker, or if never returns true.
 func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Frame, err error) {
 	if r.aheadOf != nil {
 		s := r.opt.symbolsAhead()

@@ -20,7 +20,7 @@ var (
 
 // block filters b, which ends with a line end. Lines without a mark are printed in bulk. A mark is
 // "{{{" or the anchor of a frame of a raw backtrace. If colours are followed or removed, ESC is a
-// mark too. In a log of firmware, so is a number.
+// mark, too. In a log of firmware, a number is also a mark.
 func (f *Filter) block(b []byte) {
 	next := blockMarks{of: f, b: b, search: searchOf(f.tracer, b), open: -1, esc: len(b), number: len(b)}
 	if firmware(f.tracer) {
@@ -142,8 +142,8 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 	return m.open, m.lines
 }
 
-// nextOpen returns the offset of the first "{{{" or anchor of a dialect that is not before from.
-// lines is the number of line ends before it. from is the start of a line.
+// nextOpen returns the offset of the first "{{{" or anchor of a dialect at from or later. lines is
+// the number of line ends before it. from is the start of a line.
 func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	if m.of.tracer == nil {
 		at, lines = marks.FindOpen(m.b[from:])
@@ -200,8 +200,9 @@ func (f *Filter) plain(b []byte, lines int) {
 	f.write(b)
 }
 
-// longPart prints a line that is too long to be interpreted, or a part of one. It changes the text
-// only if colours are removed. A part for a page ends with whole colours and characters.
+// longPart prints a line that is too long to be interpreted, or a part of one. It removes colours
+// with ColorNever. A part for a printer that interprets colours ends with whole colours and
+// characters.
 func (f *Filter) longPart(b []byte) {
 	ends := 0
 	if bytes.HasSuffix(b, newline) {

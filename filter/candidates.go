@@ -37,8 +37,9 @@ func (t *tracer) unnamed() (all []*judge.Image) {
 }
 
 // candidates returns the files of Dialects.Candidates, and of the folders in it, that have code and
-// no fixed address. Calls may show where one of them was loaded. Of several copies of a program,
-// such as a stripped one and one with debug information, it returns the largest.
+// no fixed address, at most maxCandidates. Calls may show where one of them was loaded. Of several
+// files with one build ID, such as a stripped copy and one with debug information, it returns the
+// largest.
 func (t *tracer) candidates() (all []*judge.Image) {
 	fs := &t.files
 	if !fs.listed {

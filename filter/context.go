@@ -31,8 +31,8 @@ const (
 )
 
 // Size returns the approximate bytes of memory of c. Contexts share one table of the names and
-// build IDs of binaries. Each Context counts the names; the rest of an entry in the table, some 200
-// bytes, is not counted.
+// build IDs of binaries. Each Context counts the names; the rest of an entry in the table, about
+// 200 bytes, is not counted.
 func (c *Context) Size() int {
 	n := contextBytes + mapBytes*c.space.n + moduleBytes*len(c.space.modules) + c.space.names
 	if c.hex != nil {

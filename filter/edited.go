@@ -12,8 +12,9 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// edited lays out text, the line of fr, and applies the frame's edits with the i-th frame of the
-// answer a. If a is nil, it applies none. number replaces the frame's number.
+// edited lays out text, the line of fr, with the i-th frame of the answer a. It applies the frame's
+// edits, or appends the answer if KeepRaw is set. If a is nil or the line already has the name, it
+// does neither. number replaces the frame's number.
 func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i int) {
 	f := c.f
 	at := 0
@@ -97,8 +98,8 @@ func (c *locator) textAfter(text []byte, fr *judge.Frame) []byte {
 	return text
 }
 
-// edits lays out text from at up to the last edit of a frame, and returns the offset after that
-// edit. The edits are made with the i-th frame of the answer a.
+// edits lays out text from at up to the last edit that has an effect, and returns the offset after
+// that edit. The edits are made with the i-th frame of the answer a.
 func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) int {
 	f := c.f
 	t := a.text.frame(i)
@@ -203,7 +204,7 @@ func (r *rendered) simpleCall(i int) string {
 }
 
 // simpleMarked is a fast path of markedCalls, since a log may have many kernel frames. If the line
-// has colours, or a call has no line number, it returns false and lays out nothing.
+// needs more, such as colours, or a call has no line number, it returns false and lays out nothing.
 func simpleMarked(f *lineFilter, text, between []byte, fr *judge.Frame, r *rendered) bool {
 	if len(fr.Edits) != 1 || fr.Start > maxRepeat || f.printsSources || !isPlain(f, text) || bytes.IndexByte(text, esc) >= 0 {
 		return false

@@ -79,8 +79,8 @@ func New(w io.Writer, o Options) *Filter {
 // module line that is still collecting its maps is written before the next line that is not part of
 // it. The lines of a raw backtrace are held, since its frames are judged together. With
 // Display.Fold, a run of system frames is held. Close writes all held lines. Flush writes neither
-// the module line nor, with Dialects.Whole, the backtrace. Write returns only errors of the writer:
-// a log cannot cause one.
+// the module line nor, with Dialects.Whole, the backtrace. Write returns only errors of the writer
+// or of Options.Emit: a log cannot cause one.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()
@@ -159,9 +159,10 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 
 // Flush prints the held lines of a raw backtrace, unless Dialects.Whole is set, and held system
 // frames. If the output is text, it also prints an unfinished last line, such as a prompt. The rest
-// of that line follows when it is written. Flush does not print a last line that has an element, or
-// whose end may become part of one. It does not print a last line that may merge into the module
-// line that is collecting its maps. The command calls Flush after 100 ms of silence.
+// of that line follows when it is written. Flush prints no last line while a hexdict is open. It
+// does not print a last line that has an element, or whose end may become part of one. It does not
+// print a last line that may merge into the module line that is collecting its maps. The command
+// calls Flush after 100 ms of silence.
 func (f *Filter) Flush() error {
 	if f.tracer.isBuffering() && !f.o.Dialects.Whole {
 		f.tracer.release()

@@ -75,8 +75,8 @@ func (i *inner) InDict() bool { return i.openDicts > 0 }
 // for which HasMark reports false may be given to Text.
 func (i *inner) Wants() bool { return i.InDict() || i.tracer.wants() || firmware(i.tracer) }
 
-// HasMark reports whether b, a line or whole lines, has a mark. At a mark an element may begin, or
-// near it a frame of the dialects may be.
+// HasMark reports whether b, a line or whole lines, has a mark. An element may begin at a mark, and
+// a frame of a dialect may be near it.
 func (i *inner) HasMark(b []byte) bool {
 	if i.tracer == nil {
 		at, _ := marks.FindOpen(b)
@@ -150,9 +150,9 @@ func (i *inner) ProcessesChanged() bool {
 // Restore is [Filter.Restore].
 func (i *inner) Restore(context []byte) error { return (*Filter)(i).Restore(context) }
 
-// Weigh returns the number of processes that have modules, maps or an open hexdict. bytes is the
-// approximate memory of their contexts and of the facts about raw backtraces. It examines all
-// processes.
+// Weigh returns the number of processes that have modules, maps or an open hexdict. It is at least
+// 1 if there are facts about raw backtraces. bytes is the approximate memory of their contexts and
+// of the facts about raw backtraces. It examines all processes.
 func (i *inner) Weigh() (processes int, bytes int64) {
 	count := func(p *process) {
 		if p.space.n > 0 || len(p.space.modules) > 0 || p.hex != nil {

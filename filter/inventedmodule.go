@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// Numbers of made-up modules and maps do not occur in logs. No process has memory at these
+// Numbers of made-up modules and maps. They do not occur in logs: no process has memory at these
 // addresses, and no program has so many modules.
 const (
 	inventedID   = 1 << 32               // ID of the first module

@@ -42,10 +42,11 @@ func lookupOfFrame(e *frameFields) lookup {
 	return unspecifiedFirst
 }
 
-// chooseAddress returns the address to look up, and the choice that remains. The interval here
-// contains addr, the logged address, and back contains the address before it. If form leaves a
-// choice, it chooses the logged address unless the two are neighbours in one module. No call ends
-// at the start of a module. If only the address before is in a module, it chooses that.
+// chooseAddress returns the address to look up, and the choice that remains. here is the interval
+// that contains addr, the logged address. back is the interval that contains the address before it.
+// The choice remains if form leaves one, and the two addresses are neighbours in one module.
+// Otherwise the logged address is chosen if it is in a module, since no call ends at the start of a
+// module. If only the address before is in a module, that is chosen.
 func chooseAddress(here, back interval, addr uint64, form lookup) (answer, lookup) {
 	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1
 	switch {

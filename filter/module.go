@@ -20,7 +20,8 @@ import (
 //	before [[[ELF module #0x1 "libc.so.6"; BuildID=… [0x…-0x…](rx),…]]] after
 //
 // A later line merges into it if all its elements are maps of the same module, and nothing follows
-// the last one. The text before the first one must be equal except for digits, such as a time's.
+// the last map. The text before the first map must equal the text before the module, except for
+// digits, such as a time's.
 type moduleLine struct {
 	mod    *module
 	line   int64 // number of the line in the log
@@ -133,8 +134,8 @@ func (f *lineFilter) rawContextualLine(eol []byte) {
 	f.endLine(eol)
 }
 
-// endContextual prints a contextual line, holds it back for further maps, or drops it. shown
-// reports whether the line has something to show.
+// endContextual prints a contextual line, holds it back for further maps, or drops it. shown is set
+// if the line has something to show.
 func (f *lineFilter) endContextual(shown bool, eol []byte) {
 	m := f.open
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An Origin is the kind of element that contains an address, or a raw frame.
+// An Origin is the place of an address in the log: a kind of element, or a raw frame.
 type Origin uint8
 
 const (

@@ -23,7 +23,7 @@ func (o *output) printOf(line int64) {
 	o.of = line
 }
 
-// send writes the collected output. It is not inlined, so that the methods that call it are.
+// send writes the collected output. It is not inlined, so that the methods that call it can be.
 //
 //go:noinline
 func (o *output) send() {

@@ -353,7 +353,7 @@ func (p *printing) printLarge() {
 	}
 }
 
-// printPart is not inlined, so that printLarge is.
+// printPart is not inlined, so that printLarge can be.
 //
 //go:noinline
 func (p *printing) printPart() {

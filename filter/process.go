@@ -162,8 +162,8 @@ func (f *processes) change(key []byte) *process {
 	return p
 }
 
-// evict drops the longest idle processes if there are too many, or if they hold too much memory. It
-// drops down to three quarters of the limits, because each call examines all processes.
+// evict drops the longest idle processes if there are too many, or if they hold too much memory. At
+// most three quarters of the limits remain, because each call examines all processes.
 func (f *processes) evict() {
 	idle := make([]*process, 0, len(f.all))
 	held := 0

@@ -7,7 +7,7 @@ import (
 )
 
 // A savedPast is an earlier line that may have a header. Bytes and Lines are the size and number of
-// the lines without headers before it. The last one may have no Text.
+// the lines without headers before it. The last savedPast may have no Text.
 type savedPast struct {
 	Bytes int             `json:"bytes,omitempty"`
 	Lines int             `json:"lines,omitempty"`

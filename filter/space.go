@@ -86,8 +86,8 @@ const moduleWeight = 4
 // reset removes all modules and maps.
 func (s *space) reset() { *s = space{moved: s.moved} }
 
-// define adds m, with file as the patience for its debug file. changed reports whether another
-// binary had its ID before; that binary's maps stay.
+// define adds m, unless the space already has the same module. file is the patience for its debug
+// file. changed reports whether another binary had m's ID before; the maps of that binary stay.
 func (s *space) define(m markup.Module, file *report.Awaited) (mod *module, changed bool, err error) {
 	old := s.modules[m.ID]
 	if old != nil && old.buildID() == m.BuildID && old.name() == m.Name {
@@ -181,8 +181,8 @@ func (s *space) locate(addr uint64) (run, index int) {
 	return run, sort.Search(len(v), func(i int) bool { return v[i].end >= addr })
 }
 
-// carve unmaps the range of v. It returns a module that lost a part of the range. A module with the
-// same build ID whose relative addresses stay the same loses nothing.
+// carve unmaps the range of v. It returns a module that lost a part of the range, or nil. A module
+// with the same build ID whose relative addresses stay the same loses nothing.
 func (s *space) carve(v interval) (over *module) {
 	for {
 		r, i := s.locate(v.start)

@@ -133,8 +133,8 @@ func (s *splitter) standsAlone(element *piece) bool {
 }
 
 // prefixOf returns the log prefix before a hexdict in the current line, which its footnotes repeat.
-// It returns nil if the text before the hexdict is not a log prefix. The prefix has colour
-// sequences only if colours are followed.
+// It returns nil if the text before the hexdict is not a log prefix, or is too long to be repeated.
+// The prefix has colour sequences only if colours are followed.
 func (s *splitter) prefixOf(to *piece) []byte {
 	if !s.standsAlone(to) {
 		return nil

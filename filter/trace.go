@@ -111,10 +111,10 @@ func searchOf(t *tracer, b []byte) marks.Search {
 	return marks.NewSearch(b, t.reader)
 }
 
-// meaning returns the meaning in the dialects of a line with a mark. plain is set if the line has
-// neither a meaning nor another mark. mark is the offset of its first mark except ESC, or -1 if
-// unknown. before is the text before the line in the block. lines is the number of lines in before
-// that are not printed yet.
+// meaning returns the frames and the map that the dialects find in a line with a mark. plain is set
+// if the line has neither a meaning nor another mark. mark is the offset of its first mark except
+// ESC, or -1 if unknown. before is the text before the line in the block. lines is the number of
+// lines in before that are not printed yet.
 func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialect.Line, plain bool) {
 	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
 		return nil, false
@@ -172,8 +172,8 @@ func locateFrames(t *tracer, frames []*judge.Frame) {
 	}
 }
 
-// reportFault reports a panic of package dialect or judge in the line after the given number of
-// lines.
+// reportFault reports a panic of package dialect or judge in a line. lines is the number of earlier
+// lines that are not counted yet.
 func reportFault(t *tracer, fault any, lines int64) {
 	if f := t.f; f.o.Diagnose != nil {
 		stack := debug.Stack()

@@ -75,8 +75,8 @@ func (fs *traceFiles) changed() bool {
 	return fs.objects.Changed(maxChanged) || fs.images.Changed(maxChanged)
 }
 
-// open returns the file for the module of a frame: the file with its build ID, the operator's
-// choice, or the file at its path.
+// open returns the file for the module of a frame. It finds the file by the build ID, the
+// operator's choice, the path, the mapping around the frame's address, or the name.
 func (t *tracer) open(f *dialect.Frame) *judge.Image {
 	name := f.Module
 	if !f.ID.IsZero() {

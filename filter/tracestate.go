@@ -87,7 +87,8 @@ func (t *tracer) saved() *savedTraces {
 	return s
 }
 
-// restore sets the state of t, which must be new, and calls hold for the lines that were held back.
+// restore sets the state of t, which must be new. It calls hold, which holds the saved lines back
+// again.
 func (t *tracer) restore(s *savedTraces, hold func()) error {
 	if len(s.Verdicts) > maxImages {
 		return checkpoint.Damaged("its backtrace has too many parts")
@@ -157,7 +158,8 @@ func (s *savedTraces) verdicts() (all []judge.Verdict, err error) {
 	return all, nil
 }
 
-// refutation returns the error with this text, which refutes a file.
+// refutation returns the error with this text. For any other text it returns ErrRefuted, and for
+// none nil.
 func refutation(text string) error {
 	for _, err := range []error{judge.ErrSymbol, judge.ErrCall, judge.ErrNotCode} {
 		if text == err.Error() {
