@@ -76,8 +76,8 @@ func agreeOn(out *tabwriter.Writer, command, file string, n int) error {
 // frameNumber matches the number of a frame at the beginning of its line.
 var frameNumber = regexp.MustCompile(`^\s*(?:#|\[\[\[bt:)(\d+)`)
 
-// frameGroups returns the lines of each frame by its number. Lines of inlined calls (#N.M) belong
-// to frame N.
+// frameGroups returns the lines of each frame by the frame's number. Lines of inlined calls (#N.M)
+// belong to frame N.
 func frameGroups(text []byte) map[string]string {
 	groups := map[string]string{}
 	for line := range strings.Lines(string(text)) {

@@ -84,15 +84,15 @@ type function struct {
 	callers    []caller
 }
 
-// A caller is the address after a direct call, and the function that the call is in.
+// A caller is the address after a direct call, and the function that contains the call.
 type caller struct {
 	end uint64
 	in  *function
 }
 
-// calledFunctions returns the functions of a library that end a chain of depth direct calls. All
-// functions of a chain have dynamic symbols: the library has no other symbols, and each frame needs
-// a name.
+// calledFunctions returns the functions of a library in which a chain of depth direct calls ends.
+// All functions of a chain have dynamic symbols: the library has no other symbols, and each frame
+// needs a name.
 func calledFunctions(library string) ([]*function, error) {
 	f, err := elf.Open(library)
 	if err != nil {
@@ -136,8 +136,8 @@ func calledFunctions(library string) ([]*function, error) {
 	return named, nil
 }
 
-// glibcStack returns depth frames. As in a real backtrace, each calls the previous one; the calls
-// show that the library is the file that ran.
+// glibcStack returns depth frames. As in a real backtrace, each function calls the previous one;
+// the calls show that the library is the file that ran.
 func (l *rawLogs) glibcStack() []rawFrame {
 	stack, at := make([]rawFrame, depth), l.functions[l.rand.IntN(len(l.functions))]
 	for i := range stack {
@@ -159,7 +159,7 @@ func (l *rawLogs) stack(glibc bool) []rawFrame {
 	return stack
 }
 
-// stacks returns n stacks, every other one of glibc.
+// stacks returns n stacks, alternately of Android and of glibc.
 func (l *rawLogs) stacks(n int) [][]rawFrame {
 	stacks := make([][]rawFrame, n)
 	for i := range stacks {

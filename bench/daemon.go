@@ -19,7 +19,7 @@ import (
 
 const (
 	// glance is the interval between checks whether an output is complete. Wall times from file to
-	// file, hundreds of milliseconds, may be too long by one glance.
+	// file may be too long by one glance.
 	glance = time.Millisecond
 
 	// patience is the longest time for a run of a daemon, which does not end by itself.
@@ -258,8 +258,8 @@ func (d *daemon) start(ctx context.Context, argv []string, stdout io.Writer) (*r
 	return r, nil
 }
 
-// wait returns once ready returns true. It returns an error if the command ends first, or after the
-// time patience.
+// wait returns once ready returns true. It returns an error if the command ends first, or after
+// patience.
 func (r *running) wait(ready func() bool) error {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()

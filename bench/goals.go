@@ -63,8 +63,8 @@ func goalsOf(w workload, results []result) ([]goal, error) {
 	return all, nil
 }
 
-// rounded returns a ratio as the table prints it, so that the table agrees with itself on whether a
-// goal is met.
+// rounded returns a ratio as the table prints it. Goals are compared with rounded ratios, so that
+// each comparison can be checked in the table.
 func rounded(ratio float64) float64 { return math.Round(ratio*1000) / 1000 }
 
 func printed(ratio float64) string { return strconv.FormatFloat(ratio, 'f', 3, 64) }

@@ -13,8 +13,9 @@ const (
 	tenReports = "10,000 frames of sanitizers, radosgw"
 )
 
-// sanitizerFrames returns a function that writes n frames in the form of AddressSanitizer, at no
-// more than distinct different addresses. It also writes a log with the same addresses as elements.
+// sanitizerFrames returns a function that writes n frames in the form of AddressSanitizer. distinct
+// bounds the number of different addresses. It also writes a log with the same addresses as
+// elements.
 func sanitizerFrames(name string, n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)

@@ -14,7 +14,7 @@ import (
 // elementTree is a command that reads a report of Valgrind as scripts usually do.
 var elementTree = []string{"python3", "-c", "import sys, xml.etree.ElementTree as E; E.parse(sys.stdin.buffer)"}
 
-// reported is the object file of a report's frames: large, and with dynamic symbols only.
+// reported matches the object file of a report's frames: a large file with dynamic symbols only.
 const reported = "/usr/lib/*/libLLVM.so.19.1"
 
 // valgrindReport writes a report of Valgrind of about size bytes: leaks whose frames are callers in
