@@ -16,8 +16,8 @@ type cutArchive struct {
 	since time.Time // when it was first seen with that size
 }
 
-// mayGrow reports whether the archive g, which ends too soon, may still be written: its size and
-// its time have changed within linger.
+// mayGrow reports whether the archive g ends too soon, but may still be written: its size and its
+// time have changed within linger.
 func (s *search) mayGrow(g *generation) bool {
 	d, cut := errors.AsType[damage](g.contents.err)
 	info, err := g.Stat()

@@ -7,9 +7,9 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// next opens the next file: the oldest unread sibling younger than before, or else the file that
-// the name leads to. It returns nil if there is no such file; the error is the reason, or nil if
-// the file was read already.
+// next opens the next file: the oldest unread sibling that is younger than the file in before, or
+// else the file that the name leads to. It returns nil if there is no such file; the error is the
+// reason, or nil if the file was read already.
 func (s *source) next(before lineage.Predecessor) (*generation, error) {
 	err := s.discover(before)
 	if len(s.ahead) == 0 || s.search.pending {
@@ -20,9 +20,9 @@ func (s *source) next(before lineage.Predecessor) (*generation, error) {
 	return g, err
 }
 
-// discover opens all unread files that are younger than before, and the file that the name leads
-// to. It appends them to s.ahead, the oldest first. Once open, they may be renamed or removed. The
-// error is the reason why the file of the name cannot be read.
+// discover opens all unread files that are younger than the file in before, and the file that the
+// name leads to. It appends them to s.ahead, the oldest first. Once open, they may be renamed or
+// removed. The error is the reason why the file of the name cannot be read.
 func (s *source) discover(before lineage.Predecessor) error {
 	for try := 0; ; try++ {
 		g, err := s.f.disk.openGeneration(s.path)
@@ -75,8 +75,8 @@ func (s *source) wait(g *generation) {
 }
 
 // fresh returns g, the file that the name leads to, if it is to be read. Otherwise it closes g and
-// returns nil. If the file had the name before and is still open, fresh closes g and returns the
-// open file.
+// returns nil. If the file was rotated, is still open, and has the name again, fresh closes g and
+// returns the open file.
 func (s *source) fresh(g *generation) *generation {
 	if g == nil {
 		return nil

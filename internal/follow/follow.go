@@ -237,7 +237,8 @@ type Follower struct {
 // New returns a Follower, which continues at the checkpoint in Options.State. It fails for invalid
 // Options, or if the checkpoint cannot be written or is used by another process. It also fails if
 // there is another file at the checkpoint's path; that file is not changed: see [IsForeign]. A
-// checkpoint that is torn, or from another machine, is reported by Notify and not used.
+// checkpoint from another machine, or without a valid record, is not used. Of a torn one, the
+// records before the tear are used. Notify reports both.
 func New(o Options) (*Follower, error) {
 	if err := o.check(); err != nil {
 		return nil, err

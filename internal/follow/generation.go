@@ -267,7 +267,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 // tail returns the last n bytes of b, or all.
 func tail(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
 
-// remember keeps the bytes that recent needs from b, which ends at g.look.
+// remember sets recent from the end of b, which ends at g.look.
 func (g *generation) remember(b []byte) {
 	n := lineage.RecentSize
 	if u := g.look - g.off; u > lineage.RecentSize && u <= keepSize {

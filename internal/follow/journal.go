@@ -27,7 +27,7 @@ const (
 	stateVersion = 1
 	stateMagic   = "symfilter state "
 	stateMode    = fs.FileMode(0o600) // it contains names of files and programs
-	// bytes of a state file: enough for the names of some 200,000 files
+	// bytes of a state file: enough for the names of about 200,000 files
 	maxState = 128 << 20
 	// bytes of context of all files; if it is exceeded, the lines of a file are read again
 	maxContexts = 16 << 20

@@ -109,8 +109,8 @@ func newSaver(path string, patterns []string, o Options) (*saver, error) {
 	return w, nil
 }
 
-// read loads the existing checkpoint. It fails if the file may belong to another program or user,
-// and must not be changed.
+// read loads the existing checkpoint, or reports why it cannot be used. It fails if the file may
+// belong to another program or user: then it must not be changed.
 func (w *saver) read() error {
 	info, err := w.file.Stat()
 	if err == nil && info.Size() == 0 && w.made {

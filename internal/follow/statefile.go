@@ -141,7 +141,8 @@ func (w *saver) unsynced() bool {
 }
 
 // secure makes the records in the file survive a power cut: it syncs the output and then the file.
-// It rewrites a file that has grown much. Checkpoints may be written at the same time.
+// If the file has grown too large, it is rewritten instead. Checkpoints may be written at the same
+// time.
 func (w *saver) secure() error {
 	if w.path == "" {
 		return nil

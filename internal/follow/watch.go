@@ -87,8 +87,8 @@ type watched struct {
 	uses int        // number of places in it, and one more if it is a folder of a pattern
 }
 
-// newWatcher starts a goroutine, which ends at Close. open opens the system's events; if it is nil,
-// events are not used.
+// newWatcher starts a goroutine, which ends at Close, if the system's events can be used. open
+// opens the events; it is nil if they are not wanted.
 func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watcher {
 	w := &watcher{
 		notify: tell, dirs: make(map[string]*watched), sources: make(map[place][]*source),
