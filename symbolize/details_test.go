@@ -144,3 +144,50 @@ func TestNamedFindsSymbols(t *testing.T) {
 		t.Errorf("got %v, %v", found, err)
 	}
 }
+
+// With DebugNames no symbol names a function, and details say which entry and which directory the
+// answer is from.
+func TestDetailsSayWhereAnAnswerIsFrom(t *testing.T) {
+	tool(t, "g++")
+	dir := t.TempDir()
+	src := filepath.Join(dir, "unit.cc")
+	text := "extern \"C\" int plain(int x) { return x * 3; }\nnamespace shop { int total(int x) { return plain(x) + 1; } }\nint (*lambda)(int) = [](int x) { return x - 7; };\n"
+	if err := os.WriteFile(src, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f := fixture{path: filepath.Join(dir, "unit.so")}
+	f.id, _ = buildid.FromBytes([]byte{0xde, 0x7b})
+	cmd := exec.Command("g++", "-g", "-gdwarf-5", "-O0", "-fdebug-prefix-map="+dir+"=src", "-shared", "-fPIC", "-Wl,--build-id=0xde7b", "-o", f.path, "unit.cc")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s := open(t, Options{Reaching: true, Details: true, Names: DebugNames}, oneFile{f, "here"})
+	seen := make(map[uint64]string)
+	for name, linker := range map[string]bool{"plain": false, "_ZN4shop5totalEi": true} {
+		sym, ok := f.symbols(t)[name]
+		if !ok {
+			t.Fatalf("no symbol %s", name)
+		}
+		frames, err := s.Ask(context.Background(), nil, f.at(sym.Value), Policy{})
+		if err != nil || len(frames) != 1 {
+			t.Fatalf("%s: got %+v, %v", name, frames, err)
+		}
+		d, v := frames[0].Details, frames[0]
+		if v.Linkage != name || v.FromSymbol || d.Linker != linker || d.First != sym.Value || d.Split || v.File != "src/unit.cc" || d.Within != "src" {
+			t.Errorf("%s: got %+v, %+v", name, v, *d)
+		}
+		if other, ok := seen[d.Entry]; ok || d.Entry == 0 {
+			t.Errorf("%s and %q have the entry %#x", name, other, d.Entry)
+		}
+		seen[d.Entry] = name
+	}
+	for name, sym := range f.symbols(t) {
+		if name != "_init" {
+			continue
+		}
+		if frames, err := s.Ask(context.Background(), nil, f.at(sym.Value), Policy{}); err != nil || len(frames) > 0 {
+			t.Errorf("a symbol names %+v, %v", frames, err)
+		}
+	}
+}

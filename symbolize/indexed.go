@@ -45,7 +45,7 @@ type indexPath struct {
 
 // openIndex opens the index of m's file, which is still open.
 func (m *module) openIndex(o *Options, file *buildid.File) {
-	if o.IndexDir == "" || o.Names == ShortNames || o.Names == ValgrindNames || o.Details || m.holds < DebugInfo || m.obj.Placed() {
+	if o.IndexDir == "" || o.Names == ShortNames || o.Names == ValgrindNames || o.Names == DebugNames || o.Details || m.holds < DebugInfo || m.obj.Placed() {
 		return
 	}
 	raw, err := m.obj.BuildID()

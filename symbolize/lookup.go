@@ -134,7 +134,7 @@ func detailsOf(v *dwarf.Details) *Details {
 	if v == nil {
 		return nil
 	}
-	return &Details{v.Discriminator, Declaration(v.Declared), v.Start, v.HasStart}
+	return &Details{v.Discriminator, Declaration(v.Declared), v.Start, v.HasStart, v.First, v.Entry, v.Linker, v.Split, v.Within}
 }
 
 // usualFrames is the maximum number of frames that a lookup returns without an allocation.

@@ -133,6 +133,7 @@ const (
 	// names as Valgrind's tools print them: LinkageNames for functions, ShortNames for inlined
 	// calls
 	ValgrindNames
+	DebugNames // linkage names from debug information only: symbols name nothing
 )
 
 // A Location is a place in a binary.
@@ -199,6 +200,14 @@ type Details struct {
 	Declared      Declaration
 	Start         uint64 // address of the function or call
 	HasStart      bool   // Start is known
+
+	First  uint64 // start of the first range in the order of debug information; 0: not known
+	Entry  uint64 // number of the function's or call's entry in debug information; 0: none
+	Linker bool   // Linkage is the linker's name for the function, as far as debug information has it
+	Split  bool   // the function is in split debug information
+	// compilation directory, if File is relative to it although File has the first directory of the
+	// line table; only in DWARF 5
+	Within string
 }
 
 // A Declaration is the place in source code that declares a function or variable.

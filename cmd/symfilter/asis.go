@@ -33,9 +33,9 @@ func runAs(args []string, std standard) (int, error) {
 	p, name := asis.Named(args[0])
 	switch {
 	case name == "":
-		return exitUsage, usageError{fmt.Errorf("%q is not the name of another symbolizer: write %s", args[0], strings.Join(asis.Names(), " or "))}
+		return exitUsage, usageError{fmt.Errorf("%q is not the name of another symbolizer: write one of %s", args[0], strings.Join(asis.Names(), ", "))}
 	case p == nil:
-		return exitUsage, usageError{fmt.Errorf("%s is not answered for yet, only %s: start the program itself", name, strings.Join(asis.Names(), " and "))}
+		return exitUsage, usageError{fmt.Errorf("%s is not answered for yet, only %s: start the program itself", name, strings.Join(asis.Names(), ", "))}
 	}
 	l := p.Parse(args[0], os.Getenv(p.Env), args[1:])
 	if refusal := l.Refusal(); refusal != "" {
@@ -80,9 +80,14 @@ func (c *config) answer(l *asis.Line, std standard) int {
 	for _, f := range c.llvmFinders() {
 		finders = append(finders, asis.ByID{Finder: f})
 	}
-	opened, err := c.llvmSymbols(l.Fallback, symbolize.Options{
+	options := symbolize.Options{
 		Finders: finders, Servers: network, OffHeap: offHeap, Names: l.Names, DWP: l.DWP, Details: true,
-	})
+	}
+	open := c.llvmSymbols
+	if !l.LLVM() {
+		open = c.gnuSymbols
+	}
+	opened, err := open(l.Fallback, options)
 	if err != nil { // it fails only for servers, which were checked
 		diag.printf("%v", err)
 		return exitIO

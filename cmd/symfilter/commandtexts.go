@@ -125,20 +125,25 @@ The debug file is found as for a log. Answers have the form of addr2line
 The exit status is 0 even if an address stayed unresolved; with --strict it is
 then 3. Standard error has advice on such addresses, unless -q is given.
 `
-	asText = `Answers like another symbolizer: llvm-symbolizer or llvm-addr2line of LLVM 19.
-ARGs, the questions on standard input and the answers are those of NAME. A
-program that is started by such a name, through a link, does the same; a target
-before the name and a version after it may be left as they are.
+	asText = `Answers like another symbolizer: llvm-symbolizer or llvm-addr2line of LLVM 19,
+or addr2line of GNU Binutils 2.40. ARGs, the questions on standard input and the
+answers are those of NAME. A program that is started by such a name, through a
+link, does the same; a target before the name and a version after it may be left
+as they are.
 
   symfilter as llvm-symbolizer --obj=app 0x1a25
   ln -s "$(command -v symfilter)" tools/llvm-symbolizer
   ASAN_SYMBOLIZER_PATH=tools/llvm-symbolizer ./app
 
-The options -e -f -i -C -p -s -a and the long ones of LLVM 19 are accepted, also
-from LLVM_SYMBOLIZER_OPTS, LLVM_ADDR2LINE_OPTS and @FILE. --dia, --dsym-hint and
---relative-address are refused, because they are for files that are not ELF.
-FRAME is answered as if a function had no local variables. docs/drop-in.md of
-the source lists all differences.
+The options -e -f -i -C -p -s -a and the long ones of the named program are
+accepted, also from @FILE, and for LLVM from LLVM_SYMBOLIZER_OPTS and
+LLVM_ADDR2LINE_OPTS. addr2line of binutils has -j SECTION, too; of -b and -r it
+only accepts the words. Its file is a.out unless -e names one.
+
+--dia, --dsym-hint and --relative-address of LLVM are refused, because they are
+for files that are not ELF, and --demangle=java, gnat and dlang of binutils,
+because symfilter demangles C++ and Rust. FRAME is answered as if a function had
+no local variables. docs/drop-in.md of the source lists all differences.
 `
 	doctorText = `Reports whether the places of debug files are in order: the folders that flags
 name, the cache of debuginfod, and its servers, each of which is asked once. It

@@ -92,7 +92,8 @@ func TestUnderstood(t *testing.T) {
 
 		"as llvm-symbolizer --obj=app 0x1": "",
 		"as llvm-symbolizer --no-such":     "unknown argument",
-		"as addr2line -e app 1":            "no answers",
+		"as addr2line -e app 1":            "",
+		"as eu-addr2line -e app 1":         "no answers",
 	} {
 		err := understood(strings.Fields(line))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

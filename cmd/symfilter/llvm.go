@@ -104,7 +104,13 @@ func runLLVM(args []string, std standard) int {
 // llvmSymbols opens a Symbolizer with o that follows the rules of LLVM. fallback is the directory of
 // files that debug links name, empty for the default.
 func (c *config) llvmSymbols(fallback string, o symbolize.Options) (*symfilter.Opened, error) {
-	o.Reaching, o.OldRustAsLLVM, o.NoAlt = true, true, true
+	o.OldRustAsLLVM, o.NoAlt = true, true
+	return c.gnuSymbols(fallback, o)
+}
+
+// gnuSymbols is llvmSymbols by the rules that LLVM shares with binutils and elfutils.
+func (c *config) gnuSymbols(fallback string, o symbolize.Options) (*symfilter.Opened, error) {
+	o.Reaching = true
 	o.LinkDirs = []string{cmp.Or(fallback, symfilter.DebugDir)}
 	return symfilter.Symbols{NoIndex: c.noIndex, MaxMemory: int64(c.maxMemory), Symbolizer: o}.Open()
 }

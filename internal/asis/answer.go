@@ -20,6 +20,10 @@ type place struct {
 	declaredLine  uint32 // 0: not known
 	start         uint64
 	hasStart      bool
+
+	entry   uint64 // see symbolize.Details
+	linker  bool
+	hasFile bool // file is known, even if it is empty
 }
 
 // A datum is the answer about a variable.

@@ -30,10 +30,12 @@ const (
 	noDebuginfod
 	noDemangle
 	noInlines
-	object
+	objectFile
 	outputStyle
 	pretty
 	relativeNames
+	section
+	target
 	verbose
 	version
 )
@@ -86,7 +88,7 @@ var flags = [...]flag{
 	{word: "--inlines", option: inlines}, {word: "-i", option: inlines},
 	{word: "--inlining", option: inlines}, {word: "--inlining=true", option: inlines},
 	{word: "--no-inlines", option: noInlines}, {word: "--inlining=false", option: noInlines},
-	{word: "--obj", form: either, option: object}, {word: "--exe", form: either, option: object}, {word: "-e", form: short, option: object},
+	{word: "--obj", form: either, option: objectFile}, {word: "--exe", form: either, option: objectFile}, {word: "-e", form: short, option: objectFile},
 	{word: "--output-style", form: either, option: outputStyle},
 	{word: "--pretty-print", option: pretty}, {word: "-p", option: pretty},
 	{word: "--print-source-context-lines", form: either, option: contextLines},
@@ -217,7 +219,7 @@ func (l *Line) set(f *flag, spelled, value string) {
 		l.Help = true
 	case inlines, noInlines:
 		l.inlines = f.option == inlines
-	case object:
+	case objectFile:
 		l.object, l.hasObject = value, true
 	case outputStyle:
 		l.setStyle(value)

@@ -16,6 +16,8 @@ func TestNamesOfProgramsAreRecognized(t *testing.T) {
 		"x86_64-linux-gnu-llvm-symbolizer-19.1":  "llvm-symbolizer",
 		"llvm-addr2line":                         "llvm-addr2line",
 		"tools/aarch64-linux-gnu-llvm-addr2line": "llvm-addr2line",
+		"addr2line":                              "addr2line",
+		"x86_64-linux-gnu-addr2line-2.40":        "addr2line",
 	} {
 		p, name := Named(word)
 		if p == nil || p.Name != want || name != want {
@@ -23,7 +25,7 @@ func TestNamesOfProgramsAreRecognized(t *testing.T) {
 		}
 	}
 	for word, want := range map[string]string{
-		"addr2line": "addr2line", "eu-addr2line": "eu-addr2line", "x86_64-linux-gnu-addr2line-2.40": "addr2line",
+		"eu-addr2line": "eu-addr2line", "elfutils-eu-addr2line": "eu-addr2line",
 		"symfilter": "", "symfilterd": "", "": "", "-": "", "my-llvm-symbolizer-wrapper": "", "llvm-symbolizer2": "",
 	} {
 		if p, name := Named(word); p != nil || name != want {

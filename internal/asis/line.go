@@ -34,6 +34,11 @@ type Line struct {
 	buildID   string // --build-id
 	idFlag    string // its spelling; empty: not given
 
+	file    string // -e of binutils and elfutils
+	section string // -j
+	target  string // -b
+	named   bool   // -f
+
 	errors    []string
 	badNumber string
 }
@@ -60,6 +65,11 @@ const (
 // p.Env.
 func (p *Program) Parse(tool, env string, args []string) *Line {
 	l := &Line{program: p, tool: tool, inlines: !p.gnu, mangled: p.gnu}
+	if p.family == ofBinutils {
+		l.Names, l.NoServers, l.file = symbolize.DebugNames, true, "a.out"
+		l.parseGNU(binutilsFlags[:], Expand(args))
+		return l
+	}
 	if p.gnu {
 		l.style, l.Names = styleGNU, symbolize.NoNames
 	}
@@ -70,6 +80,8 @@ func (p *Program) Parse(tool, env string, args []string) *Line {
 // Refusal returns what is wrong with the command line, as the other program prints it, or nothing.
 func (l *Line) Refusal() string {
 	switch {
+	case len(l.errors) > 0 && l.program.family != ofLLVM:
+		return l.errors[0]
 	case len(l.errors) > 0:
 		return "error: " + l.errors[0] + "\n"
 	case l.Help || l.Version:
@@ -94,6 +106,9 @@ func printable(s string) string { return string(escape.AppendText(nil, s, "")) }
 
 // HelpText returns what --help prints.
 func (l *Line) HelpText() string {
+	if l.program.family == ofBinutils {
+		return binutilsHelp
+	}
 	return "USAGE: " + l.program.Name + ` [options] addresses...
 
 Answers like ` + l.program.Name + ` of LLVM 19, by symfilter. Without addresses, reads
@@ -105,5 +120,12 @@ lists the options, and what is refused.
 // VersionText returns what --version prints: two lines as LLVM's tools print them, since programs
 // look for the name in the first.
 func (l *Line) VersionText(own string) string {
+	if l.program.family == ofBinutils {
+		return "GNU addr2line (symfilter " + own + ", in the place of GNU Binutils) 2.40\n"
+	}
 	return l.program.Name + "\nsymfilter " + own + ", in the place of LLVM version 19\n"
 }
+
+// LLVM reports whether the rules of LLVM apply: it shows Rust's old names as C++, and reads no
+// supplementary files.
+func (l *Line) LLVM() bool { return l.program.family == ofLLVM }

@@ -10,18 +10,27 @@ type Program struct {
 	Name string // as its package installs it
 	Env  string // the variable with words that come before the arguments
 
-	gnu   bool   // the defaults of addr2line
-	about string // for the list of names
+	gnu    bool // the defaults of addr2line
+	family family
 }
+
+// A family is a project whose programs share options, messages and rules.
+type family uint8
+
+const (
+	ofLLVM family = iota
+	ofBinutils
+)
 
 // programs are the other symbolizers that are answered for.
 var programs = [...]Program{
-	{Name: "llvm-symbolizer", Env: "LLVM_SYMBOLIZER_OPTS", about: "of LLVM 19"},
-	{Name: "llvm-addr2line", Env: "LLVM_ADDR2LINE_OPTS", gnu: true, about: "of LLVM 19"},
+	{Name: "llvm-symbolizer", Env: "LLVM_SYMBOLIZER_OPTS"},
+	{Name: "llvm-addr2line", Env: "LLVM_ADDR2LINE_OPTS", gnu: true},
+	{Name: "addr2line", gnu: true, family: ofBinutils},
 }
 
 // unready are names of symbolizers that are not answered for yet.
-var unready = [...]string{"eu-addr2line", "addr2line"}
+var unready = [...]string{"eu-addr2line"}
 
 // Names returns the names of the programs that are answered for.
 func Names() (names []string) {
@@ -41,14 +50,14 @@ func Named(word string) (p *Program, name string) {
 		base = base[:i]
 	}
 	is := func(name string) bool { return base == name || strings.HasSuffix(base, "-"+name) }
+	for _, name := range unready { // before addr2line, with which it ends
+		if is(name) {
+			return nil, name
+		}
+	}
 	for i := range programs {
 		if is(programs[i].Name) {
 			return &programs[i], programs[i].Name
-		}
-	}
-	for _, name := range unready {
-		if is(name) {
-			return nil, name
 		}
 	}
 	return nil, ""

@@ -41,13 +41,16 @@ type Session struct {
 // code. It stops if an answer cannot be written.
 func (s *Session) Run(in io.Reader) int {
 	s.printer = printer{Line: s.Line}
+	if s.program.family == ofBinutils {
+		return s.runBinutils(in)
+	}
 	if s.hasObject {
 		if err := s.check(s.object); err != nil {
 			return s.noObject(err)
 		}
 	}
 	if len(s.Questions) == 0 {
-		return s.interactive(in)
+		return s.interactive(in, s.answer)
 	}
 	list := s.style == styleJSON
 	for i, line := range s.Questions {
@@ -81,7 +84,7 @@ func (s *Session) noObject(err error) int {
 }
 
 // interactive answers the lines of in. It writes the answers when no further line was read yet.
-func (s *Session) interactive(in io.Reader) int {
+func (s *Session) interactive(in io.Reader, answer func(line string)) int {
 	r := bufio.NewReaderSize(in, maxQuestion)
 	for {
 		line, err := r.ReadSlice('\n')
@@ -92,7 +95,7 @@ func (s *Session) interactive(in io.Reader) int {
 		for err == bufio.ErrBufferFull {
 			_, err = r.ReadSlice('\n')
 		}
-		s.answer(cut(text))
+		answer(cut(text))
 		s.end()
 		ahead, _ := r.Peek(r.Buffered())
 		if bytes.IndexByte(ahead, '\n') < 0 || len(s.printer.out) >= chunk {

@@ -38,7 +38,7 @@ func session(t testing.TB, name string, args ...string) (s *Session, out, said *
 		t.Fatal(refusal)
 	}
 	tree := buildid.NewTree(filepath.Join("..", "..", "testdata", "debug"))
-	sym := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{byPath{}, ByID{tree}}, Names: l.Names, Reaching: true, Details: true, OldRustAsLLVM: true, NoAlt: true})
+	sym := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{byPath{}, ByID{tree}}, Names: l.Names, Reaching: true, Details: true, OldRustAsLLVM: l.LLVM(), NoAlt: l.LLVM()})
 	t.Cleanup(func() {
 		if err := sym.Close(); err != nil {
 			t.Error(err)
@@ -177,14 +177,22 @@ func FuzzQuestions(f *testing.F) {
 		f.Add([]byte(in), byte(0))
 		f.Add([]byte(in), byte(3))
 	}
+	f.Add([]byte("main+1\n+\n.text+0x10\nServer::answer()\n-1\n zz\n3fa6"), byte(128))
 	f.Fuzz(func(t *testing.T, in []byte, flags byte) {
 		defer fuzztest.Watch(t, in)()
 		name := [...]string{"llvm-symbolizer", "llvm-addr2line"}[flags&1]
+		file, err := filepath.Abs(program)
+		if err != nil {
+			t.Fatal(err)
+		}
 		args := []string{"--obj=" + program, "--output-style=" + [...]string{"LLVM", "GNU", "JSON"}[flags>>1%3]}
 		if flags&64 != 0 {
 			args = args[1:]
 			// the folder has no files: the questions must not open those of the machine
 			t.Chdir(t.TempDir())
+		}
+		if flags&128 != 0 {
+			name, args = "addr2line", []string{"-e" + file, "-" + [...]string{"a", "f", "fi", "afiCps"}[flags&3]}
 		}
 		s, out, _ := session(t, name, args...)
 		s.Err = io.Discard

@@ -152,15 +152,17 @@ func (u *unit) lookup(hu *unit, dst []Frame, addr uint64) []Frame {
 	} else {
 		at, calls = hu.innermost(addr)
 	}
+	file := uint32(noFile)
 	if row.ok {
-		if frame = inFile(u.path(uint32(row.file))); frame.File != "" {
+		file = uint32(row.file)
+		if frame = inFile(u.path(file)); frame.File != "" {
 			frame.Line, frame.Column = row.line, uint32(row.column)
 		}
 	}
 	if at < 0 {
 		if frame.File != "" {
 			if u.d.detailed {
-				frame.Details = &Details{Discriminator: u.discriminator(row, addr)}
+				frame.Details = &Details{Discriminator: u.discriminator(row, addr), Within: u.within(file)}
 			}
 			dst = append(dst, frame)
 		}
@@ -181,12 +183,15 @@ func (u *unit) lookup(hu *unit, dst []Frame, addr uint64) []Frame {
 		frame.HasLinkage, frame.Inlined = c.state == linkageName, !c.function
 		if u.d.detailed {
 			frame.Details, discriminator = u.details(hu, c.entry, discriminator)
+			frame.Details.Within, frame.Details.Split = u.within(file), hu != u
+			frame.Details.Linker = frame.HasLinkage || hu.isLinkerName(c.entry)
 		}
 		dst = append(dst, frame)
 		if c.function || c.parent == noParent {
 			return dst
 		}
-		frame = inFile(u.path(c.file))
+		file = c.file
+		frame = inFile(u.path(file))
 		frame.Line, frame.Column = c.line, c.column
 		at = int(c.parent)
 		if n == maxFrames-1 {

@@ -11,6 +11,14 @@ type Details struct {
 	Declared      Declaration
 	Start         uint64 // DW_AT_low_pc of the function or call
 	HasStart      bool   // Start is known
+
+	First  uint64 // start of the first range in the order of debug information
+	Entry  uint64 // number of the function's or call's entry in the file; 0: no function is known
+	Linker bool   // the name is the linker's: a linkage name, or of a language like C
+	Split  bool   // the function is in a split unit
+	// the unit's directory, if File is relative to it although File has the first directory of the
+	// line table; only in DWARF 5
+	Within string
 }
 
 // A Declaration is the place at which a function or variable is declared.
@@ -28,17 +36,72 @@ func (d *Data) WithDetails() { d.detailed = true }
 // details returns the details of the frame of an entry of hu. It also returns the discriminator of
 // the call, which belongs to the frame around it.
 func (u *unit) details(hu *unit, entry, discriminator uint32) (*Details, uint32) {
-	v := &Details{Discriminator: discriminator, Declared: u.declaration(hu, entry)}
+	v := &Details{Discriminator: discriminator, Declared: u.declaration(hu, entry), Entry: hu.off + uint64(entry) + 1}
 	var call uint32
 	hu.attributesAt(entry, func(attr uint32, at value) {
 		switch attr {
 		case attrLowPC:
 			v.Start, v.HasStart = hu.addrOf(at)
+			v.First = v.Start
+		case attrRanges:
+			if spans := hu.appendPC(nil, value{}, value{}, at, 0); len(spans) > 0 && !v.HasStart {
+				v.First = spans[0].lo
+			}
 		case attrDiscriminator:
 			call = clamp(at.u)
 		}
 	})
 	return v, call
+}
+
+// within returns the value of Details.Within for a frame in a file of u.
+func (u *unit) within(file uint32) string {
+	if !u.path(file).loose {
+		return ""
+	}
+	return string(u.d.text(u.compDir))
+}
+
+// isLinkerName reports whether the name of an entry of u, which has no linkage name, is the
+// linker's. It is if the unit with the name is in a language like C: the codes are from DWARF 5,
+// 7.12.
+func (u *unit) isLinkerName(entry uint32) bool {
+	for range maxChain {
+		named := false
+		var next, origin value
+		u.attributesAt(entry, func(attr uint32, at value) {
+			switch attr {
+			case attrName:
+				named = true
+			case attrSpecification:
+				next = at
+			case attrAbstractOrigin:
+				origin = at
+			}
+		})
+		if !next.ok() {
+			next = origin
+		}
+		if named || !next.ok() || next.isAlt() {
+			break
+		}
+		if u, entry = u.follow(next); u == nil {
+			return false
+		}
+	}
+	language := uint64(0)
+	u.attributesAt(u.root, func(attr uint32, at value) {
+		if attr == attrLanguage {
+			language = at.u
+		}
+	})
+	switch language {
+	case 0x01, 0x02, 0x05, 0x06, 0x07, 0x09, 0x0c, 0x0f, 0x12, 0x1d: // C, Cobol, Fortran 77, Pascal, PL/I, UPC
+		return true
+	case 0x8001, 0x8765: // assembler of MIPS, which GNU's assembler uses, too; UPC of GNU
+		return true
+	}
+	return false
 }
 
 // declaration returns the declaration of an entry of hu, whose line table is u's. The file and the

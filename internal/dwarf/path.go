@@ -27,6 +27,8 @@ type path struct {
 	dir  uint32 // bytes of text before the name of the file
 
 	plain bool // text is printable ASCII
+	// text begins with the first directory of a table of version 5, which is relative to the unit's
+	loose bool
 }
 
 type fileEntry struct {
@@ -199,7 +201,7 @@ func (u *unit) buildPath(e fileEntry) path {
 	}
 	text := make([]byte, 0, len(comp)+len(dir)+len(name)+2)
 	text = appendPart(text, comp)
-	p := path{comp: uint32(len(text))}
+	p := path{comp: uint32(len(text)), loose: v5 && e.dir == 0 && len(comp) > 0 && !isAbs(comp)}
 	text = appendPart(text, dir)
 	p.dir = uint32(len(text))
 	text = append(text, name...)

@@ -378,3 +378,35 @@ func TestSymbolByPassAllocatesNothing(t *testing.T) {
 		t.Errorf("Symbol: %v allocations, want 0", n)
 	}
 }
+
+// The entries of a symbol table are those that debug/elf reads, in their order.
+func TestTableEntriesAreThoseOfTheFile(t *testing.T) {
+	const path = "../../testdata/backtraces/programs/traces"
+	std, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer std.Close()
+	f := open(t, path)
+	for kind, read := range map[elf.SectionType]func() ([]elf.Symbol, error){elf.SHT_SYMTAB: std.Symbols, elf.SHT_DYNSYM: std.DynamicSymbols} {
+		want, err := read()
+		if err != nil || len(want) < 10 {
+			t.Fatalf("%s: %d symbols, %v", kind, len(want), err)
+		}
+		n := 0
+		for e := range f.TableEntries(kind) {
+			w := &want[n]
+			section := int(w.Section)
+			if w.Section >= elf.SHN_LORESERVE {
+				section = 0
+			}
+			if n++; string(e.Name) != w.Name || e.Addr != w.Value || e.Size != w.Size || e.Type != elf.ST_TYPE(w.Info) || e.Bind != elf.ST_BIND(w.Info) ||
+				e.Hidden != (elf.ST_VISIBILITY(w.Other) == elf.STV_HIDDEN) || e.Section != section || e.Index != uint64(n) {
+				t.Fatalf("entry %d: got %+v, want %+v", n, e, *w)
+			}
+		}
+		if n != len(want) {
+			t.Errorf("%s: %d entries, want %d", kind, n, len(want))
+		}
+	}
+}

@@ -1,0 +1,196 @@
+//go:build linux
+
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// gnuPrograms returns files for questions to symbolizers of GNU systems, by name.
+func gnuPrograms(t *testing.T) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	ledger := filepath.Join(checkout, "integration", "testdata", "twin", "ledger.cc")
+	files := map[string]string{
+		"libc": "/lib/x86_64-linux-gnu/libc.so.6",
+		"git":  strings.TrimSpace(run(t, nil, "sh", "-c", "command -v git")),
+	}
+	for _, name := range []string{"fault", "traces", "libledger.so"} {
+		files[name] = filepath.Join(checkout, "testdata", "backtraces", "programs", name)
+	}
+	for name, command := range map[string]string{
+		"gcc":   "g++ -gdwarf-4",
+		"clang": "clang++-19 -gdwarf-5",
+		"split": "clang++-19 -gdwarf-5 -gsplit-dwarf",
+	} {
+		files[name] = filepath.Join(dir, name)
+		words := append(strings.Fields(command), "-O2", "-fPIC", "-shared", ledger, "-o", files[name])
+		run(t, nil, words[0], words[1:]...)
+	}
+	// a stripped file with a debug link, and one without symbols and debug information
+	files["stripped"], files["bare"] = filepath.Join(dir, "stripped"), filepath.Join(dir, "bare")
+	run(t, nil, "objcopy", "--only-keep-debug", files["gcc"], filepath.Join(dir, "gcc.debug"))
+	run(t, nil, "strip", files["gcc"], "-o", files["bare"])
+	run(t, nil, "objcopy", "--add-gnu-debuglink="+filepath.Join(dir, "gcc.debug"), files["bare"], files["stripped"])
+	run(t, nil, "objcopy", "--remove-section=.note.gnu.build-id", files["bare"])
+	for name, file := range files {
+		if name != "bare" {
+			need(t, file)
+		}
+	}
+	return files
+}
+
+// gnuQuestions returns questions about n addresses: of code, of data, and outside of all sections.
+func gnuQuestions(t *testing.T, file string, n int) []byte {
+	t.Helper()
+	in := append(questions(t, file, n*8/10, true, ""), questions(t, file, n/10, false, "")...)
+	random := rand.New(rand.NewPCG(uint64(n), 1))
+	for range n - n*8/10 - n/10 {
+		in = fmt.Appendf(in, "%x\n", random.Uint64N(1<<32))
+	}
+	return in
+}
+
+// flagSets returns all combinations of some flags of one letter, as words with -a, which marks where
+// an answer begins.
+func flagSets(letters string) (all []string) {
+	for set := range 1 << len(letters) {
+		word := "-a"
+		for i := range len(letters) {
+			if set>>i&1 != 0 {
+				word += letters[i : i+1]
+			}
+		}
+		all = append(all, word)
+	}
+	return all
+}
+
+// gnuAnswerStart is where an answer begins.
+var gnuAnswerStart = regexp.MustCompile(`(?m)^0x[0-9a-f]{8,}(:|$)`)
+
+// gnuAnswers returns the answers of an output with addresses.
+func gnuAnswers(out string) (answers []string) {
+	starts := gnuAnswerStart.FindAllStringIndex(out, -1)
+	for i, at := range starts {
+		end := len(out)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		answers = append(answers, out[at[0]:end])
+	}
+	return answers
+}
+
+var gnuPlace = regexp.MustCompile(`(?m)([^\s]*):(\d+|\?)(?: \(discriminator \d+\))?$`)
+
+// gnuPlaces returns the names of the files, without folders, and the lines of an answer.
+func gnuPlaces(answer string) (all []string) {
+	for _, m := range gnuPlace.FindAllStringSubmatch(answer, -1) {
+		line := m[2]
+		if line == "?" {
+			line = "0"
+		}
+		all = append(all, path.Base(m[1])+":"+line)
+	}
+	return all
+}
+
+// sameNames reports whether two answers differ only in places, or in the number of calls, or in that
+// one says that nothing is there.
+func sameNames(a, b string) bool {
+	places := gnuPlaces(b)
+	if len(places) != len(gnuPlaces(a)) || places[0] == "??:0" {
+		return true
+	}
+	return gnuPlace.ReplaceAllString(a, "") == gnuPlace.ReplaceAllString(b, "")
+}
+
+// Both programs answer equally about addresses of code, of data and of nothing, but for the
+// differences in docs/drop-in.md. In those the debug information says what symfilter prints:
+// LLVM, which is a third reader, finds the same files and lines.
+func TestDropInAnswersAreThoseOfBinutils(t *testing.T) {
+	need(t, "addr2line", "llvm-addr2line-19", "git", "g++", "clang-19", "objcopy", "strip")
+	files, sets := gnuPrograms(t), flagSets("fiCps")
+	n, step := 300, len(files) // each file gets some sets
+	if long() {
+		n, step = 100_000, 1
+	}
+	for turn, name := range slices.Sorted(maps.Keys(files)) {
+		file := files[name]
+		for i := turn % step; i < len(sets); i += step {
+			set := sets[i]
+			t.Run(name+" "+set, func(t *testing.T) {
+				in := gnuQuestions(t, file, n)
+				want, wantSaid := asOther(t, "addr2line", "addr2line", []string{set, "-e", file}, in)
+				got, said := asOther(t, command, "addr2line", []string{set, "-e", file}, in)
+				third, _ := asOther(t, "llvm-addr2line-19", "llvm-addr2line", []string{set, "-e", file}, in)
+				if want == "" || wantSaid != said {
+					t.Errorf("binutils prints %d bytes, and says\n%s\nsymfilter says\n%s", len(want), wantSaid, said)
+				}
+				answers, others, thirds := gnuAnswers(want), gnuAnswers(got), strings.Split("\n"+third, "\n0x")[1:]
+				if len(answers) != n || len(others) != n || len(thirds) != n {
+					t.Fatalf("binutils gives %d answers, symfilter %d, LLVM %d, to %d questions", len(answers), len(others), len(thirds), n)
+				}
+				equal, alone, wrong := 0, 0, 0
+				for i, answer := range answers {
+					switch {
+					case answer == others[i]:
+						equal++
+					case cmp.Equal(gnuPlaces(others[i]), gnuPlaces(thirds[i])) && sameNames(answer, others[i]):
+						alone++
+					default:
+						if wrong++; wrong < 4 {
+							t.Errorf("binutils (-), symfilter (+):\n%s\nLLVM: %s", cmp.Diff(answer, others[i]), thirds[i])
+						}
+					}
+				}
+				if wrong > 0 {
+					t.Errorf("%d answers differ", wrong)
+				}
+				t.Logf("%d answers are equal; in %d binutils differs from LLVM, too", equal, alone)
+			})
+		}
+	}
+}
+
+// gnuCommands are command lines whose whole output is compared. FILE is a program.
+var gnuCommands = []string{
+	"-e FILE 1a25", "-fe FILE 0", "-pfiCe FILE main main+4 main+0x10 .text+1 none", "--exe=FILE --func --inl --demangle=auto --pretty 1160",
+	"-C -f -j .text -e FILE 10 20", "--section .data -fe FILE 0 8 fffff", "-j .comment -e FILE 1", "-r -R -e FILE 0x1160 zz -- -1",
+	"-b elf64-x86-64 -e FILE 1160", "-fsape FILE 1160 1168",
+}
+
+// A command line prints the same bytes, also from @FILE, and with questions that are no addresses.
+func TestDropInCommandsPrintWhatBinutilsPrints(t *testing.T) {
+	need(t, "addr2line", "g++")
+	files := gnuPrograms(t)
+	for _, name := range []string{"gcc", "libledger.so", "bare"} {
+		for _, line := range gnuCommands {
+			args := strings.Fields(strings.ReplaceAll(line, "FILE", files[name]))
+			want, _ := asOther(t, "addr2line", "addr2line", args, nil)
+			got, _ := asOther(t, command, "addr2line", args, nil)
+			if diff := cmp.Diff(want, got); diff != "" || want == "" {
+				t.Errorf("%s %s: binutils (-), symfilter (+):\n%s", name, line, diff)
+			}
+		}
+	}
+	in := []byte("\n1160\n  1160 more\n0X1160\nmain\nmain + 1\n+5\n_ZN\x001\nffffffffffffffffffff")
+	args := []string{"-afe", files["gcc"]}
+	want, _ := asOther(t, "addr2line", "addr2line", args, in)
+	got, _ := asOther(t, command, "addr2line", args, in)
+	if diff := cmp.Diff(want, got); diff != "" || want == "" {
+		t.Errorf("binutils (-), symfilter (+):\n%s", diff)
+	}
+}

@@ -1,0 +1,143 @@
+package asis
+
+import (
+	"fmt"
+	"strings"
+)
+
+// parseGNU reads the words of a command line as getopt_long of glibc does, by flags: a long option
+// may be cut short, and words that are not options may be anywhere. It stops at an error.
+func (l *Line) parseGNU(flags []flag, words []string) {
+	for i := 0; i < len(words) && len(l.errors) == 0; i++ {
+		word := words[i]
+		next := func() (string, bool) {
+			if i++; i == len(words) {
+				return "", false
+			}
+			return words[i], true
+		}
+		switch {
+		case word == "--":
+			l.Questions = append(l.Questions, words[i+1:]...)
+			return
+		case len(word) < 2 || word[0] != '-':
+			l.Questions = append(l.Questions, word)
+		case word[1] == '-':
+			l.long(flags, word, next)
+		default:
+			l.cluster(flags, word, next)
+		}
+	}
+}
+
+// long reads a long option.
+func (l *Line) long(flags []flag, word string, next func() (string, bool)) {
+	name, value, has := strings.Cut(word, "=")
+	f, others := abbreviated(flags, name)
+	switch {
+	case others != "":
+		l.misuse("option '%s' is ambiguous; possibilities:%s", word, others)
+	case f == nil:
+		l.misuse("unrecognized option '%s'", word)
+	case f.form == alone && has:
+		l.misuse("option '%s' doesn't allow an argument", f.word)
+	case f.form == either && !has:
+		if value, has = next(); !has {
+			l.misuse("option '%s' requires an argument", f.word)
+			return
+		}
+		fallthrough
+	default:
+		l.setGNU(f, value)
+	}
+}
+
+// abbreviated returns the flag whose long name is name, or begins with it. If flags with different
+// effects begin with it, others names them.
+func abbreviated(flags []flag, name string) (found *flag, others string) {
+	ambiguous := false
+	for i := range flags {
+		f := &flags[i]
+		switch {
+		case f.word == name:
+			return f, ""
+		case !strings.HasPrefix(f.word, "--") || !strings.HasPrefix(f.word, name):
+			continue
+		case found == nil:
+			found = f
+		case found.option != f.option || found.form != f.form:
+			ambiguous = true
+		}
+		others += " '" + f.word + "'"
+	}
+	if !ambiguous {
+		others = ""
+	}
+	return found, others
+}
+
+// cluster reads options of one letter, such as -fpe FILE.
+func (l *Line) cluster(flags []flag, word string, next func() (string, bool)) {
+	for rest := word[1:]; rest != "" && len(l.errors) == 0; {
+		var f *flag
+		for i := range flags {
+			if flags[i].word == "-"+rest[:1] {
+				f = &flags[i]
+			}
+		}
+		letter := rest[:1]
+		rest = rest[1:]
+		switch {
+		case f == nil:
+			l.misuse("invalid option -- '%s'", letter)
+		case f.form == alone:
+			l.setGNU(f, "")
+		case rest == "" && f.form == short:
+			value, ok := next()
+			if !ok {
+				l.misuse("option requires an argument -- '%s'", letter)
+				return
+			}
+			l.setGNU(f, value)
+		default: // the value is the rest of the word
+			l.setGNU(f, rest)
+			return
+		}
+	}
+}
+
+// misuse records an error of the command line, and how to get help.
+func (l *Line) misuse(format string, args ...any) {
+	text := printable(l.tool + ": " + fmt.Sprintf(format, args...))
+	l.errors = append(l.errors, text+"\n"+l.program.usage())
+}
+
+// setGNU records a flag and its value.
+func (l *Line) setGNU(f *flag, value string) {
+	switch f.option {
+	case refused:
+		l.errors = append(l.errors, printable(l.tool+": "+f.word+" "+f.reason)+"\n")
+	case addresses:
+		l.addresses = true
+	case basenames:
+		l.paths = onlyNames
+	case demangle:
+		l.setDemangle(value)
+	case functions:
+		l.named = true
+	case help:
+		l.Help = true
+	case inlines:
+		l.inlines = true
+	case objectFile:
+		l.file = value
+	case pretty:
+		l.pretty = true
+	case section:
+		l.section = value
+	case target:
+		l.target = value
+	case version:
+		l.Version = true
+	}
+}

@@ -1,0 +1,253 @@
+package asis
+
+import (
+	"cmp"
+	"debug/elf"
+	"slices"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// A view is an ELF file as BFD sees it. A nil view has no symbols.
+type view struct {
+	closer   *buildid.File
+	file     *object.File
+	sections []object.Section
+	digits   int  // of an address
+	signed   bool // addresses are numbers with a sign
+
+	loaded    bool
+	functions [][]funcSymbol // by section, in the order of their offsets and of the table
+	others    [][]uint64     // offsets of symbols in the sections without code
+	byName    map[string]uint64
+	byShown   map[string]uint64 // by demangled name
+}
+
+// A funcSymbol is a symbol that BFD takes for a function's.
+type funcSymbol struct {
+	off, size uint64 // in its section; size is at least 1
+	index     uint32 // in the table
+	name      []byte // aliases the file
+	file      []byte // the source file, of STT_FILE; nil: BFD knows none
+}
+
+// maxViewed bounds the symbols that are kept. The largest programs have some million.
+const maxViewed = 1 << 23
+
+// openView opens the file at path.
+func openView(path string) (*view, error) {
+	f, err := buildid.OpenRegular(path, "the question")
+	if err != nil {
+		return nil, err
+	}
+	obj, err := object.Open(f, f.Size(), f.OS())
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	v := &view{closer: f, file: obj, sections: obj.Sections(), digits: 16}
+	if obj.Class == elf.ELFCLASS32 {
+		v.digits, v.signed = 8, obj.Machine == elf.EM_MIPS
+	}
+	return v, nil
+}
+
+func (v *view) close() {
+	if v != nil {
+		v.file.Close()
+		v.closer.Close()
+	}
+}
+
+// named returns the index of the first section with a name; 0 if there is none.
+func (v *view) named(name string) int {
+	return max(0, slices.IndexFunc(v.sections, func(s object.Section) bool { return s.Name == name }))
+}
+
+// base returns the address of a section in the file: in one that was not linked, 0.
+func (v *view) base(s *object.Section) uint64 {
+	if v.file.Type == elf.ET_REL {
+		return 0
+	}
+	return s.Addr
+}
+
+// hasSame reports whether v has the same section as other at an index.
+func (v *view) hasSame(other *view, index int) bool {
+	return index < len(v.sections) && v.sections[index].Name == other.sections[index].Name
+}
+
+// load reads the symbols: .symtab, or .dynsym if that is missing or empty.
+func (v *view) load() {
+	if v.loaded {
+		return
+	}
+	v.loaded = true
+	v.functions = make([][]funcSymbol, len(v.sections))
+	v.others = make([][]uint64, len(v.sections))
+	if v.read(elf.SHT_SYMTAB) == 0 {
+		v.read(elf.SHT_DYNSYM)
+	}
+	for i := range v.functions {
+		slices.SortFunc(v.functions[i], func(a, b funcSymbol) int {
+			return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.index, b.index))
+		})
+		slices.Sort(v.others[i])
+	}
+}
+
+// read reads a table, and returns the number of its symbols.
+func (v *view) read(kind elf.SectionType) (count int) {
+	var file []byte
+	seen, mixed := false, false // a symbol; a file after a symbol
+	for e := range v.file.TableEntries(kind) {
+		if count++; count > maxViewed {
+			break
+		}
+		if e.Type == elf.STT_FILE {
+			file, mixed = e.Name, seen
+			if file == nil {
+				file = []byte{}
+			}
+			continue
+		}
+		seen = true
+		if e.Section == 0 || e.Type == elf.STT_SECTION {
+			continue
+		}
+		s := &v.sections[e.Section]
+		off := e.Addr - s.Addr
+		if s.Flags&elf.SHF_EXECINSTR == 0 {
+			v.others[e.Section] = append(v.others[e.Section], off)
+		}
+		if !isFunction(&e) {
+			continue
+		}
+		f := funcSymbol{off: off, size: max(1, e.Size), index: uint32(e.Index), name: e.Name}
+		if file != nil && (e.Bind == elf.STB_LOCAL || !mixed) {
+			f.file = file
+		}
+		v.functions[e.Section] = append(v.functions[e.Section], f)
+	}
+	return count
+}
+
+// isFunction reports whether BFD takes a symbol for a function's: neither data nor a hidden local
+// label.
+func isFunction(e *object.TableEntry) bool {
+	switch e.Type {
+	case elf.STT_OBJECT, elf.STT_COMMON, elf.STT_TLS, 8, 9: // 8 and 9 are expressions, as in BFD
+		return false
+	case elf.STT_NOTYPE:
+		return e.Size > 0 || e.Bind != elf.STB_LOCAL || !e.Hidden
+	}
+	return true
+}
+
+// exact reports whether there is a symbol at an offset of a section without code.
+func (v *view) exact(section int, off uint64) bool {
+	v.load()
+	_, found := slices.BinarySearch(v.others[section], off)
+	return found
+}
+
+// find returns the address of the first symbol with a name, or else with a demangled name. demangle
+// demangles.
+func (v *view) find(name string, demangle func(name string) string) (addr uint64, ok bool) {
+	if v.byName == nil {
+		v.byName = make(map[string]uint64)
+		v.eachSymbol(func(name string, addr uint64) { keepFirst(v.byName, name, addr) })
+	}
+	if addr, ok := v.byName[name]; ok {
+		return addr, true
+	}
+	if v.byShown == nil {
+		v.byShown = make(map[string]uint64)
+		v.eachSymbol(func(name string, addr uint64) { keepFirst(v.byShown, demangle(name), addr) })
+	}
+	addr, ok = v.byShown[name]
+	return addr, ok
+}
+
+// eachSymbol calls visit with the symbols of the table that load reads. A section's symbol has the
+// name of the section.
+func (v *view) eachSymbol(visit func(name string, addr uint64)) {
+	for _, kind := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
+		count := 0
+		for e := range v.file.TableEntries(kind) {
+			if count++; count > maxViewed {
+				break
+			}
+			name := string(e.Name)
+			if e.Type == elf.STT_SECTION && e.Section > 0 {
+				name = v.sections[e.Section].Name
+			}
+			visit(name, e.Addr)
+		}
+		if count > 0 {
+			return
+		}
+	}
+}
+
+func keepFirst(m map[string]uint64, name string, addr uint64) {
+	if _, ok := m[name]; !ok {
+		m[name] = addr
+	}
+}
+
+// A lastSymbol is the symbol that BFD found last, and uses again for a question within size bytes.
+type lastSymbol struct {
+	view    *view
+	section int
+	sym     *funcSymbol
+	size    uint64
+}
+
+// symbol returns the function's symbol that BFD finds for an offset in a section: the nearest one
+// before it, even if that does not reach it. As in BFD, the last answer counts.
+func (b *binutils) symbol(v *view, section int, off uint64) *funcSymbol {
+	v.load()
+	c := &b.last
+	if c.view != v || c.section != section || c.sym == nil || off < c.sym.off || off-c.sym.off >= c.size {
+		*c = lastSymbol{view: v, section: section}
+		c.sym, c.size = nearest(v.functions[section], off)
+	}
+	return c.sym
+}
+
+// nearest returns the largest of the symbols of all that are nearest to off, and the bytes from it up to
+// another symbol in it that comes later in the table.
+func nearest(all []funcSymbol, off uint64) (best *funcSymbol, size uint64) {
+	end, _ := slices.BinarySearchFunc(all, off, func(s funcSymbol, off uint64) int {
+		if s.off > off {
+			return 1
+		}
+		return -1
+	})
+	if end == 0 {
+		return nil, 0
+	}
+	start := end - 1
+	for start > 0 && all[start-1].off == all[end-1].off {
+		start--
+	}
+	for i := start; i < end; i++ {
+		s := &all[i]
+		if best == nil || s.size > size {
+			best, size = s, s.size
+			// BFD's size ends at the symbols in it that come after it in the table
+			for k := end; k < len(all) && k < end+maxInner && all[k].off-s.off < s.size; k++ {
+				if all[k].index > s.index {
+					size = all[k].off - s.off
+					break
+				}
+			}
+		}
+	}
+	return best, size
+}
+
+// maxInner bounds the symbols inside of another that are looked at.
+const maxInner = 4096
