@@ -20,8 +20,8 @@ func (c *cache) admit(ctx context.Context, e *entry) *admission {
 }
 
 // spare asks for n bytes for sections that could be inflated into a spill file instead. It does not
-// wait. Other files make room only if a's file was never evicted. Otherwise files that do not fit
-// together would be inflated in turn. They make no room while another goroutine holds memory.turn.
+// wait. Other files make room only if a's file was never evicted: files that do not fit together
+// would otherwise be inflated in turn. If another goroutine holds memory.turn, no file makes room.
 func (a *admission) spare(n int64) error {
 	m := &a.c.memory
 	if m.take(n, &m.sections) {

@@ -9,8 +9,8 @@ import (
 )
 
 // Thresholds for making an index in the background. An index costs about as much as ten thousand
-// lookups. The number of future lookups is unknown. So the index is begun when lookups have cost
-// 1/indexPart of its price.
+// lookups, and the number of future lookups is unknown. So an index is made once lookups have taken
+// 1/indexPart of its time.
 const (
 	// bytes of debug information that one processor indexes in a second
 	indexRate = 128 << 20
@@ -53,7 +53,7 @@ func (p *pin) later(close func() error) bool {
 	return p.held
 }
 
-// isHeld reports whether the pin keeps the file open: then closing the module frees no memory.
+// isHeld reports whether the pin keeps the file open. If so, closing the module frees no memory.
 func (p *pin) isHeld() bool {
 	if p == nil {
 		return false

@@ -13,10 +13,11 @@ import (
 // A crew reads the debug information of one file for several questions at once. These questions do
 // not hold the entry's lock. A crew returns only complete answers without faults, and leaves other
 // questions to the holder of the lock. So faults, strikes and answers do not depend on the number
-// of readers. Only a file's debt does. A lookup made ahead adds to the debt at once, so an
-// expensive file may be given up a few frames earlier.
+// of readers. A file's debt does: a lookup made ahead adds to it at once, so an expensive file may
+// be given up a few frames earlier.
 //
-// An entry's lock is taken before a reader's. With a reader's lock held, an entry's is only tried.
+// An entry's lock is taken before a reader's. With a reader's lock held, an entry's lock is only
+// tried.
 type crew struct {
 	s       *Symbolizer
 	e       *entry
@@ -24,7 +25,8 @@ type crew struct {
 	table   *object.SymbolTable
 	seed    *dwarf.Data // all readers are made from it; it does no lookups itself
 	readers []crewReader
-	// limit for owed; beyond it a single reader finds out whether the file costs too much
+	// limit for owed; a file that owes more gets a single reader, which finds out whether the file
+	// costs too much
 	mayOwe int64
 
 	done   atomic.Bool // set once; no lookup begins after it

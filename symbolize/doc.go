@@ -2,8 +2,8 @@
 // ID and a module-relative address.
 //
 // A [Symbolizer] asks its [Finder]s for the debug file of a build ID once for all questions. It
-// keeps the file open while it is used, and reads only the parts that the answers need. Its memory
-// stays under a budget.
+// keeps the file open for further questions, and reads only the parts that the answers need. Its
+// memory stays under a budget.
 //
 // # Which file is used
 //
@@ -25,7 +25,7 @@
 //     strike, or two if lookups cost too much. The file is tried again 2 s after a first strike, 10
 //     minutes after the second, doubling up to a day. Strikes belong to the module and outlive its
 //     file.
-//   - Debug information for which there is no memory is left alone for 5 s,
+//   - Debug information that does not fit into memory is left alone for 5 s,
 //     doubling up to a minute.
 //   - Under memory pressure modules without a file are forgotten, and their
 //     strikes with them.
@@ -54,7 +54,7 @@ const (
 	maxOpenFiles = 512
 	maxNames     = 4        // module names tried for one build ID
 	maxAttempts  = 64       // attempts remembered for one build ID
-	maxSaid      = 512      // bytes of one remembered attempt
+	maxSaid      = 512      // bytes of each text of a remembered attempt
 	maxName      = 64 << 10 // bytes of a symbol's name; longer names are cut off
 	// strikes after which debug information is left alone; a strike is a lookup that exceeded a
 	// bound or panicked
@@ -74,7 +74,7 @@ const (
 	// how long a question waits, whatever its context, until a file that was closed to save memory
 	// is open again
 	reopenWait = time.Second
-	// how long a file that broke its reader twice is left alone; doubles
+	// how long a file is left alone after maxStrikes strikes; doubles
 	asideMin = 10 * time.Minute
 	asideMax = 24 * time.Hour
 
@@ -82,12 +82,12 @@ const (
 	// megabytes
 	accountSpent = 2 * time.Millisecond
 
-	// What the debug information of one file may cost. A step of its reader takes 3 to 10 ns.
-	// steps that a question may take: 0.2 to 0.6 ms. Files of 300 MiB take 10,000 on average, even
-	// if their units do not fit in memory
+	// What the debug information of one file may cost. A step of its reader takes 3 to 10 ns. steps
+	// that a question may take: 0.2 to 0.6 ms. In files of 300 MiB a question takes 10,000 steps on
+	// average, even if their units do not fit in memory
 	answerSteps = 1 << 16
 	// steps that a file may owe beyond answerSteps for each question: 1 to 2.5 s. Files of 300 MiB
-	// owe 30 million when most of their units were parsed for the first time
+	// owe 30 million steps after most of their units were parsed for the first time
 	maxOwed = 1 << 28
 	// steps that making an index may take for each byte of debug information, in addition to
 	// maxOwed: about 2 are needed
@@ -106,7 +106,7 @@ const (
 	// files inflated at a time, each by several goroutines; few, so that the first files are ready
 	// early
 	maxInflating = 2
-	// most bytes that are inflated while a log line waits: 40 ms
+	// bytes that may be inflated while a log line waits: 40 ms
 	maxInline = 16 << 20
 	maxPart   = 512 << 20 // bytes of compressed sections of a split or supplementary file: 1 s
 	// files that hold fewer bytes stay open: closing them frees too little

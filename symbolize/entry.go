@@ -30,7 +30,7 @@ type entry struct {
 	// last interval from a search to retry, for doubling; 0: begin with the minimum
 	pace  time.Duration
 	names []string // the names used for the module in questions; at most maxNames
-	// best level reported to Options.Came; 0 if no level was
+	// best level that the module has had; only a better one is reported to Options.Came
 	told level
 	// the warmer's questions that wait for the end of task; at most maxParked
 	parked []errand

@@ -15,7 +15,8 @@ func init() {
 	access.Symbolizer = func(s any) any { return (*inner)(s.(*Symbolizer)) }
 }
 
-// An inner is a Symbolizer with methods for this module's packages only: see [access.Symbolizer].
+// An inner is a Symbolizer with methods that only packages of this Go module can call: see
+// [access.Symbolizer].
 type inner Symbolizer
 
 // TryCode is tryCode: it answers only if it need not wait.

@@ -176,8 +176,8 @@ type linkedFiles interface {
 	// build ID.
 	FindLink(ctx context.Context, name string, crc uint32, near string, dirs []string, id buildid.ID, note func(buildid.Attempt)) (*buildid.File, error)
 
-	// FindAlt returns the supplementary file with the build ID id that the debug file at near calls
-	// name.
+	// FindAlt returns the supplementary file with the build ID id. name is its path as recorded in
+	// the debug file at near.
 	FindAlt(ctx context.Context, id buildid.ID, name, near string, dirs []string, note func(buildid.Attempt)) (*buildid.File, error)
 }
 
@@ -256,7 +256,7 @@ func readSup(obj *object.File, isSup bool) (name string, sum []byte, ok bool) {
 }
 
 // supplement opens the supplementary file of m's debug information, if m refers to one. If the file
-// is missing, m is still used, and its fault names the missing file.
+// is missing, m is still used, and m.fault names the missing file.
 func (x *search) supplement(m *module) {
 	if m.dw == nil || m.sup.name == "" || x.s.o.NoAlt {
 		return

@@ -62,8 +62,8 @@ func (f *Frame) takeName(symbol *Frame) {
 	f.SymbolFile = symbol.SymbolFile
 }
 
-// debugFrames appends copies of the frames that debug information has for addr. complain has noted
-// the error; only object.ErrFault makes the file unusable.
+// debugFrames appends copies of the frames that debug information has for addr. If it returns an
+// error, complain has noted it; only object.ErrFault makes the file unusable.
 func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err error) {
 	s, m := q.s, q.m
 	if dst, ok := q.indexFrames(dst, addr); ok {

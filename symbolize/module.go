@@ -279,8 +279,8 @@ func (m *module) due(took time.Duration) bool {
 }
 
 // guard calls read, which reads mapped files, and returns its error. If read panics, guard returns
-// object.ErrFault for bytes that cannot be read, as after a file was truncated. For every other
-// panic it returns an errPanic: no input may end the program, and no panic passes unreported.
+// object.ErrFault for bytes that cannot be read, for example after a file was truncated. For every
+// other panic it returns an errPanic: no input may end the program, and no panic passes unreported.
 func guard(read func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

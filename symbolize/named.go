@@ -2,7 +2,7 @@ package symbolize
 
 import "context"
 
-// maxNamed bounds the symbols that Named returns. LLVM has no bound; a kernel has some hundred
+// maxNamed bounds the symbols that Named returns. LLVM has no bound; a kernel has about a hundred
 // functions of one name.
 const maxNamed = 1024
 
@@ -13,8 +13,8 @@ type Extent struct {
 }
 
 // Named returns the ranges of the symbols with this linkage name in the file of l: at most 1,024,
-// by address. It ignores l.Addr. Of several symbols at one address, only one has a name, as for
-// Ask. It waits for the file until ctx is done, and returns the errors of Ask.
+// by address. It ignores l.Addr. Of several symbols at one address, only the name that Ask returns
+// is known. It waits for the file until ctx is done, and returns the errors of Ask.
 func (s *Symbolizer) Named(ctx context.Context, l Location, name string) (all []Extent, err error) {
 	q, err := s.acquire(ctx, l)
 	if err != nil {

@@ -18,7 +18,7 @@ type Report struct {
 	Attempts []buildid.Attempt // the places searched, in order, with the results
 	Fault    string            // fault of the file in use or set aside; empty if none
 	Pending  bool              // a search, or the inflation of the file's sections, is running
-	// the package named in the file in use, if that has no debug information
+	// the package named in the file in use, if that file has no debug information
 	Package Package
 
 	// The file in use loads the module-relative addresses in [Low,High). Both are 0 if it has no

@@ -71,8 +71,8 @@ func (m *module) openSplit(o *Options, dir, name string, holds func(*object.File
 	return m.openFirst(o, places, holds)
 }
 
-// openFirst is openOne for a file that the debug information needs. A missing file becomes m's
-// fault.
+// openFirst is openOne for a file that the debug information needs. If no file can be opened, the
+// error becomes m.fault, unless there is an earlier fault.
 func (m *module) openFirst(o *Options, places []string, holds func(*object.File) bool) dwarf.Linked {
 	l, err := m.openOne(o, places, holds)
 	if err != nil && m.fault == nil {

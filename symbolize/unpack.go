@@ -9,9 +9,9 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// The first lookup that needs compressed debug information inflates it: most modules of a log never
-// occur in its frames. Above memory.inline bytes a goroutine inflates it. Meanwhile questions wait
-// as for a search, or get answers from symbols.
+// Compressed debug information is inflated for the first lookup that needs it: most modules of a
+// log never occur in its frames. Above memory.inline bytes a goroutine inflates it. Meanwhile
+// questions wait as for a search, or get answers from symbols.
 
 // inflate inflates the packed debug sections of e's module for a lookup. It reports whether a
 // goroutine continues the inflation; e.mu is held. If there is no memory for the sections, the

@@ -210,8 +210,8 @@ func (w *warmer) ask(kind errandKind, l Location) (a warmAnswer) {
 }
 
 // park keeps an errand until the task of its module ends or begins to ask servers, which may hang.
-// It returns false if the errand should be asked again at once. Then there is no task, or the
-// module has a file by now but no answer yet.
+// If maxParked errands wait already, it drops the errand. It returns false if the errand should be
+// asked again at once: there is no task, or the module has got a file but the errand no answer.
 func (w *warmer) park(t errand, empty bool) bool {
 	e := w.s.cache.existing(t.of.id, t.name)
 	if e == nil {
