@@ -133,7 +133,7 @@ func (x *addressIndex) sweepListed() []unitRange {
 }
 
 // fewNear is the number of ranges near an address for which room is made. It suffices for most
-// files: C++ programs have some 5,000.
+// files: C++ programs have about 5,000 such ranges.
 const fewNear = 8 << 10
 
 // coldListedUnit scans .debug_aranges. It returns sure as settle does. Several units may claim the
@@ -282,8 +282,8 @@ func (x *addressIndex) coldUnlistedUnit(addr uint64) (unit uint64, sure bool) {
 }
 
 // readRoots returns the ranges in the root entries of the units that .debug_aranges does not list.
-// These are few units, or all if the section is missing: Clang does not write it. It walks over all
-// unit headers.
+// These are few units, or all if the section is missing: Clang does not write it. readRoots walks
+// over all unit headers.
 func (x *addressIndex) readRoots() []unitRange {
 	d := x.d
 	var mentioned []uint64

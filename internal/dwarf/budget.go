@@ -42,7 +42,7 @@ func (b *budget) damaged(format string, args ...any) {
 	}
 }
 
-// Afford makes lookups call ask before they allocate a large table of rows. If ask returns false
+// Afford makes lookups call ask before they allocate a large table of rows. If ask returns false,
 // the table is not kept, and the next lookup in that unit runs the line program again. Afford must
 // come before the first Lookup.
 func (b *budget) Afford(ask func(bytes int64) bool) { b.afford = ask }

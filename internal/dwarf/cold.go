@@ -33,9 +33,10 @@ const (
 	// the same for the first lookup in a file: the thread must be created, too
 	firstProgram = 256 << 10
 	// a unit's rows are kept after 1/rerunShare of its line program was run again for single
-	// addresses: a run that keeps rows takes as long as two others
+	// addresses: a run that keeps rows takes as long as two that keep none
 	rerunShare = 2
-	// sequences whose places are kept, 24 bytes each: 1.5 MiB. Large units have some 2,000
+	// sequences whose places are kept, 24 bytes each: 1.5 MiB. Large units have about 2,000
+	// sequences
 	maxSequences = 1 << 16
 )
 

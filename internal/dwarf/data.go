@@ -289,7 +289,7 @@ func (d *Data) Shrink(target int64) {
 	if !d.besideOther {
 		d.shelf.dropTables()
 	}
-	// No unit that refers to the tables is left.
+	// no unit refers to the tables any longer
 	for _, f := range d.links.all() {
 		d.links.close(f)
 	}

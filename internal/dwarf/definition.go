@@ -58,7 +58,7 @@ func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 }
 
 // findDefinitions returns the definitions in all units, sorted by definition.scope. If several have
-// the same scope, it returns only the first. It returns nil if .debug_info is too large, or in a
+// the same scope, it returns only the first. It returns nil if .debug_info is too large, or is in a
 // package.
 func (v *variables) findDefinitions() []definition {
 	d := v.d

@@ -121,8 +121,8 @@ func (u *unit) functionAt(addr uint64) int {
 	return f.rest.find(addr)
 }
 
-// scan finds the functions of the unit, once. It does not find functions below an entry whose
-// DW_AT_sibling skips them.
+// scan finds the functions of the unit, once. It skips the children of most entries that have a
+// DW_AT_sibling: see scanFunctions.
 func (u *unit) scan() {
 	if f := &u.funcs; !f.scanned {
 		f.scanned = true

@@ -46,8 +46,8 @@ type callStart struct {
 	call uint32
 }
 
-// innermost returns the innermost call that covers addr, whichever function it belongs to: its
-// index in the calls of that function, and these calls. The index is -1 if there is no such call.
+// innermost finds the innermost call that covers addr, in any function. It returns all calls of
+// that function, and the index of the innermost call among them, or -1 if there is no such call.
 func (u *unit) innermost(addr uint64) (int, []call) {
 	fn := u.functionAt(addr)
 	switch {

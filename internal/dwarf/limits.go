@@ -8,7 +8,7 @@ const (
 	maxWork      = 1 << 25
 	maxUnitBytes = 1<<32 - 1 // entries are identified by 32-bit offsets in their unit
 	arangeCost   = 1 << 7    // bytes of .debug_aranges that count as a step
-	// units of a file: 32 MiB of offsets. A browser with type units has 1 million
+	// units of a file: 32 MiB of offsets. A browser with type units has a million units
 	maxUnits  = 4 << 20
 	maxDIEs   = 4 << 20 // entries visited in one walk over a unit
 	maxDepth  = 256     // entries nested in each other below a function
@@ -21,13 +21,13 @@ const (
 	// address ranges of the functions of one unit and of the calls inlined into them: 12 MiB
 	maxRanges = 1 << 19
 	maxCalls  = 1 << 20 // inlined calls kept for one unit: 32 MiB
-	// address ranges of all units together that are kept: 24 MiB. A browser of 30,000 units has
-	// some 700,000
+	// address ranges kept for all units together: 24 MiB. A browser of 30,000 units has about
+	// 700,000 ranges
 	maxUnitRanges = 1 << 20
 	// line rows kept for one unit: 48 MiB. For a table with more rows, stops are kept
 	maxRows      = 4 << 20
 	manyRowBytes = 4 << 20 // bytes of rows for which the function of Afford is asked
-	// rows between two stops: a lookup runs the program over that many, in 20 µs
+	// rows between two stops: a lookup runs the program over at most that many rows, in 20 µs
 	stopRows = 1 << 12
 	maxStops = 1 << 19 // stops kept for one unit: 16 MiB
 	// bytes of a line program between two stops; with more, the table is lost

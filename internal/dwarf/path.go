@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// noFile is a file number that no table reaches. It replaces file numbers that do not fit in a row.
+// noFile replaces file numbers that do not fit in a row. Real tables have fewer files.
 const noFile = 0xffff
 
 // A fileTable holds the directories and files of a line table. Paths are joined on demand.

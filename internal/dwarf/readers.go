@@ -49,8 +49,9 @@ func (s *sharing) Share() {
 }
 
 // Reader returns another reader for Lookup, which another goroutine may use while d is used. It
-// loads all sections of d, and must be called by the goroutine that uses d. A Reader that is not in
-// use may make further Readers in any goroutine. If Share was not called, Reader returns nil.
+// loads the sections of d that Lookup reads, and must be called by the goroutine that uses d. A
+// Reader that is not in use may make further Readers in any goroutine. If Share was not called,
+// Reader returns nil.
 //
 // A lookup of a Reader fails with ErrNotAlone if d would open a file for it, or would return an
 // error. After an error in its own lookup, the Reader drops the unit, so that d finds the same as

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// rowBytes is the number of bytes of a line program for each row, in the output of terse compilers.
+// rowBytes estimates the bytes of a line program for each row. Terse compilers write that few.
 const rowBytes = 5
 
 // The room made for a line program: one row for each keptBytes of it, and fewSequences sequences
@@ -114,7 +114,7 @@ func (m *lineRun) appendSorted(rows []lineRow) (_ []lineRow, sorted, fits bool) 
 	return rows, true, true
 }
 
-// appendAll is appendSorted for rows in any order, and leaves out no rows.
+// appendAll is appendSorted for rows in any order. It keeps the rows that compact would drop.
 func (m *lineRun) appendAll(rows []lineRow) (_ []lineRow, fits bool) {
 	for m.next() {
 		if rel := m.pc - m.low; rel <= maxSequence {

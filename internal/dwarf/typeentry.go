@@ -163,7 +163,7 @@ func (w *typeWalk) read(t typeAt, e *typeEntry) bool {
 	return !c.bad
 }
 
-// attribute returns the field of an attribute, or nil if it is not used.
+// attribute returns the field for an attribute, or nil if e has no field for it.
 func (e *typeEntry) attribute(attr uint16) *value {
 	switch attr {
 	case attrName:

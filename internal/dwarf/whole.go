@@ -21,8 +21,9 @@ var ErrNotWhole = errors.New("the debug information cannot be walked as a whole"
 // A Stretch is the addresses [Lo,Hi) of the unit at the offset Unit.
 type Stretch struct{ Lo, Hi, Unit uint64 }
 
-// Stretches returns the addresses that units describe, in order. It loads all sections, and fails
-// if one cannot be loaded, if a table of units is damaged, or with ErrNotWhole.
+// Stretches returns the addresses that units describe, in order. It loads all sections except
+// .debug_types. It fails if a section cannot be loaded, if a table of units is damaged, or with
+// ErrNotWhole.
 func (d *Data) Stretches() ([]Stretch, error) {
 	defer d.trim()
 	d.load()
@@ -81,8 +82,8 @@ func (d *Data) load() {
 	}
 }
 
-// Fork returns another reader of the same bytes, for another goroutine. It loads all sections of d;
-// the file must stay open. The other reader opens no files.
+// Fork returns another reader of the same bytes, for another goroutine. It loads all sections of d
+// except .debug_types; the file must stay open. The other reader opens no files.
 func (d *Data) Fork() *Data {
 	d.load()
 	f := newData(d.sec)
@@ -139,8 +140,8 @@ func (w *Unit) File(i uint32) (path string, compDir, dir int) {
 	return p.text, int(p.comp), int(p.dir)
 }
 
-// base returns the index of the first call, which is the function itself, in the list that call i
-// is in.
+// base returns the index, in t.calls, of the function that contains call i. A function is the first
+// of its own calls.
 func (t *functionTable) base(i int) int {
 	at, _ := slices.BinarySearchFunc(t.bases, uint32(i)+1, func(b, i uint32) int { return cmp.Compare(b, i) })
 	return int(t.bases[at-1])
