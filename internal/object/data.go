@@ -39,8 +39,8 @@ func (d *sectionData) Data(name string) ([]byte, error) {
 	return d.fetch(name, name, d.section(name))
 }
 
-// fetch returns the bytes of s, which was requested by name; they are kept under key if they are
-// not mapped.
+// fetch returns the bytes of s, which was requested by name. If they are not mapped, it keeps them
+// under key.
 func (d *sectionData) fetch(key, name string, s *Section) ([]byte, error) {
 	switch k, ok := d.kept[key]; {
 	case d.closed:

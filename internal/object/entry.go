@@ -7,7 +7,7 @@ import (
 )
 
 // EntrySpan is the number of bytes from Entry in which a program calls the C library. The return
-// address of this call is the outermost address of a stack.
+// address of that call is the outermost address of a stack.
 const EntrySpan = 64
 
 // Main returns the address of the function that the code at Entry passes to the C library, or 0 if

@@ -23,11 +23,11 @@ const (
 	maxLink        = 8 << 10
 	maxPackageNote = 16 << 10 // bytes of a package note; real notes have 200
 
-	// inflated to compressed bytes; deflate cannot do better than 1,032:1, real debug sections stay
-	// below 20:1
+	// ratio of inflated to compressed bytes; deflate cannot do better than 1,032:1, real debug
+	// sections stay below 20:1
 	maxRatio  = 1000
 	ratioFree = 16 << 20 // bytes that may be inflated whatever the ratio
-	// the same ratio of all requested sections of a file together; real debug sections stay below
+	// the same ratio for all requested sections of a file together; real debug sections stay below
 	// 10:1
 	maxRatioFile  = 32
 	ratioFreeFile = 1 << 30 // bytes of all sections that may be inflated whatever their ratio: 2 s
@@ -35,7 +35,7 @@ const (
 	// bytes of one section in memory: 4 GiB, or 512 MiB if an address has 32 bits
 	maxHeapSection = 1 << (29 + 3*(bits.UintSize/64))
 
-	// bytes of MiniDebugInfo, inflated: the symbol table of a binary of a gigabyte
+	// bytes of MiniDebugInfo, inflated: as much as the symbol table of a 1 GB binary
 	maxMini       = 128 << 20
 	maxDictionary = 64 << 20 // bytes of history that a block of xz may ask for: as much as xz -9
 	// bytes of history that all blocks of xz together may ask for, in addition to their inflated

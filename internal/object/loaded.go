@@ -8,8 +8,8 @@ import (
 // Loaded returns the bytes of the file that are loaded at addr, to the end of the PT_LOAD segment
 // that covers addr. They are a slice of the mapping, or of a copy of the segment that is kept if
 // the file is not mapped. The slice is valid until Close and must not be changed. Loaded returns
-// nil if nothing is loaded from the file. In a separate debug file the segments describe the
-// program, so Loaded returns nil for addresses in sections without bytes.
+// nil if no bytes of the file are loaded at addr. In a separate debug file the segments describe
+// the program, so Loaded returns nil for addresses in sections without bytes.
 func (d *sectionData) Loaded(addr uint64) []byte {
 	if d.closed {
 		return nil

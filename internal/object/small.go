@@ -17,7 +17,8 @@ type smallImage struct {
 	extents []extent // in the order of their offsets; none touches the next
 }
 
-// An extent is a stretch of the file: the size bytes at off are at index at of smallImage.bytes.
+// An extent is a stretch of the file: size bytes from the offset off, which begin at
+// smallImage.bytes[at].
 type extent struct{ off, size, at uint32 }
 
 // OpenSmall is [OpenWith] for a file that the caller has read completely into data. It copies the

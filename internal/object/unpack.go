@@ -76,10 +76,9 @@ func (d *sectionData) Unpack(names ...string) *Unpacking {
 // Size returns the bytes of memory that Run takes.
 func (u *Unpacking) Size() int64 { return int64(u.size + u.extra) }
 
-// Run inflates as many sections at a time as there are CPUs. So a lookup that needs several large
-// sections waits only for the largest. take and must, unless nil, are called instead of
-// Options.Take, and may wait: take for the sections, and must for the decoders' own memory, which
-// cannot go to a file. Run returns after its goroutines have ended.
+// Run inflates as many sections at a time as there are CPUs. take and must, unless nil, are called
+// instead of Options.Take, and may wait: take for the sections, and must for the decoders' own
+// memory, which cannot go to a file. Run returns after its goroutines have ended.
 func (u *Unpacking) Run(take, must func(int64) error) {
 	o := &u.d.room.Options
 	if take == nil {
