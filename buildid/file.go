@@ -286,7 +286,8 @@ func open(path, where string, id ID, whole int64) (*File, error) {
 	return f, nil
 }
 
-// openWhole reads the file at path if it has at most limit bytes, and returns nil for others.
+// openWhole reads the file at path if it has at most limit bytes. It returns nil for larger files
+// and for compressed modules.
 func openWhole(path, where string, limit int64) (*File, error) {
 	if limit == 0 || isPackedModule(path) {
 		return nil, nil

@@ -24,7 +24,7 @@ func init() {
 	}
 }
 
-// The types below have methods for this module's packages only: see [access.BuildID].
+// The types below have methods that only packages of this Go module can call: see [access.BuildID].
 type (
 	inner     struct{}
 	innerFile File

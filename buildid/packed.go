@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// maxModule bounds a module, unpacked or not, in bytes. The largest one of Linux, amdgpu, has 30 MB
-// without debug information.
+// maxModule bounds the bytes of a module, compressed or unpacked. The largest module of Linux,
+// amdgpu, has 30 MB without debug information.
 const maxModule = 128 << 20
 
 // openUnpacked is like OpenRegular, but unpacks a compressed Linux module into memory. It

@@ -10,8 +10,8 @@ import (
 // A Tree finds files by their place in a tree of debug files. It knows the layouts of:
 //
 //   - GDB and the packages of the distributions: DIR/.build-id/ab/cdef….debug is the debug file of
-//     build ID abcdef…, the same without .debug is the program
-//   - Fuchsia's build, and symbol servers: the same without .build-id
+//     build ID abcdef…, and the same path without .debug is the program
+//   - Fuchsia's build, and symbol servers: the same paths without .build-id
 //   - Sentry's symsorter ("unified"): DIR/ab/cdef…/debuginfo and DIR/ab/cdef…/executable
 //
 // It is safe for concurrent use. It keeps nothing in memory, so new files are found.

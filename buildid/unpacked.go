@@ -53,7 +53,7 @@ func (s *unpackedSet) get(ctx context.Context, key unpackedKey, inflate func() (
 			return item, nil
 		}
 		s.release(item)
-		// try again if only the context of the goroutine that inflated it has ended
+		// try again if only the context of the goroutine that inflated the member has ended
 		if ctx.Err() == nil && !isContext(item.err) {
 			return nil, item.err
 		}

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A walk updates the folders of some roots, in several goroutines. It neither lists folders nor
-// opens files whose state has not changed.
+// A walk updates the folders of some roots, in several goroutines. It lists only folders, and opens
+// only files, whose state has changed.
 type walk struct {
 	ctx     context.Context
 	shallow bool          // do not examine files in unchanged folders
@@ -115,7 +115,8 @@ func (w *walk) addTask(task func()) {
 	w.more.Signal()
 }
 
-// count counts the file or folder at path. It reports whether the limit allows it to be examined.
+// count counts the file or folder at path. It reports whether the limit allows another file or
+// folder to be examined.
 func (w *walk) count(path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

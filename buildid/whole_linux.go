@@ -29,8 +29,8 @@ func (w *whole) free() {
 }
 
 // readWhole reads the file at path with four system calls. The file must be regular and have at
-// most limit and maxWhole bytes. readWhole returns false if the file must be opened in another way,
-// with an error if that would not help.
+// most limit and maxWhole bytes. If another way to open the file may succeed, readWhole returns
+// false without an error.
 //
 // The type is checked before the file is opened: see openRegular. If another file replaces it
 // meanwhile, that file is read only if it has the same size.
