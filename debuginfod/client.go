@@ -16,8 +16,7 @@ import (
 )
 
 // A Client finds files on debuginfod servers and keeps them in the cache. It is safe for concurrent
-// use. A file is fetched by one goroutine of the client, however many callers wait for it. Call
-// Close after use.
+// use. However many callers wait for a file, the client fetches it once. Call Close after use.
 type Client struct {
 	o       Options
 	timeout time.Duration

@@ -4,7 +4,7 @@
 // A [Client] is a finder of files for the symbolizer. It asks servers for a file by build ID alone,
 // and returns a file only if the note in it holds that ID. A server can send any content under the
 // right ID, so ask only servers that you trust, over https. A client that is Offline uses no
-// network. It finds files that were fetched earlier, by this client or by elfutils'.
+// network. It finds files that this client or elfutils' client fetched earlier.
 //
 // Rules of the cache, as in elfutils:
 //

@@ -11,7 +11,8 @@ func init() {
 	access.Debuginfod = func(c any) any { return (*inner)(c.(*Client)) }
 }
 
-// An inner is a Client with methods for this module's packages only: see [access.Debuginfod].
+// An inner is a Client with methods that only packages of this Go module can call: see
+// [access.Debuginfod].
 type inner Client
 
 // CacheInfo examines the cache. It changes nothing.

@@ -30,7 +30,8 @@ type serverMiss struct {
 }
 
 // missedBy returns the servers of k's miss. made is the time at which the miss was written. It
-// returns nil if the servers are not known, as for a miss that another program has written.
+// returns nil if the servers are not known, for example because another program has written the
+// miss.
 func missedBy(root *os.Root, k key, made time.Time) (all []serverMiss) {
 	f, info, err := openRegular(root, k.missedByPath(), os.O_RDONLY)
 	if err != nil {

@@ -100,7 +100,7 @@ type miss struct {
 
 // trimMisses removes all but the l.kept newest misses, and directories that become empty. A cache
 // with few build IDs has few misses, so they are neither counted nor removed. trimMisses returns an
-// upper bound of the number left. It holds about 2*l.most misses in memory at most.
+// upper bound on the number left. It holds about 2*l.most misses in memory at most.
 func trimMisses(root *os.Root, l missLimits) int {
 	top, err := root.Open(".")
 	if err != nil {
@@ -144,7 +144,8 @@ func countDirs(top *os.File, enough int) (n int) {
 	return n
 }
 
-// idDirs yields the names of the directories of build IDs. It holds only some in memory.
+// idDirs yields the names of the directories of build IDs. It holds at most 1,024 of them in
+// memory.
 func idDirs(top *os.File) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {

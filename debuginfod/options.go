@@ -48,8 +48,8 @@ type Options struct {
 	Observe func(Request)
 
 	// Limited is called once, by any goroutine, when more than burst new build IDs were requested
-	// at once. From then on the servers are asked for at most perSecond new ones in each second. It
-	// must return soon.
+	// at once. After that, the servers are asked for at most perSecond new IDs in each second.
+	// Limited must return soon.
 	Limited func(burst, perSecond int)
 
 	// Verbose and ShowProgress are the values of DEBUGINFOD_VERBOSE and DEBUGINFOD_PROGRESS. Only

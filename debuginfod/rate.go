@@ -24,9 +24,9 @@ type askRate struct {
 	limitedCalled bool                    // Options.Limited was called
 }
 
-// admit reports whether the servers may be asked for id at the time now. An ID among the last
-// newKnown admitted ones is not new: further requests for it take no token. first is set for the
-// first ID that is refused.
+// admit reports whether the servers may be asked for id at the time now. One of the last newKnown
+// admitted IDs is not new: further requests for it take no token. first is set for the first ID
+// that is refused.
 func (r *askRate) admit(id buildid.ID, now time.Time) (ok, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

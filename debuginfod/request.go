@@ -147,7 +147,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 }
 
 // setHeaders sets the headers of req. trusted is set if no redirect has left the operator's scheme
-// and host. Only then does setHeaders add the operator's headers and password.
+// and host. Otherwise the operator's headers and password are left out.
 func (c *Client) setHeaders(req *http.Request, s *server, operator http.Header, trusted bool) {
 	req.Header.Set("User-Agent", c.agent)
 	req.Header.Set("Accept-Encoding", "identity")

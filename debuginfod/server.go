@@ -44,7 +44,7 @@ func (s *server) verdictOn(k key, now time.Time) (verdict, bool) {
 	return v, ok
 }
 
-// remember stores v. If there are maxVerdicts already, it removes the expired ones, or random ones
+// remember stores v. If there are maxVerdicts already, it removes expired verdicts, or a random one
 // if none has expired.
 func (s *server) remember(k key, v verdict, now time.Time) {
 	s.mu.Lock()
