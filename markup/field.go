@@ -11,7 +11,7 @@ import (
 
 func fieldEnd(f []byte, i int) int { return indexByte(f, i, ':') }
 
-// next returns the beginning of the field after the one that ends at end.
+// next returns the beginning of the field after the field that ends at end.
 func next(f []byte, end int) int { return min(end+1, len(f)) }
 
 // address parses a %p: 0x and hexadecimal digits, or only zeros.
@@ -116,7 +116,7 @@ func mode(f []byte, i int) (m Mode, end int, ok bool) {
 
 // pcKind parses the optional field after the address that ends at end.
 func pcKind(f []byte, end int) PCKind {
-	// The field is nearly always ra or pc, so its end need not be searched first.
+	// The field is nearly always ra or pc, so there is no need to search for its end first.
 	if n := len(f) - end; n < 3 || n > 3 && f[end+3] != ':' {
 		return Ambiguous
 	}

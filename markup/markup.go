@@ -16,8 +16,8 @@ import "github.com/symfilter/symfilter/buildid"
 
 // Limits of this package.
 const (
-	// bytes from {{{ to }}}; the longest real ones are C++ symbols, and the demangler stops at 4
-	// KiB
+	// bytes from {{{ to }}}; the longest real elements are C++ symbols, and the demangler stops at
+	// 4 KiB
 	maxElement = 16 << 10
 	maxSGR     = 64       // parameter bytes of a colour sequence; package sgr emits up to 51
 	maxGot     = 64       // bytes of the log that a SyntaxError repeats
@@ -34,8 +34,7 @@ type Element interface {
 	//
 	// A name that was not parsed may hold bytes that the format cannot hold. They are replaced by
 	// \x3a (':'), \x7b ('{', if it would begin an element), \x7d ('}') or \x0a (a line end).
-	// Parsing does not turn them back. A name that would make the element longer than 16 KiB is
-	// cut.
+	// Parsing does not reverse that. A name that would make the element longer than 16 KiB is cut.
 	AppendMarkup(dst []byte) []byte
 }
 

@@ -99,7 +99,8 @@ func check(tag Tag, fields []byte) (bad fault) {
 //     there: {{{bt:1:0x…:sp 0x3f…}}}. Otherwise the message is the text after that field:
 //     {{{bt:0:0x…:pc:from CFI}}}.
 //   - Symbol: the name may be empty. It ends at the first colon that is not part of a "::" between
-//     other characters: some emitters print demangled names, and no future field will be empty.
+//     other characters: some emitters print demangled names, and an empty field is not expected in
+//     future versions.
 //   - HexDict: any text without '}' is valid; [HexDict.Pairs] interprets it.
 //   - DumpFile: the fields may be empty.
 func ParseAs[E Element](fields []byte) (e E, err *SyntaxError) {
@@ -318,7 +319,7 @@ func symbol(f []byte) (end int, bad fault) {
 	return end, fault{}
 }
 
-// colons returns the number of colons from i on; 3 means three or more.
+// colons returns the length of the run of colons that begins at i; 3 means three or more.
 func colons[T []byte | string](b T, i int) int {
 	n := 0
 	for i+n < len(b) && b[i+n] == ':' && n < 3 {

@@ -36,9 +36,10 @@ type Token struct {
 // brace is text. It ends at the next "}}}". An element that holds a single '}', is longer than 16
 // KiB or has wrong fields is malformed. An element that holds another "{{{" is malformed, too: its
 // opening braces are text, so that a valid element inside it is found. Only a symbol may hold
-// "{{{", if no element begins with it. An element with an unknown tag becomes a TagUnknown, a
-// malformed one becomes text. Colour sequences and other elements inside of an element are not
-// interpreted. A colour sequence has at most 64 parameter bytes, which are digits, ';' and ':'.
+// "{{{", if no element begins with it. An element with an unknown tag becomes an Elem with
+// TagUnknown, and a malformed element becomes text. Colour sequences and other elements inside of
+// an element are not interpreted. A colour sequence has at most 64 parameter bytes, which are
+// digits, ';' and ':'.
 //
 // Several lines may be given as one, to scan a hexdict that spans them.
 type Scanner struct {
@@ -96,8 +97,8 @@ func (s *Scanner) Next() (tok Token, ok bool) {
 	return tok, true
 }
 
-// find puts the first token from i on that is not text into held, and returns its beginning; the
-// end of the line if there is none.
+// find puts the first token at or after i that is not text into held, and returns its beginning, or
+// the end of the line if there is no such token.
 func (s *Scanner) find(i int) int {
 	for ; ; i++ {
 		i = min(s.nextOpen(i), s.nextEscape(i))
@@ -206,7 +207,7 @@ func (s *Scanner) nextEscape(i int) int {
 
 const esc = 0x1b
 
-// indexByte returns the offset of the first c in b from i on, or len(b) if there is none.
+// indexByte returns the offset of the first c in b at or after i, or len(b) if there is none.
 func indexByte(b []byte, i int, c byte) int {
 	if n := bytes.IndexByte(b[i:], c); n >= 0 {
 		return i + n
@@ -214,8 +215,8 @@ func indexByte(b []byte, i int, c byte) int {
 	return len(b)
 }
 
-// index3 returns the offset of the first "{{{" in b from i on, or len(b) if there is none. On short
-// lines, most without a brace, it takes half the time of bytes.Index.
+// index3 returns the offset of the first "{{{" in b at or after i, or len(b) if there is none. On
+// short lines, most without a brace, it takes half the time of bytes.Index.
 func index3(b []byte, i int) int {
 	for {
 		i = indexByte(b, i, '{')
@@ -226,7 +227,7 @@ func index3(b []byte, i int) int {
 	}
 }
 
-// hasBraces reports whether b has three times c at i.
+// hasBraces reports whether b has three bytes c at i.
 func hasBraces(b []byte, i int, c byte) bool {
 	return i+2 < len(b) && b[i] == c && b[i+1] == c && b[i+2] == c
 }
@@ -267,8 +268,8 @@ func sgrParams(b []byte) int {
 	return n
 }
 
-// unfinishedSGR returns the length of the beginning of a colour sequence at the end of b, at most
-// 66 bytes; 0 if b does not end in one.
+// unfinishedSGR returns the length of the unfinished colour sequence at the end of b, at most 66
+// bytes; 0 if there is none.
 func unfinishedSGR(b []byte) int {
 	end := b[max(0, len(b)-maxSGR-2):]
 	i := bytes.LastIndexByte(end, esc)
