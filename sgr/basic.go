@@ -24,8 +24,8 @@ func (c Color) Basic() (n int, ok bool) {
 	return 0, false
 }
 
-// paletteRGB returns the colour n of xterm's palette, for n from 16 on: a cube with six levels of
-// each primary colour, and 24 greys.
+// paletteRGB returns the colour n of xterm's palette, for an n of 16 or more: a cube with six
+// levels of each primary colour, then 24 greys.
 func paletteRGB(n int) int {
 	if n >= 232 {
 		return (8 + 10*(n-232)) * 0x010101
