@@ -18,7 +18,7 @@ import (
 // several processes: a new index replaces the old one when it is complete.
 type Dir struct {
 	Path string
-	// bytes of all indexes; if they exceed it, the least recently used are removed. 0 is
+	// maximum bytes of all indexes: beyond it, the least recently used are removed. 0 means
 	// DefaultBudget
 	Budget int64
 }

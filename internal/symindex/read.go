@@ -111,8 +111,8 @@ func (x *Index) rest(id sectionID, off, n uint64) []byte {
 	return x.bytesAt(s.off+off, min(n, s.size-off))
 }
 
-// search returns the last of n directory entries, from the entry first on, whose address is not
-// above addr. found is false if there is no such entry.
+// search returns the last entry whose address is not above addr, among n entries of a directory
+// beginning with entry first. found is false if there is no such entry.
 func (x *Index) search(id sectionID, first, n, addr uint64) (e dirEntry, found bool, err error) {
 	lo, hi := uint64(0), n
 	for lo < hi {

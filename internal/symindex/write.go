@@ -148,8 +148,8 @@ func (w *Writer) AddSpan(lo, hi uint64, unit uint32) {
 	w.spanEnd, w.spanUnit = hi, uint64(unit)
 }
 
-// AddName adds the next name: its linkage name, and its demangled name, or "" if the reader is to
-// demangle it. The first has number 0.
+// AddName adds the next name. shown is its demangled form, or "" if the reader is to demangle it.
+// The first name has number 0.
 func (w *Writer) AddName(linkage, shown string) {
 	if w.nameStart == 0 {
 		w.nameStart = w.off
