@@ -84,7 +84,7 @@ const (
 	usesAuto                     // a parameter of a lambda
 )
 
-// form has the properties of a type that decide how it is continued.
+// form has the properties of a type that matter when its text is extended.
 type form uint16
 
 const (

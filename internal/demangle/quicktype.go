@@ -2,7 +2,8 @@ package demangle
 
 import "strings"
 
-// quickTypes has the names of the types that are encoded as one lower-case letter, from 'a' on.
+// quickTypes has the names of the types that are encoded as one lower-case letter, beginning with
+// 'a'.
 var quickTypes = [26]string{0: "signed char", 'b' - 'a': "bool", 'c' - 'a': "char", 'd' - 'a': "double",
 	'e' - 'a': "long double", 'f' - 'a': "float", 'g' - 'a': "__float128", 'h' - 'a': "unsigned char", 'i' - 'a': "int",
 	'j' - 'a': "unsigned int", 'l' - 'a': "long", 'm' - 'a': "unsigned long", 'n' - 'a': "__int128",
@@ -150,7 +151,8 @@ func (q *Quick) aside(p *piece) {
 	p.beside = true
 }
 
-// insert inserts text in b at an offset, and moves the candidates after it, from index subs on.
+// insert inserts text in b at an offset. It moves those of the candidates q.subs[subs:] that are
+// after the offset.
 func (q *Quick) insert(at int, text string, subs int) {
 	if q.write(text); q.failed {
 		return
