@@ -220,7 +220,7 @@ func (e *Envelope) passUnfinished() error {
 	return e.out.err
 }
 
-// filterBare filters b, whole lines or parts of a very long one, without envelopes.
+// filterBare filters b, which has no envelopes: whole lines, or parts of a very long line.
 func (e *Envelope) filterBare(b []byte) {
 	if len(b) == 0 {
 		return
@@ -246,7 +246,7 @@ func (e *Envelope) done() (done, module int64) {
 	return done, module
 }
 
-// look updates which lines must be passed to the filter.
+// look updates e.dict and e.each, which determine the lines that must be passed to the filter.
 func (e *Envelope) look() { e.dict, e.each = e.f.InDict(), e.f.Wants() }
 
 // Unfinished reports whether Flush may have an effect.
@@ -317,8 +317,8 @@ func (e *Envelope) block(b []byte) {
 	flush()
 }
 
-// plain gives the filter the lines of b before the first one that may have a mark, and returns the
-// number of their bytes.
+// plain gives the filter the lines of b before the first line that may have a mark. It returns the
+// number of bytes of these lines.
 func (e *Envelope) plain(b []byte) int {
 	if len(b) == 0 {
 		return 0
@@ -492,8 +492,8 @@ func (e *Envelope) join(s *stream) {
 }
 
 // passOn prints held parts without a mark unchanged, except parts of the given stream, which may be
-// nil. They were held because they end with a brace or an ESC. It is called before a line of that
-// stream, so that lines without markup keep their order.
+// nil. They were held because they end with a brace or an ESC. passOn is called before a line of
+// that stream, so that lines without markup keep their order.
 func (e *Envelope) passOn(but *stream, flush func()) {
 	for i := range e.streams {
 		s := &e.streams[i]

@@ -98,8 +98,8 @@ type Translators struct {
 
 	Memory *unpack.Memory // for compressed inputs; nil: unpack.DefaultMemory for each
 
-	// Unpacked means that the caller has unpacked the input, so that contents which look compressed
-	// are not unpacked again.
+	// Unpacked means that the caller has unpacked the input. Contents that look compressed are then
+	// not unpacked again.
 	Unpacked bool
 }
 
@@ -148,8 +148,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// begin determines whether an input that begins with head is packed, and its encoding. It returns
-// false if more bytes are needed.
+// begin determines the encoding of an input that begins with head, and whether the input is packed.
+// It returns false if more bytes are needed.
 func (w *Writer) begin(head []byte, until extent) bool {
 	var f *unpack.Format
 	undecided := false

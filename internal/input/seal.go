@@ -29,8 +29,8 @@ type seal struct {
 	field  int // first field whose output may be incomplete
 }
 
-// chunkSize is the maximum bytes of text in a part, if a line has several parts: the size of the
-// blocks that container runtimes read.
+// chunkSize is the size of the blocks that container runtimes read. If a line has several parts, no
+// part has more text.
 const chunkSize = 16 << 10 // bytes
 
 // A sealer puts the filter's output into envelopes, and prints it.

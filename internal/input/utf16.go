@@ -78,9 +78,9 @@ func encodingOf(head []byte, until extent) (e Encoding, undecided bool) {
 // its log long before it writes the first line.
 func onlyMark(head []byte) bool { return string(head) == markLE || string(head) == markBE }
 
-// A utf16Decoder converts UTF-16 to UTF-8. An unpaired surrogate and half a unit at the end become
-// U+FFFD. A byte order mark at the start of a line is removed, and may change the byte order: it
-// begins another file of a rotated log.
+// A utf16Decoder converts UTF-16 to UTF-8. An unpaired surrogate, or half a unit at the end,
+// becomes U+FFFD. A byte order mark at the start of a line is removed, and may change the byte
+// order: it begins another file of a rotated log.
 //
 // Any bytes are valid units of UTF-16: UTF-8 text would be read as Chinese characters. The decoder
 // therefore keeps the bytes after a Latin-1 character, such as a blank or a line end, until the
@@ -159,7 +159,7 @@ func (d *utf16Decoder) isText() bool { return unpack.TextLen(d.kept) == len(d.ke
 // unfinished reports whether flush returns something.
 func (d *utf16Decoder) unfinished() bool { return len(d.kept) > 1 && !d.isText() }
 
-// flush returns the text of the kept bytes, unless they may be UTF-8, which later bytes decide.
+// flush returns the text of the kept bytes, unless they may be UTF-8: later bytes decide that.
 func (d *utf16Decoder) flush() []byte {
 	d.buf = d.buf[:0]
 	if d.unfinished() {
