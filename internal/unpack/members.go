@@ -120,8 +120,8 @@ func (m *Reader) Read(p []byte) (int, error) {
 // at returns the offset of the next byte that a decoder reads.
 func (m *Reader) at() int64 { return m.tape.end - int64(m.b.Buffered()) }
 
-// Bounds of the skippable frames of zstd before a frame, in bytes. After the first frame they may
-// be longer: a table for seeking follows the last one.
+// Bounds of the skippable frames of zstd before a frame, in bytes. After the first frame, skippable
+// frames may be longer: a table for seeking follows the last frame.
 const (
 	maxSkippedFirst = 4 << 10
 	maxSkipped      = 1 << 20
@@ -205,7 +205,7 @@ func (m *Reader) failed(err error) error {
 	return err
 }
 
-// since returns the bytes from the mark on.
+// since returns a reader of the bytes after the mark.
 func (m *Reader) since() io.Reader {
 	kept := m.tape.kept[max(0, m.tape.mark-m.tape.start()):]
 	return io.MultiReader(bytes.NewReader(kept), m.tape.r)

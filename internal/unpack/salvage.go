@@ -9,8 +9,8 @@ import (
 // run.
 const TextRun = 64
 
-// A salvage passes on the input after damage, from the first run of TextRun bytes of text on. At
-// the end of the input a shorter run with a line end suffices.
+// A salvage passes on the input after damage, beginning with the first run of TextRun bytes of
+// text. At the end of the input, a shorter run with a line end suffices.
 type salvage struct {
 	b    *bufio.Reader
 	text bool  // the text has begun
