@@ -130,7 +130,7 @@ type decoder struct {
 	distances [1 << 12]uint32
 }
 
-// fill reads more input, after the bytes that are not used yet.
+// fill reads more input. It keeps the bytes that are not used yet before the new ones.
 func (d *decoder) fill() error {
 	if d.eof {
 		if d.pos > d.end+8 {
