@@ -21,8 +21,8 @@
 //
 // Rules that this package adds:
 //
-//   - A record beside a miss names the servers that had no such file, and when each of them
-//     answered. Other servers are asked. A miss by elfutils' client has no record, and is believed
+//   - A record beside a miss holds the servers that had no such file, with the times of their
+//     answers. Other servers are asked. A miss by elfutils' client has no record, and is believed
 //     for every server. With [Options] AskAgain no miss is believed.
 //   - Every file is verified again when it is opened. Symbolic links, devices, files of other users
 //     and directories that others can write to are not used. An ELF file of another build is
