@@ -30,8 +30,8 @@ const maxX86 = 15 // bytes of an instruction
 //
 //	2a:* 48 89 50 10             mov %rdx,0x10(%rax)  <-- trapping instruction
 //
-// On x86 the listing may begin within an instruction. Then its first bytes are left out, so that an
-// instruction begins at offset at. Lines panics if at is outside of code.
+// On x86 the listing may begin within an instruction. Lines then leaves out its first bytes, so
+// that an instruction begins at offset at. Lines panics if at is outside of code.
 func Lines(machine Machine, code []byte, at int) (lines []string) {
 	from, decode := 0, arm64Text
 	if machine == X86 {

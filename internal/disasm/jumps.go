@@ -157,7 +157,7 @@ const spRegister, lrRegister, pcRegister = 13, 14, 15
 // thumbFlow decodes an instruction of two bytes. tbb, tbh and an addition to the program counter
 // jump through tables.
 func thumbFlow(h, before uint32) flow {
-	const ahead = 4 // distances are from the address of the instruction and this
+	const ahead = 4 // distances are relative to the instruction's address plus this
 	switch {
 	case h&0xf000 == 0xd000 && h&0x0e00 != 0x0e00: // b with a condition
 		return flow{jumps: true, to: ahead + signed(h, 8)*2}
