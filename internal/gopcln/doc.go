@@ -9,8 +9,8 @@
 //
 // The format has no specification but the Go runtime's source (runtime/symtab.go,
 // internal/abi/symtab.go) and debug/gosym. There are four versions, each with its magic number: Go
-// 1.2 to 1.15, 1.16 and 1.17, 1.18 and 1.19, and 1.20 and later. Inlined calls are read from Go
-// 1.16 on. The magic number determines neither the fields of module data nor the size of a tree's
+// 1.2 to 1.15, 1.16 and 1.17, 1.18 and 1.19, and 1.20 and later. Inlined calls are read since Go
+// 1.16. The magic number determines neither the fields of module data nor the size of a tree's
 // entries: a layout is accepted only if the data agrees with it.
 //
 // Every byte may be hostile: offsets are checked before they are followed, and all loops end. No
