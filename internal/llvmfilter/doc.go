@@ -3,8 +3,8 @@
 //
 // It replaces LLVM's filter in a pipeline whose tests or users depend on its exact output. Faults
 // of LLVM's filter (deleted text, lost frames) are reproduced; package filter does not have them.
-// The two packages share only the symbolizer and internal/lines: a rule that is corrected there
-// must not change the output here.
+// The two packages share only the symbolizer and internal/lines: a correction in package filter
+// must not change the output of this package.
 //
 // # A line
 //
