@@ -201,7 +201,7 @@ func isRandom(maps []byte) bool {
 	return end&(end-1) != 0 && (end+page)&(end+page-1) != 0
 }
 
-// agrees reports whether m and o have the same code at each address in both.
+// agrees reports whether m and o have the same code at each address that both contain.
 func (m *mapping) agrees(o *mapping) bool {
 	return m.start-m.offset == o.start-o.offset && m.file.isSame(o.file)
 }

@@ -60,8 +60,7 @@ type view struct {
 func New() *Processes { return &Processes{looker: newLooker()} }
 
 // Start sets the program, which has just started, and reads its maps. Call it once. If /proc
-// belongs to another PID namespace, nothing is read: its process numbers are those of another
-// namespace.
+// belongs to another PID namespace, nothing is read: its numbers mean other processes.
 func (p *Processes) Start(pid int) {
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
 		return
