@@ -113,7 +113,7 @@ func (all *verdicts) sockets(p Policy) {
 }
 
 // Offsets in struct seccomp_data of linux/seccomp.h. The filter reads only the low halves of
-// arguments, as the kernel does for the arguments checked here. They come first on these
+// arguments, as the kernel does for the arguments checked here. The low halves come first on these
 // architectures.
 const (
 	offsetCall = 0
