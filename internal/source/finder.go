@@ -278,7 +278,7 @@ func (f *Finder) local(path string, known *compiled) (*text, error) {
 	return checked(data, found, known)
 }
 
-// checked returns the text data, unless its checksum shows that it is another version.
+// checked returns data as a text, unless its checksum shows that it is another version.
 func checked(data []byte, origin string, known *compiled) (*text, error) {
 	if known.hasMD5 && md5.Sum(data) != known.md5 {
 		return nil, &changedError{origin}

@@ -136,7 +136,7 @@ func (s *servers) arrived(id buildid.ID, err error) {
 	}
 }
 
-// maxWait returns how long a question may wait for servers from now on; f.mu is held.
+// maxWait returns how long a question that begins now may wait for servers; f.mu is held.
 func (f *Finder) maxWait(now time.Time) time.Duration {
 	s := &f.servers
 	if s.hopeless {

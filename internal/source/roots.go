@@ -12,8 +12,7 @@ import (
 	"github.com/symfilter/symfilter/internal/access"
 )
 
-// ErrOutside is the error for a path that is not below any root. Whether such a file exists is not
-// checked.
+// ErrOutside is the error for a path that is not below any root. The file may exist or not.
 var ErrOutside = errors.New("outside the folders that flags name")
 
 // Roots are the folders below which source files may be opened. Nothing else is opened: a log or

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// maxURL bounds the URL of a link in bytes: terminals accept some 2,000.
+// maxURL bounds the bytes of a link's URL: terminals accept about 2,000.
 const maxURL = 2000
 
 // A Template makes the URLs of source lines. It is not changed after ParseTemplate: many goroutines
