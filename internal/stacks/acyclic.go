@@ -6,7 +6,7 @@ import (
 )
 
 // maxCancelling bounds the arcs that are followed to cancel cycles. Profiles of compilers need less
-// than a thousandth.
+// than a thousandth of it.
 const maxCancelling = 1 << 26
 
 // cancel removes circulations: it subtracts the smallest cost in a cycle from each arc of the

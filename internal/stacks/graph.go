@@ -9,8 +9,8 @@ type Graph struct {
 	Sinks []Sink
 	Arcs  []Arc
 
-	// Weights has, at the index of a location's number minus 1, the number of frames that the
-	// location counts as. Locations beyond its end count as 1, as do all if it is nil.
+	// Weights has the weight of each location, in frames, at the index of the location's number
+	// minus 1. Locations beyond its end have the weight 1; so have all locations if it is nil.
 	Weights []int
 
 	// Above returns locations of a node's callers for which the graph has no calls, the innermost
@@ -44,7 +44,7 @@ type Loss struct {
 // Each value adds at most len(g.Arcs) + len(g.Sinks) stacks. All stacks together have at most
 // maxFrames locations. Costs beyond this limit get stacks of one location each, which the limit
 // does not count. If the sum of a value's costs exceeds int64, all of them get such stacks.
-// Graph.Weights may make a location count as several.
+// Locations count by their Graph.Weights.
 func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64), maxFrames int) Loss {
 	d := newDecomposer(p, g, maxFrames)
 	loss := Loss{Recursion: make([]int64, len(p.Values)), Unplaced: make([]int64, len(p.Values))}

@@ -118,8 +118,8 @@ func (s *speedscopeWriter) frame(f *speedscopeFrame) {
 	s.out.WriteString("}")
 }
 
-// profile writes the stacks with one value. The profile's name includes name, the file's, which
-// speedscope does not show.
+// profile writes the stacks with one value. The profile's name includes name, since speedscope does
+// not show the name of the whole file.
 func (s *speedscopeWriter) profile(value int, name string, frames [][]uint32) {
 	t := newTree([]*Profile{s.p}, value, func(*Profile) [][]uint32 { return frames }, s.empty)
 	v := s.p.Values[value]

@@ -23,8 +23,8 @@ type piece struct {
 // A piece of flow at a node is divided among the remaining costs of the node's options. Each option
 // gets at most one part, so that each stack is found once. A part that takes the whole remaining
 // cost of an option uses the option up. spare is the number of divisions that are left. It keeps
-// the number of stacks within the number of options. Each part of a piece after the first takes
-// one, and each option used up, except a node's last, gives one back.
+// the number of stacks within the number of options. Each part of a piece after the first takes one
+// division. Each option that is used up, except a node's last, gives one back.
 func (d *decomposer) split() {
 	d.heap.build(d)
 	var pending []piece
@@ -67,7 +67,7 @@ func (d *decomposer) split() {
 }
 
 // emit adds the current path with a sink as a stack. If the limit of locations leaves no room for
-// it, the sink keeps the cost, and no further stack is added.
+// the stack, the sink keeps the cost, and no further stack is added.
 func (d *decomposer) emit(sink uint32, amount int64) {
 	if d.frames -= d.weight(sink); d.frames < 0 {
 		d.frames = 0
