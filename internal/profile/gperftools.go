@@ -88,8 +88,8 @@ func readHeap(data []byte, r *resolver) (document, error) {
 	return d, d.finish(data)
 }
 
-// blockSize returns a label with the mean size of a sample's blocks in use. If there are none, it
-// is the mean size of all its allocations.
+// blockSize returns a label with the mean size of a sample's blocks in use. If no block is in use,
+// it has the mean size of all allocations of the sample.
 func blockSize(counts []int64) []stacks.Label {
 	for i := 0; i < len(counts); i += 2 {
 		if n, size := counts[i], counts[i+1]; n != 0 {
@@ -175,7 +175,7 @@ func nextLine(data []byte) (line, rest []byte) {
 // The CPU profile of gperftools is a list of words, of 4 or 8 bytes in the order of the machine:
 //
 //	0, 3, 0, microseconds between samples, 0
-//	number of samples, number of addresses, addresses from the leaf on
+//	number of samples, number of addresses, addresses with the leaf first
 //	…
 //	0, 1, 0
 //

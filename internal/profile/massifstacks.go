@@ -146,8 +146,7 @@ func valueOfTree(root *massifNode) (v stacks.ValueType, ok bool) {
 	return v, true
 }
 
-// learnValue adds the value of a tree to x.values, unless it is there already, or there are too
-// many.
+// learnValue adds the value of a tree to x.values, unless x.values has it already or is full.
 func (x *massifFile) learnValue(root *massifNode) {
 	v, ok := valueOfTree(root)
 	if ok && !slices.Contains(x.values, v) && len(x.values) < maxMassifValues {

@@ -76,7 +76,7 @@ func beginOfPlace(text []byte) int {
 // flags.
 type spelling struct {
 	mangled bool // names of C++ and Rust are mangled: --demangle=no
-	// all functions that call main are called report.BelowMain: without --show-below-main=yes
+	// all functions that call main have the name report.BelowMain: without --show-below-main=yes
 	below   bool
 	folders bool // names of files have folders: --fullpath-after
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// Limits of an input. A profile of 100,000 stacks takes some 20 MiB, or a tenth of that compressed.
+// Limits of an input. A profile of 100,000 stacks takes about 20 MiB, or a tenth of that if it is
+// compressed.
 const (
 	maxNested   = 2       // times that a profile may be compressed by gzip
 	headSize    = 4 << 10 // bytes by which the format is recognized

@@ -17,8 +17,8 @@ import (
 )
 
 // A traceFile is a file of DHAT or Massif. It is read more than once, since the names of its first
-// frames depend on facts at its end. A regular file of any size is read from the disk; any other is
-// read from memory.
+// frames depend on facts at its end. A regular file of any size is read from the disk; any other
+// file is read from memory.
 type traceFile struct {
 	io.ReadSeeker
 	begin int64  // the offset at which reading begins
