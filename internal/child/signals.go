@@ -94,7 +94,7 @@ func (p *Program) Stop(sig syscall.Signal) bool {
 }
 
 // Die ends this process by the signal that has ended the program, without a core dump of its own.
-// It returns if that is not possible, as for the first process of a container.
+// It returns if that is not possible, for example in the first process of a container.
 func Die(sig syscall.Signal) {
 	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	reset(sig)
