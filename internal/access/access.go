@@ -1,5 +1,5 @@
-// Package access lets the packages of this module call functions of the public packages that are
-// not part of their API. For example, the readers of envelopes drive a Filter line by line, and the
+// Package access lets the packages of this module call functions that are not part of the API of
+// the public packages. For example, the readers of envelopes drive a Filter line by line, and the
 // doctor examines the cache of a Client.
 //
 // Each public package sets its variables when it is initialized, before a program can have a value
@@ -15,8 +15,8 @@ import (
 
 var (
 	// MayBecomeElement reports whether the tokens of an unfinished line of markup may change with
-	// the bytes that follow it. UnfinishedSGR returns the length of the beginning of a colour
-	// sequence at the end of b.
+	// the bytes that follow it. UnfinishedSGR returns the length of the unfinished colour sequence
+	// at the end of b.
 	MayBecomeElement func(tail []byte) bool
 	UnfinishedSGR    func(b []byte) int
 
