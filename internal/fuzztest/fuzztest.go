@@ -7,7 +7,7 @@
 //
 //	target                                       Growth             Flow: what is promised
 //	filter FuzzFilter, FuzzTerminal, FuzzJSON    the log            a complete line is out when Write returns
-//	page FuzzHTML                                the log            none before the end: a page is decided then
+//	page FuzzHTML                                the log            none before the end, which decides the page
 //	filter FuzzDialect, FuzzMade                 the log            no promise for a trace that is held back
 //	filter FuzzHexDict                           the dict's body    by FuzzFilter
 //	marks FuzzFindMark                           by FuzzFilter      no stream
@@ -23,7 +23,7 @@
 //	input FuzzRecognise                          4 KiB are read     its own: output after 8 KiB
 //	follow FuzzLines                             the file           its own: each whole line, after each read
 //	follow FuzzCheckpoint                        nothing to repeat  no stream
-//	valgrind FuzzValgrind                        the report         no promise for what is not an error of the report
+//	valgrind FuzzValgrind                        the report         no promise for anything but errors
 //	callgrind FuzzCallgrind                      the profile        none before the end: costs are sums
 //	rtrace FuzzRtrace                            the report         none before the end: calls are sorted
 //	profile FuzzGperftools, FuzzJemalloc         the profile        none before the end: values are sums
