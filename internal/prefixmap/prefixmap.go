@@ -23,9 +23,9 @@ func (maps Maps) Replace(path string) (string, bool) {
 	return path, false
 }
 
-// Place returns the path on this machine of a file that a program or a report calls name. If a map
-// matches, that is the mapped name. Otherwise it is name below sysroot, or name itself if sysroot
-// is empty.
+// Place returns the path on this machine of the file with this name in a program or a report. If a
+// map matches, the path is the mapped name. Otherwise it is name below sysroot, or name itself if
+// sysroot is empty.
 func (maps Maps) Place(name, sysroot string) string {
 	name, mapped := maps.Replace(name)
 	if sysroot != "" && !mapped {
