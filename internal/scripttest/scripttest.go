@@ -1,4 +1,4 @@
-// Package scripttest runs the scripts of command lines that test a command. Only tests import it.
+// Package scripttest runs scripts of command lines, which test a command. Only tests import it.
 package scripttest
 
 import (
