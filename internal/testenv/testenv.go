@@ -1,4 +1,4 @@
-// Package testenv is for tests that use programs, files and rights which a machine may lack. Only
+// Package testenv is for tests that use programs, files and rights that a machine may lack. Only
 // tests import it.
 //
 // A missing program or file skips a test. If CI=true it fails the test instead, so that no test is
