@@ -1096,13 +1096,6 @@ func oldRustToString(name string, options []Option) (string, bool) {
 			return "", false
 		}
 
-		// An optional trailing underscore can separate the
-		// length from the identifier.
-		if len(name) > 0 && name[0] == '_' {
-			name = name[1:]
-			val--
-		}
-
 		if len(name) < val {
 			return "", false
 		}
