@@ -166,9 +166,9 @@ func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 }
 
 // findAlt returns the supplementary file that the section .gnu_debugaltlink of the debug file at
-// near names. It first tries the path name, relative to the folder of near. Then it tries each of
-// dirs: first a file of that name in .dwz, then the place of the ID, as in a [Tree]. The note of
-// the file must hold id. name is untrusted.
+// near names. It first tries the path name, relative to the folder of near. Then it tries a file of
+// that name in .dwz below each of dirs. Last, it tries the place of the ID in each of dirs, as in a
+// [Tree]. The note of the file must hold id. name is untrusted.
 //
 // If note is not nil, it is called for every place without the file. The error wraps
 // [fs.ErrNotExist] if no place has the file.

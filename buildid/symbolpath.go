@@ -51,8 +51,9 @@ func OpenSymbolPath(o SymbolPathOptions) *SymbolPath {
 	return p
 }
 
-// Close writes the index to CacheDir unless a walk is running. It removes inflated members. A
-// member with an open File is removed when that is closed. The finder stays usable.
+// Close writes the index to CacheDir unless a walk is running. It removes inflated members that are
+// not in use. A member with an open File is removed when the File is closed. The finder stays
+// usable.
 func (p *SymbolPath) Close() error {
 	select {
 	case <-p.lock:
@@ -71,10 +72,10 @@ func (p *SymbolPath) Close() error {
 //
 // The first Find walks the paths in goroutines that end before it returns. Concurrent calls wait
 // for the walk. To find new files, Find examines the folders again if it has found no file, or no
-// debug information. This happens at most once a second, and takes at most 1/50 of the time. A walk
-// that ends with ctx is repeated by the next Find. If another process has left its index in
-// CacheDir, a file with debug information is found in that index without a walk. Its note is still
-// checked.
+// debug information. This happens at most once a second. It takes at most 1/50 of the time, unless
+// an indexed file has changed. A walk that ends with ctx is repeated by the next Find. If another
+// process has left its index in CacheDir, a file with debug information is found in that index
+// without a walk. Its note is still checked.
 func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "symbol path", query: q, note: note}
 	if q.ID.IsZero() {

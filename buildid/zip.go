@@ -124,8 +124,7 @@ func checkMember(m *zip.File) error {
 }
 
 // readMembers returns the members of the archive in r that have build IDs. It does not open
-// archives in the archive. If it returns members and an error, some other members could not be
-// read.
+// archives in the archive. If it returns members and an error, other members were refused.
 func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, error) {
 	z, err := openZip(r, size)
 	if err != nil {
