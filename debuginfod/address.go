@@ -55,8 +55,8 @@ func narrowest(a, b scope) scope {
 
 // The ranges are parsed when the first address is checked: a run without servers needs none.
 
-// embedded lists the ranges of IPv6 addresses that contain an IPv4 address, to which packets are
-// sent. at is the offset of the IPv4 address in the 16 bytes.
+// embedded lists the ranges of IPv6 addresses that contain an IPv4 address, and whose packets go to
+// that IPv4 address. at is the offset of the IPv4 address in the 16 bytes.
 var embedded = sync.OnceValue(func() []embedding {
 	return []embedding{
 		{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64 (RFC 6052)

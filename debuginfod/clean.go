@@ -52,7 +52,7 @@ func (c *diskCache) clean(now time.Time) error {
 }
 
 // trim removes the least recently read files. most bounds the bytes that are left. trim never
-// removes keep, or the records of misses.
+// removes keep, misses, or the records of misses.
 func (c *diskCache) trim(most int64, keep string) error {
 	root, err := c.open()
 	if err != nil {
