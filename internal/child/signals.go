@@ -31,8 +31,9 @@ func IsIgnored(sig syscall.Signal) bool {
 // Pass passes on a signal that this process got, unless the program got it, too. A terminal signals
 // its whole foreground group, and a signal does not show whether it was sent to a group. So if this
 // process is in the foreground, Pass assumes that the program got SIGINT, SIGQUIT and SIGTSTP. It
-// assumes the same of SIGHUP if the terminal is gone. After the end of the program it does nothing:
-// another process may have its process ID.
+// assumes the same of SIGHUP if the terminal is gone. SIGWINCH becomes a Resize, and SIGCONT is
+// passed on only if the program is stopped. After the end of the program Pass does nothing: another
+// process may have its process ID.
 func (p *Program) Pass(sig syscall.Signal) {
 	if p.EndedBefore(0) {
 		return
@@ -73,8 +74,8 @@ func (p *Program) isStopped() bool {
 }
 
 // Stop stops this process as sig has stopped the program, so that a shell sees that its job is
-// stopped. It returns when this process continues. In the background, Stop returns false at once
-// for SIGSTOP: a SIGCONT may go to the program alone.
+// stopped. It returns true when this process continues. In the background, Stop returns false at
+// once for SIGSTOP: a SIGCONT may go to the program alone.
 func (p *Program) Stop(sig syscall.Signal) bool {
 	switch sig {
 	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
