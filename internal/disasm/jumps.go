@@ -15,11 +15,11 @@ type flow struct {
 	table    bool // the target is in a table
 }
 
-// Jumps returns the offsets outside of code to which code may jump. all is false if there may be
-// others: a jump to a computed address may lead anywhere, and so may an x86-64 instruction that
-// cannot be decoded. tables is set if code jumps through the table of a switch statement. The
-// table's targets are in the same function, but perhaps not in code. Data between instructions is
-// decoded as instructions.
+// Jumps returns the offsets outside of code to which code may jump. If it cannot find all, all is
+// false and beyond is nil: a jump to a computed address may lead anywhere, and so may an x86-64
+// instruction that cannot be decoded. tables is set if code jumps through the table of a switch
+// statement. The table's targets are in the same function, but perhaps not in code. Data between
+// instructions is decoded as instructions.
 func Jumps(machine Machine, code []byte) (beyond []int, tables, all bool) {
 	var x86 x86asm.Inst // the previous instruction
 	before := uint32(0) // the same on other machines
