@@ -57,9 +57,9 @@ func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 	return def
 }
 
-// findDefinitions returns the definitions in all units, sorted by definition.scope. If several have
-// the same scope, it returns only the first. It returns nil if .debug_info is too large, or is in a
-// package.
+// findDefinitions returns at most maxDefinitions definitions of all units, sorted by
+// definition.scope. If several have the same scope, it returns only the first. It returns nil if
+// .debug_info is too large, or is in a package.
 func (v *variables) findDefinitions() []definition {
 	d := v.d
 	if d.packaged || len(d.sec.get(secInfo)) > maxDefinitionScan {

@@ -15,7 +15,7 @@ const (
 	maxFrames = 128     // frames returned for one address
 	// DW_AT_abstract_origin and DW_AT_specification references followed for one name
 	maxChain = 16
-	// declarations in one abbreviation table; the largest seen have some 3,000
+	// declarations in one abbreviation table; the largest seen have about 3,000 declarations
 	maxAbbrevs = 1 << 16
 	maxSpecs   = 1 << 10 // attributes of one declaration; the largest seen have some 40
 	// address ranges of the functions of one unit and of the calls inlined into them: 12 MiB
@@ -79,7 +79,7 @@ const (
 	maxMemberPath    = 4 << 10 // bytes of a whole member path; a longer path is left out
 	maxTypeDepth     = 64      // types nested in each other, with typedefs and qualifiers
 	maxDimensions    = 16      // dimensions of an array
-	// steps to find a member: 15 ms. The last of 1,000 members takes some 30,000 steps
+	// steps to find a member: 15 ms. The last of 1,000 members takes about 30,000 steps
 	maxTypeWork       = 1 << 18
 	maxTypeUnits      = 1 << 20  // type units that can be found by their signature: 24 MiB
 	maxTypeUnitsKept  = 1 << 10  // units of .debug_types kept parsed at a time

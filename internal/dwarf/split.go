@@ -143,7 +143,7 @@ func (l *links) close(f *splitFile) {
 	f.file, f.data, f.index, f.held = Linked{}, nil, unitIndex{}, 0
 }
 
-// drop forgets a file that is no longer of use.
+// drop forgets a file that is no longer useful.
 func (l *links) drop(f *splitFile) {
 	if l.pack == f {
 		l.pack = nil

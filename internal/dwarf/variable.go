@@ -107,7 +107,7 @@ func (v *variables) footprint() int64 {
 
 // Variable returns the static variable that contains addr, with the member at addr. If sym has a
 // name, only the variable of that symbol is returned, and only up to the symbol's size. ok is false
-// if nothing is known. Errors are as for Lookup.
+// if nothing is known. Errors are the same as for Lookup.
 //
 // The first call for a file scans the whole of .debug_info, at several GB/s. Later calls parse the
 // units that may have a variable at the address, usually one.

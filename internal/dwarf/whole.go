@@ -149,7 +149,7 @@ func (t *functionTable) base(i int) int {
 
 // Walk calls emit with the pieces of stretches of one unit, in order; each stretch begins with a
 // piece. The pieces agree with Lookup. The Unit is valid until the next Walk. Walk fails if Lookup
-// would fail at some address.
+// would fail at some address, or with ErrNotWhole.
 func (d *Data) Walk(off uint64, stretches []Stretch, emit func(*Unit, Piece)) (*Unit, error) {
 	defer d.trim()
 	d.units, d.held = nil, 0
