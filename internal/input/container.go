@@ -31,9 +31,9 @@ type container struct {
 	// work.
 	seal func(dst []byte, p part, text []byte, whole, terminal bool) []byte
 
-	// unfinished returns the start of the first line in b that may be a part of a longer one, or
-	// len(b) without such a line. b holds whole lines. The check is fast but may be wrong; open
-	// decides.
+	// unfinished returns the start of the first line in b that may be a part of a longer line, or
+	// len(b) if there is no such line. b holds whole lines. The check is fast but may be wrong;
+	// open decides.
 	unfinished func(b []byte, hint *int) int
 
 	// prefix appends the part of a line's envelope that a page shows before the text.
@@ -86,7 +86,7 @@ func openCRI(line []byte, _ *[]byte) (p part, text []byte, ok bool) {
 
 const maxTags = 256 // bytes of further tags; no such tag is known
 
-// timestamp returns the length of the RFC 3339 time at the beginning of b, or 0 without one.
+// timestamp returns the length of the RFC 3339 time at the beginning of b, or 0 if there is none.
 func timestamp(b []byte) int {
 	n := len(timeForm)
 	if len(b) < n+1 || !fitsTimeForm(b) {

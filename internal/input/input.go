@@ -304,7 +304,7 @@ func (w *Writer) Undecided() bool {
 
 // Decide selects the format by the bytes written so far, and translates them. It is for an input
 // that pauses: the command calls it after 100 ms of silence. If the format is not recognised, it is
-// Markup.
+// Markup. An unfinished line or entry of an Envelope is then passed on unchanged.
 func (w *Writer) Decide() error {
 	if w.packed != nil {
 		return w.packed.with((*Writer).Decide)

@@ -115,8 +115,8 @@ func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, k
 
 // fieldLength returns the length of the first field in b with its line end, or of an empty line,
 // which ends an entry. from is the number of bytes at the start of b that are known to have no line
-// end. If the end of the field is missing, n is 0, size is the length of a binary field, if known,
-// and searched is the next from.
+// end. If the end of the field is missing, n is 0. Then size is the length of a binary field, if
+// known, and searched is the value of from for the next call.
 func fieldLength(b []byte, from int) (n int, size uint64, searched int, end bool) {
 	i := bytes.IndexByte(b[from:], '\n')
 	if i < 0 {
