@@ -6,7 +6,7 @@ func (f *Filter) complain(message string, at int) {
 	f.report("error: ", message, false, at)
 }
 
-// warn reports a defect of an element that is used nevertheless.
+// warn reports a defect of an element that is still used.
 func (f *Filter) warn(message string, at int) {
 	f.report("warning: ", message, false, at)
 }

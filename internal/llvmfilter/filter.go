@@ -129,7 +129,7 @@ var (
 	escape  = []byte{'\x1b'}
 )
 
-// nextMark returns the offset of mark in b at or after at, or len(b) without a mark.
+// nextMark returns the offset of the first mark in b at or after at, or len(b) if there is none.
 func nextMark(b []byte, at int, mark []byte) int {
 	if i := bytes.Index(b[at:], mark); i >= 0 {
 		return at + i

@@ -22,8 +22,8 @@ type Options struct {
 	// treated as missing. 0 means no limit.
 	Wait time.Duration
 
-	// NoDemangle shows linkage names for bt, pc and data elements. LLVM demangles the names of
-	// symbol elements nevertheless.
+	// NoDemangle shows linkage names for bt, pc and data elements. As in LLVM, the names of symbol
+	// elements are still demangled.
 	NoDemangle bool
 
 	// Paths selects the form of source paths.
