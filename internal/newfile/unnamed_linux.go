@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamed returns a file without a name. It returns nil if the file system has no such files, or if
-// /proc is missing, which link needs.
+// unnamed returns a file without a name. It returns nil on failure, for example if the file system
+// has no such files, or if /proc is missing, which link needs.
 func unnamed(root *os.Root, prefix string) *File {
 	f, err := root.OpenFile(path.Dir(prefix), os.O_RDWR|unix.O_TMPFILE, 0o600)
 	if err != nil {
