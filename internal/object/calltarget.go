@@ -6,9 +6,9 @@ import (
 )
 
 // CallTarget returns the target of the direct call that ends at addr, on x86, x86-64, little-endian
-// Arm, AArch64 and RISC-V. A function in Thumb code has an even address here. ok is false without
-// such a call. For a function of another file, the target is the code that jumps to it: see
-// [File.CalledImport].
+// Arm, AArch64 and RISC-V. A function in Thumb code has an even address here. ok is false if there
+// is no such call, or if its target is not code of this file. For a function of another file, the
+// target is the code that jumps to it: see [File.CalledImport].
 func (f *File) CallTarget(addr uint64) (target uint64, ok bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)

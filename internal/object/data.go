@@ -93,8 +93,8 @@ func (d *sectionData) keep(name string, k kept) ([]byte, error) {
 }
 
 // HeapCost returns the bytes of memory that Data(name) would newly hold: 0 if the section is
-// mapped, missing or kept already. For a compressed section it is the size that its header claims,
-// which Data enforces.
+// mapped, missing, kept already, or one that Data refuses. For a compressed section it is the size
+// that its header claims, which Data enforces.
 func (d *sectionData) HeapCost(name string) int64 {
 	s := d.section(name)
 	if _, ok := d.kept[name]; ok || d.closed || s == nil || s.Type == elf.SHT_NOBITS || !within(s.Offset, s.Size, d.size) {
