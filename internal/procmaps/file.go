@@ -182,7 +182,7 @@ var pageSize = uint64(os.Getpagesize())
 
 // bias returns the load bias of the file: the address of m in the process, minus its address in the
 // file. page is the size of a page: m may begin before its code, at the start of the page. ok is
-// false if m may be of two segments with different biases.
+// false if no segment fits, if two fit with different biases, or if a fixed file was moved.
 func (f *file) bias(m *mapping, page uint64) (bias uint64, ok bool) {
 	for _, s := range f.code {
 		first := s.Offset &^ (page - 1)
