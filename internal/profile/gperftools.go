@@ -89,7 +89,7 @@ func readHeap(data []byte, r *resolver) (document, error) {
 }
 
 // blockSize returns a label with the mean size of a sample's blocks in use. If no block is in use,
-// it has the mean size of all allocations of the sample.
+// it has the mean size of all allocations of the sample; without allocations there is no label.
 func blockSize(counts []int64) []stacks.Label {
 	for i := 0; i < len(counts); i += 2 {
 		if n, size := counts[i], counts[i+1]; n != 0 {

@@ -48,7 +48,8 @@ type View struct {
 	Label string // name of the input, for the heading of Text; may be empty
 
 	// Show is the name of the sample type, such as inuse_space. If it is empty, the default type of
-	// the profile is shown, or without one the last type, as in pprof viewers.
+	// the profile is shown. If there is no default type, the last type is shown, as in pprof
+	// viewers.
 	Show string
 
 	Inclusive bool // the table of Text is ordered by inclusive values
@@ -80,7 +81,7 @@ type format struct {
 }
 
 // formats returns the formats in the order in which they are tried. Files of DHAT and Massif are
-// recognized before, by traceOf. The format of pprof is last, since it has no mark at its
+// recognized earlier, by traceOf. The format of pprof is last, since it has no mark at its
 // beginning.
 func formats() []format {
 	return []format{
