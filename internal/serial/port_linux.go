@@ -20,9 +20,9 @@ const (
 	majorOwn    = 5 // /dev/tty, /dev/console, /dev/ptmx
 )
 
-// Names reports whether path leads to a serial port: a terminal device other than the terminals of
-// this process. It also returns true for a missing path in /dev or below /dev/serial, where a port
-// may appear later.
+// Names reports whether path may lead to a serial port: to a character device other than memory
+// devices such as /dev/null, and the terminals of this process. It also returns true for a missing
+// path in /dev or below /dev/serial, where a port may appear later.
 func Names(path string) bool {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,8 +115,8 @@ func isAway(err error) bool {
 	return false
 }
 
-// whoMayRead returns a hint for a user who may not read the port at path. It names the port's
-// group, which the user can join.
+// whoMayRead returns a hint for a user who may not read the port at path. If the port's group may
+// read it, the hint names the group, which the user can join.
 func whoMayRead(path string) string {
 	const groupReads = 0o040
 	var at unix.Stat_t
