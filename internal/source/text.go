@@ -37,7 +37,8 @@ func newText(data []byte) *text {
 func (t *text) size() int64 { return entryCost + int64(len(t.data)) + 4*int64(len(t.starts)) }
 
 // around returns line n, counted from 1, and up to most lines before and after it, without their
-// ends. t must have line n. The lines alias the text.
+// ends. first is the number of the first of these lines. t must have line n. The lines alias the
+// text.
 func (t *text) around(n, most int) (first int, lines [][]byte) {
 	first = max(1, n-most)
 	last := min(t.lines, n+most)
