@@ -41,6 +41,7 @@ const (
 	// bytes of an index, since offsets have 32 bits; the largest seen have 80 MiB
 	maxIndexBytes = 4 << 30
 
-	// DefaultBudget is the default size of all indexes in a Dir, in bytes: some 100 large programs.
+	// DefaultBudget is the default maximum size of all indexes in a Dir, in bytes: enough for about
+	// 100 large programs.
 	DefaultBudget = 4 << 30
 )

@@ -36,7 +36,7 @@ type Call struct {
 	Usual        uint32 // the file of most of its rows
 }
 
-// A Row assigns the code from Addr on to a call and a line.
+// A Row assigns the code from Addr to the next Row to a call and a line.
 type Row struct {
 	Addr         uint64
 	Call         uint32 // result of AddCall; 0 if unknown
