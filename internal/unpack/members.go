@@ -234,7 +234,7 @@ type tape struct {
 }
 
 // maxKept is the number of bytes that may show whether a member is valid. Before the first unpacked
-// byte, gzip may have a header of 64 KiB, and bzip2 a block of some 900 KB.
+// byte, gzip may have a header of 64 KiB, and bzip2 a block of about 900 KB.
 const maxKept = 2 << 20
 
 // start returns the offset of the first byte that is kept.

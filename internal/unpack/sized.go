@@ -34,8 +34,8 @@ func (s Stream) Likely() bool { return Likely(s.Size, s.Packed) }
 // Likely reports whether size is at most 1 MiB, or packed bytes can plausibly unpack to size bytes.
 func Likely(size, packed uint64) bool { return size <= 1<<20 || size/16 <= packed }
 
-// Window returns the bytes that the decoder takes beside its output. For zstd it is the window of
-// the first frame; later frames must not need more.
+// Window returns the bytes that the decoder takes in addition to its output. For zstd it is the
+// window of the first frame, but at least MinWindow; later frames must not need more.
 func (s Stream) Window() uint64 {
 	if !s.Zstd {
 		return 0
