@@ -102,7 +102,7 @@ func check(tag Tag, fields []byte) (bad fault) {
 //     other characters: some emitters print demangled names, and an empty field is not expected in
 //     future versions.
 //   - HexDict: any text without '}' is valid; [HexDict.Pairs] interprets it.
-//   - DumpFile: the fields may be empty.
+//   - DumpFile: both fields must exist, and may be empty.
 func ParseAs[E Element](fields []byte) (e E, err *SyntaxError) {
 	var bad fault
 	tag := NoTag
