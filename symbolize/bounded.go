@@ -11,7 +11,7 @@ import (
 )
 
 // maxBeside bounds the questions with a deadline that run at a time. An abandoned question keeps
-// its slot, and some 10 KiB, until it ends.
+// its slot, and about 10 KiB of memory, until it ends.
 const maxBeside = 256
 
 // codeWithin is code, but also returns when within is done; nil sets no limit. Another goroutine

@@ -166,7 +166,7 @@ func (s *nameShard) put(v name, budget int64) int64 {
 //
 // LLVM accepts one to four underscores before the Z of a C++ name, and a dot before them for the
 // entry points of PowerPC. It takes Rust's old mangling for C++ and does not know the clones for
-// transactional memory. It puts a C++ name's suffix, from the first dot on, in one pair of
+// transactional memory. It puts a C++ name's suffix, which begins at the first dot, in one pair of
 // parentheses. LLVM 19 makes mistakes in template parameters around generic lambdas and in the
 // types of template parameters; this function does not copy them.
 func demangled(s string, oldRustAsLLVM bool) string {

@@ -188,7 +188,7 @@ type Variable struct {
 
 	// Declared is where debug information declares the variable at the address; only with
 	// Options.Details. It may be known without a symbol: then AskData returns it with ErrNoSymbol.
-	// Without a Line, its File is that of a local symbol, without folders.
+	// If Line is 0, File is the source file of a local symbol, without folders.
 	Declared Declaration
 
 	Until time.Time // when the answer expires, as in a Frame

@@ -87,7 +87,8 @@ func newErrand(kind errandKind, l Location) errand {
 	return errand{errandKey{keyOf(l.ID, l.Name), l.Addr, kind}, clipName(l.Name)}
 }
 
-// known returns an answer that the warmer has kept, with ErrPending if a later one may be better.
+// known returns the answer that the warmer has kept, if any. It returns ErrPending if a later
+// answer may be better.
 func (w *warmer) known(kind errandKind, l Location) (a warmAnswer, err error) {
 	k := errandKey{keyOf(l.ID, l.Name), l.Addr, kind}
 	w.mu.RLock()
@@ -124,7 +125,8 @@ func (w *warmer) refusal(l Location) error {
 	return ErrPending
 }
 
-// send queues an errand and reports whether it is in the queue; it is dropped if the queue is full.
+// send queues an errand and reports whether it is in the queue. It drops the errand if the queue is
+// full, and may drop it after Close.
 func (w *warmer) send(t errand) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
