@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// bpftrace prints stacks of user space, in its mode perf, as
+// bpftrace in its mode perf prints user-space stacks as
 //
 //	7f31c2a01154 ledger_audit+22 (/opt/shop/libledger.so)
 //	55d0c0a013cb 0x55d0c0a013cb ([unknown])
@@ -100,7 +100,7 @@ func matchBCC(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// bpfCall returns the kind of a frame's address; entry is set if a function begins there.
+// bpfCall returns the kind of a frame's address. entry is set if a function begins at the address.
 func (r *Reader) bpfCall(entry bool) Call {
 	switch {
 	case entry:

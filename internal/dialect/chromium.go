@@ -7,8 +7,8 @@ import "bytes"
 //	#3 0x5581c1d6b2a9 (/opt/shop/chrome+0x61ed2a8)
 //	#4 0x7f31c2a01154 <unknown>
 //
-// The first number is a return address, the second its address in the file minus one. V8 prints
-// "==== C stack trace ====" and frames of glibc.
+// The first number is a return address. The second is that address in the file, minus one. V8
+// prints "==== C stack trace ====" and frames of glibc.
 var chromium = Dialect{
 	Name: "chromium", Who: "Chromium, Electron, V8",
 	Needs:  "the file at the path, or --image",
@@ -53,7 +53,7 @@ func matchChromiumUnknown(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// Node.js prints frames with the exported symbol at the address, and the name by which the module
+// Node.js prints frames with the exported symbol at the address and the name by which the module
 // was loaded:
 //
 //	1: 0xc8e4a0 node::Abort() [node]

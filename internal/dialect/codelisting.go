@@ -24,8 +24,9 @@ const listingMark = "Code: "
 const maxListing = 1024
 
 // ListedCode returns the listing in a line, with or without line end. ok is false if the line has
-// no listing, or if the code is neither x86-64 nor AArch64. Listings of 32-bit Arm have the form of
-// AArch64, but most instructions begin with the condition "always", 0xe.
+// no listing or is longer than maxListing, and if the code is neither x86-64 nor AArch64. Listings
+// of 32-bit Arm have the form of AArch64, but most instructions begin with the condition "always",
+// 0xe.
 func ListedCode(line []byte) (l Listing, ok bool) {
 	if len(line) > maxListing {
 		return l, false

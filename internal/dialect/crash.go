@@ -92,8 +92,8 @@ func counterLine(r *Reader, b []byte, at int) {
 	}
 }
 
-// parseCode parses a listing: units of equal size, one of them in brackets. ok is also false if the
-// code proves nothing: see MinListed and MinValues.
+// parseCode parses a listing: units of equal size, one of them in brackets. ok is false for
+// other text, and if the code proves nothing: see MinListed and MinValues.
 func parseCode(b []byte) (c Code, ok bool) {
 	c.At = -1
 	for _, word := range bytes.Fields(b) {

@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// Dart prints such stack traces for a program that was compiled with --dwarf-stack-traces, or in
-// Flutter with --split-debug-info:
+// A Dart program prints stack traces in this form if it was compiled with --dwarf-stack-traces, or
+// by Flutter with --split-debug-info:
 //
 //	*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***
 //	pid: 4711, tid: 4730, name 1.ui
@@ -12,7 +12,7 @@ import "bytes"
 //	    #00 abs 0000007a1b2c3d4e virt 00000000001d2c3d _kDartIsolateSnapshotInstructions+0x1a2b3d
 //
 // "abs" precedes the address of the call instruction in the process, "virt" its address in the ELF
-// file. The latter is missing if the file is not loaded as a library; both may be missing.
+// file. "virt" is missing if the file is not loaded as a library. Both addresses may be missing.
 var dart = Dialect{
 	Name: "dart", Who: "Dart and Flutter: programs compiled ahead of time",
 	Needs:  "the build ID before the frames, or --image FILE",

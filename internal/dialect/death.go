@@ -58,7 +58,7 @@ func matchDeath(r *Reader, l *Line, at int) bool {
 }
 
 // matchUnhandled matches a line without the instruction pointer, as kernels for RISC-V and AArch64
-// print it. The "0x" at offset at begins a code of the fault, or the address that it accessed.
+// print it. The "0x" at offset at begins the code of the fault, or the accessed address.
 func matchUnhandled(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if last := b[len(b)-1]; last != ']' && last != ')' && last != ' ' && last != '\t' {

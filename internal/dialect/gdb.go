@@ -10,8 +10,8 @@ import "bytes"
 //	#4  <signal handler called>
 //
 // Frame 0 and the frame after a signal handler have the address of an instruction, the others a
-// return address. Frames in the program name no file. The lists by "info proc mappings" and "info
-// sharedlibrary" show where modules were loaded.
+// return address. Frames in the program name no file. The output of "info proc mappings" and
+// "info sharedlibrary" shows where modules were loaded.
 var gdb = Dialect{
 	Name: "gdb", Who: "gdb's bt, as in reports of Apport and DrKonqi",
 	Needs:  "the file at the path, and either named frames, info sharedlibrary or info proc mappings; for the program itself, info proc mappings or no ASLR",

@@ -149,9 +149,10 @@ func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	return true
 }
 
-// mayLackModule reports whether f, in a line without a module, may be a frame. It may be one in a
-// trace, after an address in brackets, at the start of the line, or anywhere if Firmware is set. In
-// the last two cases it sets Optional, since only the file can decide.
+// mayLackModule reports whether f, in a line without a module, may be a frame. f must have no
+// name, and no parentheses outside of a trace. It may be in a trace, after an address in brackets,
+// at the start of the line, or anywhere if Firmware is set. In the last two cases f.Optional is set,
+// since only the file can decide.
 func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	near := r.inTrace()
 	if f.Symbol.Name != "" || group && !near {
@@ -259,9 +260,9 @@ func pathBefore(b []byte, end int) (start int) {
 	return titleStart(b, cut, end)
 }
 
-// titleStart returns the start of the process title in b[start:end]. Before it are numbers and
-// bracketed texts by the program or the log, such as "[host:pid] [ 3] ", " 3: " and " #3 ". "#011"
-// is a TAB in rsyslog.
+// titleStart returns the start of the process title in b[start:end]. It skips numbers and bracketed
+// texts by the program or the log, such as "[host:pid] [ 3] ", " 3: " and " #3 ". "#011" is a TAB
+// in rsyslog.
 func titleStart(b []byte, start, end int) int {
 	b = b[:end]
 	for {

@@ -25,7 +25,7 @@ var jvm = Dialect{
 }
 
 // jvmLines bounds the lines of an error log from its first line to the list of dynamic libraries.
-// Large programs have several thousand.
+// Large programs print several thousand such lines.
 const jvmLines = 8192
 
 // nativeFrames is called for the header of the native frames; the first frame is on the next line.

@@ -33,7 +33,7 @@ var titles = [][]byte{[]byte("WARNING: "), []byte("BUG: ")}
 // identified by their numbers.
 type kernelLog struct {
 	named *Kernel // kernel of the last frames; nil if unknown
-	at    int64   // line that named the kernel, or the first frame of it
+	at    int64   // line that named the kernel, or its first frame
 
 	fault   string // last function named as the place of an instruction
 	faultAt int64  // line of fault

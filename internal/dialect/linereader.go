@@ -204,7 +204,9 @@ func needsContext(l *Line) bool {
 	return false
 }
 
-// frames finds the frames of l at its first anchor that has a frame. mark is as in LineAt.
+// frames finds the frames of l at its first anchor that has a frame, or else with the grammars that
+// have no anchor. It gives up on anchors after maxAnchors of them. mark is as in LineAt. The result
+// reports whether l has a frame.
 func (r *Reader) frames(l *Line, mark int) bool {
 	text := l.Text
 	tried, from := 0, 0

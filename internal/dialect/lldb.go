@@ -77,8 +77,8 @@ func (r *Reader) lldbModule(f *Frame, b []byte) bool {
 }
 
 // lldbSymbol sets the symbol of f from the text after its module: a function, and a distance if it
-// is not 0. It returns false for other text, and if the text has a line or belongs to an inlined
-// call.
+// is not 0. LLDB's names for functions without a name are no symbols. The result is false for other
+// text, and if the text has a line or belongs to an inlined call.
 func (f *Frame) lldbSymbol(b []byte) bool {
 	if _, digits, ok := decimalBefore(b, len(b)); ok && digits > 0 && b[digits-1] == ':' || len(b) == 0 {
 		return false

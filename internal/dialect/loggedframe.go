@@ -21,8 +21,8 @@ const (
 	InKernel // address in a running kernel, which may have been relocated
 
 	// Offsetted is a Vaddr on Android 11 and newer. Older versions print a FileOffset, or bytes
-	// from the start of the executable mapping. All frames in a module have the same meaning. It is
-	// Vaddr unless the file's code refutes this and agrees with one of the others.
+	// from the start of the executable mapping. The numbers of all frames in a module have the
+	// same meaning. It is Vaddr unless the file's code refutes this and agrees with another one.
 	Offsetted
 	// FileOrRuntime is FileOffset, or Runtime in a program loaded at its link address; the file
 	// decides.

@@ -49,8 +49,8 @@ func matchOPTEE(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// ofOPTEE returns the text of the OP-TEE message in b. Before it are the level of the message, and
-// TC for the kernel or LD for the loader of applications. Without a message it returns b.
+// ofOPTEE returns the text of the OP-TEE message in b, without the level and TC (kernel) or LD
+// (loader of applications). Without a message it returns b.
 func ofOPTEE(b []byte) []byte {
 	for _, mark := range []string{"/TC:", "/LD:"} {
 		if i := bytes.Index(b, []byte(mark)); i > 0 && bytes.IndexByte([]byte("EIDFMU"), b[i-1]) >= 0 && standsFree(b, i-1) {

@@ -22,8 +22,7 @@ type MarkBytes struct {
 	kinds  [1 << 13]uint8 // by hashOf: notMark, blankMark or otherMark
 }
 
-// Kinds of marks. Of other three-byte strings, one in 300 seems to be a mark, because of an equal
-// hash.
+// Kinds of marks. One in 300 other three-byte strings has the hash of a mark, and so its kind.
 const (
 	notMark   = 0
 	blankMark = 1 // blank0x

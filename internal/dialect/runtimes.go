@@ -54,8 +54,8 @@ var (
 	}
 )
 
-// rubyLines bounds the lines from the first line of a report to the maps: programs load several
-// thousand features, with a line each.
+// rubyLines bounds the lines from the first line of a report to the maps. In between is a line for
+// each loaded file of Ruby code, several thousand in large programs.
 const rubyLines = 8192
 
 // matchRuby matches a frame without a symbol, whose address in brackets is at offset at.

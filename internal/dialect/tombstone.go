@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// Android's crash dumps have such frames. debuggerd prints them in tombstones and in the log, and
-// ART for running threads. They are also in reports by Google Play and Firebase:
+// The frames of Android's crash dumps. debuggerd prints them in tombstones and in the log, and ART
+// prints them for running threads. They are also in reports by Google Play and Firebase:
 //
 //	#01 pc 0000000000001153  /data/app/shop/lib/arm64/libledger.so (ledger_audit+35) (BuildId: 3a0a920c…)
 //	native: #00 pc 00000000000a1b2c  /apex/com.android.runtime/lib64/bionic/libc.so (syscall+28)

@@ -16,7 +16,7 @@ type header struct {
 	plain []byte // part of text that is the same in a JSON string
 	opens window // windows of traces whose frames may follow
 	lasts int64  // lines for which the windows stay open; 0: WindowLines
-	holds bool   // maps or modules follow the frames, which are held until then
+	holds bool   // maps or modules follow the frames, which are held until those arrive
 
 	// fact, if not nil, reads facts about the process from the line b, which has the text at offset
 	// at.

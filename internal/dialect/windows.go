@@ -3,7 +3,7 @@ package dialect
 import "slices"
 
 // A window is a set of kinds of traces, one bit for each. The window of a kind is open for
-// WindowLines lines after a header or a frame, or for as many as the header needs.
+// WindowLines lines after a header or a frame, or for as many lines as the header needs.
 type window uint32
 
 // windowTrace is open after each frame that other lines may help to resolve, and after each map.
