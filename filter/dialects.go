@@ -54,8 +54,8 @@ type Dialects struct {
 	ForceImages bool
 
 	// Refused, if not nil, is called if the log shows that a file of Images is not the device's
-	// program. It is called again only if the device has run the file's program in between, or for
-	// another reason.
+	// program. It is called again only with another reason, or after the device has run the
+	// file's program in between.
 	Refused func(path string, reason error)
 
 	// Located, if not nil, is called for each frame that is located in a file although its line has

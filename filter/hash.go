@@ -11,7 +11,7 @@ import (
 )
 
 // maxHashed is the maximum size in bytes of a file that is compared with a hash in the log.
-// Firmware files have a few megabytes, or tens of them with debug information.
+// Firmware files have a few megabytes, or tens of megabytes with debug information.
 const maxHashed = 512 << 20
 
 // A givenFile describes an operator's file. sum is the SHA-256 at this size and time. refused is

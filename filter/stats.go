@@ -13,8 +13,8 @@ type Stats struct {
 	Resolved   int64 // addresses with a name
 	Unresolved int64 // addresses without a name, including addresses outside of all modules
 	Pending    int64 // part of Unresolved: the debug file was still being searched
-	// questions about code that symbols alone have answered, without lines: after the wait, a
-	// better file was still being searched, or debug information inflated
+	// questions about code that were answered from symbols alone, without lines: when the wait
+	// ended, a better file was still being searched, or debug information was being inflated
 	Early   int64
 	Evicted int64  // processes dropped because of Options.Limits
 	Proofs  Proofs // proofs of the answers for raw backtraces
@@ -107,7 +107,7 @@ func (l *Lines) Stats() Stats { return l.stats }
 
 // CacheStats describe a Cache.
 type CacheStats struct {
-	Bytes  int64 // bytes of all answers and modules, about
+	Bytes  int64 // approximate bytes of all answers and modules
 	Budget int64 // maximum bytes
 	Hits   int64 // questions with an answer; a Filter asks only once about a repeated address
 	Misses int64 // questions without an answer

@@ -93,8 +93,8 @@ func (t *tracer) wants() bool {
 	return t != nil && (len(t.buffered) > 0 || t.opt.Code || t.reader.Wants(t.next()))
 }
 
-// isIdle reports whether a next line that no dialect reads changes nothing that t holds back, and
-// needs only to be counted. t may be nil.
+// isIdle reports whether the next line need only be counted if no dialect reads it, because t has
+// nothing that the line could end. t may be nil.
 func isIdle(t *tracer) bool {
 	return t == nil || t.printed == 0 && !t.listing && !t.maps.buffered && !t.wants()
 }

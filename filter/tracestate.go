@@ -158,8 +158,8 @@ func (s *savedTraces) verdicts() (all []judge.Verdict, err error) {
 	return all, nil
 }
 
-// refutation returns the error with this text. For any other text it returns ErrRefuted, and for
-// none nil.
+// refutation returns the error with this text. It returns nil for an empty text, and ErrRefuted for
+// any other text.
 func refutation(text string) error {
 	for _, err := range []error{judge.ErrSymbol, judge.ErrCall, judge.ErrNotCode} {
 		if text == err.Error() {
