@@ -55,7 +55,7 @@ type saver struct {
 	failing  bool           // the file cannot be written, which was reported
 	unsaved  time.Time      // when changed got its first entry; zero if it is empty
 	written  int64          // number of checkpoints written
-	failures int64          // number of failed attempts to write or sync one
+	failures int64          // number of failed attempts to write or sync a checkpoint
 
 	writing sync.Mutex // held while the file is being written
 	file    *os.File   // the state file, locked; nil if there is none

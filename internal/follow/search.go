@@ -18,7 +18,7 @@ type search struct {
 	lineage  *lineage.Log // which of the siblings are to be read
 	family   *family      // siblings at the last check
 	realPath string       // path with symbolic links resolved, at the last check
-	pending  bool         // some files to be read may not be found yet
+	pending  bool         // some files to be read may not have been found yet
 
 	foreign string                    // name of an archive that cannot be unpacked
 	cut     map[lineage.ID]cutArchive // archives that may still be written

@@ -24,7 +24,7 @@ type Stats struct {
 	// because the reader of the output has not taken it. It is 0 if a checkpoint covers all output.
 	CheckpointAge    time.Duration
 	Checkpoints      int64 // number of checkpoints written
-	CheckpointErrors int64 // number of failed attempts to write or sync one
+	CheckpointErrors int64 // number of failed attempts to write or sync a checkpoint
 }
 
 // Stats returns the current numbers. It may be called at any time, by any goroutine. It asks the
