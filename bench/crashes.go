@@ -120,7 +120,7 @@ func calledFunctions(library string) ([]*function, error) {
 			called.callers = append(called.callers, caller{c.end, named[i-1]})
 		}
 	}
-	for range depth { // each round keeps the functions that have a chain of one more caller
+	for range depth { // each round keeps the functions that have a chain with one more caller
 		kept := make(map[*function]bool)
 		for _, f := range named {
 			kept[f] = true

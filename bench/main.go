@@ -1,8 +1,8 @@
 //go:build linux
 
 // Bench compares symfilter with llvm-symbolizer-19 on big real binaries. It prints ratios of time
-// and memory, each the median of interleaved runs. It is not a test: it fails only if something
-// cannot be measured, or if two outputs that must be equal differ.
+// and memory, from medians of interleaved runs. It is not a test: it fails only if something cannot
+// be measured, or if two outputs that must be equal differ.
 //
 //	go run ./bench [-n 5] [-only REGEXP] [-json FILE]
 //	go run ./bench -list
