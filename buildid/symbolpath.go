@@ -67,8 +67,8 @@ func (p *SymbolPath) Close() error {
 }
 
 // Find returns the file whose note holds q.ID. Among several files, Debug and Alt queries prefer
-// one with debug information, then one with a full symbol table. Executable queries prefer one that
-// holds the code. Among equals the path that sorts first wins.
+// one with debug information, then one with a full symbol table. Executable queries prefer a file
+// that holds the code. Among equals the path that sorts first wins.
 //
 // The first Find walks the paths in goroutines that end before it returns. Concurrent calls wait
 // for the walk. To find new files, Find examines the folders again if it has found no file, or no
