@@ -23,8 +23,9 @@ var (
 	// Symbolizer returns the methods of a *symbolize.Symbolizer.
 	Symbolizer func(s any) any
 
-	// IndexFile makes the index of the ELF file at path. For a file that cannot have one, the error
-	// wraps ErrNotIndexed and gives the reason.
+	// IndexFile makes the index of the ELF file at path, unless there is a good one and o.Again is
+	// not set. For a file that cannot have an index, the error wraps ErrNotIndexed and gives the
+	// reason.
 	IndexFile func(ctx context.Context, path string, o IndexOptions) (Indexed, error)
 
 	// Filter returns the methods of a *filter.Filter, or nil for any other f.
