@@ -143,8 +143,8 @@ func (c *coldRun) end() lineHit {
 	return c.best
 }
 
-// covering returns the sequence with the lowest end above addr if that covers addr; otherwise an
-// empty sequence.
+// covering returns the sequence with the lowest end above addr. It returns an empty sequence if
+// that sequence does not cover addr.
 func (t *lineTable) covering(addr uint64) sequence {
 	best := sequence{hi: ^uint64(0)}
 	for i := range t.seqs {

@@ -13,7 +13,7 @@ import (
 // reader makes the tables of the whole file, which do not change afterwards. Readers share nothing
 // else.
 
-// ErrNotAlone is returned by readers from [Data.Reader], in place of answers and errors that only
+// ErrNotAlone is returned by readers from [Data.Reader]. It replaces answers and errors that only
 // the Data itself may return.
 var ErrNotAlone = errors.New("left to the first reader of the file")
 

@@ -173,8 +173,8 @@ func (l *links) count(f *splitFile) {
 	f.held = n
 }
 
-// enterSplit returns the unit that describes the functions of u. For a skeleton, that is the split
-// unit if its file can be opened; otherwise it is u. leaveSplit must follow.
+// enterSplit returns the unit that describes the functions of u. For a skeleton, it returns the
+// split unit if the unit's file can be opened. Otherwise it returns u. leaveSplit must follow.
 func (l *links) enterSplit(u *unit) *unit {
 	if l == nil || !u.dwoName.ok() {
 		return u
