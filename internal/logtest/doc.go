@@ -1,3 +1,3 @@
 // Package logtest makes logs for the tests of the packages that read them: generated logs, hostile
-// ones, and samples of real programs. Only tests import it.
+// logs, and samples of real programs. Only tests import it.
 package logtest
