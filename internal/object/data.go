@@ -182,8 +182,8 @@ func (d *sectionData) nameSections(table []byte) error {
 	return nil
 }
 
-// small returns the bytes of a section that is not compressed and has at most limit bytes;
-// otherwise nil.
+// small returns a copy of the bytes of a section that is not compressed and has at most limit
+// bytes. For other sections it returns nil.
 func (d *sectionData) small(name string, limit uint64) []byte {
 	s := d.section(name)
 	if d.closed || s == nil || s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.Size > limit || !within(s.Offset, s.Size, d.size) {

@@ -24,8 +24,8 @@ func (u *unwind) footprint() int64 { return int64(cap(u.ranges)) * int64(unsafe.
 // UnwindRange returns the bounds of the function at addr, from .eh_frame, or on 32-bit Arm from
 // .ARM.exidx. In .ARM.exidx a function ends where the next begins. Unwind information has no names,
 // but stays in stripped files. A function that the compiler split (".cold") has several ranges. ok
-// is false if no unwind information covers addr. Without the table of .eh_frame_hdr the first call
-// scans all of .eh_frame and builds one.
+// is false if no unwind information covers addr. If .eh_frame_hdr has no table, the first call
+// scans all of .eh_frame and builds a table.
 func (f *File) UnwindRange(addr uint64) (start, end uint64, ok bool) {
 	if f.closed {
 		return 0, 0, false

@@ -53,8 +53,8 @@ func (ts *symbolTables) SymbolsWithWord(word string) (all iter.Seq[Symbol], step
 	}, steps
 }
 
-// findWord makes the table of words if it is due, and returns the steps for it and for the next
-// search.
+// findWord counts a search, and makes the table of words after linearWords searches. It returns the
+// steps for the table and for the next search.
 func (t *symbols) findWord() int {
 	if len(t.raw) == 0 {
 		return 0
