@@ -12,7 +12,7 @@ import (
 // Maps is a list of maps in order of precedence: the first with a matching prefix applies.
 type Maps []buildid.PrefixMap
 
-// Replace applies the first map that matches path. It reports whether there is one; otherwise it
+// Replace applies the first map that matches path. It reports whether a map matches. If not, it
 // returns path unchanged.
 func (maps Maps) Replace(path string) (string, bool) {
 	for _, m := range maps {
