@@ -15,7 +15,7 @@ const (
 	// were not read or judged yet may have addresses in it.
 	lingers = 10 * time.Second
 
-	// recheck is the least time between two checks whether files were overwritten.
+	// recheck is the minimum time between two checks whether files were overwritten.
 	recheck = 100 * time.Millisecond
 )
 

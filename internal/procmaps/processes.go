@@ -21,9 +21,9 @@ const (
 	maxFiles     = 4096    // files whose headers are kept
 	maxMapBytes  = 8 << 20 // bytes of the maps of a process: some 80,000 mappings
 
-	// pause is the least time between two looks at all maps. The time is also at least shareOfTime
-	// times the processor time of the previous look, 30 to 100 µs for each process. A process that
-	// prints its stack in a handler may exist for only a millisecond more.
+	// pause is the minimum time between two looks at all maps. The time is also at least
+	// shareOfTime times the processor time of the previous look, 30 to 100 µs for each process. A
+	// process that prints its stack in a handler may exist for only a millisecond more.
 	pause       = time.Millisecond
 	shareOfTime = 20
 
