@@ -36,7 +36,7 @@ const maxExpression = 64 << 10
 
 // withoutDropped returns p without the frames that match p.DropFrames but not p.KeepFrames, as
 // pprof viewers show it. It also removes the frames that a matching frame called. Matching frames
-// at the root remain, up to the first one that does not match. An expression that is too long or
+// at the root remain, up to the first frame that does not match. An expression that is too long or
 // invalid matches nothing. The result shares everything but stacks and lines with p.
 func withoutDropped(p *stacks.Profile) *stacks.Profile {
 	drop := expression(p.DropFrames)

@@ -70,7 +70,7 @@ func (r *rawStacks) finish(list []byte) error {
 func (r *rawStacks) resolve(to *resolver) error       { return to.profile(&r.p, exactMaps) }
 func (r *rawStacks) stacks() (*stacks.Profile, error) { return &r.p, nil }
 
-// unsample estimates the number and size of all allocations from the sampled ones. A Poisson
+// unsample estimates the number and size of all allocations from the sampled allocations. A Poisson
 // process samples an allocation of n bytes with the probability 1-exp(-n/rate). Here n is the mean
 // size. The rate is in bytes; 0 and 1 mean that all were sampled.
 func unsample(number, size, rate int64) (int64, int64) {
