@@ -11,7 +11,7 @@ import (
 )
 
 // A Policy lists the rights that the process keeps. The zero value allows reading files, and
-// writing to open ones.
+// writing to open files.
 type Policy struct {
 	// Write lists folders in which the process may create, write, rename and remove files and
 	// folders, at any depth. It also lists files that the process may write, such as devices. A
