@@ -249,8 +249,8 @@ func (x *index) hash(stack []uint32, labels []Label) uint64 {
 	return maphash.Bytes(x.seed, b)
 }
 
-// carve returns a slice of n elements that begins with the given ones. It takes small slices from
-// room, so that many slices take few allocations, and replaces room once it is used up.
+// carve returns a slice of n elements that begins with the given elements. It takes small slices
+// from room, so that many slices take few allocations, and replaces room once it is used up.
 func carve[E uint32 | int64](room *[]E, elements []E, n int) []E {
 	const many = 1 << 12
 	if len(*room) < n {
