@@ -32,14 +32,14 @@ type Token struct {
 // together are the line. It allocates only errors. The zero value scans an empty line. It is not
 // safe for concurrent use.
 //
-// An element begins with "{{{", a tag of lower-case letters, and ':' or "}}}"; otherwise the first
-// brace is text. It ends at the next "}}}". An element that holds a single '}', is longer than 16
-// KiB or has wrong fields is malformed. An element that holds another "{{{" is malformed, too: its
-// opening braces are text, so that a valid element inside it is found. Only a symbol may hold
-// "{{{", if no element begins with it. An element with an unknown tag becomes an Elem with
-// TagUnknown, and a malformed element becomes text. Colour sequences and other elements inside of
-// an element are not interpreted. A colour sequence has at most 64 parameter bytes, which are
-// digits, ';' and ':'.
+// An element begins with "{{{", a tag of lower-case letters, and ':' or "}}}". In any other run of
+// braces, the first brace is text. It ends at the next "}}}". An element that holds a single '}',
+// is longer than 16 KiB or has wrong fields is malformed. An element that holds another "{{{" is
+// malformed, too: its opening braces are text, so that a valid element inside it is found. Only a
+// symbol may hold "{{{", if no element begins with it. An element with an unknown tag becomes an
+// Elem with TagUnknown, and a malformed element becomes text. Colour sequences and other elements
+// inside of an element are not interpreted. A colour sequence has at most 64 parameter bytes, which
+// are digits, ';' and ':'.
 //
 // Several lines may be given as one, to scan a hexdict that spans them.
 type Scanner struct {
