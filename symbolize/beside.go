@@ -39,8 +39,9 @@ type earlySymbol struct {
 }
 
 // begin prepares the lookup of the symbol at addr, unless another goroutine may change the data
-// that the lookup reads. With several processors, it starts the lookup in a goroutine. The first
-// lookup in a file gets no goroutine, since starting a thread takes as long as the lookup.
+// that the lookup reads. If the lookup is slow and there are several processors, begin starts it in
+// a goroutine. The first lookup in a file gets no goroutine, since starting a thread takes as long
+// as the lookup.
 func (y *earlySymbol) begin(m *module, n *names, addr uint64) {
 	y.names, y.addr, y.wait, y.found = nil, addr, nil, false
 	// compressed sections may be inflated and released meanwhile

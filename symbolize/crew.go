@@ -71,7 +71,8 @@ func (m *module) mayShare() bool {
 	return m.dw != nil && m.index == nil && m.file == nil && m.table == nil && m.fault == nil && !m.packed && !m.inflated && !m.obj.Placed()
 }
 
-// gather makes a crew for e's module after the first lookup, if mayShare allows one; e.mu is held.
+// gather makes a crew for e's module after the first lookup, if a crew can give the answers that
+// the options select; e.mu is held.
 func (e *entry) gather(s *Symbolizer) {
 	m := e.module
 	if m == nil || m.crew != nil || e.task != nil || s.o.jobs() < 2 || !s.o.byIndexAlone() || !m.mayShare() {

@@ -8,9 +8,9 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// data returns the symbol that covers addr, with the member at addr from debug information. Without
-// a symbol it returns the variable that debug information describes: linkers may omit the symbols
-// of local variables. Any error except ErrNoSymbol makes the whole file unusable.
+// data returns the symbol that covers addr, with the member at addr from debug information. If
+// there is no symbol, it returns the variable that debug information describes: linkers may omit
+// the symbols of local variables. Any error except ErrNoSymbol makes the whole file unusable.
 func (q *question) data(addr uint64) (Variable, error) {
 	detailed := q.s.o.Reaching && q.s.o.Details
 	sym, err := q.symbol(addr, detailed)

@@ -178,8 +178,7 @@ func (q *question) indexSymbol(addr uint64) (v symbol, ok bool) {
 }
 
 // tryCode is code for answers that need no wait, except for a lookup in the same unit. If ok is
-// false, code may still have an answer. Unlike a question with Now, it may inflate and parse an
-// open file.
+// false, code may still have an answer. Unlike a question with Now, it may parse an open file.
 func (s *Symbolizer) tryCode(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {

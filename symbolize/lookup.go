@@ -14,7 +14,8 @@ import (
 // As in LLVM, the symbol that covers the address, if there is one, names the physical frame.
 // Symbols have suffixes such as ".cold" and ".isra.0", which debug information lacks. Inlined calls
 // get their names from debug information. If debug information does not cover addr, the function
-// table of a Go program is used, which LLVM does not read.
+// table of a Go program is used. LLVM does not read that table, so it is not used with
+// Options.Reaching.
 func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
 	o, start := &q.s.o, len(dst)
 	addr = q.m.obj.Place(addr)

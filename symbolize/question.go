@@ -48,7 +48,7 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (q question, err e
 }
 
 // begin makes q a question to e, which is locked and has an open file. It starts the search for a
-// better file if that is due.
+// better file if that search is due.
 func (q *question) begin(s *Symbolizer, e *entry) {
 	q.s, q.e, q.m, q.began = s, e, e.module, time.Now()
 	if e.module.dw == nil && e.task == nil && q.began.After(e.retry) {
@@ -58,8 +58,9 @@ func (q *question) begin(s *Symbolizer, e *entry) {
 }
 
 // start returns the task for which a question under name must wait, since e has no file or a
-// provisional one. e.mu is held. If there is no task, it starts a search. It returns nil without an
-// error if e is forgotten.
+// provisional one. e.mu is held. If there is no task, start begins a search. If e has an error,
+// start returns it, and begins another search if that is due. If e is forgotten, start returns nil
+// without an error.
 func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 	if e.state == forgotten {
 		return nil, nil

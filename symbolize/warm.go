@@ -106,7 +106,8 @@ func (w *warmer) known(kind errandKind, l Location) (a warmAnswer, err error) {
 	return a, a.err
 }
 
-// refusal returns the error for a module without a known answer, and starts a search if one is due.
+// refusal returns the error for a module without a known answer, and starts a search for the
+// module's file if that is due.
 func (w *warmer) refusal(l Location) error {
 	e, err := w.s.cache.entry(l.ID, l.Name)
 	if err != nil {
@@ -213,7 +214,8 @@ func (w *warmer) ask(kind errandKind, l Location) (a warmAnswer) {
 
 // park keeps an errand until the task of its module ends or begins to ask servers, which may hang.
 // If maxParked errands wait already, it drops the errand. It returns false if the errand should be
-// asked again at once: there is no task, or the module has got a file but the errand no answer.
+// asked again at once: there is no task, or the errand has no answer although the module now has a
+// file.
 func (w *warmer) park(t errand, empty bool) bool {
 	e := w.s.cache.existing(t.of.id, t.name)
 	if e == nil {
