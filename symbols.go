@@ -12,8 +12,11 @@
 package symfilter
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,6 +89,7 @@ type Opened struct {
 
 	closers []io.Closer
 	trees   []*buildid.Tree
+	local   []symbolize.Finder
 }
 
 // UserCacheDir returns the folder in which the command keeps indexes: below XDG_CACHE_HOME, or
@@ -124,6 +128,7 @@ func (s Symbols) Open() (*Opened, error) {
 	if o.LinkDirs == nil {
 		o.LinkDirs = slices.Concat(s.DebugDirs, s.BuildIDDirs)
 	}
+	opened.local = o.Finders
 	o.MaxMemory = s.MaxMemory / cacheShare * (cacheShare - 1)
 	o.SpillDir, o.IndexDir = s.CacheDir, s.CacheDir
 	if s.NoIndex {
@@ -183,6 +188,28 @@ func (o *Opened) Complete(prefix buildid.ID) (id buildid.ID) {
 		}
 	}
 	return id
+}
+
+// Find returns the first file on this machine that q asks for and accept accepts; the caller closes
+// it. It searches the places of the Symbols, but neither servers nor their cache. The error wraps
+// [io/fs.ErrNotExist] if no place has such a file.
+func (o *Opened) Find(ctx context.Context, q buildid.Query, accept func(*buildid.File) bool) (*buildid.File, error) {
+	var failed error
+	for _, finder := range o.local {
+		f, err := finder.Find(ctx, q, func(buildid.Attempt) {})
+		switch {
+		case err == nil && accept(f):
+			return f, nil
+		case err == nil:
+			f.Close()
+		case failed == nil && !errors.Is(err, fs.ErrNotExist):
+			failed = err
+		}
+	}
+	if failed == nil {
+		failed = fmt.Errorf("no file for build ID %s: %w", q.ID, fs.ErrNotExist)
+	}
+	return nil, failed
 }
 
 // Close ends all searches and downloads, and closes every file.

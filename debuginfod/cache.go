@@ -35,6 +35,10 @@ type key struct {
 	id     buildid.ID
 	kind   buildid.Kind // Debug or Executable
 	source string       // path of a source file; empty for other files
+
+	// X-Forwarded-For of a search for another server; empty: not for one. Such a search is a flight
+	// of its own: see [WithForwarded].
+	forwarded string
 }
 
 // word returns the name of the file in the directory of its build ID.

@@ -32,7 +32,8 @@ type Client struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
-	slots   chan struct{}
+	// slots of flights, by the servers that a request has passed
+	slots [MaxForwarded + 1]chan struct{}
 
 	mu      sync.Mutex
 	closed  bool
@@ -66,7 +67,6 @@ func New(o Options) (*Client, error) {
 		servers: parseURLs(o.URLs),
 		headers: headersFile{path: o.HeadersFile},
 		direct:  newTransport(nil),
-		slots:   make(chan struct{}, maxFlights),
 		flights: map[key]*flight{},
 	}
 	if c.timeout == 0 {
@@ -74,6 +74,9 @@ func New(o Options) (*Client, error) {
 	}
 	for from := range c.guarded {
 		c.guarded[from] = newTransport(scope(from).refuse())
+	}
+	for i := range c.slots {
+		c.slots[i] = make(chan struct{}, maxFlights)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c, nil
@@ -132,6 +135,7 @@ func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 	}
 	var failed error
 	for _, k := range keys(q) {
+		k.forwarded = forwarded(ctx)
 		f, err := c.find(ctx, k, q.Name, note)
 		if err == nil {
 			return f, nil

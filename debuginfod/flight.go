@@ -111,17 +111,22 @@ func (c *Client) fly(ctx context.Context, f *flight, k key, name string) {
 // fetch fetches k from the first server that has it. It first waits for one of maxFlights slots and
 // for other processes that fetch k.
 func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buildid.Attempt, error) {
+	slots := c.slots[passed(k.forwarded)]
 	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
 	case <-ctx.Done():
 		return nil, nil, c.ended(ctx)
 	}
-	release, err := c.cache.lock(ctx, k, c.o.MaxTime)
-	if err != nil {
-		return nil, nil, c.ended(ctx)
+	if k.forwarded != "" {
+		ctx = WithForwarded(ctx, k.forwarded)
+	} else {
+		release, err := c.cache.lock(ctx, k, c.o.MaxTime)
+		if err != nil {
+			return nil, nil, c.ended(ctx)
+		}
+		defer release()
 	}
-	defer release()
 	f, l, _ := c.lookUp(k) // another process may have fetched it while it held the lock
 	switch {
 	case f != nil:
@@ -143,14 +148,14 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 	t.tell()
 	file, notes := c.fetchFrom(ctx, k, all, t)
 	notes = append(notes, verdicts(all, k, c.cache.missFor())...)
+	var err error
 	switch {
 	case file != nil:
-		err = nil
 	case c.ctx.Err() != nil || errors.Is(context.Cause(ctx), context.Canceled):
 		err = c.ended(ctx)
 	default:
 		err = summary(all)
-		if err == fs.ErrNotExist && k.source == "" {
+		if err == fs.ErrNotExist && k.source == "" && k.forwarded == "" {
 			c.cache.rememberMiss(k, misses(all))
 		}
 	}

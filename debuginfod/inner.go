@@ -26,6 +26,11 @@ func (i *inner) Probe(ctx context.Context, server string, id buildid.ID) access.
 	return (*Client)(i).probe(ctx, server, id)
 }
 
+// OpenSource is openSource: it returns the file that Source reads.
+func (i *inner) OpenSource(ctx context.Context, id buildid.ID, path string) (*buildid.File, error) {
+	return (*Client)(i).openSource(ctx, id, path, func(buildid.Attempt) {})
+}
+
 // Remembered is rememberedIDs: it counts the build IDs whose misses were believed.
 func (i *inner) Remembered() int { return (*Client)(i).rememberedIDs() }
 

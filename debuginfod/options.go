@@ -25,6 +25,9 @@ type Options struct {
 	// elfutils' rule applies
 	CacheMax int64
 	Version  string // version of this program, for the User-Agent
+	// name of this program's own debuginfod server, sent as X-Forwarded-For, so that it notices its
+	// own requests: see [WithForwarded]. Empty: not sent
+	Forwarded string
 	// time for each 100 KiB from a server. 0: 90 s; negative: only MaxTime applies
 	Timeout    time.Duration
 	MaxTime    time.Duration // time for one file from all servers. 0: 10 min

@@ -152,6 +152,11 @@ func (c *Client) setHeaders(req *http.Request, s *server, operator http.Header, 
 	req.Header.Set("User-Agent", c.agent)
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("X-Debuginfod-Maxsize", strconv.FormatInt(c.o.MaxSize, 10))
+	if chain := forwarded(req.Context()); chain != "" {
+		req.Header.Set("X-Forwarded-For", chain)
+	} else if c.o.Forwarded != "" {
+		req.Header.Set("X-Forwarded-For", c.o.Forwarded)
+	}
 	if !trusted {
 		return
 	}

@@ -32,13 +32,9 @@ func (c *Client) Source(ctx context.Context, id buildid.ID, path string, note fu
 	if note == nil {
 		note = func(buildid.Attempt) {}
 	}
-	if id.IsZero() || len(path) < 2 || path[0] != '/' || len(path) > maxSourcePath || strings.ContainsRune(path, 0) || !filepath.IsLocal(path[1:]) {
-		return nil, fmt.Errorf("debuginfod: source file %.200q: no build ID, or not an absolute path that a server can have: %w", path, fs.ErrNotExist)
-	}
-	k := key{id: id, source: path}
-	f, err := c.sourceFile(ctx, k, note)
+	f, err := c.openSource(ctx, id, path, note)
 	if err != nil {
-		return nil, fmt.Errorf("debuginfod: source file %.200q of %s: %w", path, id, err)
+		return nil, err
 	}
 	defer f.Close()
 	if f.Size() > maxSource {
@@ -49,6 +45,18 @@ func (c *Client) Source(ctx context.Context, id buildid.ID, path string, note fu
 		return nil, fmt.Errorf("debuginfod: %w", err)
 	}
 	return text, nil
+}
+
+// openSource returns the file that Source reads.
+func (c *Client) openSource(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) (*buildid.File, error) {
+	if id.IsZero() || len(path) < 2 || path[0] != '/' || len(path) > maxSourcePath || strings.ContainsRune(path, 0) || !filepath.IsLocal(path[1:]) {
+		return nil, fmt.Errorf("debuginfod: source file %.200q: no build ID, or not an absolute path that a server can have: %w", path, fs.ErrNotExist)
+	}
+	f, err := c.sourceFile(ctx, key{id: id, source: path, forwarded: forwarded(ctx)}, note)
+	if err != nil {
+		return nil, fmt.Errorf("debuginfod: source file %.200q of %s: %w", path, id, err)
+	}
+	return f, nil
 }
 
 // sourceFile returns the file of k from the cache or a server.

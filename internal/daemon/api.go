@@ -29,6 +29,7 @@ type api struct {
 	web     *web
 	site    *site
 	symbols *symbols
+	depot   *depot // nil unless conf.Debuginfod
 
 	ctx      context.Context // done when the daemon ends
 	end      context.CancelFunc
@@ -60,6 +61,9 @@ func (s *Service) paths() (all []string) {
 	for path := range s.protocols() {
 		all = append(all, path)
 	}
+	if s.Debuginfod {
+		all = append(all, buildIDPath)
+	}
 	return all
 }
 
@@ -87,7 +91,19 @@ func (d *Daemon) openAPI(c Service, sym *symbols) (*api, error) {
 	protocols := c.protocols()
 	a.site = &site{
 		owner: "the service", hosts: func() []string { return c.Hosts }, begin: a.begin, end: a.requests.Done,
-		serve: func(w http.ResponseWriter, r *http.Request) { a.answer(w, r, protocols[r.URL.Path]) },
+		serve: func(w http.ResponseWriter, r *http.Request) {
+			if p := protocols[r.URL.Path]; p != nil {
+				a.answer(w, r, p)
+			} else {
+				a.file(w, r)
+			}
+		},
+	}
+	if c.Debuginfod {
+		if a.depot, err = openDepot(sym, d.house.depotName); err != nil {
+			w.release()
+			return nil, err
+		}
 	}
 	return a, nil
 }
@@ -139,6 +155,9 @@ func (a *api) close() (ended chan struct{}) {
 		defer close(ended)
 		a.requests.Wait()
 		a.web.release()
+		if a.depot != nil {
+			a.depot.close()
+		}
 		a.symbols.release()
 		a.end()
 	}()

@@ -49,6 +49,7 @@ type Service struct {
 	Symbolize   bool     `yaml:"symbolize"`
 	Mozilla     bool     `yaml:"mozilla"`
 	Sentry      bool     `yaml:"symbolicator"`
+	Debuginfod  bool     `yaml:"debuginfod"`
 	Wait        Duration `yaml:"wait"` // longest wait of a request for debug files
 	Mode        Mode     `yaml:"mode"` // as in [Input]
 	AllowRemote bool     `yaml:"allow_remote"`

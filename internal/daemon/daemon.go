@@ -81,7 +81,7 @@ func New(c *Config, o Options) (*Daemon, error) {
 	d := &Daemon{
 		house: &house{
 			log: o.Log, ports: newPorts(o.Inherited), unpacking: unpack.NewMemory(int64(c.Symbols.MaxMemory) / 2), options: o,
-			measures: newMeasures(), began: time.Now(), stdin: newLineReader(o.Stdin),
+			measures: newMeasures(), began: time.Now(), stdin: newLineReader(o.Stdin), depotName: newDepotName(),
 		},
 		conf: &Config{}, pipelines: make(map[string]*pipeline),
 	}
@@ -294,10 +294,14 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 
 // symbolsOf returns the symbols of c for another user: the current ones if they are those of c.
 func (d *Daemon) symbolsOf(c *Config) (*symbols, error) {
-	if d.symbols != nil && reflect.DeepEqual(c.Symbols, d.conf.Symbols) {
+	if d.symbols != nil && reflect.DeepEqual(c.Symbols, d.conf.Symbols) && c.Service.Debuginfod == d.conf.Service.Debuginfod {
 		return d.symbols.share(), nil
 	}
-	return openSymbols(c.Symbols, d.house.measures.observe, d.house.options.OffHeap)
+	forwarded := "" // without the service, nobody asks this server
+	if c.Service.Debuginfod {
+		forwarded = d.house.depotName
+	}
+	return openSymbols(c.Symbols, d.house.measures.observe, d.house.options.OffHeap, forwarded)
 }
 
 // discard closes everything that prepare has opened.

@@ -43,6 +43,7 @@ type house struct {
 	states    stateRoom
 	contexts  *contexts
 	ledger    *ledger
+	depotName string       // of this process as a debuginfod server
 	box       *confinement // nil: no sandbox
 	began     time.Time
 

@@ -16,12 +16,15 @@ type symbols struct {
 	*symfilter.Opened
 	conf Symbols
 
+	observe func(debuginfod.Request)
+
 	mu    sync.Mutex
 	users int
 }
 
-// openSymbols opens the symbols for c. The user must call release. offHeap is [Options.OffHeap].
-func openSymbols(c Symbols, observe func(debuginfod.Request), offHeap func(int64)) (*symbols, error) {
+// openSymbols opens the symbols for c. The user must call release. offHeap is [Options.OffHeap], and
+// forwarded [debuginfod.Options.Forwarded].
+func openSymbols(c Symbols, observe func(debuginfod.Request), offHeap func(int64), forwarded string) (*symbols, error) {
 	o := symfilter.Symbols{
 		SymbolPaths: c.SymbolPaths, IDsFiles: c.IDsFiles, BuildIDDirs: c.BuildIDDirectories, DebugDirs: c.DebugFileDirectories,
 		NoDefaultDebugDirs: c.NoDefaultDebugDirectories,
@@ -33,13 +36,13 @@ func openSymbols(c Symbols, observe func(debuginfod.Request), offHeap func(int64
 	if o.Servers, err = c.servers(); err != nil {
 		return nil, err
 	}
-	o.Servers.Observe = observe
+	o.Servers.Observe, o.Servers.Forwarded = observe, forwarded
 	o.Symbolizer.OffHeap, o.Symbolizer.Jobs = offHeap, c.Jobs
 	opened, err := o.Open()
 	if err != nil {
 		return nil, err
 	}
-	return &symbols{Opened: opened, conf: c, users: 1}, nil
+	return &symbols{Opened: opened, conf: c, observe: observe, users: 1}, nil
 }
 
 // servers returns the servers in c, and the folder of their downloads.
