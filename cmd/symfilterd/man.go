@@ -19,7 +19,7 @@ Environment variables in the file are not expanded.`
 
 SIGTERM and SIGINT end the daemon: it stops reading, writes what it has read, and saves checkpoints, within five seconds.`
 	statuses = `0    after SIGTERM or SIGINT, or after the end of all inputs; or --check finds no mistake
-1    the daemon cannot run: an address in use, an output that cannot be opened
+1    the daemon cannot run: an address in use, an output that cannot be opened; or lines were lost at the end, since an output did not accept them
 2    a mistake in the command line or in the configuration`
 	files = `The state folder has the checkpoints of followed files and the contexts of connections. It can be removed while the daemon is stopped; files are then read from start_at.
 

@@ -62,8 +62,8 @@ standard output, the sender or a socket. A first file:
 const helpEnd = `
 SIGHUP reads the file again and reopens outputs; a file with mistakes changes
 nothing. SIGTERM ends the daemon within five seconds. Exit status: 0 after
-SIGTERM, or if --check finds no mistake; 1 if the daemon cannot run; 2 after a
-mistake in the command line or in the file.
+SIGTERM, or if --check finds no mistake; 1 if the daemon cannot run, or loses
+lines at its end; 2 after a mistake in the command line or in the file.
 `
 
 // help returns the screen.
