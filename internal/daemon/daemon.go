@@ -107,9 +107,9 @@ func New(c *Config, o Options) (*Daemon, error) {
 	return d, nil
 }
 
-// Run runs the pipelines until ctx is done, or all their inputs have ended. Then it stops reading,
-// and writes everything read so far. After stopPatience, it gives up lines that an output does not
-// accept.
+// Run runs the pipelines until ctx is done. Without a service, Run also ends once all inputs have
+// ended. Then it stops reading, and writes everything read so far. After stopPatience, it gives up
+// lines that an output does not accept.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.begin()
 	// a reload that waits for an output must not delay the end
@@ -133,7 +133,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 }
 
-// tick parks idle sessions, drops expired contexts, and reports whether an input is still running.
+// tick parks idle sessions and drops expired contexts. It reports whether an input, or the service,
+// is still running.
 func (d *Daemon) tick(now time.Time) bool {
 	d.one.Lock()
 	defer d.one.Unlock()
@@ -156,7 +157,7 @@ func (d *Daemon) tick(now time.Time) bool {
 	return running
 }
 
-// end stops all pipelines.
+// end stops all pipelines, and the service.
 func (d *Daemon) end() error {
 	d.house.leave()
 	d.one.Lock()
