@@ -51,7 +51,7 @@ const (
 	byPrior    = "prior"    // from facts, and because Valgrind usually loads such objects there
 )
 
-// Work is counted in comparisons of an address with a candidate.
+// The unit of work is one comparison of an address with a candidate.
 const (
 	stageSize    = 8   // addresses compared between two rounds of dropping candidates
 	dropped      = 40  // distance from the best score at which a candidate is dropped
@@ -117,9 +117,9 @@ func (s *solver) solveEpoch(e *epoch) bool {
 	return e.located
 }
 
-// solveAll looks for the biases of all objects of a process, until a round finds none. Each located
-// object occupies a place, and may show that a signal interrupted code in another object. A file
-// that is still doubted at the end is not the file that ran.
+// solveAll looks for the biases of all objects of a process, in rounds, until a round finds none.
+// Each located object occupies a place, and may show that a signal interrupted code in another
+// object. A file that is still doubted at the end is not the file that ran.
 func (s *solver) solveAll(p *process) {
 	for before := -1; len(p.places) != before; {
 		before = len(p.places)
@@ -199,7 +199,8 @@ func (e *epoch) locate(bias uint64, by string) {
 	e.kept = 0
 }
 
-// keepBytes counts the bytes of a fact of e, and reports whether they are within the limits.
+// keepBytes counts size bytes for a fact of e, if the limits allow them, and reports whether they
+// do.
 func (e *epoch) keepBytes(size int) bool {
 	ok := e.of.proc.keepBytes(size)
 	if ok {
@@ -215,7 +216,8 @@ func (e *epoch) dropCandidates(out func(candidate) bool) {
 	e.keepBytes((len(e.left) - before) * candidateSize)
 }
 
-// mapBias returns the bias of an epoch's object in a Map, if the epoch's addresses agree with it.
+// mapBias returns the bias that a Map gives for an epoch's object, if the epoch's addresses agree
+// with it.
 func (s *solver) mapBias(e *epoch, f *file) (uint64, bool) {
 	for i := range s.maps {
 		if bias, ok := s.maps[i].bias(e.of.name, f); ok && (isInAny(e.windows, bias) || e.loadedAt(f, bias)) {

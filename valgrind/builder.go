@@ -82,7 +82,7 @@ func (b *builder) resume(name string, open []string, at int) {
 }
 
 // isTooLong reports whether the record, up to this place in the buffer, must be handed over in
-// parts. It is not divided within a frame, if possible.
+// parts. If possible, the record is not divided within a frame.
 func (b *builder) isTooLong(at int) bool {
 	size := at - b.at
 	if size <= maxRecord && len(b.items) < maxItems && len(b.frames) < maxItems {

@@ -19,7 +19,8 @@ type files struct {
 	kept    int // bytes of the facts about all files
 }
 
-// keepBytes counts the bytes of another fact, and reports whether they are within the limit.
+// keepBytes counts size bytes for another fact, if the limit allows them, and reports whether it
+// does.
 func (fs *files) keepBytes(size int) bool {
 	if fs.kept+size > maxFacts {
 		return false

@@ -208,7 +208,8 @@ func (p *process) learnHeader(r *Record) bool {
 	return true
 }
 
-// keepBytes counts the bytes of a fact of p, and reports whether they are within the limit.
+// keepBytes counts size bytes for a fact of p, if the limit allows them, and reports whether it
+// does.
 func (p *process) keepBytes(size int) bool {
 	ok := p.files.keepBytes(size)
 	if ok {

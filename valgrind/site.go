@@ -103,7 +103,7 @@ type returns struct {
 	is   bool
 }
 
-// An answerer asks the symbolizer for sites, and keeps the answers.
+// An answerer asks the symbolizer about sites, and keeps the answers.
 type answerer struct {
 	*report.Asker
 	known     map[placeKey]*answer
