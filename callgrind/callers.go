@@ -13,7 +13,8 @@ type splitter struct {
 	known map[string]uint32 // the nodes of names, and of names up to a quote
 }
 
-// maxQuotes bounds the quotes in a name that is searched for callers. --separate-callers=N makes N.
+// maxQuotes bounds the quotes in a name that is searched for callers. --separate-callers=N makes N
+// quotes.
 const maxQuotes = 64
 
 func newSplitter(v *resolution) *splitter {
@@ -37,7 +38,8 @@ func newSplitter(v *resolution) *splitter {
 	return s
 }
 
-// quotes reports whether a name may have callers.
+// quotes reports whether a name has quotes, and neither too many nor too much text to be searched
+// for callers.
 func quotes(name string) bool {
 	n := strings.Count(name, "'")
 	return n > 0 && n <= maxQuotes && len(name) <= maxCompared

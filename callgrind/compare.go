@@ -24,7 +24,7 @@ type Comparison struct {
 	rows  []change
 }
 
-// A change is a row of a comparison: a function and its number on both sides.
+// A change is a row of a comparison: a function, and its node on each side.
 type change struct {
 	key           functionKey
 	before, after int // node of the side's graph; -1 if the side does not have it

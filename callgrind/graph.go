@@ -142,9 +142,10 @@ func (g *graph) connect(parts []part) {
 }
 
 // include computes the inclusive cost of each function. As in callgrind_annotate, it is the cost of
-// the calls from other functions, or else the function's own cost and the cost of its calls. If the
-// profile has several parts, the larger of both sums is used, except in cycles. In a cycle, the
-// cost is at most the cost of the whole cycle, since nested calls are counted several times.
+// the calls from other functions. Without such calls it is the function's own cost plus the cost of
+// its calls. If the profile has several parts, the larger of these two sums is used, except in
+// cycles. In a cycle, the cost is at most the cost of the whole cycle, since nested calls are
+// counted several times.
 func (g *graph) include() {
 	n := uint32(len(g.all))
 	g.inclusive = make([]int64, int(n)*g.width)

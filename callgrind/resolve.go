@@ -118,7 +118,7 @@ func (v *resolution) findNeedy() {
 	}
 }
 
-// places looks up the places with addresses of needy functions, and makes the nodes.
+// places looks up the places of needy functions that have addresses, and makes the nodes.
 func (v *resolution) places() {
 	m, keys := v.m, v.m.costs.keys
 	v.ofFunction = make([]uint32, len(m.functions))

@@ -221,7 +221,7 @@ func withoutVersion(name string) string {
 // baseOf returns the part of a path after the last slash.
 func baseOf(name string) string { return name[strings.LastIndexAny(name, `/\`)+1:] }
 
-// join makes the graph of functions, one for each key.
+// join makes the graph, with one function for each key.
 func (s *side) join(v *resolution, named []naming, collide map[functionKey]bool) {
 	j := *v
 	j.all, j.index = make([]node, 0, len(v.all)), nil
