@@ -13,8 +13,9 @@ var filters = [...]string{"leaks", "compress", "resolve"}
 // byteOrderMark may begin a file written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// header records the steps of this processing in the header of a report. It also notes whether the
-// report was compressed before, since the calls are then not in the order of time.
+// header records the steps of this processing in the header of a report. If calls are kept until
+// the end, it also notes whether an earlier step has compressed the report: then the calls are not
+// in the order of time.
 func (p *processor) header(rec *record) {
 	compressed := bytes.Contains(rec.headerValue("filter"), []byte("compress"))
 	p.kept.unordered = compressed && p.keeps()
