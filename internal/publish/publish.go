@@ -132,7 +132,7 @@ func placeOf(f *findings.TraceFrame) place {
 	return place{f.File, min(max(f.Line, 1), math.MaxInt32), min(f.Column, math.MaxInt32), true}
 }
 
-// program returns the name of a program that had the finding, or of its report.
+// program returns the name of a program that had the finding, or of a report that has the finding.
 func (r *Result) program(x *findings.Finding) string {
 	for _, o := range x.Seen {
 		p := r.Process(o.Process)
