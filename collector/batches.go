@@ -17,7 +17,7 @@ func (b *batches) run(running bool) {
 	b.running = running
 }
 
-// enter reports whether a batch may be worked on. Then leave must be called.
+// enter reports whether a batch may be processed. If so, leave must be called afterwards.
 func (b *batches) enter() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
