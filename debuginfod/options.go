@@ -161,8 +161,8 @@ func cacheDir(getenv func(string) string) string {
 }
 
 // SystemURLs returns the words of the *.urls files in dir, which is /etc/debuginfod on most
-// systems. Login shells put these words into DEBUGINFOD_URLS. It returns no words if dir does not
-// exist.
+// systems. Login shells put these words into DEBUGINFOD_URLS. Lines that start with # are skipped.
+// It returns no words if dir does not exist.
 func SystemURLs(dir string) ([]string, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.urls"))
 	if err != nil {
@@ -206,8 +206,8 @@ func readFile(name string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// parseURLs returns the servers that words name, in order and without duplicates. If a server
-// cannot be asked, its field refused holds the reason.
+// parseURLs returns the servers that words name, in order and without duplicates, but at most
+// maxURLs of them. If a server cannot be asked, its field refused holds the reason.
 func parseURLs(words []string) []*server {
 	var all []*server
 	ima := ""

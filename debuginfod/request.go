@@ -210,7 +210,7 @@ func tooBig(maxSize int64) *failure {
 }
 
 // retryAfter returns the time in a Retry-After header, which gives seconds or a date. It returns at
-// most breakMost, and 0 without the header.
+// most breakMost, and 0 if there is no such header or it cannot be parsed.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
