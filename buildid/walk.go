@@ -116,7 +116,7 @@ func (w *walk) addTask(task func()) {
 }
 
 // count counts the file or folder at path. It reports whether the limit allows another file or
-// folder to be examined.
+// folder to be examined. It records a fault for the first one beyond the limit.
 func (w *walk) count(path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
