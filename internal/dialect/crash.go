@@ -114,7 +114,7 @@ func parseCode(b []byte) (c Code, ok bool) {
 	return c, c.At >= 0 && c.Width != 3 && len(c.Units)*c.Width >= MinListed && c.values() >= MinValues
 }
 
-// values returns a lower bound of the number of different units, at most 64: units with equal
+// values returns a lower bound on the number of different units, at most 64: units with equal
 // hashes are taken as equal.
 func (c *Code) values() int {
 	var seen uint64

@@ -14,7 +14,7 @@ import "bytes"
 // around it, which proves whether a file is the one that ran.
 var death = Dialect{
 	Name: "kernel-segv", Who: "Linux: the kernel's line about a process killed by a fault",
-	Needs:  "the code on the next line, and a file of the name in the line; or --image",
+	Needs:  "the code on the next line, and a file with the name in the line; or --image",
 	Sample: "inventory[4711]: segfault at 10 ip 000055d0c0a012d2 sp 00007ffd error 6 in inventory[12d2,55d0c0a01000+1000]",
 }
 

@@ -151,8 +151,8 @@ func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 
 // mayLackModule reports whether f, in a line without a module, may be a frame. f must have no
 // name, and no parentheses outside of a trace. It may be in a trace, after an address in brackets,
-// at the start of the line, or anywhere if Firmware is set. In the last two cases f.Optional is set,
-// since only the file can decide.
+// at the start of the line, or anywhere if Firmware is set. In the last two cases it sets
+// f.Optional, since only the file can decide.
 func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	near := r.inTrace()
 	if f.Symbol.Name != "" || group && !near {
