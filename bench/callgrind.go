@@ -34,7 +34,7 @@ func profile(size int64) func(b *binaries, path string) error {
 		}
 		head, body, ok := bytes.Cut(one, []byte("part: 1\n"))
 		if !ok {
-			return errors.New("a profile of Callgrind without a part")
+			return errors.New("the Callgrind profile has no part")
 		}
 		return create(path, func(w *logWriter) {
 			w.printf("%s", head)

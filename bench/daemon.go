@@ -328,7 +328,7 @@ func (d *daemon) compare(output io.Reader) error {
 	defer want.Close()
 	at, err := firstDifference(output, want)
 	if err == nil && at >= 0 {
-		err = fmt.Errorf("the output differs from that of symfilter at byte %d", at)
+		err = fmt.Errorf("the output differs from symfilter's at byte %d", at)
 	}
 	return err
 }

@@ -91,7 +91,7 @@ func TestUntilWritten(t *testing.T) {
 	if err := os.WriteFile(output, []byte("dome"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.compareFile(output); err == nil || err.Error() != "the output differs from that of symfilter at byte 2" {
+	if err := d.compareFile(output); err == nil || err.Error() != "the output differs from symfilter's at byte 2" {
 		t.Errorf("got %v", err)
 	}
 }
