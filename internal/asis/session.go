@@ -1,8 +1,6 @@
 package asis
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -85,25 +84,15 @@ func (s *Session) noObject(err error) int {
 
 // interactive answers the lines of in. It writes the answers when no further line was read yet.
 func (s *Session) interactive(in io.Reader, answer func(line string)) int {
-	r := bufio.NewReaderSize(in, maxQuestion)
-	for {
-		line, err := r.ReadSlice('\n')
-		if len(line) == 0 {
-			return exitOK
-		}
-		text := string(line)
-		for err == bufio.ErrBufferFull {
-			_, err = r.ReadSlice('\n')
-		}
-		answer(cut(text))
+	asker := lines.NewAsker(in, maxQuestion)
+	for line, ok := asker.Next(); ok; line, ok = asker.Next() {
+		answer(cut(string(line)))
 		s.end()
-		ahead, _ := r.Peek(r.Buffered())
-		if bytes.IndexByte(ahead, '\n') < 0 || len(s.printer.out) >= chunk {
-			if s.flush() != nil {
-				return exitFailed
-			}
+		if (asker.Waits() || len(s.printer.out) >= chunk) && s.flush() != nil {
+			return exitFailed
 		}
 	}
+	return exitOK
 }
 
 // cut returns a line without the end of line, up to the first NUL: in LLVM it is a C string.

@@ -30,7 +30,7 @@ var direction = map[string][]string{
 	"filter":              {"internal/dialect", "internal/judge", "internal/marks", "markup", "sgr", "symbolize", "buildid", "internal/layout", "internal/report", "internal/checkpoint", "internal/lines", "internal/jsonout", "internal/escape", "internal/disasm", "internal/access", "internal/object", "internal/prefixmap"},
 	"internal/marks":      {"internal/dialect"},
 	"internal/llvmfilter": {"symbolize", "buildid", "internal/lines"},
-	"internal/asis":       {"symbolize", "buildid", "internal/object", "internal/escape"},
+	"internal/asis":       {"symbolize", "buildid", "internal/object", "internal/lines", "internal/escape"},
 	"valgrind":            {"markup", "internal/findings", "internal/report", "symbolize", "buildid", "internal/object", "internal/jsonout", "internal/wording", "internal/escape", "internal/access"},
 	"callgrind":           {"markup", "internal/report", "symbolize", "internal/source", "internal/stacks", "internal/lines", "internal/jsonout", "internal/wording", "internal/escape", "internal/demangle"},
 	"rtrace":              {"markup", "internal/findings", "internal/report", "symbolize", "internal/stacks", "internal/object", "internal/lines", "internal/jsonout", "internal/escape", "internal/access"},
