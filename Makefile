@@ -12,7 +12,7 @@ SOAK      = TestSoak|TestDaemonSoak|TestALogThroughASerialPortLosesNothing
 WITH_PROGRAMS = integration internal/housetest
 # Packages without goroutines, locks and atomics (TestSequentialPackagesStartNoGoroutine): the race
 # detector has nothing to find in them, and their tests take 3 to 8 times as long with it.
-SEQUENTIAL = callgrind examples/emit/go internal/checkpoint internal/demangle internal/escape \
+SEQUENTIAL = callgrind examples/emit/go internal/address internal/checkpoint internal/demangle internal/escape \
              internal/gate internal/gopcln internal/jsonout internal/layout internal/lines internal/llvmfilter internal/newfile internal/profile internal/stacks \
              internal/wording markup rtrace sgr valgrind
 

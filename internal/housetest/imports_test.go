@@ -72,6 +72,7 @@ var direction = map[string][]string{
 	"internal/stacks":      {"internal/escape"},
 	// for the command only: a library must not confine the process of its caller
 	"internal/sandbox":     {},
+	"internal/address":     {},
 	"internal/serial":      {},
 	"internal/seldom":      {},
 	"internal/service":     {},

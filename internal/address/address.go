@@ -1,0 +1,204 @@
+// Package address reads the words that stand for places in ELF files: addresses and ranges of them,
+// names of symbols with offsets, offsets in a file, and any of these after the name of a file.
+//
+// The words are those that programs print: main+0x10 of gdb, do_fault+0x30/0x160 of Linux,
+// /usr/bin/app(main+0x10) [0x4011b6] of glibc.
+package address
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// MaxRange bounds a range. Each address of a range is looked up: 1 MiB of the code of symfilter
+// itself takes 1.7 s.
+const MaxRange = 1 << 20
+
+// A Word is what a word stands for.
+type Word struct {
+	Module string // path or build ID; empty: the file is given elsewhere
+	Name   string // linkage name of a symbol; empty: Addr counts from the beginning of the file
+	Addr   uint64 // with a Name: the offset from the symbol
+	End    uint64 // the first address after a range; 0: one address
+	Size   uint64 // bytes that the symbol had where the word was printed; 0: not known
+	InFile bool   // Addr and End are offsets in the file
+}
+
+// A Reader reads words.
+type Reader struct {
+	// IsModule reports whether a word before a + or a parenthesis is the name of a file, and not of
+	// a symbol. nil: it always is, and a word without a file is an error.
+	IsModule func(word string) bool
+	InFile   bool // numbers without a symbol are offsets in the file
+}
+
+// offsetPrefix marks an offset in the file.
+const offsetPrefix = "offset:"
+
+// Read returns what a word stands for. Blanks around the word are ignored, and a last part in
+// square brackets: glibc prints an address there, and Linux the name of a module.
+func (r *Reader) Read(word string) (Word, error) {
+	s := withoutBrackets(strings.TrimSpace(word))
+	if s == "" {
+		return Word{}, errors.New("there is no address")
+	}
+	w, ok, err := r.module(s)
+	if ok || err != nil {
+		return w, err
+	}
+	w.InFile = r.InFile
+	if rest, ok := strings.CutPrefix(s, offsetPrefix); ok {
+		if s, w.InFile = rest, true; !startsAsNumber(s) {
+			return w, fmt.Errorf("%q is not an offset: write hex digits after %s, such as %s0x1a25", rest, offsetPrefix, offsetPrefix)
+		}
+	}
+	isNumber, err := w.number(s)
+	switch {
+	case err != nil:
+		return w, err
+	case r.IsModule == nil:
+		return w, fmt.Errorf("%q names no file: write FILE+0x1a25, or a FILE before the addresses", s)
+	case isNumber:
+		return w, nil
+	case startsAsNumber(s):
+		return w, fmt.Errorf("%q is not an address: write hex digits, such as 0x1a25", s)
+	}
+	return w, w.symbol(s)
+}
+
+// withoutBrackets returns s without a last part in square brackets.
+func withoutBrackets(s string) string {
+	if i := strings.LastIndex(s, " ["); i > 0 && strings.HasSuffix(s, "]") {
+		return strings.TrimSpace(s[:i])
+	}
+	return s
+}
+
+// module reads FILE+0x10, FILE+0x10-0x20, FILE(+0x10) and FILE(NAME+0x10). ok is false if s has
+// none of these forms, or begins with the name of a symbol.
+func (r *Reader) module(s string) (w Word, ok bool, err error) {
+	if inner, isPair := strings.CutSuffix(s, ")"); isPair {
+		i := strings.LastIndexByte(inner, '(')
+		if i > 0 && strings.Contains(inner[i:], "+0x") && r.isModule(inner[:i]) {
+			w.Module, inner = inner[:i], inner[i+1:]
+			if rest, isNumber := strings.CutPrefix(inner, "+"); isNumber {
+				w.InFile = r.InFile
+				_, err = w.number(rest)
+			} else {
+				err = w.symbol(inner)
+			}
+			return w, true, err
+		}
+	}
+	i := strings.LastIndexByte(s, '+')
+	if i <= 0 || !r.isModule(s[:i]) {
+		return w, false, nil
+	}
+	rest := s[i+1:]
+	if !strings.HasPrefix(rest, "0x") {
+		return w, true, fmt.Errorf("%q is not an address: write 0x and hex digits after %s+", rest, s[:i])
+	}
+	if strings.Contains(rest, "/") {
+		return w, true, fmt.Errorf("%q is a place in a function, which may be in any file: write a FILE before it", s)
+	}
+	w.Module, w.InFile = s[:i], r.InFile
+	if isNumber, err := w.number(rest); err != nil || !isNumber {
+		if err == nil {
+			err = fmt.Errorf("%q is not an address: write hex digits, such as 0x1a25", rest)
+		}
+		return w, true, err
+	}
+	return w, true, nil
+}
+
+func (r *Reader) isModule(word string) bool { return r.IsModule == nil || r.IsModule(word) }
+
+// number reads an address or a range into w. It reports whether s is one of these.
+func (w *Word) number(s string) (ok bool, err error) {
+	from, to, isRange := strings.Cut(s, "-")
+	w.Addr, err = hex(from)
+	if isRange && (err == nil || errors.Is(err, errTooLarge)) {
+		var toErr error
+		if w.End, toErr = hex(to); errors.Is(toErr, errNoHex) {
+			return false, nil
+		}
+		if err == nil {
+			err = toErr
+		}
+	}
+	switch {
+	case errors.Is(err, errNoHex):
+		return false, nil
+	case err != nil:
+		return true, fmt.Errorf("the address %s has %w", s, err)
+	case !isRange:
+		return true, nil
+	case w.End <= w.Addr:
+		return true, fmt.Errorf("the range %s is empty: its end is the first address after it", s)
+	case w.End-w.Addr > MaxRange:
+		return true, fmt.Errorf("the range %s has %d addresses, each of which is looked up: ask for at most 0x%x at once", s, w.End-w.Addr, MaxRange)
+	}
+	return true, nil
+}
+
+// symbol reads NAME, NAME+0x10 or NAME+0x10/0x40. An offset without 0x is decimal, as gdb prints
+// it. If what follows the + is not an offset, it is part of the name.
+func (w *Word) symbol(s string) error {
+	w.Name = s
+	i := strings.LastIndexByte(s, '+')
+	if i <= 0 {
+		return nil
+	}
+	offset, size, hasSize := strings.Cut(s[i+1:], "/")
+	addr, err := cNumber(offset)
+	if err == nil && hasSize {
+		w.Size, err = cNumber(size)
+	}
+	switch {
+	case err == nil:
+		w.Name, w.Addr = s[:i], addr
+	case errors.Is(err, errTooLarge):
+		return fmt.Errorf("the offset in %s has %w", s, err)
+	case startsAsNumber(offset):
+		return fmt.Errorf("%q is not an offset: write 0x before hex digits, as in %s+0x1a", s[i+1:], s[:i])
+	}
+	return nil
+}
+
+var (
+	errNoHex    = errors.New("no number")
+	errTooLarge = errors.New("more than 64 bits")
+)
+
+// hex parses hex digits, with or without 0x.
+func hex(s string) (uint64, error) {
+	if len(s) > 2 && (s[:2] == "0x" || s[:2] == "0X") {
+		s = s[2:]
+	}
+	return parse(s, 16)
+}
+
+// cNumber parses hex digits after 0x, or decimal digits.
+func cNumber(s string) (uint64, error) {
+	if rest, ok := strings.CutPrefix(s, "0x"); ok {
+		return parse(rest, 16)
+	}
+	return parse(s, 10)
+}
+
+func parse(s string, base int) (uint64, error) {
+	n, err := strconv.ParseUint(s, base, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return math.MaxUint64, errTooLarge
+	case err != nil:
+		return 0, errNoHex
+	}
+	return n, nil
+}
+
+// startsAsNumber reports whether s begins with a digit, as no symbol of a compiler does.
+func startsAsNumber(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
