@@ -133,7 +133,7 @@ func TestNamedFindsSymbols(t *testing.T) {
 		}
 		tried++
 		found, err := s.Named(context.Background(), f.at(0), name)
-		if err != nil || len(found) != 1 || found[0] != (Extent{sym.Value, sym.Size}) {
+		if err != nil || len(found) != 1 || found[0] != (Extent{Addr: sym.Value, Size: sym.Size}) {
 			t.Errorf("%s: got %v, %v, want %#x", name, found, err, sym.Value)
 		}
 	}
@@ -189,5 +189,26 @@ func TestDetailsSayWhereAnAnswerIsFrom(t *testing.T) {
 		if frames, err := s.Ask(context.Background(), nil, f.at(sym.Value), Policy{}); err != nil || len(frames) > 0 {
 			t.Errorf("a symbol names %+v, %v", frames, err)
 		}
+	}
+}
+
+// Without Reaching, a symbol is found by each of its names, with the address of the next symbol.
+func TestNamedFindsAliases(t *testing.T) {
+	f := build(t, "named aliases", `extern "C" {
+int before(int x) { return x * 3; }
+int spawn(int x) __attribute__((alias("before")));
+int after(int x) { return x * 5; }
+}`)
+	s := open(t, Options{}, oneFile{f, "here"})
+	named := func(name string) Extent {
+		found, err := s.Named(context.Background(), f.at(0), name)
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: got %v, %v", name, found, err)
+		}
+		return found[0]
+	}
+	before, after := named("before"), named("after")
+	if before != named("spawn") || before.Size == 0 || before.Next != after.Addr {
+		t.Errorf("got %#v, alias %#v, then %#v", before, named("spawn"), after)
 	}
 }

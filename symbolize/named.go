@@ -1,6 +1,10 @@
 package symbolize
 
-import "context"
+import (
+	"context"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
 
 // maxNamed bounds the symbols that Named returns. LLVM has no bound; a kernel has about a hundred
 // functions of one name.
@@ -10,23 +14,47 @@ const maxNamed = 1024
 type Extent struct {
 	Addr uint64
 	Size uint64 // bytes; 0: not known
+
+	// Next is the address of the next symbol in the same section. Linux prints Next-Addr as the
+	// size of a function. 0: not known, or Options.Reaching is set.
+	Next uint64
 }
 
 // Named returns the ranges of the symbols with this linkage name in the file of l: at most 1,024,
-// by address. It ignores l.Addr. Of several symbols at one address, only the name that Ask returns
-// is known. It waits for the file until ctx is done, and returns the errors of Ask.
+// by address. It ignores l.Addr. With Options.Reaching, of several symbols at one address only the
+// name that Ask returns is known. Named waits for the file until ctx is done, and returns the
+// errors of Ask.
 func (s *Symbolizer) Named(ctx context.Context, l Location, name string) (all []Extent, err error) {
 	q, err := s.acquire(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	err = guard(func() error {
-		for sym := range q.m.symbolObject().Symbols() {
-			if string(sym.Name) == name && len(all) < maxNamed {
-				all = append(all, Extent{sym.Addr, sym.Size})
+		obj := q.m.symbolObject()
+		if s.o.Reaching {
+			all = namedAsLLVM(obj, name)
+			return nil
+		}
+		symbols := obj.SymbolsNamed(name)
+		for i := range symbols[:min(len(symbols), maxNamed)] {
+			sym := &symbols[i]
+			e := Extent{Addr: sym.Addr, Size: sym.Size}
+			if next, ok := obj.NextSymbol(sym, sym.Addr); ok {
+				e.Next = next
 			}
+			all = append(all, e)
 		}
 		return nil
 	})
 	return all, q.end(err)
+}
+
+// namedAsLLVM is Named by the rule of llvm-symbolizer.
+func namedAsLLVM(obj *object.File, name string) (all []Extent) {
+	for sym := range obj.Symbols() {
+		if string(sym.Name) == name && len(all) < maxNamed {
+			all = append(all, Extent{Addr: sym.Addr, Size: sym.Size})
+		}
+	}
+	return all
 }
