@@ -73,7 +73,7 @@ func followed(t *testing.T) (pages []string) {
 			pages = append(pages, filepath.Join("start", name))
 		}
 	}
-	return append(pages, "add-a-dialect.md", "json.md", "unresolved.md")
+	return append(pages, "add-a-dialect.md", "addresses.md", "json.md", "unresolved.md")
 }
 
 // readerEnvironment returns an environment with nothing but the caches of Go, and the flags of

@@ -25,6 +25,8 @@ func TestAnswersForAddressesFitTheirSchema(t *testing.T) {
 		"../../internal/object/testdata/big.elf 18",
 		"../../internal/object/testdata/stripped.elf 28c 2000 ffffffffffffffff",
 		"0102030405 0",
+		"../../testdata/debug/.build-id/ee/cd138796b4297ca7ee7bb08854e1173fee4bff.debug _ZN6ledger4Book5closeEv+0x15/0x30 nobody 0x1a20-0x1a3c offset:0x1",
+		"nowhere+0x10",
 	} {
 		cmd := exec.Command(os.Args[0], append([]string{"addr", "--output=json", "-s", "../../testdata/debug"}, strings.Fields(args)...)...)
 		cmd.Env = append(os.Environ(), asCommand+"=1", "XDG_CACHE_HOME="+t.TempDir())
@@ -47,7 +49,7 @@ func TestAnswersForAddressesFitTheirSchema(t *testing.T) {
 			}
 		}
 	}
-	if seen["frames"] != 5 || seen["variable"] != 1 || seen["reason"] != 3 {
-		t.Errorf("got %v, want 5 objects with frames, 1 with a variable, 3 with reasons", seen)
+	if seen["frames"] != 8 || seen["variable"] != 1 || seen["reason"] != 7 {
+		t.Errorf("got %v, want 8 objects with frames, 1 with a variable, 7 with reasons", seen)
 	}
 }

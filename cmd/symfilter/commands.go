@@ -32,7 +32,7 @@ func commands() []*command {
 		{cli.Command{Name: "callgrind", In: ofCallgrind, Args: "[flags] [FILE...]", Most: anyNumber, About: "read only profiles of Callgrind", Text: callgrindText, Whole: true}, filterAll},
 		{cli.Command{Name: "rtrace", In: ofRTrace, Args: "[flags] [FILE...]", Most: anyNumber, About: "read only reports of sp-rtrace", Text: rtraceText, Whole: true}, filterAll},
 		{cli.Command{Name: "profile", In: ofProfile, Args: "[flags] FILE", Least: 1, Most: 1, About: "name the addresses of a profile", Text: profileText}, runProfile},
-		{cli.Command{Name: "addr", In: ofAddr, Args: "[flags] FILE|ID ADDRESS...", Least: 2, Most: anyNumber, About: "resolve single addresses", Text: addrText}, runAddr},
+		{cli.Command{Name: "addr", In: ofAddr, Args: "[flags] [FILE|ID] [ADDRESS...]", Most: anyNumber, About: "resolve single addresses", Text: addrText}, runAddr},
 		{cli.Command{Name: "doctor", In: ofDoctor, Args: "[flags] [ID|FILE|LOG]", Most: 1, About: "check where debug files are", Text: doctorText}, runDoctor},
 		{cli.Command{Name: "index", In: ofIndex, Args: "[flags] PATH...", Least: 1, Most: anyNumber, About: "index debug files in advance", Text: indexText}, runIndex},
 		{cli.Command{Name: "run", In: ofProgram, Args: "[flags] -- PROGRAM [ARG...]", Most: anyNumber, About: "filter what a program prints", Text: runText}, startProgram},

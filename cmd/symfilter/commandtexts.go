@@ -105,7 +105,7 @@ debug information, unless --output names another form. The load addresses of the
 object files are inferred from the addresses in it, as for Valgrind's XML; --map
 or --bias give them if that fails.
 `
-	addrText = `Prints the functions, files and lines at addresses of one program, library or
+	addrText = `Prints the functions, files and lines at addresses of a program, library or
 debug file, innermost first, with the inlined calls. Addresses are hexadecimal,
 with or without 0x, and belong to the file: nm and objdump print them, and logs
 print them after a +, as in (app+0x1a25). Subtract 1 from a return address.
@@ -113,6 +113,9 @@ print them after a +, as in (app+0x1a25). Subtract 1 from a return address.
   symfilter addr -s out/symbols libledger.so 0x1a25 0x1917
   symfilter addr eecd138796b4297ca7ee7bb08854e1173fee4bff 1a25
   symfilter addr --output=json app 0x1df8 | jq .frames
+  symfilter addr vmlinux do_fault+0x30/0x160
+  perf script -F ip,sym,dso,dsoff | grep -o '/[^ ()]*+0x[0-9a-f]*' |
+    symfilter addr --offsets
 
 The debug file is found as for a log. Answers have the form of addr2line
 -a -i -f -p; the answer for an address of data is the variable:
@@ -122,8 +125,24 @@ The debug file is found as for a log. Answers have the form of addr2line
   0x4158: inventory::shelves[2].refs
   0x9999: ?? (no symbol covers the address)
 
-The exit status is 0 even if an address stayed unresolved; with --strict it is
-then 3. Standard error has advice on such addresses, unless -q is given.
+An ADDRESS can also be one of these. A name is that of the symbol table, such
+as _ZN4Book5closeEv, and means each place that has it.
+
+  do_fault+0x30        a place in a function; offsets without 0x are decimal
+  do_fault+0x30/0x160  as Linux prints it: of several functions, those of the
+                       size 0x160; if there is none, the answer says so
+  0x1000-0x1040        a range up to 0x1040, an answer for each line of code
+  offset:0x1a25        an offset in the file; --offsets takes all numbers so
+  FILE+0x1a25          an address of another FILE or build ID; also
+                       FILE(+0x1a25) and FILE(main+0x10), as glibc prints it
+
+Without ADDRESS, or with -, addresses are read from standard input. Each line
+is answered before symfilter waits for another one. Without FILE, each ADDRESS
+begins with the name of one; beside a FILE, such a name needs a /.
+
+The exit status is 0 even if an address stayed unresolved, or a line has none;
+with --strict it is then 3. Standard error has advice on such addresses, unless
+-q is given.
 `
 	asText = `Answers like another symbolizer: llvm-symbolizer or llvm-addr2line of LLVM 19,
 or addr2line of GNU Binutils 2.40. ARGs, the questions on standard input and the

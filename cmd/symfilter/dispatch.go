@@ -102,6 +102,7 @@ type runFlags struct {
 	baud      baud
 	again     bool   // make an index even for files that have one
 	which     string // the log whose build doctor looks for; empty: none
+	offsets   bool   // numbers of addr are offsets in the file
 	examining bool   // the command is doctor
 	report    fileName
 

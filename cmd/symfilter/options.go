@@ -264,6 +264,7 @@ var options = [...]cli.Group[config]{
 	}},
 	{Title: "Flags of symfilter addr only", Flags: []cli.Flag[config]{
 		{Name: "output", Metavar: "FORM", In: ofAddr, Words: answers, Field: func(c *config) any { return &c.output }, Text: "text (default), or json: an object for each address"},
+		{Name: "offsets", In: ofAddr, Field: func(c *config) any { return &c.offsets }, Text: "numbers are offsets in the file, as in /proc/PID/maps, and not addresses"},
 	}},
 	{Title: "Flags of symfilter index only", Flags: []cli.Flag[config]{
 		{Name: "again", In: ofIndex, Field: func(c *config) any { return &c.again }, Text: "replace indexes that exist"},

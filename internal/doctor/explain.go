@@ -63,7 +63,10 @@ func nameOf(u symbolize.Unresolved) string {
 // because returns why a module stayed unresolved.
 func because(u symbolize.Unresolved, r symbolize.Report) string {
 	outside, is := errors.AsType[*OutsideError](u.Err)
+	missing, lacks := errors.AsType[PlaceError](u.Err)
 	switch {
+	case lacks && r.Fault == "":
+		return missing.Error()
 	case is && r.Fault == "":
 		return fmt.Sprintf("0x%x is %v; that is %s", outside.addr, outside, r.Path)
 	case r.Path != "" && u.Err == nil && r.Fault == "":

@@ -20,6 +20,8 @@ type Subject struct {
 	ELF  bool       // after Examine: the file is an ELF file
 	Core bool       // after Examine: it is a core file
 	kind *fileKind  // after Examine: a kind of file that is not a log; nil if not known
+
+	segments *segments // nil until AddressAt has read them
 }
 
 // A WordError reports that a word names neither a file nor a build ID.

@@ -188,7 +188,7 @@ func TestTheCommandsForOneTestRunOne(t *testing.T) {
 
 // followedPages matches the pages whose blocks sh are run as written: by
 // TestPagesOfDocsWorkAsWritten, and for collector.md by the tests of collector/.
-var followedPages = regexp.MustCompile(`^docs/(start/\w+|add-a-dialect|json|unresolved)\.md$`)
+var followedPages = regexp.MustCompile(`^docs/(start/\w+|add-a-dialect|addresses|json|unresolved)\.md$`)
 
 // README has above each block of commands a comment with the test that runs it, or with the reason
 // why none does; so has a page of docs above each block that is not run as written. The test reads

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
+)
+
+// A client that waits for the answer to a line gets it before it sends another.
+func TestALineOfAddressesIsAnsweredAtOnce(t *testing.T) {
+	p := startCommand(t, exec.Command(os.Args[0], "addr", "-q", "../../internal/object/testdata/big.elf"))
+	for _, line := range [][2]string{
+		{"0x18\n", "0x18: twice at /src/small.c:11:10\n"},
+		{"\n", ": ?? (there is no address)\n"},
+		{"0x0\n0x18\n", "0x0: run at /src/small.c:10\n0x18: twice at /src/small.c:11:10\n"},
+	} {
+		p.write(t, line[0])
+		p.expect(t, line[1])
+	}
+	p.in.Close()
+	if rest, code := p.end(t); rest != "" || code != exitOK {
+		t.Errorf("got %q and exit code %d; %s", rest, code, p.stderr.String())
+	}
+}
+
+// Lines take no memory once they are answered, whatever they name: ten times the lines, 1,000,000
+// with TEST_LONG, take at most 16 MiB more.
+func TestLinesOfAddressesTakeNoMemory(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	const mostGrowth = 16 << 10 // KiB
+	n := fuzztest.LongOr(1_000_000, 200_000)
+	few, many := memoryOfAddresses(t, n/10), memoryOfAddresses(t, n)
+	if many > few+mostGrowth {
+		t.Errorf("%d lines take %d KiB, and %d lines %d KiB", n/10, few, n, many)
+	}
+}
+
+// memoryOfAddresses returns the most memory in KiB that symfilter addr takes for n lines.
+func memoryOfAddresses(t *testing.T, n int) int64 {
+	t.Helper()
+	var in bytes.Buffer
+	for i := range n {
+		switch i % 5 {
+		case 0:
+			fmt.Fprintf(&in, "/nowhere/%d+0x10\n", i)
+		case 1:
+			fmt.Fprintf(&in, "nobody%d+0x10\n", i)
+		case 2:
+			fmt.Fprintf(&in, "0xzz%d\n", i)
+		case 3:
+			fmt.Fprintf(&in, "0x%x\n", 0x7f0000000000+i)
+		default:
+			fmt.Fprintf(&in, "0x%x\n", i%0x40)
+		}
+	}
+	cmd := exec.Command(os.Args[0], "addr", "../../internal/object/testdata/big.elf")
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd.Stdin = &in
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+}

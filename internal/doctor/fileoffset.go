@@ -1,0 +1,112 @@
+package doctor
+
+import (
+	"debug/elf"
+	"fmt"
+	"strings"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/object"
+	"github.com/symfilter/symfilter/internal/wording"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// maxShownSegments bounds the segments that an error lists.
+const maxShownSegments = 8
+
+// A PlaceError reports that a file lacks the name or offset that was asked for.
+type PlaceError string
+
+func (e PlaceError) Error() string { return string(e) }
+
+// NoName returns the error for a name that the file which sym uses for the subject does not have.
+func (s *Subject) NoName(sym *symbolize.Symbolizer, name string) error {
+	r := sym.Report(s.ID, s.Path)
+	path := r.Path
+	if path == s.Path {
+		path = s.Word
+	}
+	return PlaceError(fmt.Sprintf("no symbol %s in %s (%s)", name, path, r.Holds))
+}
+
+// segments are the parts of a file that a process maps.
+type segments struct {
+	loaded []object.Segment
+	err    error // why offsets in the file have no addresses
+}
+
+// AddressAt returns the address at an offset in the file of the subject, by its program headers.
+// The first segment with code that covers the offset has it, or else the first that covers it. It
+// must be called after Examine.
+func (s *Subject) AddressAt(offset uint64) (uint64, error) {
+	if s.segments == nil {
+		s.segments = new(segments)
+		s.segments.read(s)
+	}
+	if err := s.segments.err; err != nil {
+		return 0, err
+	}
+	var best *object.Segment
+	for i := range s.segments.loaded {
+		p := &s.segments.loaded[i]
+		if offset >= p.Offset && offset-p.Offset < p.FileSize && (best == nil || best.Flags&elf.PF_X == 0 && p.Flags&elf.PF_X != 0) {
+			best = p
+		}
+	}
+	if best == nil {
+		return 0, PlaceError(fmt.Sprintf("no segment of %s covers the offset 0x%x: %s", s.Word, offset, s.segments))
+	}
+	return best.Addr + (offset - best.Offset), nil
+}
+
+// String lists the offsets that segments cover.
+func (s *segments) String() string {
+	var all []string
+	for _, p := range s.loaded {
+		if p.FileSize == 0 {
+			continue
+		}
+		if len(all) == maxShownSegments {
+			all = append(all, "…")
+			break
+		}
+		all = append(all, fmt.Sprintf("0x%x-0x%x", p.Offset, p.Offset+p.FileSize))
+	}
+	return "they cover " + strings.Join(all, ", ")
+}
+
+// read reads the segments of a subject.
+func (s *segments) read(of *Subject) {
+	if of.Path == "" {
+		s.err = PlaceError("offsets are those of the program, which a build ID does not name: write the path of the program")
+		return
+	}
+	file, err := buildid.OpenRegular(of.Path, "the command line")
+	if err != nil {
+		s.err = fmt.Errorf("open %s: %w", of.Word, wording.Cause(err))
+		return
+	}
+	defer file.Close()
+	obj, err := object.Open(file, file.Size(), nil)
+	if err != nil {
+		s.err = fmt.Errorf("%s: %w", of.Word, err)
+		return
+	}
+	defer obj.Close()
+	for _, p := range obj.Segments() {
+		if p.Type == elf.PT_LOAD {
+			s.loaded = append(s.loaded, p)
+		}
+	}
+	if len(s.loaded) == 0 {
+		s.err = PlaceError(of.Word + " has no segments, so offsets in it have no addresses: it was not linked")
+		return
+	}
+	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
+	for _, section := range obj.Sections() {
+		if section.Type == elf.SHT_NOBITS && section.Flags&code == code {
+			s.err = PlaceError(of.Word + " is a debug file, whose offsets are not those of the program: write the path of the program")
+			return
+		}
+	}
+}
