@@ -15,8 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/symbolicator"
 )
 
-// Bounds of the service. A request has all its bytes at hand, and so has the answer, unlike the
-// stream of a log.
+// Bounds of the service. Unlike the stream of a log, a request and its answer are complete at once.
 const (
 	apiRead  = 30 * time.Second // for the body of a request
 	apiWrite = time.Minute      // for an answer
@@ -79,8 +78,8 @@ func (d *Daemon) prepareAPI(c *change) (err error) {
 	return err
 }
 
-// openAPI opens the listener of c. It answers once serve is called. If it succeeds, the api owns the
-// caller's use of sym.
+// openAPI opens the listener of c. The listener answers once serve is called. If it succeeds, the
+// api owns the caller's use of sym.
 func (d *Daemon) openAPI(c Service, sym *symbols) (*api, error) {
 	w, err := d.house.webs.open(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
 	if err != nil {
@@ -108,8 +107,8 @@ func (d *Daemon) openAPI(c Service, sym *symbols) (*api, error) {
 	return a, nil
 }
 
-// turnAPI replaces the service by that of a change, unless it stays. Requests to the old one are
-// answered with its symbols.
+// turnAPI replaces the service by the service of a change, unless it is unchanged. Requests to the
+// old service are answered with its symbols.
 func (d *Daemon) turnAPI(c *change) {
 	if d.api != nil && (c.api != nil || c.conf.Service.Listen == "") {
 		d.api.close()
@@ -243,8 +242,8 @@ func (a *api) refuse(w http.ResponseWriter, err error) {
 const loanStep = 32 << 10
 
 // A ledger is the memory of all requests of the service: at most half of limits.context_bytes, and
-// of that at most half for one peer, so that neither logs nor other peers lack it. Many goroutines
-// may use it.
+// at most half of that for one peer. The rest remains for logs and other peers. Many goroutines may
+// use it.
 type ledger struct {
 	contexts *contexts
 

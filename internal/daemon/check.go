@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// peerField in the path of a file output is replaced by the name of the peer, or by the base name
-// of the followed file.
+// peerField in the path of a file output stands for the name of the peer, or the base name of the
+// followed file.
 const peerField = "{peer}"
 
 // compare reports contradictory keys and impossible values.

@@ -102,8 +102,8 @@ func (c *contexts) borrow(n int) bool {
 	return true
 }
 
-// lend counts n bytes of requests to the service, or releases -n bytes. It returns false if there is
-// no room for them. Unlike borrow, it drops no context for them.
+// lend counts n bytes of requests to the service, or releases -n bytes. It returns false if there
+// is no room. Unlike borrow, it drops no context to make room.
 func (c *contexts) lend(n int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,8 +114,8 @@ func (c *contexts) lend(n int64) bool {
 	return true
 }
 
-// limits returns the limits for the processes of a session: its share plus the free part. For the
-// number of processes, kept contexts are free, too.
+// limits returns the limits for the processes of a session: its share plus the free part. Kept
+// contexts count as free in the number of processes.
 func (c *contexts) limits(s *session) filter.Limits {
 	c.mu.Lock()
 	defer c.mu.Unlock()

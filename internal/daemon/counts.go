@@ -22,7 +22,7 @@ type counts struct {
 	writes                   writes
 }
 
-// lose counts a loss. bytes is its size; 0 if the size is unknown.
+// lose counts a loss of the given number of bytes, which is 0 if it is unknown.
 func (c *counts) lose(bytes int64) {
 	c.inLosses.Add(1)
 	c.inLost.Add(bytes)

@@ -75,8 +75,8 @@ type view struct {
 	admin     callers // names of the admin listener
 }
 
-// New opens the inputs and outputs of c, confines the process with Options.Confine to the rights
-// that c needs, and starts reading.
+// New opens the inputs and outputs of c, and starts reading. Before that, it confines the process
+// with Options.Confine to the rights that c needs.
 func New(c *Config, o Options) (*Daemon, error) {
 	d := &Daemon{
 		house: &house{

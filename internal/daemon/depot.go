@@ -26,15 +26,16 @@ const buildIDPath = "/buildid/"
 const (
 	// depotStall is how long a client may read nothing of a file.
 	depotStall = 30 * time.Second
-	// maxChain is the maximum length of X-Forwarded-For, in bytes: eight IPv6 addresses, or names
-	// like ours, fit. A longer one is treated as that of a request that has passed too many servers.
+	// maxChain is the maximum length of X-Forwarded-For, in bytes: eight IPv6 addresses fit, or
+	// names like ours. A request with a longer one is treated like one that has passed too many
+	// servers.
 	maxChain = 512
 	maxWord  = 255 // bytes of the name of a section, as in debuginfod.Client.Section
 )
 
-// A depot answers requests of debuginfod's clients: from the files of this machine, then from the
-// cache, then by the servers behind. Their files are kept in the cache. All clients that want a file
-// share one download; it does not count for the logs' limits of requests.
+// A depot answers the requests of debuginfod clients from the files of this machine, then from the
+// cache, then from the configured servers. It keeps the servers' files in the cache. All clients
+// that want a file share one download, which does not count in the limits on the logs' requests.
 type depot struct {
 	symbols *symbols
 	name    string             // of this server in X-Forwarded-For
@@ -42,11 +43,11 @@ type depot struct {
 	behind  *debuginfod.Client // nil: no servers
 }
 
-// newDepotName returns a name for this process in X-Forwarded-For, of the form for names that are not
-// addresses (RFC 7239, section 6.3).
+// newDepotName returns a name for this process in X-Forwarded-For. It has the form of names that
+// are not addresses (RFC 7239, section 6.3).
 func newDepotName() string { return "_symfilterd-" + rand.Text()[:16] }
 
-// openDepot opens the depot of sym, which it does not own.
+// openDepot opens the depot of sym. The depot does not own sym.
 func openDepot(sym *symbols, name string) (*depot, error) {
 	d := &depot{symbols: sym, name: name}
 	o, err := sym.conf.servers()
@@ -73,7 +74,7 @@ func (d *depot) close() {
 	}
 }
 
-// A wantedFile is what a request asks for.
+// A wantedFile is the file or section that a request names.
 type wantedFile struct {
 	id   buildid.ID
 	kind string // debuginfo, executable, section or source
@@ -175,7 +176,7 @@ func chainOf(r *http.Request) string {
 	return strings.Join(r.Header.Values("X-Forwarded-For"), ", ")
 }
 
-// open returns the wanted file. For a section it is a file that has it. The error wraps
+// open returns the wanted file, or for a section a file that has the section. The error wraps
 // fs.ErrNotExist if no place has the file.
 func (d *depot) open(ctx context.Context, want wantedFile, chain string) (*buildid.File, error) {
 	passed := strings.Split(chain, ",")
@@ -204,7 +205,7 @@ func (d *depot) open(ctx context.Context, want wantedFile, chain string) (*build
 	return f, err
 }
 
-// elf returns an ELF file that accept accepts. behind may be nil.
+// elf returns an ELF file for which accept returns true. behind may be nil.
 func (d *depot) elf(ctx context.Context, behind *debuginfod.Client, id buildid.ID, kind buildid.Kind, accept func(*buildid.File) bool) (*buildid.File, error) {
 	q := buildid.Query{ID: id, Kind: kind, Better: true}
 	f, err := d.symbols.Find(ctx, q, accept)
@@ -228,8 +229,8 @@ func (d *depot) elf(ctx context.Context, behind *debuginfod.Client, id buildid.I
 	return nil, err
 }
 
-// source returns a source file from the cache or the servers behind. Which files a build has is
-// known to the server that has its debug information.
+// source returns a source file from the cache or from the configured servers. Only a server that
+// has the debug information of a build knows the build's source files.
 func (d *depot) source(ctx context.Context, behind *debuginfod.Client, want wantedFile) (*buildid.File, error) {
 	err := error(fs.ErrNotExist)
 	for _, c := range []*debuginfod.Client{d.cached, behind} {

@@ -72,7 +72,7 @@ func (d *Daemon) stopping() (end func()) {
 	return func() { slow.Stop() }
 }
 
-// Refresh reloads the configuration from load, as [Daemon.Reload] does, and reports the result to
+// Refresh reloads the configuration from load, as [Daemon.Reload] does. It reports the result to
 // the service manager, the log and the metrics. If the configuration cannot be used, nothing
 // changes.
 func (d *Daemon) Refresh(load func() (*Config, error)) error {

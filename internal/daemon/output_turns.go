@@ -163,6 +163,6 @@ func (k *persistent) works() {
 	}
 }
 
-// fromLine returns the offset in p at which a stream continues in a new output, if the previous
-// output has received p[:written]. It is the start of the unfinished line.
+// fromLine returns the offset in p at which a stream continues in a new output, after the previous
+// one has received p[:written]. It is the start of the unfinished line.
 func fromLine(p []byte, written int) int { return lastLineEnd(p[:written]) }

@@ -191,8 +191,8 @@ func (p *pipeline) fails(begin time.Time, err error) {
 	p.trouble, p.failed = err, begin
 }
 
-// setUnsaved records whether the input runs without a checkpoint because a foreign file is in its
-// place, and logs the reason once.
+// setUnsaved records whether the input runs without a checkpoint, because a foreign file is in the
+// checkpoint's place. It logs the reason once.
 func (p *pipeline) setUnsaved(foreign bool, err error) {
 	p.mu.Lock()
 	before := p.unsaved

@@ -339,7 +339,7 @@ type listener struct {
 
 var _ net.Listener = (*listener)(nil)
 
-// Accept returns the next connection; with TLS a *tls.Conn before its handshake.
+// Accept returns the next connection. With TLS, it is a *tls.Conn before its handshake.
 func (l *listener) Accept() (net.Conn, error) {
 	var c net.Conn
 	err := l.wait(func() (err error) {

@@ -20,7 +20,7 @@ const (
 
 // A room bounds the connections of listeners. A peer has at most three quarters of the seats, so
 // that it cannot shut out others. If no seat is free, a new HTTP connection replaces the one that
-// has been without a request for longest, at least for slowAfter.
+// has been without a request for longest. That must be at least slowAfter.
 type room struct {
 	most func() int
 

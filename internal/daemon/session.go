@@ -17,8 +17,8 @@ const (
 	// silence is the pause in a stream after which its kept lines are printed: lines of an unknown
 	// format, and held traces.
 	silence = 100 * time.Millisecond
-	// parkAfter is how long a stream is idle before its filter is replaced by a context, of 1.5 KB
-	// instead of 150 KB.
+	// parkAfter is how long a stream is idle before a context replaces its filter: 1.5 KB instead
+	// of 150 KB.
 	parkAfter = 5 * time.Second
 )
 
