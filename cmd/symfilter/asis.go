@@ -18,8 +18,7 @@ import (
 const otherCommand = "as"
 
 // byName returns the arguments of a program that was started as word. If word names another
-// symbolizer, for example because it is a symbolic link, the arguments begin with the command "as"
-// and word.
+// symbolizer, as a symbolic link may, the arguments begin with the command "as" and word.
 func byName(word string, args []string) []string {
 	if _, name := asis.Named(word); name != "" {
 		return append([]string{otherCommand, word}, args...)
@@ -35,7 +34,7 @@ func runAs(args []string, std standard) (int, error) {
 	case name == "":
 		return exitUsage, usageError{fmt.Errorf("%q is not the name of another symbolizer: write one of %s", args[0], strings.Join(asis.Names(), ", "))}
 	case p == nil:
-		return exitUsage, usageError{fmt.Errorf("%s is not answered for yet, only %s: start the program itself", name, strings.Join(asis.Names(), ", "))}
+		return exitUsage, usageError{fmt.Errorf("%s is not supported yet, only %s: start the program itself", name, strings.Join(asis.Names(), ", "))}
 	}
 	l := p.Parse(args[0], os.Getenv(p.Env), args[1:])
 	if refusal := l.Refusal(); refusal != "" {

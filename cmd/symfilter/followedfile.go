@@ -172,7 +172,7 @@ func (f *followed) finish() {
 	delete(f.p.live, f)
 }
 
-// countsSoFar returns the counts of the file; zero if it has none.
+// countsSoFar returns the counts of the file, or zero counts if it has none.
 func (f *followed) countsSoFar() doctor.Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,8 +15,8 @@ const lastTerminal = time.Second
 
 // A hangups decides whether a hang-up signal ends a run that follows files or reads from a pipe.
 // Log collectors and logrotate send the signal so that programs reopen their files. The signal ends
-// the run only if the terminal of the run is gone, since the user can no longer end the run there.
-// A run that was started without a terminal outlives each hang-up.
+// the run only if the terminal of the run is gone: then the user cannot end the run there. A run
+// that was started without a terminal outlives each hang-up.
 //
 // A nil hangups means that each hang-up ends the run.
 type hangups struct {

@@ -29,7 +29,7 @@ var programs = [...]Program{
 	{Name: "addr2line", gnu: true, family: ofBinutils},
 }
 
-// unready are names of symbolizers that are not answered for yet.
+// unready are names of symbolizers that are not supported yet.
 var unready = [...]string{"eu-addr2line"}
 
 // Names returns the names of the programs that are answered for.
