@@ -51,7 +51,7 @@ type rawFrame struct {
 	obj, fn, dir, file span
 }
 
-// span returns the span of a text at this index of the buffer.
+// span returns the span of text, which begins at the given index of the buffer.
 func (b *builder) span(at int, text []byte) span {
 	from := int32(at - b.at)
 	return span{from, from + int32(len(text)), bytes.IndexByte(text, '&') >= 0 || b.latin1 && !isASCII(text)}
@@ -81,7 +81,7 @@ func (b *builder) resume(name string, open []string, at int) {
 	}
 }
 
-// isTooLong reports whether the record, up to this place in the buffer, must be handed over in
+// isTooLong reports whether the record, up to the given index of the buffer, must be handed over in
 // parts. If possible, the record is not divided within a frame.
 func (b *builder) isTooLong(at int) bool {
 	size := at - b.at
@@ -184,7 +184,7 @@ func (b *builder) addText(s span) {
 }
 
 // addToFrame adds an element that holds nothing but text to the open frame. It returns false if no
-// frame is open, if frames do not have such an element, or if a line is not a number.
+// frame is open, if frames have no such element, or if the line is not a number.
 func (b *builder) addToFrame(name string, s span, text []byte) bool {
 	if n := len(b.open); n == 0 || b.open[n-1] != "frame" || len(b.frames) == 0 {
 		return false
@@ -253,7 +253,7 @@ func (b *builder) finish(buf []byte) *Record {
 	return &b.record
 }
 
-// text returns the text of a span in buf with its entities decoded; nil if the span is not set.
+// text returns the text of a span in buf with its entities decoded, or nil if the span is not set.
 func (b *builder) text(buf []byte, s span) []byte {
 	if !s.isSet() {
 		return nil

@@ -9,9 +9,9 @@
 //
 // A report has the file and the address of each frame, but not where the file was loaded. The load
 // bias is taken from a map, or inferred. An inferred bias must put every address of the file into
-// the file's code, and agree with the facts in the report and the file. If several biases do, the
-// frames of the file stay unresolved; [Options] has the remedies.
+// the file's code. It must also agree with the facts in the report and the file. If several biases
+// fit, the frames of the file stay unresolved; [Options] has the remedies.
 //
-// The formats are protocols 1 to 4 as Valgrind's documentation describes them (xml-output.txt,
-// xml-output-protocol4.txt), and protocols 5 and 6 as Valgrind 3.23 to 3.26 write them.
+// The formats are protocols 1 to 4 as Valgrind's xml-output.txt and xml-output-protocol4.txt
+// describe them. Protocols 5 and 6 are read as Valgrind 3.23 to 3.26 write them.
 package valgrind

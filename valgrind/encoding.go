@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// encodingOf returns the encoding that an XML declaration names; "" if it names none.
+// encodingOf returns the encoding that an XML declaration names, or "" if it names none.
 func encodingOf(declaration []byte) string {
 	_, rest, _ := bytes.Cut(declaration, []byte("encoding"))
 	rest = bytes.TrimLeft(rest, " \t\r\n")

@@ -74,7 +74,7 @@ func (l *lexer) cutLeaf(name string, from int) leafText {
 	return leafText{end: end, next: end, isLeaf: true, isCut: true}
 }
 
-// isEndTag reports whether the end tag of this name is at this place.
+// isEndTag reports whether the end tag of an element called name is at the given index.
 func (l *lexer) isEndTag(at int, name string) bool {
 	b := l.view[at:]
 	if n := len(name) + 3; len(b) >= n {
@@ -83,9 +83,9 @@ func (l *lexer) isEndTag(at int, name string) bool {
 	return l.has(at, "</"+name+">")
 }
 
-// isStructure reports whether the '<' at this place begins a tag, rather than text that was not
-// escaped. A tag is <?xml, </valgrindoutput>, or the tag of a known element at the beginning of a
-// line.
+// isStructure reports whether the '<' at the given index begins a tag, rather than text that was
+// not escaped. A tag is <?xml, </valgrindoutput>, or the tag of a known element at the beginning of
+// a line.
 func (l *lexer) isStructure(at int) bool {
 	for _, tag := range []string{"<?xml", "</" + document + ">"} {
 		if l.has(at, tag) {
@@ -146,8 +146,8 @@ func (l *lexer) userCommentAt(from int) (t leafText) {
 	return t
 }
 
-// isPart reports whether the blanks at i are followed by an element that begins a record, or by the
-// end tag of the document.
+// isPart reports whether a part of the report follows the blanks at i: an element that begins a
+// record, or the end tag of the document.
 func (l *lexer) isPart(i int) bool {
 	for i < len(l.view) && l.view[i] <= ' ' {
 		i++

@@ -2,7 +2,7 @@ package valgrind
 
 import "bytes"
 
-// A lexer holds the bytes of a report that were not handed over yet, and finds the end of the token
+// A lexer holds the bytes of a report that were not handed over yet. It finds the end of the token
 // at its position. If an answer depends on bytes that have not arrived yet, the lexer sets short,
 // and the answer is meaningless.
 type lexer struct {
@@ -56,7 +56,7 @@ func (l *lexer) add(p []byte, keep int) (moved int) {
 // advance moves the position to the next token.
 func (l *lexer) advance(to int) { l.pos, l.seek = to, to }
 
-// lookAt sets the view to the bytes that a token at this place may reach.
+// lookAt sets the view to the bytes that a token at the given index may reach.
 func (l *lexer) lookAt(at int, final bool) {
 	l.view = l.buf[:min(len(l.buf), at+maxLeaf)]
 	l.final = final && len(l.view) == len(l.buf) || len(l.view) == at+maxLeaf
@@ -96,8 +96,8 @@ func (l *lexer) takeLines() (n int) {
 	return n
 }
 
-// blanksBefore returns the blanks directly before the record at this place, in the same line, at
-// most maxIndent of them.
+// blanksBefore returns the blanks directly before the record at the given index, in the same line,
+// but at most maxIndent bytes.
 func (l *lexer) blanksBefore(at int) []byte {
 	from := at
 	for from > max(0, at-maxIndent) && (l.buf[from-1] == ' ' || l.buf[from-1] == '\t') {
@@ -107,8 +107,8 @@ func (l *lexer) blanksBefore(at int) []byte {
 }
 
 // dropLines moves the position over the blanks up to end; the blanks after from are new. It keeps
-// the blanks after the last line end, which may begin a line of text. It drops them, too, if final
-// is set or if they are more than maxLeaf bytes.
+// the blanks after the last line end, which may begin a line of text. If final is set, or if they
+// are more than maxLeaf bytes, it also drops them.
 func (l *lexer) dropLines(from, end int, final bool) {
 	if nl := bytes.LastIndexByte(l.buf[from:end], '\n'); nl >= 0 {
 		l.pos = from + nl + 1
@@ -153,8 +153,8 @@ func (l *lexer) textEnd(inRecord bool) (end int) {
 	return end
 }
 
-// isTag reports whether the '<' at this place begins a tag. At the end of the report, a possible
-// beginning of a tag is a tag, too.
+// isTag reports whether the '<' at the given index begins a tag. At the end of the report, the
+// beginning of a possible tag counts as a tag.
 func (l *lexer) isTag(at int) bool {
 	if at+1 == len(l.view) {
 		l.needsMore()
@@ -171,9 +171,9 @@ func (l *lexer) isTag(at int) bool {
 	return ok || size == 0
 }
 
-// tagName returns the name of the tag at this place and the size of the tag, with its attributes.
-// The name begins nameAt bytes after the place. If ok is false the '<' does not begin a tag; then
-// size is 0 if the report ends too early to decide.
+// tagName returns the name of the tag at the given index, and the size of the tag with its
+// attributes. The name begins nameAt bytes after the index. If ok is false the '<' does not begin a
+// tag; then size is 0 if the report ends too early to decide.
 func (l *lexer) tagName(at, nameAt int) (name []byte, size int, ok bool) {
 	b := l.view[at:]
 	i := nameAt
@@ -213,7 +213,7 @@ func isName(c byte) bool {
 	return isLetter(c) || '0' <= c && c <= '9' || c == '-' || c == '.' || c == ':'
 }
 
-// has reports whether this text is at this place.
+// has reports whether text is at the given index.
 func (l *lexer) has(at int, text string) bool {
 	b := l.view[at:min(len(l.view), at+len(text))]
 	if len(b) < len(text) && string(b) == text[:len(b)] {
@@ -245,7 +245,7 @@ const cdataBegin = "<![CDATA["
 // A gap is a part of buf that need not be searched again. It is empty if from equals to.
 type gap struct{ from, to int }
 
-// find returns the first place of the mark in the view, not before from; -1 if there is none. It
+// find returns the first place of the mark in the view, not before from, or -1 if there is none. It
 // skips the gap in which an earlier search has not found the mark.
 func (l *lexer) find(m mark, from int) int {
 	g := &l.none[m]
@@ -264,7 +264,8 @@ func (l *lexer) find(m mark, from int) int {
 	return -1
 }
 
-// nextError returns the place of the first error in the view, not before from; -1 if there is none.
+// nextError returns the place of the first error in the view, not before from, or -1 if there is
+// none.
 func (l *lexer) nextError(from int) int {
 	if l.next <= from {
 		l.next = l.find(errorBegin, from) + 1

@@ -88,7 +88,7 @@ func parseStart(line string) (s start, ok bool) {
 	return s, ok1 && ok2
 }
 
-// bias returns the bias of an object; false if the map does not have it.
+// bias returns the bias of an object, or false if the map does not have it.
 func (m *Map) bias(name string, f *file) (uint64, bool) {
 	for _, n := range []string{name, baseName(name)} {
 		if b, ok := m.biases[n]; ok {

@@ -196,8 +196,9 @@ func (r *renderer) renderStack(it *Item) {
 }
 
 // isElement reports whether a site becomes an element. Its place must be known. Without a
-// symbolizer, or with Options.Elements, its file must have a build ID. Otherwise the symbolizer
-// must have more about the site than the report.
+// symbolizer, or with Options.Elements, its file must have a build ID. Otherwise a site that the
+// report does not name becomes one, unless it is known that no symbol covers it. For a named site,
+// the symbolizer must have more than the report.
 func (r *renderer) isElement(s *site) bool {
 	if s.at == nil {
 		return false

@@ -82,7 +82,7 @@ func (p *process) learnOption(option []byte) {
 	}
 }
 
-// function returns the name of the function of a frame; empty if it has none.
+// function returns the name of the function of a frame, or "" if it has none.
 func (n *namer) function(f *symbolize.Frame) string {
 	if f.Inlined {
 		return spaced(report.BareName(f.Func))

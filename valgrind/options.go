@@ -5,9 +5,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Options are the options of all readers of reports, and the load biases of object files. With a
-// Symbolizer and without Elements, NewMarkup renders a named frame as text unless the symbolizer
-// has more about it than the report.
+// Options are the options of all readers of reports, and the load biases of object files. If there
+// is a Symbolizer and Elements is not set, NewMarkup renders named frames as text. It makes an
+// element of such a frame if the symbolizer has more about it than the report.
 type Options struct {
 	symbolize.ReportOptions
 

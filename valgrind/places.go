@@ -43,7 +43,7 @@ func (p *places) Learn(f, inner report.RawFrame) {
 	p.solved = false
 }
 
-// Frames returns the frames at the address of f, innermost first, if they add a name or a line to
+// Frames returns the frames at the address of f, innermost first. They must add a name or a line to
 // the report. Otherwise it returns none, and counts f for Options.Unresolved if the report has no
 // name either. The build ID of the object, id, is zero if it is not known. Frames waits for debug
 // files as the Options allow. The frames must not be modified.

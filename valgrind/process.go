@@ -67,7 +67,7 @@ type epoch struct {
 	number uint64 // number of its module at the sink
 }
 
-// The facts of an epoch are the facts of the report about its object at that place.
+// The facts of an epoch are the facts in the report about its object during that period.
 type facts struct {
 	windows []window // the biases that put every address into code; nil: any
 	ips     []ipFact
@@ -136,7 +136,7 @@ func newProcess(fs *files, number int) *process {
 	return &process{files: fs, number: number, objects: make(map[string]*loaded)}
 }
 
-// knownObject returns the object of this name; nil if it has not appeared yet.
+// knownObject returns the object of this name, or nil if it has not appeared yet.
 func (p *process) knownObject(name []byte) *loaded {
 	if p.last == nil || p.last.name != string(name) {
 		o := p.objects[string(name)]
@@ -278,8 +278,7 @@ func (p *process) learnFrame(f *Frame, caller bool, inner *Frame) {
 }
 
 // addFact returns the epoch of a fact, and adds the fact to the epoch unless its bias is known. It
-// returns nil if the object has no file, if the fact is about data, or if there is no room for
-// another epoch.
+// returns nil without a file, for a fact about data, and if there is no room for another epoch.
 func (o *loaded) addFact(fact ipFact) *epoch {
 	f := o.file
 	if f.Err != nil {
@@ -339,8 +338,8 @@ func (e *epoch) addFact(fact ipFact, f *file) bool {
 	return true
 }
 
-// isData reports whether the addresses of an epoch are in its object at the bias of another epoch,
-// which means in data. Valgrind names the object of every address in the file's mappings. A program
+// isData reports whether the addresses of an epoch are in data: they are in its object at the bias
+// of another epoch. Valgrind names the object of every address in the file's mappings. A program
 // may jump to data, and the unwinding of a broken stack may find an address of data.
 func (e *epoch) isData(f *file) bool {
 	return slices.ContainsFunc(e.of.epochs, func(other *epoch) bool { return other.located && e.loadedAt(f, other.bias) })

@@ -10,8 +10,8 @@ import (
 // of the function that takes the records. A Reader is for one goroutine.
 //
 // A token (a tag, a text with its end tag, a line of text) is read as if the report were whole. If
-// the lexer needs more bytes than it has, the state is unchanged, and the token is read again after
-// the next Write.
+// the lexer needs more bytes than it has, the state is unchanged. The token is then read again
+// after the next Write.
 type Reader struct {
 	take func(*Record) error
 	err  error

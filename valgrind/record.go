@@ -51,7 +51,7 @@ func (f *Frame) source() string {
 	return string(f.Dir) + "/" + string(f.File)
 }
 
-// Get returns the text of the first item of this name at depth 0; nil if there is none.
+// Get returns the text of the first item of this name at depth 0, or nil if there is none.
 func (r *Record) Get(name string) []byte {
 	for i := range r.Items {
 		if it := &r.Items[i]; it.Depth == 0 && it.Name == name {

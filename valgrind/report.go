@@ -301,8 +301,8 @@ func (r *reporter) printFrame(s *site) {
 	r.out.EndObject()
 }
 
-// linkageFor returns the linkage name of a function that the report names, if the answer has the
-// same function; "" otherwise.
+// linkageFor returns the linkage name of a function that the report names. It returns "" if the
+// answer has another function.
 func (a *answer) linkageFor(f *Frame) string {
 	if a == nil || len(a.frames) == 0 {
 		return ""

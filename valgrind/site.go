@@ -157,7 +157,7 @@ func (a *answerer) hasNoSymbol(s *site) bool {
 	return len(known.frames) == 0
 }
 
-// keptAnswer returns the kept answer for a site; nil if there is none, or if it has expired.
+// keptAnswer returns the kept answer for a site, or nil if there is none, or if it has expired.
 func (a *answerer) keptAnswer(s *site) *answer {
 	known := a.known[placeKey{s.at, s.rel}]
 	if known != nil && !known.until.IsZero() && a.now().After(known.until) {

@@ -209,8 +209,8 @@ func (r *renderer) renderItem(rec *Record, i int) int {
 	return i + 1
 }
 
-// isInHeading reports whether an item repeats a number of bytes or blocks in the heading of the
-// error, as in protocols 1 to 3.
+// isInHeading reports whether the error's heading already has an item's number of bytes or blocks,
+// as in protocols 1 to 3.
 func (r *renderer) isInHeading(rec *Record, it *Item) bool {
 	return (it.Name == "leakedbytes" || it.Name == "leakedblocks") && containsValue(rec.Get("what"), it.Text)
 }
@@ -436,8 +436,8 @@ func eachAddress(text []byte, visit func(end int, addr uint64)) {
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// epochCovering returns the epoch of the object at addr; nil if it is not known, or if several
-// objects were at addr.
+// epochCovering returns the epoch of the object at addr. It returns nil if none is known, or if
+// several objects were at addr.
 func (t *tracker) epochCovering(addr uint64) (at *epoch) {
 	for _, e := range t.cur.places {
 		f := e.of.file

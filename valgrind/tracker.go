@@ -147,7 +147,7 @@ func (t *tracker) hasUnplaced(r *Record) bool {
 	return false
 }
 
-// epochOf returns the epoch of a frame's object; nil if not known.
+// epochOf returns the epoch of a frame's object, or nil if it is not known.
 func (t *tracker) epochOf(f *Frame) *epoch {
 	if f.Obj == nil || f.RawIP != nil {
 		return nil
@@ -158,8 +158,8 @@ func (t *tracker) epochOf(f *Frame) *epoch {
 	return nil
 }
 
-// epochAt returns the located epoch in which ip is an address of the object, preferably of its
-// code; nil if there is none.
+// epochAt returns the located epoch in which ip is an address of the object, or nil if there is
+// none. It prefers an epoch in which ip is in code.
 func (o *loaded) epochAt(ip uint64) (data *epoch) {
 	for i := len(o.epochs) - 1; i >= 0; i-- {
 		e := o.epochs[i]

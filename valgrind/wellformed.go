@@ -15,9 +15,9 @@ type wellFormed struct {
 	inside int        // the index in open of the open frame, plus 1; 0 if no frame is open
 }
 
-// A rawPlace is the place of a frame in the bytes of its record, from its start tag to its end tag.
-// If an earlier part of the record has the start tag, from is -1. If a later part has the end tag,
-// to is -1.
+// A rawPlace is the place of a frame in the bytes of its record: the indexes of its start tag, and
+// after its end tag. If an earlier part of the record has the start tag, from is -1. If a later
+// part has the end tag, to is -1.
 type rawPlace struct{ from, to int }
 
 // check reports whether b is well-formed within the elements in begun, which an earlier part of the
@@ -49,8 +49,8 @@ func (w *wellFormed) check(b []byte, begun []string) bool {
 	return true
 }
 
-// tag reads the tag, comment or CDATA section at the beginning of b, at this place of the record.
-// It returns its size, or 0 if it is not well-formed.
+// tag reads the tag, comment or CDATA section at the beginning of b, which is at the given index of
+// the record. It returns its size, or 0 if it is not well-formed.
 func (w *wellFormed) tag(b []byte, at int) int {
 	if len(b) < 2 {
 		return 0

@@ -194,7 +194,7 @@ func (e *elementWriter) field(name string, text []byte) {
 	}
 }
 
-// addressText returns the text of the address of a frame; nil if it has none.
+// addressText returns the text of the address of a frame, or nil if it has none.
 func addressText(f *Frame) []byte {
 	switch {
 	case f.RawIP == nil:
