@@ -28,8 +28,8 @@ type gate struct {
 	failed   bool
 }
 
-// Failed reports, after Close, whether a limit does not hold. With limits, a profile that was cut
-// or has no costs has failed, too.
+// Failed reports, after Close, whether a limit does not hold. With limits, a report also fails if
+// its profile was cut or has no costs.
 func (r *Report) Failed() bool { return r.gate.failed }
 
 // checkLimits checks the limits of a report. It prints the verdicts after a table or JSON, and

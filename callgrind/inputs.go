@@ -44,7 +44,7 @@ func (r *Report) Begin(in Input) error {
 	return err
 }
 
-// End ends the input that Begin has begun, if there is one. Close ends it, too.
+// End ends the input that Begin has begun, if there is one. Close also does this.
 func (r *Report) End() error {
 	if !r.in.open {
 		return nil

@@ -39,8 +39,8 @@ const joinedCost = 320
 // ErrMemory reports that there is not enough memory to join functions by their keys.
 var ErrMemory = errors.New("not enough memory for the functions of the profiles: raise --max-memory")
 
-// joinSides joins the functions of profiles. If functions of one side can be distinguished only by
-// their files, files are part of these functions' keys on all sides.
+// joinSides joins the functions of profiles. If only their files distinguish functions of one side,
+// the files are part of the keys of these functions on all sides.
 func joinSides(profiles ...*resolution) ([]*side, error) {
 	sides := make([]*side, len(profiles))
 	named := make([][]naming, len(profiles))
