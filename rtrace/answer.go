@@ -53,7 +53,8 @@ func (a *answerer) ask(s site) *answer {
 }
 
 // better reports whether an answer is better than the text of the report. It must have a function
-// or a source file, and a source file if the report's last line for the frame has one.
+// or a source file. If the report's last line for the frame has a source file, the answer must have
+// one.
 func (a *answer) better(rec *record) bool {
 	named, lined := false, false
 	for i := range a.Frames {

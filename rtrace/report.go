@@ -22,8 +22,9 @@ import (
 // its frames, are one object. Other records are objects of their own.
 //
 // The other outputs are profiles, which Close prints. A stack has the number and bytes of the
-// resources that its calls allocated, and of those not freed by the end. [Folded] stacks have only
-// the bytes not freed. Labels of [Pprof] are the type of the resource and the contexts of the call.
+// resources that its calls allocated, and of the resources not freed by the end. [Folded] stacks
+// have only the bytes not freed. Labels of [Pprof] are the type of the resource and the contexts of
+// the call.
 //
 // Write prints whole lines. It holds back calls that o.Processing keeps, and all lines before the
 // first resolved frame, which decides on the header. Close prints the rest. One goroutine at a time
