@@ -183,12 +183,8 @@ func withoutAddresses(s string) string {
 	return b.String()
 }
 
-// kindIn returns the kind of error that the message of a header names, or "" if only later lines of
-// the report name it. These messages name a kind:
-//
-//	heap-use-after-free
-//	alloc-dealloc-mismatch (malloc vs operator delete)
-//	lock-order-inversion (potential deadlock)
+// kindIn returns the kind of error that the message of a header names. It returns "" if only later
+// lines of the report name the kind. These messages name a kind:
 func kindIn(tool, message string) string {
 	switch {
 	case strings.HasPrefix(message, "attempting double-free"):
