@@ -46,7 +46,7 @@ type equalFindings struct {
 	counts         map[int]int
 }
 
-// at returns the finding with this ordinal; nil if there is none.
+// at returns the finding with this ordinal, or nil if there is none.
 func (e *equalFindings) at(ordinal int) *Finding {
 	switch {
 	case ordinal == 1:

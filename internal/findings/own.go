@@ -167,9 +167,9 @@ func isSystemPlace(file, object string) bool {
 }
 
 // isInterceptor reports whether a sanitizer's runtime provides function, a linkage or demangled
-// name. It may be a function of the runtime itself, or replace malloc, another function of the C
-// library, operator new or operator delete. LLVM links the runtime into the program, so the object
-// does not identify the runtime.
+// name. Such a function belongs to the runtime itself, or replaces one: malloc, another function of
+// the C library, operator new or operator delete. LLVM links the runtime into the program, so the
+// object does not identify the runtime.
 func isInterceptor(function string) bool {
 	switch function {
 	case "malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc",
