@@ -18,7 +18,7 @@ import (
 // without a comparison.
 func (r *Result) State(x *findings.Finding) gate.State { return r.Changes.State(x) }
 
-// File returns the source file of a finding as the formats name it; "" if it has no line.
+// File returns the source file of a finding as the formats name it, or "" if it has no line.
 func (r *Result) File(x *findings.Finding) string {
 	if f := x.Place(); f != nil && f.HasLine {
 		file, _ := r.path(f.File)
@@ -27,7 +27,7 @@ func (r *Result) File(x *findings.Finding) string {
 	return ""
 }
 
-// Place returns the source file and line of a finding, such as lib/copy.cc:12; "" if it has no
+// Place returns the source file and line of a finding, such as lib/copy.cc:12, or "" if it has no
 // line.
 func (r *Result) Place(x *findings.Finding) string {
 	if file := r.File(x); file != "" {

@@ -17,11 +17,11 @@ import (
 // (VG_MAX_SUPP_CALLERS).
 const maxCallers = 24
 
-// Suppressions prints a Valgrind suppression for each finding that Valgrind can suppress, named
-// after the kind, the own function and the fingerprint. Its frames have linkage names, and for
-// inlined calls the names in the source, as Valgrind uses them. It matches if Valgrind finds the
-// debug information. A comment after it may have a second suppression with object files, which also
-// matches the stripped program. A suppression that another one covers is omitted. Suppressions
+// Suppressions prints a Valgrind suppression for each finding that Valgrind can suppress. It is
+// named after the kind, the own function and the fingerprint. Its frames have linkage names, and
+// for inlined calls the names in the source, as Valgrind uses them. It matches if Valgrind finds
+// the debug information. A comment after it may have a second suppression with object files, which
+// also matches the stripped program. A suppression that another one covers is omitted. Suppressions
 // fails only if w does.
 func Suppressions(w io.Writer, r *Result) error {
 	p := suppressions{of: r, lines: make(map[*findings.TraceFrame]suppressionLines), known: make(map[uint64]*suppression), seed: maphash.MakeSeed()}

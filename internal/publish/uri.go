@@ -18,8 +18,8 @@ func (r *Result) uri(name string) string {
 // maxURI bounds the bytes of a file's name in a reference; systems allow 4,096.
 const maxURI = 4096
 
-// encoded percent-encodes the bytes of a path that a segment of a relative reference must not have
-// (RFC 3986, 3.3 and 4.2). It also encodes colons: the text before a colon would be read as a
+// encoded percent-encodes the bytes of a path that RFC 3986 does not allow in a segment of a
+// relative reference (3.3, 4.2). It also encodes colons: the text before a colon would be read as a
 // scheme. It cuts the path to maxURI bytes.
 func encoded(name string) string {
 	const hex = "0123456789ABCDEF"
