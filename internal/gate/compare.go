@@ -127,7 +127,7 @@ func Entries(run *findings.Collection, file func(*findings.Finding) string) (all
 	return all
 }
 
-// function returns the function of a finding; "" if it has none.
+// function returns the function of a finding, or "" if it has none.
 func function(x *findings.Finding) string {
 	for _, f := range []*findings.TraceFrame{x.OwnFrame(), x.Place()} {
 		switch {
@@ -141,8 +141,8 @@ func function(x *findings.Finding) string {
 	return ""
 }
 
-// program returns the program of the first process that had the finding and whose command is known;
-// "" if there is none.
+// program returns the program of the first process that had the finding and whose command is known.
+// If there is none, it returns "".
 func program(run *findings.Collection, x *findings.Finding) string {
 	for _, o := range x.Seen {
 		if p := run.Process(o.Process); p != nil && len(p.Command) > 0 && p.Command[0] != "" {

@@ -100,7 +100,7 @@ func isOneOf(word string, tools, kinds []string) bool {
 	return is(word, kinds)
 }
 
-// NotOfValgrind returns the first word of k that matches no finding of Valgrind; "" if there is
+// NotOfValgrind returns the first word of k that matches no finding of Valgrind, or "" if there is
 // none.
 func (k *Kinds) NotOfValgrind() string {
 	for _, word := range k.patterns {
@@ -188,8 +188,8 @@ var (
 	}
 )
 
-// valgrindKinds are the kinds of Memcheck, Helgrind and DRD up to Valgrind 3.25, and the kind of a
-// signal that ends the program.
+// valgrindKinds are the kinds of Memcheck, Helgrind and DRD up to Valgrind 3.25. The kind of a
+// signal that ends the program is one of them.
 var valgrindKinds = []string{
 	"InvalidRead", "InvalidWrite", "InvalidJump", "InvalidFree", "InvalidMemPool", "MismatchedFree",
 	"InvalidSize", "InvalidAlignment", "InvalidSizeAndAlignment", "MismatchedAllocateDeallocateSize", "MismatchedAllocateDeallocateAlignment",
