@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// atHand is the time that a line may wait for a file on this machine after its block has used up
-// the common wait. Finding a file takes some milliseconds.
+// atHand bounds the wait of a line for a file on this machine, once its block has used up the
+// common wait. Finding a file takes some milliseconds.
 const atHand = 100 * time.Millisecond
 
 // maxAwaited bounds the build IDs that a Patience remembers: about 8 MiB.
