@@ -36,7 +36,7 @@ func (s *Search) Explain(sum Counts, searched bool) (lines []string) {
 	return lines
 }
 
-// Summary returns a line about the unresolved addresses with a remedy; empty if all addresses have
+// Summary returns a line about the unresolved addresses with a remedy, or "" if all addresses have
 // names. With quick, it does not read dpkg's lists, which may take long on a slow disk.
 func (s *Search) Summary(sum Counts, quick bool) string {
 	if sum.Failed == 0 {

@@ -77,8 +77,8 @@ func (s *Subject) Examine() error {
 	return nil
 }
 
-// NotProgram returns why addresses in the subject cannot be looked up; nil if the subject may have
-// addresses. It must be called after Examine.
+// NotProgram returns why addresses in the subject cannot be looked up, or nil if the subject may
+// have addresses. It must be called after Examine.
 func (s *Subject) NotProgram() error {
 	const want = "not an ELF program, library or debug file"
 	switch {
