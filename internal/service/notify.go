@@ -1,6 +1,6 @@
 // Package service connects a daemon with the service manager that started it. It reports states to
-// systemd, takes the sockets that systemd has opened, and writes log records with the priorities of
-// systemd's journal.
+// systemd, takes over the sockets that systemd has opened, and writes log records with the
+// journal's priorities.
 //
 // Everything is optional. Without a service manager, a [Manager] sends nothing, there are no
 // [Sockets], and the log is ordinary text.
