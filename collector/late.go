@@ -90,7 +90,7 @@ func (l *late) wait(of pcommon.Resource, r *filter.Resolved) {
 	log.places = append(log.places, place)
 }
 
-// log returns the lateLog of a resource; nil if there are too many.
+// log returns the lateLog of a resource, or nil if there are too many.
 func (m *lateModule) log(of pcommon.Resource) *lateLog {
 	for i := range m.logs {
 		if m.logs[i].resource.Attributes().Equal(of.Attributes()) {

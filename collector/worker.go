@@ -164,7 +164,8 @@ func (w *worker) hasAttribute(lr plog.LogRecord) bool {
 	return false
 }
 
-// bodyOf returns the bytes of a record's body, which must not be modified; nil if it has no text.
+// bodyOf returns the bytes of a record's body, which must not be modified, or nil if it has no
+// text.
 func (w *worker) bodyOf(lr plog.LogRecord) []byte {
 	if v, ok := w.body(lr); ok {
 		return bytesOf(v.Str())
