@@ -9,8 +9,8 @@ import (
 
 // Lines filters records of many logs, each with the Context of its log, which the caller keeps. No
 // part of a record is held back for the next one. One goroutine at a time may use Lines; several
-// Lines may share a Cache. Lines take about 150 KiB of memory for recent answers, for any number of
-// Contexts.
+// Lines may share a Cache. Lines take about 150 KiB of memory for recent answers, and as much
+// again for raw backtraces, for any number of Contexts.
 type Lines struct {
 	f       *Filter
 	dst     []byte

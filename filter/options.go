@@ -151,7 +151,8 @@ type Patience struct {
 	Local, Servers time.Duration
 
 	// PerMinute bounds the total wait of the stream in any minute. If it is set, the lines of one
-	// Write together wait at most for the longer of Local and Servers. 0: no bound.
+	// Write together wait at most for the longer of Local and Servers. After that, each waits at
+	// most 0.1 s at a time for a file on this machine. 0: no bound.
 	PerMinute time.Duration
 
 	// Never prevents the goroutine that uses the Filter from opening, inflating and parsing files.

@@ -29,8 +29,8 @@ type Printer interface {
 	AppendLine(dst []byte, l *Line) []byte
 }
 
-// A LogPrinter is a Printer that can also take lines without elements in bulk, and print more at
-// the end of the log.
+// A Printer may also be a LogPrinter. Then it takes lines without elements in bulk, and may print
+// more at the end of the log.
 type LogPrinter interface {
 	// Begin is called by New. It may change the options of the Filter.
 	Begin(o *Options)
