@@ -8,8 +8,8 @@ import (
 )
 
 // next opens the next file: the oldest unread sibling that is younger than the file in before, or
-// else the file that the name leads to. It returns nil if there is no such file; the error is the
-// reason, or nil if the file was read already.
+// else the file that the name leads to. It returns nil if there is no such file, or if the search
+// is pending. The error is discover's.
 func (s *source) next(before lineage.Predecessor) (*generation, error) {
 	err := s.discover(before)
 	if len(s.ahead) == 0 || s.search.pending {
@@ -22,7 +22,9 @@ func (s *source) next(before lineage.Predecessor) (*generation, error) {
 
 // discover opens all unread files that are younger than the file in before, and the file that the
 // name leads to. It appends them to s.ahead, the oldest first. Once open, they may be renamed or
-// removed. The error is the reason why the file of the name cannot be read.
+// removed. Closed rotated files with late lines are opened again and appended to s.old. If the
+// search must be repeated, discover sets s.search.pending. The error is the reason why the file of
+// the name cannot be read.
 func (s *source) discover(before lineage.Predecessor) error {
 	for try := 0; ; try++ {
 		g, err := s.f.disk.openGeneration(s.path)

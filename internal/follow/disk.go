@@ -107,7 +107,7 @@ type listing struct {
 var errLater = errors.New("listed too often")
 
 // list returns the names in dir. A folder that does not change is listed once, however many sources
-// ask. If no events arrive from it, it is listed once in each pollInterval. A large folder that
+// ask. If no events arrive from it, a listing is used for at most pollInterval. A large folder that
 // changes all the time is listed for at most 1/listShare of the time. If it was listed too
 // recently, the error is errLater.
 func (d *disk) list(dir string) (listing, error) {

@@ -123,7 +123,8 @@ type Options struct {
 	Interval time.Duration
 
 	// RotateWait is how long a renamed file is kept open for late lines after its last growth. At
-	// most 8 files of one name are kept open. 0 keeps it open until it is removed.
+	// most 8 files of one name are kept open. 0 keeps a file open until it is removed. A file whose
+	// Sink was replaced is closed after 5 s without growth: see [Sink.Rotated].
 	RotateWait time.Duration
 
 	// Workers is the number of sinks that may run at the same time; 0 is 16.
@@ -155,9 +156,10 @@ type Options struct {
 // A Sink takes the lines of one file. It is used by one goroutine at a time, but not always by the
 // same one.
 //
-// Each Write gets whole lines, with two exceptions. A line of more than 256 KiB, or 128 KiB with
+// Each Write gets whole lines, with three exceptions. A line of more than 256 KiB, or 128 KiB with
 // [Options.Taken], is passed in consecutive parts. At the end of Run, the last line may have no
-// line end. When Write returns, the bytes must have been passed on to the output or be part of the
+// line end. The bytes of a file that is followed under the name of a compressed file are passed in
+// any parts. When Write returns, the bytes must have been passed on to the output or be part of the
 // result of Context. An error of Write or Close ends Run.
 //
 // All functions may be nil.

@@ -47,8 +47,8 @@ func (r *run) notifyUnmatched() {
 }
 
 // match starts to follow the files that match patterns now, except rotated files of a followed
-// file. atStart is set in the first call: existing rotated files are then read first, as the
-// earlier part of the log.
+// file. atStart is set in the first call. With Start Beginning and without a checkpoint, rotated
+// files that match are then read first, as the earlier part of the log.
 func (r *run) match(atStart bool) {
 	dirs := make(map[string]bool)
 	pattern := make(map[string]string) // the pattern that each path matches

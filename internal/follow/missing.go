@@ -7,8 +7,9 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// moved searches for the current file g, which was closed and is no longer at its path. It returns
-// an error only if a sink returned it or ctx is done.
+// moved searches for the current file g, which was closed and is no longer at its path. After
+// maxMissing failed searches it reports a loss, and drops g. It returns an error only if a sink
+// returned it or ctx is done.
 func (s *source) moved(ctx context.Context, g *generation) error {
 	err := s.discover(lineage.Predecessor{Content: g})
 	if !s.search.pending {

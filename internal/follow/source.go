@@ -312,7 +312,8 @@ func (s *source) keepsOpen(g *generation, quiet time.Duration) bool {
 
 // rotated is called when the current file was read to its end and a later file exists or the name
 // is lost. It switches to the next file if there is one and no more lines are expected in the
-// current one. It reports whether it switched.
+// current one, and reports whether it did. Without a next file, it closes a removed file after
+// linger.
 func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, error) {
 	g := s.cur
 	quiet := time.Since(g.moved)
@@ -413,7 +414,8 @@ func (s *source) release(out *outlet, read ...[]*generation) error {
 	return out.close()
 }
 
-// begin opens the first file, and reports whether there is one.
+// begin opens the first file, or the first one after the name was lost. It reports whether there is
+// one.
 func (s *source) begin() (bool, error) {
 	if s.origin.saved != nil {
 		return s.resume()
