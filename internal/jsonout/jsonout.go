@@ -13,14 +13,14 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// version is the "v" of each object. It is increased if a member is removed or its meaning changes,
-// not if a member is added.
+// version begins the object of each line. Its number is increased if a member is removed or its
+// meaning changes, not if a member is added.
 const version = `{"v":1`
 
 // A Buffer holds JSON. Its methods append to it, with commas as needed. The zero value is empty.
-// Methods that take a name append a member to the open object. The name is the program's own and is
-// not escaped; Key escapes its name. Nothing checks that every object and array is closed. One
-// goroutine at a time may use a Buffer.
+// Methods that take a name append a member to the open object and do not escape the name. Key is
+// the exception. Nothing checks that every object and array is closed. One goroutine at a time may
+// use a Buffer.
 type Buffer []byte
 
 // Line opens an object and appends its version.

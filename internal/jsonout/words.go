@@ -29,8 +29,8 @@ func (b *Buffer) Frames(frames []symbolize.Frame) {
 	b.EndArray()
 }
 
-// Frame appends f to an array. If f has a file, the object has the file and line, otherwise the
-// offset in the function.
+// Frame appends f to an array. If f has a file, the object has the file, line and column, otherwise
+// the offset in the function.
 func (b *Buffer) Frame(f *symbolize.Frame) {
 	b.Item()
 	b.Function(f.Func, f.Linkage)
@@ -45,7 +45,7 @@ func (b *Buffer) Frame(f *symbolize.Frame) {
 	b.EndObject()
 }
 
-// Variable appends the members of v, but not its size.
+// Variable appends the names, the member and the offset of v, but not its size.
 func (b *Buffer) Variable(v *symbolize.Variable) {
 	b.String("name", v.Name)
 	if v.Linkage != v.Name {
