@@ -143,7 +143,7 @@ func (t *Table) function(i uint64) (fn function, ok bool) {
 		fn.hasTree, fn.tree = ok && v != ^uint32(0), uint64(v)
 		return fn, true
 	}
-	// Pointers, aligned like the structures.
+	// Pointers follow, aligned to their size.
 	after = (off+after+t.ptr-1)/t.ptr*t.ptr - off
 	fn.tree, ok = t.word(b, after+tree*t.ptr)
 	fn.hasTree = ok && fn.tree != 0
@@ -165,8 +165,8 @@ func (t *Table) call(fn function, i int32) (name uint32, parent uint64, ok bool)
 	return name, uint64(place), ok1 && ok2
 }
 
-// eachValue calls visit with each value of the table at off and the end of its address range, until
-// visit returns false.
+// eachValue calls visit with each value of the table at off, and with the end of the value's
+// address range. It ends if visit returns false, or at the end of fn.
 func (t *Table) eachValue(fn function, off uint32, visit func(end uint64, value int32) bool) {
 	if uint64(off) >= uint64(len(t.values)) {
 		return

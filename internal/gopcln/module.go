@@ -21,8 +21,8 @@ type module struct {
 }
 
 // findModule looks for the module data of the table at addr. Module data begins with a word that
-// points to the table, in writable data or by relocation. Words that point to the table's parts
-// follow.
+// points to the table. Words that point to the table's parts follow. They are in the file, or
+// relocations write them.
 func (t *Table) findModule(addr uint64) (m module, found bool) {
 	if t.version < go116 {
 		return m, false
@@ -142,7 +142,8 @@ func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 }
 
 // findTrees finds the base address of the trees of inlined calls, and the layout of their entries.
-// A sample of trees must be consistent with both. Without them Lookup returns no inlined calls.
+// A sample of trees must be consistent with both. If no base and layout fit, Lookup returns no
+// inlined calls.
 func (t *Table) findTrees(m module, found bool) {
 	samples := t.sampleTrees()
 	if len(samples) == 0 {
@@ -182,7 +183,7 @@ func (t *Table) findTrees(m module, found bool) {
 	t.trees, t.layout = 0, treeLayout{}
 }
 
-// sampleTrees returns some functions that have inlined calls.
+// sampleTrees returns the first functions that have inlined calls, at most maxTrees of them.
 func (t *Table) sampleTrees() []function {
 	var samples []function
 	for i := uint64(0); i < min(t.functions, maxTreeSteps) && len(samples) < maxTrees; i++ {

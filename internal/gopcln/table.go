@@ -30,12 +30,12 @@ type Table struct {
 	quantum uint64 // bytes of the smallest instruction
 	version version
 
-	functions uint64    // entries of index, without the last one: the end of the functions
+	functions uint64    // functions in index, which ends with the end of the last one
 	index     []byte    // index of functions, sorted by address
 	funcs     []byte    // base of the offsets in index
 	offsets   [5]uint64 // in the table: names, units, files, values and funcs; since Go 1.16
 	names     []byte
-	units     []byte // offsets in files, by the numbers of files in compilation units; nil in go12
+	units     []byte // offsets of file names in files; nil in go12
 	files     []byte
 	values    []byte // tables of values by program counter
 	text      uint64 // added to the addresses in index
@@ -43,7 +43,7 @@ type Table struct {
 	trees  uint64 // base address of the offsets of trees
 	layout treeLayout
 
-	copied    int64 // bytes
+	copied    int64 // bytes of a copy on the heap
 	fileNames map[uint32]string
 }
 
@@ -234,7 +234,7 @@ func (t *Table) parts(data []byte) bool {
 		}
 		*part, t.offsets[i] = data[off:], off
 	}
-	size := n*2*t.indexWord() + t.indexWord() // n is at most the bytes of the file: no overflow
+	size := n*2*t.indexWord() + t.indexWord() // n is at most the size of data: no overflow
 	if size > uint64(len(t.funcs)) {
 		return false
 	}
@@ -268,7 +268,8 @@ func (t *Table) entry(i uint64) (uint64, bool) {
 }
 
 // relocated returns the table with relocations applied. If there are any, as in
-// position-independent files up to Go 1.17, the result is a copy.
+// position-independent files up to Go 1.17, the result is a copy. It returns data itself if no copy
+// can be made.
 func (t *Table) relocated(data []byte, addr uint64) []byte {
 	copied := false
 	t.f.RelativeRelocations(func(at, value uint64) bool {
@@ -299,7 +300,7 @@ func (t *Table) relocated(data []byte, addr uint64) []byte {
 	return data
 }
 
-// Footprint returns the bytes of heap that the table holds. It does not include its file.
+// Footprint returns about how many bytes of heap the table holds, without its file.
 func (t *Table) Footprint() int64 {
 	n := int64(512)
 	for _, name := range t.fileNames {
