@@ -2,7 +2,7 @@ package inflate
 
 import "encoding/binary"
 
-// block decodes the symbols of a block by the tables.
+// block decodes the symbols of a block with the tables.
 func (d *decoder) block() error {
 	const literalMask, distanceMask = 1<<literalBits - 1, 1<<distanceBits - 1
 	in, out, size := d.in, d.out, d.size
@@ -97,8 +97,8 @@ func (d *decoder) block() error {
 		}
 		from := done - distance
 		if distance >= 8 {
-			// Copy eight bytes at a time, up to seven more than length: later output overwrites
-			// these.
+			// Copy eight bytes at a time, up to seven more than length: later output overwrites the
+			// surplus.
 			src, dst := out[from:done+length+8], out[done:done+length+8]
 			for i := 0; i < length; i += 8 {
 				binary.LittleEndian.PutUint64(dst[i:], binary.LittleEndian.Uint64(src[i:]))

@@ -25,8 +25,8 @@ const (
 	endOfBlock   = 256
 )
 
-// literalEntry returns the entry of a literal or length without its number of bits; 0 for a symbol
-// that must not occur.
+// literalEntry returns the entry of a literal or length, to which build adds the length of the
+// code. It returns 0 for a symbol that must not occur.
 func literalEntry(symbol int) uint32 {
 	switch {
 	case symbol < endOfBlock:
@@ -46,7 +46,7 @@ func literalEntry(symbol int) uint32 {
 	return uint32((4+n%4)<<extra+3)<<16 | uint32(extra)
 }
 
-// distanceEntry returns the entry of a distance, 0 for a symbol that must not occur.
+// distanceEntry is like literalEntry, but for distances.
 func distanceEntry(symbol int) uint32 {
 	if symbol > 29 {
 		return 0
@@ -63,8 +63,8 @@ func codeEntry(symbol int) uint32 { return literalFlag | uint32(symbol)<<16 }
 
 // build fills table for symbols with codes of these lengths. The first width bits of a code index
 // the table. The rest of a longer code indexes a further table, for which table must have room.
-// build returns false if no code has these lengths. A code may be incomplete only if it has no
-// symbols, or one symbol of one bit.
+// Entries that refer to further tables have the flags further. build returns false if no code has
+// these lengths. A code may be incomplete only if it has no symbols, or one symbol of one bit.
 func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) uint32, further uint32) bool {
 	var count [maxCode + 1]int
 	for _, n := range lengths {

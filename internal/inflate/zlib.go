@@ -31,8 +31,8 @@ const (
 // Slack more. The stream must hold exactly size bytes, and its checksum must be right. Zlib may
 // read bytes after the stream from r. It starts a goroutine that reads buf, and returns after the
 // goroutine has ended. A fault at an address that cannot be read becomes an error; any other panic
-// of the goroutine becomes a panic of Zlib. Errors wrap [ErrCorrupt] or [io.ErrUnexpectedEOF], or
-// come from r.
+// of the goroutine becomes a panic of Zlib. Other errors wrap [ErrCorrupt] or
+// [io.ErrUnexpectedEOF], come from r, or say that buf is too small.
 //
 // populate, which may be nil, makes the pages of a part of buf present. The goroutine calls it, in
 // order, for the part that the decoder will fill next. So page faults take none of the decoder's
@@ -114,7 +114,7 @@ func corrupt(said string) error { return fmt.Errorf("%w: %s", ErrCorrupt, said) 
 // A decoder is the state between two blocks.
 type decoder struct {
 	r    io.Reader
-	in   []byte // input, followed by inputRoom zeros at its end
+	in   []byte // input; once it has ended, inputRoom zeros follow
 	end  int    // bytes of in that are input
 	pos  int    // index in in of the next byte to take bits from
 	eof  bool
@@ -156,7 +156,8 @@ func (d *decoder) fill() error {
 	return nil
 }
 
-// stream decodes all blocks, and sends the bytes decoded so far to progress.
+// stream decodes all blocks. Now and then, and at the end, it sends the number of bytes decoded so
+// far to progress.
 func (d *decoder) stream(progress chan<- int) error {
 	const step = 128 << 10 // bytes between two messages
 	said := 0
