@@ -1,7 +1,7 @@
 // Package demangle is github.com/ianlancetaylor/demangle with a budget of steps, so that it ends on
 // any name.
 //
-// The library does not bound its work, and callers cannot count it. A name of 240 bytes with nested
+// The library does not bound its work, and its callers cannot. A name of 240 bytes with nested
 // conversion operators takes 20 s, and each 10 bytes more double the time. Packs take cubic time:
 // 1.7 s for 1 KiB and more than 17 s for 4 KiB. The files zcopy_*.go are the library's source with
 // the patches in gen. gen/upstream.md explains each patch to the library's maintainers. Functions

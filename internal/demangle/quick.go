@@ -133,7 +133,7 @@ func (q *Quick) ahead(n int) byte {
 	return q.s[q.at+n]
 }
 
-// take skips c if it is next.
+// take skips c if it is next, and reports whether it was.
 func (q *Quick) take(c byte) bool {
 	if q.peek() != c {
 		return false

@@ -2,8 +2,8 @@ package demangle
 
 import "strings"
 
-// quickTypes has the names of the types that are encoded as one lower-case letter, beginning with
-// 'a'.
+// quickTypes has the names of the types that are encoded as one lower-case letter. The index of 'a'
+// is 0.
 var quickTypes = [26]string{0: "signed char", 'b' - 'a': "bool", 'c' - 'a': "char", 'd' - 'a': "double",
 	'e' - 'a': "long double", 'f' - 'a': "float", 'g' - 'a': "__float128", 'h' - 'a': "unsigned char", 'i' - 'a': "int",
 	'j' - 'a': "unsigned int", 'l' - 'a': "long", 'm' - 'a': "unsigned long", 'n' - 'a': "__int128",
@@ -151,8 +151,8 @@ func (q *Quick) aside(p *piece) {
 	p.beside = true
 }
 
-// insert inserts text in b at an offset. It moves those of the candidates q.subs[subs:] that are
-// after the offset.
+// insert inserts text in b at an offset. It also moves the candidates in q.subs[subs:] that begin
+// at or after the offset.
 func (q *Quick) insert(at int, text string, subs int) {
 	if q.write(text); q.failed {
 		return
@@ -257,7 +257,7 @@ func (q *Quick) array() (t piece) {
 }
 
 // member reads a pointer to a member of a class. The mangled name has the class before the member's
-// type. The output has it after the type.
+// type. The output has it after that type or, for a method, within it.
 func (q *Quick) member(subs int) (t piece) {
 	q.at++
 	start := len(q.b)
