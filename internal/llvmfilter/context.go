@@ -130,8 +130,8 @@ func (f *Filter) beginModule(m *module) {
 	f.open = &moduleLine{module: m}
 }
 
-// endModule ends the open module line, if any. It prints the line's maps by address, and then the
-// line end of the current line.
+// endModule ends the open module line, if any. It prints the line's maps in order of address, and
+// then the line end of the current line.
 func (f *Filter) endModule() {
 	if f.open == nil {
 		return

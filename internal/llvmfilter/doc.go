@@ -1,5 +1,5 @@
-// Package llvmfilter reproduces llvm-symbolizer --filter-markup, faults included: its standard
-// output and standard error have the same bytes as LLVM 19's.
+// Package llvmfilter reproduces llvm-symbolizer --filter-markup, faults included. Except for the
+// differences below, its standard output and standard error have the same bytes as LLVM 19's.
 //
 // It replaces LLVM's filter in a pipeline whose tests or users depend on its exact output. Faults
 // of LLVM's filter (deleted text, lost frames) are reproduced; package filter does not have them.

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// fields parses the fields of an element. It reports the first invalid field. After that ok is
-// false, and no further field is parsed or reported.
+// fields parses the fields of an element. It reports the first defect, an invalid field or a wrong
+// number of fields. After that ok is false, and no further field is parsed.
 type fields struct {
 	f  *Filter
 	e  *element

@@ -57,7 +57,7 @@ func (f *Filter) keep(at place, frames []symbolize.Frame) {
 	f.keptSize += size
 }
 
-// variable returns the name of the symbol at a place.
+// variable returns the name of the symbol at a place, or unknown if there is none.
 func (f *Filter) variable(m *module, at place) (string, error) {
 	var v symbolize.Variable
 	err := f.ask(m, func(ctx context.Context) (answered bool, err error) {
@@ -71,8 +71,9 @@ func (m *module) location(at place) symbolize.Location {
 	return symbolize.Location{ID: at.id, Name: m.name, Addr: at.addr}
 }
 
-// ask calls question, a lookup in a module. The error has LLVM's message. It is errBroken if the
-// file was reported before, since LLVM then reports nothing.
+// ask calls question, a lookup in a module. It returns nil if there is no symbol. Other errors have
+// LLVM's message, except those about damaged files. The error is errBroken if the file was reported
+// before, since LLVM then reports nothing.
 func (f *Filter) ask(m *module, question func(context.Context) (answered bool, err error)) error {
 	if f.o.Symbolizer == nil || m.build.IsZero() {
 		return errNotFound

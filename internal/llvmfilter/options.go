@@ -18,8 +18,8 @@ type Options struct {
 	// Context ends all waiting for debug files. It may be nil.
 	Context context.Context
 
-	// Wait is how long an element waits for the search for a debug file; after that, the file is
-	// treated as missing. 0 means no limit.
+	// Wait is how long the first lookup in a module waits for the search for its file. After that,
+	// the file counts as missing until it is found. 0 means no limit.
 	Wait time.Duration
 
 	// NoDemangle shows linkage names for bt, pc and data elements. As in LLVM, the names of symbol

@@ -72,8 +72,8 @@ func (f *Filter) pc(e *element) {
 		f.raw(e)
 		return
 	}
-	// As in LLVM, the line is the innermost call's. The name is the physical function's, if the
-	// symbol table has one.
+	// As in LLVM, the line is the innermost call's. The name is the physical function's, if it
+	// comes from the symbol table.
 	inner, outer := &frames[0], &frames[len(frames)-1]
 	name := f.function(inner)
 	if outer.FromSymbol {
@@ -212,7 +212,7 @@ func (f *Filter) hex(v uint64) {
 	f.highlight()
 }
 
-// number prints a value.
+// number prints a value in decimal.
 func (f *Filter) number(v uint64) {
 	f.beginValue()
 	f.out = strconv.AppendUint(f.out, v, 10)
