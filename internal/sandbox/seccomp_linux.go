@@ -131,7 +131,7 @@ func load(offset uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 }
 
-// jump skips yes instructions if the test is true, and no instructions otherwise.
+// jump skips instructions: as many as yes says if the test is true, otherwise as many as no says.
 func jump(test uint16, k uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, K: k, Jt: yes, Jf: no}
 }
