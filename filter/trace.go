@@ -46,7 +46,7 @@ type tracer struct {
 	logged time.Time    // latest time at which its first line was written; zero if unknown
 	files  traceFiles
 	last   int64 // line of the trace's last frame, or of a later fact
-	full   bool  // trace has reached a limit, and no more of its lines are held back
+	full   bool  // the trace has reached a limit, and no more of its lines are held back
 
 	buffered    []bufferedLine
 	text        []byte // text of the held lines
@@ -112,9 +112,9 @@ func searchOf(t *tracer, b []byte) marks.Search {
 }
 
 // meaning returns the frames and the map that the dialects find in a line with a mark. plain is set
-// if the line has neither a meaning nor another mark. mark is the offset of its first mark except
-// ESC, or -1 if unknown. before is the text before the line in the block. lines is the number of
-// lines in before that are not printed yet.
+// if the line has neither a meaning nor another mark, and no line is held back. mark is the offset
+// of its first mark except ESC, or -1 if unknown. before is the text before the line in the block.
+// lines is the number of lines in before that are not printed yet.
 func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialect.Line, plain bool) {
 	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
 		return nil, false

@@ -204,7 +204,7 @@ func firstIn(t *tracer, name string, lists ...[]string) *judge.Image {
 }
 
 // isFor reports whether the operator has named g for a module with this name. If g has no name, it
-// is for modules with its file's name.
+// is for modules with its file's name, with or without ".elf".
 func (g *Image) isFor(module string) bool {
 	name := g.Name
 	if name == "" {
