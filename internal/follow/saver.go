@@ -254,7 +254,8 @@ func (w *saver) knows(pattern string) bool { return slices.Contains(w.known, pat
 
 // put records the state of s. The state becomes valid once the reader of the output has taken all
 // bytes up to pos. If all contexts together exceed maxContexts, put leaves out the contexts of s.
-// Its lines are then read again.
+// Its lines are then read again. If too many entries of s or too many bytes are waiting, put drops
+// a waiting entry.
 func (w *saver) put(s savedSource, pos int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -421,7 +422,7 @@ func (w *saver) end() error {
 	return err
 }
 
-// save appends a record if anything has changed. It passes an error to notify once.
+// save writes the entries that have changed, if any: as a record, or in a new file.
 func (w *saver) save() error {
 	if w.path == "" {
 		return nil
@@ -451,7 +452,8 @@ func (w *saver) save() error {
 	return w.report(err)
 }
 
-// report passes an error of the state file to notify, once; w.mu is held.
+// report passes the first of consecutive errors of the state file to notify, except errInUse. w.mu
+// is held.
 func (w *saver) report(err error) error {
 	if err != nil {
 		w.failures++
@@ -464,8 +466,8 @@ func (w *saver) report(err error) error {
 	return err
 }
 
-// entries returns the entries of paths that are still followed. An entry includes the siblings if
-// paths has true for it. w.mu is held.
+// entries returns the entries of paths, except those that were dropped. An entry includes the
+// siblings if paths has true for it. w.mu is held.
 func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 	files := make(map[string]json.RawMessage, len(paths))
 	for path, whole := range paths {
