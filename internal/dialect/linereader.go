@@ -120,10 +120,10 @@ func (r *Reader) Reset() {
 	r.facts.forget()
 }
 
-// Line reads text, the line with this number, without its end. It returns nil if the line has
-// neither a frame, a map nor a header, or is longer than 64 KiB. The Line is valid until the next
-// call. Lines without an anchor may be skipped unless [Reader.Wants] returns true for them, or
-// [NextFirmware] finds a number in them.
+// Line reads text, the line with this number, without its end. It returns nil if the line is longer
+// than 64 KiB, or has no frame. A line with a map or a header also has a Line if [Reader.Wants]
+// requests it. The Line is valid until the next call. Lines without an anchor may be skipped unless
+// Wants returns true for them, or [NextFirmware] finds a number in them.
 func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
 // LineAt is Line for a line whose first mark is at offset mark and accepted by [Reader.MayMatch];

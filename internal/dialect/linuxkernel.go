@@ -214,8 +214,8 @@ var counters = [][]byte{
 	[]byte("PC: "), []byte("pc : "), []byte("IP: "),
 }
 
-// pcBefore reports whether b ends with a name of the program counter, or with the first half of
-// s390's status word.
+// pcBefore reports whether b ends with a name of the program counter, or has the name of s390's
+// status word.
 func pcBefore(b []byte) bool {
 	for _, mark := range counters {
 		if bytes.HasSuffix(b, mark) {

@@ -27,8 +27,9 @@ func (c *modules) name(b []byte) string {
 	return c.lastName
 }
 
-// idAfter parses " (BuildId: HEX)" in b at offset at, with any number of blanks before it, and
-// returns its end. If there is none, it returns at and true; ok is false if the ID is malformed.
+// idAfter parses " (BuildId: HEX)", which may begin with several blanks, at offset at of b. It
+// returns the ID and its end. If there is none, it returns at and true; ok is false if the ID is
+// malformed.
 func (c *modules) idAfter(b []byte, at int) (id buildid.ID, end int, ok bool) {
 	open := blanksAfter(b, at)
 	const mark = "(BuildId: "

@@ -112,7 +112,7 @@ func perfStart(b []byte) (start int, event bool) {
 	return blanksAfter(b, 0), false
 }
 
-// perfFrame reports whether b is a perf script frame in user space.
+// perfFrame reports whether b is a frame of perf script outside of [kernel.kallsyms].
 func perfFrame(b []byte) bool {
 	from := blanksAfter(b, 0)
 	end := hexDigits(b, from)

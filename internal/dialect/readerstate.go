@@ -13,7 +13,7 @@ type State struct {
 	PastAt     int64    `json:"past"`
 	HoldsUntil int64    `json:"holds"`
 	FactsAt    int64    `json:"facts"`
-	Until      []int64  `json:"until"` // last line of each window that was ever opened
+	Until      []int64  `json:"until"` // last line of each window, as saved returns them
 	ExactAfter int64    `json:"exact_after,omitempty"`
 	DumpAt     int64    `json:"dump,omitempty"`
 	FirstFrame int64    `json:"first_frame"`

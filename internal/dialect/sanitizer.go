@@ -186,8 +186,8 @@ const maxReport = 64
 //	Location is global '??' at 0x55d0c0a00000 (inventory+0x40a8)
 //	Location is global '<null>' at 0x55d0c0a040a8 (inventory+0x40a8)
 //
-// If a symbolizer does not find the variable, the address is the load base. If the line
-// has no build ID, an earlier frame of the module must have it.
+// If a symbolizer has not found the variable ("??"), the address is the load base. If the line has
+// no build ID, an earlier frame of the module must have it.
 func matchLocation(r *Reader, l *Line, at int) bool {
 	const before, after = "Location is global '", "' at 0x"
 	b := l.Text

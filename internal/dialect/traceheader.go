@@ -51,7 +51,7 @@ var lookedBackFor = [][]byte{
 }
 
 // MayHaveHeader reports whether a line has the text of a header, or another text that a later line
-// may need. Other lines have no effect on later lines.
+// may need. Other lines without a frame or a map have no effect on later lines.
 func (r *Reader) MayHaveHeader(line []byte) bool {
 	r.load()
 	return slices.ContainsFunc(r.headers, func(h header) bool { return bytes.Contains(line, h.bytes) }) ||

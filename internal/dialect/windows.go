@@ -83,7 +83,8 @@ func (w *windows) openAt(number int64) (all window) {
 	return all
 }
 
-// saved returns the last line of each window that was ever opened.
+// saved returns the last line of each window. It omits the windows after the last one that was ever
+// opened.
 func (w *windows) saved() []int64 {
 	n := len(w.until)
 	for n > 0 && w.until[n-1] < 0 {
