@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// peerField in the path of a file output stands for the name of the peer, or the base name of the
+// peerField stands for the peer's name in the path of a file output, or for the base name of the
 // followed file.
 const peerField = "{peer}"
 

@@ -177,8 +177,8 @@ func (t *trouble) succeed() {
 	}
 }
 
-// attempts returns the number of failed attempts, and the error of the last one, or nil if a later
-// attempt has succeeded.
+// attempts returns the number of failed attempts, and the error of the last one. The error is nil
+// if a later attempt has succeeded.
 func (t *trouble) attempts() (failed int64, last error) {
 	if err := t.last.Load(); err != nil {
 		last = *err

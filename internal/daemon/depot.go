@@ -33,9 +33,10 @@ const (
 	maxWord  = 255 // bytes of the name of a section, as in debuginfod.Client.Section
 )
 
-// A depot answers the requests of debuginfod clients from the files of this machine, then from the
-// cache, then from the configured servers. It keeps the servers' files in the cache. All clients
-// that want a file share one download, which does not count in the limits on the logs' requests.
+// A depot answers the requests of debuginfod clients. It looks for a file on this machine, then in
+// the cache, and then asks the configured servers. It keeps the servers' files in the cache. All
+// clients that want a file share one download, which does not count in the limits on the logs'
+// requests.
 type depot struct {
 	symbols *symbols
 	name    string             // of this server in X-Forwarded-For

@@ -84,8 +84,8 @@ func (f *files) unpack(packed io.Reader) (io.Reader, func(), error) {
 // isOutput reports whether the pipeline's output writes, or has written, to the file of info.
 func (f *files) isOutput(info os.FileInfo) bool { return ownsFile(f.p.stage.Load().out, info) }
 
-// unread returns the number of bytes that the readers of the output, and of outputs that reloads
-// have replaced, have not read. It returns false if the number is unknown.
+// unread returns the number of bytes not read by the readers of the output, and of outputs that
+// reloads have replaced. It returns false if the number is unknown.
 func (f *files) unread() (int64, bool) {
 	n, ok := int64(0), true
 	if out := asFlow(f.p.stage.Load().out); out != nil { // nil: after a reload the output is a file

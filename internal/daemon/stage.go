@@ -116,7 +116,7 @@ func (s *stage) setOptions(limits Limits) error {
 	return nil
 }
 
-// fits reports whether filters of the stage to can use contexts that filters of s have made from
+// fits reports whether filters of the stage to can use the contexts that filters of s made from
 // lines of this format.
 func (s *stage) fits(to *stage, format input.Format) bool {
 	from, now := &s.conf.Input, &to.conf.Input
