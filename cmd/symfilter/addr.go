@@ -130,8 +130,8 @@ func subjectOf(word string) (doctor.Subject, error) {
 	return s, err
 }
 
-// isOtherFile reports whether the beginning of a word is a file, although the command line names
-// one: names of symbols have a slash in Go only.
+// isOtherFile reports whether word, the beginning of an argument, is a file although the command
+// line already names one. Only symbols of Go have a slash in their names.
 func isOtherFile(word string) bool {
 	if !strings.ContainsRune(word, os.PathSeparator) {
 		return false
@@ -202,8 +202,8 @@ func (a *addresses) flush(std standard) bool {
 	return err == nil
 }
 
-// end prints what is to be said about addresses without a name, and returns the exit code; code is
-// that of an error before.
+// end reports the addresses without a name, and returns the exit code of the run. code is the exit
+// code of an earlier error.
 func (a *addresses) end(code int) int {
 	a.status.set("")
 	if n := a.noAddress.n; n > 0 {

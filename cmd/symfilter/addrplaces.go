@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// files that are not examined again when they are named again; a process of a desktop maps some
-	// hundred
+	// files that are remembered for words that name them again; a desktop program maps some hundred
+	// files
 	maxAddrModules  = 1024
 	maxShownMistake = 300 // bytes of a mistake on standard error; a line may have 64 KiB
 )
@@ -83,7 +83,8 @@ func (a *addresses) examined(of doctor.Subject) (*addrModule, error) {
 	return m, nil
 }
 
-// module returns the file that a word begins with, or that of the command line.
+// module returns the file that is named at the beginning of a word. If word is empty, it returns
+// the file of the command line.
 func (a *addresses) module(word string) *addrModule {
 	if word == "" {
 		return a.file
@@ -108,7 +109,7 @@ func (a *addresses) module(word string) *addrModule {
 	return m
 }
 
-// forget forgets the files that words have named.
+// forget drops the files that words have named.
 func (a *addresses) forget() {
 	for _, m := range a.others {
 		if m.cancel != nil {
@@ -199,12 +200,13 @@ func (a *addresses) named(l located, w address.Word) {
 	}
 }
 
-// hasSize reports whether the size of a symbol may be size, as its symbol table or Linux counts it.
+// hasSize reports whether size is the size of a symbol: in the symbol table, or up to the next
+// symbol, as Linux counts.
 func hasSize(e symbolize.Extent, size uint64) bool {
 	return e.Size == size || e.Next != 0 && e.Next-e.Addr == size
 }
 
-// doubtOf returns why the symbol e may not be the one that w means; empty if it may be.
+// doubtOf returns why the symbol e may not be the one that w means, or "" if it may be.
 func doubtOf(e symbolize.Extent, w address.Word) string {
 	size := e.Size
 	if size == 0 && e.Next != 0 {
@@ -253,7 +255,7 @@ func (a *addresses) variableAt(l *located) *symbolize.Variable {
 	return &v
 }
 
-// tell prints and counts an answer that look has found.
+// tell prints an answer of look, and counts it if it has no name.
 func (a *addresses) tell(l *located) {
 	if !l.found() {
 		a.count(&l.module.Subject, l.err)

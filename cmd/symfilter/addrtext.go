@@ -107,8 +107,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// frameText returns the name of a function, with the offset if the line is not known, and the text
-// for the line.
+// frameText returns the name of a function, and the text for its line. If the line is not known,
+// the name has the offset.
 func frameText(f *symbolize.Frame) (function, line string) {
 	function = f.Func
 	if function == "" {
