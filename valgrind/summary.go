@@ -128,7 +128,7 @@ func (p *process) countsAsError(kind string) bool {
 }
 
 // addLeak adds a loss record. Each leak check lists all leaks again. The record begins another
-// check if its number is not above the last one, if its total differs, or if the process has
+// check in three cases: its number is not above the last one, its total differs, or the process has
 // finished.
 func (s *summary) addLeak(rec *Record, kind int) {
 	if s.statedLeaks {
