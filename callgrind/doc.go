@@ -13,7 +13,8 @@
 // --dump-instr=yes it also wrote the address of every instruction. The addresses refer to the
 // object file, so the file's build ID and an address form a location. Costs are summed by the
 // functions at the locations, not by the names in the profile. If a stripped function jumped into
-// the code of another, that other function gets the cost of the code, as in the unstripped program.
+// the code of another, that other function gets the cost of the code. The profile of the unstripped
+// program shows the same.
 //
 // The format is "Callgrind Format Specification", version 1, in Valgrind's manual. If it and
 // Callgrind's own files disagree, the package follows the files.
