@@ -21,7 +21,7 @@ import (
 // With [JSON] the output is objects of report.schema.json. The calls that share a backtrace, with
 // its frames, are one object. Other records are objects of their own.
 //
-// The other outputs are profiles, which Close prints. A stack has the number and bytes of the
+// The other outputs are profiles, which Close prints. A stack has two numbers and two sizes: of all
 // resources that its calls allocated, and of the resources not freed by the end. [Folded] stacks
 // have only the bytes not freed. Labels of [Pprof] are the type of the resource and the contexts of
 // the call.
