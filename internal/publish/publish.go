@@ -48,8 +48,8 @@ type Result struct {
 	Kinds *gate.Kinds
 }
 
-// fails reports whether a finding should fail a build. It must be new, unless there is no
-// comparison, and of a kind that fails the gate, unless there is no gate.
+// fails reports whether a finding should fail a build. With a comparison, it must be new. With a
+// gate, its kind must be one that fails the gate.
 func (r *Result) fails(x *findings.Finding) bool {
 	return r.Changes.State(x) != gate.Unchanged && (r.Kinds == nil || r.Kinds.Has(x))
 }
