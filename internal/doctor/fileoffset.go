@@ -19,7 +19,7 @@ type PlaceError string
 
 func (e PlaceError) Error() string { return string(e) }
 
-// NoName returns the error for a name that the file which sym uses for the subject does not have.
+// NoName returns the error for a name that is missing in the subject's file, as sym has found it.
 func (s *Subject) NoName(sym *symbolize.Symbolizer, name string) error {
 	r := sym.Report(s.ID, s.Path)
 	path := r.Path
@@ -35,9 +35,9 @@ type segments struct {
 	err    error // why offsets in the file have no addresses
 }
 
-// AddressAt returns the address at an offset in the file of the subject, by its program headers.
-// The first segment with code that covers the offset has it, or else the first that covers it. It
-// must be called after Examine.
+// AddressAt returns the address at an offset in the file of the subject, by its program headers. It
+// uses the first segment with code that covers the offset, or else the first segment that covers
+// it. It must be called after Examine.
 func (s *Subject) AddressAt(offset uint64) (uint64, error) {
 	if s.segments == nil {
 		s.segments = new(segments)
