@@ -141,8 +141,8 @@ func (p *Program[V]) Usage(cmd *Command) string {
 	return strings.Join(strings.Fields(p.Name+" "+cmd.Name+" "+cmd.Args), " ")
 }
 
-// CheckArgs returns an error if the command does not take this number of arguments, or if the first
-// argument is not among its Words.
+// CheckArgs returns an error if the command does not take this number of arguments, or if its Words
+// lack the first one.
 func (p *Program[V]) CheckArgs(cmd *Command, args []string) error {
 	var words []string
 	if cmd.Words != nil {
