@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symfilter/symfilter/internal/asis"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
@@ -89,6 +90,15 @@ func releasedImages(t *testing.T, dir string) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), command+" v0.9.0 ") {
 			t.Errorf("%s --version in the image: %v\n%s", command, err, out)
+		}
+		if command == "symfilter" {
+			for _, name := range asis.Names() {
+				cmd := exec.Command("/usr/libexec/symfilter/"+name, "--version")
+				cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", []string{}, &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+				if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "symfilter v0.9.0") {
+					t.Errorf("%s --version in the image: %v\n%s", name, err, out)
+				}
+			}
 		}
 		t.Run(command+" under runc", func(t *testing.T) { inContainer(t, root, configuration.Config.Entrypoint[0]) })
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symfilter/symfilter/internal/asis"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
@@ -51,6 +52,9 @@ func packageFiles(t *testing.T) []string {
 		if name := filepath.Base(path); name != "compose.yaml" {
 			all = append(all, "/usr/share/doc/symfilter/examples/"+name)
 		}
+	}
+	for _, name := range asis.Names() {
+		all = append(all, "/usr/libexec/symfilter/"+name)
 	}
 	slices.Sort(all)
 	return all
@@ -176,6 +180,7 @@ func releasedDeb(t *testing.T, dir, next string) {
 	for _, c := range []struct{ name, script, want string }{ // want is a regular expression
 		{"the command runs", "symfilter --version", `^symfilter v0\.9\.0 `},
 		{"the daemon runs", "symfilterd --version", `^symfilterd v0\.9\.0 `},
+		{"its links answer like other symbolizers", "/usr/libexec/symfilter/llvm-symbolizer --version", `^llvm-symbolizer\nsymfilter v0\.9\.0`},
 		{"it filters", `printf 'plain\n' | symfilter`, `^plain\n$`},
 		{"the manual is found", "man -w symfilter && zcat $(man -w symfilter)", `(?m)^\.TH SYMFILTER 1 `},
 		{"the manual of the daemon is found", "man -w 8 symfilterd && zcat $(man -w 8 symfilterd)", `(?m)^\.TH SYMFILTERD 8 `},
@@ -251,7 +256,7 @@ func releasedRPM(t *testing.T, dir, next string) {
 	}
 	t.Run("lists the files of deb", func(t *testing.T) {
 		want := append(packageFiles(t), "/usr/share/zsh/site-functions/_symfilter", "/usr/share/zsh/site-functions/_symfilterd",
-			"/etc/symfilter", "/usr/share/doc/symfilter", "/usr/share/doc/symfilter/examples") // folders that rpm removes
+			"/etc/symfilter", "/usr/share/doc/symfilter", "/usr/share/doc/symfilter/examples", "/usr/libexec/symfilter") // folders that rpm removes
 		slices.Sort(want)
 		if diff := cmp.Diff(want, query("--list")); diff != "" {
 			t.Errorf("wanted files (-), listed (+):\n%s", diff)

@@ -195,6 +195,8 @@ func unpack(t *testing.T, archive []byte, to string) {
 		path := filepath.Join(to, filepath.FromSlash(h.Name))
 		if h.Typeflag == tar.TypeDir {
 			err = os.MkdirAll(path, 0o755)
+		} else if h.Typeflag == tar.TypeSymlink {
+			err = os.Symlink(h.Linkname, path)
 		} else if data, failed := io.ReadAll(r); failed != nil {
 			err = failed
 		} else {

@@ -44,6 +44,7 @@ type material struct {
 	products               []product
 	pages                  []file            // manual pages, completions
 	licenses               map[string][]byte // licenses of the linked modules, by target
+	symbolizers            []string          // the names of programs in whose place symfilter answers
 }
 
 // plain returns the version without the v, for file names.
@@ -107,6 +108,11 @@ func describe(checkout, work string, all []product) (*material, error) {
 		if err := r.addPages(p); err != nil {
 			return nil, err
 		}
+		if command == "symfilter" {
+			if r.symbolizers, err = symbolizersOf(p); err != nil {
+				return nil, err
+			}
+		}
 	}
 	r.licenses = make(map[string][]byte)
 	for i := range all {
@@ -151,6 +157,24 @@ func (r *material) addPages(p product) error {
 		r.pages = append(r.pages, file{name: page.to, mode: 0o644, data: out})
 	}
 	return nil
+}
+
+// symbolizersOf returns the names of programs in whose place symfilter answers, as it lists them
+// for the completion of a shell.
+func symbolizersOf(p product) (names []string, err error) {
+	out, err := exec.Command(p.path, "__complete", "as", "").Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s __complete as: %w", p.command, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if name := strings.TrimSpace(line); !strings.HasPrefix(name, ":") { // a directive of cobra
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s as answers for no program", p.command)
+	}
+	return names, nil
 }
 
 // readLicenses returns the license texts of Go and of the modules that a target's products link.

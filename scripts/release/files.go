@@ -20,6 +20,7 @@ type file struct {
 	name string // slash-separated, relative
 	mode int64
 	data []byte
+	link string // where a symbolic link leads; empty: not a link
 }
 
 // archives writes an archive for each target: the commands, their pages and licenses.
@@ -80,7 +81,11 @@ func tarOf(all []file, date time.Time) ([]byte, error) {
 				}
 			}
 		}
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: date, Format: tar.FormatUSTAR}); err != nil {
+		h := tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: date, Format: tar.FormatUSTAR}
+		if f.link != "" {
+			h.Typeflag, h.Linkname = tar.TypeSymlink, f.link
+		}
+		if err := w.WriteHeader(&h); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(f.data); err != nil {

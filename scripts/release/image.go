@@ -15,7 +15,7 @@ import (
 
 // images writes an image layout of OCI for each command, with an image for each target of Linux.
 // They are like the image that the Dockerfile makes: one static program, which does not run as
-// root.
+// root. The image of symfilter also has the links by which it answers like other symbolizers.
 func (r *material) images() error {
 	for _, command := range []string{"symfilter", "symfilterd"} {
 		l := layout{}
@@ -52,7 +52,13 @@ func (r *material) image(l *layout, p *product) (v1.Descriptor, error) {
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
-	unpacked, err := tarOf([]file{{name: p.command, mode: 0o755, data: program}}, r.date)
+	all := []file{{name: p.command, mode: 0o755, data: program}}
+	if p.command == "symfilter" {
+		for _, name := range r.symbolizers {
+			all = append(all, file{name: strings.TrimPrefix(linksFolder, "/") + "/" + name, mode: 0o777, link: "../../../symfilter"})
+		}
+	}
+	unpacked, err := tarOf(all, r.date)
 	if err != nil {
 		return v1.Descriptor{}, err
 	}

@@ -33,7 +33,13 @@ type installed struct {
 	mode os.FileMode
 	data []byte
 	kind string // kind of nfpm; "" for an ordinary file
+	link string // where a symbolic link leads; empty: not a link
 }
+
+// linksFolder holds links by whose names symfilter answers like another symbolizer. It is not in
+// PATH, so that the other programs keep their places. Both distributions have /usr/libexec: FHS 3.0,
+// 4.7.
+const linksFolder = "/usr/libexec/symfilter"
 
 // packages writes a package for Debian and one for RPM for each target of Linux.
 func (r *material) packages() error {
@@ -78,7 +84,10 @@ func (r *material) pack(info nfpm.Info, packager nfpm.Packager, of string, p *pr
 		return path, os.WriteFile(path, data, 0o644)
 	}
 	for i, f := range all {
-		from, err := keep(fmt.Sprint(i), f.data)
+		from, err := f.link, error(nil)
+		if f.kind != files.TypeSymlink {
+			from, err = keep(fmt.Sprint(i), f.data)
+		}
 		if err != nil {
 			return err
 		}
@@ -137,13 +146,16 @@ func (r *material) installed(of string, p *product) (all []installed, err error)
 	const doc = "/usr/share/doc/symfilter/"
 
 	if of == "rpm" { // dpkg removes all empty folders, rpm only folders that the package owns
-		for _, dir := range []string{"/etc/symfilter", doc, doc + "examples"} {
+		for _, dir := range []string{"/etc/symfilter", doc, doc + "examples", linksFolder} {
 			add(strings.TrimSuffix(dir, "/"), 0o755|os.ModeDir, files.TypeDir, nil, nil)
 		}
 	}
 	for _, command := range []string{"symfilter", "symfilterd"} {
 		data, e := os.ReadFile(filepath.Join(filepath.Dir(p.path), command))
 		add("/usr/bin/"+command, 0o755, "", data, e)
+	}
+	for _, name := range r.symbolizers {
+		all = append(all, installed{to: linksFolder + "/" + name, mode: 0o777, kind: files.TypeSymlink, link: "../../bin/symfilter"})
 	}
 	for _, page := range r.pages {
 		dir, name, _ := strings.Cut(page.name, "/")
