@@ -122,8 +122,8 @@ func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) u
 		}
 		start := int(*first >> 16 & 0x1fff)
 		if e != 0 {
-			// In an entry of a further table, neither number of bits includes the width bits that led
-			// to the table.
+			// In an entry of a further table, neither number of bits includes the width bits that
+			// led to the table.
 			e -= uint32(width)<<8 | uint32(width)
 		}
 		for i := reversed >> width; i < 1<<extra; i += 1 << (uint(n) - width) {
