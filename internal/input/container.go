@@ -55,7 +55,7 @@ var (
 // The tag is P if the next line of the stream continues the line. Further tags may follow, each
 // after a colon.
 
-// openCRI splits a line of the format; its head is "… stdout F ".
+// openCRI splits a line of the format; its head is, for example, "… stdout F ".
 func openCRI(line []byte, _ *[]byte) (p part, text []byte, ok bool) {
 	n := timestamp(line)
 	if n == 0 || len(line) < n+len(" stdout F ") {
@@ -410,7 +410,7 @@ func hex4(b []byte) (r rune, ok bool) {
 
 // appendQuoted appends text as the inside of a JSON string. With html, it escapes <, >, & and the
 // line ends of Unicode too, as Go and Docker do. Bytes that are not UTF-8 stay unchanged, as in the
-// log. ESC stays unchanged if terminal is set.
+// log, except surrogates, which are escaped. ESC stays unchanged if terminal is set.
 func appendQuoted(dst, text []byte, html, terminal bool) []byte {
 	const hex = "0123456789abcdef"
 	from := 0

@@ -216,7 +216,7 @@ func journalFields(fields []field, entry []byte, names []string, known func(name
 }
 
 // appendMessages appends the messages in b, which has lines of fields and lines of messages. It
-// omits a line of a message that looks like another field.
+// omits other fields, the ends of entries, and a line of a message that looks like another field.
 func appendMessages(dst, b []byte) []byte {
 	entry := false // the previous line is a field
 	for line := range bytes.Lines(b) {

@@ -159,7 +159,7 @@ func (j *JournalEntries) take(p []byte) {
 	}
 }
 
-// endField adds the field to the entry.
+// endField adds the field to the entry, unless the field is skipped.
 func (j *JournalEntries) endField() {
 	isMessage := string(j.name) == message
 	cut := len(j.value) >= j.keep && string(j.name) == coredumpPackages
@@ -179,7 +179,7 @@ func (j *JournalEntries) endField() {
 	}
 }
 
-// finish appends the entry.
+// finish appends the entry if it has a message.
 func (j *JournalEntries) finish(dst []byte) []byte {
 	if j.has {
 		dst = append(append(dst, j.entry...), '\n')

@@ -11,13 +11,13 @@ import (
 
 // A Reply answers each line of JSON with one object on a line. Programs such as rsyslog's
 // mmexternal update their messages with the answers. The object has only the members whose strings
-// filtering changes, with their new strings, in the original nesting. It is {} if nothing changes,
-// or if a text has no output (such as {{{reset}}}). It is also {} if the line is not a JSON object,
-// is longer than 1 MiB, or has more than 8 MiB of new text.
+// filtering changes, with their new strings, in the original nesting. It is {} if nothing changes.
+// A text without output, such as {{{reset}}}, counts as unchanged. It is also {} if the line is not
+// a JSON object, is longer than 1 MiB, or has more than 8 MiB of new text.
 //
-// A reply is written before the next line is read, so nothing of a line is held back. Frames of a
-// raw backtrace without build IDs are therefore judged line by line, and a module and its maps are
-// merged only within one string. One goroutine at a time may use a Reply.
+// Write returns after it has written the replies to all its lines, so nothing of a line is held
+// back. Frames of a raw backtrace without build IDs are therefore judged line by line, and a module
+// and its maps are merged only within one string. One goroutine at a time may use a Reply.
 type Reply struct {
 	w        io.Writer
 	names    []string  // members that are filtered

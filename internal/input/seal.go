@@ -303,8 +303,9 @@ func (s *sealer) seal(l *seal, lines []byte, last bool) {
 	}
 }
 
-// clone returns a copy that shares no bytes with the log's block. If raw is not set, it lacks text
-// and input lines, unless l is a record: they are needed only to print unchanged lines.
+// clone returns a copy that shares no bytes with the log's block. The copy of a record has its text
+// and input lines. Other copies have these only if raw is set, so that the line can be printed
+// unchanged.
 func (l *seal) clone(raw bool) *seal {
 	c := *l
 	c.parts, c.out, c.got, c.text, c.raw = nil, bytes.Clone(l.out), bytes.Clone(l.got), nil, nil
