@@ -194,7 +194,7 @@ func (x *dhatIndex) called(i int) int {
 	return int(x.inner[i]) - 1
 }
 
-// resolve finds where the objects of the frames were loaded, and asks for the names of all frames.
+// resolve finds where the objects of the frames were loaded, and asks for the names of the frames.
 func (x *dhatIndex) resolve(*resolver) error {
 	n := newNamer(x.o, x.m, x.command)
 	defer n.close()

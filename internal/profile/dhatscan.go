@@ -276,7 +276,7 @@ func (s *dhatScanner) close(c byte) dhatPart {
 }
 
 // parseStack appends the numbers of frames in text, an array of JSON, to dst, which is empty. ok is
-// false if a value of the array is not a number of at most nine digits.
+// false unless text is an array of numbers of at most nine digits.
 func parseStack(dst []uint32, text []byte) (stack []uint32, ok bool) {
 	n, digits, comma := uint64(0), 0, false
 	for _, c := range text[1:] {

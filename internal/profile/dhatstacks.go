@@ -105,7 +105,7 @@ func (c *dhatSampler) part(p dhatPart, b []byte) error {
 	return nil
 }
 
-// add adds the current point.
+// add makes a sample of the current point.
 func (c *dhatSampler) add() error {
 	c.at = c.at[:0]
 	for _, n := range c.stack {

@@ -9,8 +9,8 @@ import (
 )
 
 // Expressions for functions whose frames pprof viewers remove, with the frames that they call.
-// github.com/google/pprof/profile sets them for profiles of gperftools. They match whole names,
-// without arguments.
+// github.com/google/pprof/profile sets them for profiles of gperftools. keptRuntimeFrames has the
+// exceptions. All match whole names, without arguments.
 const (
 	allocatorFrames = `calloc|cfree|malloc|free|memalign|do_memalign|(__)?posix_memalign|aligned_alloc|pvalloc|valloc|realloc|` +
 		`tcmalloc::.*|tc_calloc|tc_cfree|tc_malloc|tc_free|tc_memalign|tc_posix_memalign|tc_pvalloc|tc_valloc|tc_realloc|` +

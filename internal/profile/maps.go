@@ -23,7 +23,8 @@ type mapList struct {
 var mapsMark = []byte("MAPPED_LIBRARIES:")
 
 // read reads the lines of a list. Mappings without code, and lines that are not mappings, are left
-// out. A file that is mapped in adjacent pieces, as after mprotect, becomes one mapping.
+// out, as are all after maxMaps mappings. A file that is mapped in adjacent pieces, as after
+// mprotect, becomes one mapping.
 func (l *mapList) read(text []byte, m *memory) error {
 	for line := range bytes.Lines(text) {
 		next, ok := parseMap(line)

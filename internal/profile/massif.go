@@ -222,7 +222,7 @@ func (x *massifFile) learnHead(line []byte) {
 	}
 }
 
-// resolve finds where the objects of the frames were loaded, and asks for the names of all frames.
+// resolve finds where the objects of the frames were loaded, and asks for the names of the frames.
 func (x *massifFile) resolve(*resolver) error {
 	n := newNamer(x.o, x.m, x.command)
 	defer n.close()

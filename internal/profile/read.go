@@ -270,7 +270,7 @@ func (m *memory) readAll(in io.Reader) ([]byte, error) {
 	}
 }
 
-// grow doubles the capacity of data.
+// grow doubles the capacity of data, within its share of the budget. It fails if the share is full.
 func (m *memory) grow(data *[]byte) error {
 	size := max(64<<10, 2*cap(*data))
 	if most := m.share.Budget.Most() / memoryShare; int64(size) > most {
