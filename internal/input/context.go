@@ -98,8 +98,8 @@ func (w *Writer) AppendProcesses(dst []byte) (context []byte, ok bool) {
 	return dst, false
 }
 
-// ProcessesChanged reports whether the context of AppendProcesses has changed since the last call of
-// ProcessesChanged. It costs little.
+// ProcessesChanged reports whether the context of AppendProcesses has changed since the previous
+// call of ProcessesChanged. It costs little.
 func (w *Writer) ProcessesChanged() bool {
 	p := w.processes()
 	return p != nil && p.ProcessesChanged()
