@@ -27,7 +27,8 @@ type Reader struct {
 // the first error of take.
 func NewReader(take func(*Record) error) *Reader { return &Reader{take: take} }
 
-// Write reads p. Records whose end is in p have been handed over when it returns.
+// Write reads p, and hands over the records that end in it. If the end of a record depends on bytes
+// after p, a later call hands over the record.
 func (r *Reader) Write(p []byte) (int, error) {
 	for n := 0; n < len(p); {
 		if r.err != nil {
