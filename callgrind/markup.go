@@ -49,8 +49,9 @@ type renderer struct {
 // larger than any object.
 const moduleShift = 40
 
-// Close renders the last line, if it has no line end. It reports the object files that cannot be
-// used, if an address in them is therefore not an element. It does not close the sink.
+// Close renders the last line, if it has no line end. It reports object files that cannot be used,
+// at most maxDiagnostics, if an address in them is therefore not an element. It does not close the
+// sink.
 func (r *renderer) Close() error {
 	defer r.share.Release()
 	err := r.recordReader.Close()

@@ -73,7 +73,7 @@ func number32(b []byte) int {
 	return int(n)
 }
 
-// see adds a number to a sorted list.
+// see adds a number to a sorted list of different numbers, unless the list is full.
 func see(all *[]int, n int) {
 	if i, ok := slices.BinarySearch(*all, n); !ok && len(*all) < maxListedParts {
 		*all = slices.Insert(*all, i, n)
