@@ -220,7 +220,7 @@ func (p *processor) pass(rec *record) error {
 // resourceTypes are the types of resources, in the order of the report.
 type resourceTypes []resourceType
 
-// add adds the type of a record, unless the report has listed one of this name before.
+// add adds the type of a record, unless the list is full or already has a type of this name.
 func (all *resourceTypes) add(rec *record) {
 	if len(*all) < maxTypes && all.named(string(rec.Name)) == nil {
 		*all = append(*all, resourceType{string(rec.Name), string(rec.Description), rec.Mask, rec.RefCount})
