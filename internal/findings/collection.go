@@ -172,7 +172,8 @@ const (
 	maxUsedName = 1 << 10
 )
 
-// UseSuppression notes that a report lists the suppression of this name as used.
+// UseSuppression notes that a report lists the suppression of this name as used. It notes at most
+// maxUsed names.
 func (s *Collection) UseSuppression(name string) {
 	if s.used == nil {
 		s.used = make(map[string]bool)
