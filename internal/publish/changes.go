@@ -36,8 +36,8 @@ func (r *Result) Place(x *findings.Finding) string {
 	return ""
 }
 
-// Changes prints the changes of the run as text. It prints their numbers, the new findings in full,
-// and a line for each finding that is gone. It fails only if w does.
+// Changes prints the changes of the run as text. It prints their numbers, the first new finding of
+// each fingerprint in full, and a line for each finding that is gone. It fails only if w does.
 func Changes(w io.Writer, r *Result) error {
 	b := bufio.NewWriter(w)
 	c := r.Changes
