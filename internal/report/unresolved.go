@@ -26,7 +26,8 @@ func (m *Missing) Pass(o *Options) {
 	}
 }
 
-// Add adds the frames of u to the count of u.Name. The last ID and Err given for a name are kept.
+// Add adds the frames of u to the count of u.Name, or if there are maxMissing names, to a count
+// without a name. The last ID and Err given for a name are kept.
 func (m *Missing) Add(u symbolize.Unresolved) {
 	if m.byName == nil {
 		m.byName = make(map[string]*symbolize.Unresolved)
