@@ -75,7 +75,8 @@ type moduleName struct {
 	name string
 }
 
-// Add adds the counts of an input. It keeps the last reason for each module.
+// Add adds the counts of an input. It keeps the last reason for each module, and leaves out new
+// modules beyond maxRemember or maxNameBytes.
 func (t *Sum) Add(c Counts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,8 +127,8 @@ func (t *Sum) All() Counts {
 	return sum
 }
 
-// sorted returns the modules with unresolved addresses, and the number of addresses outside of all
-// modules. The module with the most addresses is first.
+// sorted returns the modules with unresolved addresses, and the number of addresses outside of
+// these modules. The module with the most addresses is first.
 func (c Counts) sorted() (modules []symbolize.Unresolved, outside int64) {
 	modules = slices.SortedFunc(slices.Values(c.Modules), func(a, b symbolize.Unresolved) int {
 		return cmp.Or(cmp.Compare(b.Frames, a.Frames), strings.Compare(a.Name, b.Name), strings.Compare(a.ID.String(), b.ID.String()))
