@@ -62,7 +62,7 @@ func newLate(p *logsProcessor) *late {
 	return &late{p: p, open: make(map[buildid.ID]*lateModule), wake: make(chan struct{}, 1)}
 }
 
-// wait adds an address whose debug file is still being searched for.
+// wait adds an address whose debug file is still being searched for, within the bounds above.
 func (l *late) wait(of pcommon.Resource, r *filter.Resolved) {
 	if r.ID.IsZero() {
 		return
