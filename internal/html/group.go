@@ -3,9 +3,9 @@ package html
 // A group is the HTML element around the backtraces of a report, each with the text before it. A
 // wide window shows them side by side.
 //
-// Whether another backtrace belongs to a group is known only when it arrives. So the group is closed
-// after each one. If another one follows, groupMore replaces groupEnd, which has as many bytes.
-// piece and at are the place of the last groupEnd; at is 0 if there is none.
+// Whether another backtrace belongs to a group is known only when it arrives. So the group is
+// closed after each backtrace. If another one follows, groupMore replaces groupEnd, which has as
+// many bytes. piece and at are the place of the last groupEnd; at is 0 if there is none.
 type group struct{ piece, at int }
 
 const (
