@@ -118,7 +118,8 @@ func matchGDBWrapped(r *Reader, l *Line, _ int) bool {
 	return true
 }
 
-// wrappedModule returns the path of the library in the end of a frame: "   from /opt/shop/libledger.so".
+// wrappedModule returns the path of the library in "   from /opt/shop/libledger.so", the end of a
+// frame.
 func wrappedModule(b []byte) (path []byte, ok bool) {
 	at := blanksAfter(b, 0)
 	const from = "from /"

@@ -70,8 +70,8 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// placeOfGodot returns the place of "??:0" in " (??:0)" at the end of a line, Godot's text for an
-// unknown file and line.
+// placeOfGodot returns the place of "??:0" in " (??:0)" at the end of a line, or of "??:?". Godot
+// prints these texts for an unknown file and line.
 func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
 	open := blanksAfter(b, at)
 	if open != at+1 || !hasAt(b, open, "(??:0)") && !hasAt(b, open, "(??:?)") {
