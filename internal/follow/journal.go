@@ -21,8 +21,8 @@ import (
 // line, and JSON. The first record lists all files, each later record the files that have changed.
 // Records are appended without a sync, so they survive the death of the process, but not a power
 // cut. From time to time the output is synced, and then the file, with a mark: the records before
-// it survive a power cut. If the machine was restarted since then, only records before the last
-// mark are valid.
+// it survive a power cut. If the machine was restarted since then, only the first record and the
+// records before the last mark are valid.
 const (
 	stateVersion = 1
 	stateMagic   = "symfilter state "
@@ -152,7 +152,8 @@ func readJournal(f *os.File, now boot) (journal, error) {
 }
 
 // parseJournal parses a state file. It stops at the first record that is incomplete or damaged,
-// such as a record whose writer was killed.
+// such as a record whose writer was killed. It ignores records whose output a power cut may have
+// lost.
 func parseJournal(data []byte, now boot) (j journal, err error) {
 	if n := min(len(data), len(stateMagic)); string(data[:n]) != stateMagic[:n] && len(bytes.Trim(data, "\x00")) > 0 {
 		return j, errForeign

@@ -68,7 +68,8 @@ func (w *saver) release() {
 	}
 }
 
-// write writes the entries that have changed to the file; w.writing is held.
+// write writes the entries that have changed to the file, or rewrites the file with all entries.
+// w.writing is held.
 func (w *saver) write(changed map[string]bool, files map[string]json.RawMessage) error {
 	if !w.rewrite {
 		info, err := w.file.Stat()
@@ -141,8 +142,8 @@ func (w *saver) unsynced() bool {
 }
 
 // secure makes the records in the file survive a power cut: it syncs the output and then the file.
-// If the file has grown too large, it is rewritten instead. Checkpoints may be written at the same
-// time.
+// If the file has grown too large, or an earlier sync failed, it is rewritten instead. Checkpoints
+// may be written at the same time.
 func (w *saver) secure() error {
 	if w.path == "" {
 		return nil
