@@ -48,8 +48,8 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	return false, false
 }
 
-// InCall returns an address in the call before addr, a return address. It is addr-1, or on MIPS the
-// byte before the call's delay slot.
+// InCall returns an address in the call before addr, a return address. It is addr-1, on Arm without
+// the Thumb bit of addr, or on MIPS the byte before the call's delay slot.
 func (f *File) InCall(addr uint64) uint64 {
 	const slot = 4 // bytes
 	var buf [2 * slot]byte

@@ -34,7 +34,7 @@ type kept struct {
 // not linked (ET_REL) are copies with their relocations applied. The slice is valid until Close and
 // must not be changed. Data returns nil, nil if there is no such section or its bytes are not in
 // this file (SHT_NOBITS). Errors are a *[FormatError], a *[LimitError], or come from the decoder or
-// the reader; they are kept too, except [ErrMemory].
+// the reader; they are kept too, except [ErrMemory]. After Close they wrap [os.ErrClosed].
 func (d *sectionData) Data(name string) ([]byte, error) {
 	return d.fetch(name, name, d.section(name))
 }

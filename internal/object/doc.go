@@ -1,12 +1,13 @@
 // Package object reads one ELF file in place: mapped if the system can do that, every count bounded
 // by the bytes of the file.
 //
-// [Open] reads the headers and nothing else. Section bytes are slices of the mapping; compressed
-// sections are inflated once, within limits, when [File.Data] is called for them. [File.Symbol]
-// names an address by the rule of llvm-symbolizer. It builds nothing for its first lookups. If the
-// table that LLVM uses has no symbol, it searches the other tables and MiniDebugInfo. [BuildID]
-// reads the identity of a file with a few small reads. For formats with little information about
-// their addresses there are [File.UnwindRange], [File.CallEndsAt] and [File.SymbolsNamed].
+// [Open] reads the headers and the section names, and nothing else. Section bytes are slices of the
+// mapping; compressed sections are inflated once, within limits, when [File.Data] is called for
+// them. [File.Symbol] names an address by the rule of llvm-symbolizer. It builds nothing for its
+// first lookups. If the table that LLVM uses has no symbol, it searches the other tables and
+// MiniDebugInfo. [BuildID] reads the identity of a file with a few small reads. For formats with
+// little information about their addresses there are [File.UnwindRange], [File.CallEndsAt] and
+// [File.SymbolsNamed].
 //
 // A File is made of layers; a layer knows only the layers below it. From the bottom they are
 // contents (the bytes, and memory for copies of them), headers (sections and segments), sectionData

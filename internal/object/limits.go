@@ -8,7 +8,7 @@ import (
 // Limits on the work and memory that a file may cause. Each is far above the output of compilers
 // and linkers.
 const (
-	maxSections  = 4 << 16  // headers; -ffunction-sections objects reach some 100,000
+	maxSections  = 4 << 16  // headers; -ffunction-sections objects reach about 100,000
 	manySections = 256      // least number of sections for which a map finds them by name
 	maxSegments  = 4 << 16  // headers; core files of many mappings pass 65,535 by PN_XNUM
 	maxNames     = 16 << 20 // bytes of section names read

@@ -16,10 +16,10 @@ import (
 type Options struct {
 	// Take asks for n bytes of memory before sections are inflated, read or copied, or
 	// MiniDebugInfo is unpacked; Give returns them. Single sections below 64 KiB are on the Go heap
-	// without a call. An error of Take is the reason for a refusal: the sections then go to
-	// SpillDir, or fail with an error that wraps [ErrMemory]. Memory taken is outside of the Go
-	// heap, in anonymous mappings, if the system has them, and is unmapped when the file is closed.
-	// Both must be safe for concurrent use. Set both or neither.
+	// without a call. Take refuses with an error that must wrap [ErrMemory]. The sections then go
+	// to SpillDir, or fail with that error. Memory taken is outside of the Go heap, in anonymous
+	// mappings, if the system has them, and is unmapped when the file is closed. Both must be safe
+	// for concurrent use. Set both or neither.
 	Take func(n int64) error
 	Give func(n int64)
 

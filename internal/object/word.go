@@ -12,7 +12,7 @@ import (
 const (
 	// first searches for a word, which read all names: making the table takes as long as 3 of them
 	linearWords = 1
-	maxWords    = 4 << 20 // words of a symbol table; a large C++ program has some 8 in each name
+	maxWords    = 4 << 20 // words of a symbol table; a large C++ program has about 8 in each name
 	maxDigits   = 4       // digits of the length of a word
 )
 
