@@ -26,8 +26,8 @@ const (
 	maxPlace  = 2 << 10
 )
 
-// keepError keeps the kind and the place of an error. Errors with the same kind and place share an
-// errorAt: they can differ only in their callers.
+// keepError keeps the kind and the place of an error, for up to maxErrors errors. Errors with the
+// same kind and place share an errorAt: they can differ only in their callers.
 func (p *process) keepError(rec *Record) {
 	number := rec.Get("unique")
 	if rec.Name != "error" || rec.Continued || len(number) == 0 || len(number) > maxName || len(p.errors) >= maxErrors {

@@ -311,8 +311,8 @@ const (
 	maxThreadFrames = 64
 )
 
-// keepThread keeps the stack that created a thread. Helgrind reports it before the first error that
-// names the thread.
+// keepThread keeps the stack that created a thread, for up to maxThreads threads. Helgrind reports
+// it before the first error that names the thread.
 func (f *finder) keepThread(rec *Record) {
 	number := string(rec.Get("hthreadid"))
 	r := f.runOf(f.t.cur)
@@ -330,7 +330,8 @@ func (f *finder) keepThread(rec *Record) {
 	}
 }
 
-// addThreads adds the creation stacks of the threads that an error names, each once.
+// addThreads adds the creation stacks of the threads that an error names, each once, for at most
+// maxDetails threads.
 func (f *finder) addThreads(x *findings.Finding, rec *Record) {
 	threads := f.runOf(f.t.cur).threads
 	if len(threads) == 0 {

@@ -372,7 +372,7 @@ func (r *reporter) printVariables(text []byte) {
 	}
 }
 
-// variable returns the variable at addr in the current process.
+// variable returns the variable at addr in the current process. ok is false if there is none.
 func (a *answerer) variable(t *tracker, addr uint64) (v symbolize.Variable, ok bool) {
 	e := t.epochCovering(addr)
 	if e == nil {
