@@ -25,6 +25,7 @@ type sourceLine struct {
 }
 
 // sources prints source files with the costs of their lines, the files with the highest cost first.
+// It prints at most maxSources files.
 func (t *listing) sources() {
 	g, m := t.g, t.g.m
 	lines := make(map[nameID]map[uint32]*sourceLine)

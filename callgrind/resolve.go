@@ -346,7 +346,7 @@ func (v *resolution) base(fn uint32) string {
 // follows to find a caller.
 const maxCallers = 16
 
-// findCallers finds the functions that call each function.
+// findCallers finds the functions that call each function, at most maxCallers for each.
 func (v *resolution) findCallers() {
 	if v.callers != nil {
 		return

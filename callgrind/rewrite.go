@@ -42,8 +42,8 @@ const (
 	fnTable
 )
 
-// keepHeader keeps a line of a header, unless the rewriter prints that line itself. A new document
-// restarts the tables of names.
+// keepHeader keeps a line of a header, unless the rewriter prints that line itself, or has
+// maxHeader lines. A new document restarts the tables of names.
 func (w *rewriter) keepHeader(rec *record) {
 	switch {
 	case rec.Kind == documentRecord:
