@@ -183,7 +183,7 @@ func (s *stacker) contextsOf(mask uint64) string {
 	return strings.Join(names, "|")
 }
 
-// location adds the frame to the stack of the current group.
+// location adds the frame to the stack of the current group, unless the stack has maxStack frames.
 func (s *stacker) location(rec *record) {
 	if len(s.stack) >= maxStack {
 		return
