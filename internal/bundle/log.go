@@ -156,7 +156,8 @@ func (k *known) add(appended []byte) {
 	}
 }
 
-// AppendLine keeps the shape of a line if an address in it has no name. It appends nothing.
+// AppendLine keeps the shape of a line if an address in it has no name, for up to maxLines lines.
+// It appends nothing.
 func (l *Log) AppendLine(dst []byte, line *filter.Line) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
