@@ -118,7 +118,7 @@ func (p *logsProcessor) worker() *worker {
 	return newWorker(p)
 }
 
-// rest keeps a worker for later batches.
+// rest keeps a worker for later batches, unless maxIdleWorkers are kept already.
 func (p *logsProcessor) rest(w *worker) {
 	defer p.batches.leave()
 	p.mu.Lock()
