@@ -184,6 +184,21 @@ func TestServersBehindAreAskedOnceForAll(t *testing.T) {
 	}
 }
 
+// If a server behind fails, clients are not told that no place has the file.
+func TestAFailureBehindIsNoMiss(t *testing.T) {
+	b := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "overloaded", http.StatusInternalServerError)
+	}))
+	t.Cleanup(b.Close)
+	addr := freeAddress(t)
+	started(t, configuration(t, t.TempDir(), passingOn(addr, "cache", b.URL)), Options{})
+	for _, file := range []string{"/debuginfo", "/executable", "/section/.comment", "/source/a.c"} {
+		if got, want := got(t, "GET", "http://"+addr+buildIDPath+serverID+file), "503 the servers behind cannot be asked now; send the request again later\n"; got != want {
+			t.Errorf("%s: got %q", file, got)
+		}
+	}
+}
+
 // Servers that ask each other, or that a request has passed too often, answer what they have.
 func TestLoopsOfServersEnd(t *testing.T) {
 	b := newBehind(t)

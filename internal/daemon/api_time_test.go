@@ -1,0 +1,121 @@
+package daemon
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/symfilter/symfilter"
+	"github.com/symfilter/symfilter/internal/batch"
+	"github.com/symfilter/symfilter/internal/unpack"
+)
+
+// A stalledPeer sends the body of a request in parts of a byte, each a while after the one before,
+// and reads an answer in the same way.
+type stalledPeer struct {
+	httptest.ResponseRecorder
+	pause       time.Duration
+	parts       int // of the body
+	read, write time.Time
+}
+
+func (p *stalledPeer) SetReadDeadline(t time.Time) error  { p.read = t; return nil }
+func (p *stalledPeer) SetWriteDeadline(t time.Time) error { p.write = t; return nil }
+
+// stall waits for the next part, but not beyond a deadline.
+func (p *stalledPeer) stall(deadline time.Time) error {
+	if at := time.Now().Add(p.pause); deadline.IsZero() || at.Before(deadline) {
+		time.Sleep(p.pause)
+		return nil
+	}
+	time.Sleep(time.Until(deadline))
+	return os.ErrDeadlineExceeded
+}
+
+func (p *stalledPeer) Read(b []byte) (int, error) {
+	if p.parts == 0 {
+		return 0, io.EOF
+	}
+	p.parts--
+	b[0] = ' '
+	return 1, p.stall(p.read)
+}
+
+func (p *stalledPeer) Write(b []byte) (int, error) {
+	if err := p.stall(p.write); err != nil {
+		return 0, err
+	}
+	return p.ResponseRecorder.Write(b)
+}
+
+// A body has 30 s to arrive, an answer a minute to be read, and each part of a file 30 s.
+func TestPeersOfTheServiceHaveDeadlines(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		pause   time.Duration
+		parts   int // of the body
+		written int // parts of the answer
+		file    bool
+		ends    bool          // the answer is complete
+		after   time.Duration // when the request ends
+	}{
+		{"slow", time.Second, 20, 2, false, true, 22 * time.Second},
+		{"no body", time.Hour, 1, 1, false, false, 30 * time.Second},
+		{"a body by the byte", 10 * time.Second, 100, 1, false, false, 30 * time.Second},
+		{"an answer by the byte", 10 * time.Second, 1, 100, false, false, 70 * time.Second},
+		{"a file by the part", 20 * time.Second, 0, 100, true, true, 2000 * time.Second},
+		{"a file that is not read", time.Hour, 0, 100, true, false, 30 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &stalledPeer{ResponseRecorder: *httptest.NewRecorder(), pause: tt.pause, parts: tt.parts}
+				write := func(w io.Writer) error {
+					for range tt.written {
+						if _, err := w.Write([]byte("part")); err != nil {
+							return err
+						}
+					}
+					return nil
+				}
+				begin, ends := time.Now(), false
+				if tt.file {
+					ends = write(&stalling{p, http.NewResponseController(p), context.Background()}) == nil
+				} else {
+					ends = answered(p, write)
+				}
+				if took := time.Since(begin); took != tt.after || ends != tt.ends {
+					t.Errorf("the request ended after %v, complete: %v; want %v, %v", took, ends, tt.after, tt.ends)
+				}
+			})
+		})
+	}
+}
+
+// answered reports whether the service answers a request of p, whose body it reads, by write.
+func answered(p *stalledPeer, write func(io.Writer) error) (ends bool) {
+	a := &api{house: &house{unpacking: unpack.NewMemory(1)}, conf: Service{Wait: Duration(time.Hour)}, symbols: &symbols{Opened: new(symfilter.Opened)}}
+	a.house.ledger = &ledger{contexts: &contexts{house: a.house}}
+	a.house.limits.Store(&Limits{})
+	a.ctx, a.end = context.WithCancel(context.Background())
+	defer a.end()
+	defer func() {
+		switch e := recover(); e {
+		case nil:
+		case http.ErrAbortHandler:
+			ends = false // the peer sees that the answer is incomplete
+		default:
+			panic(e)
+		}
+	}()
+	a.answer(p, httptest.NewRequest("POST", "/", p), func(_ context.Context, _ *batch.Symbols, body io.Reader) (func(io.Writer) error, error) {
+		_, err := io.ReadAll(body)
+		ends = err == nil
+		return write, err
+	})
+	return ends
+}
