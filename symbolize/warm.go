@@ -12,10 +12,10 @@ import (
 
 // Limits of the questions that are asked in the background.
 const (
-	maxErrands = 1024 // waiting questions, some 100 KiB; a crash asks about a hundred
+	maxErrands = 1024 // waiting questions, about 100 KiB; a crash asks about a hundred
 	maxParked  = 64   // waiting questions about one module that is being searched for or inflated
 	maxWarmers = 2    // goroutines that ask; equals maxInflating
-	// a generation of answers takes 1/128 of the budget: at 512 MiB some 15,000 frames
+	// a generation of answers takes 1/128 of the budget: at 512 MiB about 15,000 frames
 	warmShare = 128
 	warmCost  = 192 // bytes of an answer or a frame, without its strings
 )
