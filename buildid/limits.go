@@ -14,7 +14,7 @@ const (
 
 	// bytes of an ids.txt that are read; a whole Fuchsia build has an ids.txt of 10 MiB
 	maxIDsBytes = 64 << 20
-	maxIDsLines = 1 << 20 // lines of an ids.txt that are kept: some 100 MiB
+	maxIDsLines = 1 << 20 // lines of an ids.txt that are kept: about 100 MiB
 
 	maxCandidates = 64 // files of one build ID that are compared with each other
 
