@@ -25,7 +25,7 @@ import "time"
 // Limits.
 const (
 	maxFile       = 16 << 20 // bytes of a source file: generated files of 10 MB exist
-	maxKept       = 48 << 20 // bytes of all files that a Finder keeps: some 2,000 usual ones, or three of the largest
+	maxKept       = 48 << 20 // bytes of all files that a Finder keeps: about 2,000 usual ones, or three of the largest
 	maxPath       = 64 << 10 // bytes of a path, as in debug information
 	entryCost     = 512      // bytes of a kept file or miss, without its path and text
 	linesPerStart = 64       // lines between two known places in a text: 64 lines are searched in 2 µs
