@@ -19,7 +19,7 @@ const (
 	maxProcesses = 256     // processes whose maps are read: each has an open folder of /proc
 	maxEnded     = 256     // ended processes whose mappings are kept
 	maxFiles     = 4096    // files whose headers are kept
-	maxMapBytes  = 8 << 20 // bytes of the maps of a process: some 80,000 mappings
+	maxMapBytes  = 8 << 20 // bytes of the maps of a process: about 80,000 mappings
 
 	// pause is the minimum time between two looks at all maps. The time is also at least
 	// shareOfTime times the processor time of the previous look, 30 to 100 µs for each process. A
