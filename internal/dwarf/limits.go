@@ -17,7 +17,7 @@ const (
 	maxChain = 16
 	// declarations in one abbreviation table; the largest seen have about 3,000 declarations
 	maxAbbrevs = 1 << 16
-	maxSpecs   = 1 << 10 // attributes of one declaration; the largest seen have some 40
+	maxSpecs   = 1 << 10 // attributes of one declaration; the largest seen have about 40
 	// address ranges of the functions of one unit and of the calls inlined into them: 12 MiB
 	maxRanges = 1 << 19
 	maxCalls  = 1 << 20 // inlined calls kept for one unit: 32 MiB
@@ -69,7 +69,7 @@ const (
 	// bytes that are inflated only for variables: 0.2 s. Otherwise one variable in a log would cost
 	// seconds
 	maxStaticInflate = 64 << 20
-	maxStatics       = 1 << 20 // addresses of variables kept: 16 MiB. A kernel has some 53,000
+	maxStatics       = 1 << 20 // addresses of variables kept: 16 MiB. A kernel has about 53,000
 	// units, and entries, read for one address: one variable may have copies in many units
 	maxAliases       = 32
 	maxVariableWork  = 1 << 22 // steps of one lookup, without the scan of the whole file: 30 ms
