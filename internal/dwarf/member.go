@@ -65,8 +65,8 @@ func (w *typeWalk) language(u *unit) {
 	}
 }
 
-// member returns the path to the byte at off in an object of type t with limit bytes; "" if it is
-// not known.
+// member returns the path to the byte at off in an object of type t with limit bytes; "" if off is
+// 0, or if the path is not known.
 func (w *typeWalk) member(t typeAt, off, limit uint64) string {
 	if off == 0 {
 		return ""

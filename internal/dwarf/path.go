@@ -40,7 +40,7 @@ func (f *fileTable) footprint() int64 {
 	return sizeOf(f.dirs) + sizeOf(f.files) + sizeOf(f.numbers) + sizeOf(f.paths) + f.heap
 }
 
-// readFiles reads the tables in the header.
+// readFiles reads the tables of directories and files in the header.
 func (u *unit) readFiles() {
 	t := &u.lines
 	f := &t.files

@@ -263,11 +263,11 @@ func (u *unit) describe(entry uint32, addr uint64, sym Extent) (v Variable, ok b
 	return v, true
 }
 
-// findStatics returns the addresses at which variables may be, with their units. Compilers write
-// the place of a static variable in two ways. One is an expression of one operation, DW_OP_addr:
-// its bytes are searched for without reading the entries. The other is an index into .debug_addr:
-// all addresses of data in that section are taken. Bytes that match by chance are rejected when the
-// unit is parsed.
+// findStatics returns the addresses at which variables may be, with their units. It returns nil if
+// the sections are too large. Compilers write the place of a static variable in two ways. One is an
+// expression of one operation, DW_OP_addr: its bytes are searched for without reading the entries.
+// The other is an index into .debug_addr: all addresses of data in that section are taken. Bytes
+// that match by chance are rejected when the unit is parsed.
 func (v *variables) findStatics() []static {
 	d := v.d
 	info, addrs := d.sec.get(secInfo), d.sec.get(secAddr)
