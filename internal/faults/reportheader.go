@@ -37,7 +37,7 @@ var reportSet = sync.OnceValue(func() marks.Set {
 	return marks.NewSet([]marks.Mark{{First: "z", Rest: "er"}, {First: "e", Rest: " e", Bucket: 1}})
 })
 
-// isReportLine reports whether a report may begin or end with a line.
+// isReportLine reports whether a line may begin or end a report.
 func isReportLine(text []byte) bool {
 	for i := range reportMarks {
 		if bytes.Contains(text, []byte(reportMarks[i].word)) {
