@@ -64,7 +64,7 @@ func (a *Asker) Prefetch(f *Object) {
 	a.o.Symbolizer.Prefetch(f.ID, f.Path)
 }
 
-// AtOnce returns the same as Frames, but never waits.
+// AtOnce is like Frames, but never waits: the Answer may be pending.
 func (a *Asker) AtOnce(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return Answer{Err: f.Err}

@@ -10,7 +10,7 @@ type Once struct {
 	told map[string]bool
 }
 
-// Report passes a message on, unless it was passed before.
+// Report passes on a message that was not passed before, up to maxOnce messages.
 func (o *Once) Report(message string) {
 	if o.To == nil || o.told[message] || len(o.told) >= maxOnce {
 		return
