@@ -73,8 +73,8 @@ func isTree(dir string) bool {
 	}
 }
 
-// isDir reports whether path leads to a folder. A name of two hex digits may also be a program's:
-// dd.
+// isDir reports whether path leads to a folder. A file may also have a name of two hex digits, such
+// as the program dd.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

@@ -32,7 +32,8 @@ const (
 	maxPackages  = 8192     // lists that are read; a full desktop has 5,000
 	maxListBytes = 64 << 20 // total bytes of the lists; 10 KiB each are usual
 	maxRemedied  = 4        // modules for which packages are searched
-	// files with a module's name that are opened: each package may have a README
+	// files with a module's name that are opened; many packages have a file of the same name, such
+	// as README
 	maxOpened = 64
 )
 

@@ -94,7 +94,7 @@ func (b *Build) Locate(addr uint64, proof string) {
 	}
 }
 
-// count returns the numbers of places of b by their proofs.
+// count returns the numbers of places in b that calls, symbols and code prove.
 func (b *Build) count() (calls, symbols, codes int64) {
 	for _, proof := range b.proofs {
 		switch proof {
