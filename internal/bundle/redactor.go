@@ -32,8 +32,8 @@ type Redactor struct {
 	left    int               // lines beyond maxFindings
 }
 
-// Bounds of a report. It must fit into a comment on GitHub, of at most 65,536 characters. Lines of
-// the log must fit, too, even if the doctor prints much.
+// Bounds of a report. It must fit into a comment on GitHub, of at most 65,536 characters. The bound
+// on lines of the doctor leaves room for lines of the log.
 const (
 	maxReport   = 64000 // bytes
 	maxFindings = 24000 // bytes of the lines of the doctor
