@@ -58,7 +58,8 @@ func (p *Program[V]) FlagsPage() string {
 	return b.String()
 }
 
-// listFlags writes the flags to list, group by group. If brief is set, it leaves out Flag.More.
+// listFlags writes the flags that list selects, group by group. If brief is set, it leaves out
+// Flag.More.
 func (p *Program[V]) listFlags(b *strings.Builder, list func(*Group[V], *Flag[V]) bool, brief bool) {
 	for i := range p.Groups {
 		g := &p.Groups[i]
