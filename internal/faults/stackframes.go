@@ -25,8 +25,8 @@ func (f *Finder) frames(s *backtrace.Stack) []*findings.TraceFrame {
 	return all
 }
 
-// sum returns a hash of the answers of a stack. ok is false if a frame does not come from an
-// answer.
+// sum returns a hash of the answers of a stack. ok is false if the writer of the log may have named
+// a frame.
 func (f *Finder) sum(s *backtrace.Stack) (sum uint64, ok bool) {
 	text := f.text[:0]
 	for i := range s.Rows {
