@@ -68,8 +68,8 @@ func (e *Evidence) proves(m *Image) bool {
 	return e.bits() >= proofBits
 }
 
-// refutes reports whether the file is not the one that ran. For a file that the operator has named,
-// one failure is not enough: frames may be wrong.
+// refutes reports whether the file is not the one that ran. One failure refutes a file that was
+// found only by its name, but no file that the operator has named: frames may be wrong.
 func (e *Evidence) refutes(m *Image) bool {
 	switch {
 	case len(e.Failed) == 0:

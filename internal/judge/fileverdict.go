@@ -185,9 +185,9 @@ func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	return 0, ErrManySym
 }
 
-// judgeGiven refutes v, a file that the operator has named, if the trace has failures and no facts
-// for the file. Such facts are return addresses after a call, and frames that agree with a symbol
-// or with listed code.
+// judgeGiven refutes v if the operator has named its file without forcing it, and the trace has
+// failures and no facts for the file. Such facts are return addresses after a call, and frames that
+// agree with a symbol or with listed code.
 func (v *verdict) judgeGiven() {
 	if m := v.image; m.Given && !m.Forced && v.refuted == nil && len(v.all.Called)+v.all.Symbols == 0 && len(v.all.Failed) > 0 {
 		v.refuted = ErrCall

@@ -89,7 +89,8 @@ const (
 )
 
 // Judge locates the frames, which are in log order, and sets the Place of each. facts are the log's
-// facts about the process.
+// facts about the process. If the Quota is exhausted, only frames whose lines alone locate them are
+// located.
 func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 	t.quota().Spend(len(frames) * stepsPerFrame)
 	if t.quota().Exhausted() {
@@ -130,8 +131,8 @@ func (t *Trace) assignModules(frames []*Frame, facts *dialect.Facts) {
 	identifyModules(frames)
 }
 
-// verdictsOf returns the verdict of each frame's module, with the load bias if one is found. A
-// frame without a module has a nil verdict.
+// verdictsOf returns the verdict of each frame's module, with the load bias if one is found. The
+// verdict is nil for a frame whose module stays unknown, or that is already located or refused.
 func (t *Trace) verdictsOf(frames []*Frame, facts *dialect.Facts) []*verdict {
 	for _, f := range frames {
 		t.findBias(f, facts)
