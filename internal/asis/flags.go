@@ -111,16 +111,16 @@ func flagOf(word string, forms ...form) *flag {
 	return nil
 }
 
-// parse reads the words of a command line as LLVM's tools do. It stops at an error.
+// parse reads the words of a command line as LLVM's tools do.
 func (l *Line) parse(words []string) {
-	for i := 0; i < len(words) && len(l.errors) == 0; i++ {
+	for i := 0; i < len(words); i++ {
 		word := words[i]
-		next := func() string {
+		next := func(flag string) (value string, ok bool) {
 			if i++; i == len(words) {
-				l.fail("%s: missing argument", word)
-				return ""
+				l.missing = flag
+				return "", false
 			}
-			return words[i]
+			return words[i], true
 		}
 		switch {
 		case word == "":
@@ -132,8 +132,8 @@ func (l *Line) parse(words []string) {
 	}
 }
 
-// flag reads a word that begins with a dash.
-func (l *Line) flag(word string, next func() string) {
+// flag reads a word that begins with a dash. next returns the word after it, as the value of a flag.
+func (l *Line) flag(word string, next func(flag string) (string, bool)) {
 	if f := flagOf(word, alone); f != nil {
 		l.set(f, word, "")
 		return
@@ -148,7 +148,7 @@ func (l *Line) flag(word string, next func() string) {
 	case f != nil && has:
 		l.set(f, name+"=", value)
 	case f != nil && f.form == either:
-		if value = next(); len(l.errors) == 0 {
+		if value, has = next(word); has {
 			l.set(f, name+"=", value)
 		}
 	default:
@@ -157,7 +157,7 @@ func (l *Line) flag(word string, next func() string) {
 }
 
 // group reads short flags, such as -fpe FILE.
-func (l *Line) group(word string, next func() string) {
+func (l *Line) group(word string, next func(flag string) (string, bool)) {
 	for rest := word[1:]; rest != ""; rest = rest[1:] {
 		if f := flagOf("-"+rest, alone); f != nil {
 			l.set(f, "-"+rest, "") // -demangle=true after other letters
@@ -165,10 +165,13 @@ func (l *Line) group(word string, next func() string) {
 		}
 		letter, value := "-"+rest[:1], rest[1:]
 		if f := flagOf(letter, short); f != nil {
-			if value = strings.TrimPrefix(value, "="); len(rest) == 1 {
-				value = next()
+			value, ok := strings.TrimPrefix(value, "="), true
+			if len(rest) == 1 {
+				value, ok = next(letter)
 			}
-			l.set(f, letter, value)
+			if ok {
+				l.set(f, letter, value)
+			}
 			return
 		}
 		if f := flagOf(letter, joined); f != nil && strings.HasPrefix(value, "=") {
@@ -178,7 +181,7 @@ func (l *Line) group(word string, next func() string) {
 		f := flagOf(letter, alone)
 		if f == nil {
 			l.fail("unknown argument '%s'", letter)
-			return
+			continue
 		}
 		l.set(f, letter, "")
 	}

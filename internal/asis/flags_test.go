@@ -68,6 +68,8 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 		"-fx":                     "error: unknown argument '-x'\n",
 		"--demangle=true":         "error: unknown argument '--demangle=true'\n",
 		"--obj":                   "error: --obj: missing argument\n",
+		"-ape":                    "error: -e: missing argument\n",
+		"-axy --foo -e":           "error: -e: missing argument\nerror: unknown argument '-x'\nerror: unknown argument '-y'\nerror: unknown argument '--foo'\n",
 		"--adjust-vma=x":          "--adjust-vma=: expected a non-negative integer, but got 'x'",
 		"--build-id=xyz":          "--build-id=: expected a build ID, but got 'xyz'\n",
 		"--build-id=ab --obj=app": "error: cannot specify both --build-id and --obj\n",

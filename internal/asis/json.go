@@ -1,6 +1,8 @@
 package asis
 
 import (
+	"bytes"
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -127,4 +129,15 @@ func (p *printer) jsonError(q *question, module, message string) {
 		p.string("Message", message)
 		p.out = append(p.out, '}')
 	})
+}
+
+// indent breaks the JSON value after start into lines, as LLVM does with --pretty-print.
+func (p *printer) indent(start int) {
+	if !p.pretty {
+		return
+	}
+	var text bytes.Buffer
+	if json.Indent(&text, p.out[start:], "", "  ") == nil {
+		p.out = append(p.out[:start], text.Bytes()...)
+	}
 }

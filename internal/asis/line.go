@@ -2,6 +2,7 @@ package asis
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/symfilter/symfilter/internal/escape"
 	"github.com/symfilter/symfilter/symbolize"
@@ -39,6 +40,7 @@ type Line struct {
 	target  string // -b
 	named   bool   // -f
 
+	missing   string // the flag at the end of the line that needs a value
 	errors    []string
 	badNumber string
 }
@@ -82,8 +84,15 @@ func (l *Line) Refusal() string {
 	switch {
 	case len(l.errors) > 0 && l.program.family != ofLLVM:
 		return l.errors[0]
-	case len(l.errors) > 0:
-		return "error: " + l.errors[0] + "\n"
+	case l.missing != "" || len(l.errors) > 0:
+		var text strings.Builder
+		if l.missing != "" {
+			text.WriteString("error: " + l.missing + ": missing argument\n")
+		}
+		for _, e := range l.errors {
+			text.WriteString("error: " + e + "\n")
+		}
+		return text.String()
 	case l.Help || l.Version:
 	case l.badNumber != "":
 		return l.badNumber // without a newline, as in LLVM
@@ -101,8 +110,8 @@ func (l *Line) fail(format string, args ...any) {
 	l.errors = append(l.errors, printable(fmt.Sprintf(format, args...)))
 }
 
-// printable returns s for a terminal.
-func printable(s string) string { return string(escape.AppendText(nil, s, "")) }
+// printable returns s for a terminal. LLVM prints tabs, too, which only move the cursor.
+func printable(s string) string { return string(escape.AppendText(nil, s, "\t")) }
 
 // HelpText returns what --help prints.
 func (l *Line) HelpText() string {

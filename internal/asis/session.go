@@ -52,17 +52,20 @@ func (s *Session) Run(in io.Reader) int {
 		return s.interactive(in, s.answer)
 	}
 	list := s.style == styleJSON
+	whole := list && s.pretty // the indentation is that of the whole list
 	for i, line := range s.Questions {
 		if list {
 			s.printer.out = append(s.printer.out, "[,"[min(i, 1)])
 		}
 		s.answer(cut(line))
-		if len(s.printer.out) >= chunk && s.flush() != nil {
+		if len(s.printer.out) >= chunk && !whole && s.flush() != nil {
 			return exitFailed
 		}
 	}
 	if list {
-		s.printer.out = append(s.printer.out, "]\n"...)
+		s.printer.out = append(s.printer.out, ']')
+		s.printer.indent(0)
+		s.printer.out = append(s.printer.out, '\n')
 	}
 	if s.flush() != nil {
 		return exitFailed
@@ -77,7 +80,7 @@ func (s *Session) noObject(err error) int {
 		return exitFailed
 	}
 	s.printer.jsonError(&question{hasAddr: true}, s.object, err.Error())
-	s.end()
+	s.end(0)
 	s.flush()
 	return exitFailed
 }
@@ -86,8 +89,9 @@ func (s *Session) noObject(err error) int {
 func (s *Session) interactive(in io.Reader, answer func(line string)) int {
 	asker := lines.NewAsker(in, maxQuestion)
 	for line, ok := asker.Next(); ok; line, ok = asker.Next() {
+		start := len(s.printer.out)
 		answer(cut(string(line)))
-		s.end()
+		s.end(start)
 		if (asker.Waits() || len(s.printer.out) >= chunk) && s.flush() != nil {
 			return exitFailed
 		}
@@ -101,9 +105,10 @@ func cut(line string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(line, "\n", ""), "\r", "")
 }
 
-// end ends an answer that is an object of JSON.
-func (s *Session) end() {
+// end ends an answer that is an object of JSON. The answer begins at start.
+func (s *Session) end(start int) {
 	if s.style == styleJSON && len(s.printer.out) > 0 {
+		s.printer.indent(start)
 		s.printer.out = append(s.printer.out, '\n')
 	}
 }
@@ -178,9 +183,12 @@ func (s *Session) check(path string) error {
 		if info, err = f.Stat(); err == nil && info.IsDir() {
 			err = syscall.EISDIR
 		}
-		var magic [4]byte
+		var magic [8]byte
 		if err == nil && info.Mode().IsRegular() {
-			if f.ReadAt(magic[:], 0); string(magic[:]) != "\x7fELF" && !isPacked(path) {
+			switch f.ReadAt(magic[:], 0); {
+			case string(magic[:]) == "!<arch>\n", string(magic[:]) == "!<thin>\n":
+				err = errArchive
+			case !strings.HasPrefix(string(magic[:]), "\x7fELF") && !isPacked(path):
 				err = errNoObject
 			}
 		} else if err == nil {
@@ -201,8 +209,12 @@ func (s *Session) check(path string) error {
 // isPacked reports whether path is that of a kernel module, which may be compressed.
 func isPacked(path string) bool { return strings.Contains(filepath.Base(path), ".ko.") }
 
-// errNoObject is LLVM's error for a file that it does not recognize.
-const errNoObject mistake = "The file was not recognized as a valid object file"
+// LLVM's errors for a file that it does not recognize, and for an archive, whose members it does not
+// open.
+const (
+	errNoObject mistake = "The file was not recognized as a valid object file"
+	errArchive  mistake = "No object file for requested architecture"
+)
 
 // remember records whether the module at path can be used, so that it is checked one time.
 func (s *Session) remember(path string, usable bool) {

@@ -67,6 +67,7 @@ func TestAnswersAreThoseOfLLVM(t *testing.T) {
 		{"no file", "", "nofile 0x1\nnofile 0x1\n", "??" + missing + "??" + missing, "llvm-symbolizer: error: 'nofile': No such file or directory\n"},
 		{"no file for data", "", "DATA nofile 0x1\n", "??\n0 0\n??:?\n\n", "llvm-symbolizer: error: 'nofile': No such file or directory\n"},
 		{"a folder", "", "/ 0x1\n", "??" + missing, "llvm-symbolizer: error: '/': Is a directory\n"},
+		{"a tab", "", "nofile\t0x1\n", "??" + missing, "llvm-symbolizer: error: 'nofile\t0x1': no module offset has been specified\n"},
 		{"a NUL", "", "nofile 0x\x001\n", "??" + missing, "llvm-symbolizer: error: 'nofile 0x': expected a number as module offset\n"},
 		{"a frame", obj, "FRAME 0x3fa6\nFRAME 0x3fa6\n", "??\n\n??\n\n", "llvm-symbolizer: FRAME: the local variables of a function are not read; each answer is that it has none\n"},
 	} {
@@ -82,6 +83,34 @@ func TestAnswersAreThoseOfLLVM(t *testing.T) {
 				t.Errorf("said %q, want %q", got, test.said)
 			}
 		})
+	}
+}
+
+func TestJSONIsIndented(t *testing.T) {
+	data := "{\n  \"Address\": \"0x0\",\n  \"Data\": {\n    \"Name\": \"\",\n    \"Size\": \"0x0\",\n    \"Start\": \"0x0\"\n  },\n  \"ModuleName\": \"" + program + "\"\n}"
+	s, out, _ := session(t, "llvm-symbolizer", "--output-style=JSON", "-p", "--obj="+program)
+	s.Run(strings.NewReader("DATA 0\nDATA 0\n"))
+	if want := data + "\n" + data + "\n"; out.String() != want {
+		t.Errorf("for lines: got\n%s\nwant\n%s", out, want)
+	}
+	s, out, _ = session(t, "llvm-symbolizer", "--output-style=JSON", "-p", "--obj="+program, "DATA 0", "DATA 0")
+	s.Run(nil)
+	indented := strings.ReplaceAll(data, "\n", "\n  ")
+	if want := "[\n  " + indented + ",\n  " + indented + "\n]\n"; out.String() != want {
+		t.Errorf("for arguments: got\n%s\nwant\n%s", out, want)
+	}
+}
+
+func TestArchivesAreNotOpened(t *testing.T) {
+	for _, text := range []string{"!<arch>\n", "!<thin>\n"} {
+		path := filepath.Join(t.TempDir(), "lib.a")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, out, said := session(t, "llvm-symbolizer", "--obj="+path, "1")
+		if code := s.Run(nil); code != 1 || out.Len() > 0 || said.String() != "llvm-symbolizer: error: '"+path+"': No object file for requested architecture\n" {
+			t.Errorf("code %d, printed %q, said %q", code, out, said)
+		}
 	}
 }
 
