@@ -51,6 +51,10 @@ func (s *Symbolizer) Named(ctx context.Context, l Location, name string) (all []
 
 // namedAsLLVM is Named by the rule of llvm-symbolizer.
 func namedAsLLVM(obj *object.File, name string) (all []Extent) {
+	if len(obj.SymbolsNamed(name)) == 0 {
+		// perf asks for "," after each address, which must not cost a scan of all symbols
+		return nil
+	}
 	for sym := range obj.Symbols() {
 		if string(sym.Name) == name && len(all) < maxNamed {
 			all = append(all, Extent{Addr: sym.Addr, Size: sym.Size})
