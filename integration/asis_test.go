@@ -5,11 +5,8 @@ package integration
 import (
 	"bytes"
 	"debug/elf"
-	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -17,8 +14,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/pprof/driver"
-	pprof "github.com/google/pprof/profile"
 )
 
 // asOther starts symfilter by the name of another symbolizer, and returns what it prints.
@@ -169,148 +164,6 @@ func TestDropInAnswersAreThoseOfLLVM(t *testing.T) {
 				t.Logf("%d answers are equal, %d have a declaration's file that LLVM does not read", equal, allowed)
 			})
 		}
-	}
-}
-
-// drivers are programs that start llvm-symbolizer. drive returns what the driver prints about a
-// program in dir, with the symbolizer at path.
-var drivers = []struct {
-	name  string
-	needs []string
-	drive func(t *testing.T, dir, path string) string
-	names string // is in the output
-}{
-	{"AddressSanitizer", nil, func(t *testing.T, dir, path string) string {
-		return string(crash(t, dir, []string{"ASAN_SYMBOLIZER_PATH=" + path}, filepath.Join(dir, "address")))
-	}, "in shop::weigh(shop::Box<long> const&, int) "},
-	{"UndefinedBehaviorSanitizer", nil, func(t *testing.T, dir, path string) string {
-		return started(t, "", []string{"UBSAN_OPTIONS=print_stacktrace=1:external_symbolizer_path=" + path}, filepath.Join(dir, "undefined"))
-	}, "in add(int, int) "},
-	{"asan_symbolize", []string{"asan_symbolize-19"}, func(t *testing.T, dir, path string) string {
-		report := crash(t, dir, []string{"ASAN_OPTIONS=symbolize=0"}, filepath.Join(dir, "address"))
-		return started(t, string(report), []string{"LLVM_SYMBOLIZER_PATH=" + path}, "asan_symbolize-19", "-d")
-	}, "in shop::weigh(shop::Box<long> const&, int) "},
-	{"pprof", nil, func(t *testing.T, dir, path string) string {
-		// nm and addr2line are not in this PATH: pprof would use them without a symbolizer
-		t.Setenv("PATH", filepath.Dir(path))
-		t.Setenv("PPROF_TMPDIR", dir)
-		output := filepath.Join(t.TempDir(), "text")
-		flags := &pprofFlags{FlagSet: flag.NewFlagSet("pprof", flag.ContinueOnError), args: []string{
-			"-tools=" + filepath.Dir(path), "-symbolize=local:demangle=full", "-raw", "-output=" + output, filepath.Join(dir, "cpu.pprof"),
-		}}
-		if err := driver.PProf(&driver.Options{Flagset: flags}); err != nil {
-			t.Fatal(err)
-		}
-		return readFile(t, output)
-	}, "add(int, int) "},
-}
-
-// pprofFlags are the flags of pprof with the arguments of a test.
-type pprofFlags struct {
-	*flag.FlagSet
-	args []string
-}
-
-func (*pprofFlags) ExtraUsage() string     { return "" }
-func (*pprofFlags) AddExtraUsage(_ string) {}
-
-func (f *pprofFlags) StringList(name, value, usage string) *[]*string {
-	return &[]*string{f.String(name, value, usage)}
-}
-
-func (f *pprofFlags) Parse(func()) []string {
-	if f.FlagSet.Parse(f.args) != nil {
-		return nil
-	}
-	return f.Args()
-}
-
-// Programs that start a symbolizer print the same with symfilter in its place.
-func TestDriversOfSymbolizersStartSymfilter(t *testing.T) {
-	need(t, "clang-19", "llvm-symbolizer-19", "g++") // g++ brings the C++ library
-	need(t, sanitizerRuntime(t))
-	dir := t.TempDir()
-	undefined := filepath.Join(dir, "undefined.cc")
-	if err := os.WriteFile(undefined, []byte("static inline int add(int a, int b) { return a + b; }\nint main(int n, char **) { return add(2147483647, n) == 0; }\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for sanitizer, source := range map[string]string{"address": filepath.Join(checkout, "integration", "testdata", "uaf.cc"), "undefined": undefined} {
-		run(t, nil, "clang-19", "-x", "c++", "-g", "-O1", "-fsanitize="+sanitizer, source, "-lstdc++", "-o", filepath.Join(dir, sanitizer))
-	}
-	links := map[string]string{"other": strings.TrimSpace(run(t, nil, "sh", "-c", "command -v llvm-symbolizer-19")), "own": command}
-	for name, target := range links {
-		links[name] = filepath.Join(dir, name, "llvm-symbolizer")
-		run(t, nil, "mkdir", filepath.Join(dir, name))
-		run(t, nil, "ln", "-s", target, links[name])
-	}
-	varying := regexp.MustCompile(`0x[0-9a-f]+|==\d+==`) // addresses and numbers of processes
-	writeProfile(t, filepath.Join(dir, "cpu.pprof"), filepath.Join(dir, "undefined"), "add(int, int)")
-	for _, d := range drivers {
-		t.Run(d.name, func(t *testing.T) {
-			need(t, d.needs...)
-			want := varying.ReplaceAllString(d.drive(t, dir, links["other"]), "N")
-			got := varying.ReplaceAllString(d.drive(t, dir, links["own"]), "N")
-			if !strings.Contains(want, d.names) {
-				t.Fatalf("%q is not in\n%s", d.names, want)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("with llvm-symbolizer (-), with symfilter (+):\n%s", diff)
-			}
-		})
-	}
-}
-
-// started runs a program to its end, whatever its exit status is, and returns all that it prints.
-func started(t *testing.T, in string, env []string, name string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Stdin = strings.NewReader(in)
-	cmd.Env = append(os.Environ(), env...)
-	out, err := cmd.CombinedOutput()
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-		t.Fatal(err)
-	}
-	return string(out)
-}
-
-// writeProfile writes a profile of a program that is mapped at its link address. It has a sample at
-// each address of main where LLVM finds an inlined function.
-func writeProfile(t *testing.T, path, program, function string) {
-	t.Helper()
-	f, err := elf.Open(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	text := f.Section(".text")
-	m := &pprof.Mapping{ID: 1, Start: text.Addr &^ 0xfff, Limit: (text.Addr + text.Size + 0xfff) &^ 0xfff, Offset: text.Offset &^ 0xfff, File: program}
-	p := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "count"}}, Mapping: []*pprof.Mapping{m}}
-	var in strings.Builder
-	var addrs []uint64
-	symbols, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range symbols {
-		for a := s.Value; s.Name == "main" && a < s.Value+s.Size; a++ {
-			fmt.Fprintf(&in, "%#x\n", a)
-			addrs = append(addrs, a)
-		}
-	}
-	out, _ := asOther(t, "llvm-symbolizer-19", "llvm-symbolizer", []string{"--obj=" + program}, []byte(in.String()))
-	for i, answer := range strings.Split(out, "\n\n") {
-		if strings.HasPrefix(answer, function+"\n") {
-			l := &pprof.Location{ID: uint64(len(p.Location) + 1), Mapping: m, Address: addrs[i]}
-			p.Location = append(p.Location, l)
-			p.Sample = append(p.Sample, &pprof.Sample{Location: []*pprof.Location{l}, Value: []int64{1}})
-		}
-	}
-	w, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(p.Write(w), w.Close()); err != nil || len(p.Sample) == 0 {
-		t.Fatalf("%d samples: %v", len(p.Sample), err)
 	}
 }
 
