@@ -20,7 +20,7 @@ const otherCommand = "as"
 // byName returns the arguments of a program that was started as word. If word names another
 // symbolizer, as a symbolic link may, the arguments begin with the command "as" and word.
 func byName(word string, args []string) []string {
-	if _, name := asis.Named(word); name != "" {
+	if asis.Named(word) != nil {
 		return append([]string{otherCommand, word}, args...)
 	}
 	return args
@@ -29,12 +29,9 @@ func byName(word string, args []string) []string {
 // runAs answers like another symbolizer, whose name and arguments are args. It returns the exit
 // code.
 func runAs(args []string, std standard) (int, error) {
-	p, name := asis.Named(args[0])
-	switch {
-	case name == "":
+	p := asis.Named(args[0])
+	if p == nil {
 		return exitUsage, usageError{fmt.Errorf("%q is not the name of another symbolizer: write one of %s", args[0], strings.Join(asis.Names(), ", "))}
-	case p == nil:
-		return exitUsage, usageError{fmt.Errorf("%s is not supported yet, only %s: start the program itself", name, strings.Join(asis.Names(), ", "))}
 	}
 	l := p.Parse(args[0], os.Getenv(p.Env), args[1:])
 	if refusal := l.Refusal(); refusal != "" {
@@ -79,14 +76,9 @@ func (c *config) answer(l *asis.Line, std standard) int {
 	for _, f := range c.llvmFinders() {
 		finders = append(finders, asis.ByID{Finder: f})
 	}
-	options := symbolize.Options{
-		Finders: finders, Servers: network, OffHeap: offHeap, Names: l.Names, DWP: l.DWP, Details: true,
-	}
-	open := c.llvmSymbols
-	if !l.LLVM() {
-		open = c.gnuSymbols
-	}
-	opened, err := open(l.Fallback, options)
+	options := symbolize.Options{Finders: finders, Servers: network, OffHeap: offHeap, DWP: l.DWP}
+	l.Rules(&options)
+	opened, err := c.openSymbols(l.Fallback, options)
 	if err != nil { // it fails only for servers, which were checked
 		diag.printf("%v", err)
 		return exitIO

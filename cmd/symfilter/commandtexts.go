@@ -145,10 +145,10 @@ with --strict it is then 3. Standard error has advice on such addresses, unless
 -q is given.
 `
 	asText = `Answers like another symbolizer: llvm-symbolizer or llvm-addr2line of LLVM 19,
-or addr2line of GNU Binutils 2.40. ARGs, the questions on standard input and the
-answers are those of NAME. A program that is started by such a name, through a
-link, does the same; a target before the name and a version after it may be left
-as they are.
+addr2line of GNU Binutils 2.40, or eu-addr2line of elfutils 0.188. ARGs, the
+questions on standard input and the answers are those of NAME. A program that is
+started by such a name, through a link, does the same; a target before the name
+and a version after it may be left as they are.
 
   symfilter as llvm-symbolizer --obj=app 0x1a25
   ln -s "$(command -v symfilter)" tools/llvm-symbolizer
@@ -157,12 +157,15 @@ as they are.
 The options -e -f -i -C -p -s -a and the long ones of the named program are
 accepted, also from @FILE, and for LLVM from LLVM_SYMBOLIZER_OPTS and
 LLVM_ADDR2LINE_OPTS. addr2line of binutils has -j SECTION, too; of -b and -r it
-only accepts the words. Its file is a.out unless -e names one.
+only accepts the words. eu-addr2line has -A -S -x --relative --debuginfo-path.
+The file of both is a.out unless -e names one.
 
 --dia, --dsym-hint and --relative-address of LLVM are refused, because they are
 for files that are not ELF, and --demangle=java, gnat and dlang of binutils,
-because symfilter demangles C++ and Rust. FRAME is answered as if a function had
-no local variables. docs/drop-in.md of the source lists all differences.
+because symfilter demangles C++ and Rust. eu-addr2line does not answer -k -K -M
+-p --core, which need a running kernel, a process or its dump, nor -F. FRAME is
+answered as if a function had no local variables. docs/drop-in.md of the source
+lists all differences.
 `
 	doctorText = `Reports whether the places of debug files are in order: the folders that flags
 name, the cache of debuginfod, and its servers, each of which is asked once. It

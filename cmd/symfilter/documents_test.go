@@ -62,11 +62,11 @@ func understood(args []string) error {
 		return nil // llvm_test.go has its flags
 	}
 	if d.as {
-		p, name := asis.Named(d.args[0])
+		p := asis.Named(d.args[0])
 		if p == nil {
-			return fmt.Errorf("no answers for %q, %q", d.args[0], name)
+			return fmt.Errorf("no answers for %q", d.args[0])
 		}
-		if refusal := p.Parse(name, "", d.args[1:]).Refusal(); refusal != "" {
+		if refusal := p.Parse(d.args[0], "", d.args[1:]).Refusal(); refusal != "" {
 			return errors.New(refusal)
 		}
 		return nil
@@ -93,7 +93,8 @@ func TestUnderstood(t *testing.T) {
 		"as llvm-symbolizer --obj=app 0x1": "",
 		"as llvm-symbolizer --no-such":     "unknown argument",
 		"as addr2line -e app 1":            "",
-		"as eu-addr2line -e app 1":         "no answers",
+		"as eu-addr2line -e app 1":         "",
+		"as eu-addr2line --pid=1 1":        "needs a running kernel",
 	} {
 		err := understood(strings.Fields(line))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -104,13 +104,12 @@ func runLLVM(args []string, std standard) int {
 // llvmSymbols opens a Symbolizer with o that follows the rules of LLVM. fallback is the directory of
 // files that debug links name, empty for the default.
 func (c *config) llvmSymbols(fallback string, o symbolize.Options) (*symfilter.Opened, error) {
-	o.OldRustAsLLVM, o.NoAlt = true, true
-	return c.gnuSymbols(fallback, o)
+	o.Reaching, o.OldRustAsLLVM, o.NoAlt = true, true, true
+	return c.openSymbols(fallback, o)
 }
 
-// gnuSymbols is llvmSymbols by the rules that LLVM shares with binutils and elfutils.
-func (c *config) gnuSymbols(fallback string, o symbolize.Options) (*symfilter.Opened, error) {
-	o.Reaching = true
+// openSymbols opens a Symbolizer with o. fallback is as in llvmSymbols.
+func (c *config) openSymbols(fallback string, o symbolize.Options) (*symfilter.Opened, error) {
 	o.LinkDirs = []string{cmp.Or(fallback, symfilter.DebugDir)}
 	return symfilter.Symbols{NoIndex: c.noIndex, MaxMemory: int64(c.maxMemory), Symbolizer: o}.Open()
 }

@@ -48,11 +48,19 @@ symfilter help as lists the options, and what is refused.
 `
 
 // usage returns what follows an error of the command line.
-func (p *Program) usage() string { return binutilsUsage }
+func (p *Program) usage() string {
+	if p.family == ofElfutils {
+		return elfutilsUsage
+	}
+	return binutilsUsage
+}
 
 // setDemangle sets the style of names.
 func (l *Line) setDemangle(style string) {
 	l.mangled = false
+	if l.program.family == ofElfutils {
+		return
+	}
 	switch style {
 	case "", "auto", "gnu-v3", "rust":
 	case "none":
@@ -88,11 +96,16 @@ func (s *Session) runBinutils(in io.Reader) int {
 		return code
 	}
 	defer b.close()
+	return s.runLines(in, b.answer)
+}
+
+// runLines answers the questions of the command line, or else the lines of in.
+func (s *Session) runLines(in io.Reader, answer func(line string)) int {
 	if len(s.Questions) == 0 {
-		return s.interactive(in, b.answer)
+		return s.interactive(in, answer)
 	}
 	for _, line := range s.Questions {
-		b.answer(line)
+		answer(line)
 		if len(s.printer.out) >= chunk && s.flush() != nil {
 			return exitFailed
 		}
@@ -110,7 +123,7 @@ func (b *binutils) open() (ok bool, code int) {
 		fmt.Fprint(b.Err, printable(b.tool+": "+fmt.Sprintf(format, args...))+"\n")
 		return false, exitFailed
 	}
-	info, err := os.Stat(b.file)
+	info, err := statOf(b.file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fail("'%s': No such file", b.file)
@@ -150,6 +163,9 @@ func (b *binutils) close() {
 	b.own.close()
 	b.debug.close()
 }
+
+// statOf returns what the system knows of the file at path.
+func statOf(path string) (fs.FileInfo, error) { return os.Stat(path) }
 
 // reasonOf returns the system's words for an error.
 func reasonOf(err error) string {

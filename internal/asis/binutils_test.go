@@ -35,7 +35,7 @@ func TestAnswersAreThoseOfBinutils(t *testing.T) {
 
 // Words are read as getopt_long reads them, and the messages are those of binutils.
 func TestBinutilsCommandLinesAreReadByGetopt(t *testing.T) {
-	p, _ := Named("addr2line")
+	p := Named("addr2line")
 	l := p.Parse("addr2line", "", strings.Fields("3fa6 --ex app -fiC --func --sec=.text -- -1"))
 	if l.Refusal() != "" || l.file != "app" || !l.named || !l.inlines || l.mangled || l.section != ".text" || strings.Join(l.Questions, " ") != "3fa6 -1" {
 		t.Errorf("got %+v", l)

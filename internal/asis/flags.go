@@ -12,6 +12,7 @@ type option uint8
 
 const (
 	ignored option = iota // without effect on ELF files
+	absolutePaths
 	refused
 	addresses
 	adjustVMA
@@ -35,6 +36,8 @@ const (
 	pretty
 	relativeNames
 	section
+	symbolNames
+	symbolSections
 	target
 	verbose
 	version
@@ -44,10 +47,11 @@ const (
 type form uint8
 
 const (
-	alone  form = iota // no value
-	joined             // after "="
-	either             // after "=", or the next word
-	short              // one letter; the value is the rest of the word, or the next word
+	alone    form = iota // no value
+	joined               // after "="
+	either               // after "=", or the next word
+	short                // one letter; the value is the rest of the word, or the next word
+	attached             // one letter; the value, if there is one, is the rest of the word
 )
 
 // A flag is a spelling of an option.

@@ -117,10 +117,14 @@ func (l *Line) setGNU(f *flag, value string) {
 	switch f.option {
 	case refused:
 		l.errors = append(l.errors, printable(l.tool+": "+f.word+" "+f.reason)+"\n")
+	case absolutePaths:
+		l.paths = wholePaths
 	case addresses:
 		l.addresses = true
 	case basenames:
 		l.paths = onlyNames
+	case debugDir:
+		l.Fallback = value
 	case demangle:
 		l.setDemangle(value)
 	case functions:
@@ -133,8 +137,14 @@ func (l *Line) setGNU(f *flag, value string) {
 		l.file = value
 	case pretty:
 		l.pretty = true
+	case relativeNames:
+		l.paths = relativePaths
 	case section:
 		l.section = value
+	case symbolNames:
+		l.symbols = true
+	case symbolSections:
+		l.symbols, l.sections = true, true
 	case target:
 		l.target = value
 	case version:

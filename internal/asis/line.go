@@ -35,10 +35,11 @@ type Line struct {
 	buildID   string // --build-id
 	idFlag    string // its spelling; empty: not given
 
-	file    string // -e of binutils and elfutils
-	section string // -j
-	target  string // -b
-	named   bool   // -f
+	file              string // -e of binutils and elfutils
+	section           string // -j
+	target            string // -b
+	named             bool   // -f
+	symbols, sections bool   // -S and -x of elfutils
 
 	missing   string // the flag at the end of the line that needs a value
 	errors    []string
@@ -67,9 +68,15 @@ const (
 // p.Env.
 func (p *Program) Parse(tool, env string, args []string) *Line {
 	l := &Line{program: p, tool: tool, inlines: !p.gnu, mangled: p.gnu}
-	if p.family == ofBinutils {
+	if p.family != ofLLVM {
 		l.Names, l.NoServers, l.file = symbolize.DebugNames, true, "a.out"
+	}
+	switch p.family {
+	case ofBinutils:
 		l.parseGNU(binutilsFlags[:], Expand(args))
+		return l
+	case ofElfutils:
+		l.parseGNU(elfutilsFlags[:], args)
 		return l
 	}
 	if p.gnu {
@@ -115,8 +122,11 @@ func printable(s string) string { return string(escape.AppendText(nil, s, "\t"))
 
 // HelpText returns what --help prints.
 func (l *Line) HelpText() string {
-	if l.program.family == ofBinutils {
+	switch l.program.family {
+	case ofBinutils:
 		return binutilsHelp
+	case ofElfutils:
+		return elfutilsHelp
 	}
 	return "USAGE: " + l.program.Name + ` [options] addresses...
 
@@ -129,12 +139,18 @@ lists the options, and what is refused.
 // VersionText returns what --version prints: two lines as LLVM's tools print them, since programs
 // look for the name in the first.
 func (l *Line) VersionText(own string) string {
-	if l.program.family == ofBinutils {
+	switch l.program.family {
+	case ofElfutils:
+		return "eu-addr2line (elfutils) 0.188, answered for by symfilter " + own + "\n"
+	case ofBinutils:
 		return "GNU addr2line (symfilter " + own + ", in the place of GNU Binutils) 2.40\n"
 	}
 	return l.program.Name + "\nsymfilter " + own + ", in the place of LLVM version 19\n"
 }
 
-// LLVM reports whether the rules of LLVM apply: it shows Rust's old names as C++, and reads no
-// supplementary files.
-func (l *Line) LLVM() bool { return l.program.family == ofLLVM }
+// Rules sets the rules of the program in the options of a symbolizer: which programs show Rust's
+// old names as C++, and read no supplementary files.
+func (l *Line) Rules(o *symbolize.Options) {
+	o.Reaching, o.Details, o.Names = true, true, l.Names
+	o.OldRustAsLLVM, o.NoAlt = l.program.family != ofBinutils, l.program.family == ofLLVM
+}

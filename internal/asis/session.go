@@ -40,8 +40,11 @@ type Session struct {
 // code. It stops if an answer cannot be written.
 func (s *Session) Run(in io.Reader) int {
 	s.printer = printer{Line: s.Line}
-	if s.program.family == ofBinutils {
+	switch s.program.family {
+	case ofBinutils:
 		return s.runBinutils(in)
+	case ofElfutils:
+		return s.runElfutils(in)
 	}
 	if s.hasObject {
 		if err := s.check(s.object); err != nil {

@@ -32,13 +32,15 @@ func (byPath) Find(_ context.Context, q buildid.Query, _ func(buildid.Attempt)) 
 // session returns a session for a command line, and what it prints.
 func session(t testing.TB, name string, args ...string) (s *Session, out, said *bytes.Buffer) {
 	t.Helper()
-	p, _ := Named(name)
+	p := Named(name)
 	l := p.Parse(name, "", args)
 	if refusal := l.Refusal(); refusal != "" {
 		t.Fatal(refusal)
 	}
 	tree := buildid.NewTree(filepath.Join("..", "..", "testdata", "debug"))
-	sym := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{byPath{}, ByID{tree}}, Names: l.Names, Reaching: true, Details: true, OldRustAsLLVM: l.LLVM(), NoAlt: l.LLVM()})
+	o := symbolize.Options{Finders: []symbolize.Finder{byPath{}, ByID{tree}}}
+	l.Rules(&o)
+	sym := symbolize.New(o)
 	t.Cleanup(func() {
 		if err := sym.Close(); err != nil {
 			t.Error(err)
@@ -207,6 +209,7 @@ func FuzzQuestions(f *testing.F) {
 		f.Add([]byte(in), byte(3))
 	}
 	f.Add([]byte("main+1\n+\n.text+0x10\nServer::answer()\n-1\n zz\n3fa6"), byte(128))
+	f.Add([]byte("main+1\n+\n(.text)+0x10\nmain-1\n-1\n zz\n3fa6\n4020"), byte(135))
 	f.Fuzz(func(t *testing.T, in []byte, flags byte) {
 		defer fuzztest.Watch(t, in)()
 		name := [...]string{"llvm-symbolizer", "llvm-addr2line"}[flags&1]
@@ -222,11 +225,17 @@ func FuzzQuestions(f *testing.F) {
 		}
 		if flags&128 != 0 {
 			name, args = "addr2line", []string{"-e" + file, "-" + [...]string{"a", "f", "fi", "afiCps"}[flags&3]}
+			if flags&4 != 0 {
+				name, args = "eu-addr2line", []string{"-e" + file, "-" + [...]string{"a", "fS", "fi", "afixsC"}[flags&3]}
+			}
 		}
 		s, out, _ := session(t, name, args...)
 		s.Err = io.Discard
-		if code := s.Run(bytes.NewReader(in)); code != 0 {
+		if code := s.Run(bytes.NewReader(in)); code != 0 && name != "eu-addr2line" {
 			t.Errorf("exit code %d", code)
+		}
+		if name == "eu-addr2line" {
+			return // it prints nothing for a line that is not a question
 		}
 		questions := bytes.Count(in, []byte{'\n'})
 		if n := len(in); n > 0 && in[n-1] != '\n' {

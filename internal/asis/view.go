@@ -20,6 +20,7 @@ type view struct {
 	loaded    bool
 	functions [][]funcSymbol // by section, in the order of their offsets and of the table
 	others    [][]uint64     // offsets of symbols in the sections without code
+	covers    coverTable
 	byName    map[string]uint64
 	byShown   map[string]uint64 // by demangled name
 }

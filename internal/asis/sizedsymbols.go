@@ -1,0 +1,217 @@
+package asis
+
+import (
+	"cmp"
+	"debug/elf"
+	"math/bits"
+	"slices"
+
+	"github.com/symfilter/symfilter/internal/object"
+)
+
+// A sizedSymbol is a symbol as elfutils uses it.
+type sizedSymbol struct {
+	addr, size uint64
+	index      uint32 // in the table
+	section    int32
+	rank       int8 // of the binding: the greater wins
+	name       []byte
+}
+
+// end returns the address after the symbol.
+func (s *sizedSymbol) end() uint64 {
+	end, carry := bits.Add64(s.addr, s.size, 0)
+	if carry != 0 {
+		return 1<<64 - 1
+	}
+	return end
+}
+
+// sizedSymbols are symbols by address, and the greatest end of those up to each.
+type sizedSymbols struct {
+	list []sizedSymbol
+	ends []uint64
+}
+
+// A coverTable finds symbols by the rules of elfutils.
+type coverTable struct {
+	loaded          bool
+	full            bool // the table is .symtab
+	globals, locals sizedSymbols
+	first           map[string]sizedSymbol // by name, of all symbols
+}
+
+// hasTable reports whether the file has a full symbol table.
+func (v *view) hasTable() bool {
+	v.loadCovers()
+	return v.covers.full
+}
+
+// loadCovers reads the symbols: .symtab, or .dynsym if that is missing or empty.
+func (v *view) loadCovers() {
+	t := &v.covers
+	if t.loaded {
+		return
+	}
+	t.loaded, t.first = true, make(map[string]sizedSymbol)
+	if t.full = v.readCovers(elf.SHT_SYMTAB); !t.full {
+		v.readCovers(elf.SHT_DYNSYM)
+	}
+	t.globals.sort()
+	t.locals.sort()
+}
+
+// readCovers reads a table, and reports whether it has symbols.
+func (v *view) readCovers(kind elf.SectionType) bool {
+	firstGlobal := uint64(0)
+	if i := slices.IndexFunc(v.sections, func(s object.Section) bool { return s.Type == kind }); i >= 0 {
+		firstGlobal = uint64(v.sections[i].Info)
+	}
+	count, t := 0, &v.covers
+	for e := range v.file.TableEntries(kind) {
+		if count++; count > maxViewed {
+			break
+		}
+		if len(e.Name) == 0 || e.Type == elf.STT_SECTION || e.Type == elf.STT_FILE || e.Type == elf.STT_TLS {
+			continue
+		}
+		s := sizedSymbol{addr: e.Addr, size: e.Size, index: uint32(e.Index), section: int32(e.Section), rank: rankOf(e.Bind), name: e.Name}
+		if _, ok := t.first[string(e.Name)]; !ok {
+			t.first[string(e.Name)] = s
+		}
+		switch {
+		case e.Section == 0:
+		case e.Index < firstGlobal:
+			t.locals.list = append(t.locals.list, s)
+		default:
+			t.globals.list = append(t.globals.list, s)
+		}
+	}
+	return count > 0
+}
+
+// rankOf returns the rank of a binding.
+func rankOf(b elf.SymBind) int8 {
+	switch b {
+	case elf.STB_GLOBAL:
+		return 3
+	case elf.STB_WEAK:
+		return 2
+	case elf.STB_LOCAL:
+		return 1
+	}
+	return 0
+}
+
+func (t *sizedSymbols) sort() {
+	slices.SortFunc(t.list, func(a, b sizedSymbol) int { return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.index, b.index)) })
+	t.ends = make([]uint64, len(t.list))
+	end := uint64(0)
+	for i := range t.list {
+		end = max(end, t.list[i].end())
+		t.ends[i] = end
+	}
+}
+
+// upTo returns the number of symbols that begin at addr or before it.
+func (t *sizedSymbols) upTo(addr uint64) int {
+	n, _ := slices.BinarySearchFunc(t.list, addr, func(s sizedSymbol, addr uint64) int {
+		if s.addr > addr {
+			return 1
+		}
+		return -1
+	})
+	return n
+}
+
+// sized returns the symbol with a size that covers addr; nil if there is none.
+func (t *sizedSymbols) sized(addr uint64) (best *sizedSymbol) {
+	var all []*sizedSymbol
+	for i := t.upTo(addr) - 1; i >= 0 && t.ends[i] > addr && len(all) < maxInner; i-- {
+		if s := &t.list[i]; s.size != 0 && addr-s.addr < s.size {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b *sizedSymbol) int { return cmp.Compare(a.index, b.index) })
+	for _, s := range all {
+		switch {
+		case best == nil, s.addr > best.addr, s.rank > best.rank,
+			s.addr == best.addr && s.size < best.size && s.rank >= best.rank:
+			best = s
+		}
+	}
+	return best
+}
+
+// sizeless returns the last symbol without a size at an address: pc itself, or one in the section of
+// pc.
+func (t *sizedSymbols) sizeless(addr, pc uint64, section int) *sizedSymbol {
+	for i := t.upTo(addr) - 1; i >= 0 && t.list[i].addr == addr; i-- {
+		if s := &t.list[i]; s.size == 0 && (addr == pc || int(s.section) == section) {
+			return s
+		}
+	}
+	return nil
+}
+
+// end returns the greatest end of the symbols that begin at addr or before it.
+func (t *sizedSymbols) end(addr uint64) uint64 {
+	if n := t.upTo(addr); n > 0 {
+		return t.ends[n-1]
+	}
+	return 0
+}
+
+// covering returns the symbol that elfutils names addr by: a global one with a size, or else a local
+// one, or else the last label, if no symbol reaches beyond it.
+func (v *view) covering(addr uint64) *sizedSymbol {
+	v.loadCovers()
+	t, section := &v.covers, v.sectionAt(addr)
+	if best := t.globals.sized(addr); best != nil {
+		return best
+	}
+	end := t.globals.end(addr)
+	if t.globals.sizeless(addr, addr, section) == nil || end > addr {
+		if best := t.locals.sized(addr); best != nil {
+			return best
+		}
+		end = max(end, t.locals.end(addr))
+		if label := t.locals.sizeless(end, addr, section); label != nil && end <= addr {
+			return label
+		}
+	}
+	if end > addr {
+		return nil
+	}
+	return t.globals.sizeless(end, addr, section)
+}
+
+// symbolNamed returns the first symbol with a name; nil if there is none.
+func (v *view) symbolNamed(name string) *sizedSymbol {
+	v.loadCovers()
+	if s, ok := v.covers.first[name]; ok {
+		return &s
+	}
+	return nil
+}
+
+// sectionAt returns the index of the section at addr; 0 if there is none.
+func (v *view) sectionAt(addr uint64) int {
+	for i := range v.sections {
+		if s := &v.sections[i]; i > 0 && s.Flags&elf.SHF_ALLOC != 0 && addr >= s.Addr && addr-s.Addr < s.Size {
+			return i
+		}
+	}
+	return 0
+}
+
+// sectionUpTo is sectionAt, but an address after the end of a section belongs to it if no other
+// section begins there.
+func (v *view) sectionUpTo(addr uint64) int {
+	if i := v.sectionAt(addr); i > 0 {
+		return i
+	}
+	return max(0, slices.IndexFunc(v.sections, func(s object.Section) bool {
+		return s.Flags&elf.SHF_ALLOC != 0 && s.Size > 0 && s.Addr+s.Size == addr
+	}))
+}
