@@ -139,7 +139,7 @@ func (e *elfutils) places(pc uint64) {
 	l.Addr = pc
 	var frames []symbolize.Frame
 	inside := pc >= e.low && pc < e.high
-	if e.ask(&question{module: l.Name}, l) == nil && inside {
+	if inside && e.ask(&question{module: l.Name}, l) == nil {
 		frames = e.frames
 	}
 	e.findDebug()
