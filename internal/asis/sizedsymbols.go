@@ -38,7 +38,8 @@ type coverTable struct {
 	loaded          bool
 	full            bool // the table is .symtab
 	globals, locals sizedSymbols
-	first           map[string]sizedSymbol // by name, of all symbols
+	absent          []sizedSymbol          // those that the file lacks
+	first           map[string]sizedSymbol // the first ones of each name; nil until a name is asked about
 }
 
 // hasTable reports whether the file has a full symbol table.
@@ -53,7 +54,7 @@ func (v *view) loadCovers() {
 	if t.loaded {
 		return
 	}
-	t.loaded, t.first = true, make(map[string]sizedSymbol)
+	t.loaded = true
 	if t.full = v.readCovers(elf.SHT_SYMTAB); !t.full {
 		v.readCovers(elf.SHT_DYNSYM)
 	}
@@ -63,11 +64,20 @@ func (v *view) loadCovers() {
 
 // readCovers reads a table, and reports whether it has symbols.
 func (v *view) readCovers(kind elf.SectionType) bool {
-	firstGlobal := uint64(0)
+	firstGlobal, t := uint64(0), &v.covers
 	if i := slices.IndexFunc(v.sections, func(s object.Section) bool { return s.Type == kind }); i >= 0 {
 		firstGlobal = uint64(v.sections[i].Info)
 	}
-	count, t := 0, &v.covers
+	locals, globals := 0, 0 // at most; so that the lists are not copied while they grow
+	for e := range v.file.TableEntries(kind) {
+		if e.Index < firstGlobal {
+			locals++
+		} else {
+			globals++
+		}
+	}
+	t.locals.list, t.globals.list = make([]sizedSymbol, 0, min(locals, maxViewed)), make([]sizedSymbol, 0, min(globals, maxViewed))
+	count := 0
 	for e := range v.file.TableEntries(kind) {
 		if count++; count > maxViewed {
 			break
@@ -76,11 +86,9 @@ func (v *view) readCovers(kind elf.SectionType) bool {
 			continue
 		}
 		s := sizedSymbol{addr: e.Addr, size: e.Size, index: uint32(e.Index), section: int32(e.Section), rank: rankOf(e.Bind), name: e.Name}
-		if _, ok := t.first[string(e.Name)]; !ok {
-			t.first[string(e.Name)] = s
-		}
 		switch {
 		case e.Section == 0:
+			t.absent = append(t.absent, s)
 		case e.Index < firstGlobal:
 			t.locals.list = append(t.locals.list, s)
 		default:
@@ -104,7 +112,15 @@ func rankOf(b elf.SymBind) int8 {
 }
 
 func (t *sizedSymbols) sort() {
-	slices.SortFunc(t.list, func(a, b sizedSymbol) int { return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.index, b.index)) })
+	slices.SortFunc(t.list, func(a, b sizedSymbol) int {
+		switch {
+		case a.addr < b.addr:
+			return -1
+		case a.addr > b.addr:
+			return 1
+		}
+		return cmp.Compare(a.index, b.index)
+	})
 	t.ends = make([]uint64, len(t.list))
 	end := uint64(0)
 	for i := range t.list {
@@ -189,7 +205,18 @@ func (v *view) covering(addr uint64) *sizedSymbol {
 // symbolNamed returns the first symbol with a name; nil if there is none.
 func (v *view) symbolNamed(name string) *sizedSymbol {
 	v.loadCovers()
-	if s, ok := v.covers.first[name]; ok {
+	t := &v.covers
+	if t.first == nil {
+		t.first = make(map[string]sizedSymbol)
+		for _, all := range [][]sizedSymbol{t.absent, t.globals.list, t.locals.list} {
+			for _, s := range all {
+				if old, ok := t.first[string(s.name)]; !ok || s.index < old.index {
+					t.first[string(s.name)] = s
+				}
+			}
+		}
+	}
+	if s, ok := t.first[name]; ok {
 		return &s
 	}
 	return nil
