@@ -96,7 +96,7 @@ func workloads() []workload {
 
 		{name: plainText, log: plain(1 << 30), debug: plainTree, goals: "wall 0.017"},
 		{name: plainText + ", pipes", of: plainText, debug: plainTree, piped: true, goals: "wall 1.08"},
-
+	}, standIns(radosgw, "radosgw"), standIns(vmlinux, "vmlinux"), []workload{
 		// last, because bench itself reads the HTTP answers: measured commands inherit the peak
 		// memory of the process that starts them
 		{name: "5 % frames, 256 MiB, radosgw, symfilterd from file to file", of: "5 % frames, 256 MiB, radosgw", daemon: fileToFile, against: "symfilter --follow"},
