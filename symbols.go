@@ -62,9 +62,9 @@ type Symbols struct {
 	Servers debuginfod.Options
 	Client  *debuginfod.Client
 
-	// CacheDir is the folder for data that can be computed again: indexes, spilled sections, known
-	// folders. Empty: [UserCacheDir]. With NoCache no folder is used. With NoIndex, indexes are not
-	// used.
+	// CacheDir is the folder for data that can be computed again: indexes of debug files, lists of
+	// the build IDs in folders, and spilled sections. Empty: [UserCacheDir]. With NoCache no folder
+	// is used. With NoIndex, indexes of debug files are not used.
 	CacheDir string
 	NoCache  bool
 	NoIndex  bool

@@ -90,9 +90,9 @@ type caller struct {
 	in  *function
 }
 
-// calledFunctions returns the functions of a library in which a chain of depth direct calls ends.
-// All functions of a chain have dynamic symbols: the library has no other symbols, and each frame
-// needs a name.
+// calledFunctions finds chains of depth direct calls in a library, and returns the functions at
+// their ends. All functions of a chain have dynamic symbols: the library has no other symbols, and
+// each frame needs a name.
 func calledFunctions(library string) ([]*function, error) {
 	f, err := elf.Open(library)
 	if err != nil {

@@ -309,8 +309,9 @@ func cloneKinds(suffixes []string) string {
 	return strings.Join(slices.Compact(all), " ")
 }
 
-// line prints the numbers and the name of a row. Text that does not fit is printed on a separate
-// line. costs returns the costs for a column, and whether the column is filled.
+// line prints the numbers, the name, the location and the note of a row. If the location and the
+// note do not fit, they are printed on the next line. costs returns the costs for a column, and
+// whether the column is filled.
 func (t *changeTable) line(name, location, note string, costs func(*changeColumn) (before, after int64, ok bool)) {
 	indent := 0
 	for i := range t.columns {

@@ -39,7 +39,7 @@ type ProcessMapping struct {
 var errReplacedSince = errors.New("replaced after the process loaded it, and without a build ID")
 
 // errElsewhere means that this process does not see the mapped file, which has no build ID.
-var errElsewhere = errors.New("without a build ID, and the process loaded it in another root folder or mount namespace")
+var errElsewhere = errors.New("the file has no build ID, and the process loaded it in another root folder or mount namespace")
 
 // mappedAt returns the mapping of the processes at an address, or nil.
 func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {

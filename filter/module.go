@@ -495,7 +495,7 @@ func (f *lineFilter) addMap(p *piece) (v interval, repeated, ok bool) {
 		f.diagnose(p.Off, fmt.Sprintf("mmap at %#x of %#x bytes reaches beyond 2^64 and is cut there", e.Addr, e.Size))
 	}
 	if over != nil {
-		f.diagnose(p.Off, fmt.Sprintf("mmap [%#x-%#x] of module %d %q overlaps one of module %d %q; the later one wins", v.start, v.end, mod.id, mod.name(), over.id, over.name()))
+		f.diagnose(p.Off, fmt.Sprintf("mmap [%#x-%#x] of module %d %q overlaps an mmap of module %d %q; the later one wins", v.start, v.end, mod.id, mod.name(), over.id, over.name()))
 	}
 	return v, false, true
 }

@@ -80,8 +80,8 @@ func attrOf(code int) Attr {
 // maxNumber replaces larger numbers: it is above every code and every colour value.
 const maxNumber = 999
 
-// number parses the digits at the beginning of b, 0 if there are none, and returns the bytes after
-// them.
+// number parses the digits at the beginning of b, and returns the bytes after them. n is 0 if there
+// are no digits.
 func number(b []byte) (n int, rest []byte) {
 	for len(b) > 0 && b[0] != ':' {
 		n = min(n*10+int(b[0]-'0'), maxNumber)

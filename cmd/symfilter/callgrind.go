@@ -137,7 +137,7 @@ func (l *numberList) Set(s string) error {
 	for word := range strings.SplitSeq(s, ",") {
 		n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 31)
 		if err != nil || n == 0 {
-			return fmt.Errorf("not a positive number, or several separated by commas")
+			return fmt.Errorf("not a positive number or a list of positive numbers separated by commas")
 		}
 		*l = append(*l, int(n))
 	}

@@ -216,7 +216,8 @@ The functions of a Linux kernel are found by its build ID or release:
   dmesg | symfilter
   symfilter --image vmlinux --image ledger=ledger.ko oops.log
 `
-	gatesText = `A gate makes a build fail: symfilter prints its result, and exits with 4.
+	gatesText = `A gate can make a build fail: symfilter prints its result, and exits with 4 if
+the gate fails.
 
 Errors in reports of Valgrind, sanitizer errors and crashes in logs, and leaks
 in reports of sp-rtrace:
@@ -256,7 +257,7 @@ Limits of the costs in profiles of Callgrind:
 
 A limit is [SCOPE:]EVENT=BOUND. SCOPE is FUNCTION for a function and all that it
 called, FUNCTION.self for its own cost, or [OBJECT], such as [libz.so], for the
-own costs of an object's functions. A limit without a SCOPE is for the total.
+self costs of an object's functions. A limit without a SCOPE is for the total.
 BOUND is a cost, such as 700000, 700k, 1.5M or 2G. With --diff it may be a
 change: +5% allows at most that, and -5% must be reached. The table is followed
 by a line for each limit, which ends with holds or exceeded. A limit for a

@@ -62,8 +62,8 @@ func (g *Grouping) Hold(dst []byte, h *Held) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(len(g.held)-1))
 }
 
-// Element returns the element for which [Grouping.Hold] appended made. It returns nil if Hold
-// appended nothing, or if [Grouping.Release] has forgotten the element.
+// Element returns the element that [Grouping.Hold] kept when it appended the bytes made. It returns
+// nil if Hold appended nothing, or if [Grouping.Release] has forgotten the element.
 func (g *Grouping) Element(made []byte) *Held {
 	if len(made) < 8 || binary.LittleEndian.Uint32(made) != g.round {
 		return nil

@@ -25,8 +25,9 @@ type Symbols struct {
 //
 //	{"frames": [{"build_id": "da43…", "offset": "0x3fa6", "return_address": true}, …]}
 //
-// symbolize.schema.json has its schema. The result writes the answer: {"v": 1, "frames": […]}, with one element for each of the request.
-// An element is an object with frames, as --output=json prints them, a reason, or both.
+// symbolize.schema.json is its schema. The returned function writes the answer,
+// {"v": 1, "frames": […]}, with one element for each frame of the request. An element is an object
+// with frames, as --output=json prints them, a reason, or both.
 func Symbolize(ctx context.Context, s *Symbols, body io.Reader) (func(io.Writer) error, error) {
 	locations, err := readFrames(NewReader(body, s.Room), s.Room)
 	if err != nil {

@@ -414,8 +414,8 @@ type packets struct{ *use }
 func (p *packets) receive(b, control []byte) (d datagram, err error) {
 	err = p.wait(func() (err error) {
 		if d, err = receive(p.port.raw, b, control); d.counts {
-			// an earlier process may have received, and counted, the drops before the first
-			// datagram from an inherited socket
+			// an earlier process may already have counted the datagrams that were dropped before
+			// the first one received here from an inherited socket
 			if p.port.counting || !p.port.inherited {
 				d.lost = d.dropped - p.port.dropped // the counter wraps around
 			}

@@ -21,8 +21,10 @@ const (
 	InKernel // address in a running kernel, which may have been relocated
 
 	// Offsetted is a Vaddr on Android 11 and newer. Older versions print a FileOffset, or bytes
-	// from the start of the executable mapping. The numbers of all frames in a module have the
-	// same meaning. It is Vaddr unless the file's code refutes this and agrees with another one.
+	// from the start of the executable mapping. The numbers of all frames in a module have the same
+	// meaning. They are read as Vaddr unless the file's code refutes that. Then they are read with
+	// the other meaning that the code agrees with; if it agrees with none, or with two that differ,
+	// the frames are not located.
 	Offsetted
 	// FileOrRuntime is FileOffset, or Runtime in a program loaded at its link address; the file
 	// decides.
@@ -153,8 +155,8 @@ type Rewrite struct {
 	// Wraps is set if the module may be on the next line, where Continue reads it.
 	Wraps bool
 
-	// Unframed is set for an address of code or data outside of a frame: its answer replaces the
-	// place of the only Edit.
+	// Unframed is set for an address of code or data outside of a frame. The answer replaces the
+	// text in the Span of its only Edit.
 	Unframed bool
 
 	// Footnote is set if the line must not change: the answer follows the maps of the process.

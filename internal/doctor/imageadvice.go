@@ -82,7 +82,7 @@ func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
 		if m.Name != "" {
 			file = strings.TrimPrefix(word, m.Name+"=")
 		}
-		all = append(all, fmt.Sprintf("--image %s was used for no frame: no module of the log has this name; write --image %s",
+		all = append(all, fmt.Sprintf("no frame used --image %s: no module in the log has this name; write --image %s",
 			shellWord(word), imageNamed(names, m.Path, file)))
 	}
 	return all

@@ -435,12 +435,14 @@ func (c *check) isTooYoung() bool {
 	return c.of.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == "")
 }
 
-// isUnconnected reports whether no call links f to a neighbouring frame, and nothing makes up for
-// that. Either a call between the two leads to another function, or one should link them and too
-// few other calls prove the file. In footnotes, which list each address once, the next address is
-// not a caller. A file that the operator gives needs no such calls. But if its base is inferred, no
-// call may lead to another function, even possibly: another build may have the same beginning and
-// end.
+// isUnconnected reports whether no call links f to a neighbouring frame, and the file is therefore
+// in doubt. It is not in doubt if f alone proves it, or in a footnote: footnotes list each address
+// once, so the next address is not the caller.
+//
+// A file that was found is in doubt if a call between f and a neighbour leads to another function,
+// or if a call should link the two and too few others prove the file (see unlinkedCalls). A file
+// that the operator gives is in doubt only if its base was inferred and such a call leads, or may
+// lead, to another function: another build may have the same beginning and end.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {

@@ -66,7 +66,8 @@ func WithoutDots(path string) string {
 	return clean
 }
 
-// withoutPrefix returns the part of an absolute path after a prefix, or "" without that prefix.
+// withoutPrefix returns the part of an absolute path after prefix, or "" if nothing follows it or
+// the path does not begin with it. Each element of prefix is a pattern of [path.Match].
 func withoutPrefix(full, prefix string) string {
 	rest := full[1:]
 	for pattern := range strings.SplitSeq(strings.Trim(prefix, "/"), "/") {

@@ -16,8 +16,9 @@ type Truncated struct {
 // Copies claims and returns copies of the contents that a truncated file had before, the oldest
 // first. There are several if the file was truncated several times since the last read. continued
 // reports whether a copy holds all bytes that were read. If that copy has more, it is the first,
-// and reading continues in it. now is the file that has the name, held are the open files, and
-// rotated the open files older than the truncated one. The only error is ErrLater.
+// and reading continues in it. now is the file at the log's path, or nil if it cannot be opened.
+// held are the open files; rotated are the open files older than the truncated one. The only error
+// is ErrLater.
 func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Truncated, now Content, held, rotated []Content) (copies []Step, continued bool, err error) {
 	old := of.State()
 	// if another file has the name, the file was replaced: the files beside it may be younger

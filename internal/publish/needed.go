@@ -173,8 +173,9 @@ func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*find
 	return matchCalls(b.calls, len(frames), func(call string, n int) bool { return matchesFrame(r, call, frames[n]) })
 }
 
-// matchCalls reports whether calls match the first frames of n frames. "..." matches any number of
-// frames. For other calls, the function matches reports whether a call matches frame n.
+// matchCalls reports whether calls, the lines of a suppression, match the beginning of a stack of n
+// frames. "..." matches any number of frames. For any other line, matches(call, i) reports whether
+// it matches the frame with index i.
 func matchCalls(calls []string, n int, matches func(call string, n int) bool) bool {
 	if first := calls[0]; first != "..." && (n == 0 || !matches(first, 0)) {
 		return false // decides most cases

@@ -90,7 +90,8 @@ type suppression struct {
 type suppressions struct {
 	of    *Result
 	lines map[*findings.TraceFrame]suppressionLines // lines of frames used before
-	// the first suppression with given frames, by the hash of all its frames: the last of sums
+	// the first suppression with given frames. The key is the hash of all its frames: the last hash
+	// that sums returns
 	known map[uint64]*suppression
 	seed  maphash.Seed
 

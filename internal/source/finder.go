@@ -326,7 +326,7 @@ func (f *Finder) notice(e *entry, kind, message string) {
 	case n <= maxNotices:
 		f.o.Notify(string(escape.AppendText(nil, message, "")))
 	case n == maxNotices+1:
-		f.o.Notify("further source files of this kind are not reported")
+		f.o.Notify("further source files with this problem are not reported")
 	}
 }
 
