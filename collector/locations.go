@@ -65,6 +65,7 @@ type naming struct {
 	results [locationResults]int64
 
 	modules   map[int32]*module   // by index of the mapping
+	numbers   map[buildid.ID]int  // of build IDs
 	functions map[*function]int32 // indexes in the function table
 	indexes   map[functionKey]int32
 	strings   map[string]int32
@@ -91,13 +92,14 @@ type module struct {
 	id     buildid.ID
 	name   string
 	is     mapped.Range
+	number int            // of the build ID, by its first mapping
 	result locationResult // why its addresses have no names; locationNamed: they may
 	file   mapped.File
 	known  bool // file is set
 }
 
 func newNaming(s *shared, dict pprofile.ProfilesDictionary, w *waiting) *naming {
-	return &naming{s: s, w: w, dict: dict, modules: make(map[int32]*module)}
+	return &naming{s: s, w: w, dict: dict, modules: make(map[int32]*module), numbers: make(map[buildid.ID]int)}
 }
 
 // locations names the locations that have no lines. First those with kept answers get them; the
@@ -199,6 +201,12 @@ func (n *naming) newModule(index int32) *module {
 	if m.id, m.name = id, n.str(mapping.FilenameStrindex()); m.name == "" {
 		m.name = id.String()
 	}
+	number, ok := n.numbers[id]
+	if !ok {
+		number = len(n.numbers)
+		n.numbers[id] = number
+	}
+	m.number = number
 	n.s.symbols.Symbolizer.Prefetch(m.id, m.name)
 	return m
 }
@@ -257,8 +265,8 @@ func resultOf(err error) locationResult {
 // ask asks about the pending locations.
 func (n *naming) ask() {
 	slices.SortFunc(n.pending, func(a, b pendingLocation) int {
-		if a.module != b.module {
-			return cmp.Or(cmp.Compare(a.at.id.String(), b.at.id.String()), cmp.Compare(a.index, b.index))
+		if a.module.number != b.module.number {
+			return cmp.Compare(a.module.number, b.module.number)
 		}
 		return cmp.Compare(a.at.addr, b.at.addr)
 	})

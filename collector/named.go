@@ -58,15 +58,17 @@ func newGeneration() generation {
 func (n *named) get(at spot) (a answer, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if a, ok = n.young.answers[at]; !ok {
-		if a, ok = n.old.answers[at]; ok {
-			n.keep(at, a)
-		}
+	if a, ok = n.young.answers[at]; ok {
+		return a, !expired(a.until)
 	}
-	if ok && expired(a.until) {
-		return answer{}, false
+	if a, ok = n.old.answers[at]; !ok || expired(a.until) {
+		return a, false
 	}
-	return a, ok
+	for i := range a.lines { // counts the functions, which are the ones of the answer
+		n.function(a.lines[i].function)
+	}
+	n.keep(at, a)
+	return a, true
 }
 
 // put keeps an answer. Its functions become those that are kept.
@@ -83,6 +85,9 @@ func (n *named) put(at spot, a answer) {
 func (n *named) keep(at spot, a answer) {
 	if n.young.answers == nil || n.young.size > maxNamed/2 {
 		n.old, n.young = n.young, newGeneration()
+	}
+	if old, ok := n.young.answers[at]; ok {
+		n.young.size -= old.size()
 	}
 	n.young.answers[at] = a
 	n.young.size += a.size()

@@ -283,6 +283,14 @@ func TestNamedIsBounded(t *testing.T) {
 	if _, ok := n.get(at(100)); ok || n.young.size > maxNamed || n.old.size > maxNamed {
 		t.Errorf("%d and %d bytes are kept", n.young.size, n.old.size)
 	}
+	n = named{}
+	f := &function{name: name}
+	n.put(at(0), answer{lines: []line{{function: f}}})
+	n.old, n.young = n.young, newGeneration()
+	n.get(at(0))
+	if n.young.functions[*f] != f || n.young.size < len(name) {
+		t.Error("the function of an answer in use does not count")
+	}
 	n.put(at(1), answer{until: time.Now().Add(-time.Second)})
 	if _, ok := n.get(at(1)); ok {
 		t.Error("an answer did not expire")

@@ -95,7 +95,8 @@ func (p *logsProcessor) hasMark(attributes pcommon.Map) bool {
 func (p *logsProcessor) takeBack(to, from pcommon.Map) {
 	for _, name := range p.cfg.Attributes {
 		if v, ok := from.Get(name); ok && v.Type() == pcommon.ValueTypeStr {
-			if old, _ := to.Get(name); old.Type() == pcommon.ValueTypeStr && old.Str() != v.Str() {
+			// an attribute that is also in key may be the span's
+			if old, ok := to.Get(name); ok && old.Type() == pcommon.ValueTypeStr && old.Str() != v.Str() {
 				old.SetStr(v.Str())
 			}
 		}

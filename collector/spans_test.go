@@ -14,6 +14,34 @@ import (
 	"github.com/symfilter/symfilter/collector/internal/metadata"
 )
 
+// A name may be a key and an attribute that is filtered: an event without it stays as it is.
+func TestKeysOfSpansMayBeFiltered(t *testing.T) {
+	cfg := testConfig()
+	cfg.Attributes = append(cfg.Attributes, "host.name")
+	next := new(consumertest.TracesSink)
+	p, err := NewFactory().CreateTraces(context.Background(), processortest.NewNopSettings(metadata.Type), cfg, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(context.Background(), componenttest.NewNopHost()); err != nil {
+		t.Fatal(err)
+	}
+	td := ptrace.NewTraces()
+	span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	span.Attributes().PutStr("host.name", "a")
+	event := span.Events().AppendEmpty()
+	event.Attributes().PutStr("exception.stacktrace", "#0 0x1 (a+0x1)")
+	if err := p.ConsumeTraces(context.Background(), td); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := event.Attributes().Get("host.name"); ok || len(next.AllTraces()) != 1 {
+		t.Error("the event has got an attribute of its span")
+	}
+}
+
 // Exceptions in the events of spans get the lines that a record of a log gets, and spans keep all
 // else, also their order.
 func TestExceptionsOfSpansGetTheirLines(t *testing.T) {
