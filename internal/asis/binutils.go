@@ -197,7 +197,10 @@ func isArchive(path string) bool {
 
 // answer prints the answer to a line.
 func (b *binutils) answer(line string) {
-	pc := b.address(line)
+	var pc uint64
+	if err := object.Guard(func() { pc = b.address(line) }); err != nil {
+		b.complain(b.file, err) // pc is 0, as for an unknown name
+	}
 	p := &b.printer
 	if b.addresses {
 		p.out = fmt.Appendf(p.out, "0x%0*x", b.own.digits, pc)

@@ -106,7 +106,11 @@ func (e *elfutils) openFile() bool {
 
 // answer prints the answer to a line; nothing if it is not a question.
 func (e *elfutils) answer(line string) {
-	pc, ok := e.address(line)
+	var pc uint64
+	var ok bool
+	if err := object.Guard(func() { pc, ok = e.address(line) }); err != nil {
+		e.complain(e.file, err)
+	}
 	if e.failed = !ok; e.failed {
 		return
 	}

@@ -95,6 +95,8 @@ func TestResponseFilesAreBounded(t *testing.T) {
 	small := write("small", "-s --color")
 	large := write("large", strings.Repeat("-s ", maxResponse/3+1))
 	endless := write("endless", "-s @"+filepath.Join(dir, "endless"))
+	word := "@" + filepath.Join(dir, "wide") // 3^16 words
+	wide := write("wide", word+" "+word+" "+word+" "+strings.Repeat(" ", maxResponse/8))
 	for _, test := range []struct {
 		name  string
 		words []string
@@ -105,6 +107,7 @@ func TestResponseFilesAreBounded(t *testing.T) {
 		{"not there", []string{"@" + dir + "/nowhere"}, 1},
 		{"a folder", []string{"@" + dir}, 1},
 		{"names itself", []string{endless}, maxResponseDepth + 1},
+		{"names itself three times", []string{wide}, 15},
 	} {
 		if got := Expand(test.words); len(got) != test.want {
 			t.Errorf("%s: %d words, want %d", test.name, len(got), test.want)

@@ -6,16 +6,22 @@ import (
 )
 
 // Expand replaces each word @FILE by the words of the file, and likewise in the file. If the file
-// cannot be read, has more than 1 MiB, or is more than 16 files deep, it keeps the word.
-func Expand(words []string) []string { return expand(words, 0) }
+// cannot be read, is more than 16 files deep, or all files together have more than 1 MiB, it keeps
+// the word.
+func Expand(words []string) []string {
+	room := int64(maxResponse)
+	return expand(words, 0, &room)
+}
 
-func expand(words []string, depth int) []string {
+// expand is Expand for the words of a file, depth files deep. room is how many bytes may be read.
+func expand(words []string, depth int, room *int64) []string {
 	var all []string
 	for _, word := range words {
 		if strings.HasPrefix(word, "@") && depth < maxResponseDepth {
-			if info, err := os.Stat(word[1:]); err == nil && info.Mode().IsRegular() && info.Size() <= maxResponse {
+			if info, err := os.Stat(word[1:]); err == nil && info.Mode().IsRegular() && info.Size() <= *room {
 				if data, err := os.ReadFile(word[1:]); err == nil {
-					all = append(all, expand(ShellWords(string(data)), depth+1)...)
+					*room -= max(1, int64(len(data)))
+					all = append(all, expand(ShellWords(string(data)), depth+1, room)...)
 					continue
 				}
 			}
