@@ -136,9 +136,12 @@ func (l *lookup) module(ctx context.Context, order []int, wait symbolize.Wait) b
 		where := l.locations[i]
 		where.Addr += base
 		frames, err := l.symbolizer.Ask(ctx, nil, where, symbolize.Policy{Wait: wait})
-		if !known { // the question has opened the file
-			known = true
-			if base = l.symbolizer.Report(where.ID, where.Name).Low &^ (imagePage - 1); base != 0 && err == nil {
+		if !known && (err == nil || len(frames) > 0) { // the question has opened the file
+			r := l.symbolizer.Report(where.ID, where.Name)
+			if known = r.Path != ""; !known { // it was closed meanwhile
+				frames, err = nil, symbolize.ErrPending
+			}
+			if base = r.Low &^ (imagePage - 1); base != 0 && err == nil {
 				where.Addr += base
 				frames, err = l.symbolizer.Ask(ctx, nil, where, symbolize.Policy{Wait: wait})
 			}

@@ -200,10 +200,14 @@ func (d *depot) open(ctx context.Context, want wantedFile, chain string) (*build
 	}
 	has := func(f *buildid.File) bool { return sectionOf(f, want.word) != nil }
 	f, err := d.elf(ctx, behind, want.id, buildid.Debug, has)
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = d.elf(ctx, behind, want.id, buildid.Executable, has)
+	if err == nil || ctx.Err() != nil {
+		return f, err
 	}
-	return f, err
+	f, otherErr := d.elf(ctx, behind, want.id, buildid.Executable, has)
+	if otherErr == nil || errors.Is(err, fs.ErrNotExist) {
+		err = otherErr
+	}
+	return f, err // a server that failed may have the file
 }
 
 // elf returns an ELF file for which accept returns true. behind may be nil.
