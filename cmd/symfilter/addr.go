@@ -46,7 +46,7 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	a := addresses{
 		session: s, reader: &asked.reader,
 		shown: report.Options{PrefixMap: prefixes, Basenames: c.basenames},
-		json:  c.output == outputJSON,
+		json:  c.output == outputJSON, to: std.text,
 	}
 	defer a.forget()
 	if asked.file != nil {
@@ -66,7 +66,7 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	a.links = c.source.hyperlinks(terminal, c.color.mode(terminal, os.Getenv), os.Getenv)
 	code = exitOK
 	if len(asked.words) > 0 {
-		a.all(asked, std)
+		a.all(asked)
 	} else {
 		code = a.interactive(std)
 	}
@@ -154,10 +154,10 @@ func (asked *askedAddresses) paths() (all []string) {
 }
 
 // all prints the answers for the words of the command line.
-func (a *addresses) all(asked *askedAddresses, std standard) {
+func (a *addresses) all(asked *askedAddresses) {
 	for i := range asked.words {
 		a.answer(asked.words[i].text, asked.words[i].word)
-		if !a.flush(std) {
+		if !a.flush() {
 			return
 		}
 	}
@@ -172,7 +172,7 @@ func (a *addresses) interactive(std standard) int {
 	for line, ok := asker.Next(); ok; line, ok = asker.Next() {
 		text, _ := lines.CutEnd(line)
 		a.line(string(text))
-		if (asker.Waits() || len(a.out) >= addrChunk) && !a.flush(std) {
+		if (asker.Waits() || len(a.out) >= addrChunk) && !a.flush() {
 			return exitIO
 		}
 	}
@@ -196,10 +196,10 @@ func (a *addresses) line(text string) {
 }
 
 // flush writes the answers that are ready. It reports whether the output can be written.
-func (a *addresses) flush(std standard) bool {
-	_, err := std.text.Write(a.out)
-	a.out, a.unwritten = a.out[:0], err != nil
-	return err == nil
+func (a *addresses) flush() bool {
+	_, err := a.to.Write(a.out)
+	a.out, a.unwritten = a.out[:0], a.unwritten || err != nil
+	return !a.unwritten
 }
 
 // end reports the addresses without a name, and returns the exit code of the run. code is the exit

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -34,7 +35,8 @@ type addresses struct {
 	sources *sourceText
 	links   bool // files and lines are hyperlinks
 
-	out        []byte // answers that are not written yet
+	to         io.Writer // gets the answers
+	out        []byte    // answers that are not written yet
 	unresolved doctor.Sum
 	// counts for addresses outside of their file. They are added last, because a Sum keeps the last
 	// reason for a module.
@@ -273,7 +275,8 @@ func (a *addresses) count(of *doctor.Subject, err error) {
 	}
 }
 
-// listing prints an answer for each line of source code in the range of l.
+// listing prints an answer for each line of source code in the range of l. It stops if the output
+// cannot be written.
 func (a *addresses) listing(l located) {
 	row := l
 	row.end = 0
@@ -289,6 +292,9 @@ func (a *addresses) listing(l located) {
 		if row.end != 0 {
 			row.continues = true
 			a.tell(&row)
+			if len(a.out) >= addrChunk && !a.flush() {
+				return
+			}
 		}
 		row, row.end = next, addr+1
 	}
