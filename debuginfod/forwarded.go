@@ -12,8 +12,9 @@ const MaxForwarded = 8
 // forwardedKey is the key of the value of WithForwarded.
 type forwardedKey struct{}
 
-// WithForwarded returns a context for searches that a request to this program's own server asks for.
-// chain is the X-Forwarded-For that the servers get: the one of the request, and this server's name.
+// WithForwarded returns a context for searches that a request to this program's own server asks
+// for. chain is the X-Forwarded-For that the servers get: the one of the request, and this server's
+// name.
 //
 // Such a search shares neither its download nor a place among the downloads with others, since
 // these may wait for the server that has sent the request, and that for this one. Its misses are

@@ -64,8 +64,8 @@ func gnuQuestions(t *testing.T, file string, n int) []byte {
 	return in
 }
 
-// flagSets returns all combinations of some flags of one letter, as words with -a, which marks where
-// an answer begins.
+// flagSets returns all combinations of some flags of one letter, as words with -a, which marks
+// where an answer begins.
 func flagSets(letters string) (all []string) {
 	for set := range 1 << len(letters) {
 		word := "-a"
@@ -109,8 +109,8 @@ func gnuPlaces(answer string) (all []string) {
 	return all
 }
 
-// sameNames reports whether two answers differ only in places, or in the number of calls, or in that
-// one says that nothing is there.
+// sameNames reports whether two answers differ only in places, or in the number of calls, or in
+// that one says that nothing is there.
 func sameNames(a, b string) bool {
 	places := gnuPlaces(b)
 	if len(places) != len(gnuPlaces(a)) || places[0] == "??:0" {
@@ -174,7 +174,8 @@ func outputOf(t *testing.T, file, name string, args []string, in []byte) (stdout
 	return out.String(), said.String()
 }
 
-// compareGNU asks a tool and symfilter by its name about n addresses of a file, with a set of flags.
+// compareGNU asks a tool and symfilter by its name about n addresses of a file, with a set of
+// flags.
 func compareGNU(t *testing.T, tool, name, file string, n int, set string) {
 	t.Run(name+" "+set, func(t *testing.T) {
 		in, args := gnuQuestions(t, file, n), append(strings.Fields(set), "-e", file)

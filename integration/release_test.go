@@ -208,7 +208,8 @@ func unpack(t *testing.T, archive []byte, to string) {
 	}
 }
 
-// releasedProgram checks what a program is built from, and that it needs no file of another machine.
+// releasedProgram checks what a program is built from, and that it needs no file of another
+// machine.
 func releasedProgram(t *testing.T, tree, target, program, info string) {
 	system, arch, _ := strings.Cut(target, "_")
 	for _, want := range []string{"\tmod\tgithub.com/symfilter/symfilter\tv0.9.0\t", "\tbuild\tGOOS=" + system + "\n", "\tbuild\tGOARCH=" + arch + "\n", "\tbuild\tCGO_ENABLED=0\n", "\tbuild\t-trimpath=true\n", "\tbuild\tvcs.modified=false\n"} {

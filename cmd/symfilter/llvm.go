@@ -101,8 +101,8 @@ func runLLVM(args []string, std standard) int {
 	return filterLLVM(c, o, std.in, stdout, stderr)
 }
 
-// llvmSymbols opens a Symbolizer with o that follows the rules of LLVM. fallback is the directory of
-// files that debug links name, empty for the default.
+// llvmSymbols opens a Symbolizer with o that follows the rules of LLVM. fallback is the directory
+// of files that debug links name, empty for the default.
 func (c *config) llvmSymbols(fallback string, o symbolize.Options) (*symfilter.Opened, error) {
 	o.Reaching, o.OldRustAsLLVM, o.NoAlt = true, true, true
 	return c.openSymbols(fallback, o)

@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 			os.Unsetenv(name)
 		}
 	}
-	// A shell ignores the one in background jobs, nohup the other, and the commands would inherit that.
+	// A shell ignores the one in background jobs, nohup the other, and the commands would inherit
+	// that.
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
 		if signal.Ignored(sig) {
 			signal.Notify(make(chan os.Signal, 1), sig)

@@ -298,8 +298,8 @@ func (e *elfutils) symbolsView() *view {
 	return e.own
 }
 
-// address returns the address that a line names: a number in base 16, or a symbol with an offset. If
-// it is neither, it reports that, and returns false.
+// address returns the address that a line names: a number in base 16, or a symbol with an offset.
+// If it is neither, it reports that, and returns false.
 func (e *elfutils) address(line string) (pc uint64, ok bool) {
 	text := strings.TrimLeft(line, blanks)
 	digits, negative := strings.CutPrefix(text, "-")

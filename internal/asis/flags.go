@@ -136,7 +136,8 @@ func (l *Line) parse(words []string) {
 	}
 }
 
-// flag reads a word that begins with a dash. next returns the word after it, as the value of a flag.
+// flag reads a word that begins with a dash. next returns the word after it, as the value of a
+// flag.
 func (l *Line) flag(word string, next func(flag string) (string, bool)) {
 	if f := flagOf(word, alone); f != nil {
 		l.set(f, word, "")

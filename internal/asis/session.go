@@ -212,8 +212,8 @@ func (s *Session) check(path string) error {
 // isPacked reports whether path is that of a kernel module, which may be compressed.
 func isPacked(path string) bool { return strings.Contains(filepath.Base(path), ".ko.") }
 
-// LLVM's errors for a file that it does not recognize, and for an archive, whose members it does not
-// open.
+// LLVM's errors for a file that it does not recognize, and for an archive, whose members it does
+// not open.
 const (
 	errNoObject mistake = "The file was not recognized as a valid object file"
 	errArchive  mistake = "No object file for requested architecture"

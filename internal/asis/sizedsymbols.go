@@ -159,8 +159,8 @@ func (t *sizedSymbols) sized(addr uint64) (best *sizedSymbol) {
 	return best
 }
 
-// sizeless returns the last symbol without a size at an address: pc itself, or one in the section of
-// pc.
+// sizeless returns the last symbol without a size at an address: pc itself, or one in the section
+// of pc.
 func (t *sizedSymbols) sizeless(addr, pc uint64, section int) *sizedSymbol {
 	for i := t.upTo(addr) - 1; i >= 0 && t.list[i].addr == addr; i-- {
 		if s := &t.list[i]; s.size == 0 && (addr == pc || int(s.section) == section) {
@@ -178,8 +178,8 @@ func (t *sizedSymbols) end(addr uint64) uint64 {
 	return 0
 }
 
-// covering returns the symbol that elfutils names addr by: a global one with a size, or else a local
-// one, or else the last label, if no symbol reaches beyond it.
+// covering returns the symbol that elfutils names addr by: a global one with a size, or else a
+// local one, or else the last label, if no symbol reaches beyond it.
 func (v *view) covering(addr uint64) *sizedSymbol {
 	v.loadCovers()
 	t, section := &v.covers, v.sectionAt(addr)

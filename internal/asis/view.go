@@ -218,8 +218,8 @@ func (b *binutils) symbol(v *view, section int, off uint64) *funcSymbol {
 	return c.sym
 }
 
-// nearest returns the largest of the symbols of all that are nearest to off, and the bytes from it up to
-// another symbol in it that comes later in the table.
+// nearest returns the largest of the symbols of all that are nearest to off, and the bytes from it
+// up to another symbol in it that comes later in the table.
 func nearest(all []funcSymbol, off uint64) (best *funcSymbol, size uint64) {
 	end, _ := slices.BinarySearchFunc(all, off, func(s funcSymbol, off uint64) int {
 		if s.off > off {

@@ -15,8 +15,8 @@ const (
 )
 
 // DebugID returns the first 16 bytes of the build ID that a debug ID stands for. Breakpad makes a
-// debug ID of them: it reads them as a GUID, whose first three fields are little-endian, and appends
-// an age in hex, 0 for ELF. Hyphens are allowed. ok is false for other text.
+// debug ID of them: it reads them as a GUID, whose first three fields are little-endian, and
+// appends an age in hex, 0 for ELF. Hyphens are allowed. ok is false for other text.
 func DebugID(text string) (prefix [guidBytes]byte, ok bool) {
 	digits := strings.ReplaceAll(text, "-", "")
 	if n := len(digits); n < 2*guidBytes || n > 2*guidBytes+ageDigits {

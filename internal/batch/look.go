@@ -124,8 +124,8 @@ type lookup struct {
 	answers    []Answer
 }
 
-// module looks up the locations of one module, in their order. It returns false if wait is Local and
-// servers may have the file.
+// module looks up the locations of one module, in their order. It returns false if wait is Local
+// and servers may have the file.
 func (l *lookup) module(ctx context.Context, order []int, wait symbolize.Wait) bool {
 	base, known := uint64(0), !l.images
 	for n, i := range order {

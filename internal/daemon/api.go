@@ -202,8 +202,8 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 	control.SetWriteDeadline(time.Time{})
 }
 
-// An untimed is a request's body, whose deadline it removes at the end: otherwise the deadline would
-// end the request while it is answered.
+// An untimed is a request's body, whose deadline it removes at the end: otherwise the deadline
+// would end the request while it is answered.
 type untimed struct {
 	io.Reader
 	control *http.ResponseController
@@ -238,7 +238,8 @@ func (a *api) refuse(w http.ResponseWriter, err error) {
 	}
 }
 
-// loanStep is how many bytes a loan borrows at least, since a request takes memory for each address.
+// loanStep is how many bytes a loan borrows at least, since a request takes memory for each
+// address.
 const loanStep = 32 << 10
 
 // A ledger is the memory of all requests of the service: at most half of limits.context_bytes, and

@@ -238,8 +238,8 @@ func TestTheServiceEndsWithTheDaemon(t *testing.T) {
 	}
 }
 
-// Requests take at most half of the account of logs, and those of one peer half of that. They drop no
-// context of a log.
+// Requests take at most half of the account of logs, and those of one peer half of that. They drop
+// no context of a log.
 func TestRequestsToTheServiceShareTheAccountOfLogs(t *testing.T) {
 	d, url := answering(t, "symbolize: true", "}\nlimits: {context_bytes: 1MiB")
 	l, c := d.house.ledger, d.house.contexts

@@ -22,8 +22,8 @@ type symbols struct {
 	users int
 }
 
-// openSymbols opens the symbols for c. The user must call release. offHeap is [Options.OffHeap], and
-// forwarded [debuginfod.Options.Forwarded].
+// openSymbols opens the symbols for c. The user must call release. offHeap is [Options.OffHeap],
+// and forwarded [debuginfod.Options.Forwarded].
 func openSymbols(c Symbols, observe func(debuginfod.Request), offHeap func(int64), forwarded string) (*symbols, error) {
 	o := symfilter.Symbols{
 		SymbolPaths: c.SymbolPaths, IDsFiles: c.IDsFiles, BuildIDDirs: c.BuildIDDirectories, DebugDirs: c.DebugFileDirectories,

@@ -55,8 +55,8 @@ type site struct {
 	serve func(http.ResponseWriter, *http.Request)
 }
 
-// A web is the HTTP server at one address. Each of its paths belongs to a site. A path that ends with
-// a slash stands for all paths below it.
+// A web is the HTTP server at one address. Each of its paths belongs to a site. A path that ends
+// with a slash stands for all paths below it.
 type web struct {
 	key     string // in webs.all
 	address string

@@ -35,8 +35,8 @@ func find(d *Data, addr uint64) (f found) {
 	return f
 }
 
-// sharedBy looks all addresses up by d, while n other readers look them up in other orders, and checks
-// that those find what d finds, or leave it to d.
+// sharedBy looks all addresses up by d, while n other readers look them up in other orders, and
+// checks that those find what d finds, or leave it to d.
 func sharedBy(t *testing.T, d *Data, addrs []uint64, n int, shrink bool) []found {
 	t.Helper()
 	d.LazyNames()

@@ -21,8 +21,8 @@ var (
 	}
 )
 
-// A user finds each reason that symfilter prints in docs/unresolved.md, at least its words up to the
-// advice.
+// A user finds each reason that symfilter prints in docs/unresolved.md, at least its words up to
+// the advice.
 func TestThePageOfReasonsHasThemAll(t *testing.T) {
 	page := string(read(t, "docs/unresolved.md"))
 	found := 0
@@ -65,7 +65,8 @@ func TestThePageOfReasonsHasThemAll(t *testing.T) {
 	}
 }
 
-// format matches the verb of a format, and what ends the part of a message that is the same each time.
+// format matches the verb of a format, and what ends the part of a message that is the same each
+// time.
 var format = regexp.MustCompile(`%\S|[:;(?]`)
 
 // The page has what symfilter doctor prints of places and modules that are out of order, and the
@@ -127,7 +128,8 @@ func TestThePageOfReasonsHasTheWordsOfTheDoctor(t *testing.T) {
 	}
 }
 
-// A reader of docs/README.md finds each page of docs, and reads each page for beginners at a sitting.
+// A reader of docs/README.md finds each page of docs, and reads each page for beginners at a
+// sitting.
 func TestPagesOfDocsAreListedAndShort(t *testing.T) {
 	const most = 100 // lines
 	lists := func(index, page string) bool {

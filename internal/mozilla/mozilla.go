@@ -53,7 +53,8 @@ type job struct {
 	stacks  [][]frame
 }
 
-// Symbolicate answers a request: {"jobs": […]}, or a single job alone. The result writes the answer.
+// Symbolicate answers a request: {"jobs": […]}, or a single job alone. The result writes the
+// answer.
 func Symbolicate(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io.Writer) error, error) {
 	r := &request{r: batch.NewReader(body, s.Room), room: s.Room}
 	if err := r.read(); err != nil {
@@ -317,8 +318,8 @@ func writeLine(w *batch.Writer, f *symbolize.Frame) {
 	}
 }
 
-// writeModules writes which of the modules that frames are in were found, and why others were not. A
-// key is written once.
+// writeModules writes which of the modules that frames are in were found, and why others were not.
+// A key is written once.
 func (j *job) writeModules(w *batch.Writer) error {
 	w.Object("found_modules")
 	missing := 0

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// oracle answers from the sorted list of all symbols that count, of those at one address the last: with
-// lastAlias as llvm-symbolizer does.
+// oracle answers from the sorted list of all symbols that count, of those at one address the last:
+// with lastAlias as llvm-symbolizer does.
 type oracle []elf.Symbol
 
 func newOracle(t *testing.T, f *elf.File, lastAlias bool) oracle {

@@ -274,8 +274,8 @@ func (r *request) locations() (all []symbolize.Location) {
 	return all
 }
 
-// moduleAt returns the index of the module at an address, or -1. order has the modules by address. A
-// module of unknown size ends where the next one begins.
+// moduleAt returns the index of the module at an address, or -1. order has the modules by address.
+// A module of unknown size ends where the next one begins.
 func (r *request) moduleAt(order []int, addr uint64) int {
 	n, _ := slices.BinarySearchFunc(order, addr, func(i int, addr uint64) int {
 		if r.modules[i].start <= addr {

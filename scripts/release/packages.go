@@ -37,8 +37,8 @@ type installed struct {
 }
 
 // linksFolder holds links by whose names symfilter answers like another symbolizer. It is not in
-// PATH, so that the other programs keep their places. Both distributions have /usr/libexec: FHS 3.0,
-// 4.7.
+// PATH, so that the other programs keep their places. Both distributions have /usr/libexec: FHS
+// 3.0, 4.7.
 const linksFolder = "/usr/libexec/symfilter"
 
 // packages writes a package for Debian and one for RPM for each target of Linux.

@@ -1,4 +1,5 @@
-// Package metadata holds the component type, the stability and the metrics that metadata.yaml lists.
+// Package metadata holds the component type, the stability and the metrics that metadata.yaml
+// lists.
 package metadata
 
 import "go.opentelemetry.io/collector/component"

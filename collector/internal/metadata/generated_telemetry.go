@@ -47,12 +47,14 @@ type TelemetryBuilder struct {
 	ProcessorSymfilterStorageErrors      metric.Int64ObservableCounter
 }
 
-// RegisterProcessorSymfilterCacheRequestsCallback sets the callback of ProcessorSymfilterCacheRequests.
+// RegisterProcessorSymfilterCacheRequestsCallback sets the callback of
+// ProcessorSymfilterCacheRequests.
 func (builder *TelemetryBuilder) RegisterProcessorSymfilterCacheRequestsCallback(cb metric.Int64Callback) error {
 	return builder.register(builder.ProcessorSymfilterCacheRequests, cb)
 }
 
-// RegisterProcessorSymfilterContextBytesCallback sets the callback of ProcessorSymfilterContextBytes.
+// RegisterProcessorSymfilterContextBytesCallback sets the callback of
+// ProcessorSymfilterContextBytes.
 func (builder *TelemetryBuilder) RegisterProcessorSymfilterContextBytesCallback(cb metric.Int64Callback) error {
 	return builder.register(builder.ProcessorSymfilterContextBytes, cb)
 }
@@ -62,17 +64,20 @@ func (builder *TelemetryBuilder) RegisterProcessorSymfilterContextsCallback(cb m
 	return builder.register(builder.ProcessorSymfilterContexts, cb)
 }
 
-// RegisterProcessorSymfilterContextsEvictedCallback sets the callback of ProcessorSymfilterContextsEvicted.
+// RegisterProcessorSymfilterContextsEvictedCallback sets the callback of
+// ProcessorSymfilterContextsEvicted.
 func (builder *TelemetryBuilder) RegisterProcessorSymfilterContextsEvictedCallback(cb metric.Int64Callback) error {
 	return builder.register(builder.ProcessorSymfilterContextsEvicted, cb)
 }
 
-// RegisterProcessorSymfilterDebuginfodReceivedCallback sets the callback of ProcessorSymfilterDebuginfodReceived.
+// RegisterProcessorSymfilterDebuginfodReceivedCallback sets the callback of
+// ProcessorSymfilterDebuginfodReceived.
 func (builder *TelemetryBuilder) RegisterProcessorSymfilterDebuginfodReceivedCallback(cb metric.Int64Callback) error {
 	return builder.register(builder.ProcessorSymfilterDebuginfodReceived, cb)
 }
 
-// RegisterProcessorSymfilterDebuginfodRequestsCallback sets the callback of ProcessorSymfilterDebuginfodRequests.
+// RegisterProcessorSymfilterDebuginfodRequestsCallback sets the callback of
+// ProcessorSymfilterDebuginfodRequests.
 func (builder *TelemetryBuilder) RegisterProcessorSymfilterDebuginfodRequestsCallback(cb metric.Int64Callback) error {
 	return builder.register(builder.ProcessorSymfilterDebuginfodRequests, cb)
 }
@@ -87,7 +92,8 @@ func (builder *TelemetryBuilder) RegisterProcessorSymfilterElementsCallback(cb m
 	return builder.register(builder.ProcessorSymfilterElements, cb)
 }
 
-// RegisterProcessorSymfilterFilteredRecordsCallback sets the callback of ProcessorSymfilterFilteredRecords.
+// RegisterProcessorSymfilterFilteredRecordsCallback sets the callback of
+// ProcessorSymfilterFilteredRecords.
 func (builder *TelemetryBuilder) RegisterProcessorSymfilterFilteredRecordsCallback(cb metric.Int64Callback) error {
 	return builder.register(builder.ProcessorSymfilterFilteredRecords, cb)
 }
@@ -112,7 +118,8 @@ func (builder *TelemetryBuilder) RegisterProcessorSymfilterModulesCallback(cb me
 	return builder.register(builder.ProcessorSymfilterModules, cb)
 }
 
-// RegisterProcessorSymfilterStorageErrorsCallback sets the callback of ProcessorSymfilterStorageErrors.
+// RegisterProcessorSymfilterStorageErrorsCallback sets the callback of
+// ProcessorSymfilterStorageErrors.
 func (builder *TelemetryBuilder) RegisterProcessorSymfilterStorageErrorsCallback(cb metric.Int64Callback) error {
 	return builder.register(builder.ProcessorSymfilterStorageErrors, cb)
 }
