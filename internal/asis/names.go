@@ -49,6 +49,7 @@ func isOldRust(mangled string) bool {
 // clones appends the suffixes of a compiler's copy of a function, such as .isra.0.cold. As in
 // libiberty, a number belongs to the word before it.
 func clones(name, suffixes string) string {
+	b := []byte(name)
 	for suffixes != "" {
 		end := len(suffixes)
 		for i := 1; i+1 < len(suffixes); i++ {
@@ -57,10 +58,10 @@ func clones(name, suffixes string) string {
 				break
 			}
 		}
-		name += " [clone " + suffixes[:end] + "]"
+		b = append(append(append(b, " [clone "...), suffixes[:end]...), ']')
 		suffixes = suffixes[end:]
 	}
-	return name
+	return string(b)
 }
 
 // localTypes rewrites types without a name: 'lambda0'(int) is {lambda(int)#2}, and 'unnamed' is

@@ -140,10 +140,15 @@ func (t *sizedSymbols) upTo(addr uint64) int {
 	return n
 }
 
+// maxLooks bounds the symbols before an address that a question looks at, 0.1 ms: one symbol that
+// reaches far makes all after it candidates.
+const maxLooks = 1 << 16
+
 // sized returns the symbol with a size that covers addr; nil if there is none.
 func (t *sizedSymbols) sized(addr uint64) (best *sizedSymbol) {
 	var all []*sizedSymbol
-	for i := t.upTo(addr) - 1; i >= 0 && t.ends[i] > addr && len(all) < maxInner; i-- {
+	for i, looks := t.upTo(addr)-1, maxLooks; i >= 0 && t.ends[i] > addr && looks > 0 && len(all) < maxInner; i-- {
+		looks--
 		if s := &t.list[i]; s.size != 0 && addr-s.addr < s.size {
 			all = append(all, s)
 		}
@@ -162,7 +167,8 @@ func (t *sizedSymbols) sized(addr uint64) (best *sizedSymbol) {
 // sizeless returns the last symbol without a size at an address: pc itself, or one in the section
 // of pc.
 func (t *sizedSymbols) sizeless(addr, pc uint64, section int) *sizedSymbol {
-	for i := t.upTo(addr) - 1; i >= 0 && t.list[i].addr == addr; i-- {
+	for i, looks := t.upTo(addr)-1, maxLooks; i >= 0 && t.list[i].addr == addr && looks > 0; i-- {
+		looks--
 		if s := &t.list[i]; s.size == 0 && (addr == pc || int(s.section) == section) {
 			return s
 		}

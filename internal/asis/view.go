@@ -231,16 +231,17 @@ func nearest(all []funcSymbol, off uint64) (best *funcSymbol, size uint64) {
 		return nil, 0
 	}
 	start := end - 1
-	for start > 0 && all[start-1].off == all[end-1].off {
+	for start > 0 && end-start < maxInner && all[start-1].off == all[end-1].off {
 		start--
 	}
+	looks := maxInner
 	for i := start; i < end; i++ {
 		s := &all[i]
 		if best == nil || s.size > size {
 			best, size = s, s.size
 			// BFD's size ends at the symbols in it that come after it in the table
-			for k := end; k < len(all) && k < end+maxInner && all[k].off-s.off < s.size; k++ {
-				if all[k].index > s.index {
+			for k := end; k < len(all) && looks > 0 && all[k].off-s.off < s.size; k++ {
+				if looks--; all[k].index > s.index {
 					size = all[k].off - s.off
 					break
 				}
@@ -250,5 +251,6 @@ func nearest(all []funcSymbol, off uint64) (best *funcSymbol, size uint64) {
 	return best, size
 }
 
-// maxInner bounds the symbols inside of another that are looked at.
+// maxInner bounds the symbols that a question looks at: those at one address, and those inside of
+// another. Programs have some hundred.
 const maxInner = 4096
