@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
 	"github.com/symfilter/symfilter/symbolize"
 )
 
@@ -297,6 +298,7 @@ func FuzzSymbolize(f *testing.F) {
 	s := symbolize.New(symbolize.Options{})
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, request string) {
+		defer fuzztest.Watch(t, []byte(request))()
 		write, err := Symbolize(t.Context(), &Symbols{Symbolizer: s, Room: room(1 << 20)}, strings.NewReader(request))
 		if err != nil {
 			return

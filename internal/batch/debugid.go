@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"strings"
 
@@ -41,7 +42,9 @@ func DebugID(text string) (prefix [guidBytes]byte, ok bool) {
 // the trees of debug files. Without a tree that has it, the build ID is taken for one of 16 bytes,
 // or of 8 if zeros follow. Where a debug ID is expected, a build ID of more than 16 bytes is
 // accepted, too. Identify returns zero if neither ID can be one of an ELF module.
-func (s *Symbols) Identify(codeID, debugID string) (id buildid.ID) {
+//
+// Complete reads folders. It is called once for a debug ID, and not after ctx is done.
+func (s *Symbols) Identify(ctx context.Context, codeID, debugID string) (id buildid.ID) {
 	if id, err := buildid.Parse([]byte(codeID)); err == nil && id.Len() > 1 {
 		return id
 	}
@@ -54,13 +57,26 @@ func (s *Symbols) Identify(codeID, debugID string) (id buildid.ID) {
 	if !ok || prefix == [guidBytes]byte{} {
 		return id
 	}
-	if id, _ = buildid.FromBytes(prefix[:]); s.Complete != nil {
-		if whole := s.Complete(id); !whole.IsZero() {
-			return whole
-		}
+	id, _ = buildid.FromBytes(prefix[:])
+	if whole := s.complete(ctx, id); !whole.IsZero() {
+		return whole
 	}
 	if bytes.Equal(prefix[fastBytes:], make([]byte, guidBytes-fastBytes)) {
 		id, _ = buildid.FromBytes(prefix[:fastBytes])
 	}
 	return id
+}
+
+// complete returns the only build ID that begins with prefix, or zero.
+func (s *Symbols) complete(ctx context.Context, prefix buildid.ID) buildid.ID {
+	whole, known := s.completed[prefix]
+	if known || s.Complete == nil || ctx.Err() != nil {
+		return whole
+	}
+	whole = s.Complete(prefix)
+	if s.completed == nil {
+		s.completed = make(map[buildid.ID]buildid.ID)
+	}
+	s.completed[prefix] = whole
+	return whole
 }

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -11,7 +12,9 @@ import (
 func TestBuildIDsOfDebugIDs(t *testing.T) {
 	whole := "da43cc177c674286dc64206eebed748fde112bed"
 	known := map[string]string{"da43cc177c674286dc64206eebed748f": whole}
+	asked := make(map[buildid.ID]int)
 	s := &Symbols{Complete: func(prefix buildid.ID) (id buildid.ID) {
+		asked[prefix]++
 		if more, ok := known[prefix.String()]; ok {
 			id, _ = buildid.Parse([]byte(more))
 		}
@@ -36,8 +39,20 @@ func TestBuildIDsOfDebugIDs(t *testing.T) {
 		{"", "XXCC43DA677C8642DC64206EEBED748F0", ""},
 		{"", "", ""},
 	} {
-		if got := s.Identify(tt.code, tt.debug).String(); got != tt.want {
+		if got := s.Identify(t.Context(), tt.code, tt.debug).String(); got != tt.want {
 			t.Errorf("code ID %q, debug ID %q: got %q, want %q", tt.code, tt.debug, got, tt.want)
 		}
+	}
+	for prefix, n := range asked {
+		if n != 1 {
+			t.Errorf("the trees were searched %d times for %s", n, prefix)
+		}
+	}
+	const late = "da43cc187c674286dc64206eebed748f"
+	known[late] = whole
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if got := s.Identify(ended, "", "18CC43DA677C8642DC64206EEBED748F0").String(); got != late {
+		t.Errorf("after the time is over: got %q, want %q", got, late)
 	}
 }

@@ -19,6 +19,8 @@ type Symbols struct {
 	// Complete returns the only build ID that begins with prefix, or zero.
 	Complete func(prefix buildid.ID) buildid.ID
 	Room     Room
+
+	completed map[buildid.ID]buildid.ID // what Complete has returned, by prefix
 }
 
 // Symbolize answers a request of the form

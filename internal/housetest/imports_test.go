@@ -88,16 +88,17 @@ var direction = map[string][]string{
 	"internal/doctor":      {"", "filter", "symbolize", "buildid", "debuginfod", "internal/input", "internal/profile", "internal/dialect", "internal/judge", "internal/report", "internal/object", "internal/wording", "internal/access"},
 	"internal/disasm":      {},
 	"internal/demangle":    {},
-	"internal/fuzztest":    {},                    // only tests may import it
-	"internal/testenv":     {"internal/fuzztest"}, // only tests may import it
-	"internal/logtest":     {},                    // only tests may import it
-	"internal/pagetest":    {},                    // only tests may import it
-	"internal/scripttest":  {},                    // only tests may import it
-	"internal/walkthrough": {},                    // only tests may import it
+	"internal/fuzztest":    {},                                          // only tests may import it
+	"internal/testenv":     {"internal/fuzztest"},                       // only tests may import it
+	"internal/logtest":     {},                                          // only tests may import it
+	"internal/batchtest":   {"", "internal/batch", "internal/fuzztest"}, // only tests may import it
+	"internal/pagetest":    {},                                          // only tests may import it
+	"internal/scripttest":  {},                                          // only tests may import it
+	"internal/walkthrough": {},                                          // only tests may import it
 	"internal/lineage":     {},
 	"internal/follow":      {"internal/lineage", "internal/unpack", "internal/wording"},
 	// protocols of the daemon's service
-	"internal/mozilla":      {"symbolize", "internal/batch"},
+	"internal/mozilla":      {"symbolize", "buildid", "internal/batch"},
 	"internal/symbolicator": {"symbolize", "buildid", "internal/batch"},
 
 	// a binary of its own: what it links does not slow the start of the command

@@ -12,6 +12,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/batch"
 	"github.com/symfilter/symfilter/symbolize"
 )
@@ -26,8 +27,8 @@ const (
 
 // Bytes that are taken from the room.
 const (
-	frameBytes  = 32 // a frame of a request
-	moduleBytes = 96 // a module without its strings
+	frameBytes  = 32  // a frame of a request
+	moduleBytes = 112 // a module without its strings
 	stackBytes  = 32
 	jobBytes    = 96
 )
@@ -37,6 +38,7 @@ type module struct {
 	name, debugID, codeID string
 
 	used   bool
+	id     buildid.ID   // of a module that is used; zero: without an ID
 	reason batch.Reason // why it is not found; empty: it is found
 }
 
@@ -60,7 +62,7 @@ func Symbolicate(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io
 	if err := r.read(); err != nil {
 		return nil, err
 	}
-	locations, err := r.locations(s)
+	locations, err := r.locations(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -205,10 +207,9 @@ func (r *request) frame() (f frame, err error) {
 }
 
 // locations returns the location of each frame in a module that has a build ID.
-func (r *request) locations(s *batch.Symbols) (all []symbolize.Location, err error) {
+func (r *request) locations(ctx context.Context, s *batch.Symbols) (all []symbolize.Location, err error) {
 	for j := range r.jobs {
 		job := &r.jobs[j]
-		known := make(map[int]symbolize.Location)
 		for i := range job.stacks {
 			for k := range job.stacks[i] {
 				f := &job.stacks[i][k]
@@ -219,17 +220,15 @@ func (r *request) locations(s *batch.Symbols) (all []symbolize.Location, err err
 					continue
 				}
 				m := &job.modules[f.module]
-				l, ok := known[f.module]
-				if !ok {
-					l = symbolize.Location{ID: s.Identify(m.codeID, m.debugID)}
-					known[f.module] = l
+				if !m.used {
+					m.used, m.id = true, s.Identify(ctx, m.codeID, m.debugID)
 				}
-				if m.used = true; l.ID.IsZero() {
+				if m.id.IsZero() {
 					m.reason = batch.NoFile
 					continue
 				}
-				f.answer, l.Addr = len(all), f.offset
-				all = append(all, l)
+				f.answer = len(all)
+				all = append(all, symbolize.Location{ID: m.id, Addr: f.offset})
 			}
 		}
 	}

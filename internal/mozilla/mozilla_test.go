@@ -1,70 +1,14 @@
 package mozilla
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/internal/batch"
+	"github.com/symfilter/symfilter/internal/batchtest"
 )
-
-// A budget is a Room of some bytes.
-type budget struct{ left atomic.Int64 }
-
-func (b *budget) Take(n int64) bool {
-	if b.left.Add(-n) >= 0 {
-		return true
-	}
-	b.left.Add(n)
-	return false
-}
-
-// symbols returns the symbols of the repository's debug files, with n bytes for a request.
-func symbols(t testing.TB, n int64) *batch.Symbols {
-	t.Helper()
-	up := filepath.Join("..", "..")
-	opened, err := symfilter.Symbols{
-		DebugDirs: []string{filepath.Join(up, "testdata", "debug"), filepath.Join(up, "filter", "testdata", "debug")}, NoDefaultDebugDirs: true, NoCache: true,
-	}.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { opened.Close() })
-	b := &budget{}
-	b.left.Store(n)
-	return &batch.Symbols{Symbolizer: opened.Symbolizer, Complete: opened.Complete, Room: b}
-}
-
-// answered returns the answer to a request, or its error.
-func answered(t *testing.T, s *batch.Symbols, request string) string {
-	t.Helper()
-	write, err := Symbolicate(t.Context(), s, strings.NewReader(request))
-	if err != nil {
-		return fmt.Sprintf("%T: %v", err, err)
-	}
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-// indented returns JSON with a member in each line.
-func indented(t *testing.T, text string) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := json.Indent(&b, []byte(strings.TrimSpace(text)), "", " "); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
-	return b.String()
-}
 
 const (
 	serverModule = `["server","17CC43DA677C8642DC64206EEBED748F0"]`
@@ -79,7 +23,7 @@ func TestRequestsOfProfilersAreAnswered(t *testing.T) {
 		{"memoryMap":[` + serverModule + `,` + goneModule + `,` + fixedModule + `,["unused",""]],"stacks":[[[0,16294],[1,16],[2,332],[-1,5]],[]]},
 		{"stacks":[[[0,"0x3fd6"],[0,4294967295]]],"memoryMap":[["server","",null],["server","","DA43CC177C674286DC64206EEBED748FDE112BED"]]},
 		{"memoryMap":[["libserver.so","DA43CC177C674286DC64206EEBED748FDE112BED"]],"stacks":[[[0,16342]]]}]}`
-	want := indented(t, `{"results":[
+	want := batchtest.Indented(t, `{"results":[
 		{"stacks":[[
 			{"frame":0,"module_offset":"0x3fa6","module":"server","function":"Server::answer()","function_offset":"0x56","file":"/src/server/server.cc","line":41,
 				"inlines":[{"function":"Server::cost(Request const&) const","file":"/src/server/server.cc","line":34}]},
@@ -93,7 +37,7 @@ func TestRequestsOfProfilersAreAnswered(t *testing.T) {
 		"module_errors":{"server/":[{"name":"no_file","message":"no place has a file with this ID"}]}},
 		{"stacks":[[{"frame":0,"module_offset":"0x3fd6","module":"libserver.so","function":"Server::run()","function_offset":"0x26","file":"/src/server/server.cc","line":47}]],
 		"found_modules":{"libserver.so/DA43CC177C674286DC64206EEBED748FDE112BED":true}}]}`)
-	if diff := cmp.Diff(want, indented(t, answered(t, symbols(t, 1<<20), request))); diff != "" {
+	if diff := cmp.Diff(want, batchtest.Indented(t, batchtest.Answer(t, Symbolicate, batchtest.Symbols(t, 1<<20), request))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -101,7 +45,7 @@ func TestRequestsOfProfilersAreAnswered(t *testing.T) {
 func TestASingleJobIsARequest(t *testing.T) {
 	want := `{"results":[{"stacks":[[{"frame":0,"module_offset":"0x14c","module":"fixed","function":"main","function_offset":"0x0","file":"/src/a.cpp","line":18}]],` +
 		`"found_modules":{"fixed/A3A2A1A0A5A4A7A600000000000000000":true}}]}` + "\n"
-	if got := answered(t, symbols(t, 1<<20), `{"memoryMap":[`+fixedModule+`],"stacks":[[[0,332]]]}`); got != want {
+	if got := batchtest.Answer(t, Symbolicate, batchtest.Symbols(t, 1<<20), `{"memoryMap":[`+fixedModule+`],"stacks":[[[0,332]]]}`); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -125,33 +69,19 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 		{"many frames", `{"stacks":[[` + strings.Repeat("[0,1],", maxFrames) + `[0,1]]]}`, "*batch.TooLargeError: the request has more than 100000 frames; send it in several requests"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := answered(t, symbols(t, 64<<20), tt.request); got != tt.want {
+			if got := batchtest.Answer(t, Symbolicate, batchtest.Symbols(t, 64<<20), tt.request); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
 	}
-	if got := answered(t, symbols(t, 100), `{"memoryMap":[`+serverModule+`],"stacks":[[[0,1]]]}`); got != "*errors.errorString: "+batch.ErrNoRoom.Error() {
+	if got := batchtest.Answer(t, Symbolicate, batchtest.Symbols(t, 100), `{"memoryMap":[`+serverModule+`],"stacks":[[[0,1]]]}`); got != "*errors.errorString: "+batch.ErrNoRoom.Error() {
 		t.Errorf("without memory got %s", got)
 	}
 }
 
 func FuzzSymbolicate(f *testing.F) {
-	f.Add(`{"jobs":[{"memoryMap":[` + serverModule + `],"stacks":[[[0,16294],[-1,1]]]}]}`)
-	f.Add(`{"memoryMap":[` + fixedModule + `,["a","b","c",{"d":[]}]],"stacks":[[[0,332],[1,"0x1"]]]}`)
-	s := symbols(f, 1<<20)
-	f.Fuzz(func(t *testing.T, request string) {
-		b := &budget{}
-		b.left.Store(1 << 20)
-		write, err := Symbolicate(t.Context(), &batch.Symbols{Symbolizer: s.Symbolizer, Complete: s.Complete, Room: b}, strings.NewReader(request))
-		if err != nil {
-			return
-		}
-		var to bytes.Buffer
-		if err := write(&to); err != nil {
-			t.Fatal(err)
-		}
-		if !json.Valid(to.Bytes()) {
-			t.Errorf("not JSON: %s", to.Bytes())
-		}
-	})
+	batchtest.Fuzz(f, Symbolicate,
+		`{"jobs":[{"memoryMap":[`+serverModule+`],"stacks":[[[0,16294],[-1,1]]]}]}`,
+		`{"memoryMap":[`+fixedModule+`,["a","b","c",{"d":[]}]],"stacks":[[[0,332],[1,"0x1"]]]}`,
+	)
 }

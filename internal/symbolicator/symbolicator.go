@@ -76,12 +76,7 @@ func Symbolicate(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io
 	if err := r.read(); err != nil {
 		return nil, err
 	}
-	for i := range r.modules {
-		if m := &r.modules[i]; m.kind == "elf" || m.kind == "" {
-			m.id = s.Identify(m.codeID, m.debugID)
-		}
-	}
-	answers, err := s.LookInImages(ctx, r.locations())
+	answers, err := s.LookInImages(ctx, r.locations(ctx, s))
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +228,7 @@ func (r *request) module() error {
 }
 
 // locations finds the module of each frame, and returns the locations of those with a build ID.
-func (r *request) locations() (all []symbolize.Location) {
+func (r *request) locations(ctx context.Context, s *batch.Symbols) (all []symbolize.Location) {
 	order := make([]int, len(r.modules)) // by address
 	for i := range order {
 		order[i] = i
@@ -259,6 +254,9 @@ func (r *request) locations() (all []symbolize.Location) {
 				continue
 			}
 			m := &r.modules[f.module]
+			if !m.used && (m.kind == "elf" || m.kind == "") {
+				m.id = s.Identify(ctx, m.codeID, m.debugID)
+			}
 			if m.used = true; m.id.IsZero() {
 				m.reason = batch.NoFile
 				continue

@@ -1,70 +1,15 @@
 package symbolicator
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symfilter/symfilter"
 	"github.com/symfilter/symfilter/internal/batch"
+	"github.com/symfilter/symfilter/internal/batchtest"
 )
-
-// A budget is a Room of some bytes.
-type budget struct{ left atomic.Int64 }
-
-func (b *budget) Take(n int64) bool {
-	if b.left.Add(-n) >= 0 {
-		return true
-	}
-	b.left.Add(n)
-	return false
-}
-
-// symbols returns the symbols of the repository's debug files, with n bytes for a request.
-func symbols(t testing.TB, n int64) *batch.Symbols {
-	t.Helper()
-	up := filepath.Join("..", "..")
-	opened, err := symfilter.Symbols{
-		DebugDirs: []string{filepath.Join(up, "testdata", "debug"), filepath.Join(up, "filter", "testdata", "debug")}, NoDefaultDebugDirs: true, NoCache: true,
-	}.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { opened.Close() })
-	b := &budget{}
-	b.left.Store(n)
-	return &batch.Symbols{Symbolizer: opened.Symbolizer, Complete: opened.Complete, Room: b}
-}
-
-// answered returns the answer to a request, or its error.
-func answered(t *testing.T, s *batch.Symbols, request string) string {
-	t.Helper()
-	write, err := Symbolicate(t.Context(), s, strings.NewReader(request))
-	if err != nil {
-		return fmt.Sprintf("%T: %v", err, err)
-	}
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-// indented returns JSON with a member in each line.
-func indented(t *testing.T, text string) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := json.Indent(&b, []byte(strings.TrimSpace(text)), "", " "); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
-	return b.String()
-}
 
 const serverModule = `{"type":"elf","code_id":"da43cc177c674286dc64206eebed748fde112bed","code_file":"/opt/shop/server","image_addr":"0x555555554000","image_size":40960}`
 
@@ -80,7 +25,7 @@ func TestStackTracesAreSymbolicated(t *testing.T) {
 			{"type":"pe","debug_id":"17CC43DA677C8642DC64206EEBED748F0","image_addr":"0x600000","image_size":4096},
 			{"type":"elf","image_addr":"0x800000","image_size":4096}]}`
 	server := `"package":"/opt/shop/server",`
-	want := indented(t, `{"status":"complete","stacktraces":[{"frames":[
+	want := batchtest.Indented(t, `{"status":"complete","stacktraces":[{"frames":[
 		{"status":"symbolicated","original_index":0,"instruction_addr":"0x555555557fa6",`+server+`"symbol":"_ZNK6Server4costERK7Request","function":"Server::cost(Request const&) const",
 			"filename":"server/server.cc","abs_path":"/src/server/server.cc","lineno":34},
 		{"status":"symbolicated","original_index":0,"instruction_addr":"0x555555557fa6",`+server+`"sym_addr":"0x555555557f50","symbol":"_ZN6Server6answerEv","function":"Server::answer()",
@@ -100,7 +45,7 @@ func TestStackTracesAreSymbolicated(t *testing.T) {
 		{"debug_status":"found","type":"elf","debug_id":"a3a2a1a0-a5a4-a7a6-0000-000000000000","debug_file":"fixed","image_addr":"0x400000","image_size":8192},
 		{"debug_status":"missing","type":"pe","debug_id":"17CC43DA677C8642DC64206EEBED748F0","image_addr":"0x600000","image_size":4096},
 		{"debug_status":"unused","type":"elf","image_addr":"0x800000","image_size":4096}]}`)
-	if diff := cmp.Diff(want, indented(t, answered(t, symbols(t, 1<<20), request))); diff != "" {
+	if diff := cmp.Diff(want, batchtest.Indented(t, batchtest.Answer(t, Symbolicate, batchtest.Symbols(t, 1<<20), request))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -111,7 +56,7 @@ func TestTheOrderOfFramesIsThatOfTheRequest(t *testing.T) {
 	var answer struct {
 		Stacktraces []struct{ Frames []struct{ Function string } }
 	}
-	if err := json.Unmarshal([]byte(answered(t, symbols(t, 1<<20), request)), &answer); err != nil {
+	if err := json.Unmarshal([]byte(batchtest.Answer(t, Symbolicate, batchtest.Symbols(t, 1<<20), request)), &answer); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -140,33 +85,19 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 		{"many frames", many(`{"stacktraces":[{"frames":[`, `{"instruction_addr":1}`, maxFrames, `]}]}`), "*batch.TooLargeError: the request has more than 100000 frames"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := answered(t, symbols(t, 64<<20), tt.request); got != tt.want {
+			if got := batchtest.Answer(t, Symbolicate, batchtest.Symbols(t, 64<<20), tt.request); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
 	}
-	if got := answered(t, symbols(t, 300), `{"modules":[`+serverModule+`],"stacktraces":[]}`); got != "*errors.errorString: "+batch.ErrNoRoom.Error() {
+	if got := batchtest.Answer(t, Symbolicate, batchtest.Symbols(t, 300), `{"modules":[`+serverModule+`],"stacktraces":[]}`); got != "*errors.errorString: "+batch.ErrNoRoom.Error() {
 		t.Errorf("without memory got %s", got)
 	}
 }
 
 func FuzzSymbolicate(f *testing.F) {
-	f.Add(`{"modules":[` + serverModule + `],"stacktraces":[{"frames":[{"instruction_addr":"0x555555557fa6"},{"instruction_addr":7,"addr_mode":"rel:0"}]}]}`)
-	f.Add(`{"modules":[{"image_addr":"0x10"},{"image_addr":5,"type":[]}],"threads":[{"frames":[{"instruction_addr":"18446744073709551615"}]}],"options":{"frame_order":"caller_first"}}`)
-	s := symbols(f, 1<<20)
-	f.Fuzz(func(t *testing.T, request string) {
-		b := &budget{}
-		b.left.Store(1 << 20)
-		write, err := Symbolicate(t.Context(), &batch.Symbols{Symbolizer: s.Symbolizer, Complete: s.Complete, Room: b}, strings.NewReader(request))
-		if err != nil {
-			return
-		}
-		var to bytes.Buffer
-		if err := write(&to); err != nil {
-			t.Fatal(err)
-		}
-		if !json.Valid(to.Bytes()) {
-			t.Errorf("not JSON: %s", to.Bytes())
-		}
-	})
+	batchtest.Fuzz(f, Symbolicate,
+		`{"modules":[`+serverModule+`],"stacktraces":[{"frames":[{"instruction_addr":"0x555555557fa6"},{"instruction_addr":7,"addr_mode":"rel:0"}]}]}`,
+		`{"modules":[{"image_addr":"0x10"},{"image_addr":5,"type":[]}],"threads":[{"frames":[{"instruction_addr":"18446744073709551615"}]}],"options":{"frame_order":"caller_first"}}`,
+	)
 }
