@@ -1,7 +1,6 @@
 package asis
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,23 +107,5 @@ func TestNamesAreThoseOfLibiberty(t *testing.T) {
 // A client writes a question, and waits for the answer before it writes another.
 func TestAnswersOfBinutilsAreOutAtOnce(t *testing.T) {
 	s, _, _ := session(t, "addr2line", "-e", program)
-	in, questions := io.Pipe()
-	answers, out := io.Pipe()
-	s.Out = out
-	ended := make(chan int)
-	go func() { ended <- s.Run(in) }()
-	const want = "/src/server/server.cc:34\n"
-	for i := range 100 {
-		if _, err := io.WriteString(questions, "3fa6\n"); err != nil {
-			t.Fatal(err)
-		}
-		b := make([]byte, len(want))
-		if _, err := io.ReadFull(answers, b); err != nil || string(b) != want {
-			t.Fatalf("answer %d is %q, %v", i, b, err)
-		}
-	}
-	questions.Close()
-	if code := <-ended; code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	takeTurns(t, s, "3fa6\n", "/src/server/server.cc:34\n")
 }

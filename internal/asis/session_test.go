@@ -131,14 +131,19 @@ func TestAFileThatCannotBeReadEndsTheSession(t *testing.T) {
 // A client writes a question, and waits for the answer before it writes another.
 func TestEachAnswerIsOutAtOnce(t *testing.T) {
 	s, _, _ := session(t, "llvm-symbolizer", "--obj="+program, "--no-inlines")
+	takeTurns(t, s, "0x3fa6\n", "Server::answer()\n/src/server/server.cc:34:59\n\n")
+}
+
+// takeTurns asks a question of s 100 times, each time after it has read the answer want.
+func takeTurns(t *testing.T, s *Session, question, want string) {
+	t.Helper()
 	in, questions := io.Pipe()
 	answers, out := io.Pipe()
 	s.Out = out
 	ended := make(chan int)
 	go func() { ended <- s.Run(in) }()
-	const want = "Server::answer()\n/src/server/server.cc:34:59\n\n"
 	for i := range 100 {
-		if _, err := io.WriteString(questions, "0x3fa6\n"); err != nil {
+		if _, err := io.WriteString(questions, question); err != nil {
 			t.Fatal(err)
 		}
 		b := make([]byte, len(want))

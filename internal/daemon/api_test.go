@@ -150,17 +150,25 @@ func TestReloadsTurnTheService(t *testing.T) {
 	look("no pipeline", answer)
 }
 
-// Neither a server that hangs nor a client that reads nothing holds up the requests of others.
-func TestRequestsToTheServiceDoNotWaitForEachOther(t *testing.T) {
+// hanging starts a server that never answers. begun is closed at its first request.
+func hanging(t *testing.T) (url string, begun chan struct{}) {
 	begun, end := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	behind := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		once.Do(func() { close(begun) })
 		<-end
 	}))
-	defer behind.Close()
-	defer close(end)
-	d, url := answering(t, "symbolize: true, wait: 10m", ", debuginfod_urls: [\""+behind.URL+"\"]")
+	t.Cleanup(func() {
+		close(end)
+		server.Close()
+	})
+	return server.URL, begun
+}
+
+// Neither a server that hangs nor a client that reads nothing holds up the requests of others.
+func TestRequestsToTheServiceDoNotWaitForEachOther(t *testing.T) {
+	behind, begun := hanging(t)
+	d, url := answering(t, "symbolize: true, wait: 10m", ", debuginfod_urls: [\""+behind+"\"]")
 
 	slow, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
@@ -194,11 +202,8 @@ func TestRequestsToTheServiceDoNotWaitForEachOther(t *testing.T) {
 
 // A request waits for its files no longer than the configuration allows.
 func TestRequestsWaitForServersForATime(t *testing.T) {
-	end := make(chan struct{})
-	behind := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-end }))
-	defer behind.Close()
-	defer close(end)
-	_, url := answering(t, "symbolize: true, wait: 20ms", ", debuginfod_urls: [\""+behind.URL+"\"]")
+	behind, _ := hanging(t)
+	_, url := answering(t, "symbolize: true, wait: 20ms", ", debuginfod_urls: [\""+behind+"\"]")
 	got := post(t, "POST", url+"/v1/symbolize", strings.NewReader(`{"frames":[{"build_id":"00112233","offset":1}]}`))
 	if want := jsonAnswer + `{"v":1,"frames":[{"reason":"pending"}]}` + "\n"; got != want {
 		t.Errorf("got %s", got)
@@ -207,16 +212,9 @@ func TestRequestsWaitForServersForATime(t *testing.T) {
 
 // The end of the daemon does not wait for servers or clients.
 func TestTheServiceEndsWithTheDaemon(t *testing.T) {
-	begun, end := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	behind := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		once.Do(func() { close(begun) })
-		<-end
-	}))
-	defer behind.Close()
-	defer close(end)
+	behind, begun := hanging(t)
 	addr := freeAddress(t)
-	c := configuration(t, t.TempDir(), serviceConfig(addr, "symbolize: true, wait: 10m", ", debuginfod_urls: [\""+behind.URL+"\"]"))
+	c := configuration(t, t.TempDir(), serviceConfig(addr, "symbolize: true, wait: 10m", ", debuginfod_urls: [\""+behind+"\"]"))
 	_, stop := started(t, c, Options{})
 	answer := make(chan string, 1)
 	go func() {
