@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -21,15 +22,21 @@ import (
 func startBare(t testing.TB, c *Config) *logsProcessor {
 	t.Helper()
 	p := newLogsProcessor(nopSettings(), c, consumertest.NewNop(), &factory{all: make(map[*Config]*shared)})
-	if err := p.start(context.Background(), componenttest.NewNopHost()); err != nil {
+	startUntilEnd(t, p.start, p.shutdown)
+	return p
+}
+
+// startUntilEnd starts a processor, which is shut down at the end of the test.
+func startUntilEnd(t testing.TB, start func(context.Context, component.Host) error, shutdown func(context.Context) error) {
+	t.Helper()
+	if err := start(context.Background(), componenttest.NewNopHost()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := p.shutdown(context.Background()); err != nil {
+		if err := shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return p
 }
 
 // nopSettings are those of a processor in a Collector without telemetry.

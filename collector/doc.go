@@ -6,7 +6,8 @@
 // stages.
 //
 //	factory.go, config.go     the component: its options, and their mistakes
-//	processor.go, batches.go  start, shutdown, workers; a batch has one worker
+//	life.go                   the start and the end of a processor, and its batches
+//	processor.go              the processor of logs; a batch has one worker
 //	worker.go, keys.go        sorts the texts of a batch by process
 //	filter.go                 filters the texts of a process, together if they may have raw frames
 //	traces.go                 which line of the output belongs to which of several records

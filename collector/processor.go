@@ -23,59 +23,47 @@ const (
 
 // A logsProcessor filters the records of one pipeline, or the attributes of its spans.
 type logsProcessor struct {
-	set     processor.Settings
-	cfg     *Config
-	next    consumer.Logs // gets late records; nil for traces, which have none
-	factory *factory
+	life
+	next consumer.Logs // gets late records; nil for traces, which have none
 
 	// set by start
-	shared   *shared
 	contexts *contexts
-	late     *late           // nil without emit_late
-	live     context.Context // until shutdown
-	end      context.CancelFunc
+	late     *late // nil without emit_late
 	tasks    sync.WaitGroup
 
-	batches batches
-	mu      sync.Mutex
-	idle    []*worker // guarded by mu
+	resting sync.Mutex
+	idle    []*worker // guarded by resting
 }
 
 func newLogsProcessor(set processor.Settings, cfg *Config, next consumer.Logs, f *factory) *logsProcessor {
-	return &logsProcessor{set: set, cfg: cfg, next: next, factory: f}
+	return &logsProcessor{life: life{set: set, cfg: cfg, factory: f}, next: next}
 }
 
-func (p *logsProcessor) start(ctx context.Context, host component.Host) (err error) {
-	if p.shared, err = p.factory.acquire(ctx, p.set, p.cfg, host); err != nil {
+func (p *logsProcessor) start(ctx context.Context, host component.Host) error {
+	if err := p.begin(ctx, host); err != nil {
 		return err
 	}
 	p.contexts = newContexts(p.shared)
-	p.live, p.end = context.WithCancel(context.Background())
 	if p.cfg.EmitLate && p.next != nil {
 		p.late = newLate(p)
 		p.shared.listen(p, true)
 		p.tasks.Go(p.late.run)
 	}
 	p.tasks.Go(p.expireIdle)
-	p.batches.run(true)
+	p.run(true)
 	return nil
 }
 
 func (p *logsProcessor) shutdown(ctx context.Context) error {
-	if p.shared == nil {
-		return nil // it was not started
+	if !p.stop() {
+		return nil
 	}
-	p.batches.run(false)
-	p.end() // batches stop waiting for files
-	p.batches.wait()
 	if p.late != nil {
 		p.shared.listen(p, false)
 	}
 	p.tasks.Wait()
 	p.contexts.close()
-	shared := p.shared
-	p.shared = nil
-	return shared.release(ctx)
+	return p.release(ctx)
 }
 
 // expireIdle drops idle processes periodically.
@@ -105,11 +93,11 @@ func (p *logsProcessor) processLogs(ctx context.Context, ld plog.Logs) (plog.Log
 
 // worker returns a worker for one batch, or nil if p is not running.
 func (p *logsProcessor) worker() *worker {
-	if !p.batches.enter() {
+	if !p.enter() {
 		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.resting.Lock()
+	defer p.resting.Unlock()
 	if n := len(p.idle); n > 0 {
 		w := p.idle[n-1]
 		p.idle = p.idle[:n-1]
@@ -120,9 +108,9 @@ func (p *logsProcessor) worker() *worker {
 
 // rest keeps a worker for later batches, unless maxIdleWorkers are kept already.
 func (p *logsProcessor) rest(w *worker) {
-	defer p.batches.leave()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.leave()
+	p.resting.Lock()
+	defer p.resting.Unlock()
 	if len(p.idle) < maxIdleWorkers {
 		p.idle = append(p.idle, w)
 	}

@@ -16,55 +16,39 @@ import (
 )
 
 // A profilesProcessor names the locations in the profiles of one pipeline.
-type profilesProcessor struct {
-	set     processor.Settings
-	cfg     *Config
-	factory *factory
-
-	// set by start
-	shared  *shared
-	live    context.Context // until shutdown
-	end     context.CancelFunc
-	batches batches
-}
+type profilesProcessor struct{ life }
 
 func (f *factory) createProfiles(ctx context.Context, set processor.Settings, cfg component.Config, next xconsumer.Profiles) (xprocessor.Profiles, error) {
-	p := &profilesProcessor{set: set, cfg: cfg.(*Config), factory: f}
+	p := &profilesProcessor{life{set: set, cfg: cfg.(*Config), factory: f}}
 	return xprocessorhelper.NewProfiles(ctx, set, cfg, next, p.processProfiles,
 		xprocessorhelper.WithCapabilities(consumer.Capabilities{MutatesData: true}),
 		xprocessorhelper.WithStart(p.start),
 		xprocessorhelper.WithShutdown(p.shutdown))
 }
 
-func (p *profilesProcessor) start(ctx context.Context, host component.Host) (err error) {
-	if p.shared, err = p.factory.acquire(ctx, p.set, p.cfg, host); err != nil {
+func (p *profilesProcessor) start(ctx context.Context, host component.Host) error {
+	if err := p.begin(ctx, host); err != nil {
 		return err
 	}
-	p.live, p.end = context.WithCancel(context.Background())
-	p.batches.run(true)
+	p.run(true)
 	return nil
 }
 
 func (p *profilesProcessor) shutdown(ctx context.Context) error {
-	if p.shared == nil {
-		return nil // it was not started
+	if !p.stop() {
+		return nil
 	}
-	p.batches.run(false)
-	p.end() // batches stop waiting for files
-	p.batches.wait()
-	shared := p.shared
-	p.shared = nil
-	return shared.release(ctx)
+	return p.release(ctx)
 }
 
 // processProfiles names the locations of a batch. Many goroutines may call it. It never fails: what
 // cannot be named passes unchanged, and is counted. In mode locate, and after the shutdown, all
 // passes unchanged: a profile has modules and build IDs already.
 func (p *profilesProcessor) processProfiles(_ context.Context, pd pprofile.Profiles) (pprofile.Profiles, error) {
-	if !p.batches.enter() {
+	if !p.enter() {
 		return pd, nil
 	}
-	defer p.batches.leave()
+	defer p.leave()
 	if p.shared.symbols != nil {
 		w := newWaiting(p.live, p.cfg.Patience)
 		defer w.end()

@@ -22,16 +22,8 @@ import (
 // startProfiles starts a processor of profiles, which is shut down at the end of the test.
 func startProfiles(t testing.TB, c *Config) *profilesProcessor {
 	t.Helper()
-	f := &factory{all: make(map[*Config]*shared)}
-	p := &profilesProcessor{set: processortest.NewNopSettings(metadata.Type), cfg: c, factory: f}
-	if err := p.start(context.Background(), componenttest.NewNopHost()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	p := &profilesProcessor{life{set: nopSettings(), cfg: c, factory: &factory{all: make(map[*Config]*shared)}}}
+	startUntilEnd(t, p.start, p.shutdown)
 	return p
 }
 

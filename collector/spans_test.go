@@ -7,25 +7,31 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.opentelemetry.io/collector/processor/processortest"
-
-	"github.com/symfilter/symfilter/collector/internal/metadata"
+	"go.opentelemetry.io/collector/processor"
 )
 
-// A name may be a key and an attribute that is filtered: an event without it stays as it is.
-func TestKeysOfSpansMayBeFiltered(t *testing.T) {
-	cfg := testConfig()
-	cfg.Attributes = append(cfg.Attributes, "host.name")
-	next := new(consumertest.TracesSink)
-	p, err := NewFactory().CreateTraces(context.Background(), processortest.NewNopSettings(metadata.Type), cfg, next)
+// startTraces starts a processor of traces.
+func startTraces(t *testing.T, cfg *Config, next consumer.Traces) processor.Traces {
+	t.Helper()
+	p, err := NewFactory().CreateTraces(context.Background(), nopSettings(), cfg, next)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Start(context.Background(), componenttest.NewNopHost()); err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// A name may be a key and an attribute that is filtered: an event without it stays as it is.
+func TestKeysOfSpansMayBeFiltered(t *testing.T) {
+	cfg := testConfig()
+	cfg.Attributes = append(cfg.Attributes, "host.name")
+	next := new(consumertest.TracesSink)
+	p := startTraces(t, cfg, next)
 	td := ptrace.NewTraces()
 	span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 	span.Attributes().PutStr("host.name", "a")
@@ -48,13 +54,7 @@ func TestExceptionsOfSpansGetTheirLines(t *testing.T) {
 	cfg := testConfig()
 	cfg.Frames, cfg.EmitLate = true, true
 	next := new(consumertest.TracesSink)
-	p, err := NewFactory().CreateTraces(context.Background(), processortest.NewNopSettings(metadata.Type), cfg, next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(context.Background(), componenttest.NewNopHost()); err != nil {
-		t.Fatal(err)
-	}
+	p := startTraces(t, cfg, next)
 	crash := strings.Join(linesOf(t, "asan.log"), "\n")
 	make := func(stack string) ptrace.Traces {
 		td := ptrace.NewTraces()

@@ -1,0 +1,73 @@
+package collector
+
+import (
+	"context"
+	"sync"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/processor"
+)
+
+// A life is what the processors of all signals have: their settings, what they share, and their
+// batches. Many goroutines may call enter and leave.
+type life struct {
+	set     processor.Settings
+	cfg     *Config
+	factory *factory
+
+	// set by begin
+	shared *shared
+	live   context.Context // until stop
+	end    context.CancelFunc
+
+	mu      sync.Mutex
+	running bool
+	batches sync.WaitGroup // added to only while running
+}
+
+// begin opens what the processors share. Batches are let in by run.
+func (l *life) begin(ctx context.Context, host component.Host) (err error) {
+	if l.shared, err = l.factory.acquire(ctx, l.set, l.cfg, host); err != nil {
+		return err
+	}
+	l.live, l.end = context.WithCancel(context.Background())
+	return nil
+}
+
+// run lets batches in, or no more of them.
+func (l *life) run(running bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = running
+}
+
+// enter reports whether a batch may be worked on. Then leave must be called.
+func (l *life) enter() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running {
+		l.batches.Add(1)
+	}
+	return l.running
+}
+
+func (l *life) leave() { l.batches.Done() }
+
+// stop waits for the batches that are worked on, which stop waiting for files. It returns false if
+// the processor was not started.
+func (l *life) stop() bool {
+	if l.shared == nil {
+		return false
+	}
+	l.run(false)
+	l.end()
+	l.batches.Wait()
+	return true
+}
+
+// release gives up what the processors share.
+func (l *life) release(ctx context.Context) error {
+	shared := l.shared
+	l.shared = nil
+	return shared.release(ctx)
+}
