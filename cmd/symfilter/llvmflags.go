@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/symfilter/symfilter/internal/asis"
 	"github.com/symfilter/symfilter/internal/cli"
 	"github.com/symfilter/symfilter/internal/llvmfilter"
 	"github.com/symfilter/symfilter/symbolize"
@@ -16,50 +17,27 @@ import (
 const llvmEnv = "LLVM_SYMBOLIZER_OPTS"
 
 // llvmAlone maps the flags of llvm-symbolizer 19 without a value to the flags that they stand for.
-// "-demangle=true" is such a flag, "--demangle=true" is not. With --filter-markup, a flag that maps
-// to "" is ignored.
+// "-demangle=true" is such a flag, "--demangle=true" is not.
 var llvmAlone = sync.OnceValue(func() map[string]string {
-	return map[string]string{
-		"--addresses": "", "-a": "", "--print-address": "",
-		"--basenames": "--basenames", "-s": "--basenames",
-		"--relativenames": "--relativenames",
-		"--color":         "--color",
-		"--debuginfod":    "--debuginfod", "--no-debuginfod": "--no-debuginfod",
-		"--demangle": "--demangle", "-C": "--demangle", "-demangle=true": "--demangle",
-		"--no-demangle": "--no-demangle", "-demangle=false": "--no-demangle",
-		"--dia":           "",
-		"--filter-markup": "",
-		"--functions":     "--functions", "-f": "--functions",
-		"--help": "--help", "-h": "--help",
-		"--inlines": "", "--no-inlines": "", "-i": "",
-		"--inlining": "", "--inlining=true": "", "--inlining=false": "",
-		"--pretty-print": "", "-p": "",
-		"--relative-address": "",
-		"--untag-addresses":  "", "--no-untag-addresses": "",
-		"--verbose": "--verbose",
-		"--version": "--version", "-v": "--version",
+	all := make(map[string]string)
+	for f := range asis.LLVMFlags() {
+		if !f.Valued {
+			all[f.Word] = f.Means
+		}
 	}
+	return all
 })
 
 // llvmValued has the flags of llvm-symbolizer 19 with a value, which follows "=". For flags that
 // map to true, it may also be the next word.
 var llvmValued = sync.OnceValue(func() map[string]bool {
-	return map[string]bool{
-		"--adjust-vma":                 true,
-		"--build-id":                   true,
-		"--cache-size":                 true,
-		"--color":                      false,
-		"--debug-file-directory":       true,
-		"--default-arch":               true,
-		"--dsym-hint":                  true,
-		"--dwp":                        true,
-		"--exe":                        true,
-		"--fallback-debug-path":        true,
-		"--functions":                  false,
-		"--obj":                        true,
-		"--output-style":               true,
-		"--print-source-context-lines": true,
+	all := make(map[string]bool)
+	for f := range asis.LLVMFlags() {
+		if f.Valued {
+			all[f.Word] = f.Spaced
+		}
 	}
+	return all
 })
 
 // llvmOptions are the options of a command line in the llvm style.
@@ -216,7 +194,7 @@ func (o *llvmOptions) grouped(word string) string {
 	return ""
 }
 
-// set records a flag of llvm-symbolizer.
+// set records a flag of llvm-symbolizer. Flags about answers to questions have no effect.
 func (o *llvmOptions) set(flag, value string) {
 	switch flag {
 	case "--basenames":
@@ -230,13 +208,7 @@ func (o *llvmOptions) set(flag, value string) {
 		// the command line takes precedence over the environment
 		o.own.Lookup("no-demangle").Changed = true
 	case "--functions":
-		o.names = symbolize.LinkageNames
-		switch value {
-		case "none":
-			o.names = symbolize.NoNames
-		case "short":
-			o.names = symbolize.ShortNames
-		}
+		o.names = asis.NamesOf(value)
 	case "--color":
 		o.colored = true
 	case "--color=":

@@ -1,6 +1,8 @@
 package asis
 
 import (
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,6 +103,33 @@ var flags = [...]flag{
 	{word: "--untag-addresses"}, {word: "--no-untag-addresses"},
 	{word: "--verbose", option: verbose},
 	{word: "--version", option: version}, {word: "-v", option: version},
+}
+
+// An LLVMFlag is a flag of llvm-symbolizer 19 with a long name, or without a value.
+type LLVMFlag struct {
+	Word   string
+	Means  string // the first spelling of the same option: --basenames for -s
+	Valued bool   // has a value, after "="
+	Spaced bool   // the value may also be the next word
+}
+
+// LLVMFlags returns the flags of llvm-symbolizer 19, for commands that read them in another way.
+func LLVMFlags() iter.Seq[LLVMFlag] {
+	return func(yield func(LLVMFlag) bool) {
+		for i := range flags {
+			f := &flags[i]
+			if f.form == short || f.form == joined && !strings.HasPrefix(f.word, "--") {
+				continue
+			}
+			means := f.word
+			if f.option != ignored && f.option != refused {
+				means = flags[slices.IndexFunc(flags[:], func(o flag) bool { return o.option == f.option })].word
+			}
+			if !yield(LLVMFlag{f.word, means, f.form != alone, f.form == either}) {
+				return
+			}
+		}
+	}
 }
 
 // flagOf returns the flag with a spelling and a form; nil if there is none.
@@ -222,7 +251,7 @@ func (l *Line) set(f *flag, spelled, value string) {
 	case filterMarkup:
 		l.Markup = true
 	case functions:
-		l.setFunctions(value)
+		l.Names = NamesOf(value)
 	case help:
 		l.Help = true
 	case inlines, noInlines:
@@ -240,15 +269,16 @@ func (l *Line) set(f *flag, spelled, value string) {
 	}
 }
 
-// setFunctions sets the kind of names. As in LLVM, an unknown kind means linkage.
-func (l *Line) setFunctions(kind string) {
-	l.Names = symbolize.LinkageNames
+// NamesOf returns the names that --functions=kind selects. As in LLVM, an unknown kind means
+// linkage names.
+func NamesOf(kind string) symbolize.Names {
 	switch kind {
 	case "none":
-		l.Names = symbolize.NoNames
+		return symbolize.NoNames
 	case "short":
-		l.Names = symbolize.ShortNames
+		return symbolize.ShortNames
 	}
+	return symbolize.LinkageNames
 }
 
 // setStyle sets the style of answers. As in LLVM, an unknown style means LLVM.
