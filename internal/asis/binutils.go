@@ -47,7 +47,7 @@ reads them from standard input, and prints each answer at once.
 symfilter help as lists the options, and what is refused.
 `
 
-// usage returns what follows an error of the command line.
+// usage returns the text that follows an error in the command line.
 func (p *Program) usage() string {
 	if p.family == ofElfutils {
 		return elfutilsUsage
@@ -55,7 +55,7 @@ func (p *Program) usage() string {
 	return binutilsUsage
 }
 
-// setDemangle sets the style of names.
+// setDemangle sets the demangling style. eu-addr2line ignores the style, and demangles.
 func (l *Line) setDemangle(style string) {
 	l.mangled = false
 	if l.program.family == ofElfutils {
@@ -77,16 +77,16 @@ type binutils struct {
 	*Session
 	location symbolize.Location
 	own      *view // the file itself
-	debug    *view // the file with its debug information, if that is another; may be nil
+	debug    *view // the debug file; nil if there is none
 	searched bool  // debug was searched for
 	last     lastSymbol
 	section  int // the section of -j; 0: none
-	// names that BFD takes from then on for functions that have no linkage name, by the number of
-	// their entry
+	// names for later answers, by the number of the function's entry in debug information; as in
+	// BFD, the first lookup of a symbol for a function decides
 	settled map[uint64]string
 }
 
-// maxSettled bounds the names kept. A program has some thousand functions without linkage names.
+// maxSettled bounds the names in settled. Beyond it, a symbol is looked up for each answer.
 const maxSettled = 1 << 20
 
 // runBinutils is Run for binutils.
@@ -99,7 +99,7 @@ func (s *Session) runBinutils(in io.Reader) int {
 	return s.runLines(in, b.answer)
 }
 
-// runLines answers the questions of the command line, or else the lines of in.
+// runLines answers the addresses of the command line, or the lines of in if there are none.
 func (s *Session) runLines(in io.Reader, answer func(line string)) int {
 	if len(s.Questions) == 0 {
 		return s.interactive(in, answer)
@@ -116,8 +116,8 @@ func (s *Session) runLines(in io.Reader, answer func(line string)) int {
 	return exitOK
 }
 
-// open opens the file. If it cannot be used, it reports that in the words of binutils, and returns
-// the exit code.
+// open opens the file. If the file cannot be used, open reports the error as binutils does and
+// returns the exit code.
 func (b *binutils) open() (ok bool, code int) {
 	fail := func(format string, args ...any) (bool, int) {
 		fmt.Fprint(b.Err, printable(b.tool+": "+fmt.Sprintf(format, args...))+"\n")
@@ -164,10 +164,10 @@ func (b *binutils) close() {
 	b.debug.close()
 }
 
-// statOf returns what the system knows of the file at path.
+// statOf is os.Stat.
 func statOf(path string) (fs.FileInfo, error) { return os.Stat(path) }
 
-// reasonOf returns the system's words for an error.
+// reasonOf returns the text of an error as strerror of C has it.
 func reasonOf(err error) string {
 	if no, ok := errors.AsType[syscall.Errno](err); ok {
 		text := no.Error()
@@ -176,8 +176,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// isTarget reports whether a word looks like the name of a file format. BFD tries all formats of
-// ELF, whichever is named.
+// isTarget reports whether name looks like a file format of BFD. BFD tries all ELF formats,
+// whichever one is named.
 func isTarget(name string) bool {
 	family, _, _ := strings.Cut(name, "-")
 	return slices.Contains([]string{"elf32", "elf64", "pei", "pe", "pdb", "srec", "symbolsrec", "verilog", "tekhex", "ihex", "plugin", "default"}, family)
@@ -269,8 +269,8 @@ func (b *binutils) place(at *place, inlined bool) {
 	p.out = append(p.out, '\n')
 }
 
-// demangled returns a name for people. BFD demangles what is between a leading dot or dollar and a
-// version.
+// demangled returns the demangled form of name. As in BFD, leading dots and dollars and the version
+// after @ stay as they are.
 func (b *binutils) demangled(name string) string {
 	core := strings.TrimLeft(name, ".$")
 	lead := name[:len(name)-len(core)]
@@ -285,7 +285,7 @@ func (b *binutils) demangled(name string) string {
 	return lead + gnuName(core, shown) + version
 }
 
-// places returns the frames at pc; none if BFD finds none.
+// places returns the frames that BFD finds at pc. With -j, pc is an offset in that section.
 func (b *binutils) places(pc uint64) (all []place) {
 	if b.section != 0 {
 		if s := &b.own.sections[b.section]; s.Flags&elf.SHF_ALLOC != 0 && pc < s.Size {
@@ -338,15 +338,14 @@ func (b *binutils) nearest(section int, offset uint64) []place {
 	return all
 }
 
-// hasName reports whether BFD names a function without the symbol table.
+// hasName reports whether BFD knows the function's name without the symbol table.
 func (b *binutils) hasName(at *place) bool {
 	_, ok := b.settled[at.entry]
 	return ok || at.linker
 }
 
-// nameBySymbol gives the first of all the name of the symbol that BFD finds at an offset in a
-// section. If all is empty, it returns a frame with the name and the file of the symbol, if there
-// is one.
+// nameBySymbol names the first frame after the symbol that BFD finds at an offset in a section. If
+// all is empty and there is a symbol, it returns one frame with the symbol's name and file.
 func (b *binutils) nameBySymbol(all []place, section int, offset uint64) []place {
 	v := b.own
 	if b.debug != nil && b.debug.hasSame(b.own, section) {
@@ -382,7 +381,7 @@ func (b *binutils) nameBySymbol(all []place, section int, offset uint64) []place
 	return all
 }
 
-// frames returns the frames of debug information at l.
+// debugFrames returns the frames at l from debug information.
 func (b *binutils) debugFrames(l symbolize.Location) []place {
 	if err := b.ask(&question{module: l.Name}, l); err != nil {
 		return nil
@@ -394,7 +393,7 @@ func (b *binutils) debugFrames(l symbolize.Location) []place {
 			continue
 		}
 		at := place{function: f.Linkage, file: within(f.File, f.Details.Within), line: f.Line}
-		at.discriminator = b.frames[0].Details.Discriminator // BFD keeps it for the callers
+		at.discriminator = b.frames[0].Details.Discriminator // the innermost one, as in BFD
 		at.start = f.Details.First
 		at.entry, at.linker = f.Details.Entry, f.Details.Linker
 		if f.Details.Split { // BFD reads no split units
@@ -406,7 +405,7 @@ func (b *binutils) debugFrames(l symbolize.Location) []place {
 	return all
 }
 
-// within joins a path to the directory of its unit.
+// within returns file in the directory dir, or file itself if dir is empty.
 func within(file, dir string) string {
 	if dir == "" {
 		return file
@@ -414,7 +413,7 @@ func within(file, dir string) string {
 	return dir + "/" + file
 }
 
-// variable returns the place that declares the variable of a symbol at l.
+// variable returns the place where the variable at l is declared.
 func (b *binutils) variable(l symbolize.Location) (place, bool) {
 	v, err := b.Symbolizer.AskData(b.Context, l, symbolize.Policy{})
 	if err != nil && !errors.Is(err, symbolize.ErrNoSymbol) || v.Declared.Line == 0 {
@@ -423,7 +422,7 @@ func (b *binutils) variable(l symbolize.Location) (place, bool) {
 	return place{file: v.Declared.File, line: v.Declared.Line}, true
 }
 
-// findDebug finds the file with the debug information, once it was asked.
+// findDebug opens the debug file for its symbols. Before the first lookup, it does nothing.
 func (b *binutils) findDebug() {
 	if b.searched {
 		return
@@ -438,7 +437,8 @@ func (b *binutils) findDebug() {
 	}
 }
 
-// address returns the address that a line names: a number in base 16, or a symbol with an offset.
+// address returns the address in a line: a hexadecimal number, or a symbol that may have an offset.
+// It is 0 if there is no such symbol.
 func (b *binutils) address(line string) (pc uint64) {
 	line = strings.TrimLeft(line, blanks)
 	if name, offset, ok := symbolic(line); ok {
@@ -457,8 +457,8 @@ func (b *binutils) address(line string) (pc uint64) {
 	return pc
 }
 
-// symbolic splits a line into a symbol and an offset. Of a word that may be a number as well, only
-// one with an offset is a symbol.
+// symbolic splits a line into a symbol and an offset. A word that begins with a hexadecimal letter
+// is a symbol only if the line has a +.
 func symbolic(line string) (name string, offset uint64, ok bool) {
 	if line == "" || line[0] == '-' || line[0] >= '0' && line[0] <= '9' || isHex(line[0]) && !strings.Contains(line, "+") {
 		return "", 0, false
@@ -483,7 +483,7 @@ func symbolic(line string) (name string, offset uint64, ok bool) {
 	return name, offset, true
 }
 
-// hexPrefix returns the number in base 16 that a line begins with.
+// hexPrefix returns the hexadecimal number at the beginning of a line; 0 if there is none.
 func hexPrefix(line string) uint64 {
 	if len(line) > 2 && line[0] == '0' && line[1]|0x20 == 'x' && isHex(line[2]) {
 		line = line[2:]

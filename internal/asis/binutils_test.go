@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The expected texts are those of binutils 2.40, except for the first, in which binutils lacks the
-// inlined call: it does not read DW_FORM_rnglistx.
+// The expected texts are output of binutils 2.40, except the first: binutils lacks the inlined call
+// there, since it does not read DW_FORM_rnglistx.
 func TestAnswersAreThoseOfBinutils(t *testing.T) {
 	for _, test := range []struct{ name, args, in, want string }{
 		{"one line", "-afiCps", "3fa6\n", "0x0000000000003fa6: Server::cost(Request const&) const at server.cc:34\n (inlined by) Server::answer() at server.cc:41\n"},
@@ -32,7 +32,7 @@ func TestAnswersAreThoseOfBinutils(t *testing.T) {
 	}
 }
 
-// Words are read as getopt_long reads them, and the messages are those of binutils.
+// Words are parsed like getopt_long does, and the messages are the same as in binutils.
 func TestBinutilsCommandLinesAreReadByGetopt(t *testing.T) {
 	p := Named("addr2line")
 	l := p.Parse("addr2line", "", strings.Fields("3fa6 --ex app -fiC --func --sec=.text -- -1"))
@@ -84,7 +84,7 @@ func TestFilesThatBinutilsCannotReadEndTheSession(t *testing.T) {
 	}
 }
 
-// libiberty prints names of C++ in a form of its own.
+// libiberty prints names of C++ in its own form.
 func TestNamesAreThoseOfLibiberty(t *testing.T) {
 	s, _, _ := session(t, "addr2line", "-e", program)
 	b := &binutils{Session: s}
@@ -104,7 +104,7 @@ func TestNamesAreThoseOfLibiberty(t *testing.T) {
 	}
 }
 
-// A client writes a question, and waits for the answer before it writes another.
+// Each answer must arrive before the client writes its next question.
 func TestAnswersOfBinutilsAreOutAtOnce(t *testing.T) {
 	s, _, _ := session(t, "addr2line", "-e", program)
 	takeTurns(t, s, "3fa6\n", "/src/server/server.cc:34\n")

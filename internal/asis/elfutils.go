@@ -59,7 +59,7 @@ symfilter help as lists the options, and what is refused.
 type elfutils struct {
 	*binutils
 	low, high uint64 // addresses of the file's pages
-	failed    bool   // the last question was not one
+	failed    bool   // the last line was not a question, or -i found no frames for it
 }
 
 // runElfutils is Run for elfutils.
@@ -75,7 +75,7 @@ func (s *Session) runElfutils(in io.Reader) int {
 	return exitFailed
 }
 
-// openFile opens the file, or reports in the words of elfutils why that is not possible.
+// openFile opens the file. If that fails, it reports the error as elfutils does.
 func (e *elfutils) openFile() bool {
 	fail := func(reason string) bool {
 		fmt.Fprintf(e.Err, "%s\n", printable(e.tool+": "+e.file+": "+reason))
@@ -104,7 +104,7 @@ func (e *elfutils) openFile() bool {
 	return err == nil
 }
 
-// answer prints the answer to a line; nothing if it is not a question.
+// answer prints the answer to a line, or nothing if the line is not a question.
 func (e *elfutils) answer(line string) {
 	var pc uint64
 	var ok bool
@@ -128,7 +128,7 @@ func (e *elfutils) answer(line string) {
 	}
 }
 
-// end ends a part of an answer: with pretty, the line continues after text.
+// end ends a part of an answer: with text if pretty is set, or else with the line.
 func (p *printer) end(pretty bool, text string) {
 	if pretty {
 		p.out = append(p.out, text...)
@@ -159,7 +159,7 @@ func (e *elfutils) places(pc uint64) {
 		p.out = append(p.out, "at "...)
 	}
 	e.source(frames, 0)
-	e.failed = e.inlines && len(frames) == 0 // as in elfutils, which finds no unit
+	e.failed = e.inlines && len(frames) == 0 // as in elfutils, which fails if it finds no unit
 	for i := 1; e.inlines && i < len(frames); i++ {
 		if e.pretty {
 			p.out = append(p.out, " (inlined by) "...)
@@ -172,8 +172,8 @@ func (e *elfutils) places(pc uint64) {
 	}
 }
 
-// function prints the name of the innermost function, and where it was inlined. It reports whether
-// the name of the function with the machine code is not needed.
+// function prints the name of the innermost function. Without --pretty-print, it adds the place
+// where the function was inlined. It returns false if the name of a symbol must follow.
 func (e *elfutils) function(frames []symbolize.Frame) bool {
 	if len(frames) == 0 || frames[0].Details == nil || frames[0].Details.Entry == 0 {
 		return false
@@ -218,7 +218,7 @@ func (e *elfutils) source(frames []symbolize.Frame, i int) {
 	p.out = append(p.out, '\n')
 }
 
-// sourcePath returns the path of a frame's file in the form that was asked for.
+// sourcePath returns the path of a frame's file, as -s, -A and --relative ask for it.
 func (e *elfutils) sourcePath(f *symbolize.Frame) string {
 	switch {
 	case e.paths == onlyNames:
@@ -235,7 +235,7 @@ func (e *elfutils) sourcePath(f *symbolize.Frame) string {
 	return within(f.File, dir)
 }
 
-// shown returns the name of a function as elfutils prints it: it demangles C++ alone.
+// shown returns the name of a function as elfutils prints it: only names of C++ are demangled.
 func (e *elfutils) shown(name string) string {
 	switch {
 	case name == "":
@@ -281,7 +281,7 @@ func (e *elfutils) symbolOffset(pc uint64, inside bool) {
 	p.end(e.pretty, " ")
 }
 
-// hexNumber returns a number as C prints it with %#x.
+// hexNumber formats n like %#x in C, which prints 0 without 0x.
 func hexNumber(n uint64) string {
 	if n == 0 {
 		return "0"
@@ -289,8 +289,8 @@ func hexNumber(n uint64) string {
 	return "0x" + strconv.FormatUint(n, 16)
 }
 
-// symbolsView returns the file whose symbols elfutils uses: the file itself if it has a full table,
-// or else its debug file.
+// symbolsView returns the file whose symbols elfutils uses: the debug file if there is one and the
+// file itself has no .symtab, or else the file itself.
 func (e *elfutils) symbolsView() *view {
 	if e.debug != nil && !e.own.hasTable() {
 		return e.debug
@@ -298,8 +298,9 @@ func (e *elfutils) symbolsView() *view {
 	return e.own
 }
 
-// address returns the address that a line names: a number in base 16, or a symbol with an offset.
-// If it is neither, it reports that, and returns false.
+// address returns the address in a line: a hexadecimal number, or a symbol that may have an offset.
+// ok is false for other lines, and for numbers if -j is given. A symbol that is not found is also
+// reported on standard error.
 func (e *elfutils) address(line string) (pc uint64, ok bool) {
 	text := strings.TrimLeft(line, blanks)
 	digits, negative := strings.CutPrefix(text, "-")
@@ -346,7 +347,7 @@ func (e *elfutils) address(line string) (pc uint64, ok bool) {
 	return sym.addr + offset, true
 }
 
-// findDebugFor finds the debug file before the first question.
+// findDebugFor finds the debug file if no address was looked up yet.
 func (e *elfutils) findDebugFor() {
 	if !e.searched {
 		l := e.location

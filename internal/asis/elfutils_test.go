@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The expected texts are those of elfutils 0.188 for a program with .debug_aranges.
+// The expected texts are output of elfutils 0.188 for a program with .debug_aranges.
 func TestAnswersAreThoseOfElfutils(t *testing.T) {
 	const file = "../../testdata/backtraces/programs/traces"
 	const length = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_length(unsigned long)"
@@ -36,7 +36,7 @@ func TestAnswersAreThoseOfElfutils(t *testing.T) {
 	}
 }
 
-// What cannot be answered is refused.
+// Flags that symfilter lacks and files that it cannot read are refused.
 func TestElfutilsCommandLines(t *testing.T) {
 	p := Named("eu-addr2line")
 	if l := p.Parse("eu-addr2line", "", strings.Fields("-Cx --exec app -fiS -A --relative 1")); l.Refusal() != "" || l.file != "app" || l.mangled || !l.symbols || l.paths != relativePaths {

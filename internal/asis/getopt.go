@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// parseGNU reads the words of a command line as getopt_long of glibc does, by flags: a long option
-// may be cut short, and words that are not options may be anywhere. It stops at an error.
+// parseGNU parses a command line like getopt_long of glibc: long options may be abbreviated, and
+// other words may come between options. It stops at an error.
 func (l *Line) parseGNU(flags []flag, words []string) {
 	for i := 0; i < len(words) && len(l.errors) == 0; i++ {
 		word := words[i]
@@ -52,8 +52,8 @@ func (l *Line) long(flags []flag, word string, next func() (string, bool)) {
 	}
 }
 
-// abbreviated returns the flag whose long name is name, or begins with it. If flags with different
-// effects begin with it, others names them.
+// abbreviated returns the flag whose long name is name, or begins with name. If several flags with
+// different effects begin with name, others lists them.
 func abbreviated(flags []flag, name string) (found *flag, others string) {
 	ambiguous := false
 	for i := range flags {
@@ -76,7 +76,7 @@ func abbreviated(flags []flag, name string) (found *flag, others string) {
 	return found, others
 }
 
-// cluster reads options of one letter, such as -fpe FILE.
+// cluster reads a word of one-letter options, such as -fpe FILE.
 func (l *Line) cluster(flags []flag, word string, next func() (string, bool)) {
 	for rest := word[1:]; rest != "" && len(l.errors) == 0; {
 		var f *flag
@@ -106,7 +106,7 @@ func (l *Line) cluster(flags []flag, word string, next func() (string, bool)) {
 	}
 }
 
-// misuse records an error of the command line, and how to get help.
+// misuse records an error in the command line, with the usage.
 func (l *Line) misuse(format string, args ...any) {
 	text := printable(l.tool + ": " + fmt.Sprintf(format, args...))
 	l.errors = append(l.errors, text+"\n"+l.program.usage())

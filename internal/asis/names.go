@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// gnuName returns a demangled name as libiberty prints it. shown is in LLVM's form. It is
-// unchanged for Rust, for which both print the same.
+// gnuName converts shown, a name as LLVM demangles it, to the form that libiberty prints. Names of
+// Rust have the same form in both.
 func gnuName(mangled, shown string) string {
 	if !strings.HasPrefix(mangled, "_Z") && !strings.HasPrefix(mangled, "__Z") || isOldRust(mangled) {
 		return shown
@@ -36,7 +36,7 @@ func isShift(s string, i int) bool {
 	return strings.HasSuffix(before, "operator") || strings.HasSuffix(before, ")") && strings.HasPrefix(after, "(")
 }
 
-// isOldRust reports whether a name is of Rust's old mangling: it ends with a hash.
+// isOldRust reports whether a name has Rust's old mangling, which ends with a hash.
 func isOldRust(mangled string) bool {
 	const hash = "17h0123456789abcdefE"
 	if len(mangled) < len(hash) {
@@ -46,8 +46,8 @@ func isOldRust(mangled string) bool {
 	return strings.HasPrefix(end, "17h") && strings.HasSuffix(end, "E") && strings.Trim(end[3:len(end)-1], "0123456789abcdef") == ""
 }
 
-// clones appends the suffixes of a compiler's copy of a function, such as .isra.0.cold. As in
-// libiberty, a number belongs to the word before it.
+// clones appends the suffixes of a function that the compiler has cloned, such as .isra.0.cold. As
+// in libiberty, a number belongs to the word before it.
 func clones(name, suffixes string) string {
 	b := []byte(name)
 	for suffixes != "" {
@@ -64,7 +64,7 @@ func clones(name, suffixes string) string {
 	return string(b)
 }
 
-// localTypes rewrites types without a name: 'lambda0'(int) is {lambda(int)#2}, and 'unnamed' is
+// localTypes rewrites unnamed types: 'lambda0'(int) becomes {lambda(int)#2}, and 'unnamed' becomes
 // {unnamed type#1}.
 func localTypes(s string) string {
 	var b strings.Builder
@@ -98,7 +98,8 @@ func localTypes(s string) string {
 
 func isNumber(s string) bool { return strings.Trim(s, "0123456789") == "" && len(s) < 9 }
 
-// ordinal returns the number of a type in libiberty: LLVM's first has none, and its second is 0.
+// ordinal converts LLVM's number of a type to libiberty's. The first type has no number in LLVM and
+// 1 in libiberty; the second has 0 and 2.
 func ordinal(number string) string {
 	if number == "" {
 		return "1"
@@ -107,7 +108,7 @@ func ordinal(number string) string {
 	return strconv.Itoa(n + 2)
 }
 
-// balanced returns the length of the parentheses that s begins with; 0 if there are none.
+// balanced returns the length of the parenthesized text at the beginning of s; 0 if there is none.
 func balanced(s string) int {
 	depth := 0
 	for i := range len(s) {

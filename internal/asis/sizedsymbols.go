@@ -14,7 +14,7 @@ type sizedSymbol struct {
 	addr, size uint64
 	index      uint32 // in the table
 	section    int32
-	rank       int8 // of the binding: the greater wins
+	rank       int8 // of the binding: the higher rank wins
 	name       []byte
 }
 
@@ -27,7 +27,7 @@ func (s *sizedSymbol) end() uint64 {
 	return end
 }
 
-// sizedSymbols are symbols by address, and the greatest end of those up to each.
+// sizedSymbols are symbols sorted by address. ends[i] is the greatest end of list[:i+1].
 type sizedSymbols struct {
 	list []sizedSymbol
 	ends []uint64
@@ -38,8 +38,8 @@ type coverTable struct {
 	loaded          bool
 	full            bool // the table is .symtab
 	globals, locals sizedSymbols
-	absent          []sizedSymbol          // those that the file lacks
-	first           map[string]sizedSymbol // the first ones of each name; nil until a name is asked about
+	absent          []sizedSymbol          // undefined symbols
+	first           map[string]sizedSymbol // first symbol of each name; nil before symbolNamed
 }
 
 // hasTable reports whether the file has a full symbol table.
@@ -140,11 +140,12 @@ func (t *sizedSymbols) upTo(addr uint64) int {
 	return n
 }
 
-// maxLooks bounds the symbols before an address that a question looks at, 0.1 ms: one symbol that
-// reaches far makes all after it candidates.
+// maxLooks bounds the symbols before an address that a lookup examines: they take 0.1 ms. One large
+// symbol makes all symbols inside it candidates.
 const maxLooks = 1 << 16
 
-// sized returns the symbol with a size that covers addr; nil if there is none.
+// sized returns the symbol that elfutils prefers among the symbols whose sizes cover addr; nil if
+// there is none.
 func (t *sizedSymbols) sized(addr uint64) (best *sizedSymbol) {
 	var all []*sizedSymbol
 	for i, looks := t.upTo(addr)-1, maxLooks; i >= 0 && t.ends[i] > addr && looks > 0 && len(all) < maxInner; i-- {
@@ -164,8 +165,8 @@ func (t *sizedSymbols) sized(addr uint64) (best *sizedSymbol) {
 	return best
 }
 
-// sizeless returns the last symbol without a size at an address: pc itself, or one in the section
-// of pc.
+// sizeless returns the last symbol at addr that has no size. Unless addr is pc, the symbol must be
+// in section, the section of pc.
 func (t *sizedSymbols) sizeless(addr, pc uint64, section int) *sizedSymbol {
 	for i, looks := t.upTo(addr)-1, maxLooks; i >= 0 && t.list[i].addr == addr && looks > 0; i-- {
 		looks--
@@ -184,8 +185,9 @@ func (t *sizedSymbols) end(addr uint64) uint64 {
 	return 0
 }
 
-// covering returns the symbol that elfutils names addr by: a global one with a size, or else a
-// local one, or else the last label, if no symbol reaches beyond it.
+// covering returns the symbol after which elfutils names addr: a global one that covers addr, a
+// global one without a size at addr, or a local one that covers addr, in this order. Otherwise it
+// is the last symbol without a size before addr, if no symbol ends after that one.
 func (v *view) covering(addr uint64) *sizedSymbol {
 	v.loadCovers()
 	t, section := &v.covers, v.sectionAt(addr)
@@ -208,7 +210,7 @@ func (v *view) covering(addr uint64) *sizedSymbol {
 	return t.globals.sizeless(end, addr, section)
 }
 
-// symbolNamed returns the first symbol with a name; nil if there is none.
+// symbolNamed returns the first symbol that is called name; nil if there is none.
 func (v *view) symbolNamed(name string) *sizedSymbol {
 	v.loadCovers()
 	t := &v.covers
@@ -238,8 +240,8 @@ func (v *view) sectionAt(addr uint64) int {
 	return 0
 }
 
-// sectionUpTo is sectionAt, but an address after the end of a section belongs to it if no other
-// section begins there.
+// sectionUpTo is sectionAt, but the address just after a section also belongs to that section if no
+// other section has it.
 func (v *view) sectionUpTo(addr uint64) int {
 	if i := v.sectionAt(addr); i > 0 {
 		return i

@@ -15,7 +15,7 @@ type view struct {
 	file     *object.File
 	sections []object.Section
 	digits   int  // of an address
-	signed   bool // addresses are numbers with a sign
+	signed   bool // addresses of 32 bits are sign-extended
 
 	loaded    bool
 	functions [][]funcSymbol // by section, in the order of their offsets and of the table
@@ -25,15 +25,15 @@ type view struct {
 	byShown   map[string]uint64 // by demangled name
 }
 
-// A funcSymbol is a symbol that BFD takes for a function's.
+// A funcSymbol is a symbol that BFD treats as a function.
 type funcSymbol struct {
 	off, size uint64 // in its section; size is at least 1
 	index     uint32 // in the table
 	name      []byte // aliases the file
-	file      []byte // the source file, of STT_FILE; nil: BFD knows none
+	file      []byte // source file from an STT_FILE symbol; nil: not known to BFD
 }
 
-// maxViewed bounds the symbols that are kept. The largest programs have some million.
+// maxViewed bounds the symbols that are read from a table. The largest programs have a few million.
 const maxViewed = 1 << 23
 
 // openView opens the file at path.
@@ -61,12 +61,12 @@ func (v *view) close() {
 	}
 }
 
-// named returns the index of the first section with a name; 0 if there is none.
+// named returns the index of the first section that is called name; 0 if there is none.
 func (v *view) named(name string) int {
 	return max(0, slices.IndexFunc(v.sections, func(s object.Section) bool { return s.Name == name }))
 }
 
-// base returns the address of a section in the file: in one that was not linked, 0.
+// base returns the address of a section; 0 in a file that was not linked.
 func (v *view) base(s *object.Section) uint64 {
 	if v.file.Type == elf.ET_REL {
 		return 0
@@ -134,11 +134,11 @@ func (v *view) read(kind elf.SectionType) (count int) {
 	return count
 }
 
-// isFunction reports whether BFD takes a symbol for a function's: neither data nor a hidden local
-// label.
+// isFunction reports whether BFD treats a symbol as a function: it is not data, and not a hidden
+// local label without a size.
 func isFunction(e *object.TableEntry) bool {
 	switch e.Type {
-	case elf.STT_OBJECT, elf.STT_COMMON, elf.STT_TLS, 8, 9: // 8 and 9 are expressions, as in BFD
+	case elf.STT_OBJECT, elf.STT_COMMON, elf.STT_TLS, 8, 9: // 8 and 9 are STT_RELC and STT_SRELC
 		return false
 	case elf.STT_NOTYPE:
 		return e.Size > 0 || e.Bind != elf.STB_LOCAL || !e.Hidden
@@ -146,15 +146,15 @@ func isFunction(e *object.TableEntry) bool {
 	return true
 }
 
-// exact reports whether there is a symbol at an offset of a section without code.
+// exact reports whether a symbol is exactly at off in a section without code.
 func (v *view) exact(section int, off uint64) bool {
 	v.load()
 	_, found := slices.BinarySearch(v.others[section], off)
 	return found
 }
 
-// find returns the address of the first symbol with a name, or else with a demangled name. demangle
-// demangles.
+// find returns the address of the first symbol whose name is name, or else of the first one whose
+// demangled name is name.
 func (v *view) find(name string, demangle func(name string) string) (addr uint64, ok bool) {
 	if v.byName == nil {
 		v.byName = make(map[string]uint64)
@@ -171,8 +171,8 @@ func (v *view) find(name string, demangle func(name string) string) (addr uint64
 	return addr, ok
 }
 
-// eachSymbol calls visit with the symbols of the table that load reads. A section's symbol has the
-// name of the section.
+// eachSymbol calls visit for each symbol of the table that load reads. The symbol of a section has
+// the section's name.
 func (v *view) eachSymbol(visit func(name string, addr uint64)) {
 	for _, kind := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
 		count := 0
@@ -198,7 +198,7 @@ func keepFirst(m map[string]uint64, name string, addr uint64) {
 	}
 }
 
-// A lastSymbol is the symbol that BFD found last, and uses again for a question within size bytes.
+// A lastSymbol is the last symbol found. BFD returns it again for the size bytes after its address.
 type lastSymbol struct {
 	view    *view
 	section int
@@ -206,8 +206,9 @@ type lastSymbol struct {
 	size    uint64
 }
 
-// symbol returns the function's symbol that BFD finds for an offset in a section: the nearest one
-// before it, even if that does not reach it. As in BFD, the last answer counts.
+// symbol returns the function symbol that BFD finds for an offset in a section: the last one at or
+// before off, even if its size does not reach off. As in BFD, it depends on the last answer: see
+// lastSymbol.
 func (b *binutils) symbol(v *view, section int, off uint64) *funcSymbol {
 	v.load()
 	c := &b.last
@@ -218,8 +219,8 @@ func (b *binutils) symbol(v *view, section int, off uint64) *funcSymbol {
 	return c.sym
 }
 
-// nearest returns the largest of the symbols of all that are nearest to off, and the bytes from it
-// up to another symbol in it that comes later in the table.
+// nearest returns the last symbol at or before off, the largest if several share an address. size
+// is the symbol's size, or less if a later symbol of the table begins inside it, after off.
 func nearest(all []funcSymbol, off uint64) (best *funcSymbol, size uint64) {
 	end, _ := slices.BinarySearchFunc(all, off, func(s funcSymbol, off uint64) int {
 		if s.off > off {
@@ -239,7 +240,7 @@ func nearest(all []funcSymbol, off uint64) (best *funcSymbol, size uint64) {
 		s := &all[i]
 		if best == nil || s.size > size {
 			best, size = s, s.size
-			// BFD's size ends at the symbols in it that come after it in the table
+			// in BFD, the size ends at the first symbol inside that is later in the table
 			for k := end; k < len(all) && looks > 0 && all[k].off-s.off < s.size; k++ {
 				if looks--; all[k].index > s.index {
 					size = all[k].off - s.off
@@ -251,6 +252,6 @@ func nearest(all []funcSymbol, off uint64) (best *funcSymbol, size uint64) {
 	return best, size
 }
 
-// maxInner bounds the symbols that a question looks at: those at one address, and those inside of
-// another. Programs have some hundred.
+// maxInner bounds the symbols that a lookup examines at one address, around it, or inside another
+// symbol. Programs have a few hundred.
 const maxInner = 4096
