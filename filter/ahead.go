@@ -10,10 +10,9 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// An ahead resolves the frames of a block on other processors. It works from the end of the block
-// backwards, while the Filter works from the start, until they meet. It prints nothing; the Filter
-// finds the answers in the Cache. It asks only questions that the symbolizer answers at once. If
-// both ask about the same module, the Filter waits at most for one lookup by the ahead.
+// An ahead resolves the frames of a block on other processors, from the block's end backwards. The
+// Filter works from the start until they meet, and finds the answers in the Cache. An ahead asks
+// only questions that the symbolizer answers at once: the Filter waits for at most one of them.
 type ahead struct {
 	opt     *Options
 	cached  *Cache
@@ -36,8 +35,7 @@ type ahead struct {
 	before int // new answers before the current block, by the Filter and the workers
 }
 
-// An aheadWorker is one goroutine of an ahead. Its answers are private until it puts them into the
-// Cache.
+// An aheadWorker is one goroutine of an ahead. Its answers are private until flush.
 type aheadWorker struct {
 	asker // the worker's own
 	of    *ahead
@@ -53,31 +51,31 @@ type aheadWorker struct {
 }
 
 const (
-	// the Filter stores its offset again after this many bytes; a store at each line adds 5 % to a
-	// frame's time
+	// bytes between two stores of the Filter's offset: a store at each line adds 5 % to a frame's
+	// time
 	aheadStep  = 1 << 10
 	aheadPart  = 8 << 10 // maximum bytes that a worker takes at a time
 	aheadLeast = 256     // minimum bytes: about five frames
-	// after a block with this many new answers, the next one is resolved ahead from its start
+	// new answers in a block that start the ahead for the next block
 	aheadNew = 256
-	// after this many new answers in a block, the rest of it is resolved ahead
+	// new answers that start the ahead for the rest of a block
 	aheadFresh = 8
-	// a single new answer that takes longer than this has the same effect as aheadFresh answers
+	// a single new answer that takes longer starts the ahead, too
 	aheadSlow = 100 * time.Microsecond
-	// up to aheadCopied answers are put into the Cache after this time
+	// after this time, a worker flushes even a few answers
 	aheadSoon = 500 * time.Microsecond
-	// a worker gives up after a part with at least this many addresses and no new answer
+	// a worker stops after a part with this many addresses or more, and no new answer
 	aheadVain  = 32
 	aheadShare = 4 // a block may take 1/4 of the Cache's budget
-	// a flush copies up to this many answers into the Cache; otherwise it hands over their memory
+	// a flush copies up to this many answers, and hands over the memory of more
 	aheadCopied = 64
 	aheadMost   = 4 << 10 // answers that a worker holds
 )
 
-// errNotAtOnce is returned if the symbolizer has no answer without waiting.
 var errNotAtOnce = errors.New("not known at once")
 
-// lookAhead prepares to resolve b ahead, and begins if that is expected to save time.
+// lookAhead makes b the block of the ahead. It begins at once if the last block had many new
+// answers.
 func (f *Filter) lookAhead(b []byte) {
 	a := f.ahead
 	if f.o.Symbolizer == nil || f.o.Patience.Never || f.o.ProcessKey != nil || f.entered || f.o.symbolReaders().Jobs() < 2 {
@@ -101,15 +99,13 @@ func (f *Filter) lookAhead(b []byte) {
 	}
 }
 
-// noteAnswer starts resolving the rest of the block ahead after several answers for the Filter, or
-// after a slow one.
+// noteAnswer begins the ahead after several new answers for the Filter, or after a slow one.
 func (a *ahead) noteAnswer(took time.Duration, s *space) {
 	if a.fresh++; a.fresh >= aheadFresh || took >= aheadSlow {
 		a.begin(s)
 	}
 }
 
-// begin begins to resolve the rest of the block ahead, unless it is short.
 func (a *ahead) begin(of *space) {
 	rest := int64(len(a.block)) - a.at.Load()
 	if rest < aheadLeast {
@@ -135,8 +131,8 @@ func (a *ahead) begin(of *space) {
 	}
 }
 
-// check discards the answers found ahead if the symbolizer has had a fault since begin: it may now
-// answer differently.
+// check discards the answers found ahead after a fault of the symbolizer, which may now answer
+// differently.
 func (a *ahead) check() {
 	if !a.begun || a.opt.symbolReaders().Faults() == a.faults {
 		return
@@ -149,28 +145,25 @@ func (a *ahead) check() {
 	a.block = nil // the next block may be resolved ahead
 }
 
-// end stops the workers and waits for them.
 func (a *ahead) end() {
 	a.stop.Store(true)
 	a.ended.Wait()
 	a.begun, a.fresh = false, 0
 }
 
-// changeSpace returns the space of f's process to a caller that changes it. It first stops the
-// ahead, whose workers read the space.
+// changeSpace returns the space for changes. It first stops the ahead, whose workers read the
+// space.
 func changeSpace(f *lineFilter) *space {
 	f.endAhead()
 	return &f.process.space
 }
 
-// endAhead stops the ahead and waits for it.
 func (f *lineFilter) endAhead() {
 	if a := f.ahead; a != nil && a.begun {
 		a.end()
 	}
 }
 
-// endBlock stops the ahead at the end of a block, and drops the block.
 func (f *lineFilter) endBlock() {
 	f.endAhead()
 	if f.ahead != nil {
@@ -178,8 +171,7 @@ func (f *lineFilter) endBlock() {
 	}
 }
 
-// met reports whether a worker must stop at an offset. It must if the Filter has reached the offset
-// or stopped the ahead, or if the block's answers exceed their share of the Cache.
+// met reports whether a worker must stop at an offset.
 func (a *ahead) met(at int64) bool {
 	return a.stop.Load() || a.at.Load() >= at || a.size.Load() > a.cached.budget/aheadShare
 }
@@ -220,7 +212,7 @@ func (w *aheadWorker) run() {
 	}
 }
 
-// resolve adds the answer for a frame to w.found if the symbolizer need not wait for it.
+// resolve adds the answer for a frame to w.found if the symbolizer has it at once.
 func (w *aheadWorker) resolve(e *frameFields) {
 	form := lookupOfFrame(e)
 	here, back := w.find(e.addr), interval{}
@@ -246,15 +238,14 @@ func (w *aheadWorker) resolve(e *frameFields) {
 	}
 }
 
-// newPortion returns a generation for a worker's answers. Its pieces of memory are small: the Cache
-// counts only the used part of a piece that it takes over.
+// newPortion returns a generation with small pieces of memory: the Cache counts only the used part
+// of a piece that it adopts.
 func newPortion() generation {
 	g := newGeneration(0)
 	g.text.piece, g.cuts.piece = 16<<10, 256
 	return g
 }
 
-// flush puts the answers into the Cache.
 func (w *aheadWorker) flush() {
 	if len(w.keys) == 0 {
 		return
@@ -271,7 +262,7 @@ func (w *aheadWorker) flush() {
 	w.keys, w.size, w.since = w.keys[:0], 0, time.Now()
 }
 
-// find is space.find for a reader that must not write to the space.
+// find is space.find for readers, which must not write to the space.
 func (w *aheadWorker) find(addr uint64) interval {
 	if w.near.mod == nil || addr < w.near.start || addr > w.near.end {
 		w.near = w.space.covering(addr)

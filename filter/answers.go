@@ -8,8 +8,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// frameIndent is the column of the address in a frame. A frame that does not fit on its line
-// continues in that column.
+// frameIndent is the column of a frame's address. The rest of a broken frame continues there.
 const frameIndent = len("    #0.1 ")
 
 // frame lays out the i-th frame of the answer for e as in a backtrace line:
@@ -58,16 +57,14 @@ func (f *lineFilter) frame(e *frameFields, a *answer, i int) {
 	}
 }
 
-// place lays out the module of a named answer, and the address in it, as (module+0x1196) after a
-// blank.
+// place lays out the module of a named answer, and the address in it, as (module+0x1196).
 func (f *lineFilter) place(a *answer) {
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Dim(" (")
 	f.layout.Buf = append(appendPlace(f.layout.Buf, a.mod, a.rel), ')')
 }
 
-// unknown lays out an answer without a name. The module and the address in it are between before
-// and after. The build ID at the end lets another tool find the debug file.
+// unknown lays out an answer without a name. Its build ID lets another tool find the debug file.
 func (f *lineFilter) unknown(before string, a *answer, after string) {
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Unresolved(before)
@@ -109,10 +106,8 @@ func (f *lineFilter) frameInSentence(e *frameFields, a *answer) {
 	}
 }
 
-// noAddress is the answer for a frame without an address.
 const noAddress = "(no address)"
 
-// message lays out the message of a backtrace element after its frame.
 func (f *lineFilter) message(message []byte) {
 	// this check is inlined, and few frames have a message
 	if len(message) > 0 {
@@ -148,14 +143,13 @@ func (f *lineFilter) variable(a *answer, p *piece) {
 	}
 }
 
-// rawElement lays out an element unchanged.
 func (f *lineFilter) rawElement(p *piece) {
 	raw := p.Raw
 	if p.elem != nil {
 		raw = p.appendRaw(nil)
 	}
 	f.layout.LogToken(&markup.Token{Raw: raw[:len(markupOpen)]})
-	// without its braces the text is not an element, so LogBytes interprets its colours
+	// the text without its braces is not an element, so LogBytes interprets its colours
 	f.layout.LogBytes(raw[len(markupOpen):])
 }
 
@@ -165,7 +159,6 @@ func (f *lineFilter) bracketedElement(p *piece) {
 	f.layout.Unresolved("[[[" + escape.Clean(string(raw[3:len(raw)-3])) + "]]]")
 }
 
-// rawPieces lays out pieces unchanged.
 func (f *lineFilter) rawPieces(pieces []piece) {
 	for i := range pieces {
 		if p := &pieces[i]; p.Kind == markup.Elem {
@@ -185,8 +178,8 @@ func (f *lineFilter) footnoteTarget(a *answer) {
 	f.functionsAndLines(a, " ", "")
 }
 
-// functionsAndLines lays out the function of each frame of an answer, with its file and line
-// between before and after.
+// functionsAndLines lays out the calls at an address. before and after enclose their files and
+// lines.
 func (f *lineFilter) functionsAndLines(a *answer, before, after string) {
 	for i := range a.text.cuts {
 		t := a.text.frame(i)

@@ -21,8 +21,8 @@ type asker struct {
 	aheadOf  *asker                 // the Filter's asker; nil except in an ahead's worker
 	asked    atomic.Pointer[module] // the module of the current or last question
 	expired  context.Context        // a context that is done: questions with it do not wait
-	// time after which the asker waits for nothing, and leaves slow work to other goroutines; zero:
-	// no bound
+	// the asker stops waiting at this time, and leaves slow work to other goroutines; zero: no
+	// bound
 	until    time.Time
 	frames   []symbolize.Frame // scratch
 	renderer renderer
@@ -30,14 +30,13 @@ type asker struct {
 	early    int64 // questions answered by symbols before the file's debug information was ready
 }
 
-// expired returns a context that is done.
 func expired() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }
 
-// key returns the Cache's key for the answer at the address rel of m.
+// key returns the Cache's key for the address rel of m.
 func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 	n := m.cached.Load()
 	if n == 0 {
@@ -48,8 +47,8 @@ func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 }
 
 // render asks the symbolizer about the address rel of m, and renders the answer. Without an answer,
-// ok is false, and err is the reason. err is nil if no symbol covers the address, or if there is no
-// symbolizer. The draft is valid until the next call.
+// err is the reason; err is nil if no symbol covers the address, or if there is no symbolizer. The
+// draft is valid until the next call.
 func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
 	if r.opt.Symbolizer == nil {
 		return text, false, nil
@@ -80,7 +79,7 @@ func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool,
 	return r.renderer.frames(frames, m, l.Addr, back), true, nil
 }
 
-// observe begins a question. The returned function ends it, and passes its time to Patience.Asked.
+// observe begins a question. The returned function passes the question's time to Patience.Asked.
 func (r *asker) observe() (end func()) {
 	if r.opt.Patience.Asked == nil || r.aheadOf != nil {
 		return func() {}
@@ -126,8 +125,8 @@ func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (fram
 	return frames, true, nil
 }
 
-// askFrames asks for the frames at l, and removes the version from the name of a symbol. The frames
-// are valid until the next call.
+// askFrames asks for the frames at l, and removes the version from a symbol's name. The frames are
+// valid until the next call.
 func (r *asker) askFrames(m *module, l symbolize.Location) ([]symbolize.Frame, error) {
 	frames, err := r.askCode(m, l)
 	r.frames = frames[:0]
@@ -139,8 +138,8 @@ func (r *asker) askFrames(m *module, l symbolize.Location) ([]symbolize.Frame, e
 	return frames, err
 }
 
-// askCode asks the symbolizer for the frames at l. It waits for a debug file while the patience
-// lasts. It does not wait in an ahead's worker, or if never returns true.
+// askCode asks for the frames at l. It waits for a debug file while the patience lasts. An ahead's
+// worker never waits.
 func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Frame, err error) {
 	if r.aheadOf != nil {
 		s := r.opt.symbolsAhead()
@@ -169,8 +168,7 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 	return frames, err
 }
 
-// askLayout asks the symbolizer how the file of m is loaded, and waits for it while the patience
-// lasts.
+// askLayout asks how the file of m is loaded. It waits for the file while the patience lasts.
 func (r *asker) askLayout(m *module) (segments []object.Segment, fixed bool, err error) {
 	if r.never() {
 		return nil, false, symbolize.ErrPending
@@ -184,9 +182,9 @@ func (r *asker) askLayout(m *module) (segments []object.Segment, fixed bool, err
 	return segments, fixed, err
 }
 
-// examine calls do with the file of m if it has been found.
+// examine calls do with the file of m if the symbolizer has found it.
 func (r *asker) examine(m *module, do judge.Examination) {
-	// An error means that the file is not open; then do is not called, which Image.Visit allows.
+	// the error is dropped: Image.Visit allows that do is not called
 	within, end := r.within()
 	defer end()
 	_ = r.opt.symbolFiles().Examine(r.expired, within, m.buildID(), m.asked(), do)
@@ -198,8 +196,7 @@ func (r *asker) never() bool {
 	return r.opt.Patience.Never || !r.until.IsZero() && !time.Now().Before(r.until)
 }
 
-// within returns the context that ends questions at r.until, or nil without a bound. The caller
-// calls end.
+// within returns a context that ends at r.until, or nil without a bound. The caller calls end.
 func (r *asker) within() (ctx context.Context, end func()) {
 	if r.until.IsZero() {
 		return nil, func() {}
@@ -207,8 +204,8 @@ func (r *asker) within() (ctx context.Context, end func()) {
 	return context.WithDeadline(context.Background(), r.until)
 }
 
-// question calls ask for a location in the file of m, without waiting for the file. If the answer
-// is pending, it calls ask again when the file arrives or the patience ends.
+// question calls ask without waiting for the file of m. If the answer is pending, it calls ask
+// again when the file arrives or the patience ends.
 func (r *asker) question(m *module, l symbolize.Location, ask func(ctx, within context.Context) error) (err error) {
 	within, end := r.within()
 	defer end()
@@ -224,7 +221,7 @@ func (r *asker) question(m *module, l symbolize.Location, ask func(ctx, within c
 	return err
 }
 
-// codeAtOnce is askCode without waiting. It starts a background search for unknown answers.
+// codeAtOnce is askCode without waiting. It starts a background search for an unknown answer.
 func (r *asker) codeAtOnce(l symbolize.Location) (frames []symbolize.Frame, err error) {
 	frames, err = r.opt.Symbolizer.Ask(r.expired, r.frames[:0], l, symbolize.Policy{Wait: symbolize.Now})
 	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
@@ -233,7 +230,6 @@ func (r *asker) codeAtOnce(l symbolize.Location) (frames []symbolize.Frame, err 
 	return frames, err
 }
 
-// prefetch starts the search for the debug file of m.
 func (r *asker) prefetch(m *module) {
 	switch s := r.opt.Symbolizer; {
 	case s == nil:
@@ -244,7 +240,7 @@ func (r *asker) prefetch(m *module) {
 	}
 }
 
-// awaitFile starts the patience for the debug file of m, unless it has started.
+// awaitFile starts the patience for the debug file of m once.
 func (r *asker) awaitFile(m *module) {
 	if m.awaited == nil {
 		m.awaited = r.patience.Name(m.buildID(), time.Now())

@@ -7,11 +7,11 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A bare line is a backtrace element and a line end. Nearly all lines of a markup log are bare. If
-// its answer is a recent one, bareLines takes a third of the time of the general code.
+// A bare line is a backtrace element and a line end, as most lines of a markup log are. With a
+// recent answer, bareLines takes a third of the time of the general code.
 
-// bareDigits is the number of digits of a frame number in a bare line: layout.AppendHead has room
-// for them.
+// bareDigits bounds the digits of a frame number in a bare line: layout.AppendHead has room for
+// four.
 const bareDigits = 4
 
 // takesBare reports whether bareLines may filter the next lines: no earlier line is held back, and
@@ -21,9 +21,8 @@ func takesBare(f *Filter) bool {
 		len(f.layout.Buf) == 0 && f.recent.slots != nil && isIdle(f.tracer)
 }
 
-// bareLines filters lines at the start of b, and returns their length. It stops before the first
-// line that begins at limit or later, is not bare, or has no recent answer. It prints and counts
-// the lines as lineOf does.
+// bareLines filters lines at the start of b like lineOf, and returns their length. It stops before
+// a line that begins at limit or later, is not bare, or has no recent answer.
 func bareLines(f *Filter, b []byte, limit int) (n int) {
 	limit = min(limit, len(b))
 	for n < limit {

@@ -18,9 +18,9 @@ var (
 	newline    = []byte{'\n'}
 )
 
-// block filters b, which ends with a line end. Lines without a mark are printed in bulk. A mark is
-// "{{{" or the anchor of a frame of a raw backtrace. If colours are followed or removed, ESC is a
-// mark, too. In a log of firmware, a number is also a mark.
+// block filters b, which ends with a line end. It prints lines without a mark in bulk. Marks are
+// "{{{" and the anchors of raw backtraces, numbers in a firmware log, and ESC unless colours are
+// kept.
 func (f *Filter) block(b []byte) {
 	next := blockMarks{of: f, b: b, search: searchOf(f.tracer, b), open: -1, esc: len(b), number: len(b)}
 	if firmware(f.tracer) {
@@ -96,14 +96,13 @@ func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 	}
 }
 
-// blockMarks finds the marks of a block.
 type blockMarks struct {
 	of     *Filter
 	b      []byte
 	search marks.Search
 	open   int // offset of the next "{{{" or anchor; unknown if less than from
 	esc    int // offset of the next ESC; unknown if less than from
-	// number is the offset of the next firmware number; unknown if less than from.
+	// offset of the next firmware number; unknown if less than from
 	number   int
 	programs dialect.ProgramSearch
 	counters marks.Search // finds names of registers if Reader.OnX86 is set: see nextNumber
@@ -142,8 +141,8 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 	return m.open, m.lines
 }
 
-// nextOpen returns the offset of the first "{{{" or anchor of a dialect at from or later. lines is
-// the number of line ends before it. from is the start of a line.
+// nextOpen returns the offset of the first "{{{" or anchor at from or later. lines is the number of
+// line ends before it. from is the start of a line.
 func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	if m.of.tracer == nil {
 		at, lines = marks.FindOpen(m.b[from:])
@@ -152,9 +151,8 @@ func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	return m.search.NextOf(from)
 }
 
-// nextNumber returns the offset of the next firmware number at from or later, or len(m.b) if there
-// is none. For x86 kernels it is the offset of the register's name, which can be found ten times as
-// fast.
+// nextNumber returns the offset of the next firmware number at from or later, or len(m.b). For x86
+// kernels it is the offset of a register's name, whose search is ten times as fast.
 func (m *blockMarks) nextNumber(from int) int {
 	if !m.of.tracer.reader.OnX86 {
 		return dialect.NextFirmware(m.b, from)
@@ -171,7 +169,6 @@ func (m *blockMarks) nextNumber(from int) int {
 	}
 }
 
-// nextEscape returns the offset in b of the first ESC from the offset at on, or len(b).
 func nextEscape(b []byte, at int) int {
 	if i := bytes.IndexByte(b[at:], esc); i >= 0 {
 		return at + i
@@ -179,8 +176,8 @@ func nextEscape(b []byte, at int) int {
 	return len(b)
 }
 
-// plain prints b, in which there is nothing to resolve. b has whole lines, or a part of a line that
-// is too long to be interpreted. lines is the number of line ends in b.
+// plain prints b without resolving anything. b has whole lines, or a part of a line that is too
+// long to interpret. lines is the number of line ends in b.
 func (f *Filter) plain(b []byte, lines int) {
 	f.closeModule()
 	f.ready = f.layout.Display.EndTrace(f.ready)
@@ -200,9 +197,8 @@ func (f *Filter) plain(b []byte, lines int) {
 	f.write(b)
 }
 
-// longPart prints a line that is too long to be interpreted, or a part of one. It removes colours
-// with ColorNever. A part for a printer that interprets colours ends with whole colours and
-// characters.
+// longPart prints a line that is too long to interpret, or a part of it. ColorNever removes its
+// colours. For ColorForPrinter, a part ends with whole colours and characters.
 func (f *Filter) longPart(b []byte) {
 	ends := 0
 	if bytes.HasSuffix(b, newline) {
@@ -228,8 +224,8 @@ func (f *Filter) longPart(b []byte) {
 	}
 }
 
-// unfinishedSequences returns the length of the unfinished colour sequences at the end of b. There
-// may be several: each except the last becomes whole if the later ones are removed.
+// unfinishedSequences returns the length of the unfinished colour sequences at the end of b. If a
+// later one is removed, an earlier one may become whole.
 func unfinishedSequences(b []byte) (n int) {
 	for n < maxLongCut {
 		more := access.UnfinishedSGR(b[:len(b)-n])
@@ -241,7 +237,7 @@ func unfinishedSequences(b []byte) (n int) {
 	return n
 }
 
-// endLong prints the bytes that longPart has held back, at the end of the line.
+// endLong prints the held bytes of longPart at the end of the line.
 func (f *Filter) endLong() {
 	if b := f.longCut; len(b) > 0 {
 		f.longCut = nil
@@ -287,7 +283,7 @@ func (f *Filter) plainLines(b []byte, first int64) {
 	}
 }
 
-// unfinishedText returns the length of the unfinished colour sequence or character at the end of b.
+// unfinishedText returns the length of an unfinished colour sequence or character at the end of b.
 func unfinishedText(b []byte) int {
 	if n := access.UnfinishedSGR(b); 0 < n && n < maxLongCut {
 		return n

@@ -15,16 +15,15 @@ type currentLine struct {
 	end  int    // offset of the line's end in its block; 0 if it is not in a block
 }
 
-// guardedBlock is block, except that it prints a line unchanged if filtering it panics, and
-// continues with the next line. It defers one call for each block: one for each line would add 6 %
-// to the time of a hot frame.
+// guardedBlock is block, but prints a line unchanged if filtering it panics. It defers one call for
+// each block: one for each line would add 6 % to the time of a hot frame.
 func (f *Filter) guardedBlock(b []byte) {
 	for len(b) > 0 {
 		b = b[f.survive(func() { f.block(b) }, len(b)):]
 	}
 }
 
-// guardedLine filters a line, and prints it unchanged if this panics.
+// guardedLine filters a line, and prints it unchanged after a panic.
 func (f *Filter) guardedLine(b []byte) {
 	f.survive(func() {
 		means, _ := meaning(&f.lineFilter, nil, b, -1, 0)
@@ -34,11 +33,10 @@ func (f *Filter) guardedLine(b []byte) {
 
 // survive calls do and returns all. If filtering a line panics, survive prints the line unchanged
 // and returns the offset of its end. The fault may be in this package or in a function of the
-// Options. The symbolizer itself recovers panics in readers of debug files.
+// Options; the symbolizer recovers panics in readers of debug files itself.
 //
-// A line longer than outputChunk may have been printed in part when the panic occurs; that part
-// then appears twice. A panic outside of a line, or during the unchanged printing, comes from the
-// writer and is not recovered.
+// A part of a line longer than outputChunk may appear twice. A panic outside of a line, or during
+// the unchanged printing, comes from the writer and is not recovered.
 func (f *Filter) survive(do func(), all int) (end int) {
 	defer func() {
 		line := f.current
@@ -62,7 +60,6 @@ func (f *Filter) survive(do func(), all int) (end int) {
 	return all
 }
 
-// forgetCurrent drops the output and the state of the current line.
 func (f *Filter) forgetCurrent() {
 	f.leavePlace()
 	f.layout.Drop()
@@ -72,7 +69,6 @@ func (f *Filter) forgetCurrent() {
 	f.scan = markup.Scanner{}
 }
 
-// quietly calls do and recovers its panic.
 func (f *Filter) quietly(do func()) {
 	defer func() { _ = recover() }()
 	do()

@@ -11,9 +11,8 @@ import (
 // DefaultCacheSize is the budget of a Filter's own Cache in bytes, enough for 150,000 C++ frames.
 const DefaultCacheSize = 32 << 20
 
-// A Cache holds rendered answers by address, so that a frame seen before costs one map lookup. It
-// is bounded in bytes. Many Filters may share it if their Options have equal Paths, Display.Own and
-// Display.ShortNames.
+// A Cache holds rendered answers by address, within a number of bytes. Many Filters may share it if
+// their Options have equal Paths, Display.Own and Display.ShortNames.
 //
 // A provisional answer is kept only until a better one may exist. The result that no symbol covers
 // an address is kept for two seconds. Errors are not kept.
@@ -28,13 +27,13 @@ type Cache struct {
 	misses     int64      // questions without an answer
 	numbers    uint32     // last number given to a module; numbers are not reused
 
-	// turns counts changes of generation. After each change, Filters drop their references to older
-	// answers, which would keep large pieces of memory alive.
+	// changes of generation. After each, Filters drop their references to older answers, which
+	// would keep large pieces of memory alive.
 	turns atomic.Uint32
 }
 
-// A generation holds the answers used during some period. There may be a million, so they must not
-// contain pointers, which the garbage collector would follow.
+// A generation holds the answers used during some period. There may be a million answers: they
+// contain no pointers, which the garbage collector would follow.
 type generation struct {
 	modules map[cacheModule]uint32
 	frames  map[cacheKey]uint32 // indices in answers
@@ -53,7 +52,6 @@ type keptAnswer struct {
 	ahead      bool // found ahead, and not used yet
 }
 
-// newGeneration returns a generation with room for n answers.
 func newGeneration(n int) generation {
 	return generation{
 		modules: make(map[cacheModule]uint32),
@@ -63,14 +61,12 @@ func newGeneration(n int) generation {
 	}
 }
 
-// answer returns the i-th answer.
 func (g *generation) answer(i uint32) rendered {
 	d := g.draft(i)
 	text := unsafe.String(unsafe.SliceData(d.text), len(d.text)) // bytes in an arena do not change
 	return rendered{text, d.renderedParts}
 }
 
-// draft returns the i-th answer as a draft, for put.
 func (g *generation) draft(i uint32) draft {
 	p := &g.answers[i]
 	return draft{g.text.at(p.text), renderedParts{g.cuts.at(p.cuts), p.until, p.system, p.none, p.back, g.sources[i]}}
@@ -90,8 +86,8 @@ func (g *generation) put(k cacheKey, r *draft) rendered {
 	return g.answer(i)
 }
 
-// adopt adds the answers of o, with the keys in keys, and takes over their memory: o must not be
-// used afterwards.
+// adopt adds the answers of o, whose keys are keys, and takes over their memory. o must not be used
+// afterwards.
 func (g *generation) adopt(keys []cacheKey, o *generation) {
 	n, text, cuts := uint32(len(g.answers)), uint32(len(g.text.pieces)), uint32(len(g.cuts.pieces))
 	g.text.pieces = append(g.text.pieces, o.text.pieces...)
@@ -122,18 +118,16 @@ func (g *generation) reset() {
 	g.sources = nil
 }
 
-// An arena stores slices of any length in a few pieces of memory. A slice in an arena does not
-// move.
+// An arena stores slices in a few pieces of memory. A stored slice does not move.
 type arena[T any] struct {
 	piece  int // length of a piece; a longer slice gets its own
 	pieces [][]T
 	open   int // index of the piece being filled; adopted pieces may follow
 }
 
-// A span is the location of a slice in an arena.
 type span struct{ piece, start, n uint32 }
 
-// room returns the piece being filled. It has room for n more elements.
+// room returns the current piece, which has room for n more elements.
 func (a *arena[T]) room(n int) *[]T {
 	if len(a.pieces) == 0 || cap(a.pieces[a.open])-len(a.pieces[a.open]) < n {
 		a.open = len(a.pieces)
@@ -142,7 +136,7 @@ func (a *arena[T]) room(n int) *[]T {
 	return &a.pieces[a.open]
 }
 
-// reset empties a, which retains its first piece.
+// reset empties a, except for the memory of its first piece.
 func (a *arena[T]) reset() {
 	if len(a.pieces) > 0 {
 		a.pieces = a.pieces[:1]
@@ -164,7 +158,7 @@ func (a *arena[T]) at(s span) []T {
 	return a.pieces[s.piece][s.start : s.start+s.n : s.start+s.n]
 }
 
-// A cacheModule is a binary and its name in a process. The name is part of the rendered text.
+// A cacheModule is a binary and its name in a process. The rendered text contains the name.
 type cacheModule struct {
 	id    buildid.ID
 	name  string
@@ -202,7 +196,6 @@ func (c *Cache) module(k cacheModule) uint32 {
 	return n
 }
 
-// get returns the answer for k.
 func (c *Cache) get(k cacheKey) (r rendered, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -235,21 +228,19 @@ func (c *Cache) mayHave(k cacheKey) bool {
 	return ok
 }
 
-// put keeps a copy of r, and returns the copy.
 func (c *Cache) put(k cacheKey, r draft) rendered {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.keep(k, r)
 }
 
-// keep is put for a caller that holds c.mu.
+// keep is put with c.mu held.
 func (c *Cache) keep(k cacheKey, r draft) rendered {
 	c.grow(r.size())
 	return c.young.put(k, &r)
 }
 
-// adopt adds the answers of g, with the keys in keys, and takes over their memory, which has size
-// bytes.
+// adopt adds the answers of g, whose keys are keys, and takes over their memory of size bytes.
 func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,7 +248,7 @@ func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 	c.young.adopt(keys, g)
 }
 
-// copyOf adds copies of the answers of g, with the keys in keys.
+// copyOf adds copies of the answers of g, whose keys are keys.
 func (c *Cache) copyOf(keys []cacheKey, g *generation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -270,7 +261,7 @@ func (c *Cache) copyOf(keys []cacheKey, g *generation) {
 	}
 }
 
-// withdraw drops the answers with these keys that were found ahead and are still unused.
+// withdraw drops the unused answers with these keys that were found ahead.
 func (c *Cache) withdraw(keys []cacheKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -283,8 +274,7 @@ func (c *Cache) withdraw(keys []cacheKey) {
 	}
 }
 
-// grow makes room for n bytes. If the young generation would exceed half of the budget, it becomes
-// the old one. The previous old one is dropped.
+// grow makes room for n bytes. The young generation becomes the old one at half of the budget.
 func (c *Cache) grow(n int64) {
 	if c.size += n; c.size > c.budget/2 {
 		c.oldSize = c.size - n

@@ -36,10 +36,9 @@ func (t *tracer) unnamed() (all []*judge.Image) {
 	return all
 }
 
-// candidates returns the files of Dialects.Candidates, and of the folders in it, that have code and
-// no fixed address, at most maxCandidates. Calls may show where one of them was loaded. Of several
-// files with one build ID, such as a stripped copy and one with debug information, it returns the
-// largest.
+// candidates returns files of Dialects.Candidates and of its folders: at most maxCandidates, with
+// code and without a fixed address. Calls may show where such a file was loaded. Of files with one
+// build ID, such as a stripped copy, it returns the largest.
 func (t *tracer) candidates() (all []*judge.Image) {
 	fs := &t.files
 	if !fs.listed {
@@ -76,14 +75,13 @@ func (t *tracer) candidates() (all []*judge.Image) {
 	return all
 }
 
-// A candidateFile is a file that Candidates names, or that is in one of its folders.
 type candidateFile struct {
 	path string
 	size int64
 }
 
-// filesBelow appends to files the regular files in a folder and in its subfolders down to depth,
-// until there are maxCandidateFiles.
+// filesBelow appends regular files in a folder and its subfolders down to depth, until there are
+// maxCandidateFiles.
 func filesBelow(files []candidateFile, folder string, depth int) []candidateFile {
 	dir, err := os.Open(folder)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// changedAt returns the time of the last change of the file at path. It returns zero if there is no
-// file.
+// changedAt returns the time of the last change of the file at path, or zero if there is no file.
 func changedAt(path string) (at time.Time) {
 	if info, err := os.Stat(path); err == nil {
 		at = info.ModTime()

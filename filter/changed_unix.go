@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changedAt returns the modification time of the file at path, or the change time of its inode if
-// that is later. Unpacking a package or an archive may set an earlier modification time. It returns
-// zero if there is no file.
+// changedAt returns the modification time of the file at path, or its inode's change time if that
+// is later: unpacking an archive may set an early modification time. It returns zero if there is no
+// file.
 func changedAt(path string) (at time.Time) {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {

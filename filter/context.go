@@ -9,10 +9,10 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A Context is the context of one process of a log: its modules, their maps, and an open hexdict.
-// It also has facts about modules from raw backtraces in the records of [Lines]. The zero value is
-// empty. A Context has at most 65,536 modules, 262,144 maps and 8 MiB of names. One goroutine at a
-// time may use it.
+// A Context is the context of one process of a log: its modules, their maps, an open hexdict, and
+// facts about modules from raw backtraces in the records of [Lines]. The zero value is empty. A
+// Context has at most 65,536 modules, 262,144 maps and 8 MiB of names. One goroutine at a time may
+// use it.
 type Context struct {
 	space space
 	hex   *openDict // nil if no hexdict is open
@@ -30,9 +30,8 @@ const (
 	moduleBytes  = 100 // without the binary
 )
 
-// Size returns the approximate bytes of memory of c. Contexts share one table of the names and
-// build IDs of binaries. Each Context counts the names; the rest of an entry in the table, about
-// 200 bytes, is not counted.
+// Size returns the approximate bytes of memory of c. It counts the names of binaries, but not the
+// table that Contexts share, which takes about 200 bytes for each binary.
 func (c *Context) Size() int {
 	n := contextBytes + mapBytes*c.space.n + moduleBytes*len(c.space.modules) + c.space.names
 	if c.hex != nil {
@@ -52,9 +51,9 @@ func (c *Context) MarshalJSON() ([]byte, error) {
 	return checkpoint.Append(nil, versioned{checkpoint.Version, c.saved()}), nil
 }
 
-// UnmarshalJSON sets c from the output of MarshalJSON. The data are not trusted: with any content,
-// c stays within its bounds. If the data are torn, damaged or from another version of symfilter, it
-// returns an error, and c is unchanged.
+// UnmarshalJSON sets c from the output of MarshalJSON. The data are not trusted: c stays within its
+// bounds. If the data are damaged or from another version of symfilter, UnmarshalJSON returns an
+// error, and c is unchanged.
 func (c *Context) UnmarshalJSON(data []byte) error {
 	var saved versioned
 	if err := checkpoint.Decode(data, &saved); err != nil {
@@ -73,7 +72,6 @@ type versioned struct {
 	savedContext
 }
 
-// A savedContext is the JSON form of a Context.
 type savedContext struct {
 	Modules checkpoint.List[savedModule] `json:"modules,omitempty"`
 	// disjoint, in the order of their addresses
@@ -109,7 +107,6 @@ type savedDict struct {
 
 func (v interval) saved() savedRange { return savedRange{v.start, v.end, v.rel, v.mode} }
 
-// saved returns the JSON form of c.
 func (c *Context) saved() (to savedContext) {
 	s := &c.space
 	index := make(map[*module]int, len(s.modules))
@@ -191,7 +188,7 @@ func (c *savedContext) context() (to Context, err error) {
 	return to, nil
 }
 
-// restore adds maps of these modules to an empty space.
+// restore adds maps to an empty space.
 func (s *space) restore(maps []savedMap, modules []*module) error {
 	if len(maps) > maxMaps {
 		return checkpoint.Damaged("%v", errTooManyMap)
@@ -208,7 +205,7 @@ func (s *space) restore(maps []savedMap, modules []*module) error {
 	return nil
 }
 
-// valid reports whether r is a range that an mmap element can have.
+// valid reports whether an mmap element can have the range r.
 func (r savedRange) valid() bool {
 	return r.Start <= r.End && r.Mode <= markup.Read|markup.Write|markup.Exec && r.End-r.Start < math.MaxUint64
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
-// contexts holds, by key, the Contexts of logs whose records are filtered by [Lines]. It implements
-// [access.Contexts]. At its limits it drops the Contexts that have been idle longest. One goroutine
-// at a time may use contexts.
+// contexts holds the Contexts of the logs of [Lines], by key. It implements [access.Contexts]. At
+// its limits it drops the Contexts that have been idle longest. One goroutine at a time may use
+// contexts.
 type contexts struct{ all processes }
 
-// newContexts returns empty contexts within the limits l. It calls evicted like [Options.Evicted];
-// evicted may be nil.
+// newContexts returns empty contexts within the limits l. evicted is like [Options.Evicted]; it may
+// be nil.
 func newContexts(l Limits, evicted func(key, reason string)) *contexts {
 	none := new(process)
 	return &contexts{processes{
@@ -22,8 +22,8 @@ func newContexts(l Limits, evicted func(key, reason string)) *contexts {
 	}}
 }
 
-// Of returns the Context with the given key, or an empty one if there is none. It is valid until
-// the next call of Of.
+// Of returns the Context with the given key, or an empty one. The Context is valid until the next
+// call of Of.
 func (c *contexts) Of(key []byte) *Context {
 	a := &c.all
 	if key = shortKey(key); a.process.key != string(key) {
@@ -34,8 +34,8 @@ func (c *contexts) Of(key []byte) *Context {
 	return &a.process.Context
 }
 
-// shortKey returns key if it has at most maxKey bytes. Otherwise it returns the start of key and a
-// hash of the whole key, so that different keys never share a Context.
+// shortKey returns key, or the start and a hash of a key longer than maxKey bytes. Different keys
+// thus never share a Context.
 func shortKey(key []byte) []byte {
 	if len(key) <= maxKey {
 		return key

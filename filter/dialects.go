@@ -7,12 +7,12 @@ import (
 )
 
 // Dialects select the raw backtraces that are resolved, and their files. The zero value resolves
-// all, using the files at paths in the log.
+// all, and uses the files at paths in the log.
 type Dialects struct {
 	None bool     // no dialect
 	Only []string // names of dialects; nil: all
 
-	// NoPaths prevents opening files at paths in the log. Frames without a build ID then need an
+	// NoPaths prevents opening files at paths in the log. A frame without a build ID then needs an
 	// Image.
 	NoPaths bool
 
@@ -21,20 +21,18 @@ type Dialects struct {
 	Sysroot   string
 	PrefixMap []buildid.PrefixMap
 
-	// Folders are absolute paths of folders. They are searched before the system's folders, for a
-	// file that the log names without a folder. A file found there needs a stronger proof than a
-	// file at its logged path. Such a proof is code that the log lists, or more return addresses
-	// after calls.
+	// Folders are absolute paths, searched before the system's folders for a file that the log
+	// names without a folder. A file found there needs a stronger proof than a file at its logged
+	// path: listed code, or more return addresses after calls.
 	Folders []string
 
-	// Candidates are absolute paths of programs and libraries, or of folders with such files. If
-	// there are no Images, they are tried for addresses without a module. The calls before return
-	// addresses may show where such a file was loaded. At most 24 files are tried, at most three
-	// folders deep.
+	// Candidates are absolute paths of programs and libraries, or of folders with such files.
+	// Without Images, they are tried for addresses without a module: calls before return addresses
+	// may show where a file was loaded. At most 24 files are tried, at most three folders deep.
 	Candidates []string
 
-	// WorkingFolder, an absolute path, is the folder that relative paths in the log refer to. If it
-	// is empty, no relative path is opened.
+	// WorkingFolder is the absolute path that relative paths in the log refer to. If it is empty,
+	// no relative path is opened.
 	WorkingFolder string
 
 	// Images are the operator's files for modules of the log.
@@ -45,25 +43,24 @@ type Dialects struct {
 	Complete func(prefix buildid.ID) buildid.ID
 
 	// Mapped, if not nil, returns the mapping of code at an address in the processes that write the
-	// log. It is called for addresses for which the log has neither a build ID nor a load base. It
-	// is called from the goroutine that uses the Filter, and must not call the Filter. ok is false
-	// if no mapping is certain.
+	// log. It is called for an address without a build ID or load base in the log, from the
+	// goroutine that uses the Filter. It must not call the Filter. ok is false if no mapping is
+	// certain.
 	Mapped func(addr uint64) (m ProcessMapping, ok bool)
 
 	// ForceImages uses the Images even if the log shows that another file ran.
 	ForceImages bool
 
 	// Refused, if not nil, is called if the log shows that a file of Images is not the device's
-	// program. It is called again only with another reason, or after the device has run the
-	// file's program in between.
+	// program. A second call needs another reason, or a use of the file in between.
 	Refused func(path string, reason error)
 
-	// Located, if not nil, is called for each frame that is located in a file although its line has
-	// no build ID. It is called even if the address has no name. path is the path of the file, addr
-	// the address in it, and proof the evidence as --output=json names it.
+	// Located, if not nil, is called for each frame that is located in a file without a build ID in
+	// its line, even if the address has no name. addr is the address in the file at path. proof is
+	// the evidence, as --output=json names it.
 	Located func(path string, addr uint64, proof string)
 
-	// Taken, if not nil, is called with the path of a file of Images when a frame first has it as
+	// Taken, if not nil, is called once with the path of each file of Images that a frame has as
 	// its module.
 	Taken func(path string)
 
@@ -75,23 +72,22 @@ type Dialects struct {
 	KeepRaw bool
 
 	// Elements turns located frames into markup elements, with made-up modules and maps, instead of
-	// answers. The rest of the log is printed unchanged. Terminal, Color and Printer of the Options
-	// must not be set.
+	// answers. The rest of the log is unchanged. Terminal, Color and Printer of the Options must
+	// not be set.
 	Elements bool
 
-	// Unwrap appends the texts of lines to dst, with their line ends. Some of the lines may still
-	// have the envelopes that they had in [Filter.Text]. It is called for lines that may contain
-	// the header of a trace. It is nil if lines have no envelopes.
+	// Unwrap appends the texts of lines to dst, with their line ends. It is called for lines that
+	// may contain a trace's header, and that may have the envelopes they had in [Filter.Text]. Nil:
+	// lines have no envelopes.
 	Unwrap func(dst, lines []byte) []byte
 
 	// Logged returns the latest time at which the current line may have been written, or zero if
-	// this is unknown. It is called when a trace begins. A file at a path in the log that was
-	// changed later needs a stronger proof. Nil: the times are unknown.
+	// unknown. It is called when a trace begins. A file changed later needs a stronger proof. Nil:
+	// the times are unknown.
 	Logged func() time.Time
 
-	// NoHold judges each frame using only the frames before it, and never holds lines back. Whole
-	// holds a trace back until its later lines arrive, without a time limit, which suits regular
-	// files.
+	// NoHold judges each frame by the frames before it, and holds no lines back. Whole holds a
+	// trace back until its later lines arrive, without a time limit: this suits regular files.
 	NoHold, Whole bool
 }
 

@@ -10,11 +10,11 @@ import (
 )
 
 // Display selects how frames are shown to people. The zero value selects the form for programs.
-// Width and Fold have no effect on output other than text, with a Printer, or with Options.Emit.
+// Width and Fold change only text without a Printer or Options.Emit.
 type Display struct {
 	// Own distinguishes the program's own frames from system frames, for Fold and [Resolved.Own].
-	// function is a linkage name, file the path of a source file, and object the path of an object
-	// file. Each is empty if it is unknown. If Own is nil, every frame is own.
+	// function is a linkage name; file and object are the paths of a source and an object file.
+	// Each is empty if unknown. If Own is nil, every frame is own.
 	Own interface {
 		Is(function, file, object string) bool
 	}
@@ -26,17 +26,16 @@ type Display struct {
 	// its file and line, or its module. 0: no line is broken.
 	Width int
 
-	// Fold replaces each run of two or more system frames with a line that counts them. A backtrace
-	// without own frames stays unfolded. Only frames that are alone on their lines are folded. The
-	// frames of a run are held back until its end, or until Flush.
+	// Fold replaces each run of two or more system frames with a line that counts them. Only frames
+	// alone on their lines are folded. A backtrace without own frames stays unfolded. A run is held
+	// back until its end, or until Flush.
 	Fold bool
 
-	// AtOnce ends a run of system frames when Write returns, so that no frame is held back.
+	// AtOnce ends a run of system frames when Write returns, so no frame is held back.
 	AtOnce bool
 }
 
-// newDisplay returns the Display of a Filter with options o, or nil if its output is for
-// programs.
+// newDisplay returns the Display for options o, or nil if the output is for programs.
 func newDisplay(o *Options) *layout.Display {
 	if o.Output != Text || o.Printer != nil || o.Emit != nil {
 		return nil
@@ -66,7 +65,7 @@ func markFrame(f *lineFilter, e *frameFields, a *answer, i int, whole bool) {
 }
 
 // markLocated is markFrame for a frame of a raw backtrace; a is nil if the frame has no answer.
-// rest is the text of the log after the last answer in the line.
+// rest is the logged text after the last answer in the line.
 func markLocated(f *lineFilter, fr *judge.Frame, a *answer, i int, rest []byte) {
 	if !f.layout.Display.Fold {
 		return

@@ -79,7 +79,7 @@ func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i 
 	}
 }
 
-// unanswered lays out text[at:], the rest of a line whose frame has no answer.
+// unanswered lays out the rest of a line, text[at:], whose frame has no answer.
 func (c *locator) unanswered(text []byte, at int, fr *judge.Frame) {
 	l := &c.f.layout
 	look := l.State
@@ -98,8 +98,8 @@ func (c *locator) textAfter(text []byte, fr *judge.Frame) []byte {
 	return text
 }
 
-// edits lays out text from at up to the last edit that has an effect, and returns the offset after
-// that edit. The edits are made with the i-th frame of the answer a.
+// edits applies the effective edits to text from the offset at, with the i-th frame of the answer
+// a. It returns the offset after the last one.
 func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) int {
 	f := c.f
 	t := a.text.frame(i)
@@ -144,8 +144,8 @@ func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) 
 	return at
 }
 
-// simple reports whether simpleCalls may lay out the calls of a frame. The frame must be a
-// sanitizer's, and nothing in its line may be coloured or escaped.
+// simple reports whether simpleCalls may lay out the calls of a sanitizer's frame: nothing in its
+// line is coloured or escaped.
 func (c *locator) simple(text []byte, fr *judge.Frame) bool {
 	return fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
 		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && isPlain(c.f, text)
@@ -158,8 +158,8 @@ func isPlain(f *lineFilter, text []byte) bool {
 		(f.o.Color == ColorKeep || f.o.Color != ColorAlways && bytes.IndexByte(text, esc) < 0)
 }
 
-// simpleCalls is a fast path of framePerCall, since a log may have millions of such frames. It lays
-// out answers with a function and a line, and leaves others to edited.
+// simpleCalls is a fast path of framePerCall for logs with millions of such frames. It leaves an
+// answer without a function and a line to edited.
 func (c *locator) simpleCalls(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f, r := c.f, &a.text
 	name, at := &fr.Edits[0], &fr.Edits[1]
@@ -203,8 +203,8 @@ func (r *rendered) simpleCall(i int) string {
 	return call
 }
 
-// simpleMarked is a fast path of markedCalls, since a log may have many kernel frames. If the line
-// needs more, such as colours, or a call has no line number, it returns false and lays out nothing.
+// simpleMarked is a fast path of markedCalls for logs with many kernel frames. If a call has no
+// line number, or the line needs more, such as colours, it returns false and lays out nothing.
 func simpleMarked(f *lineFilter, text, between []byte, fr *judge.Frame, r *rendered) bool {
 	if len(fr.Edits) != 1 || fr.Start > maxRepeat || f.printsSources || !isPlain(f, text) || bytes.IndexByte(text, esc) >= 0 {
 		return false
@@ -245,8 +245,8 @@ func (c *locator) callers(a *answer) {
 }
 
 // callNamed returns the index in a of the call that a JSON object names. Without a name it returns
-// the innermost call, and for an alias in the symbol table the outermost. ok is false if the name
-// is another function's.
+// the innermost call, and for an alias in the symbol table the outermost. ok is false for another
+// function's name.
 func callNamed(c *locator, fr *judge.Frame, a *answer) (n int, ok bool) {
 	name := fr.Symbol.Name
 	if name == "" {
@@ -264,8 +264,7 @@ func callNamed(c *locator, fr *judge.Frame, a *answer) (n int, ok bool) {
 	return last, ok
 }
 
-// json lays out a part of an answer in JSON, without colours. n is the index of the call that the
-// object describes.
+// json lays out a part of an answer in JSON, without colours. The object describes the n-th call.
 func (c *locator) json(p dialect.Part, a *answer, n int) {
 	b := c.f.layout.Buf
 	switch t := a.text.frame(n); p {
@@ -286,8 +285,7 @@ func (c *locator) json(p dialect.Part, a *answer, n int) {
 	c.f.layout.Buf = b
 }
 
-// calls appends the calls at an address, from the i-th up to but excluding the end-th, innermost
-// first, as JSON strings.
+// calls appends the calls from index i up to but excluding end, innermost first, as JSON strings.
 func (c *locator) calls(b []byte, a *answer, i, end int) []byte {
 	for first := i; i < end; i++ {
 		t := a.text.frame(i)
@@ -303,9 +301,8 @@ func (c *locator) calls(b []byte, a *answer, i, end int) []byte {
 	return b
 }
 
-// namesFunction reports whether logged, a name in the log, is the name of the function in t. The
-// name may be mangled, have a version, or be from an earlier run. It returns true if the function
-// in t is unknown.
+// namesFunction reports whether logged, a name in the log, is the name of the function in t: plain,
+// mangled, with a version, or from an earlier run. It returns true if the function in t is unknown.
 func (c *locator) namesFunction(logged []byte, t *layout.Frame) bool {
 	name, _, _ := strings.Cut(string(logged), "@")
 	return t.Name == layout.UnknownFunction || string(logged) == t.Name || name == t.Function() || c.f.o.Symbolizer.Demangle(name) == t.Function()

@@ -61,8 +61,8 @@ func (f *lineFilter) presentation(p *piece) {
 	case markup.TagHexDict:
 		if e, err := p.dict(); err == nil {
 			d := openDict{body: []byte(e.Body)}
-			// Only the first element can have a prefix: a search before each would take quadratic
-			// time.
+			// only the first element can have a prefix: a search before each would take quadratic
+			// time
 			if f.firstElement >= 0 && p == &f.pieces[f.firstElement] {
 				d.prefix = f.prefixOf(p)
 			}
@@ -93,7 +93,7 @@ func (f *lineFilter) demangle(name string) string {
 }
 
 // backtraceLine prints a line whose only presentation element is bt. It prints one line for each
-// inlined call and one for the frame itself, each with the text around the element.
+// call at the address, each with the text around the element.
 func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	at := 0
 	for &f.pieces[at] != bt {
@@ -128,9 +128,9 @@ func (f *lineFilter) backtraceLine(bt *piece, eol []byte) {
 	f.inlinedLines(bt, a, after, eol)
 }
 
-// inlinedLines prints a frame with inlined calls. The text before the element is laid out already;
-// f.pieces[after:] follow the element. Text of more than maxRepeat bytes before the frame is not
-// repeated, nor is such text after the frame, including the message.
+// inlinedLines prints a frame with inlined calls. The text before the element is already laid out;
+// f.pieces[after:] follow the element. Text of more than maxRepeat bytes before or after the frame
+// is not repeated.
 func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 	var before []byte
 	if len(f.layout.Buf) <= maxRepeat {
@@ -188,21 +188,18 @@ func (f *lineFilter) inlinedLines(bt *piece, a *answer, after int, eol []byte) {
 	}
 }
 
-// endsAt reports whether only blanks follow the frame of a backtrace element: its message is empty,
-// and f.pieces[after:] are blank.
+// endsAt reports whether only blanks follow the frame of a backtrace element.
 func endsAt(f *lineFilter, after int, message []byte) bool {
 	return len(message) == 0 && !slices.ContainsFunc(f.pieces[after:], func(p piece) bool {
 		return p.Kind == markup.Elem || !f.layout.Blank(&p.Token)
 	})
 }
 
-// endLine prints the current line.
 func (f *lineFilter) endLine(eol []byte) {
 	f.endText(eol)
 	f.print(eol, false)
 }
 
-// endText adds the footnotes to the text of the current line, and ends its colour.
 func (f *lineFilter) endText(eol []byte) {
 	if len(f.footnotes) > 0 {
 		f.printFootnotes(eol)

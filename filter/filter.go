@@ -15,10 +15,10 @@ import (
 // A Filter prints the log that is written to it, symbolized. The package documentation describes
 // the output. One goroutine at a time may use a Filter.
 //
-// A Filter cuts the stream into lines. It prints lines without a mark unchanged; its lineFilter
-// filters the others. The splitter cuts a line into pieces, and the resolver finds the answers for
-// their addresses in the process. The layout makes text from pieces and answers, and the printer
-// turns the text into a line of output. The tracer does this for raw backtraces.
+// A Filter cuts the stream into lines, and prints lines without a mark unchanged. Its lineFilter
+// filters the others: the splitter cuts a line into pieces, the resolver finds answers for their
+// addresses, the layout makes text from both, and the printer makes a line of output. The tracer
+// does this for raw backtraces.
 type Filter struct {
 	lineFilter
 	cut  lines.Cutter
@@ -75,12 +75,11 @@ func New(w io.Writer, o Options) *Filter {
 	return f
 }
 
-// Write filters p. When it returns, every complete line in p has been written, except held lines. A
-// module line that is still collecting its maps is written before the next line that is not part of
-// it. The lines of a raw backtrace are held, since its frames are judged together. With
-// Display.Fold, a run of system frames is held. Close writes all held lines. Flush writes neither
-// the module line nor, with Dialects.Whole, the backtrace. Write returns only errors of the writer
-// or of Options.Emit: a log cannot cause one.
+// Write filters p. When it returns, every complete line in p has been written, except held lines: a
+// module line that is collecting its maps, the lines of a raw backtrace, and with Display.Fold a
+// run of system frames. A module line is written before the next line that is not part of it. Close
+// writes all held lines. Flush writes neither the module line nor, with Dialects.Whole, the
+// backtrace. Write returns only errors of the writer or of Options.Emit: a log cannot cause one.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()
@@ -158,11 +157,10 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 }
 
 // Flush prints the held lines of a raw backtrace, unless Dialects.Whole is set, and held system
-// frames. If the output is text, it also prints an unfinished last line, such as a prompt. The rest
-// of that line follows when it is written. Flush prints no last line while a hexdict is open. It
-// does not print a last line that has an element, or whose end may become part of one. It does not
-// print a last line that may merge into the module line that is collecting its maps. The command
-// calls Flush after 100 ms of silence.
+// frames. If the output is text, it also prints an unfinished last line, such as a prompt; the rest
+// of that line follows when it is written. Flush does not print a last line while a hexdict is
+// open. It leaves a last line that has, or may become part of, an element or an open module line.
+// The command calls Flush after 100 ms of silence.
 func (f *Filter) Flush() error {
 	if f.tracer.isBuffering() && !f.o.Dialects.Whole {
 		f.tracer.release()
@@ -216,7 +214,7 @@ func (f *Filter) Flush() error {
 }
 
 // holdsElement reports whether the unfinished line tail has an element, or ends in a possible part
-// of an element or line end. It rereads about longestElement bytes that earlier calls have read.
+// of an element or line end. It rereads about longestElement bytes of earlier calls.
 func (f *Filter) holdsElement(tail []byte) bool {
 	if f.flushed.held {
 		return true

@@ -10,13 +10,13 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// maxHashed is the maximum size in bytes of a file that is compared with a hash in the log.
-// Firmware files have a few megabytes, or tens of megabytes with debug information.
+// maxHashed bounds the bytes of a file that is compared with a hash in the log. Firmware files have
+// tens of megabytes with debug information.
 const maxHashed = 512 << 20
 
-// A givenFile describes an operator's file. sum is the SHA-256 at this size and time. refused is
-// the last reported evidence that the device runs another program. It is nil if a frame was located
-// in the file later.
+// A givenFile describes an operator's file. sum is its SHA-256 at this size and time. refused is
+// the last reported evidence that the device runs another program, or nil after a frame was located
+// in the file.
 type givenFile struct {
 	size    int64
 	time    time.Time
@@ -25,9 +25,8 @@ type givenFile struct {
 	taken   bool
 }
 
-// hashOf returns the SHA-256 of the file at path in hexadecimal digits. It returns "" if the file
-// cannot be read, is not regular or exceeds maxHashed. It rereads the file only if its size or time
-// has changed.
+// hashOf returns the SHA-256 of the file at path in hexadecimal digits, or "" if the file cannot be
+// read, is not regular or exceeds maxHashed. It rereads only a file with a new size or time.
 func hashOf(t *tracer, path string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -52,7 +51,7 @@ func hashOf(t *tracer, path string) string {
 	return sum
 }
 
-// keepGiven stores g, the facts about the operator's file at path.
+// keepGiven stores g for the operator's file at path.
 func keepGiven(t *tracer, path string, g givenFile) {
 	if t.files.givenFiles == nil {
 		t.files.givenFiles = make(map[string]givenFile)
@@ -60,7 +59,7 @@ func keepGiven(t *tracer, path string, g givenFile) {
 	t.files.givenFiles[path] = g
 }
 
-// reportTaken reports the file of a frame once, if it is the operator's.
+// reportTaken reports the file of a frame once, if the file is the operator's.
 func reportTaken(t *tracer, f *judge.Frame) {
 	m := f.Place.Image
 	if m == nil || !m.Given || t.opt.Taken == nil {
@@ -73,8 +72,8 @@ func reportTaken(t *tracer, f *judge.Frame) {
 	}
 }
 
-// reportRefused reports the file of a frame if the log shows that the device runs another program.
-// It repeats a reason only if the file was right, or was refused for another reason, in between.
+// reportRefused reports an operator's file if the log shows that the device runs another program.
+// It repeats a reason only after the file was right, or refused for another reason.
 func reportRefused(t *tracer, f *judge.Frame) {
 	m := f.Place.Image
 	if m == nil || !m.Given || t.opt.Refused == nil {

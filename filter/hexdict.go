@@ -68,8 +68,8 @@ func (f *lineFilter) dictLine(text []byte) {
 	}
 }
 
-// extendDict adds a line to the open hexdict. It reports whether the line, or its start, belongs to
-// the hexdict. If not, the text so far was not a hexdict, and extendDict closes it.
+// extendDict adds a line to the open hexdict, and reports whether the line, or its start, belongs
+// to it. If not, the text so far was not a hexdict, and extendDict closes it.
 func (f *lineFilter) extendDict(text []byte) bool {
 	d := f.process.hex
 	brace := bytes.IndexByte(text, '}')
@@ -100,15 +100,13 @@ func (f *lineFilter) closeDict() *openDict {
 	return d
 }
 
-// footnote is a value of a hexdict that has an answer.
 type footnote struct {
 	key   string
 	value uint64
 	answer
 }
 
-// collectFootnotes resolves the values of d. The footnotes are printed at the end of the current
-// line.
+// collectFootnotes resolves the values of d. The footnotes follow the current line.
 func (f *lineFilter) collectFootnotes(d *openDict) {
 	if f.footnotes == nil {
 		f.footnotePrefix = d.prefix
@@ -133,8 +131,8 @@ func (f *lineFilter) collectFootnotes(d *openDict) {
 	f.recordElement(len(f.layout.Buf), Element{Tag: markup.TagHexDict, Values: values})
 }
 
-// valueAnswer resolves a value as an address: of code if an executable map covers it, of data if
-// another map does. mapped is false if no map covers the value: then it is a number.
+// valueAnswer resolves a value as an address of code or data. mapped is false if no map covers the
+// value: then it is a number.
 func (r *resolver) valueAnswer(value uint64) (a *answer, mapped bool) {
 	v := r.space.find(value)
 	if v.mod == nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // frameLines lays out the current line, whose frame has the answer a. It adds inlined calls in the
-// order and form that the frame's producer uses.
+// order and form of the frame's producer.
 func (c *locator) frameLines(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f, last := c.f, len(a.text.cuts)-1
 	switch fr.Inline {
@@ -45,7 +45,6 @@ func (c *locator) frameLines(text, between []byte, fr *judge.Frame, number int, 
 	}
 }
 
-// markedCalls lays out a marked line for each inlined call, and the current line.
 func (c *locator) markedCalls(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f, last := c.f, len(a.text.cuts)-1
 	for i := range last {
@@ -65,8 +64,8 @@ func (c *locator) loggedFrame(text, between []byte, fr *judge.Frame, number int,
 	c.source(text, between, fr, a, i)
 }
 
-// framePerCall lays out the current line once for each call, as frames whose numbers increase by
-// step.
+// framePerCall lays out the current line once for each call, and adds step to each next frame
+// number.
 func (c *locator) framePerCall(text, between []byte, fr *judge.Frame, number, step int, a *answer) {
 	f, n := c.f, len(a.text.cuts)
 	for i := range n {
@@ -84,8 +83,8 @@ func (c *locator) framePerCall(text, between []byte, fr *judge.Frame, number, st
 	}
 }
 
-// callsBelow lays out the current line. Below its function, in the same column, it lays out the
-// function of each further call. The file of each call is on the next line.
+// callsBelow lays out the current line. The functions of further calls follow below its function,
+// in the same column. The file of each call is on the next line.
 func (c *locator) callsBelow(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f := c.f
 	for i := range a.text.cuts {
@@ -107,8 +106,8 @@ func (c *locator) callsBelow(text, between []byte, fr *judge.Frame, number int, 
 	}
 }
 
-// callsAfter lays out the current line, followed by a line for each further call if the producer
-// prints such lines.
+// callsAfter lays out the current line, and a line for each further call if the producer prints
+// such lines.
 func (c *locator) callsAfter(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f, n := c.f, len(a.text.cuts)
 	f.records.addFrame(len(f.layout.Buf), 0)

@@ -32,14 +32,13 @@ func (i *inner) Line() int64 {
 	return i.line
 }
 
-// HeldTrace returns the number of lines at the end of the log that are held back because they
-// belong to a raw backtrace. They are printed in order, after all earlier lines.
+// HeldTrace returns the number of held lines of a raw backtrace at the end of the log.
 func (i *inner) HeldTrace() int { return int(i.Line() - i.line) }
 
-// HeldModule returns the number of the module line that is still collecting its maps. Without one
-// it returns the number of the first line of a held raw backtrace, or 0. Lines that merge into a
-// module line have no separate output. The module line's output comes in one piece, before the
-// output of later lines.
+// HeldModule returns the number of the module line that is collecting its maps. Without one it
+// returns the number of the first line of a held raw backtrace, or 0. Lines that merge into a
+// module line have no separate output: the module line's output comes in one piece, before later
+// lines.
 func (i *inner) HeldModule() int64 {
 	if i.open == nil {
 		return i.tracer.firstBuffered()
@@ -47,15 +46,14 @@ func (i *inner) HeldModule() int64 {
 	return i.open.line
 }
 
-// Unfinished reports whether Flush may print something: an unfinished last line that was not
-// printed yet, or frames that are held back.
+// Unfinished reports whether Flush may print something: an unfinished last line, or held frames.
 func (i *inner) Unfinished() bool {
 	tail, _ := i.cut.Unfinished()
 	return len(tail) > i.flushed.text || i.tracer.isBuffering() || i.layout.Display.Held() > 0
 }
 
-// Release prints the held lines of a raw backtrace, and the module line that is still collecting
-// its maps.
+// Release prints the held lines of a raw backtrace, and the module line that is collecting its
+// maps.
 func (i *inner) Release() error {
 	i.tracer.release()
 	i.closeModule()
@@ -71,12 +69,12 @@ func (i *inner) EndBlock() { i.inBlocks, i.now = true, 0 }
 // InDict reports whether a process has an open hexdict. If so, any next line may be part of it.
 func (i *inner) InDict() bool { return i.openDicts > 0 }
 
-// Wants reports whether any next line may be part of a hexdict or of a raw backtrace. If not, lines
-// for which HasMark reports false may be given to Text.
+// Wants reports whether any next line may be part of a hexdict or raw backtrace. If not, Text may
+// take lines for which HasMark returns false.
 func (i *inner) Wants() bool { return i.InDict() || i.tracer.wants() || firmware(i.tracer) }
 
-// HasMark reports whether b, a line or whole lines, has a mark. An element may begin at a mark, and
-// a frame of a dialect may be near it.
+// HasMark reports whether b, one or more whole lines, has a mark. An element may begin at a mark,
+// and a frame of a dialect may be near it.
 func (i *inner) HasMark(b []byte) bool {
 	if i.tracer == nil {
 		at, _ := marks.FindOpen(b)
@@ -87,10 +85,9 @@ func (i *inner) HasMark(b []byte) bool {
 	return at < len(b)
 }
 
-// Enter names the process of the next lines by its key; [Options.ProcessKey] is not used from then
-// on. It is called between lines. The first call precedes the first line and [Filter.Restore]. If
-// the key differs from the current process's, the held lines of the current process are printed
-// first.
+// Enter sets the key of the next lines' process, and disables [Options.ProcessKey]. It is called
+// between lines; the first call precedes the first line and [Filter.Restore]. A new key first
+// prints the held lines of the current process.
 func (i *inner) Enter(key []byte) {
 	i.entered, i.o.ProcessKey = true, nil
 	if key = shortKey(key); i.process.key != string(key) {
@@ -100,27 +97,25 @@ func (i *inner) Enter(key []byte) {
 	enterKey(&i.lineFilter, key)
 }
 
-// AddPackages adds the build IDs in text to the facts for the raw backtraces around the current
-// line. text is the field COREDUMP_PACKAGE_JSON of an entry of systemd-coredump in the journal.
-// Other text has no effect.
+// AddPackages adds the build IDs in text to the facts for raw backtraces around the current line.
+// text is the field COREDUMP_PACKAGE_JSON of systemd-coredump's journal entry. Other text has no
+// effect.
 func (i *inner) AddPackages(text []byte) {
 	if i.tracer != nil {
 		i.tracer.reader.AddPackages(text)
 	}
 }
 
-// AddProgram adds the path of the program to the facts for the raw backtraces around the current
-// line.
+// AddProgram adds the program's path to the facts for raw backtraces around the current line.
 func (i *inner) AddProgram(path string) {
 	if strings.HasPrefix(path, "/") && i.tracer != nil {
 		i.tracer.reader.AddModule(dialect.ModuleFact{Name: path, Main: true})
 	}
 }
 
-// AppendProcesses appends the context of the processes so far, in a form that Restore reads. It has
-// modules, maps, open hexdicts, and facts about modules of raw backtraces. It leaves out the
-// unfinished last line, lines that are held back, and line numbers. It is for logs whose next part
-// is a separate stream, such as a pipe with a restarted reader.
+// AppendProcesses appends the context of the processes so far, for Restore: modules, maps, open
+// hexdicts, and facts about modules of raw backtraces. It leaves out unfinished and held lines, and
+// line numbers: the log's next part may be a separate stream, such as a restarted reader's pipe.
 func (i *inner) AppendProcesses(dst []byte) []byte {
 	s := savedFilter{
 		Version: checkpoint.Version,
@@ -134,8 +129,8 @@ func (i *inner) AppendProcesses(dst []byte) []byte {
 	return checkpoint.Append(dst, s)
 }
 
-// ProcessesChanged reports whether the output of AppendProcesses has changed since the last call of
-// ProcessesChanged, ignoring the order in which processes were used. It costs little.
+// ProcessesChanged reports whether the output of AppendProcesses has changed since the last call.
+// It ignores the order in which processes were used, and costs little.
 func (i *inner) ProcessesChanged() bool {
 	changed := i.changed
 	i.changed = false
@@ -150,9 +145,9 @@ func (i *inner) ProcessesChanged() bool {
 // Restore is [Filter.Restore].
 func (i *inner) Restore(context []byte) error { return (*Filter)(i).Restore(context) }
 
-// Weigh returns the number of processes that have modules, maps or an open hexdict. It is at least
-// 1 if there are facts about raw backtraces. bytes is the approximate memory of their contexts and
-// of the facts about raw backtraces. It examines all processes.
+// Weigh returns the number of processes with modules, maps or an open hexdict, at least 1 if there
+// are facts about raw backtraces. bytes is the approximate memory of their contexts and of the
+// facts. It examines all processes.
 func (i *inner) Weigh() (processes int, bytes int64) {
 	count := func(p *process) {
 		if p.space.n > 0 || len(p.space.modules) > 0 || p.hex != nil {
@@ -173,9 +168,9 @@ func (i *inner) Weigh() (processes int, bytes int64) {
 	return processes, bytes
 }
 
-// SetLimits replaces [Options.Limits] for processes that appear from now on.
+// SetLimits replaces [Options.Limits] for future processes.
 func (i *inner) SetLimits(l Limits) { i.limits = l.orDefault() }
 
 // Patience returns the Filter's Patience. A reader of reports that writes to the Filter shares it,
-// so that the two do not wait one after the other.
+// so the two do not wait one after the other.
 func (i *inner) Patience() *report.Patience { return i.patience }

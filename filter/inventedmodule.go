@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// Numbers of made-up modules and maps. They do not occur in logs: no process has memory at these
+// Numbers of made-up modules and maps. Logs do not contain them: no process has memory at these
 // addresses, and no program has so many modules.
 const (
 	inventedID   = 1 << 32               // ID of the first module
@@ -23,10 +23,10 @@ const (
 // inventedMark begins each pc that was made from a frame.
 var inventedMark = []byte("{{{pc:0xfff")
 
-// inventedModules are the made-up modules since the last reset of the log, with their numbers.
+// inventedModules are the made-up modules since the log's last reset, with their numbers.
 type inventedModules map[cacheModule]uint64
 
-// identity returns the name and the build ID of the module of a located frame.
+// identity returns the name and the build ID of a located frame's module.
 func (c *locator) identity(fr *judge.Frame) cacheModule {
 	m := fr.Place.Image
 	switch {
@@ -58,8 +58,8 @@ func (f *lineFilter) unchangedLine(text, eol []byte) {
 	f.endLine(eol)
 }
 
-// place returns the made-up address of a frame, and whether it has one. For a new module it first
-// prints a line with the module and its map, so the current line must be empty.
+// place returns the made-up address of a frame, if it has one. For a new module it first prints a
+// line with the module and its map, so the current line must be empty.
 func (c *locator) place(fr *judge.Frame, eol []byte) (addr uint64, ok bool) {
 	if fr.Named || fr.Place.Err != nil || fr.Place.Addr >= inventedSize {
 		return 0, false
@@ -87,7 +87,7 @@ func (c *locator) place(fr *judge.Frame, eol []byte) (addr uint64, ok bool) {
 	return inventedBase + n*inventedSize + fr.Place.Addr, true
 }
 
-// lineEnd returns eol, or a newline if the last line of the log has no end.
+// lineEnd returns eol, or a newline if the log's last line has no end.
 func lineEnd(eol []byte) []byte {
 	if len(eol) == 0 {
 		return newline
@@ -97,8 +97,7 @@ func lineEnd(eol []byte) []byte {
 
 // elementLine prints the current line with elements for its located frames. A sanitizer's frame
 // that is alone in its line becomes a bt, unless KeepRaw is set. Other lines keep their text, with
-// a pc for each frame. A line that is an object of JSON is printed unchanged: it has the build IDs
-// of its modules.
+// a pc for each frame. A JSON object is printed unchanged: it has the build IDs of its modules.
 func (c *locator) elementLine(text, eol []byte, frames []judge.Frame) {
 	f := c.f
 	if layout.InObject(&frames[0]) {
@@ -106,10 +105,10 @@ func (c *locator) elementLine(text, eol []byte, frames []judge.Frame) {
 		f.endLine(eol)
 		return
 	}
-	// Unframed addresses stay unchanged: whether one was in a pc or in a data element is unknown.
+	// an unframed address stays unchanged: it may be from a pc or a data element
 	unframed := func(fr judge.Frame) bool { return fr.Unframed }
 	if slices.ContainsFunc(frames, unframed) {
-		// the caller's frames must stay unchanged
+		// the caller needs its frames unchanged
 		frames = slices.DeleteFunc(slices.Clone(frames), unframed)
 	}
 	for i := range frames {
@@ -157,8 +156,8 @@ func (c *locator) elementLine(text, eol []byte, frames []judge.Frame) {
 	f.endLine(eol)
 }
 
-// isBT reports whether a bt element can replace the frame: it has a number and the form of a
-// sanitizer's frame. A "{" before the frame would become part of the element's mark.
+// isBT reports whether a bt element can replace the frame: the frame has a number and a sanitizer's
+// form. A "{" before the frame would become part of the element's mark.
 func isBT(text []byte, fr *judge.Frame) bool {
 	last := len(fr.Edits) - 1
 	return fr.Inline == dialect.InlineFrames && fr.Digits.To > 0 && fr.Number >= 0 && last >= 0 &&

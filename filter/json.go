@@ -16,7 +16,7 @@ const maxObject = 1 << 20
 const maxElements = 4 << 20
 
 // A jsonPrinter prints JSON Lines: an object for each line of the log, with its text, its elements
-// and their answers. The published schema is log.schema.json.
+// and their answers. log.schema.json is the published schema.
 type jsonPrinter struct {
 	members func(dst []byte, line int64) []byte // Options.Members
 }
@@ -86,7 +86,6 @@ func (p *jsonPrinter) AppendElement(dst []byte, e *Element) []byte {
 	return b
 }
 
-// appendLocated appends the members for a frame of a raw backtrace.
 func appendLocated(b *jsonout.Buffer, r *Resolved) {
 	b.String("tag", "frame")
 	b.String("dialect", r.Dialect)
@@ -109,7 +108,6 @@ func appendLocated(b *jsonout.Buffer, r *Resolved) {
 	appendFound(b, r)
 }
 
-// appendAnswer appends the members for the answer to an address, resolved or not.
 func appendAnswer(b *jsonout.Buffer, r *Resolved) {
 	b.Hex("lookup", r.Lookup)
 	if r.Err == ErrNoModule {
@@ -122,7 +120,6 @@ func appendAnswer(b *jsonout.Buffer, r *Resolved) {
 	appendFound(b, r)
 }
 
-// appendFound appends the members for the functions or the variable at an address.
 func appendFound(b *jsonout.Buffer, r *Resolved) {
 	switch {
 	case r.Variable != nil:
@@ -139,7 +136,6 @@ func appendFound(b *jsonout.Buffer, r *Resolved) {
 	}
 }
 
-// appendModule appends the members for a module, or for further maps of one.
 func appendModule(b *jsonout.Buffer, m *ElementModule) {
 	b.Uint("id", m.Number)
 	b.String("module", m.Name)
@@ -169,7 +165,6 @@ func (m *moduleLine) element() *Element {
 	return e
 }
 
-// sortMaps stably sorts maps by address.
 func sortMaps(maps []interval) {
 	slices.SortStableFunc(maps, func(a, b interval) int {
 		switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// kernelFile returns the file of a kernel or kernel module. It is found by its build ID, the
-// operator's choice, or the release of the kernel.
+// kernelFile returns the file of a kernel or kernel module by its build ID, the operator's choice,
+// or the kernel's release.
 func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {
 	var m *judge.Image
 	if !f.ID.IsZero() {
@@ -49,7 +49,7 @@ func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {
 	return m
 }
 
-// kernelPlaces returns the possible paths of a module's file for the kernel with this release.
+// kernelPlaces returns the possible paths of a module's file for a kernel release.
 func kernelPlaces(t *tracer, module, release string) (places []string) {
 	if module == dialect.KernelImage {
 		return []string{

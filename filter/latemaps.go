@@ -11,7 +11,7 @@ import (
 )
 
 // lateMaps keeps the printed frames of a trace whose maps follow too late to hold the frames back.
-// After the last map, the frames that the maps locate are printed as footnotes:
+// After the last map, the frames in those maps are printed as footnotes:
 //
 //	#3 0x7f31c2a01154 ledger::settle(int) at ledger.cc:7 (/opt/shop/libledger.so+0x1153)
 type lateMaps struct {
@@ -25,7 +25,7 @@ type lateMaps struct {
 	buffered bool // the last held line is a map of the process
 	start    int  // offset of the map in that line
 	complete bool // all maps were read: the next frame is from another process
-	// number of complete or partial lists of maps after which the frames were judged again
+	// complete or partial lists of maps after which the frames were judged again
 	tries int
 }
 
@@ -36,7 +36,6 @@ const (
 	maxLateTries = 64
 )
 
-// keep keeps frames that were printed.
 func (m *lateMaps) keep(frames []judge.Frame) {
 	for i := range frames {
 		f := &frames[i]
@@ -65,8 +64,8 @@ func (m *lateMaps) keep(frames []judge.Frame) {
 	}
 }
 
-// await reports whether all frames of a line are footnotes. Such a line stays unchanged, since maps
-// may follow. await keeps the footnotes, one for each address.
+// await reports whether all frames of a line are footnotes, and keeps one for each address. Such a
+// line stays unchanged, since maps may follow.
 func (m *lateMaps) await(frames []judge.Frame) bool {
 	for i := range frames {
 		f := &frames[i]
@@ -82,7 +81,6 @@ func (m *lateMaps) await(frames []judge.Frame) bool {
 	return len(frames) > 0
 }
 
-// note marks the address of a frame that occurs only in a footnote.
 func (m *lateMaps) note(addr uint64) {
 	if m.noted == nil {
 		m.noted = make(map[uint64]bool)
@@ -101,10 +99,8 @@ func (m *lateMaps) isNote(b []byte) bool {
 	return ok && len(digits) < len(rest) && len(digits) > 0 && digits[0] == ' '
 }
 
-// forget forgets all frames.
 func (m *lateMaps) forget() { *m = lateMaps{} }
 
-// note lays out the footnote for a located frame.
 func (c *locator) note(prefix, between []byte, fr *judge.Frame) {
 	f := c.f
 	if f.o.Dialects.Elements {

@@ -5,7 +5,6 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A lineFilter filters single lines, in order.
 type lineFilter struct {
 	o Options
 	splitter
@@ -25,7 +24,6 @@ type lineFilter struct {
 	factsAt        int         // the tracer's Facts.Changes at the last call of ProcessesChanged
 }
 
-// lineOf filters b, a line with or without its line end.
 func (f *lineFilter) lineOf(b []byte) {
 	f.line++
 	f.dictLookups = 0
@@ -56,7 +54,6 @@ func (f *lineFilter) lineOf(b []byte) {
 	f.current.text = nil
 }
 
-// linePieces prints the current line, which has been cut into f.pieces.
 func (f *lineFilter) linePieces(eol []byte) {
 	var contextual, presented int
 	var last *piece // the last presentation element

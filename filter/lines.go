@@ -7,10 +7,10 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Lines filters records of many logs, each with the Context of its log, which the caller keeps. No
-// part of a record is held back for the next one. One goroutine at a time may use Lines; several
-// Lines may share a Cache. Lines take about 150 KiB of memory for recent answers, and as much
-// again for raw backtraces, for any number of Contexts.
+// Lines filters records of many logs, each with its log's Context, which the caller keeps. No part
+// of a record is held back for the next one. One goroutine at a time may use Lines; several Lines
+// may share a Cache. Lines take about 150 KiB for recent answers, and as much for raw backtraces,
+// for any number of Contexts.
 type Lines struct {
 	f       *Filter
 	dst     []byte
@@ -30,7 +30,7 @@ type Outcome struct {
 	InDict     bool // a hexdict is open: any next record of the log may be part of it
 }
 
-// NewLines returns Lines with the options o. It ignores ProcessKey, since each Context is for one
+// NewLines returns Lines with the options o. It ignores ProcessKey, since a Context is for one
 // process, and Emit, since Append returns the output. It prints text instead of calling a
 // LogPrinter, since a record is not a log.
 func NewLines(o Options) *Lines {
@@ -47,11 +47,10 @@ func NewLines(o Options) *Lines {
 	return l
 }
 
-// Append appends a record, symbolized, to dst and returns the extended slice. The record has one
-// line or several. If its last line has no line end, the output has none either. Maps that follow a
-// module in the same record are printed with it; maps in a later record get their own line. Append
-// reads and changes c, which must not be copied while it is in use. Line numbers in diagnostics
-// count from the beginning of the record.
+// Append appends a record, symbolized, to dst and returns the extended slice. The record has one or
+// more lines; the output's last line has a line end only if the record's has one. Maps after a
+// module in the same record are printed with the module. Append changes c, which must not be copied
+// while it is in use. Line numbers in diagnostics count from the start of the record.
 func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) {
 	f := l.f
 	l.enterContext(c)
@@ -94,12 +93,12 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 }
 
 // Until bounds the time for the next records. Append leaves opening, inflating and parsing debug
-// files to other goroutines, and waits for them at most until t. An address without an answer at t
-// stays unresolved; the search for its answer continues, for later records. The zero time, the
-// default, means no bound: see [Patience].
+// files to other goroutines, and waits for them at most until t. Later, an address stays
+// unresolved, but the search for its answer continues. The zero time, the default, means no bound:
+// see [Patience].
 func (l *Lines) Until(t time.Time) { l.f.until, l.f.patience.Until = t, t }
 
-// keepFacts stores the maps and build IDs of modules in the current record in its Context.
+// keepFacts stores the facts of the current record in its Context.
 func (l *Lines) keepFacts() {
 	t := l.f.tracer
 	if t == nil || t.reader.Facts().Empty() {

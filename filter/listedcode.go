@@ -18,7 +18,7 @@ type listing struct {
 // mayList reports whether the line b may have a listing, and the operator requests listings.
 func mayList(d *Dialects, b []byte) bool { return d.Code && bytes.Contains(b, []byte("Code: ")) }
 
-// listingOf returns the listing of the line b, if the operator requests listings.
+// listingOf returns the listing of the line b if the operator requests listings.
 func listingOf(d *Dialects, b []byte) (l listing) {
 	if !mayList(d, b) {
 		return l
@@ -34,8 +34,8 @@ func listingOf(d *Dialects, b []byte) (l listing) {
 	return listing{code.Before, disasm.Lines(machine, code.Bytes, code.At)}
 }
 
-// isListed reports whether next, the line after line, already has the first line of its listing,
-// because the log was filtered before.
+// isListed reports whether next already is the first line of line's listing, because the log was
+// filtered before.
 func isListed(d *Dialects, line, next []byte) bool {
 	l := listingOf(d, line)
 	if len(l.lines) == 0 {
@@ -45,7 +45,6 @@ func isListed(d *Dialects, line, next []byte) bool {
 	return string(text) == string(line[:l.before])+l.lines[0]
 }
 
-// printListing prints a line followed by its listing.
 func printListing(f *lineFilter, text, eol []byte, l listing) {
 	between := eol
 	if len(between) == 0 {

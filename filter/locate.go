@@ -11,7 +11,6 @@ import (
 	"github.com/symfilter/symfilter/internal/layout"
 )
 
-// A locator lays out lines with frames of raw backtraces.
 type locator struct {
 	f       *lineFilter
 	modules map[cacheModule]*module // each keeps its number in the Cache
@@ -36,7 +35,6 @@ const maxStacks = 16
 
 const maxLocated = 4096 // modules in raw backtraces that are remembered
 
-// line prints the current line, which has frames.
 func (c *locator) line(text, eol []byte, frames []judge.Frame) {
 	f := c.f
 	if fr := &frames[0]; fr.Data {
@@ -83,7 +81,6 @@ func (c *locator) answer(fr *judge.Frame) *answer {
 	return a
 }
 
-// locatedAnswer returns the answer for a located frame.
 func locatedAnswer(c *locator, fr *judge.Frame) *answer {
 	f, p := c.f, &fr.Place
 	if fr.Key != 0 && (p.Image == nil || fr.Kernel != nil) {
@@ -102,8 +99,8 @@ func locatedAnswer(c *locator, fr *judge.Frame) *answer {
 	return a
 }
 
-// keyed is locatedAnswer for a frame whose Key identifies its answer. It does not lock the shared
-// Cache for a hot frame.
+// keyed is locatedAnswer for a frame whose Key identifies its answer. A hot frame does not lock the
+// shared Cache.
 func (c *locator) keyed(fr *judge.Frame) *answer {
 	f := c.f
 	slot := c.recent.slot(fr.Key, exactAddress)
@@ -133,7 +130,6 @@ func (c *locator) forget() {
 	}
 }
 
-// module returns the module of this name, build ID and state.
 func (c *locator) module(k cacheModule) *module {
 	m := c.modules[k]
 	if m == nil {
@@ -146,7 +142,6 @@ func (c *locator) module(k cacheModule) *module {
 	return m
 }
 
-// frameLine prints the current line, which has one frame.
 func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	stack := c.stackOf(text, fr)
@@ -191,8 +186,8 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	f.endLine(eol)
 }
 
-// keptCall returns the index in a.text of the call whose text ends the current line, or -1. If the
-// log was filtered with KeepRaw before, each call has a line of its own.
+// keptCall returns the index of the call whose text ends the current line, or -1. An earlier run
+// with KeepRaw gave each call its own line.
 func (c *locator) keptCall(text []byte, fr *judge.Frame, a *answer) int {
 	if !c.f.o.Dialects.KeepRaw || layout.InObject(fr) || len(a.text.cuts) < 2 {
 		return -1
@@ -221,8 +216,8 @@ func (c *locator) stackOf(text []byte, fr *judge.Frame) *stack {
 	return s
 }
 
-// textBefore returns a hash of the text before a frame that is the same for all frames of a stack.
-// It skips digits and blanks, because times change, and numbers are padded.
+// textBefore returns a hash of the text before a frame, the same for all frames of a stack. It
+// skips digits and blanks: times change, and numbers are padded.
 func textBefore(b []byte) (hash uint64) {
 	for _, c := range b {
 		if c != ' ' && (c < '0' || c > '9') {
@@ -261,8 +256,8 @@ func (c *locator) sentence(text []byte, frames []judge.Frame) {
 	f.layout.LogBytes(text[at:])
 }
 
-// nameUnframed lays out the text from at to the end of an address of code or data. Its answer is
-// the same as for a pc or data element. nameUnframed returns that end, or at if there is no answer.
+// nameUnframed lays out the text from at to the end of an address, with its answer as for a pc or
+// data element. It returns that end, or at without an answer.
 func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	f, e := c.f, &fr.Edits[0]
 	f.elements++
@@ -307,7 +302,7 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	return at
 }
 
-// below lays out the answer for a frame with Below on separate lines.
+// below lays out the answer for a frame with Below, on lines of its own.
 func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	a := c.answer(fr)
@@ -334,7 +329,7 @@ func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 }
 
 // variable lays out a line with the address of a variable in mod. If the name is known, the line
-// becomes 'NAME' of size SIZE at 0xSTART, as sanitizers print it.
+// becomes 'NAME' of size SIZE at 0xSTART, as in sanitizers' reports.
 func (c *locator) variable(text []byte, fr *judge.Frame, mod *module) {
 	f := c.f
 	f.elements++

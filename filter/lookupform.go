@@ -4,8 +4,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A lookup is the way to look up the address of an element. The log leaves it unspecified unless
-// the element gives the kind of its address.
+// A lookup is the way to look up the address of an element. It is unspecified unless the element
+// gives the kind of its address.
 type lookup uint8
 
 const (
@@ -32,9 +32,9 @@ func lookupOf(k markup.PCKind) lookup {
 	return unspecified
 }
 
-// lookupOfFrame is lookupOf for a frame of a backtrace. A first frame may be the place of a fault,
-// at the start of a line or function. Sanitizers log its exact address, and addresses within the
-// call for all other frames.
+// lookupOfFrame is lookupOf for a frame of a backtrace. Frame 0 may be the place of a fault, at the
+// start of a line or function. Sanitizers log its exact address; other frames have addresses within
+// the call.
 func lookupOfFrame(e *frameFields) lookup {
 	if l := lookupOf(e.kind); l != unspecified || e.number > 0 {
 		return l
@@ -42,11 +42,10 @@ func lookupOfFrame(e *frameFields) lookup {
 	return unspecifiedFirst
 }
 
-// chooseAddress returns the address to look up, and the choice that remains. here is the interval
-// that contains addr, the logged address. back is the interval that contains the address before it.
-// The choice remains if form leaves one, and the two addresses are neighbours in one module.
-// Otherwise the logged address is chosen if it is in a module, since no call ends at the start of a
-// module. If only the address before is in a module, that is chosen.
+// chooseAddress returns the address to look up, and the choice that remains. The interval here
+// contains addr, the logged address; back contains the address before. If form leaves a choice, the
+// choice remains for neighbours in one module. Otherwise the logged address wins if it is in a
+// module, since no call ends at a module's start.
 func chooseAddress(here, back interval, addr uint64, form lookup) (answer, lookup) {
 	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1
 	switch {

@@ -21,24 +21,22 @@ type ProcessMapping struct {
 	PID        int    // number of the process
 
 	// Predictable is set if the address was not chosen at random: the program is not
-	// position-independent, or the kernel randomizes nothing. Then another process may have other
-	// code there, so the mapping is used only for stacks whose calls prove it.
+	// position-independent, or the kernel randomizes nothing. Another process may have other code
+	// there, so only stacks whose calls prove the mapping use it.
 	Predictable bool
 
-	// Foreign is set if Path may lead to another file here, since the process has another root
-	// folder or mount namespace.
+	// Foreign is set if Path may lead to another file here: the process has another root folder or
+	// mount namespace.
 	Foreign bool
 
-	// ID is the build ID of the mapped file. If the file has none, File describes it, and only the
-	// same file at Path is used.
+	// ID is the build ID of the mapped file. If there is none, File describes the file, and only
+	// the same file at Path is used.
 	ID   buildid.ID
 	File fs.FileInfo
 }
 
-// errReplacedSince means that a file without a build ID was replaced after a process mapped it.
 var errReplacedSince = errors.New("replaced after the process loaded it, and without a build ID")
 
-// errElsewhere means that this process does not see the mapped file, which has no build ID.
 var errElsewhere = errors.New("the file has no build ID, and the process loaded it in another root folder or mount namespace")
 
 // mappedAt returns the mapping of the processes at an address, or nil.
@@ -54,8 +52,7 @@ func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {
 	}
 }
 
-// imageMapped returns the file of a mapping, or an Image with an error if the file is no longer at
-// its path.
+// imageMapped returns the file of a mapping, or an Image with an error if the file has gone.
 func (t *tracer) imageMapped(m *ProcessMapping) *judge.Image {
 	info, err := os.Stat(prefixmap.Maps(t.opt.PrefixMap).Place(m.Path, t.opt.Sysroot))
 	switch {

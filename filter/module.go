@@ -20,8 +20,8 @@ import (
 //	before [[[ELF module #0x1 "libc.so.6"; BuildID=… [0x…-0x…](rx),…]]] after
 //
 // A later line merges into it if all its elements are maps of the same module, and nothing follows
-// the last map. The text before the first map must equal the text before the module, except for
-// digits, such as a time's.
+// the last map. The texts before the first elements of both lines must be equal except for digits,
+// such as a time's.
 type moduleLine struct {
 	mod    *module
 	line   int64 // number of the line in the log
@@ -155,7 +155,7 @@ func (f *lineFilter) endContextual(shown bool, eol []byte) {
 	}
 }
 
-// bufferedBytes returns the bytes of output that are held back until all maps of m are known.
+// bufferedBytes returns the bytes of output that m holds back.
 func (m *moduleLine) bufferedBytes() int {
 	n := len(m.before) + len(m.after)
 	for _, r := range m.records {
@@ -170,8 +170,8 @@ func (m *moduleLine) bufferedBytes() int {
 // recordSize returns the approximate bytes of m in JSON.
 func (m *moduleLine) recordSize() int { return 128 + len(m.mod.name()) + 96*len(m.maps) }
 
-// showsText reports whether the current line would still show something without its modules:
-// another element, or text after its first element. A log prefix alone does not justify a line.
+// showsText reports whether the current line shows something without its modules: another element,
+// or text after its first element. A log prefix alone is not worth a line.
 func (f *lineFilter) showsText() bool {
 	if f.flushed.text > 0 {
 		return true
@@ -193,7 +193,6 @@ func (f *lineFilter) showsText() bool {
 	return false
 }
 
-// hidesModule reports whether elements with this tag are omitted.
 func (f *lineFilter) hidesModule(tag markup.Tag) bool {
 	switch f.o.ModuleLines {
 	case ModuleLinesShort:
@@ -204,14 +203,13 @@ func (f *lineFilter) hidesModule(tag markup.Tag) bool {
 	return false
 }
 
-// dropLine removes the current line from the output, since it has nothing to show.
 func (f *lineFilter) dropLine() {
 	f.layout.Drop()
 	f.records.reset()
 }
 
-// mergeLine adds the maps of the current line to the open module line if the lines merge, and
-// reports whether they do. A merged line has no separate output.
+// mergeLine adds the maps of the current line to the open module line, and reports whether the
+// lines merge. A merged line has no separate output.
 func (f *lineFilter) mergeLine() bool {
 	m := f.open
 	if m == nil || !m.merges || f.flushed.text > 0 || len(m.maps)+len(f.pieces) > maxMerged {
@@ -251,8 +249,8 @@ func (f *lineFilter) mergeLine() bool {
 	return true
 }
 
-// mayContinue reports whether an unfinished line that begins with text may still merge into m.
-// Apart from digits, text must be the beginning of the text before m's element.
+// mayContinue reports whether an unfinished line that begins with text may merge into m. Apart from
+// digits, text must be the beginning of the text before m's element.
 func (m *moduleLine) mayContinue(text []byte) bool {
 	if !m.merges || len(text) > maxRepeat {
 		return false
@@ -295,7 +293,7 @@ func equalButDigits(a, b []byte) bool {
 
 func digit(c byte) bool { return c-'0' < 10 }
 
-// beginModule opens a module line whose brackets follow the text of the current line so far.
+// beginModule opens a module line, whose brackets follow the current line's text so far.
 func (f *lineFilter) beginModule(mod *module, adds bool) {
 	f.layout.Pen(f.layout.State)
 	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.layout.State, at: len(f.layout.Buf)}
@@ -304,10 +302,9 @@ func (f *lineFilter) beginModule(mod *module, adds bool) {
 	f.records.addModule(m)
 }
 
-// settleModule lays out the brackets of the open module in the current line, because an element
-// other than one of its maps follows. It moves only the text after the module: copying the whole
-// line for each of its modules would take quadratic time. If the text of the line is long, it
-// prints the text.
+// settleModule lays out the open module's brackets in the current line, before an element other
+// than one of its maps. It moves only the text after the module: copying the line for each of its
+// modules would take quadratic time. It prints a long text.
 func (f *lineFilter) settleModule() {
 	m := f.open
 	if m == nil {
@@ -341,8 +338,8 @@ func (f *lineFilter) bufferModule(m *moduleLine, eol []byte) {
 	}
 }
 
-// add adds a map to m. repeated means that the space already had the map; then add adds it only if
-// m does not show it yet.
+// add adds a map to m. If the space already had the map, repeated is set, and add skips a map that
+// m shows.
 func (m *moduleLine) add(v interval, repeated bool) {
 	if repeated && m.shown == nil {
 		m.shown = make(map[interval]bool, len(m.maps))
@@ -359,8 +356,7 @@ func (m *moduleLine) add(v interval, repeated bool) {
 	}
 }
 
-// closeModule prints the open module line, if any. It is called before output that is not part of
-// the line.
+// closeModule prints the open module line, if any, before output that is not part of it.
 func (f *lineFilter) closeModule() {
 	m := f.open
 	if m == nil {
@@ -383,8 +379,7 @@ func (f *lineFilter) closeModule() {
 	f.sendLarge()
 }
 
-// printModule lays out the brackets of m in m's colour. The colour of the current line stays the
-// same.
+// printModule lays out the brackets of m in m's colour, and restores the current line's colour.
 func (f *lineFilter) printModule(m *moduleLine) {
 	sortMaps(m.maps)
 	f.steps += int64(len(m.maps) * bits.Len(uint(len(m.maps))))
@@ -434,7 +429,7 @@ func (f *lineFilter) printModule(m *moduleLine) {
 	f.layout.State, f.layout.Current = state, cur
 }
 
-// briefModule lays out the short form of m, which leaves out its maps.
+// briefModule lays out m without its maps.
 func briefModule(f *layout.Line, m *moduleLine, name string) {
 	f.Dim("module #0x" + strconv.FormatUint(m.mod.id, 16) + " " + escape.Clean(name))
 	if m.adds {
@@ -444,8 +439,8 @@ func briefModule(f *layout.Line, m *moduleLine, name string) {
 	}
 }
 
-// defineModule adds the module of a module element to the address space. It returns false if the
-// element must be printed unchanged.
+// defineModule adds a module to the address space. It returns false if the element must be printed
+// unchanged.
 func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 	e, bad := p.module()
 	if bad != nil {
@@ -470,8 +465,8 @@ func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 	return mod, true
 }
 
-// addMap adds the map of an mmap element to the address space. repeated reports whether the space
-// already had the map. It returns false if the element must be printed unchanged.
+// addMap adds a map to the address space. repeated is set if the space already had the map. ok is
+// false if the element must be printed unchanged.
 func (f *lineFilter) addMap(p *piece) (v interval, repeated, ok bool) {
 	e, bad := p.mmap()
 	if bad != nil {

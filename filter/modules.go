@@ -18,20 +18,18 @@ const (
 	maxDepFile    = 8 << 20 // bytes read of modules.dep; Debian's has 500,000
 )
 
-// kernelModules has the paths of kernel modules.
 type kernelModules struct {
-	// paths, by release and by the kernel's name for the module
+	// paths by release, then by the kernel's name for the module
 	releases map[string]map[string][]string
 }
 
-// moduleFolders returns the module folders of a kernel, starting with the folders of debug
-// information.
+// moduleFolders returns the module folders of a kernel, folders of debug information first.
 func moduleFolders(release string) []string {
 	return []string{"/usr/lib/debug/lib/modules/" + release, "/lib/modules/" + release}
 }
 
-// places returns the paths of a module's files, in the form of paths in the log. here translates
-// such a path to a path on this machine.
+// places returns the paths of a module's files, as the log would have them. here translates such a
+// path to a path on this machine.
 func (k *kernelModules) places(here func(string) string, module, release string) []string {
 	all, known := k.releases[release]
 	if !known {
@@ -73,7 +71,6 @@ func listModules(all map[string][]string, here func(string) string, folder strin
 	return found
 }
 
-// walkModules adds the modules below folder.
 func walkModules(all map[string][]string, here func(string) string, folder string) {
 	root := here(folder)
 	left := maxModuleDirs
@@ -90,14 +87,13 @@ func walkModules(all map[string][]string, here func(string) string, folder strin
 	})
 }
 
-// addModule adds the path of a module.
 func addModule(all map[string][]string, place string) {
 	name := moduleName(path.Base(place))
 	all[name] = append(all[name], place)
 }
 
-// isForKernel reports whether the operator has named g for a kernel or kernel module. If g has no
-// name, the name of its file decides: vmlinux-6.1.0 or arm.vmlinux is for the kernel itself,
+// isForKernel reports whether the operator's file g is for a kernel or kernel module. If g has no
+// name, its file's name decides: vmlinux-6.1.0 or arm.vmlinux is for the kernel itself,
 // snd-pcm.ko.xz for snd_pcm.
 func (g *Image) isForKernel(module string) bool {
 	if g.Name != "" {

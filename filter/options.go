@@ -69,7 +69,7 @@ type Options struct {
 	Symbolizer *symbolize.Symbolizer
 
 	// Cache holds rendered answers. Filters with equal Paths, and equal Own and ShortNames in
-	// Display, may share a Cache. If it is nil, the Filter makes one.
+	// Display, may share a Cache. If Cache is nil, the Filter makes one.
 	Cache *Cache
 
 	// Output is the form of the output, unless Printer is set.
@@ -78,26 +78,25 @@ type Options struct {
 	// Printer prints the lines in another form.
 	Printer Printer
 
-	// Resolved is called with the answer for each address of the log, in the order of the log,
-	// before its line is printed. The addresses are in bt, pc and data elements, in frames of raw
-	// backtraces, and in hexdicts if a module covers the value. It is called from the goroutine
-	// that uses the Filter, and must not call the Filter. r and the memory that it refers to are
-	// valid until Resolved returns, and must not be modified. Nil: not called.
+	// Resolved is called with the answer for each address in a bt, pc or data element, in a raw
+	// frame, or in a hexdict if a module covers the value. It is called in the order of the log,
+	// before the line is printed, from the goroutine that uses the Filter. It must not call the
+	// Filter. r and its memory are valid until Resolved returns, and must not be modified. Nil: not
+	// called.
 	Resolved func(r *Resolved)
 
-	// Terminal escapes control characters in the log's text, except TAB and colours, for a terminal
-	// that would obey them. Without it they are printed unchanged.
+	// Terminal escapes control characters in the log's text, except TAB and colours: a terminal
+	// would obey them. Without Terminal they are printed unchanged.
 	Terminal bool
 
 	// ProcessKey extracts the key of a line's process: the text of the first group that matches.
-	// Each process has its own modules and maps. If ProcessKey is nil, the stream has one process.
-	// See the function ProcessKey.
+	// Each process has its own modules and maps. Nil: the stream has one process. See the function
+	// ProcessKey.
 	ProcessKey *regexp.Regexp
 
 	// Limits bound the processes of the stream. Evicted is called with the key of each process that
-	// is dropped because of a limit; reason is "processes" for their number, or "bytes". It is
-	// called from the goroutine that uses the Filter, and must not call the Filter. Nil: not
-	// called.
+	// a limit drops; reason is "processes" for their number, or "bytes". It is called from the
+	// goroutine that uses the Filter, and must not call the Filter. Nil: not called.
 	Limits  Limits
 	Evicted func(key, reason string)
 
@@ -127,17 +126,16 @@ type Options struct {
 	// Dialects select the raw backtraces that are resolved.
 	Dialects Dialects
 
-	// Emit receives the output with its line number; for a block of unchanged lines, this is the
-	// number of the first one. The output of a line may come in several calls. out is valid until
-	// Emit returns. An error ends the output, and Write returns it. If Emit is nil, the output is
-	// written to the Filter's writer.
+	// Emit receives the output with its line number, or with the first line number of a block of
+	// unchanged lines. A line's output may come in several calls. out is valid until Emit returns.
+	// An error ends the output, and Write returns it. Nil: the Filter's writer receives the output.
 	Emit func(line int64, out []byte) error
 
 	// Members appends members to the JSON object of a line, each with a comma before it. Nil: none.
 	Members func(dst []byte, line int64) []byte
 
-	// Diagnose is called for each malformed or contradictory element, from the goroutine that uses
-	// the Filter. The Filter does not limit the number of calls. Nil: not called.
+	// Diagnose is called for each malformed or contradictory element, without a limit, from the
+	// goroutine that uses the Filter. Nil: not called.
 	Diagnose func(Diagnostic)
 }
 
@@ -145,19 +143,19 @@ type Options struct {
 // at the first line that names its build ID, so N missing modules cost one wait. After a wait
 // without success, lines do not wait for servers until the search for one of the files has ended.
 type Patience struct {
-	// Local is the time for files on this machine: for finding and inflating them. Servers is the
-	// time for the whole search. If Servers is shorter than Local, a line stops waiting for servers
-	// after Servers, but still waits for this machine until Local.
+	// Local is the time for finding and inflating files on this machine. Servers is the time for
+	// the whole search. If Servers is shorter than Local, a line stops waiting for servers after
+	// Servers, but waits for this machine until Local.
 	Local, Servers time.Duration
 
 	// PerMinute bounds the total wait of the stream in any minute. If it is set, the lines of one
-	// Write together wait at most for the longer of Local and Servers. After that, each waits at
-	// most 0.1 s at a time for a file on this machine. 0: no bound.
+	// Write together wait at most for the longer of Local and Servers. Later lines of that Write
+	// each wait at most 0.1 s at a time for a file on this machine. 0: no bound.
 	PerMinute time.Duration
 
 	// Never prevents the goroutine that uses the Filter from opening, inflating and parsing files.
-	// An address that needs this stays unresolved; the search for its answer runs in the
-	// background, for later lines. Local, Servers and PerMinute are ignored. See [symbolize.Now].
+	// An address that needs this stays unresolved; a background search finds its answer for later
+	// lines. Local, Servers and PerMinute are ignored. See [symbolize.Now].
 	Never bool
 
 	// Asked is called with the duration of each question to the Symbolizer, including waits for
@@ -180,16 +178,16 @@ type Paths struct {
 	// removes the elements . and .. and the folders of build systems
 	Clean bool
 
-	// Source returns the lines of the source file around a frame's line; the frame is at l.
-	// frame.File is the path in debug information. The lines are printed below each own frame of a
-	// backtrace, unless Options.Printer is set: see [Resolved.Snippet]. Source is called from the
-	// goroutine that uses the Filter. Nil: none are printed.
+	// Source returns the lines of the source file around the line of a frame at l. frame.File is
+	// the path in debug information. The lines are printed below each own frame of a backtrace,
+	// unless Options.Printer is set: see [Resolved.Snippet]. Source is called from the goroutine
+	// that uses the Filter. Nil: no source lines.
 	Source func(l symbolize.Location, frame *symbolize.Frame) symbolize.Snippet
 
-	// Link appends the URL of a frame's line; all its bytes are from 0x21 to 0x7e. ok is false, and
-	// dst unchanged, if the line has no URL. The arguments are the same as for Source. Link may be
-	// called by many goroutines at once. With Hyperlinks, files and lines of frames in texts are
-	// links to the URL (OSC 8); see also [Resolved.Link]. Nil: there are no links.
+	// Link appends the URL of a frame's line, in bytes from 0x21 to 0x7e. ok is false, and dst
+	// unchanged, if the line has no URL. l and frame are as for Source. Many goroutines may call
+	// Link at once. With Hyperlinks, files and lines of frames in texts are links to the URL (OSC
+	// 8); see also [Resolved.Link]. Nil: no links.
 	Link       func(dst []byte, l symbolize.Location, frame *symbolize.Frame) (_ []byte, ok bool)
 	Hyperlinks bool
 }
@@ -203,14 +201,13 @@ func (p *Paths) Shown(path string) string {
 	switch {
 	case p.Clean:
 		path = layout.CleanPath(path)
-	// such a path is recorded if the compiler was called with a relative path
+	// compilers record such a path if they were called with a relative path
 	case strings.HasPrefix(path, "/") && strings.Contains(path, "/../"):
 		path = layout.WithoutDots(path)
 	}
 	return path
 }
 
-// mapped returns path with its prefix replaced.
 func (p *Paths) mapped(path string) string {
 	path, _ = prefixmap.Maps(p.Map).Replace(path)
 	return path

@@ -43,8 +43,8 @@ func (r Result) String() string {
 	return [Results]string{"resolved", "symbol_only", "no_symbol", "no_file", "no_module", "pending", "fault"}[r]
 }
 
-// Outcomes count address lookups by origin and result. They do not include values of hexdicts,
-// which may be numbers.
+// Outcomes count address lookups by origin and result. Values of hexdicts do not count: they may be
+// numbers.
 type Outcomes [Origins][Results]int64
 
 // Add adds the counts of p.
@@ -65,7 +65,6 @@ func (o *Outcomes) Sub(p *Outcomes) {
 	}
 }
 
-// countAnswer counts an answer.
 func (r *resolver) countAnswer(from Origin, a *answer) {
 	result := ResultResolved
 	switch last := len(a.text.cuts) - 1; {
@@ -79,16 +78,15 @@ func (r *resolver) countAnswer(from Origin, a *answer) {
 	r.outcomes[from][result]++
 }
 
-// countCode counts the answer for a code address, unless the element has no address: see
-// frameFields.empty.
+// countCode counts the answer for a code address, unless the element has no address.
 func (r *resolver) countCode(from Origin, addr uint64, kind markup.PCKind, a *answer) {
 	if addr != 0 || kind != markup.Ambiguous || a.mod != nil {
 		r.countAnswer(from, a)
 	}
 }
 
-// resultOf returns the result of a lookup that failed with err, which is nil if the file has no
-// name for the address. It returns other for an error without a specific result.
+// resultOf returns the result of a lookup that failed with err, or other if err has no specific
+// result. err is nil if the file has no name for the address.
 func resultOf(err error, other Result) Result {
 	switch _, fault := errors.AsType[*symbolize.FaultError](err); {
 	case err == nil, errors.Is(err, symbolize.ErrNoSymbol):
@@ -103,8 +101,8 @@ func resultOf(err error, other Result) Result {
 	return other
 }
 
-// countPlace counts a raw frame that was not located. It does not count a wild address, at which no
-// file has code.
+// countPlace counts a raw frame that was not located. It ignores wild addresses, at which no file
+// has code.
 func (r *resolver) countPlace(err error) {
 	if err != judge.ErrNoCode {
 		r.outcomes[OriginRaw][resultOf(err, ResultNoModule)]++

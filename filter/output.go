@@ -23,8 +23,9 @@ func (o *output) printOf(line int64) {
 	o.of = line
 }
 
-// send writes the collected output. It is not inlined, so that the methods that call it can be.
+// send writes the collected output. Its callers can be inlined because it is not.
 //
+//go:noinline
 //go:noinline
 func (o *output) send() {
 	o.write(o.ready)
@@ -34,7 +35,6 @@ func (o *output) send() {
 	}
 }
 
-// sendLarge calls send if at least outputChunk bytes are collected.
 func (o *output) sendLarge() {
 	if len(o.ready) >= outputChunk {
 		o.send()
@@ -56,7 +56,7 @@ func (o *output) write(b []byte) {
 	}
 }
 
-// diagnose reports a fault in the element at offset off of the current line.
+// diagnose reports a fault in the current line's element at offset off.
 func (f *lineFilter) diagnose(off int, message string) {
 	if f.o.Diagnose != nil {
 		f.o.Diagnose(Diagnostic{Line: f.line, Byte: off + 1, Message: message})

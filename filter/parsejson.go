@@ -12,15 +12,15 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// maxJSONLine bounds the bytes of an object. The text of a Line has up to about 1 MiB, and its
-// elements about 4 MiB. Escapes make them up to six times as long.
+// maxJSONLine bounds the bytes of an object. A Line has about 1 MiB of text and 4 MiB of elements.
+// Escapes make them up to six times as long.
 const maxJSONLine = 32 << 20
 
-// A JSONLine is an object of Output JSON: a line of the log. Its schema is log.schema.json.
+// A JSONLine is an object of Output JSON: a line of the log. log.schema.json is its schema.
 type JSONLine struct {
 	Version int `json:"v"` // version of the schema: 1
 
-	// From the envelope of the line.
+	// The next fields are from the envelope of the line.
 	File string `json:"file,omitempty"` // the followed file
 	// time of a container's line or a journal entry
 	Time   string          `json:"time,omitempty"`
@@ -50,8 +50,7 @@ type JSONElement struct {
 	Message  string `json:"message,omitempty"`
 
 	// For addresses: the logged address, the address looked up (one byte before a return address),
-	// and its place in the module. The answer is Frames, innermost first, a Variable, or the Reason
-	// why there is neither.
+	// and its place in the module. The answer is Frames, innermost first, a Variable, or a Reason.
 	Key      string              `json:"key,omitempty"`   // key of a value in a hexdict
 	Value    *JSONHex            `json:"value,omitempty"` // value in a hexdict
 	Address  *JSONHex            `json:"address,omitempty"`
@@ -99,8 +98,8 @@ func (h *JSONHex) UnmarshalText(text []byte) error {
 }
 
 // ParseJSON reads output of Output JSON, with one object on each line. For an unreadable line, such
-// as the last line of a killed process, it yields an error with the line number, and continues. An
-// error of the reader, or a line of more than 32 MiB, ends the sequence.
+// as the last line of a killed process, it yields an error with the line number, and continues. A
+// read error, or a line of more than 32 MiB, ends the sequence.
 func ParseJSON(r io.Reader) iter.Seq2[*JSONLine, error] {
 	return func(yield func(*JSONLine, error) bool) {
 		lines := bufio.NewScanner(r)

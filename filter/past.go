@@ -2,7 +2,7 @@ package filter
 
 import "bytes"
 
-// past keeps the last lines of the log, since the header of a trace may precede its first frame.
+// past keeps the log's last lines, since a trace's header may precede its first frame.
 type past struct {
 	tail  []byte // last lines of earlier blocks
 	block []byte // the current block up to the current line
@@ -31,13 +31,13 @@ func (t *tracer) keepPast(b []byte) {
 	p.tail = append(p.tail, b...)
 }
 
-// last returns the last n lines before the current one, or fewer if fewer are in memory.
+// last returns the last n lines before the current one, or fewer if memory has fewer.
 func (p *past) last(n int64) []byte {
 	if p.unwrap == nil {
 		return p.raw(n)
 	}
-	// One of the many lines of a journal entry has text. More than n texts are needed, since the
-	// first may be the empty line that ends an entry.
+	// One of the many lines of a journal entry has text. The loop needs more than n texts, since
+	// the first may be the empty line that ends an entry.
 	for lines := n + 1; ; lines *= 4 {
 		raw := p.raw(lines)
 		texts := p.texts(raw)
@@ -47,7 +47,7 @@ func (p *past) last(n int64) []byte {
 	}
 }
 
-// raw is last, but keeps the envelopes of the lines.
+// raw is last, but keeps the envelopes.
 func (p *past) raw(n int64) []byte {
 	block := p.block[max(0, len(p.block)-maxPast):]
 	if len(block) == 0 {
@@ -61,8 +61,8 @@ func (p *past) raw(n int64) []byte {
 	return lastLines(p.both, n)
 }
 
-// searched is raw, but without the envelopes if the lines may be from a journal. A journal may have
-// a text as an array of bytes, in which a search finds nothing.
+// searched is raw for a search. It removes a journal's envelopes, which may have a text as an array
+// of bytes.
 func (p *past) searched(n int64) []byte {
 	b := p.raw(n)
 	if p.unwrap != nil && bytes.Contains(b, []byte(`"MESSAGE"`)) {
@@ -71,7 +71,6 @@ func (p *past) searched(n int64) []byte {
 	return b
 }
 
-// texts returns lines without their envelopes.
 func (p *past) texts(b []byte) []byte {
 	if p.unwrap == nil {
 		return b

@@ -11,15 +11,15 @@ type piece struct {
 	parsed bool // see frame
 }
 
-// frameFields are the fields of a backtrace element except its message. A piece that contains a
-// markup.BT would be longer than two cache lines.
+// frameFields are the fields of a backtrace element except its message: with a markup.BT, a piece
+// would be longer than two cache lines.
 type frameFields struct {
 	number, addr uint64
 	kind         markup.PCKind
 }
 
-// shownAddr returns the address shown for the frame. If the element has no kind, it is the logged
-// address, even if the byte before was looked up.
+// shownAddr returns the address shown for the frame. Without a kind it is the logged address, even
+// if the byte before was looked up.
 func (f *frameFields) shownAddr(a *answer) uint64 {
 	if f.kind == markup.Ambiguous {
 		return f.addr
@@ -27,13 +27,12 @@ func (f *frameFields) shownAddr(a *answer) uint64 {
 	return a.addr
 }
 
-// empty reports whether the frame has no address: sanitizers log 0 without a kind for an unknown
-// place.
+// empty reports whether the frame has no address: sanitizers log an unknown place as 0 without a
+// kind.
 func (f *frameFields) empty(a *answer) bool {
 	return f.addr == 0 && f.kind == markup.Ambiguous && a.mod == nil
 }
 
-// appendRaw appends the element as markup.
 func (p *piece) appendRaw(dst []byte) []byte {
 	if p.elem != nil {
 		return p.elem.AppendMarkup(dst)
@@ -41,8 +40,8 @@ func (p *piece) appendRaw(dst []byte) []byte {
 	return append(dst, p.Raw...)
 }
 
-// typed returns the element of p as a T, parsing the fields of a token if necessary. It cannot
-// fail, since the scanner has checked the fields.
+// typed returns the element of p as a T. It does not fail, since the scanner has checked the
+// fields.
 func typed[T markup.Element](p *piece, parse func([]byte) (T, *markup.SyntaxError)) (T, *markup.SyntaxError) {
 	if e, ok := p.elem.(T); ok {
 		return e, nil
@@ -83,7 +82,6 @@ func (p *piece) parseBT() bool {
 	return err == nil
 }
 
-// tagOf returns the tag of a typed element.
 func tagOf(e markup.Element) markup.Tag {
 	switch e.(type) {
 	case markup.Reset:

@@ -11,8 +11,8 @@ import (
 )
 
 // A Printer makes the output for laid-out lines. Text and JSON have built-in Printers;
-// [Options.Printer] sets another one. It has a method for elements because a line may have a
-// million of them. Their answers are not kept until the end of the line.
+// [Options.Printer] sets another one. AppendElement is a method of its own because a line may have
+// a million elements: their answers are not kept until the line ends.
 //
 // A Printer belongs to one Filter, which calls it from the goroutine that uses the Filter. It must
 // not call the Filter. It prints every line of the log, including lines without elements. With a
@@ -20,17 +20,16 @@ import (
 type Printer interface {
 	// AppendElement appends its form of an element of the current line, for AppendLine, and returns
 	// the extended slice. It is called in the order of the elements, except that a module or its
-	// maps follow when the line is printed. e and the memory that it refers to are valid until
-	// AppendElement returns.
+	// maps follow when the line is printed. e and its memory are valid until AppendElement returns.
 	AppendElement(dst []byte, e *Element) []byte
 
 	// AppendLine appends the output for a line, including its end, and returns the extended slice.
-	// l and the memory that it refers to are valid until AppendLine returns.
+	// l and its memory are valid until AppendLine returns.
 	AppendLine(dst []byte, l *Line) []byte
 }
 
-// A Printer may also be a LogPrinter. Then it takes lines without elements in bulk, and may print
-// more at the end of the log.
+// A LogPrinter is a Printer that takes lines without elements in bulk, and may print more at the
+// end of the log.
 type LogPrinter interface {
 	// Begin is called by New. It may change the options of the Filter.
 	Begin(o *Options)
@@ -43,16 +42,16 @@ type LogPrinter interface {
 	AppendEnd(dst []byte) []byte
 }
 
-// A Line is a laid-out line of the log, or a part of a line that is too long. Its text has at most
-// about 1 MiB, and its elements at most about 4 MiB.
+// A Line is a laid-out line of the log, or a part of a line that is too long. It has at most about
+// 1 MiB of text and 4 MiB of elements.
 type Line struct {
 	Number  int64  // from 1; lines that merged into a module line have no output
 	Process string // key of the line's process, if Options.ProcessKey is set
 
 	// Text is the line with answers in place of elements, without its end. Inlined calls and the
-	// footnotes of a hexdict are further lines within it, each after a "\n". It has the colours
-	// that Options.Color sets. With Options.Terminal it has no other control characters except TAB;
-	// otherwise it may contain any bytes of the log.
+	// footnotes of a hexdict follow within it, each after a "\n". Options.Color determines its
+	// colours. With Options.Terminal it has no other control characters except TAB; otherwise it
+	// may have any bytes of the log.
 	Text []byte
 	EOL  []byte // "\n", "\r\n", or nothing
 
@@ -64,20 +63,20 @@ type Line struct {
 // A LineFrame is a frame's line within the Text of a Line.
 type LineFrame struct {
 	At int // offset of the frame, or of its line, in Text
-	// index in Answer.Frames of the element around At, or 0 if the answer has no Frames; NoFrame if
-	// the line already has names, and so no element
+	// index in Answer.Frames of the element around At, or 0 without Frames; NoFrame if the log
+	// already names the frame
 	Frame int
 }
 
-// NoFrame is the Frame of a backtrace line that was already symbolized in the log.
+// NoFrame is the Frame of a backtrace line that the log already names.
 const NoFrame = -1
 
-// A LineElement is an element of a Line in the form that the Printer made.
+// A LineElement is an element of a Line, in the Printer's form.
 type LineElement struct {
 	Appended []byte // bytes appended by AppendElement
 
-	// Text[Start:End] is the text of the element. For a backtrace element that is alone on its
-	// line, it extends from the first frame to the last. It is empty if the element has no text.
+	// Text[Start:End] is the text of the element, or empty. For a backtrace element alone on its
+	// line, it extends from the first frame to the last.
 	Start, End int
 }
 
@@ -99,7 +98,7 @@ type DictValue struct {
 	Answer *Resolved // nil if no module covers the value
 }
 
-// An ElementModule is a module with its maps so far, or maps that were added to one later.
+// An ElementModule is a module with its maps so far, or later maps of a module.
 type ElementModule struct {
 	Number uint64 // its ID in the log
 	Name   string // as logged
@@ -114,15 +113,14 @@ type Mapping struct {
 	Mode       markup.Mode
 }
 
-// A record is an element of the current line in the form that the printer made.
+// A record is an element of the current line, in the printer's form.
 type record struct {
 	appended   []byte
 	start, end int // offsets in the text
-	// set for a module or its maps; then appended is set when all maps are known
+	// set for a module or its maps; the printer sets appended when all maps are known
 	module *moduleLine
 }
 
-// A textPrinter prints the log with answers instead of elements.
 type textPrinter struct{}
 
 func (textPrinter) AppendLine(dst []byte, l *Line) []byte {
@@ -131,7 +129,6 @@ func (textPrinter) AppendLine(dst []byte, l *Line) []byte {
 
 func (textPrinter) AppendElement(dst []byte, _ *Element) []byte { return dst }
 
-// printing makes the output for the current line.
 type printing struct {
 	layout       layout.Line
 	quick        bool   // neither colours nor links nor a Display are used
@@ -157,14 +154,13 @@ type printing struct {
 }
 
 // flushed is the part of the unfinished line that Flush has printed. The finished line is laid out
-// again from its start, because its text may be repeated, or belong to a module line.
+// again from its start, since its text may be repeated, or belong to a module line.
 type flushed struct {
 	text int // bytes of the line that were printed
 	laid int // bytes of output for them, which the finished line must omit
 
-	// The part of the line that Flush has read. It bounds the bytes that each call of Flush
-	// rereads: see holdsElement. A checkpoint omits these fields: after a restart the line is read
-	// once more.
+	// The part of the line that Flush has read bounds the bytes that each Flush rereads: see
+	// holdsElement. A checkpoint omits these fields: after a restart the line is read once more.
 	resumes    bool      // state, cur and pieces are valid for the end of text
 	state, cur sgr.State // see layout
 	pieces     int
@@ -172,7 +168,7 @@ type flushed struct {
 	held       bool // Flush prints no more of the line, since the line has an element
 }
 
-// recordElement adds a record of an element in the current line; the element's text starts at start
+// recordElement adds a record of an element in the current line. The element's text begins at start
 // and has been laid out.
 func (p *printing) recordElement(start int, e Element) {
 	if p.records != nil {
@@ -180,7 +176,6 @@ func (p *printing) recordElement(start int, e Element) {
 	}
 }
 
-// elementRecords are the records of the elements of the current line.
 type elementRecords struct {
 	records []record
 	frames  []LineFrame   // frames in the text so far
@@ -205,28 +200,26 @@ func (n *elementRecords) add(p Printer, start, end int, e *Element) {
 	n.size += len(r.appended)
 }
 
-// addModule adds a record for m, whose maps are not all known yet.
+// addModule adds a record for m, which may get more maps.
 func (n *elementRecords) addModule(m *moduleLine) {
 	if n != nil {
 		n.records = append(n.records, record{module: m})
 	}
 }
 
-// addFrame adds a line at the offset at, which shows the i-th frame of its element.
+// addFrame adds a line at the offset at, with the i-th frame of its element.
 func (n *elementRecords) addFrame(at, i int) {
 	if n != nil {
 		n.frames = append(n.frames, LineFrame{at, i})
 	}
 }
 
-// endLastRecord sets the end of the text of the last element.
 func (n *elementRecords) endLastRecord(end int) {
 	if n != nil && len(n.records) > 0 {
 		n.records[len(n.records)-1].end = end
 	}
 }
 
-// reset removes all records.
 func (n *elementRecords) reset() {
 	if n != nil {
 		n.records, n.frames, n.size = n.records[:0], n.frames[:0], 0
@@ -248,7 +241,6 @@ func (n *elementRecords) takeRecords() (records []record) {
 	return records
 }
 
-// grow adds to the size of the records.
 func (n *elementRecords) grow(bytes int) {
 	if n != nil {
 		n.size += bytes
@@ -258,7 +250,7 @@ func (n *elementRecords) grow(bytes int) {
 // full reports whether the records have reached their limit and must be printed.
 func (n *elementRecords) full() bool { return n != nil && n.size >= maxElements }
 
-// elements returns the elements of a line with a text of the given length. They are valid until the
+// elements returns the elements of a line whose text has the given length. They are valid until the
 // next line.
 func (n *elementRecords) elements(p Printer, records []record, text int) []LineElement {
 	n.line = n.line[:0]
@@ -274,7 +266,7 @@ func (n *elementRecords) elements(p Printer, records []record, text int) []LineE
 	return n.line
 }
 
-// print prints the text and records of the current line so far. continues means that another part
+// print prints the text and records of the current line so far. If continues is set, another part
 // of the line follows.
 func (p *printing) print(eol []byte, continues bool) {
 	if p.records == nil && p.flushed.laid == 0 { // textPrinter, without a call
@@ -308,9 +300,9 @@ func (p *printing) print(eol []byte, continues bool) {
 	}
 }
 
-// layOutInPlace makes the layout of the current line use the free space after the finished output,
-// so that print copies nothing. Nothing else may be added to that output before print. If the
-// printer needs more than the text, layOutInPlace does nothing.
+// layOutInPlace lays out the current line in the free space after the finished output, to save a
+// copy. Until print, nothing else may be added to that output. If the printer needs more than the
+// text, layOutInPlace does nothing.
 func (p *printing) layOutInPlace() {
 	n := len(p.ready)
 	if p.records == nil && p.flushed.laid == 0 && len(p.layout.Buf) == 0 && p.layout.Display == nil && cap(p.ready) > n {
@@ -318,14 +310,14 @@ func (p *printing) layOutInPlace() {
 	}
 }
 
-// leavePlace undoes layOutInPlace for the current line, which is dropped.
+// leavePlace undoes layOutInPlace for a line that is dropped.
 func (p *printing) leavePlace() {
 	if p.inPlace {
 		p.spare, p.layout.Buf, p.inPlace = nil, p.spare, false
 	}
 }
 
-// takePlace adds the current line, which layOutInPlace has placed, to the output.
+// takePlace adds the line that layOutInPlace has placed to the output.
 func (p *printing) takePlace() {
 	n := len(p.ready)
 	if cap(p.layout.Buf) == cap(p.ready)-n {
@@ -336,7 +328,7 @@ func (p *printing) takePlace() {
 	p.spare, p.layout.Buf, p.inPlace = nil, p.spare, false
 }
 
-// printLine prints a line, except for the part that Flush has printed.
+// printLine prints a line without the part that Flush has printed.
 func (p *printing) printLine(l *Line) {
 	p.ready = p.layout.Display.EndTrace(p.ready)
 	if n := min(p.flushed.laid, len(l.Text)); n > 0 {

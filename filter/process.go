@@ -31,7 +31,7 @@ type processes struct {
 	entered    bool                     // the caller names each line's process: see inner.Enter
 }
 
-// weight returns the size of p in units of weight.
+// weight returns the size of p in units of weightBytes.
 func (p *process) weight() int {
 	n := p.space.weight()
 	if p.facts != nil {
@@ -40,7 +40,6 @@ func (p *process) weight() int {
 	return n
 }
 
-// setProcess makes p the current process.
 func (f *lineFilter) setProcess(p *process) {
 	f.process, f.processKey = p, p.key
 	f.space = &p.space
@@ -52,16 +51,15 @@ func (f *lineFilter) setProcess(p *process) {
 // Limits of the processes of one stream. The markup format requires a context for each process.
 const (
 	maxProcesses = 1024 // maximum number of contexts; beyond it, the longest idle are dropped
-	// bytes of all contexts except the current one; between calls of evict they may take a quarter
-	// more
+	// bytes of all contexts except the current one; checked each time they have grown by a quarter
 	maxHeld     = 64 << 20
 	weightBytes = 64  // bytes in a unit of weight
 	maxKey      = 256 // bytes used of a key
 )
 
-// Limits bound the contexts of a stream with several processes. If a limit is exceeded, the longest
-// idle processes are dropped, down to three quarters of the limit. Later frames of a dropped
-// process have no module until the log defines its modules again.
+// Limits bound the contexts of a stream with several processes. Beyond a limit, the longest idle
+// processes are dropped, down to three quarters of the limit. Frames of a dropped process have no
+// module until the log defines its modules again.
 type Limits struct {
 	Processes    int   // number of contexts, including the context of lines without a key; 0: 1,024
 	ContextBytes int64 // approximate bytes of all contexts except the current one; 0: 64 MiB
@@ -73,7 +71,7 @@ const (
 	evictedForSize   = "bytes"     // more than Limits.ContextBytes
 )
 
-// orDefault returns l with the default values in its unset fields.
+// orDefault returns l with default values in its unset fields.
 func (l Limits) orDefault() Limits {
 	if l.Processes <= 0 {
 		l.Processes = maxProcesses
@@ -84,7 +82,7 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// weight returns ContextBytes in units of weight.
+// weight returns ContextBytes in units of weightBytes.
 func (l Limits) weight() int { return int(l.ContextBytes / weightBytes) }
 
 // processKeys are the presets of [ProcessKey].
@@ -116,7 +114,7 @@ func ProcessKey(s string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// enterProcess makes the process of a line the current one. Options.ProcessKey is set.
+// enterProcess makes the process of a line the current one, by Options.ProcessKey.
 func (f *lineFilter) enterProcess(text []byte) {
 	var key []byte
 	if m := f.o.ProcessKey.FindSubmatchIndex(text); m != nil {
@@ -130,7 +128,7 @@ func (f *lineFilter) enterProcess(text []byte) {
 	enterKey(f, key)
 }
 
-// enterKey makes the process with the given key current, and counts a line for it.
+// enterKey makes the process with this key current, and counts a line for it.
 func enterKey(f *lineFilter, key []byte) {
 	key = key[:min(len(key), maxKey)]
 	if f.turn++; len(key) > 0 {
@@ -142,8 +140,8 @@ func enterKey(f *lineFilter, key []byte) {
 	f.process.used = f.turn
 }
 
-// change switches to the process with the given key, which is not the current one. The first
-// process of a stream has no key, and owns lines without a key.
+// change switches to the process with this key, which is not the current one. The first process of
+// a stream has no key, and owns lines without a key.
 func (f *processes) change(key []byte) *process {
 	if f.all == nil {
 		f.all = map[string]*process{f.process.key: f.process}
@@ -162,8 +160,8 @@ func (f *processes) change(key []byte) *process {
 	return p
 }
 
-// evict drops the longest idle processes if there are too many, or if they hold too much memory. At
-// most three quarters of the limits remain, because each call examines all processes.
+// evict drops the longest idle processes at a limit. It keeps at most three quarters of the limits,
+// because each call examines all processes.
 func (f *processes) evict() {
 	idle := make([]*process, 0, len(f.all))
 	held := 0

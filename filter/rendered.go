@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// rendered is the answer for an address with its text. Its memory does not change, and the Filters
-// of a Cache share it.
+// rendered is an answer with its text. Its memory does not change, and the Filters of a Cache share
+// it.
 type rendered struct {
 	text string // like the text of a draft
 	renderedParts
@@ -22,9 +22,9 @@ type rendered struct {
 
 // A draft is an answer whose text and cuts the next draft overwrites. A Cache keeps a copy.
 type draft struct {
-	// text has no colours. For a code address it has the frames, innermost first, as they follow
-	// the address in a backtrace line. For a data address it is a name such as name+0x18. For the
-	// form wholeVariable it is the text that the method whole reads.
+	// text has no colours. A code address has its frames, innermost first, as they follow the
+	// address in a backtrace line. A data address has a name such as name+0x18. The form
+	// wholeVariable has the text that the method whole reads.
 	text []byte
 	renderedParts
 }
@@ -46,22 +46,19 @@ type sources struct {
 	variable *symbolize.Variable // set for data addresses, nil otherwise
 }
 
-// frameCuts are the offsets at which the parts of a frame end in the text of its answer. There may
-// be a million, so they have no pointers. Each part except the first begins one byte after the
-// previous part. If the frame has no line, name, file, line and col are equal; if it has no column,
-// line and col are equal.
+// frameCuts are the offsets at which the parts of a frame end in its answer's text. There may be a
+// million, so they have no pointers. Each part begins one byte after the previous one. Without a
+// line, name, file, line and col are equal; without a column, line and col are equal.
 type frameCuts struct {
 	start, name, file, line, col, end uint32
 }
 
-// systemBit returns the bit of the i-th frame in rendered.system. All frames from the 32nd on,
-// which are deeply inlined, share one bit.
+// systemBit returns the bit of the i-th frame in rendered.system. Frames from the 32nd on share one
+// bit.
 func systemBit(i int) uint32 { return 1 << min(i, 31) }
 
-// ofSystem reports whether the i-th frame is a system frame.
 func (r *rendered) ofSystem(i int) bool { return r.system&systemBit(i) != 0 }
 
-// allOfSystem reports whether all frames are system frames.
 func (r *rendered) allOfSystem() bool {
 	for i := range r.cuts {
 		if !r.ofSystem(i) {
@@ -71,7 +68,6 @@ func (r *rendered) allOfSystem() bool {
 	return true
 }
 
-// frame returns the i-th frame.
 func (r *rendered) frame(i int) layout.Frame {
 	c := &r.cuts[i]
 	t := layout.Frame{Name: r.text[c.start:c.name], Inlined: i < len(r.cuts)-1}
@@ -87,13 +83,13 @@ func (r *rendered) frame(i int) layout.Frame {
 	return t
 }
 
-// functionAndLine returns the text that layout.Line.FunctionAndLine lays out for the i-th frame.
+// functionAndLine returns the text of layout.Line.FunctionAndLine for the i-th frame.
 func (r *rendered) functionAndLine(i int) string { return r.text[r.cuts[i].start:r.cuts[i].col] }
 
 // tail returns the text after the address of the i-th frame.
 func (r *rendered) tail(i int) string { return r.text[r.cuts[i].start:r.cuts[i].end] }
 
-// data returns the name of a data address, with its member or offset; "" for a code address.
+// data returns the name of a data address, with its member or offset, or "" for a code address.
 func (r *rendered) data() string {
 	if len(r.cuts) > 0 {
 		return ""
@@ -121,12 +117,10 @@ func (r *draft) size() int64 {
 	return n
 }
 
-// ownFrames is the type of Display.Own.
 type ownFrames = interface {
 	Is(function, file, object string) bool
 }
 
-// A renderer renders answers, one at a time.
 type renderer struct {
 	paths   *Paths
 	own     ownFrames // nil: frames are not classified
@@ -140,7 +134,7 @@ type renderer struct {
 	url   []byte
 }
 
-// frames renders the frames at a code address, at least one.
+// frames renders the frames at a code address. There is at least one.
 func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back bool) draft {
 	paths := w.paths
 	parts := renderedParts{back: back, until: unixNano(frames[0].Until)}
@@ -199,7 +193,6 @@ func (w *renderer) frames(frames []symbolize.Frame, m *module, rel uint64, back 
 	return draft{text, parts}
 }
 
-// sourcesOf returns the sources of frames at l.
 func (w *renderer) sourcesOf(frames []symbolize.Frame, l symbolize.Location) *sources {
 	all := &sources{frames: slices.Clone(frames), recorded: make([]string, len(frames))}
 	for i := range frames {
@@ -232,7 +225,7 @@ func (w *renderer) variable(v symbolize.Variable) draft {
 	return draft{w.text, parts}
 }
 
-// whole renders a variable for [rendered.whole]: its size, the offset of the address, and its name.
+// whole renders a variable for [rendered.whole]: size, offset of the address, and name.
 func (w *renderer) whole(v symbolize.Variable) draft {
 	d := w.variable(symbolize.Variable{Name: v.Name, Until: v.Until})
 	w.text = fmt.Appendf(w.text[:0], "%d %d %s", v.Size, v.Offset, escape.Clean(v.Name))
@@ -243,8 +236,8 @@ func (w *renderer) whole(v symbolize.Variable) draft {
 	return d
 }
 
-// whole returns, for an answer of the form wholeVariable, the variable's name, its size in bytes,
-// and the offset of the address in it.
+// whole returns the variable's name, its size in bytes, and the offset of the address in it. The
+// answer has the form wholeVariable.
 func (r *rendered) whole() (name string, size, offset uint64) {
 	digits, rest, _ := strings.Cut(r.text, " ")
 	distance, name, _ := strings.Cut(rest, " ")
@@ -253,7 +246,6 @@ func (r *rendered) whole() (name string, size, offset uint64) {
 	return name, size, offset
 }
 
-// unixNano returns t in Unix nanoseconds, 0 for the zero time.
 func unixNano(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -269,7 +261,6 @@ func (m *module) label() string {
 	return escape.Clean(m.name())
 }
 
-// appendPlace appends module+0xrel.
 func appendPlace(dst []byte, m *module, rel uint64) []byte {
 	dst = append(dst, m.label()...)
 	dst = append(dst, "+0x"...)

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A resolver finds the rendered answers for addresses: in the Cache or, within the patience of the
-// stream, from the symbolizer.
+// A resolver finds the rendered answers for addresses in the Cache or, within the stream's
+// patience, from the symbolizer.
 type resolver struct {
 	asker
 	space   *space // space of the current process
@@ -21,7 +21,7 @@ type resolver struct {
 	missed  *symbolize.Unresolved // entry of missing that was counted last, or nil
 	failed  int64                 // elements that stayed unresolved
 	answerCounts
-	// misses do not count for their module, since the value of a hexdict may be a number
+	// misses do not count for their module: the value of a hexdict may be a number
 	uncounted bool
 	changed   bool // the context of the process has changed
 	recent    recent
@@ -37,7 +37,7 @@ func (r *resolver) init(o *Options, c *Cache, sources bool) {
 }
 
 // Unresolved returns at most 1,024 modules with unresolved elements, in no particular order.
-// elements is the number of all unresolved elements, including elements outside of any module.
+// elements counts all unresolved elements, including elements outside of any module.
 func (f *Filter) Unresolved() (modules []symbolize.Unresolved, elements int64) {
 	for _, u := range f.missing {
 		modules = append(modules, *u)
@@ -66,8 +66,8 @@ type answer struct {
 }
 
 // recent holds the last answers of a Filter by logged address. A hot frame then needs neither a
-// search in the space nor the lock of the shared Cache. Every change of the space clears it. A
-// locator's recent holds answers by Frame.Key.
+// search in the space nor the Cache's lock. Every change of the space clears recent. A locator's
+// recent has Frame.Key as its key.
 type recent struct {
 	epoch uint32
 	turns uint32 // the Cache's turns when the answers were copied from it
@@ -92,8 +92,7 @@ func (c *recent) slot(addr uint64, form lookup) *recentSlot {
 	return &c.slots[(addr<<2^uint64(form))*golden>>(64-recentBits)]
 }
 
-// codeAnswer returns the answer for a code address in the process. It is valid until the next
-// answer.
+// codeAnswer returns the answer for a code address. It is valid until the next answer.
 func (r *resolver) codeAnswer(addr uint64, form lookup) *answer {
 	slot := r.recent.slot(addr, form)
 	if slot.addr == addr && slot.form == form && slot.epoch == r.recent.epoch && r.stillBest(&slot.text) {
@@ -124,7 +123,7 @@ func (r *resolver) unixNow() int64 {
 	return r.now
 }
 
-// forgetRecent clears recent, because the space has changed.
+// forgetRecent clears recent after a change of the space.
 func (r *resolver) forgetRecent() {
 	r.changed = true
 	if r.recent.epoch++; r.recent.epoch == 0 {
@@ -154,8 +153,7 @@ func (r *resolver) newCodeAnswer(addr uint64, form lookup) answer {
 	return a
 }
 
-// dataAnswer returns the answer for a data address in the process. It is valid until the next
-// answer.
+// dataAnswer returns the answer for a data address. It is valid until the next answer.
 func (r *resolver) dataAnswer(addr uint64) *answer {
 	a := &r.last
 	*a = answer{addr: addr}
@@ -169,13 +167,13 @@ func (r *resolver) dataAnswer(addr uint64) *answer {
 	return a
 }
 
-// completeAnswer sets the rest of a, whose module and module-relative address are set.
+// completeAnswer sets the rest of a from its module and module-relative address.
 func (r *resolver) completeAnswer(a *answer, form lookup) {
 	r.lookUp(a, form)
 	r.countLookup(a)
 }
 
-// lookUp is completeAnswer without counting the answer, for an address that may be looked up again.
+// lookUp is completeAnswer without counting, for an address that may be looked up again.
 func (r *resolver) lookUp(a *answer, form lookup) {
 	m := a.mod
 	key := r.key(m, a.rel, form)
@@ -206,7 +204,6 @@ func (r *resolver) renderHere(m *module, rel uint64, form lookup) (text draft, o
 	return text, ok, err
 }
 
-// countLookup counts the answer found by lookUp.
 func (r *resolver) countLookup(a *answer) {
 	if a.hasText {
 		r.answered++
@@ -232,12 +229,11 @@ func (r *resolver) recordPlace(fr *judge.Frame) {
 	}
 }
 
-// recordMiss counts an unresolved element in m.
 func (r *resolver) recordMiss(m *module, err error) {
 	r.countMiss(cacheModule{id: m.buildID(), name: m.name()}, err)
 }
 
-// countMiss counts an unresolved address, and returns the counts of its module, or nil if none are
+// countMiss counts an unresolved address. It returns the counts of its module, or nil if none are
 // kept.
 func (r *resolver) countMiss(k cacheModule, err error) *symbolize.Unresolved {
 	r.failed++

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// ErrNoModule is the Err of a Resolved whose address is outside of all maps in the log.
+// ErrNoModule is the Err of a Resolved outside of all maps in the log.
 var ErrNoModule = errors.New("no module covers the address")
 
 // NoNumber is the Frame of a raw frame whose line has no number.
@@ -23,30 +23,30 @@ type Resolved struct {
 	Frame uint64     // number of a frame; NoNumber if the line has none
 	Addr  uint64     // as logged
 
-	// Logged is the number in a raw frame's line, such as an offset in a file or in a function. It
-	// is 0 for elements.
+	// Logged is the number in a raw frame's line, such as an offset in a file or function. It is 0
+	// for elements.
 	Logged uint64
 
-	// Dialect is the name of a raw frame's dialect; such a frame has no Tag. Verified is the proof
-	// of its answer: build-id, symbol, call, code, path or process. Both are empty for elements.
+	// Dialect is the name of a raw frame's dialect; a raw frame has no Tag. Verified is the proof
+	// of its answer: build-id, symbol, call, code, path or process. Elements have neither.
 	Dialect  string
 	Verified string
 
 	// Message is the end of a backtrace element's fields, such as "sp 0x3f54".
 	Message string
 
-	// Lookup is the address that was looked up, one byte before Addr for a return address. Offset
-	// is Lookup relative to the module. Module is the logged name of the module. If Err is
-	// ErrNoModule, Offset, Module and ID are zero.
+	// Lookup is the address looked up, one byte before Addr for a return address. Offset is Lookup
+	// relative to the module, and Module the module's logged name. If Err is ErrNoModule, Offset,
+	// Module and ID are zero.
 	Lookup uint64
 	Offset uint64
 	Module string
 	ID     buildid.ID
 
-	// Frames are the frames at a code address, innermost first, with files in the form selected by
-	// Options.Paths. Variable is set for a data address. If neither is set, Err is the reason, or
-	// nil if no symbol covers the address. Err wraps [symbolize.ErrPending] while the search for
-	// the debug file continues.
+	// Frames are the frames at a code address, innermost first, with files in the form of
+	// Options.Paths. Variable is set for a data address. Without both, Err is the reason, or nil if
+	// no symbol covers the address. Err wraps [symbolize.ErrPending] during the search for the
+	// debug file.
 	Frames   []symbolize.Frame
 	Variable *symbolize.Variable
 	Err      error
@@ -58,8 +58,8 @@ type Resolved struct {
 	source func(symbolize.Location, *symbolize.Frame) symbolize.Snippet // Paths.Source
 }
 
-// Snippet returns the source lines around the i-th frame from Paths.Source, or the zero Snippet.
-// Call it before Options.Resolved, or the method of a printer, returns.
+// Snippet returns the source lines around the i-th frame from Paths.Source, or the zero Snippet. It
+// is valid only until Options.Resolved, or the method of a printer, returns.
 func (r *Resolved) Snippet(i int) (s symbolize.Snippet) {
 	if r.source == nil || i >= len(r.Frames) {
 		return s
@@ -76,8 +76,8 @@ func (r *Resolved) Link(i int) string {
 	return r.found.links[i]
 }
 
-// Own reports whether the i-th frame is the program's own, according to Display.Own. For an address
-// without frames, its module decides.
+// Own reports whether the i-th frame is the program's own, according to Display.Own. Without
+// frames, the module decides.
 func (r *Resolved) Own(i int) bool {
 	if len(r.Frames) == 0 {
 		return r.own == nil || r.own.Is("", "", r.Module)
@@ -85,7 +85,6 @@ func (r *Resolved) Own(i int) bool {
 	return r.system&systemBit(i) == 0
 }
 
-// set sets r to the answer a for an address.
 func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer) {
 	*r = Resolved{Line: line, Tag: tag, Frame: frame, Addr: addr, Lookup: a.addr}
 	if a.mod == nil {
@@ -103,7 +102,7 @@ func (r *Resolved) set(line int64, tag markup.Tag, frame, addr uint64, a *answer
 }
 
 // recordAnswer calls Options.Resolved with the answer for an address in the current line, and adds
-// a record of its element. The element's text starts at start and has been laid out.
+// a record of its element. The element's text begins at start and has been laid out.
 func (p *printing) recordAnswer(start int, tag markup.Tag, frame, addr uint64, message []byte, a *answer) {
 	if p.needsSources { // checked here because the call alone would measurably slow down hot frames
 		p.recordTypedAnswer(start, tag, frame, addr, message, a)
@@ -123,7 +122,7 @@ func (p *printing) recordTypedAnswer(start int, tag markup.Tag, frame, addr uint
 	}
 }
 
-// recordLocated is recordAnswer for a raw frame; a is nil if it was not located.
+// recordLocated is recordAnswer for a raw frame; a is nil if the frame was not located.
 func (p *printing) recordLocated(start int, fr *judge.Frame, a *answer) {
 	if !p.needsSources {
 		return
@@ -147,7 +146,7 @@ func (p *printing) recordLocated(start int, fr *judge.Frame, a *answer) {
 	}
 }
 
-// recordValue is recordAnswer for a value in a hexdict. It adds no record, since the element's
+// recordValue is recordAnswer for a value in a hexdict. It adds no record, since the hexdict's
 // record has all values.
 func (p *printing) recordValue(value uint64, a *answer) *Resolved {
 	r := &p.resolved

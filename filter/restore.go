@@ -67,7 +67,7 @@ type savedTail struct {
 	Skip   int             `json:"skip,omitempty"`
 }
 
-// A savedLong is an unfinished last line that is too long to be interpreted.
+// A savedLong is an unfinished last line that is too long to interpret.
 type savedLong struct {
 	// Cut has the start of an incomplete rune, followed by the start of a colour sequence.
 	Cut checkpoint.Text `json:"cut,omitempty"`
@@ -75,13 +75,12 @@ type savedLong struct {
 
 // AppendContext appends the context of the log so far, as JSON on one line without a line end.
 // After [Filter.Restore] of this context, a new Filter with the same options prints the rest of the
-// log exactly like this Filter. That includes the module line that is still collecting its maps.
-// AppendContext may be called between any two calls of Write, and between calls of Text and Element
-// at the end of a line.
+// log exactly like this Filter, including the open module line. AppendContext may be called between
+// any two calls of Write, and between calls of Text and Element at the end of a line.
 //
 // The context takes about 70 bytes for a map and 100 for a module, 10 KiB in most logs. A process
-// with 65,536 modules and 262,144 maps, the limits, takes 30 to 100 MiB. All processes except the
-// current one together take at most 32 MiB: beyond this, the longest idle ones are omitted.
+// at its limits, 65,536 modules and 262,144 maps, takes 30 to 100 MiB. The other processes together
+// take at most 32 MiB: beyond this, the longest idle ones are omitted.
 func (f *Filter) AppendContext(dst []byte) []byte {
 	s := savedFilter{
 		Version: checkpoint.Version,
@@ -107,7 +106,7 @@ func (p *process) saved() savedProcess {
 	return savedProcess{checkpoint.Text(p.key), p.used, p.Context.saved()}
 }
 
-// savedIdle returns the processes except the current one, up to maxIdleContext bytes.
+// savedIdle returns the other processes, most recently used first, up to maxIdleContext bytes.
 func (f *processes) savedIdle() (all []json.RawMessage) {
 	var idle []*process
 	for _, p := range f.all {
@@ -129,7 +128,6 @@ func (f *processes) savedIdle() (all []json.RawMessage) {
 	return all
 }
 
-// savedOpen returns the JSON form of a module line.
 func (f *printing) savedOpen(m *moduleLine) *savedLine {
 	s := &savedLine{
 		Line: m.line, ID: m.mod.id, Adds: m.adds, Raw: m.raw, Before: m.before, After: m.after, EOL: m.eol,
@@ -140,7 +138,7 @@ func (f *printing) savedOpen(m *moduleLine) *savedLine {
 	}
 	p, ok := f.printer.(*jsonPrinter)
 	if !ok {
-		// records of another printer may have any bytes, which the next run's printer may not
+		// another printer's records may have any bytes, which the next run's printer may not
 		// understand
 		return s
 	}
@@ -156,10 +154,10 @@ func (f *printing) savedOpen(m *moduleLine) *savedLine {
 var errNotNew = errors.New("the filter is not new")
 
 // Restore sets the context of a new Filter from the output of [Filter.AppendContext]. It fails if
-// something was written to the Filter, or if the context is torn, damaged or from another version
-// of symfilter. After an error the Filter must not be used: part of the context may be set. A
-// context is not trusted: with any content, the Filter stays within its limits for logs. Restore
-// begins the search for the debug files of the modules.
+// something was written to the Filter, or if the context is damaged or from another version of
+// symfilter. After an error the Filter must not be used: part of the context may be set. A context
+// is not trusted: the Filter stays within its limits for logs. Restore begins the search for the
+// modules' debug files.
 //
 // Without [Options.ProcessKey], only the process without a key is restored.
 func (f *Filter) Restore(context []byte) error {
@@ -220,7 +218,7 @@ func (f *Filter) restore(context []byte) error {
 		f.flushed = flushed{text: t.Passed, laid: t.Skip}
 	}
 	f.line, f.turn = s.Line, s.Turn
-	// The context may be from a Filter with another form of output.
+	// the context may be from a Filter with another form of output
 	_, json := f.printer.(*jsonPrinter)
 	if f.open = open; open != nil && !json {
 		open.records = nil
@@ -246,7 +244,7 @@ func (f *Filter) restore(context []byte) error {
 	return nil
 }
 
-// processes returns up to most processes of s, starting with the current one.
+// processes returns up to most processes of s, the current one first.
 func (s *savedFilter) processes(most int) ([]*process, error) {
 	keys := make(map[string]bool)
 	var all []*process
@@ -302,7 +300,7 @@ func (l *savedLine) line(s *space) (*moduleLine, error) {
 	return m, nil
 }
 
-// restoreProcesses sets the processes of the Filter; the first is the current one.
+// restoreProcesses sets the processes of the Filter, the current one first.
 func restoreProcesses(f *lineFilter, processes []*process, grown, began int) {
 	if f.o.ProcessKey == nil && !f.entered {
 		for _, p := range processes {

@@ -85,7 +85,6 @@ func (s *savedFacts) facts() (f dialect.Facts, err error) {
 	return f, nil
 }
 
-// savedID parses a build ID in a checkpoint.
 func savedID(digits string) (id buildid.ID, err error) {
 	if digits == "" {
 		return id, nil

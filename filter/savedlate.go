@@ -6,7 +6,6 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// savedLate is the form of lateMaps in a checkpoint.
 type savedLate struct {
 	Frames     checkpoint.List[savedFrame] `json:"frames"`
 	Unresolved int                         `json:"unresolved"`
@@ -14,8 +13,7 @@ type savedLate struct {
 	Tries      int                         `json:"tries,omitempty"`
 }
 
-// A savedFrame has the fields of a frame that are necessary to locate it with maps, and to print
-// its footnote.
+// A savedFrame has the fields that locate a frame by maps and print its footnote.
 type savedFrame struct {
 	Dialect  string          `json:"dialect"`
 	Number   int             `json:"number"`

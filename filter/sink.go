@@ -35,8 +35,8 @@ func (f *Filter) Text(p []byte) error {
 	return f.err
 }
 
-// Element adds e to the current line. It is resolved and printed when the line is complete. Element
-// is part of [markup.Sink]; see Text.
+// Element adds e to the current line, which is resolved and printed when it is complete. Element is
+// part of [markup.Sink]; see Text.
 func (f *Filter) Element(e markup.Element) error {
 	f.tracer.release()
 	if s, ok := e.(markup.Symbol); ok && s.Literal() {
@@ -61,7 +61,7 @@ type sunkLine struct {
 // minPiece is the number of bytes by which an element counts towards maxLine.
 const minPiece = 16
 
-// sinkText adds text to the unfinished line. A line that is too long is laid out in parts.
+// sinkText adds text to the unfinished line. It lays out a line that is too long in parts.
 func (f *Filter) sinkText(p []byte) {
 	if len(p) > 0 {
 		n := len(f.sunk.text)
@@ -73,7 +73,7 @@ func (f *Filter) sinkText(p []byte) {
 	}
 }
 
-// endSunk lays out the line, or the part of a line, from the Sink methods.
+// endSunk lays out the Sink methods' line, or a part of it.
 func (f *Filter) endSunk(eol []byte) {
 	if len(f.sunk.pieces) == 0 && len(eol) == 0 {
 		return

@@ -20,8 +20,8 @@ func (a *answer) location() symbolize.Location {
 	return symbolize.Location{ID: a.mod.buildID(), Name: a.mod.asked(), Addr: a.rel}
 }
 
-// sourceBelow lays out the source lines of the i-th frame of a. It skips system frames, and a frame
-// with the same line as the previous one. Each source line follows eol and a call of begin, which
+// sourceBelow lays out the source lines of the i-th frame of a. It skips a system frame, and a
+// frame with the previous frame's line. Each source line follows eol and a call of begin, which
 // lays out the text before the frame. A call of end follows the line.
 func (f *lineFilter) sourceBelow(a *answer, i int, eol []byte, begin, end func()) {
 	if !f.printsSources || !a.hasText || a.text.sources == nil || i >= len(a.text.recorded) || a.text.ofSystem(i) {

@@ -25,12 +25,10 @@ type module struct {
 	maps    int32           // number of the module's intervals in the space
 }
 
-// newModule returns a module without maps.
 func newModule(number uint64, id buildid.ID, name string) *module {
 	return &module{id: number, binary: unique.Make(cacheModule{id: id, name: name})}
 }
 
-// name returns the name of m as logged.
 func (m *module) name() string { return m.binary.Value().name }
 
 // asked returns the name of m in questions to the symbolizer.
@@ -39,7 +37,7 @@ func (m *module) asked() string {
 	return report.NameOf(of.name, of.state)
 }
 
-// buildID returns the build ID of m; zero if the log has none.
+// buildID returns the build ID of m, or zero if the log has none.
 func (m *module) buildID() buildid.ID { return m.binary.Value().id }
 
 // An interval is an address range mapped to one module.
@@ -50,11 +48,11 @@ type interval struct {
 	mode       markup.Mode
 }
 
-// A space is the address space of one process: its modules and their maps. If maps overlap, the
-// later one wins, and the rest of the earlier one stays. A space does no I/O and reads no clock.
+// A space is the address space of one process: its modules and their maps. A later map replaces the
+// overlapping part of an earlier one. A space does no I/O and reads no clock.
 //
-// The intervals are disjoint and sorted. They are stored in runs of at most runLen. So each new map
-// moves only a few others, in any order of maps.
+// The intervals are disjoint and sorted, in runs of at most runLen. Each new map thus moves only a
+// few others.
 type space struct {
 	modules map[uint64]*module
 	runs    [][]interval
@@ -76,18 +74,17 @@ var (
 // hasModules reports whether a module has been defined since the last reset.
 func (s *space) hasModules() bool { return len(s.modules) > 0 }
 
-// weight returns the size of the space in units of about 64 bytes.
+// weight returns the size of the space in units of weightBytes.
 func (s *space) weight() int { return s.n + moduleWeight*len(s.modules) + s.names/64 }
 
 // moduleWeight is the weight of a module whose binary no other process has: 280 to 330 bytes,
 // mostly in the table of [unique]. A module that shares its binary takes 64 to 75 bytes.
 const moduleWeight = 4
 
-// reset removes all modules and maps.
 func (s *space) reset() { *s = space{moved: s.moved} }
 
 // define adds m, unless the space already has the same module. file is the patience for its debug
-// file. changed reports whether another binary had m's ID before; the maps of that binary stay.
+// file. changed reports whether another binary had m's ID before; that binary's maps stay.
 func (s *space) define(m markup.Module, file *report.Awaited) (mod *module, changed bool, err error) {
 	old := s.modules[m.ID]
 	if old != nil && old.buildID() == m.BuildID && old.name() == m.Name {
@@ -101,7 +98,7 @@ func (s *space) define(m markup.Module, file *report.Awaited) (mod *module, chan
 	return mod, old != nil, nil
 }
 
-// add adds mod, replacing a module with the same ID.
+// add adds mod in place of any module with its ID.
 func (s *space) add(mod *module) error {
 	names := s.names + len(mod.name())
 	old := s.modules[mod.id]
@@ -120,7 +117,7 @@ func (s *space) add(mod *module) error {
 }
 
 // load adds a map of mod. It returns the added interval, cut at 2^64 if m would wrap around, and a
-// module that lost addresses to it, if any.
+// module that lost addresses to it, or nil.
 func (s *space) load(m markup.MMap, mod *module) (got interval, over *module, err error) {
 	if m.Size == 0 {
 		return interval{}, nil, errZeroSize
@@ -136,7 +133,7 @@ func (s *space) load(m markup.MMap, mod *module) (got interval, over *module, er
 	return got, s.put(got), nil
 }
 
-// put adds v, replacing all maps in its range. It returns the result of carve.
+// put adds v in place of all maps in its range. It returns the result of carve.
 func (s *space) put(v interval) (over *module) {
 	over = s.carve(v)
 	r, i := s.locate(v.start)
@@ -240,7 +237,6 @@ func (s *space) insert(run, index int, v interval) {
 	s.runs[run+1] = rest
 }
 
-// remove removes the interval at a place.
 func (s *space) remove(run, index int) {
 	s.n--
 	v := s.runs[run]
@@ -257,14 +253,14 @@ func (s *space) remove(run, index int) {
 	s.runs[run] = append(v[:index], v[index+1:]...)
 }
 
-// hasMap reports whether the same map of mod already exists.
+// hasMap reports whether mod already has the same map.
 func (s *space) hasMap(m markup.MMap, mod *module) bool {
 	v := s.find(m.Addr)
 	return v.mod == mod && v.start == m.Addr && v.end == m.Addr+(m.Size-1) && v.rel == m.Rel && m.Size != 0
 }
 
-// each calls do at least once for each module, including mapped modules whose ID another module has
-// now.
+// each calls do at least once for each module, including a mapped module whose ID another module
+// has now.
 func (s *space) each(do func(*module)) {
 	for _, m := range s.modules {
 		do(m)
@@ -278,5 +274,4 @@ func (s *space) each(do func(*module)) {
 	}
 }
 
-// ids returns the IDs of the modules, in order.
 func (s *space) ids() []uint64 { return slices.Sorted(maps.Keys(s.modules)) }

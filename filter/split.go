@@ -8,7 +8,6 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A splitter cuts the current line into pieces.
 type splitter struct {
 	color        Color
 	scan         markup.Scanner
@@ -18,12 +17,11 @@ type splitter struct {
 	elements int // well-formed elements and raw frames so far
 
 	// steps counts the work on lines with marks: bytes scanned, moved and kept, and pieces
-	// examined. Only tests read it, to compare it with the length of the lines. A plain line takes
+	// examined. Only tests read it, to compare it with the lengths of the lines. A plain line takes
 	// no step.
 	steps int64
 }
 
-// tokens cuts text into s.pieces.
 func (s *splitter) tokens(text []byte) {
 	s.pieces = s.pieces[:0]
 	s.steps += int64(len(text))
@@ -48,8 +46,8 @@ func (s *splitter) tokens(text []byte) {
 	}
 }
 
-// oneFrame is a fast path of tokens for a line with one backtrace element and no other mark, like
-// most lines with markup. It takes a third of the time, and counts the element. For other lines it
+// oneFrame is a fast path of tokens for a line with one backtrace element and no other mark, as
+// most lines with markup are. It counts the element, in a third of the time. For other lines it
 // returns false and changes nothing.
 func (s *splitter) oneFrame(text []byte) bool {
 	if s.color != ColorKeep && (s.color != ColorForPrinter || bytes.IndexByte(text, esc) >= 0) {
@@ -101,15 +99,15 @@ func (s *splitter) addPiece() *piece {
 	return p
 }
 
-// literal reports whether a symbol with these fields is plain text that [markup.Writer] wrote as a
-// symbol because it looks like markup.
+// literal reports whether a symbol with these fields is plain text. [markup.Writer] writes text
+// that looks like markup as a symbol.
 func literal(fields []byte) bool {
 	return len(fields) > 0 && (fields[0] == '{' || fields[0] == esc) && markup.Symbol{Name: string(fields)}.Literal()
 }
 
-// standsAlone reports whether only a log prefix, or nothing, precedes an element. The element is
-// the only presentation element in its line, or a hexdict. In a sentence, the text before an
-// element ends in a lower-case letter or a comma, or contains the "SUMMARY: " of the sanitizers.
+// standsAlone reports whether at most a log prefix precedes an element. The element is the only
+// presentation element in its line, or a hexdict. In a sentence, the text before an element ends in
+// a lower-case letter or a comma, or contains the "SUMMARY: " of the sanitizers.
 func (s *splitter) standsAlone(element *piece) bool {
 	sentence := false
 	for i := range s.pieces {
@@ -132,9 +130,9 @@ func (s *splitter) standsAlone(element *piece) bool {
 	return !sentence
 }
 
-// prefixOf returns the log prefix before a hexdict in the current line, which its footnotes repeat.
-// It returns nil if the text before the hexdict is not a log prefix, or is too long to be repeated.
-// The prefix has colour sequences only if colours are followed.
+// prefixOf returns the log prefix before a hexdict in the current line, for its footnotes. It
+// returns nil if the text is not a log prefix, or is too long to be repeated. The prefix has colour
+// sequences only if colours are followed.
 func (s *splitter) prefixOf(to *piece) []byte {
 	if !s.standsAlone(to) {
 		return nil

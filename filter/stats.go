@@ -13,8 +13,8 @@ type Stats struct {
 	Resolved   int64 // addresses with a name
 	Unresolved int64 // addresses without a name, including addresses outside of all modules
 	Pending    int64 // part of Unresolved: the debug file was still being searched
-	// questions about code that were answered from symbols alone, without lines: when the wait
-	// ended, a better file was still being searched, or debug information was being inflated
+	// answers for code from symbols alone, without lines: when the wait ended, a better file was
+	// still being searched, or debug information was being inflated
 	Early   int64
 	Evicted int64  // processes dropped because of Options.Limits
 	Proofs  Proofs // proofs of the answers for raw backtraces
@@ -26,7 +26,7 @@ type Stats struct {
 	Outcomes Outcomes // addresses by origin and result
 }
 
-// A Base is a load address of a file. The log does not give it; the return addresses of a raw
+// A Base is a load address of a file that the log does not give. The return addresses of a raw
 // backtrace or the maps of a living process prove it.
 type Base struct {
 	Path  string
@@ -37,15 +37,14 @@ type Base struct {
 // maxBases bounds the bases that are kept: a log may have crashes of a thousand processes.
 const maxBases = 16
 
-// Bases returns the bases so far, at most the first 16. It is for the goroutine that uses the
-// Filter.
+// Bases returns at most the first 16 bases so far. It is for the goroutine that uses the Filter.
 func (f *Filter) Bases() []Base { return slices.Clone(f.bases) }
 
-// Bases returns the bases in all records so far, at most the first 16. It is for the goroutine that
-// uses the Lines.
+// Bases returns at most the first 16 bases in all records. It is for the goroutine that uses the
+// Lines.
 func (l *Lines) Bases() []Base { return slices.Clone(l.f.bases) }
 
-// addBases appends the bases that are not in all yet, up to maxBases in total.
+// addBases appends the bases that all does not have yet, up to maxBases in total.
 func addBases(all, bases []Base) []Base {
 	for _, b := range bases {
 		if len(all) < maxBases && !slices.Contains(all, b) {
@@ -65,7 +64,6 @@ type Proofs struct {
 	Other   int64 // other proofs, such as the bytes of the code
 }
 
-// count counts a frame.
 func (r *Proofs) count(verified string) {
 	switch verified {
 	case judge.ByBuildID:
@@ -120,9 +118,9 @@ func (c *Cache) Stats() CacheStats {
 	return CacheStats{c.size + c.oldSize, c.budget, c.hits, c.misses}
 }
 
-// NoCode counts addresses at which a file has no code, although other frames of the trace prove the
-// file. They are targets of wild function pointers, or are in the ROM of a device. Such addresses
-// do not count as unresolved.
+// NoCode counts addresses at which a file has no code, although the trace's other frames prove the
+// file. Wild function pointers lead to them, or a device's ROM has them. They do not count as
+// unresolved.
 type NoCode struct {
 	Frames int64
 	Addr   uint64 // first such address

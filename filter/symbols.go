@@ -9,15 +9,14 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// symbols answer questions about addresses. A question with a non-nil context within ends with that
-// context, even if a file is slow.
+// symbols answer questions about addresses. A question ends with its context within, if that is not
+// nil, even if a file is slow.
 type symbols interface {
 	Code(ctx, within context.Context, dst []symbolize.Frame, l symbolize.Location) ([]symbolize.Frame, error)
 	Data(ctx, within context.Context, l symbolize.Location) (symbolize.Variable, error)
 }
 
-// symbolFiles provide the files of modules, with the same contexts as symbols. Search does not
-// wait.
+// symbolFiles provide the files of modules, with the contexts of symbols. Search does not wait.
 type symbolFiles interface {
 	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
 	Examine(ctx, within context.Context, id buildid.ID, name string, do func(*object.File)) error

@@ -18,10 +18,9 @@ import (
 const (
 	maxTraceLines = 256      // lines; most programs print at most 128 frames
 	maxTraceBytes = 64 << 10 // bytes of its lines
-	// holding time in a log that is being written: too short for readers to notice
+	// time for which lines of a growing log are held: too short for readers to notice
 	maxTraceTime = 250 * time.Millisecond
-	// number of held lines after which a line without a frame releases all, since the next stack
-	// might not fit
+	// held lines after which a line without a frame releases all: the next stack might not fit
 	maxStackStart = maxTraceLines / 4 * 3
 	// lines without a frame between two frames of a trace
 	maxTraceGap = 8
@@ -63,7 +62,6 @@ type tracer struct {
 	modules kernelModules
 }
 
-// A bufferedLine is a held line of the trace.
 type bufferedLine struct {
 	from, to int // in tracer.text
 	frames   []judge.Frame
@@ -71,7 +69,7 @@ type bufferedLine struct {
 	listed   bool // the next line has its listing, because the log was filtered before
 }
 
-// newTracer returns a tracer for f, or nil if it resolves no dialects.
+// newTracer returns a tracer for f, or nil without dialects or a Symbolizer.
 func newTracer(f *lineFilter) *tracer {
 	if f.o.Symbolizer == nil || f.o.Dialects.None {
 		return nil
@@ -88,13 +86,13 @@ func newTracer(f *lineFilter) *tracer {
 // next returns the number of the next line.
 func (t *tracer) next() int64 { return t.f.line + int64(len(t.buffered)-t.printed) + 1 }
 
-// wants reports whether the next line must be passed to take even without a mark.
+// wants reports whether take needs the next line even without a mark.
 func (t *tracer) wants() bool {
 	return t != nil && (len(t.buffered) > 0 || t.opt.Code || t.reader.Wants(t.next()))
 }
 
-// isIdle reports whether the next line need only be counted if no dialect reads it, because t has
-// nothing that the line could end. t may be nil.
+// isIdle reports whether a line that no dialect reads need only be counted: nothing in t waits for
+// the next line. t may be nil.
 func isIdle(t *tracer) bool {
 	return t == nil || t.printed == 0 && !t.listing && !t.maps.buffered && !t.wants()
 }
@@ -103,7 +101,7 @@ func isIdle(t *tracer) bool {
 // dialect.NextFirmware and dialect.IsCounter.
 func firmware(t *tracer) bool { return t != nil && t.reader.Firmware }
 
-// searchOf returns a search for the marks in b that a dialect of t may match. t may be nil.
+// searchOf returns a search for the marks in b of the dialects of t. t may be nil.
 func searchOf(t *tracer, b []byte) marks.Search {
 	if t == nil {
 		return marks.Search{}
@@ -113,8 +111,8 @@ func searchOf(t *tracer, b []byte) marks.Search {
 
 // meaning returns the frames and the map that the dialects find in a line with a mark. plain is set
 // if the line has neither a meaning nor another mark, and no line is held back. mark is the offset
-// of its first mark except ESC, or -1 if unknown. before is the text before the line in the block.
-// lines is the number of lines in before that are not printed yet.
+// of its first mark except ESC, or -1 if unknown. before is the text before the line in the block;
+// lines counts its lines that are not printed yet.
 func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialect.Line, plain bool) {
 	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
 		return nil, false
@@ -151,10 +149,9 @@ func (t *tracer) read(line, past []byte, mark, count int) (l *dialect.Line) {
 	return l
 }
 
-// errFault is the reason for frames in a trace that could not be judged because of a fault.
 var errFault = errors.New("symfilter failed on the trace; please report this bug")
 
-// locateFrames locates frames. If this panics, they stay unlocated.
+// locateFrames locates frames. After a panic they stay unlocated.
 func locateFrames(t *tracer, frames []*judge.Frame) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -188,8 +185,8 @@ func reportDoubt(t *tracer, m *judge.Image) {
 	}
 }
 
-// changesBefore reports whether an answer for one of the frames would change the line's first n
-// bytes, which Flush has printed.
+// changesBefore reports whether an answer for one of the frames would change the first n bytes of
+// the line, which Flush has printed.
 func changesBefore(frames []dialect.Frame, n int) bool {
 	if n == 0 {
 		return false
@@ -249,8 +246,8 @@ func (t *tracer) endLast(b []byte) {
 	dropAnswered(t.buffered, b)
 }
 
-// framesOf returns the frames of l, not yet located. It returns none if answers would change text
-// that Flush has printed. The frames are valid until the next call.
+// framesOf returns the frames of l, not yet located, or none if answers would change text that
+// Flush has printed. The frames are valid until the next call.
 func (t *tracer) framesOf(l *dialect.Line) []judge.Frame {
 	c := &t.locator
 	c.frames = c.frames[:0]
@@ -260,8 +257,8 @@ func (t *tracer) framesOf(l *dialect.Line) []judge.Frame {
 	return c.frames
 }
 
-// endMaps ends the list of a process's maps, whose last line is held back. They are complete,
-// unless another process logs between them.
+// endMaps ends the list of a process's maps, whose last line is held back. The list is complete
+// unless another process logs between the maps.
 func (t *tracer) endMaps(b []byte) {
 	if t.maps.isNote(b) { // the log was filtered before
 		t.maps.unresolved = 0
@@ -354,7 +351,7 @@ func (t *tracer) endOld(number int64) {
 // printNow prints a line with frames without holding it back. sure is set if they are located.
 func (t *tracer) printNow(b []byte, frames []judge.Frame, sure bool) {
 	for i := range frames {
-		// Without the next line it is unknown whether the frame already has its answer.
+		// only the next line shows whether the frame already has its answer
 		frames[i].Named = frames[i].Named || frames[i].PlaceBelow
 	}
 	if !sure {
@@ -385,7 +382,6 @@ func (t *tracer) begin() {
 	}
 }
 
-// openModule returns the file for the module of a frame.
 func (t *tracer) openModule(f *dialect.Frame) *judge.Image {
 	if f.Kernel != nil {
 		return kernelFile(t, f)
@@ -393,7 +389,6 @@ func (t *tracer) openModule(f *dialect.Frame) *judge.Image {
 	return t.open(f)
 }
 
-// end forgets the current trace.
 func (t *tracer) end() {
 	t.endTrace()
 	t.full, t.expectsMaps = false, false
@@ -407,8 +402,8 @@ func (t *tracer) endTrace() {
 }
 
 // dropAnswered removes the frames of the last held line if b, the next line, has the answer for one
-// of them. Then the log was filtered before, or the program prints the frames twice. A frame with
-// its place in b becomes Named.
+// of them: the log was filtered before, or the program prints the frames twice. A frame with its
+// place in b becomes Named.
 func dropAnswered(held []bufferedLine, b []byte) {
 	if len(held) == 0 {
 		return
@@ -443,7 +438,7 @@ func (t *tracer) buffer(b []byte, frames []judge.Frame) {
 	}
 }
 
-// hasRoom reports whether another line may still be held back after a line with this many bytes and
+// hasRoom reports whether another line may be held back after a line with this many bytes and
 // frames. If both are 0, that line is already held.
 func (t *tracer) hasRoom(size, frames int) bool {
 	lines, bytes := t.limits()
@@ -483,13 +478,10 @@ func (t *tracer) late() bool {
 	return len(t.buffered) > 0 && !t.opt.Whole && time.Since(t.since) > maxTraceTime
 }
 
-// isBuffering reports whether lines are held back.
 func (t *tracer) isBuffering() bool { return t != nil && len(t.buffered) > 0 }
 
-// bufferedText returns the text of the held lines.
 func (t *tracer) bufferedText() []byte { return t.text[t.buffered[t.printed].from:] }
 
-// firstBuffered returns the number of the first held line, or 0.
 func (t *tracer) firstBuffered() int64 {
 	if !t.isBuffering() {
 		return 0
@@ -497,7 +489,6 @@ func (t *tracer) firstBuffered() int64 {
 	return t.f.line + 1
 }
 
-// releaseLate releases the held lines if they are late.
 func (t *tracer) releaseLate() {
 	if t != nil && t.late() {
 		t.release()
@@ -515,7 +506,6 @@ func (t *tracer) forget() {
 	}
 }
 
-// close closes the files of the trace.
 func (t *tracer) close() {
 	if t != nil {
 		t.end()
@@ -523,7 +513,6 @@ func (t *tracer) close() {
 	}
 }
 
-// release prints the held lines.
 func (t *tracer) release() {
 	if t == nil || len(t.buffered) == 0 {
 		return
@@ -560,7 +549,6 @@ func (t *tracer) release() {
 	}
 }
 
-// print prints a line with located frames.
 func (t *tracer) print(b []byte, frames []judge.Frame) {
 	f := t.f
 	text, eol := t.enterLine(b)
@@ -571,8 +559,8 @@ func (t *tracer) print(b []byte, frames []judge.Frame) {
 	t.maps.keep(frames)
 }
 
-// mapLine holds back b, a line with a map that begins at start, if frames may need the map. It
-// reports whether the line is held back.
+// mapLine holds back b, a line with a map at start, if frames may need the map. It reports whether
+// the line is held back.
 func (t *tracer) mapLine(b []byte, start int) bool {
 	m := &t.maps
 	if t.opt.NoHold || len(t.buffered) == 0 && m.unresolved == 0 {
@@ -587,7 +575,7 @@ func (t *tracer) mapLine(b []byte, start int) bool {
 	return true
 }
 
-// printMap prints b, the last map of a process, and the footnotes after it.
+// printMap prints b, a process's last map, and the footnotes after it.
 func (t *tracer) printMap(b []byte) {
 	m := &t.maps
 	notes := t.lateNotes()
@@ -611,7 +599,7 @@ func (t *tracer) printMap(b []byte) {
 	f.current.text = nil
 }
 
-// lateNotes returns the frames that were located only by the last maps, one for each address.
+// lateNotes returns the frames that only the last maps located, one for each address.
 func (t *tracer) lateNotes() (notes []judge.Frame) {
 	m := &t.maps
 	if m.unresolved == 0 {
@@ -651,8 +639,8 @@ func (t *tracer) lateNotes() (notes []judge.Frame) {
 	return notes
 }
 
-// printUnframed prints a line without frames, followed by its listing. If listed is set, the log
-// already has the listing.
+// printUnframed prints a line without frames and its listing. If listed is set, the log already has
+// the listing.
 func (t *tracer) printUnframed(b []byte, listed bool) {
 	l := listingOf(t.opt, b)
 	if listed || len(l.lines) == 0 || t.f.openDicts > 0 || t.opt.Elements {
@@ -679,7 +667,6 @@ func (t *tracer) enterLine(b []byte) (text, eol []byte) {
 	return text, eol
 }
 
-// pointers returns pointers to the elements of frames.
 func pointers(frames []judge.Frame) []*judge.Frame {
 	all := make([]*judge.Frame, len(frames))
 	for i := range frames {

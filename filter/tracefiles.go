@@ -61,7 +61,6 @@ func (fs *traceFiles) open(o *Dialects) {
 	fs.images = report.NewObjects(&report.Options{}, maxImages, true)
 }
 
-// close closes the files.
 func (fs *traceFiles) close() {
 	if fs.objects != nil {
 		fs.objects.Close()
@@ -70,13 +69,12 @@ func (fs *traceFiles) close() {
 	fs.objects, fs.images, fs.opened, fs.looked = nil, nil, 0, 0
 }
 
-// changed reports whether one of the files has been replaced.
 func (fs *traceFiles) changed() bool {
 	return fs.objects.Changed(maxChanged) || fs.images.Changed(maxChanged)
 }
 
-// open returns the file for the module of a frame. It finds the file by the build ID, the
-// operator's choice, the path, the mapping around the frame's address, or the name.
+// open returns the file for a frame's module: by the build ID, the operator's choice, the path, the
+// mapping around the frame's address, or the name.
 func (t *tracer) open(f *dialect.Frame) *judge.Image {
 	name := f.Module
 	if !f.ID.IsZero() {
@@ -101,8 +99,8 @@ func (t *tracer) open(f *dialect.Frame) *judge.Image {
 		return t.imageAtTitle(name)
 	case mapped:
 		m := t.imageAt(entry.Path)
-		// A mapping with another name may be another process's, or the name may be a link to the
-		// library.
+		// a mapping with another name may be another process's, or the name may be a link to the
+		// library
 		m.Guessed = name != "" && judge.Stem(path.Base(entry.Path)) != judge.Stem(judge.ProgramName(name))
 		return m
 	}
@@ -121,10 +119,10 @@ func (t *tracer) imageAtTitle(name string) *judge.Image {
 	return m
 }
 
-// programs are the folders that are searched for a program that the log names without a path.
+// programs are the folders that are searched for a program without a path in the log.
 var programs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"}
 
-// imageNamed returns a library by its name, or a program by its name or the title of its process.
+// imageNamed returns a library by its name, or a program by its name or its process's title.
 func (t *tracer) imageNamed(title string) *judge.Image {
 	name := judge.ProgramName(title)
 	main := t.reader.Facts().Main().Name
@@ -154,8 +152,8 @@ func (t *tracer) imageNamed(title string) *judge.Image {
 	return &judge.Image{Path: title, Err: judge.ErrTitle}
 }
 
-// relative returns the file at the relative path at the start of a process title. It returns nil if
-// there is none below the working folder.
+// relative returns the file at the relative path at the start of a process title, or nil if the
+// working folder has none.
 func relative(t *tracer, title string) *judge.Image {
 	word, _, _ := strings.Cut(title, " ")
 	for _, name := range []string{title, word} {
@@ -174,7 +172,7 @@ var libraries = []string{
 	"/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/lib64", "/usr/local/lib",
 }
 
-// library returns the file of a library without a path. It searches folder, the program's, first.
+// library returns the file of a library without a path. It first searches folder, the program's.
 func (t *tracer) library(name, folder string) *judge.Image {
 	if m := firstIn(t, name, []string{folder}, t.opt.Folders, libraries); m != nil {
 		m.ByName = true
@@ -203,8 +201,8 @@ func firstIn(t *tracer, name string, lists ...[]string) *judge.Image {
 	return nil
 }
 
-// isFor reports whether the operator has named g for a module with this name. If g has no name, it
-// is for modules with its file's name, with or without ".elf".
+// isFor reports whether the operator's file g is for a module with this name. If g has no name, its
+// file's name decides, with or without ".elf".
 func (g *Image) isFor(module string) bool {
 	name := g.Name
 	if name == "" {
@@ -213,7 +211,6 @@ func (g *Image) isFor(module string) bool {
 	return name == module || path.Base(module) == name || strings.TrimSuffix(name, ".elf") == module || judge.ProgramName(module) == name
 }
 
-// imageOfOperator returns the operator's file.
 func (t *tracer) imageOfOperator(g *Image) *judge.Image {
 	m := imageOf(t.files.images.Named(g.Path))
 	m.Given, m.Base, m.HasBase, m.Forced = true, g.Base, g.HasBase, t.opt.ForceImages
@@ -260,15 +257,14 @@ func (t *tracer) imageAt(name string) *judge.Image {
 	return m
 }
 
-// isSpecial reports whether a clean path is in one of the folders of special.
 func isSpecial(clean string) bool {
 	return slices.ContainsFunc(special, func(folder string) bool { return strings.HasPrefix(clean, folder) })
 }
 
 const maxLinks = 40 // symbolic links that Linux follows
 
-// leadsToSpecial reports whether a clean path leads into a folder of special, or through one, by
-// symbolic links.
+// leadsToSpecial reports whether a clean path is in a folder of special, or leads into or through
+// one by symbolic links.
 func leadsToSpecial(clean string) bool {
 	if !strings.HasPrefix(clean, "/") {
 		return false

@@ -28,7 +28,6 @@ type savedTraces struct {
 	Late     *savedLate                    `json:"late,omitempty"`
 }
 
-// A savedStack is a stack with renumbered frames.
 type savedStack struct {
 	Index  int    `json:"i"`
 	Before uint64 `json:"before"`
@@ -87,8 +86,7 @@ func (t *tracer) saved() *savedTraces {
 	return s
 }
 
-// restore sets the state of t, which must be new. It calls hold, which holds the saved lines back
-// again.
+// restore sets the state of t, which must be new. It calls hold to hold the saved lines back again.
 func (t *tracer) restore(s *savedTraces, hold func()) error {
 	if len(s.Verdicts) > maxImages {
 		return checkpoint.Damaged("its backtrace has too many parts")
@@ -99,7 +97,7 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 		}
 		t.locator.stacks[k.Index] = stack{k.Before, k.Number, k.Added}
 	}
-	// modules are printed again, with new numbers, since the output may be another file
+	// modules are printed again with new numbers, since the output may be another file
 	t.locator.firstInvented = min(s.Invented, maxInvented)
 	before := s.Reader
 	if s.Before != nil {
@@ -158,8 +156,8 @@ func (s *savedTraces) verdicts() (all []judge.Verdict, err error) {
 	return all, nil
 }
 
-// refutation returns the error with this text. It returns nil for an empty text, and ErrRefuted for
-// any other text.
+// refutation returns the error with this text: nil for an empty text, ErrRefuted for an unknown
+// one.
 func refutation(text string) error {
 	for _, err := range []error{judge.ErrSymbol, judge.ErrCall, judge.ErrNotCode} {
 		if text == err.Error() {
