@@ -34,7 +34,7 @@ type datum struct {
 	line        uint32
 }
 
-// place returns a frame. ofSymbol is the source file if debug information has none.
+// place returns a frame. ofSymbol is the source file if f has none.
 func (l *Line) place(f *symbolize.Frame, ofSymbol string) place {
 	p := place{function: l.name(f.Func, f.Linkage), file: ofSymbol, line: f.Line, column: f.Column}
 	if f.File != "" {
@@ -59,9 +59,8 @@ func (l *Line) places(frames []symbolize.Frame) []place {
 	return all
 }
 
-// single returns the one frame of an answer without inlined calls. In the style of LLVM, it has the
-// line of the innermost call, and the name of the function that contains it, if that is from the
-// symbol table.
+// single returns the innermost frame. In LLVM's style, an outer function from the symbol table
+// replaces the innermost frame's function.
 func (l *Line) single(frames []symbolize.Frame, gnu bool) place {
 	if len(frames) == 0 {
 		return place{}
@@ -78,7 +77,6 @@ func (l *Line) single(frames []symbolize.Frame, gnu bool) place {
 	return p
 }
 
-// datum returns a variable.
 func (l *Line) datum(addr uint64, v *symbolize.Variable) datum {
 	d := datum{name: l.name(v.Name, v.Linkage), file: v.Declared.File, line: v.Declared.Line}
 	if d.name != "" {
@@ -87,7 +85,6 @@ func (l *Line) datum(addr uint64, v *symbolize.Variable) datum {
 	return d
 }
 
-// name returns the name of a function or variable.
 func (l *Line) name(shown, linkage string) string {
 	switch {
 	case l.mangled || strings.HasPrefix(linkage, "__Z") || strings.HasPrefix(linkage, "____Z"):
@@ -98,7 +95,7 @@ func (l *Line) name(shown, linkage string) string {
 	return shown
 }
 
-// path returns a source path in the form of l. comp and dir are as in a Frame.
+// path returns a source path in the form l.paths. comp and dir are CompDir and Dir of a Frame.
 func (l *Line) path(file string, comp, dir int) string {
 	switch l.paths {
 	case relativePaths:
@@ -120,7 +117,6 @@ type printer struct {
 
 const unknown = "??"
 
-// header prints the address of an answer.
 func (p *printer) header(q *question) {
 	if p.addresses && q.hasAddr {
 		p.out = strconv.AppendUint(append(p.out, "0x"...), q.addr, 16)
@@ -132,14 +128,13 @@ func (p *printer) header(q *question) {
 	}
 }
 
-// footer ends an answer.
 func (p *printer) footer() {
 	if p.style == styleLLVM {
 		p.out = append(p.out, '\n')
 	}
 }
 
-// code prints an answer about code. If chain is set, each place was inlined into the next.
+// code prints an answer about code. If chain is true, each place was inlined into the next one.
 func (p *printer) code(q *question, all []place, chain bool) {
 	p.header(q)
 	for i := range all {
@@ -178,7 +173,6 @@ func (p *printer) place(at *place, inlined bool) {
 	p.out = appendSource(p.out, file, int64(at.line), p.context)
 }
 
-// count prints a number after text.
 func (p *printer) count(text string, n uint64) {
 	p.out = strconv.AppendUint(append(p.out, text...), n, 10)
 }
@@ -201,7 +195,6 @@ func (p *printer) details(at *place, file string) {
 	p.out = append(p.out, '\n')
 }
 
-// data prints an answer about a variable.
 func (p *printer) data(q *question, d *datum) {
 	p.header(q)
 	p.out = append(p.out, cmp.Or(d.name, unknown)...)

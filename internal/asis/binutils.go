@@ -47,7 +47,6 @@ reads them from standard input, and prints each answer at once.
 symfilter help as lists the options, and what is refused.
 `
 
-// usage returns the text that follows an error in the command line.
 func (p *Program) usage() string {
 	if p.family == ofElfutils {
 		return elfutilsUsage
@@ -55,7 +54,7 @@ func (p *Program) usage() string {
 	return binutilsUsage
 }
 
-// setDemangle sets the demangling style. eu-addr2line ignores the style, and demangles.
+// setDemangle sets the demangling style. eu-addr2line demangles in any style.
 func (l *Line) setDemangle(style string) {
 	l.mangled = false
 	if l.program.family == ofElfutils {

@@ -62,7 +62,6 @@ type elfutils struct {
 	failed    bool   // the last line was not a question, or -i found no frames for it
 }
 
-// runElfutils is Run for elfutils.
 func (s *Session) runElfutils(in io.Reader) int {
 	e := &elfutils{binutils: &binutils{Session: s}}
 	if !e.openFile() {
@@ -75,7 +74,7 @@ func (s *Session) runElfutils(in io.Reader) int {
 	return exitFailed
 }
 
-// openFile opens the file. If that fails, it reports the error as elfutils does.
+// openFile reports a failure in the words of elfutils.
 func (e *elfutils) openFile() bool {
 	fail := func(reason string) bool {
 		fmt.Fprintf(e.Err, "%s\n", printable(e.tool+": "+e.file+": "+reason))
@@ -104,7 +103,7 @@ func (e *elfutils) openFile() bool {
 	return err == nil
 }
 
-// answer prints the answer to a line, or nothing if the line is not a question.
+// answer prints nothing if line is not a question.
 func (e *elfutils) answer(line string) {
 	var pc uint64
 	var ok bool
@@ -128,7 +127,7 @@ func (e *elfutils) answer(line string) {
 	}
 }
 
-// end ends a part of an answer: with text if pretty is set, or else with the line.
+// end appends text if pretty is set, otherwise a line end.
 func (p *printer) end(pretty bool, text string) {
 	if pretty {
 		p.out = append(p.out, text...)
@@ -137,7 +136,6 @@ func (p *printer) end(pretty bool, text string) {
 	}
 }
 
-// places prints the frames at pc.
 func (e *elfutils) places(pc uint64) {
 	l := e.location
 	l.Addr = pc
@@ -172,8 +170,8 @@ func (e *elfutils) places(pc uint64) {
 	}
 }
 
-// function prints the name of the innermost function. Without --pretty-print, it adds the place
-// where the function was inlined. It returns false if the name of a symbol must follow.
+// function prints the innermost function and, without --pretty-print, where it was inlined. It
+// prints nothing and returns false if a symbol's name must follow.
 func (e *elfutils) function(frames []symbolize.Frame) bool {
 	if len(frames) == 0 || frames[0].Details == nil || frames[0].Details.Entry == 0 {
 		return false
@@ -202,7 +200,6 @@ func (e *elfutils) function(frames []symbolize.Frame) bool {
 	return false
 }
 
-// source prints the file and line of a frame.
 func (e *elfutils) source(frames []symbolize.Frame, i int) {
 	p := &e.printer
 	if i >= len(frames) || frames[i].File == "" {
@@ -218,7 +215,7 @@ func (e *elfutils) source(frames []symbolize.Frame, i int) {
 	p.out = append(p.out, '\n')
 }
 
-// sourcePath returns the path of a frame's file, as -s, -A and --relative ask for it.
+// sourcePath returns the source path in the form of -s, -A or --relative.
 func (e *elfutils) sourcePath(f *symbolize.Frame) string {
 	switch {
 	case e.paths == onlyNames:
@@ -235,7 +232,7 @@ func (e *elfutils) sourcePath(f *symbolize.Frame) string {
 	return within(f.File, dir)
 }
 
-// shown returns the name of a function as elfutils prints it: only names of C++ are demangled.
+// shown returns a function's name as elfutils prints it: only C++ names are demangled.
 func (e *elfutils) shown(name string) string {
 	switch {
 	case name == "":
@@ -246,7 +243,6 @@ func (e *elfutils) shown(name string) string {
 	return gnuName(name, e.Symbolizer.Demangle(name))
 }
 
-// symbolName returns the name of the symbol that covers pc.
 func (e *elfutils) symbolName(pc uint64, inside bool) string {
 	if inside {
 		if sym := e.symbolsView().covering(pc); sym != nil {
@@ -289,8 +285,8 @@ func hexNumber(n uint64) string {
 	return "0x" + strconv.FormatUint(n, 16)
 }
 
-// symbolsView returns the file whose symbols elfutils uses: the debug file if there is one and the
-// file itself has no .symtab, or else the file itself.
+// symbolsView returns the debug file if the file itself has no .symtab, as in elfutils. Otherwise,
+// or without a debug file, it returns the file itself.
 func (e *elfutils) symbolsView() *view {
 	if e.debug != nil && !e.own.hasTable() {
 		return e.debug
@@ -298,9 +294,8 @@ func (e *elfutils) symbolsView() *view {
 	return e.own
 }
 
-// address returns the address in a line: a hexadecimal number, or a symbol that may have an offset.
-// ok is false for other lines, and for numbers if -j is given. A symbol that is not found is also
-// reported on standard error.
+// address reads a hexadecimal number, or a symbol with or without an offset. ok is false for other
+// lines, and for numbers if -j is given. A missing symbol is also reported on standard error.
 func (e *elfutils) address(line string) (pc uint64, ok bool) {
 	text := strings.TrimLeft(line, blanks)
 	digits, negative := strings.CutPrefix(text, "-")

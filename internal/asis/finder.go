@@ -10,11 +10,11 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A ByID finds the debug file of a program that is named by its path: Finder is asked for the build
-// ID in the program. Questions with a build ID are passed on unchanged.
+// A ByID finds the debug file of a program by path: it reads the program's build ID and passes it
+// to Finder. Queries with a build ID are passed on unchanged.
 type ByID struct{ Finder symbolize.Finder }
 
-// Find reads the build ID of the file at q.Name, unless q has one, and asks the finder.
+// Find reads the build ID of the file at q.Name, unless q has one, and calls Finder.
 func (f ByID) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if q.ID.IsZero() {
 		if !filepath.IsAbs(q.Name) {

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An option is what a flag sets.
+// An option is the effect of a flag.
 type option uint8
 
 const (
@@ -113,7 +113,7 @@ type LLVMFlag struct {
 	Spaced bool   // the value may also be the next word
 }
 
-// LLVMFlags returns the flags of llvm-symbolizer 19, for commands that read them in another way.
+// LLVMFlags returns the flags of llvm-symbolizer 19, for commands with another flag parser.
 func LLVMFlags() iter.Seq[LLVMFlag] {
 	return func(yield func(LLVMFlag) bool) {
 		for i := range flags {
@@ -132,7 +132,6 @@ func LLVMFlags() iter.Seq[LLVMFlag] {
 	}
 }
 
-// flagOf returns the flag with a spelling and a form; nil if there is none.
 func flagOf(word string, forms ...form) *flag {
 	for i := range flags {
 		for _, f := range forms {
@@ -165,8 +164,7 @@ func (l *Line) parse(words []string) {
 	}
 }
 
-// flag reads a word that begins with a dash. next returns the word after it, as the value of a
-// flag.
+// flag reads a word that begins with a dash. next returns the following word, the value of a flag.
 func (l *Line) flag(word string, next func(flag string) (string, bool)) {
 	if f := flagOf(word, alone); f != nil {
 		l.set(f, word, "")
@@ -221,7 +219,7 @@ func (l *Line) group(word string, next func(flag string) (string, bool)) {
 	}
 }
 
-// set records a flag and its value. spelled is its spelling, for errors.
+// set records a flag and its value. Errors name the flag as spelled.
 func (l *Line) set(f *flag, spelled, value string) {
 	switch f.option {
 	case refused:
@@ -292,7 +290,7 @@ func (l *Line) setStyle(name string) {
 	}
 }
 
-// number returns the number that value is, of that many bits, in any notation of C.
+// number parses value, a number of at most bits bits. The prefix 0x, 0b, 0o or 0 gives its base.
 func (l *Line) number(spelled, value string, bits int) uint64 {
 	n, err := strconv.ParseUint(value, 0, bits)
 	if err != nil || strings.ContainsAny(value, "_+") {

@@ -30,7 +30,6 @@ func (l *Line) parseGNU(flags []flag, words []string) {
 	}
 }
 
-// long reads a long option.
 func (l *Line) long(flags []flag, word string, next func() (string, bool)) {
 	name, value, has := strings.Cut(word, "=")
 	f, others := abbreviated(flags, name)
@@ -112,7 +111,6 @@ func (l *Line) misuse(format string, args ...any) {
 	l.errors = append(l.errors, text+"\n"+l.program.usage())
 }
 
-// setGNU records a flag and its value.
 func (l *Line) setGNU(f *flag, value string) {
 	switch f.option {
 	case refused:

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// object begins the JSON answer to a question: its members up to name, in the order of LLVM, which
-// sorts them. The caller appends the value of name and calls endObject.
+// object begins a JSON answer with the members up to name: LLVM sorts the members. The caller calls
+// endObject.
 func (p *printer) object(q *question, name string) {
 	p.out = append(p.out, '{')
 	if q.hasAddr {
@@ -22,8 +22,7 @@ func (p *printer) object(q *question, name string) {
 	}
 }
 
-// endObject ends the object that object has begun. value appends the value of name if the order
-// demands that it comes last.
+// endObject appends the other members and ends the object. value appends the value of name.
 func (p *printer) endObject(q *question, module, name string, value func()) {
 	if name < "ModuleName" {
 		value()
@@ -41,7 +40,7 @@ func (p *printer) endObject(q *question, module, name string, value func()) {
 	p.out = append(p.out, '}')
 }
 
-// member appends the name of a member, after a comma if another member is before it.
+// member appends a member's name, after a comma unless the member is the object's first.
 func (p *printer) member(name string) {
 	if n := len(p.out); p.out[n-1] != '{' {
 		p.out = append(p.out, ',')
@@ -49,7 +48,6 @@ func (p *printer) member(name string) {
 	p.out = append(append(append(p.out, '"'), name...), '"', ':')
 }
 
-// text appends a string.
 func (p *printer) text(s string) {
 	p.out, _ = escape.AppendString(p.out, strings.ToValidUTF8(s, "\ufffd"))
 }
@@ -59,13 +57,11 @@ func (p *printer) hex(n uint64) {
 	p.out = append(strconv.AppendUint(append(p.out, `"0x`...), n, 16), '"')
 }
 
-// number appends a member that is a number.
 func (p *printer) number(name string, n uint64) {
 	p.member(name)
 	p.out = strconv.AppendUint(p.out, n, 10)
 }
 
-// string appends a member that is a string.
 func (p *printer) string(name, s string) {
 	p.member(name)
 	p.text(s)
@@ -107,7 +103,6 @@ func (p *printer) jsonPlace(at *place) {
 	p.out = append(p.out, '}')
 }
 
-// jsonData prints a variable as JSON.
 func (p *printer) jsonData(q *question, module string, d *datum) {
 	p.object(q, "Data")
 	p.endObject(q, module, "Data", func() {
@@ -121,7 +116,6 @@ func (p *printer) jsonData(q *question, module string, d *datum) {
 	})
 }
 
-// jsonError prints why a question has no answer.
 func (p *printer) jsonError(q *question, module, message string) {
 	p.object(q, "Error")
 	p.endObject(q, module, "Error", func() {

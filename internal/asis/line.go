@@ -64,8 +64,8 @@ const (
 	onlyNames
 )
 
-// Parse reads a command line. tool is the word that the program was started by; env is the value of
-// p.Env.
+// Parse reads a command line. tool is the name by which the program was started; env is the value
+// of p.Env.
 func (p *Program) Parse(tool, env string, args []string) *Line {
 	l := &Line{program: p, tool: tool, inlines: !p.gnu, mangled: p.gnu}
 	if p.family != ofLLVM {
@@ -86,7 +86,8 @@ func (p *Program) Parse(tool, env string, args []string) *Line {
 	return l
 }
 
-// Refusal returns what is wrong with the command line, as the other program prints it, or nothing.
+// Refusal returns the other program's message about a wrong command line; empty if the line is
+// right.
 func (l *Line) Refusal() string {
 	switch {
 	case len(l.errors) > 0 && l.program.family != ofLLVM:
@@ -112,15 +113,15 @@ func (l *Line) Refusal() string {
 	return ""
 }
 
-// fail records an error. The words of the command line in it may come from anywhere.
+// fail records an error. Words of the command line in the error are untrusted, so it is escaped.
 func (l *Line) fail(format string, args ...any) {
 	l.errors = append(l.errors, printable(fmt.Sprintf(format, args...)))
 }
 
-// printable returns s for a terminal. LLVM prints tabs, too, which only move the cursor.
+// printable escapes s for a terminal, except tabs: LLVM prints tabs, which only move the cursor.
 func printable(s string) string { return string(escape.AppendText(nil, s, "\t")) }
 
-// HelpText returns what --help prints.
+// HelpText returns the output of --help.
 func (l *Line) HelpText() string {
 	switch l.program.family {
 	case ofBinutils:
@@ -136,8 +137,8 @@ lists the options, and what is refused.
 `
 }
 
-// VersionText returns what --version prints: two lines as LLVM's tools print them, since programs
-// look for the name in the first.
+// VersionText returns the output of --version. LLVM's tools print two lines, and programs look for
+// the name in the first.
 func (l *Line) VersionText(own string) string {
 	switch l.program.family {
 	case ofElfutils:
@@ -148,8 +149,8 @@ func (l *Line) VersionText(own string) string {
 	return l.program.Name + "\nsymfilter " + own + ", in the place of LLVM version 19\n"
 }
 
-// Rules sets the rules of the program in the options of a symbolizer: which programs show Rust's
-// old names as C++, and read no supplementary files.
+// Rules sets a symbolizer's options to the program's rules. All programs but binutils show Rust's
+// old names as C++. LLVM's tools read no supplementary files.
 func (l *Line) Rules(o *symbolize.Options) {
 	o.Reaching, o.Details, o.Names = true, true, l.Names
 	o.OldRustAsLLVM, o.NoAlt = l.program.family != ofBinutils, l.program.family == ofLLVM

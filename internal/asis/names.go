@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// gnuName converts shown, a name as LLVM demangles it, to the form that libiberty prints. Names of
-// Rust have the same form in both.
+// gnuName converts shown, LLVM's demangled name, to libiberty's form. Rust's names are the same in
+// both.
 func gnuName(mangled, shown string) string {
 	if !strings.HasPrefix(mangled, "_Z") && !strings.HasPrefix(mangled, "__Z") || isOldRust(mangled) {
 		return shown

@@ -23,15 +23,15 @@ const (
 	ofElfutils
 )
 
-// programs are the other symbolizers that are answered for.
+// programs lists the symbolizers that symfilter can replace.
 var programs = [...]Program{
 	{Name: "llvm-symbolizer", Env: "LLVM_SYMBOLIZER_OPTS"},
 	{Name: "llvm-addr2line", Env: "LLVM_ADDR2LINE_OPTS", gnu: true},
-	{Name: "eu-addr2line", gnu: true, family: ofElfutils}, // before addr2line, with which it ends
+	{Name: "eu-addr2line", gnu: true, family: ofElfutils}, // before addr2line, its suffix
 	{Name: "addr2line", gnu: true, family: ofBinutils},
 }
 
-// Names returns the names of the programs that are answered for.
+// Names returns the names of the programs that symfilter can replace.
 func Names() (names []string) {
 	for i := range programs {
 		names = append(names, programs[i].Name)
@@ -39,9 +39,8 @@ func Names() (names []string) {
 	return names
 }
 
-// Named returns the program that a file name stands for: its own name, also after the prefix of a
-// target and before a version, such as x86_64-linux-gnu-addr2line or llvm-symbolizer-19. It returns
-// nil if word names no such program.
+// Named returns the program for a file name, or nil. The name may have a target's prefix and a
+// version, as in x86_64-linux-gnu-addr2line and llvm-symbolizer-19.
 func Named(word string) *Program {
 	base := strings.TrimSuffix(filepath.Base(word), ".exe")
 	if i := strings.LastIndexByte(base, '-'); i > 0 && i+1 < len(base) && strings.Trim(base[i+1:], "0123456789.") == "" {

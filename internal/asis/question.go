@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A kind is what a question is about.
+// A kind is the subject of a question.
 type kind uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	frameKind      // FRAME: the local variables of a function
 )
 
-// A question is a line of standard input or an argument, read.
+// A question is a parsed line of standard input, or a parsed argument.
 type question struct {
 	kind    kind
 	module  string // path of the file; empty: id is set
@@ -26,14 +26,14 @@ type question struct {
 	hasAddr bool   // there is an address, and no symbol
 }
 
-// mistake is why a line is not a question, in the words of LLVM.
+// A mistake is an error about a question or its file, in LLVM's words.
 type mistake string
 
 func (m mistake) Error() string { return string(m) }
 
 const blanks = " \t\n\v\f\r"
 
-// question reads a line as LLVM 19 does. If it fails, the question has the module read so far.
+// question reads a line as LLVM 19 does. On an error, q has the module read so far.
 func (l *Line) question(line string) (q question, err error) {
 	q.module, q.id = l.object, parseID(l.buildID)
 	given := q.module != "" || !q.id.IsZero()
@@ -100,7 +100,7 @@ func (q *question) named(line string, given, isID bool) (rest string, err error)
 	return rest, nil
 }
 
-// place reads an address, or a symbol with an offset. What follows a blank is ignored.
+// place reads an address, or a symbol with an offset, up to the next blank.
 func (q *question) place(line string, gnu bool) error {
 	line = strings.Trim(line, blanks)
 	if line == "" {
@@ -194,7 +194,7 @@ func nextWord(s string) (word, rest string) {
 	return s[:end], s[end:]
 }
 
-// parseID returns a build ID in hex digits; zero if s is not one.
+// parseID parses a build ID in hex digits. The ID is zero if s is not a build ID.
 func parseID(s string) (id buildid.ID) {
 	if len(s)%2 != 0 {
 		s = "0" + s // as LLVM reads it

@@ -15,7 +15,6 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Exit codes.
 const (
 	exitOK     = 0
 	exitFailed = 1
@@ -24,8 +23,7 @@ const (
 // A Session answers questions. One goroutine uses it.
 type Session struct {
 	*Line
-	// Symbolizer needs the options Reaching, Details and OldRustAsLLVM, the Names of the Line, and
-	// finders that find files by path.
+	// Symbolizer needs the options that Line.Rules sets, and finders that find files by path.
 	Symbolizer *symbolize.Symbolizer
 	Context    context.Context // ends all waiting for debug files
 	Out, Err   io.Writer
@@ -76,7 +74,7 @@ func (s *Session) Run(in io.Reader) int {
 	return exitOK
 }
 
-// noObject reports that the file of --obj cannot be used.
+// noObject reports an error about the file of --obj.
 func (s *Session) noObject(err error) int {
 	if s.style != styleJSON {
 		s.complain(s.object, err)
@@ -88,7 +86,7 @@ func (s *Session) noObject(err error) int {
 	return exitFailed
 }
 
-// interactive answers the lines of in. It writes the answers when no further line was read yet.
+// interactive answers the lines of in. It writes the answers before it may wait for the next line.
 func (s *Session) interactive(in io.Reader, answer func(line string)) int {
 	asker := lines.NewAsker(in, maxQuestion)
 	for line, ok := asker.Next(); ok; line, ok = asker.Next() {
@@ -102,13 +100,13 @@ func (s *Session) interactive(in io.Reader, answer func(line string)) int {
 	return exitOK
 }
 
-// cut returns a line without the end of line, up to the first NUL: in LLVM it is a C string.
+// cut removes the line end, and everything after a NUL: LLVM's line is a C string.
 func cut(line string) string {
 	line, _, _ = strings.Cut(line, "\x00")
 	return strings.ReplaceAll(strings.ReplaceAll(line, "\n", ""), "\r", "")
 }
 
-// end ends an answer that is an object of JSON. The answer begins at start.
+// end ends a JSON answer, which begins at out[start].
 func (s *Session) end(start int) {
 	if s.style == styleJSON && len(s.printer.out) > 0 {
 		s.printer.indent(start)
@@ -122,7 +120,6 @@ func (s *Session) flush() error {
 	return err
 }
 
-// answer prints the answer to a line.
 func (s *Session) answer(line string) {
 	if line == "" { // a client may check that the process responds
 		s.code(&question{}, "", []place{{}}, false)
@@ -155,8 +152,8 @@ func (s *Session) answer(line string) {
 	}
 }
 
-// location returns the place that a question asks about. usable is false if the module's error was
-// reported before: then the answer is empty.
+// location returns the location in a question. usable is false if the module's error was reported
+// before; the answer is then empty.
 func (s *Session) location(q *question) (l symbolize.Location, usable bool, err error) {
 	l.Addr = q.addr - s.adjust
 	if q.module == "" {
@@ -177,7 +174,7 @@ func (s *Session) location(q *question) (l symbolize.Location, usable bool, err 
 	return l, err == nil, err
 }
 
-// check returns why the file at path cannot be used, in the words of LLVM.
+// check returns LLVM's error if the file at path cannot be used.
 func (s *Session) check(path string) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err == nil {
@@ -209,7 +206,7 @@ func (s *Session) check(path string) error {
 	return err
 }
 
-// isPacked reports whether path is that of a kernel module, which may be compressed.
+// isPacked reports whether path looks like a compressed kernel module, such as a.ko.xz.
 func isPacked(path string) bool { return strings.Contains(filepath.Base(path), ".ko.") }
 
 // LLVM's errors for a file that it does not recognize, and for an archive, whose members it does
@@ -219,7 +216,7 @@ const (
 	errArchive  mistake = "No object file for requested architecture"
 )
 
-// remember records whether the module at path can be used, so that it is checked one time.
+// remember caches whether the module at path can be used.
 func (s *Session) remember(path string, usable bool) {
 	if s.usable == nil || len(s.usable) >= maxModules {
 		s.usable = make(map[string]bool)
@@ -227,7 +224,6 @@ func (s *Session) remember(path string, usable bool) {
 	s.usable[path] = usable
 }
 
-// askCode answers a question about code.
 func (s *Session) askCode(q *question, module string, l symbolize.Location, usable bool) error {
 	if !usable {
 		none := []place{{}}
@@ -254,7 +250,7 @@ func (s *Session) ask(q *question, l symbolize.Location) (err error) {
 	return s.cause(q, err)
 }
 
-// askSymbol answers a question about a symbol: with the lines of all symbols of that name.
+// askSymbol answers with the lines of all symbols with the name q.symbol.
 func (s *Session) askSymbol(q *question, module string, l symbolize.Location, usable bool) error {
 	var all []place
 	if usable {
@@ -285,7 +281,6 @@ func (s *Session) askSymbol(q *question, module string, l symbolize.Location, us
 	return nil
 }
 
-// askData answers a question about a variable.
 func (s *Session) askData(q *question, module string, l symbolize.Location, usable bool) error {
 	var d datum
 	if usable {
@@ -303,7 +298,7 @@ func (s *Session) askData(q *question, module string, l symbolize.Location, usab
 	return nil
 }
 
-// askFrame answers a question about local variables as if there were none, and says so once.
+// askFrame answers that a function has no local variables. It warns once that they are not read.
 func (s *Session) askFrame(q *question, module string) {
 	if !s.noFrames {
 		s.noFrames = true
@@ -316,8 +311,8 @@ func (s *Session) askFrame(q *question, module string) {
 	s.printer.noLocals(q)
 }
 
-// cause returns err in the words of LLVM; nil if it is no error for LLVM. From then on a module
-// that cannot be read has empty answers.
+// cause returns LLVM's error for err, or nil if LLVM reports none. Later answers about an
+// unreadable module are empty.
 func (s *Session) cause(q *question, err error) error {
 	var fault *symbolize.FaultError
 	switch {
@@ -332,7 +327,6 @@ func (s *Session) cause(q *question, err error) error {
 	return err
 }
 
-// code prints an answer about code.
 func (s *Session) code(q *question, module string, all []place, chain bool) {
 	if s.style == styleJSON {
 		s.printer.jsonCode(q, module, "Symbol", all)
@@ -341,7 +335,7 @@ func (s *Session) code(q *question, module string, all []place, chain bool) {
 	s.printer.code(q, all, chain)
 }
 
-// refuse prints why a question has no answer, and in the styles of text an empty answer.
+// refuse prints the error and, in text styles, an empty answer.
 func (s *Session) refuse(q *question, module string, err error) {
 	if s.style == styleJSON {
 		s.printer.jsonError(q, module, err.Error())
@@ -358,7 +352,6 @@ func (s *Session) refuse(q *question, module string, err error) {
 	}
 }
 
-// complain prints an error about a line or a module.
 func (s *Session) complain(about string, err error) {
 	if about != "" {
 		about = "'" + about + "': "

@@ -18,7 +18,7 @@ type sizedSymbol struct {
 	name       []byte
 }
 
-// end returns the address after the symbol.
+// end returns the address after the symbol, or the highest address if that overflows.
 func (s *sizedSymbol) end() uint64 {
 	end, carry := bits.Add64(s.addr, s.size, 0)
 	if carry != 0 {
@@ -68,7 +68,7 @@ func (v *view) readCovers(kind elf.SectionType) bool {
 	if i := slices.IndexFunc(v.sections, func(s object.Section) bool { return s.Type == kind }); i >= 0 {
 		firstGlobal = uint64(v.sections[i].Info)
 	}
-	locals, globals := 0, 0 // at most; so that the lists are not copied while they grow
+	locals, globals := 0, 0 // upper bounds: lists with enough capacity are not copied while they grow
 	for e := range v.file.TableEntries(kind) {
 		if e.Index < firstGlobal {
 			locals++
@@ -98,7 +98,6 @@ func (v *view) readCovers(kind elf.SectionType) bool {
 	return count > 0
 }
 
-// rankOf returns the rank of a binding.
 func rankOf(b elf.SymBind) int8 {
 	switch b {
 	case elf.STB_GLOBAL:
@@ -129,7 +128,7 @@ func (t *sizedSymbols) sort() {
 	}
 }
 
-// upTo returns the number of symbols that begin at addr or before it.
+// upTo returns the number of symbols at or before addr.
 func (t *sizedSymbols) upTo(addr uint64) int {
 	n, _ := slices.BinarySearchFunc(t.list, addr, func(s sizedSymbol, addr uint64) int {
 		if s.addr > addr {
@@ -140,8 +139,8 @@ func (t *sizedSymbols) upTo(addr uint64) int {
 	return n
 }
 
-// maxLooks bounds the symbols before an address that a lookup examines: they take 0.1 ms. One large
-// symbol makes all symbols inside it candidates.
+// maxLooks bounds the symbols that a lookup examines, to about 0.1 ms. All symbols inside one large
+// symbol are candidates.
 const maxLooks = 1 << 16
 
 // sized returns the symbol that elfutils prefers among the symbols whose sizes cover addr; nil if
@@ -177,7 +176,7 @@ func (t *sizedSymbols) sizeless(addr, pc uint64, section int) *sizedSymbol {
 	return nil
 }
 
-// end returns the greatest end of the symbols that begin at addr or before it.
+// end returns the greatest end of the symbols at or before addr; 0 without such symbols.
 func (t *sizedSymbols) end(addr uint64) uint64 {
 	if n := t.upTo(addr); n > 0 {
 		return t.ends[n-1]
@@ -185,9 +184,9 @@ func (t *sizedSymbols) end(addr uint64) uint64 {
 	return 0
 }
 
-// covering returns the symbol after which elfutils names addr: a global one that covers addr, a
-// global one without a size at addr, or a local one that covers addr, in this order. Otherwise it
-// is the last symbol without a size before addr, if no symbol ends after that one.
+// covering returns the symbol by which elfutils names addr. Global symbols that cover addr come
+// first. Local symbols that cover addr come next, unless a global symbol without a size is at addr.
+// Last comes the nearest symbol without a size before addr, if no symbol ends after it.
 func (v *view) covering(addr uint64) *sizedSymbol {
 	v.loadCovers()
 	t, section := &v.covers, v.sectionAt(addr)
@@ -210,7 +209,7 @@ func (v *view) covering(addr uint64) *sizedSymbol {
 	return t.globals.sizeless(end, addr, section)
 }
 
-// symbolNamed returns the first symbol that is called name; nil if there is none.
+// symbolNamed returns the first symbol with a name, in the table's order; nil if there is none.
 func (v *view) symbolNamed(name string) *sizedSymbol {
 	v.loadCovers()
 	t := &v.covers

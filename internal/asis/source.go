@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// appendSource appends count lines of a source file, with the given line in the middle, as LLVM
-// prints them. It appends nothing if the file cannot be read.
+// appendSource appends count lines of a source file around line, as LLVM prints them. It appends
+// nothing if the file cannot be read.
 func appendSource(b []byte, file string, line int64, count int) []byte {
 	if count <= 0 || file == unknown {
 		return b
@@ -43,7 +43,7 @@ func appendSource(b []byte, file string, line int64, count int) []byte {
 	return b
 }
 
-// readSource reads a regular file. Debug information may name any file.
+// readSource reads only regular files: debug information may name any file.
 func readSource(file string) ([]byte, error) {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
 		return nil, os.ErrNotExist

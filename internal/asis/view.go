@@ -36,7 +36,6 @@ type funcSymbol struct {
 // maxViewed bounds the symbols that are read from a table. The largest programs have a few million.
 const maxViewed = 1 << 23
 
-// openView opens the file at path.
 func openView(path string) (*view, error) {
 	f, err := buildid.OpenRegular(path, "the question")
 	if err != nil {
@@ -61,7 +60,7 @@ func (v *view) close() {
 	}
 }
 
-// named returns the index of the first section that is called name; 0 if there is none.
+// named returns the index of the first section with a name; 0 if there is none.
 func (v *view) named(name string) int {
 	return max(0, slices.IndexFunc(v.sections, func(s object.Section) bool { return s.Name == name }))
 }
@@ -74,7 +73,7 @@ func (v *view) base(s *object.Section) uint64 {
 	return s.Addr
 }
 
-// hasSame reports whether v has the same section as other at an index.
+// hasSame reports whether the section at index has the same name in v and other.
 func (v *view) hasSame(other *view, index int) bool {
 	return index < len(v.sections) && v.sections[index].Name == other.sections[index].Name
 }
@@ -153,8 +152,8 @@ func (v *view) exact(section int, off uint64) bool {
 	return found
 }
 
-// find returns the address of the first symbol whose name is name, or else of the first one whose
-// demangled name is name.
+// find returns the address of the first symbol with a name, or else of the first symbol with that
+// demangled name.
 func (v *view) find(name string, demangle func(name string) string) (addr uint64, ok bool) {
 	if v.byName == nil {
 		v.byName = make(map[string]uint64)
@@ -171,8 +170,8 @@ func (v *view) find(name string, demangle func(name string) string) (addr uint64
 	return addr, ok
 }
 
-// eachSymbol calls visit for each symbol of the table that load reads. The symbol of a section has
-// the section's name.
+// eachSymbol calls visit for each symbol of the table that load reads. A section's symbol has the
+// section's name.
 func (v *view) eachSymbol(visit func(name string, addr uint64)) {
 	for _, kind := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
 		count := 0
@@ -198,7 +197,8 @@ func keepFirst(m map[string]uint64, name string, addr uint64) {
 	}
 }
 
-// A lastSymbol is the last symbol found. BFD returns it again for the size bytes after its address.
+// A lastSymbol is the last symbol found. BFD returns it for all addresses in the size bytes after
+// its own.
 type lastSymbol struct {
 	view    *view
 	section int
@@ -206,9 +206,8 @@ type lastSymbol struct {
 	size    uint64
 }
 
-// symbol returns the function symbol that BFD finds for an offset in a section: the last one at or
-// before off, even if its size does not reach off. As in BFD, it depends on the last answer: see
-// lastSymbol.
+// symbol returns BFD's function symbol for an offset: the last one at or before off, even if its
+// size does not reach off. As in BFD, the result depends on the last answer: see lastSymbol.
 func (b *binutils) symbol(v *view, section int, off uint64) *funcSymbol {
 	v.load()
 	c := &b.last

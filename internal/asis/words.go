@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Expand replaces each word @FILE by the words of the file, and likewise in the file. If the file
-// cannot be read, is more than 16 files deep, or all files together have more than 1 MiB, it keeps
-// the word.
+// Expand replaces each word @FILE by the words of the file, recursively. It keeps the word if the
+// file cannot be read, is more than 16 files deep, or exceeds the 1 MiB for all files.
 func Expand(words []string) []string {
 	room := int64(maxResponse)
 	return expand(words, 0, &room)
 }
 
-// expand is Expand for the words of a file, depth files deep. room is how many bytes may be read.
+// expand is Expand for words in depth nested files. room is the number of bytes that may still be
+// read.
 func expand(words []string, depth int, room *int64) []string {
 	var all []string
 	for _, word := range words {
