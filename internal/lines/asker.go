@@ -6,19 +6,19 @@ import (
 	"io"
 )
 
-// An Asker reads the lines of a client that may wait for the answer to each of them.
+// An Asker reads lines of a client that may wait for an answer to each line.
 type Asker struct {
 	r   *bufio.Reader
 	err error
 }
 
-// NewAsker returns an Asker for in. Of a line it keeps at most most bytes, at least 16.
+// NewAsker returns an Asker for in. It cuts each line to most bytes; most is at least 16.
 func NewAsker(in io.Reader, most int) *Asker { return &Asker{r: bufio.NewReaderSize(in, most)} }
 
-// Next returns the next line, with its line end if that is not beyond the bound. The slice is valid
-// until the next call of a method. ok is false at the end, or if the input cannot be read: see Err.
+// Next returns the next line, with its line end unless that was cut off. The slice is valid until
+// the next call of a method. ok is false at the end of the input, or after an error: see Err.
 func (a *Asker) Next() (line []byte, ok bool) {
-	// The rest of the previous line.
+	// the rest of the previous line
 	for a.err == bufio.ErrBufferFull {
 		_, a.err = a.r.ReadSlice('\n')
 	}
@@ -29,8 +29,7 @@ func (a *Asker) Next() (line []byte, ok bool) {
 	return line, len(line) > 0
 }
 
-// Waits reports whether Next may have to wait for the client, so that the answers should be sent
-// first.
+// Waits reports whether Next may wait for the client. The caller must send its answers before that.
 func (a *Asker) Waits() bool {
 	if a.err == bufio.ErrBufferFull {
 		return true
@@ -39,7 +38,7 @@ func (a *Asker) Waits() bool {
 	return bytes.IndexByte(ahead, '\n') < 0
 }
 
-// Err returns why the input could not be read to its end; nil if it was.
+// Err returns the read error; nil at the end of the input.
 func (a *Asker) Err() error {
 	if a.err == io.EOF || a.err == bufio.ErrBufferFull {
 		return nil

@@ -1,6 +1,5 @@
 // Package lines cuts a stream of bytes into lines, however the stream is divided into pieces. A
-// line that arrives in several pieces is joined. A line that is too long to be joined is returned
-// in parts.
+// line from several pieces is joined, or returned in parts if it is too long.
 package lines
 
 import "bytes"
@@ -15,14 +14,14 @@ const (
 	Rest              // more of that line, with the line end if it has arrived
 )
 
-// maxKept bounds the memory, in bytes, that a Cutter keeps for the next unfinished line: a process
-// may read a thousand streams.
+// maxKept bounds the memory, in bytes, that a Cutter keeps between lines: a process may read a
+// thousand streams.
 const maxKept = 128 << 10
 
-// A Cutter cuts one stream into lines. Its memory is bounded by Max. One goroutine at a time may
-// use a Cutter.
+// A Cutter cuts one stream into lines. Max bounds its memory. One goroutine at a time may use a
+// Cutter.
 //
-// The slices that its methods return are parts of the argument, or valid until the next call.
+// Its methods return parts of the argument, or slices that are valid until the next call.
 type Cutter struct {
 	Max int // bytes of the longest line that is joined, without its line end
 
@@ -30,9 +29,8 @@ type Cutter struct {
 	long bool   // the Head of the unfinished line was returned
 }
 
-// Block returns the first part of p and the rest of p. If no unfinished line precedes p, the first
-// part is all whole lines in p. Block does not examine each of these lines: they may be longer than
-// Max.
+// Block returns the first part of p, and the rest. Without an unfinished line before p, the first
+// part is all whole lines of p. Block does not examine these lines: they may be longer than Max.
 func (c *Cutter) Block(p []byte) (b []byte, kind Kind, rest []byte) {
 	if len(c.tail) == 0 && !c.long {
 		if n := bytes.LastIndexByte(p, '\n') + 1; n > 0 {
@@ -43,8 +41,8 @@ func (c *Cutter) Block(p []byte) (b []byte, kind Kind, rest []byte) {
 	return c.cut(p, bytes.IndexByte(p, '\n')+1)
 }
 
-// Line returns the same as Block, but one line at a time. A Whole line has at most Max bytes before
-// its line end.
+// Line is like Block, but returns one line at a time. A Whole line has at most Max bytes before its
+// line end.
 func (c *Cutter) Line(p []byte) (line []byte, kind Kind, rest []byte) {
 	n := bytes.IndexByte(p, '\n') + 1
 	if n > 0 && n <= c.Max && len(c.tail) == 0 && !c.long {
@@ -53,8 +51,7 @@ func (c *Cutter) Line(p []byte) (line []byte, kind Kind, rest []byte) {
 	return c.cut(p, n)
 }
 
-// cut returns the same as Line. The first line of p, with its line end, has n bytes; n is 0 if p
-// has no line end.
+// cut is like Line. The first line of p has n bytes with its line end; n is 0 without a line end.
 func (c *Cutter) cut(p []byte, n int) (b []byte, kind Kind, rest []byte) {
 	text := n - 1
 	if n == 0 {
@@ -94,22 +91,21 @@ func (c *Cutter) join(end []byte) []byte {
 // IsEmpty reports whether the next byte begins a line.
 func (c *Cutter) IsEmpty() bool { return len(c.tail) == 0 && !c.long }
 
-// Unfinished returns the unfinished line so far, at most Max bytes. If that line is too long and
-// its Head was returned, line is empty and long is true. The Cutter is unchanged.
+// Unfinished returns the unfinished line so far, at most Max bytes. If its Head was returned, line
+// is empty and long is true. The Cutter is unchanged.
 func (c *Cutter) Unfinished() (line []byte, long bool) { return c.tail, c.long }
 
-// Resume makes a new Cutter continue the stream for which Unfinished returned line and long. The
-// Cutter takes ownership of line.
+// Resume makes a new Cutter continue after Unfinished returned line and long. The Cutter takes
+// ownership of line.
 func (c *Cutter) Resume(line []byte, long bool) { c.tail, c.long = line, long }
 
-// GiveUp returns the unfinished line so far as a Head: the bytes that follow are its Rest.
+// GiveUp returns the unfinished line so far as a Head. The bytes that follow are its Rest.
 func (c *Cutter) GiveUp() []byte {
 	c.long = c.long || len(c.tail) > 0
 	return c.join(nil)
 }
 
-// Finish ends the stream and returns the same as Unfinished. The Cutter may then be used for
-// another stream.
+// Finish ends the stream and returns the same as Unfinished. Another stream may follow.
 func (c *Cutter) Finish() (line []byte, long bool) {
 	line, long = c.tail, c.long
 	c.Resume(nil, false)
