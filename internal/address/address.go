@@ -1,8 +1,8 @@
-// Package address reads the words that stand for places in ELF files: addresses and ranges of them,
-// names of symbols with offsets, offsets in a file, and any of these after the name of a file.
+// Package address parses places in ELF files: addresses, ranges of addresses, symbols with offsets,
+// and offsets in a file. Each may follow the name of a file.
 //
-// The words are those that programs print: main+0x10 of gdb, do_fault+0x30/0x160 of Linux,
-// /usr/bin/app(main+0x10) [0x4011b6] of glibc.
+// Programs print these words: gdb main+0x10, Linux do_fault+0x30/0x160, glibc
+// /usr/bin/app(main+0x10) [0x4011b6].
 package address
 
 import (
@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// MaxRange bounds a range. Each address of a range is looked up: 1 MiB of the code of symfilter
-// itself takes 1.7 s.
+// MaxRange bounds a range, in bytes. Each address of a range is looked up: 1 MiB of symfilter's own
+// code takes 1.7 s.
 const MaxRange = 1 << 20
 
-// A Word is what a word stands for.
+// A Word is a parsed word.
 type Word struct {
 	Module string // path or build ID; empty: the file is given elsewhere
 	Name   string // linkage name of a symbol; empty: Addr counts from the beginning of the file
@@ -27,19 +27,18 @@ type Word struct {
 	InFile bool   // Addr and End are offsets in the file
 }
 
-// A Reader reads words.
+// A Reader parses words.
 type Reader struct {
-	// IsModule reports whether a word before a + or a parenthesis is the name of a file, and not of
-	// a symbol. nil: it always is, and a word without a file is an error.
+	// IsModule reports whether the word before a + or a parenthesis names a file, not a symbol. If
+	// IsModule is nil, it always does, and each word needs a file.
 	IsModule func(word string) bool
 	InFile   bool // numbers without a symbol are offsets in the file
 }
 
-// offsetPrefix marks an offset in the file.
 const offsetPrefix = "offset:"
 
-// Read returns what a word stands for. Blanks around the word are ignored, and a last part in
-// square brackets: glibc prints an address there, and Linux the name of a module.
+// Read parses a word. It ignores blanks around the word, and a last part in square brackets: glibc
+// prints an address there, and Linux the name of a module.
 func (r *Reader) Read(word string) (Word, error) {
 	s := withoutBrackets(strings.TrimSpace(word))
 	if s == "" {
@@ -69,7 +68,6 @@ func (r *Reader) Read(word string) (Word, error) {
 	return w, w.symbol(s)
 }
 
-// withoutBrackets returns s without a last part in square brackets.
 func withoutBrackets(s string) string {
 	if i := strings.LastIndex(s, " ["); i > 0 && strings.HasSuffix(s, "]") {
 		return strings.TrimSpace(s[:i])
@@ -78,7 +76,7 @@ func withoutBrackets(s string) string {
 }
 
 // module reads FILE+0x10, FILE+0x10-0x20, FILE(+0x10) and FILE(NAME+0x10). ok is false if s has
-// none of these forms, or begins with the name of a symbol.
+// another form, or begins with a symbol.
 func (r *Reader) module(s string) (w Word, ok bool, err error) {
 	if inner, isPair := strings.CutSuffix(s, ")"); isPair {
 		i := strings.LastIndexByte(inner, '(')
@@ -116,7 +114,7 @@ func (r *Reader) module(s string) (w Word, ok bool, err error) {
 
 func (r *Reader) isModule(word string) bool { return r.IsModule == nil || r.IsModule(word) }
 
-// number reads an address or a range into w. It reports whether s is one of these.
+// number reads an address or a range into w. It reports whether s has such a form.
 func (w *Word) number(s string) (ok bool, err error) {
 	from, to, isRange := strings.Cut(s, "-")
 	w.Addr, err = hex(from)
@@ -145,7 +143,7 @@ func (w *Word) number(s string) (ok bool, err error) {
 }
 
 // symbol reads NAME, NAME+0x10 or NAME+0x10/0x40. An offset without 0x is decimal, as gdb prints
-// it. If what follows the + is not an offset, it is part of the name.
+// it. A + without an offset after it is part of the name.
 func (w *Word) symbol(s string) error {
 	w.Name = s
 	i := strings.LastIndexByte(s, '+')
@@ -200,5 +198,5 @@ func parse(s string, base int) (uint64, error) {
 	return n, nil
 }
 
-// startsAsNumber reports whether s begins with a digit, as no symbol of a compiler does.
+// startsAsNumber reports whether s begins with a digit. Compilers give no symbol such a name.
 func startsAsNumber(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
