@@ -1,11 +1,11 @@
-// Package mozilla answers requests of Mozilla's symbolication API, version 5, which the Firefox
-// Profiler and samply send. Its documentation is at
-// https://mozilla-eliot.readthedocs.io/en/latest/symbolication.html; module_errors and inlines are
-// those of samply-api.
+// Package mozilla answers requests of Mozilla's symbolication API, version 5, from the Firefox
+// Profiler and samply. Its documentation is at
+// https://mozilla-eliot.readthedocs.io/en/latest/symbolication.html; module_errors and inlines
+// follow samply-api.
 //
-// A module is named by its debug ID, from which [batch.Symbols.Identify] finds its build ID. An
-// address is relative to the image of the module, and is looked up as it is: the callers have
-// adjusted return addresses.
+// A request names a module by its debug ID: [batch.Symbols.Identify] finds the build ID for it. An
+// address is relative to the module's image. Callers have adjusted return addresses, so addresses
+// are looked up unchanged.
 package mozilla
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Bounds of a request. The Firefox Profiler sends all addresses of a profile together.
+// Bounds of a request. The Firefox Profiler sends all addresses of a profile in one request.
 const (
 	maxFrames  = 100_000
 	maxModules = 10_000 // of all memory maps; a process has hundreds, most of which no frame is in
@@ -25,7 +25,7 @@ const (
 	maxStacks  = 100_000
 )
 
-// Bytes that are taken from the room.
+// bytes that are taken from the room
 const (
 	frameBytes  = 32  // a frame of a request
 	moduleBytes = 112 // a module without its strings
@@ -42,7 +42,7 @@ type module struct {
 	reason batch.Reason // why it is not found; empty: it is found
 }
 
-// A frame is an address in a module of its job.
+// A frame is an address in a module.
 type frame struct {
 	module int // -1: unknown
 	offset uint64
@@ -55,8 +55,8 @@ type job struct {
 	stacks  [][]frame
 }
 
-// Symbolicate answers a request: {"jobs": […]}, or a single job alone. The result writes the
-// answer.
+// Symbolicate answers a request: {"jobs": […]}, or a single job alone. The returned function writes
+// the answer.
 func Symbolicate(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io.Writer) error, error) {
 	r := &request{r: batch.NewReader(body, s.Room), room: s.Room}
 	if err := r.read(); err != nil {
@@ -73,7 +73,7 @@ func Symbolicate(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io
 	return func(w io.Writer) error { return r.write(batch.NewWriter(w), answers) }, nil
 }
 
-// A request is a request that is read.
+// A request is a parsed request.
 type request struct {
 	r    *batch.Reader
 	room batch.Room
@@ -82,7 +82,7 @@ type request struct {
 	frames, modules, stacks int // of all jobs
 }
 
-// take takes memory for one of a number of things, of which a request may have most.
+// take counts one more item in n and takes its memory. A request may have at most most items.
 func (r *request) take(n *int, most int, what string, bytes int) error {
 	if *n++; *n > most {
 		return batch.TooLargef("the request has more than %d %s; send it in several requests", most, what)
@@ -93,7 +93,6 @@ func (r *request) take(n *int, most int, what string, bytes int) error {
 	return nil
 }
 
-// read reads the request.
 func (r *request) read() error {
 	var single job
 	given := false
@@ -127,7 +126,6 @@ func (r *request) read() error {
 	return err
 }
 
-// member reads a member of a job.
 func (r *request) member(j *job, name string) error {
 	switch name {
 	case "memoryMap":
@@ -154,7 +152,7 @@ func (r *request) member(j *job, name string) error {
 	return r.r.Skip()
 }
 
-// module reads [name, debug ID], which a code ID may follow.
+// module reads [name, debug ID], or [name, debug ID, code ID].
 func (r *request) module() (m module, err error) {
 	if err := r.take(&r.modules, maxModules, "modules", moduleBytes); err != nil {
 		return m, err
@@ -206,7 +204,7 @@ func (r *request) frame() (f frame, err error) {
 	return f, err
 }
 
-// locations returns the location of each frame in a module that has a build ID.
+// locations returns the locations of all frames in modules with a build ID.
 func (r *request) locations(ctx context.Context, s *batch.Symbols) (all []symbolize.Location, err error) {
 	for j := range r.jobs {
 		job := &r.jobs[j]
@@ -235,7 +233,6 @@ func (r *request) locations(ctx context.Context, s *batch.Symbols) (all []symbol
 	return all, nil
 }
 
-// write writes the answer.
 func (r *request) write(w *batch.Writer, answers []batch.Answer) error {
 	w.Item()
 	w.Array("results")
@@ -264,10 +261,9 @@ func (r *request) write(w *batch.Writer, answers []batch.Answer) error {
 	return w.Flush(true)
 }
 
-// unknownModule is the name of a module that the request does not know.
+// unknownModule names the module of a frame outside all modules of the request.
 const unknownModule = "<unknown>"
 
-// write writes one frame.
 func (j *job) write(w *batch.Writer, index int, f *frame, answers []batch.Answer) {
 	w.Item()
 	w.Int("frame", int64(index))
@@ -309,7 +305,7 @@ func writeSymbol(w *batch.Writer, f *frame, a *batch.Answer) {
 	w.EndArray()
 }
 
-// writeLine writes the file and line of a frame, as far as they are known.
+// writeLine writes the file and line, if known.
 func writeLine(w *batch.Writer, f *symbolize.Frame) {
 	w.Optional("file", f.File)
 	if f.Line > 0 {
@@ -317,8 +313,8 @@ func writeLine(w *batch.Writer, f *symbolize.Frame) {
 	}
 }
 
-// writeModules writes which of the modules that frames are in were found, and why others were not.
-// A key is written once.
+// writeModules writes whether each module with frames was found, and why not. A key is written
+// once.
 func (j *job) writeModules(w *batch.Writer) error {
 	w.Object("found_modules")
 	missing := 0
@@ -365,7 +361,6 @@ func (j *job) writeModules(w *batch.Writer) error {
 // key is the name of a module in an answer.
 func (m *module) key() string { return m.name + "/" + m.debugID }
 
-// messageOf explains a reason.
 func messageOf(r batch.Reason) string {
 	switch r {
 	case batch.NoFile:
