@@ -1,9 +1,9 @@
 // Package symbolicator answers requests of Symbolicator, Sentry's service, for ELF modules: POST
-// /symbolicate, as https://getsentry.github.io/symbolicator/api/symbolication/ describes it.
+// /symbolicate, described at https://getsentry.github.io/symbolicator/api/symbolication/.
 //
-// The sources and the scraping in a request are not used: a request cannot make the service open a
-// connection. Modules are looked up by their code ID, or else by their debug ID; those of other
-// types than elf are missing.
+// The sources and the scraping in a request are ignored: a request must not make the service open a
+// connection. A module is looked up by its code ID, or else by its debug ID. Modules of types other
+// than elf are reported as missing.
 package symbolicator
 
 import (
@@ -26,7 +26,7 @@ const (
 	maxModules = 10_000
 )
 
-// Bytes that are taken from the room.
+// bytes that are taken from the room
 const (
 	frameBytes  = 64
 	stackBytes  = 64
@@ -43,14 +43,14 @@ type module struct {
 	reason batch.Reason // why it is not found; empty: it is found
 }
 
-// The adjustments of a frame's address.
+// adjustments of a frame's address
 const (
 	adjustAuto = iota
 	adjustYes
 	adjustNo
 )
 
-// A frame is a frame of the request.
+// A frame is a frame of a request.
 type frame struct {
 	addr     uint64
 	relative int // index of the module that addr is relative to; -1: addr is absolute
@@ -59,7 +59,7 @@ type frame struct {
 	module, answer int // indices; -1: none
 }
 
-// A request is a request that is read.
+// A request is a parsed request.
 type request struct {
 	r    *batch.Reader
 	room batch.Room
@@ -70,7 +70,7 @@ type request struct {
 	frames      int
 }
 
-// Symbolicate answers a request. The result writes the answer.
+// Symbolicate answers a request. The returned function writes the answer.
 func Symbolicate(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io.Writer) error, error) {
 	r := &request{r: batch.NewReader(body, s.Room), room: s.Room}
 	if err := r.read(); err != nil {
@@ -83,7 +83,6 @@ func Symbolicate(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io
 	return func(w io.Writer) error { return r.write(batch.NewWriter(w), answers) }, nil
 }
 
-// read reads the request.
 func (r *request) read() error {
 	given := false
 	err := r.r.Object(func(name string) error {
@@ -114,7 +113,7 @@ func (r *request) read() error {
 	return err
 }
 
-// take takes memory for the nth of some things, of which a request may have most.
+// take takes memory for the nth item; a request may have at most most items.
 func (r *request) take(n, most int, what string, bytes int) error {
 	if n > most {
 		return batch.TooLargef("the request has more than %d %s", most, what)
@@ -125,7 +124,6 @@ func (r *request) take(n, most int, what string, bytes int) error {
 	return nil
 }
 
-// stack reads a stack trace.
 func (r *request) stack() error {
 	if err := r.take(len(r.stacks)+1, maxStacks, "stacktraces", stackBytes); err != nil {
 		return err
@@ -151,7 +149,6 @@ func (r *request) stack() error {
 	return err
 }
 
-// frame reads a frame.
 func (r *request) frame() (f frame, err error) {
 	f.relative, f.module, f.answer = -1, -1, -1
 	given := false
@@ -197,7 +194,6 @@ func (r *request) mode() (relative int, err error) {
 	return relative, nil
 }
 
-// module reads a module.
 func (r *request) module() error {
 	if err := r.take(len(r.modules)+1, maxModules, "modules", moduleBytes); err != nil {
 		return err
@@ -227,7 +223,8 @@ func (r *request) module() error {
 	return err
 }
 
-// locations finds the module of each frame, and returns the locations of those with a build ID.
+// locations finds the module of each frame. It returns the locations of frames in modules with a
+// build ID.
 func (r *request) locations(ctx context.Context, s *batch.Symbols) (all []symbolize.Location) {
 	order := make([]int, len(r.modules)) // by address
 	for i := range order {
@@ -272,8 +269,8 @@ func (r *request) locations(ctx context.Context, s *batch.Symbols) (all []symbol
 	return all
 }
 
-// moduleAt returns the index of the module at an address, or -1. order has the modules by address.
-// A module of unknown size ends where the next one begins.
+// moduleAt returns the index of the module at an address, or -1. order lists the modules by
+// address. A module of unknown size ends where the next one begins.
 func (r *request) moduleAt(order []int, addr uint64) int {
 	n, _ := slices.BinarySearchFunc(order, addr, func(i int, addr uint64) int {
 		if r.modules[i].start <= addr {
@@ -295,7 +292,6 @@ func (r *request) moduleAt(order []int, addr uint64) int {
 	return i
 }
 
-// write writes the answer.
 func (r *request) write(w *batch.Writer, answers []batch.Answer) error {
 	w.Item()
 	w.String("status", "complete")
@@ -336,8 +332,7 @@ func statusOf(r batch.Reason) string {
 	return "missing"
 }
 
-// writeFrame writes the frames of one of the request: one for the function, and one for each call
-// that is inlined into it.
+// writeFrame writes one frame of the request: its function, and each call inlined into it.
 func (r *request) writeFrame(w *batch.Writer, index int, f *frame, answers []batch.Answer) {
 	begin := func(status string) {
 		w.Item()
@@ -399,7 +394,7 @@ func (r *request) writeFrame(w *batch.Writer, index int, f *frame, answers []bat
 	}
 }
 
-// write writes a module as the request has it, with its status.
+// write writes the module's request members, with its status.
 func (m *module) write(w *batch.Writer) {
 	w.Item()
 	status := "found"
