@@ -1,6 +1,6 @@
-// Package disasm disassembles the code that Linux lists around an instruction that has failed, for
-// x86-64 and AArch64. It also finds where code jumps to, on these machines and on RISC-V and Arm,
-// and where instructions of x86-64 begin.
+// Package disasm disassembles the code that Linux prints around a failed instruction of x86-64 or
+// AArch64. It also finds jump targets on x86-64, AArch64, RISC-V and Arm, and where instructions of
+// x86-64 begin.
 package disasm
 
 import (
@@ -26,12 +26,12 @@ const (
 const maxX86 = 15 // bytes of an instruction
 
 // Lines returns a line for each instruction of code, in the form of the kernel's
-// scripts/decodecode. The instruction at offset at has failed:
+// scripts/decodecode. It marks the failed instruction, at offset at:
 //
 //	2a:* 48 89 50 10             mov %rdx,0x10(%rax)  <-- trapping instruction
 //
-// On x86 the listing may begin within an instruction. Lines then leaves out its first bytes, so
-// that an instruction begins at offset at. Lines panics if at is outside of code.
+// On x86 the code may begin within an instruction. Lines then skips its first bytes, to make an
+// instruction begin at offset at. Lines panics if at is outside of code.
 func Lines(machine Machine, code []byte, at int) (lines []string) {
 	from, decode := 0, arm64Text
 	if machine == X86 {
@@ -49,8 +49,8 @@ func Lines(machine Machine, code []byte, at int) (lines []string) {
 	return lines
 }
 
-// x86Start returns the lowest offset, of the first 15, from which consecutive instructions lead to
-// the offset at. If there is no such offset, it returns at.
+// x86Start returns the lowest offset below 15 from which consecutive instructions lead to offset
+// at. If there is no such offset, it returns at.
 func x86Start(code []byte, at int) int {
 	for start := range min(at, maxX86) {
 		for end := start; end <= at; {
@@ -81,8 +81,7 @@ func Begins(code []byte, at int) (begins, known bool) {
 	return from == at, true
 }
 
-// x86Inst decodes the instruction at the beginning of code. size is its size in bytes, or 0 if the
-// instruction is unknown.
+// x86Inst decodes the first instruction of code. size is in bytes; 0 if the instruction is unknown.
 func x86Inst(code []byte) (inst x86asm.Inst, size int) {
 	if bytes.HasPrefix(code, endbr64) {
 		return inst, len(endbr64)
@@ -94,12 +93,11 @@ func x86Inst(code []byte) (inst x86asm.Inst, size int) {
 	return inst, inst.Len
 }
 
-// endbr64 is the instruction that begins functions for Intel's CET, which x86asm cannot decode.
+// endbr64 begins functions for Intel's CET. x86asm cannot decode it.
 var endbr64 = []byte("\xf3\x0f\x1e\xfa")
 
-// x86Text returns the instruction at the beginning of code, and its size in bytes. An unknown
-// instruction has one byte. If fewer than 15 bytes are left, it has all of them: the listing may
-// have cut it off.
+// x86Text returns the first instruction of code, and its size in bytes. An unknown instruction has
+// one byte. If fewer than 15 bytes are left, it has all of them: the listing may have cut it off.
 func x86Text(code []byte, at uint64) (text string, size int) {
 	inst, err := x86asm.Decode(code, 64)
 	switch known := err == nil && inst.Op != 0 && inst.Len <= len(code); {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// A flow is where execution continues after an instruction. The zero value means that it continues
-// at the next instruction, perhaps after a call, or returns.
+// A flow describes where execution continues after an instruction. The zero value means that it
+// continues at the next instruction, perhaps after a call, or returns.
 type flow struct {
 	jumps    bool // it may jump
 	to       int  // distance of the jump's target
@@ -15,11 +15,11 @@ type flow struct {
 	table    bool // the target is in a table
 }
 
-// Jumps returns the offsets outside of code to which code may jump. If it cannot find all, all is
-// false and beyond is nil: a jump to a computed address may lead anywhere, and so may an x86-64
-// instruction that cannot be decoded. tables is set if code jumps through the table of a switch
-// statement. The table's targets are in the same function, but perhaps not in code. Data between
-// instructions is decoded as instructions.
+// Jumps returns the offsets outside of code to which code may jump. If it cannot find all of them,
+// all is false and beyond is nil. Jumps to computed addresses and undecodable x86-64 instructions
+// cause that. tables is set if code jumps through the table of a switch statement. The targets in
+// the table are in the same function, but perhaps not in code. Data between instructions is decoded
+// as instructions.
 func Jumps(machine Machine, code []byte) (beyond []int, tables, all bool) {
 	var x86 x86asm.Inst // the previous instruction
 	before := uint32(0) // the same on other machines
@@ -47,13 +47,13 @@ func Jumps(machine Machine, code []byte) (beyond []int, tables, all bool) {
 	return beyond, tables, true
 }
 
-// On each machine, entries of a table are relative to the table's address, so an addition precedes
-// the jump. A tail call through a pointer has no such addition.
+// Entries of a table are relative to the table's address: an addition precedes the jump. A tail
+// call through a pointer has no such addition.
 
-// computed returns the flow of a jump to a computed address, which may be in a table.
+// computed returns the flow of a jump to a computed address; table means an address from a table.
 func computed(table bool) flow { return flow{anywhere: !table, table: table} }
 
-// x86Flow decodes the instruction at the beginning of code, which follows before.
+// x86Flow decodes the first instruction of code. before is the previous instruction.
 func x86Flow(code []byte, before x86asm.Inst) (f flow, inst x86asm.Inst, size int) {
 	inst, size = x86Inst(code)
 	if size == 0 || size == len(endbr64) && inst.Op == 0 || inst.Op == x86asm.CALL {
@@ -66,8 +66,8 @@ func x86Flow(code []byte, before x86asm.Inst) (f flow, inst x86asm.Inst, size in
 	return flow{jumps: relative, to: size + int(to)}, inst, size
 }
 
-// flowOf decodes the instruction in w, the next four bytes of code for machines other than x86-64.
-// before is the previous instruction. size is the instruction's size in bytes.
+// flowOf decodes w, the next four bytes of code for machines other than x86-64. before is the
+// previous instruction. size is in bytes.
 func flowOf(machine Machine, w, before uint32) (f flow, size int) {
 	switch machine {
 	case Arm64:
@@ -86,10 +86,9 @@ func flowOf(machine Machine, w, before uint32) (f flow, size int) {
 	return flow{}, 0
 }
 
-// signed returns the lowest bits of w as a signed number.
 func signed(w uint32, bits int) int { return int(int32(w<<(32-bits)) >> (32 - bits)) }
 
-// field returns n bits of w, the lowest of which is at bit from, moved to bit to.
+// field returns n bits of w, from bit from upwards, moved to bit to.
 func field(w uint32, from, n, to int) uint32 { return w >> from & (1<<n - 1) << to }
 
 func arm64Flow(w, before uint32) flow {
@@ -107,8 +106,7 @@ func arm64Flow(w, before uint32) flow {
 	return flow{}
 }
 
-// RISC-V registers for return addresses: of calls, and of calls of the routines that save
-// registers.
+// RISC-V registers for return addresses: of calls, and of calls to routines that save registers.
 const raRegister, t0Register = 1, 5
 
 func riscvFlow(w, before uint32) flow {
@@ -128,7 +126,6 @@ func riscvFlow(w, before uint32) flow {
 	return computed(addsTo(before, register))
 }
 
-// addsTo reports whether the instruction of RISC-V is an addition to a register.
 func addsTo(w, register uint32) bool {
 	compressed := w&0xf003 == 0x9002 && field(w, 2, 5, 0) != 0
 	return field(w, 7, 5, 0) == register && (compressed || w&0xfe00707f == 0x33)
@@ -151,11 +148,10 @@ func compressedFlow(h, before uint32) flow {
 	return flow{}
 }
 
-// Registers of Arm.
 const spRegister, lrRegister, pcRegister = 13, 14, 15
 
-// thumbFlow decodes an instruction of two bytes. tbb, tbh and an addition to the program counter
-// jump through tables.
+// thumbFlow decodes an instruction of two bytes. An addition to the program counter jumps through a
+// table.
 func thumbFlow(h, before uint32) flow {
 	const ahead = 4 // distances are relative to the instruction's address plus this
 	switch {
