@@ -2,7 +2,6 @@ package inflate
 
 import "encoding/binary"
 
-// block decodes the symbols of a block with the tables.
 func (d *decoder) block() error {
 	const literalMask, distanceMask = 1<<literalBits - 1, 1<<distanceBits - 1
 	in, out, size := d.in, d.out, d.size
@@ -79,7 +78,7 @@ func (d *decoder) block() error {
 		bits >>= e & 63
 		n -= uint(e & 63)
 
-		// A length took at most 20 of 56 bits; a distance takes at most 28.
+		// A length took at most 20 of 56 bits. A distance takes at most 28.
 		e = distances[bits&distanceMask]
 		if e&farFlag != 0 {
 			bits >>= e & 63
@@ -97,8 +96,8 @@ func (d *decoder) block() error {
 		}
 		from := done - distance
 		if distance >= 8 {
-			// Copy eight bytes at a time, up to seven more than length: later output overwrites the
-			// surplus.
+			// Copy eight bytes at a time, up to seven more than length. Later output overwrites
+			// them.
 			src, dst := out[from:done+length+8], out[done:done+length+8]
 			for i := 0; i < length; i += 8 {
 				binary.LittleEndian.PutUint64(dst[i:], binary.LittleEndian.Uint64(src[i:]))
@@ -108,7 +107,7 @@ func (d *decoder) block() error {
 			for i := range 8 {
 				dst[i] = src[i]
 			}
-			// The pattern repeats at each multiple of the distance: use the first multiple of at
+			// The pattern repeats at each multiple of the distance. Use the first multiple of at
 			// least eight bytes.
 			far := distance * ((7 + distance) / distance)
 			src = out[max(done-far, 0):]

@@ -2,20 +2,20 @@ package inflate
 
 import "math/bits"
 
-// An entry of a table holds everything about a symbol. For literals and lengths:
+// An entry of a table describes a symbol. For literals and lengths:
 //
-//	bits 0-7    the number of bits that it takes, with its extra bits
+//	bits 0-7    the number of bits of the symbol, with its extra bits
 //	bits 8-11   the number without the extra bits
-//	bits 16-28  the literal; the least length; or where a table for the bits that follow begins
+//	bits 16-28  the literal, the least length, or the start of a further table
 //	bits 29-31  flags
 //
-// Likewise for distances, with the least distance in bits 16-30. An entry of 0 means that no symbol
+// Likewise for distances, with the least distance in bits 16-30. The entry 0 means that no symbol
 // has these bits.
 const (
 	literalFlag = 1 << 31
 	specialFlag = 1 << 30 // in the table of literals: neither a literal nor a length
-	// special: refers to another table; bits 0-7 are the number of bits used so far, bits 8-11 the
-	// width of that table
+	// special: refers to a further table; bits 0-7 are the bits used so far, bits 8-11 the width of
+	// the table
 	furtherFlag  = 1 << 29
 	endFlag      = 1 << 15 // special: the end of the block
 	farFlag      = 1 << 31 // in the table of distances: refers to another table
@@ -25,8 +25,8 @@ const (
 	endOfBlock   = 256
 )
 
-// literalEntry returns the entry of a literal or length, to which build adds the length of the
-// code. It returns 0 for a symbol that must not occur.
+// literalEntry returns the entry of a literal or length; 0 for a symbol that must not occur. build
+// adds the length of the code.
 func literalEntry(symbol int) uint32 {
 	switch {
 	case symbol < endOfBlock:
@@ -46,7 +46,6 @@ func literalEntry(symbol int) uint32 {
 	return uint32((4+n%4)<<extra+3)<<16 | uint32(extra)
 }
 
-// distanceEntry is like literalEntry, but for distances.
 func distanceEntry(symbol int) uint32 {
 	if symbol > 29 {
 		return 0
@@ -58,13 +57,13 @@ func distanceEntry(symbol int) uint32 {
 	return uint32((2+symbol%2)<<extra+1)<<16 | uint32(extra)
 }
 
-// codeEntry returns the entry of a symbol that gives the length of a code.
 func codeEntry(symbol int) uint32 { return literalFlag | uint32(symbol)<<16 }
 
-// build fills table for symbols with codes of these lengths. The first width bits of a code index
-// the table. The rest of a longer code indexes a further table, for which table must have room.
-// Entries that refer to further tables have the flags further. build returns false if no code has
-// these lengths. A code may be incomplete only if it has no symbols, or one symbol of one bit.
+// build fills table for symbols whose codes have these lengths. The first width bits of a code
+// index the table. The rest of a longer code indexes a further table, for which table must have
+// room. Entries that refer to further tables have the flags further. build returns false if no code
+// has these lengths. An incomplete code is allowed only without symbols, or with one symbol of one
+// bit.
 func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) uint32, further uint32) bool {
 	var count [maxCode + 1]int
 	for _, n := range lengths {
@@ -122,8 +121,8 @@ func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) u
 		}
 		start := int(*first >> 16 & 0x1fff)
 		if e != 0 {
-			// In an entry of a further table, neither number of bits includes the width bits that
-			// led to the table.
+			// In a further table, neither number of bits includes the width bits that led to the
+			// table.
 			e -= uint32(width)<<8 | uint32(width)
 		}
 		for i := reversed >> width; i < 1<<extra; i += 1 << (uint(n) - width) {
@@ -133,7 +132,7 @@ func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) u
 	return true
 }
 
-// fixed sets the tables for a block with fixed codes (RFC 1951, 3.2.6).
+// fixed sets the tables for fixed codes (RFC 1951, 3.2.6).
 func (d *decoder) fixed() {
 	if d.isFixed {
 		return // a stream may consist of tiny blocks only
@@ -160,7 +159,7 @@ func (d *decoder) fixed() {
 	build(d.distances[:], distanceBits, distances[:], distanceEntry, farFlag)
 }
 
-// dynamic reads the tables of a block (RFC 1951, 3.2.7).
+// dynamic reads a block's tables (RFC 1951, 3.2.7).
 func (d *decoder) dynamic() error {
 	if err := d.need(); err != nil {
 		return err

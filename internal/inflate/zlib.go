@@ -11,11 +11,10 @@ import (
 	"github.com/symfilter/symfilter/internal/pagefault"
 )
 
-// ErrCorrupt is wrapped by the errors for bytes that are not a zlib stream of the given size.
+// ErrCorrupt is wrapped by errors for data that is not a zlib stream of the given size.
 var ErrCorrupt = errors.New("corrupt zlib stream")
 
-// Slack is the number of bytes that Zlib needs in its buffer after the output. It may overwrite
-// them.
+// Slack is the number of bytes after the output that Zlib needs in its buffer and may overwrite.
 const Slack = 3 + maxMatch + 16
 
 const (
@@ -29,14 +28,15 @@ const (
 
 // Zlib decompresses the stream of r into the first size bytes of buf, which must have room for
 // Slack more. The stream must hold exactly size bytes, and its checksum must be right. Zlib may
-// read bytes after the stream from r. It starts a goroutine that reads buf, and returns after the
-// goroutine has ended. A fault at an address that cannot be read becomes an error; any other panic
-// of the goroutine becomes a panic of Zlib. Other errors wrap [ErrCorrupt] or
-// [io.ErrUnexpectedEOF], come from r, or say that buf is too small.
+// read bytes after the stream from r.
 //
-// populate, which may be nil, makes the pages of a part of buf present. The goroutine calls it, in
-// order, for the part that the decoder will fill next. So page faults take none of the decoder's
-// time if another processor is free.
+// Zlib starts a goroutine that reads buf, and returns after its end. A fault at an unreadable
+// address becomes an error; any other panic of the goroutine becomes a panic of Zlib. Other errors
+// wrap [ErrCorrupt] or [io.ErrUnexpectedEOF], come from r, or report that buf is too small.
+//
+// populate, if not nil, makes the pages of a part of buf present. The goroutine calls it, in order,
+// for the next part of the output. So page faults cost the decoder no time if another processor is
+// free.
 func Zlib(buf []byte, size int, r io.Reader, populate func([]byte)) error {
 	if size < 0 || len(buf) < size || len(buf)-size < Slack {
 		return fmt.Errorf("inflate: the buffer has %d bytes, but needs %d and %d spare ones", len(buf), size, Slack)
@@ -55,7 +55,7 @@ func Zlib(buf []byte, size int, r io.Reader, populate func([]byte)) error {
 	}
 	d.pos = 2
 
-	// The goroutine of the checksum follows the decoder.
+	// The goroutine computes the checksum of the decoder's output so far.
 	sums := adler32.New()
 	progress := make(chan int, 1024)
 	summed := make(chan struct{})
@@ -111,7 +111,7 @@ func Zlib(buf []byte, size int, r io.Reader, populate func([]byte)) error {
 
 func corrupt(said string) error { return fmt.Errorf("%w: %s", ErrCorrupt, said) }
 
-// A decoder is the state between two blocks.
+// A decoder is the decoder's state between two blocks.
 type decoder struct {
 	r    io.Reader
 	in   []byte // input; once it has ended, inputRoom zeros follow
@@ -130,7 +130,7 @@ type decoder struct {
 	distances [1 << 12]uint32
 }
 
-// fill reads more input. It keeps the bytes that are not used yet before the new ones.
+// fill reads more input. It keeps the unused bytes before the new ones.
 func (d *decoder) fill() error {
 	if d.eof {
 		if d.pos > d.end+8 {
@@ -156,8 +156,8 @@ func (d *decoder) fill() error {
 	return nil
 }
 
-// stream decodes all blocks. Now and then, and at the end, it sends the number of bytes decoded so
-// far to progress.
+// stream decodes all blocks. At intervals and at the end, it sends the number of decoded bytes to
+// progress.
 func (d *decoder) stream(progress chan<- int) error {
 	const step = 128 << 10 // bytes between two messages
 	said := 0
@@ -203,7 +203,7 @@ func (d *decoder) need() error {
 	return nil
 }
 
-// fillOrFail does the same as fill, but fails if more bytes were used than the input has.
+// fillOrFail is fill, but fails if the decoder has used more bytes than the input has.
 func (d *decoder) fillOrFail() error {
 	if err := d.fill(); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (d *decoder) fillOrFail() error {
 	return nil
 }
 
-// refill takes bits until there are at least 56.
+// refill takes input until bits has at least 56 valid bits.
 func (d *decoder) refill() {
 	d.bits |= binary.LittleEndian.Uint64(d.in[d.pos:]) << (d.n & 63)
 	d.pos += int(63-d.n) >> 3
@@ -226,7 +226,7 @@ func (d *decoder) use(n uint) {
 	d.n -= n
 }
 
-// align moves back to the first byte without a used bit.
+// align returns the whole unused bytes in bits to in.
 func (d *decoder) align() error {
 	d.pos -= int(d.n >> 3)
 	d.bits, d.n = 0, 0
@@ -273,7 +273,6 @@ func (d *decoder) stored() error {
 	return nil
 }
 
-// trailer reads the checksum.
 func (d *decoder) trailer() (uint32, error) {
 	if err := d.align(); err != nil {
 		return 0, err
