@@ -1,29 +1,29 @@
-// Package gopcln reads the table by which a Go program symbolizes its own backtraces, .gopclntab,
-// in place: functions, files, lines and inlined calls. The table stays when symbols and debug
-// information are stripped (-ldflags "-s -w").
+// Package gopcln reads .gopclntab, the table by which a Go program symbolizes its own backtraces:
+// functions, files, lines and inlined calls. The table remains when symbols and debug information
+// are stripped (-ldflags "-s -w").
 //
 // [New] finds the table by its section's name. Otherwise it searches for the magic number, in files
 // without section headers and in Go programs from other linkers. Then it looks for the module data,
 // which has the start of the text and of the trees of inlined calls. [Table.Lookup] searches the
-// mapped bytes; only a table with relocated addresses, up to Go 1.17, is copied.
+// mapped bytes. Only a table with relocated addresses, up to Go 1.17, is copied.
 //
-// The format has no specification but the Go runtime's source (runtime/symtab.go,
-// internal/abi/symtab.go) and debug/gosym. There are four versions, each with its magic number: Go
-// 1.2 to 1.15, 1.16 and 1.17, 1.18 and 1.19, and 1.20 and later. Inlined calls are read for Go 1.16
-// and later. The magic number determines neither the fields of module data nor the size of a tree's
+// The format is specified only by the Go runtime's source (runtime/symtab.go,
+// internal/abi/symtab.go) and debug/gosym. It has four versions, each with its magic number: Go 1.2
+// to 1.15, 1.16 and 1.17, 1.18 and 1.19, and 1.20 and later. Inlined calls are read for Go 1.16 and
+// later. The magic number determines neither the fields of module data nor the size of a tree's
 // entries: a layout is accepted only if the data agrees with it.
 //
-// Every byte may be hostile: offsets are checked before they are followed, and all loops end. No
-// input makes the package panic.
+// Every byte may be hostile. Offsets are checked before use, all loops end, and no input makes the
+// package panic.
 package gopcln
 
-// Limits on the work that a file may cause.
+// bounds on the work that a file may cause
 const (
 	maxFrames     = 128      // frames at one address, as for debug information
 	maxCandidates = 8        // places tried that look like a table, or like its module data
 	maxTrees      = 32       // trees of inlined calls that are read to determine their layout
 	maxTreeSteps  = 64 << 10 // functions read to find those trees
-	// bytes of a table that is copied and relocated (position-independent files up to Go 1.17)
+	// bytes of a copied and relocated table (position-independent files up to Go 1.17)
 	maxTable     = 1 << 30
 	maxPCSteps   = 4 << 20  // entries of one table of values by program counter
 	maxNameBytes = 16 << 10 // bytes of a function's name, or of a file's

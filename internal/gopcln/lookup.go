@@ -12,7 +12,7 @@ type Frame struct {
 	Inlined bool
 }
 
-// A function is a function's entry in the table.
+// A function is an entry of the table.
 type function struct {
 	start, end uint64
 	name       uint32 // offset in names
@@ -23,8 +23,8 @@ type function struct {
 	tree       uint64 // offset of its tree; before Go 1.18 the address of its tree
 }
 
-// Lookup appends the frames at addr to dst, the innermost inlined call first. If no function covers
-// addr, or addr is in the padding after a function, it returns dst unchanged.
+// Lookup appends the frames at addr to dst, innermost inlined call first. It returns dst unchanged
+// in padding, and outside of all functions.
 func (t *Table) Lookup(dst []Frame, addr uint64) []Frame {
 	fn, ok := t.find(addr)
 	if !ok {
@@ -66,13 +66,12 @@ func (t *Table) Lookup(dst []Frame, addr uint64) []Frame {
 	}
 }
 
-// isMark reports whether the linker made the function called name, such as go:textfipsstart, only
-// to mark a place in the text.
+// isMark reports whether the function called name only marks a place in the text. The linker makes
+// such functions, for example go:textfipsstart.
 func isMark(name []byte) bool {
 	return bytes.HasPrefix(name, []byte("go:")) || string(name) == "go.buildid"
 }
 
-// find returns the function that covers addr.
 func (t *Table) find(addr uint64) (fn function, ok bool) {
 	lo, hi := uint64(0), t.functions // the first entry above addr is in [lo, hi]
 	for lo < hi {
@@ -94,7 +93,6 @@ func (t *Table) find(addr uint64) (fn function, ok bool) {
 	return fn, ok && addr >= fn.start && addr < fn.end
 }
 
-// function decodes function i.
 func (t *Table) function(i uint64) (fn function, ok bool) {
 	var ok1, ok2 bool
 	if fn.start, ok1 = t.entry(i); !ok1 {
@@ -150,9 +148,8 @@ func (t *Table) function(i uint64) (fn function, ok bool) {
 	return fn, true
 }
 
-// call decodes entry i of the inlining tree of fn, an inlined call. name is the name of the called
-// function, as an offset in t.names. parent is the position of the call, in bytes from the start of
-// fn.
+// call decodes entry i of the tree of fn. name is the inlined function's name, as an offset in
+// t.names. parent is the position of the call, in bytes from the start of fn.
 func (t *Table) call(fn function, i int32) (name uint32, parent uint64, ok bool) {
 	b := t.f.Loaded(t.trees + fn.tree)
 	off := uint64(i) * t.layout.size
@@ -165,8 +162,8 @@ func (t *Table) call(fn function, i int32) (name uint32, parent uint64, ok bool)
 	return name, uint64(place), ok1 && ok2
 }
 
-// eachValue calls visit with each value of the table at off, and with the end of the value's
-// address range. It ends if visit returns false, or at the end of fn.
+// eachValue calls visit with each value of the table at off, and the end of its address range. It
+// stops if visit returns false, or at the end of fn.
 func (t *Table) eachValue(fn function, off uint32, visit func(end uint64, value int32) bool) {
 	if uint64(off) >= uint64(len(t.values)) {
 		return
@@ -192,7 +189,6 @@ func (t *Table) eachValue(fn function, off uint32, visit func(end uint64, value 
 	}
 }
 
-// valueAt returns the value at addr of the table at off.
 func (t *Table) valueAt(fn function, off uint32, addr uint64) (value int32, ok bool) {
 	if off == 0 {
 		return 0, false
@@ -220,7 +216,6 @@ func uvarint(b []byte) (v uint32, size int) {
 	return 0, 0
 }
 
-// fileAt returns the name of the file at addr.
 func (t *Table) fileAt(fn function, addr uint64) string {
 	number, ok := t.valueAt(fn, fn.file, addr)
 	if !ok || number < 0 {
@@ -254,7 +249,7 @@ func (t *Table) fileAt(fn function, addr uint64) string {
 
 func (t *Table) name(off uint32) []byte { return cString(t.names, off) }
 
-// cString returns the bytes at off up to a NUL; nil if none follows within maxNameBytes.
+// cString returns the bytes at off up to a NUL; nil without a NUL within maxNameBytes.
 func cString(b []byte, off uint32) []byte {
 	if uint64(off) >= uint64(len(b)) {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"debug/elf"
 )
 
-// Module data (runtime.moduledata) is a structure of words; these are indexes of words in it. It is
-// recognized by its first words, which point to the table and its parts.
+// Indexes of words in module data (runtime.moduledata). Module data is recognized by its first
+// words, which point to the table and its parts.
 const (
 	moduleText   = 22 // start of the text, since Go 1.16
 	moduleTrees  = 38 // start of the trees of inlined calls, Go 1.18 and 1.19
@@ -14,15 +14,15 @@ const (
 	moduleWords  = 48 // words that are read
 )
 
-// A module is the part of module data that is used.
+// A module holds the words of module data.
 type module struct {
 	text  uint64
 	words [moduleWords]uint64
 }
 
-// findModule looks for the module data of the table at addr. Module data begins with a word that
-// points to the table. Words that point to the table's parts follow. They are in the file, or
-// relocations write them.
+// findModule looks for the module data of the table at addr. Module data begins with a pointer to
+// the table, then pointers to the table's parts. The pointers are in the file, or relocations write
+// them.
 func (t *Table) findModule(addr uint64) (m module, found bool) {
 	if t.version < go116 {
 		return m, false
@@ -84,7 +84,8 @@ func (t *Table) appendWord(b []byte, v uint64) []byte {
 	return b
 }
 
-// moduleAt reads the module data at an address, if it belongs to the table at addr.
+// moduleAt reads the module data at an address. ok is false if it does not belong to the table at
+// addr.
 func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 	data := t.f.Loaded(at)
 	for i := range m.words {
@@ -97,8 +98,8 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 		}
 		return true
 	})
-	// The first word is the address of the table. Five slices of three words each follow; the first
-	// word of each is the address of a part of the table, in the order of t.offsets.
+	// The first word is the address of the table. Five slices of three words follow. They begin
+	// with the addresses of the table's parts, in the order of t.offsets.
 	if m.words[0] != addr || uint64(len(data)) < (moduleText+1)*t.ptr {
 		return m, false
 	}
@@ -111,9 +112,9 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 	return m, true
 }
 
-// findText finds the base address of the offsets of functions. It tries the address in module data,
-// the address in the header (before Go 1.26), and the start of the code. It takes the first
-// candidate that places the first and the last function in code.
+// findText finds the base address of function offsets. Candidates are the address in module data,
+// the address in the header (before Go 1.26), and the start of the code. The first candidate that
+// places the first and the last function in code wins.
 func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	candidates := make([]uint64, 0, 3)
 	if found {
@@ -142,8 +143,7 @@ func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 }
 
 // findTrees finds the base address of the trees of inlined calls, and the layout of their entries.
-// A sample of trees must be consistent with both. If no base and layout fit, Lookup returns no
-// inlined calls.
+// A sample of trees must fit both; otherwise Lookup returns no inlined calls.
 func (t *Table) findTrees(m module, found bool) {
 	samples := t.sampleTrees()
 	if len(samples) == 0 {
@@ -158,7 +158,7 @@ func (t *Table) findTrees(m module, found bool) {
 		if t.version == go118 {
 			bases = append(bases[:0], m.words[moduleTrees])
 		}
-		// in case a later version has moved the address
+		// a later version may have moved the address
 		bases = append(bases, m.words[moduleText+10:]...)
 	}
 	layouts := []treeLayout{
@@ -183,7 +183,7 @@ func (t *Table) findTrees(m module, found bool) {
 	t.trees, t.layout = 0, treeLayout{}
 }
 
-// sampleTrees returns the first functions that have inlined calls, at most maxTrees of them.
+// sampleTrees returns the first functions with inlined calls, at most maxTrees.
 func (t *Table) sampleTrees() []function {
 	var samples []function
 	for i := uint64(0); i < min(t.functions, maxTreeSteps) && len(samples) < maxTrees; i++ {
@@ -194,8 +194,8 @@ func (t *Table) sampleTrees() []function {
 	return samples
 }
 
-// treesMakeSense reports whether the first 65 entries of each function's tree have names and are
-// calls inside of the function.
+// treesMakeSense checks the first 65 entries of each function's tree: they must have names, and be
+// calls inside the function.
 func (t *Table) treesMakeSense(samples []function) bool {
 	for _, fn := range samples {
 		greatest := int32(-1)
@@ -216,7 +216,7 @@ func (t *Table) treesMakeSense(samples []function) bool {
 	return true
 }
 
-// beginsName reports whether a name begins at off, and not in the middle of another.
+// beginsName reports whether off is the first byte of a name.
 func (t *Table) beginsName(off uint32) bool {
 	return uint64(off) < uint64(len(t.names)) && t.names[off] != 0 && (off == 0 || t.names[off-1] == 0)
 }

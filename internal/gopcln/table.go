@@ -22,7 +22,8 @@ const (
 	go120                    // 1.20 and later: the line on which a function starts
 )
 
-// A Table is the table of one file. One goroutine at a time may use it, until the file is closed.
+// A Table is the table of one file, valid until the file is closed. One goroutine at a time may use
+// it.
 type Table struct {
 	f       *object.File
 	order   binary.ByteOrder
@@ -47,13 +48,13 @@ type Table struct {
 	fileNames map[uint32]string
 }
 
-// A treeLayout has the places of the fields in an entry of a tree of inlined calls, in bytes.
+// A treeLayout has the sizes and offsets of fields in a tree's entry, in bytes.
 type treeLayout struct {
 	size, name, parentPC uint64
 }
 
-// New finds the table of f, or returns [ErrNone]. If no section has the table's name, it may read
-// much of the file.
+// New finds the table of f, or returns [ErrNone]. Without a section with the table's name, it may
+// read much of the file.
 func New(f *object.File) (*Table, error) {
 	t := &Table{f: f, order: f.Order, ptr: 4}
 	if f.Class == elf.ELFCLASS64 {
@@ -88,7 +89,7 @@ func New(f *object.File) (*Table, error) {
 	return nil, ErrNone
 }
 
-// mayBeGo reports whether the sections of a file may be a Go program's. Linkers other than Go's put
+// mayBeGo reports whether a file may be a Go program, by its sections. Linkers other than Go's put
 // the table into a section with other data.
 func (t *Table) mayBeGo() bool {
 	for _, name := range []string{".go.buildinfo", ".note.go.buildid"} {
@@ -106,12 +107,11 @@ const (
 	magicOf120 = 0xfffffff1
 )
 
-// findMagic returns the first offset in data at which a header may begin: a magic number with four
-// bytes after it that fit. The offset is at least from, and a multiple of eight. It is -1 if there
-// is none.
+// findMagic returns the first offset in data, from from on, at which a header may begin; -1 if
+// there is none. Headers begin at multiples of eight.
 func (t *Table) findMagic(data []byte, from int) int {
 	// All magic numbers have three 0xff bytes in a row. In little-endian files, two zero bytes of
-	// padding follow these.
+	// padding follow.
 	pattern, first := []byte("\xff\xff\xff\x00\x00"), 1
 	if t.order == binary.BigEndian {
 		pattern, first = []byte("\xff\xff\xff"), 0
@@ -130,7 +130,7 @@ func (t *Table) findMagic(data []byte, from int) int {
 	return -1
 }
 
-// header returns the version of a table that begins with b, or 0 if b does not begin like a table.
+// header returns the version of the table that begins with b; 0 if b does not begin like a table.
 func (t *Table) header(b []byte) version {
 	if len(b) < 8 || b[4] != 0 || b[5] != 0 || uint64(b[7]) != t.ptr {
 		return 0
@@ -153,7 +153,7 @@ func (t *Table) header(b []byte) version {
 	return 0
 }
 
-// open uses data, loaded at addr, as the table, and reports whether it is one.
+// open makes data, loaded at addr, the table. It returns false if data is not a table.
 func (t *Table) open(data []byte, addr uint64) bool {
 	t.version = t.header(data)
 	if t.version == 0 {
@@ -182,7 +182,6 @@ func (t *Table) open(data []byte, addr uint64) bool {
 	return true
 }
 
-// word reads an address or a size at off.
 func (t *Table) word(b []byte, off uint64) (uint64, bool) {
 	if off > uint64(len(b)) || uint64(len(b))-off < t.ptr {
 		return 0, false
@@ -193,7 +192,6 @@ func (t *Table) word(b []byte, off uint64) (uint64, bool) {
 	return t.order.Uint64(b[off:]), true
 }
 
-// u32 reads a number at off.
 func (t *Table) u32(b []byte, off uint64) (uint32, bool) {
 	if off > uint64(len(b)) || uint64(len(b))-off < 4 {
 		return 0, false
@@ -201,7 +199,7 @@ func (t *Table) u32(b []byte, off uint64) (uint32, bool) {
 	return t.order.Uint32(b[off:]), true
 }
 
-// parts slices the table by its header.
+// parts slices the table by its header. It returns false if the header is wrong.
 func (t *Table) parts(data []byte) bool {
 	if t.version == go12 {
 		n, ok := t.word(data, 8)
@@ -250,8 +248,8 @@ func (t *Table) indexWord() uint64 {
 	return t.ptr
 }
 
-// indexAt returns number i of the index. Even i give addresses, or offsets in the text; odd i give
-// offsets of functions.
+// indexAt returns number i of the index: an address or an offset in the text if i is even, a
+// function's offset if i is odd.
 func (t *Table) indexAt(i uint64) (uint64, bool) {
 	if t.version >= go118 {
 		v, ok := t.u32(t.index, i*4)
@@ -260,16 +258,14 @@ func (t *Table) indexAt(i uint64) (uint64, bool) {
 	return t.word(t.index, i*t.ptr)
 }
 
-// entry returns the address of function i. If i is the number of functions, it returns the end of
-// the last function.
+// entry returns the address of function i. Entry t.functions is the end of the last function.
 func (t *Table) entry(i uint64) (uint64, bool) {
 	v, ok := t.indexAt(2 * i)
 	return t.text + v, ok
 }
 
-// relocated returns the table with relocations applied. If there are any, as in
-// position-independent files up to Go 1.17, the result is a copy. It returns data itself if no copy
-// can be made.
+// relocated returns data with relocations applied, or data itself if a copy is not needed or not
+// possible. Position-independent files up to Go 1.17 have relocations.
 func (t *Table) relocated(data []byte, addr uint64) []byte {
 	copied := false
 	t.f.RelativeRelocations(func(at, value uint64) bool {
@@ -300,7 +296,7 @@ func (t *Table) relocated(data []byte, addr uint64) []byte {
 	return data
 }
 
-// Footprint returns about how many bytes of heap the table holds, without its file.
+// Footprint returns about how many bytes of heap the table takes, without its file.
 func (t *Table) Footprint() int64 {
 	n := int64(512)
 	for _, name := range t.fileNames {
