@@ -16,7 +16,7 @@ func openBzip2(packed *bufio.Reader, memory *lease, _ io.Reader) (io.Reader, err
 	return &bzip2Reader{bzip2.NewReader(in), in}, nil
 }
 
-// A bzip2Reader reads successive members with one decoder, since each decoder takes the memory of a
+// A bzip2Reader reads successive members with one decoder: each decoder takes the memory of a
 // block.
 type bzip2Reader struct {
 	z  io.Reader
@@ -31,9 +31,9 @@ func (r *bzip2Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bzip2Members ends the input of a decoder, which reads single bytes, after the last member of the
-// file. The end of a member has 48 bits of bzip2End, and 32 bits of a checksum. The decoder returns
-// a whole block before it reads on, with at most 7 bits unused. So the end is in the next 10 bytes.
+// bzip2Members ends a decoder's input after the last member of the file. A member ends with the 48
+// bits of bzip2End and a 32-bit checksum. The decoder reads single bytes, and returns a whole block
+// before it continues, with at most 7 bits unused. So the end is in the next 10 bytes.
 type bzip2Members struct {
 	b       *bufio.Reader
 	n       int    // bytes read since bytes were last unpacked; negative within a member's header
@@ -55,7 +55,7 @@ func (m *bzip2Members) ReadByte() (byte, error) {
 	return c, err
 }
 
-// isEnd reports whether the last bytes are the end of a member.
+// isEnd reports whether a member ends at the last byte.
 func (m *bzip2Members) isEnd() bool {
 	for unused := range 8 { // bits that fill the last byte
 		shift := 32 + unused

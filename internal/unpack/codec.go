@@ -14,17 +14,16 @@ type Format struct {
 	magics []string // beginnings of its files
 
 	// open returns a reader of the unpacked bytes of a member, with memory from the lease. The
-	// reader returns io.EOF at the end of the member (for bzip2, of the last member), and reads no
-	// byte after it. last is the reader of the preceding member, or nil. An error means that the
-	// member only begins like the format, or wraps ErrNoMemory.
+	// reader returns io.EOF at the end of the member (bzip2: of the last member), and reads no byte
+	// after it. last is the preceding member's reader, or nil. open fails if the member only begins
+	// like the format. It wraps ErrNoMemory if the lease has too little memory.
 	open func(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, error)
 
 	padded bool // zeros may follow a member
 }
 
 // The formats. Their beginnings are from RFC 1952, RFC 8878, "The .xz File Format" 1.2.1, section
-// 2.1.1.1, and bzip2's source. A file of zstd may begin with a skippable frame, as pzstd's files
-// do.
+// 2.1.1.1, and bzip2's source. zstd files of pzstd begin with a skippable frame.
 var (
 	Gzip  = &Format{"gzip", []string{"\x1f\x8b\x08"}, openGzip, true}
 	Zstd  = &Format{"zstd", zstdMagics, openZstd, false}
@@ -44,11 +43,11 @@ var zstdMagics = []string{
 	"\x5c\x2a\x4d\x18", "\x5d\x2a\x4d\x18", "\x5e\x2a\x4d\x18", "\x5f\x2a\x4d\x18",
 }
 
-// isSkippable reports whether a file of zstd begins with a skippable frame.
+// isSkippable reports whether head begins a skippable frame of zstd.
 func isSkippable(head []byte) bool { return len(head) > 3 && string(head[1:4]) == "\x2a\x4d\x18" }
 
-// bzip2Magics are the beginnings of files, for each size of blocks. The start of a block, or the
-// end of an empty file, follows the header. The header alone may begin a line of text.
+// bzip2Magics are the beginnings of files for each block size. They include the start of a block or
+// the end of an empty file: the header alone may begin a line of text.
 var bzip2Magics = []string{
 	"BZh1" + bzip2Begin, "BZh2" + bzip2Begin, "BZh3" + bzip2Begin, "BZh4" + bzip2Begin, "BZh5" + bzip2Begin,
 	"BZh6" + bzip2Begin, "BZh7" + bzip2Begin, "BZh8" + bzip2Begin, "BZh9" + bzip2Begin,
@@ -61,11 +60,11 @@ const (
 	bzip2End   = "\x17\x72\x45\x38\x50\x90"
 )
 
-// LongestMagic is the number of bytes with which FormatOf always decides.
+// LongestMagic is the number of bytes after which FormatOf always decides.
 const LongestMagic = 10
 
-// FormatOf returns the format of a compressed file that begins with head, or nil. If head is too
-// short to decide, undecided is true.
+// FormatOf returns the format of a compressed file that begins with head, or nil. undecided is true
+// if head is too short to decide.
 func FormatOf(head []byte) (f *Format, undecided bool) {
 	for _, f := range []*Format{Gzip, Zstd, XZ, Bzip2} {
 		for _, magic := range f.magics {

@@ -6,15 +6,14 @@ import (
 	"sync"
 )
 
-// Memory bounds the bytes that the decoders of all compressed inputs together may take for their
+// Memory bounds the bytes that the decoders of all compressed inputs may take together for their
 // windows. Its methods are safe for concurrent use.
 type Memory struct {
 	mu          sync.Mutex
 	total, left uint64
 }
 
-// DefaultMemory is the number of bytes for the windows of an input whose input.Translators have no
-// Memory.
+// DefaultMemory is the bytes for windows if an input's Translators have no Memory.
 const DefaultMemory = 256 << 20
 
 // NewMemory returns a Memory of n bytes.
@@ -27,16 +26,16 @@ func (m *Memory) Left() uint64 {
 	return m.left
 }
 
-// ErrNoMemory is wrapped by the error for an input whose windows the Memory cannot hold.
+// ErrNoMemory is wrapped by an error for windows that the Memory cannot hold.
 var ErrNoMemory = errors.New("not enough memory for compressed inputs")
 
-// A lease is the part of a Memory that one input has taken.
+// A lease is one input's part of a Memory.
 type lease struct {
 	of *Memory
 	n  uint64
 }
 
-// take makes the lease n bytes large, if it is smaller.
+// take grows the lease to n bytes. It fails if the Memory has too little left.
 func (l *lease) take(n uint64) error {
 	if n <= l.n {
 		return nil
@@ -51,7 +50,6 @@ func (l *lease) take(n uint64) error {
 	return nil
 }
 
-// end gives the bytes back to the Memory.
 func (l *lease) end() {
 	l.of.mu.Lock()
 	defer l.of.mu.Unlock()

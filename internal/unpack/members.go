@@ -11,9 +11,9 @@ import (
 )
 
 // A Reader unpacks the members of a compressed file, and passes on the text after them. Members are
-// files of one format in succession. A Reader reads no more than it needs for the bytes that it
-// returns. It returns an error of a decoder once. The next Read continues with readable text after
-// the damage. The caller bounds the size. A Reader is not safe for concurrent use.
+// successive files of one format. A Reader reads no more than it needs for the bytes that it
+// returns. It returns a decoder's error once; the next Read continues with readable text after the
+// damage. The caller bounds the unpacked size. A Reader is not safe for concurrent use.
 type Reader struct {
 	format *Format
 	memory *lease
@@ -30,8 +30,8 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of packed. Bytes that only begin like a file of the format are passed
-// on. The Reader takes the memory for its decoders from memory until Close; if there is too little,
-// its error wraps [ErrNoMemory].
+// on. The Reader holds memory for its decoders until Close. If memory has too little, Read returns
+// an error that wraps [ErrNoMemory].
 func (f *Format) NewReader(packed io.Reader, memory *Memory) *Reader {
 	m := &Reader{format: f, memory: &lease{of: memory}, tape: &tape{r: packed}}
 	m.b = bufio.NewReader(m.tape)
@@ -52,8 +52,8 @@ func (f *Format) Open(packed io.Reader, memory *Memory) (*Reader, error) {
 	return m, nil
 }
 
-// All returns the unpacked bytes of packed. It fails if the unpacked bytes, or the decoder's
-// memory, exceed the limit most. It also fails if other bytes follow the members.
+// All returns the unpacked bytes of packed. It fails if they, or the decoder's memory, exceed most
+// bytes, or if other bytes follow the members.
 func (f *Format) All(packed io.Reader, most int) ([]byte, error) {
 	m, err := f.Open(packed, NewMemory(int64(most)))
 	if err != nil {
@@ -78,10 +78,10 @@ func (m *Reader) Close() error {
 	return nil
 }
 
-// Unpacked reports whether a byte was unpacked, or a whole member that is empty.
+// Unpacked reports whether a byte, or a whole empty member, was unpacked.
 func (m *Reader) Unpacked() bool { return m.unpacked }
 
-// Lost returns the number of bytes after damage that were left out so far.
+// Lost returns the number of bytes after damage that were dropped so far.
 func (m *Reader) Lost() int64 {
 	if m.salvage == nil {
 		return 0
@@ -120,14 +120,13 @@ func (m *Reader) Read(p []byte) (int, error) {
 // at returns the offset of the next byte that a decoder reads.
 func (m *Reader) at() int64 { return m.tape.end - int64(m.b.Buffered()) }
 
-// Bounds of the skippable frames of zstd before a frame, in bytes. After the first frame, skippable
-// frames may be longer: a table for seeking follows the last frame.
+// Bounds of zstd's skippable frames before a frame, in bytes. After the first frame they may be
+// longer: a table for seeking follows the last frame.
 const (
 	maxSkippedFirst = 4 << 10
 	maxSkipped      = 1 << 20
 )
 
-// next opens the next member, or sets rest to the bytes after the members.
 func (m *Reader) next() error {
 	if m.format.padded && m.unpacked {
 		if err := m.skipZeros(); err != nil {
@@ -157,7 +156,7 @@ func (m *Reader) next() error {
 	}
 }
 
-// skipZeros skips the zeros after a member, which tapes and copies of blocks add.
+// skipZeros skips the zeros after a member. Tapes and copies of blocks add them.
 func (m *Reader) skipZeros() error {
 	for {
 		c, err := m.b.ReadByte()
@@ -172,7 +171,6 @@ func (m *Reader) skipZeros() error {
 	}
 }
 
-// open opens the member at the current place.
 func (m *Reader) open() error {
 	z, err := m.format.member(m.b, m.memory, m.last)
 	if err != nil {
@@ -182,10 +180,10 @@ func (m *Reader) open() error {
 	return nil
 }
 
-// failed converts an error of the decoder, and sets rest to the bytes to read next. If nothing was
-// unpacked, the input is treated as text that only begins like a compressed file, except if memory
-// is lacking or the member is cut off. A gzip decoder may return bytes after it has found damage:
-// the input of these bytes is read again.
+// failed converts a decoder's error, and sets rest to the bytes to read next. If nothing was
+// unpacked yet, the input is text that only begins like a compressed file, unless memory is lacking
+// or the member is cut off. A gzip decoder may return bytes after damage: their input is read
+// again.
 func (m *Reader) failed(err error) error {
 	if m.tape.err != nil && m.tape.err != io.EOF {
 		return m.tape.err
@@ -205,16 +203,14 @@ func (m *Reader) failed(err error) error {
 	return err
 }
 
-// since returns a reader of the bytes after the mark.
 func (m *Reader) since() io.Reader {
 	kept := m.tape.kept[max(0, m.tape.mark-m.tape.start()):]
 	return io.MultiReader(bytes.NewReader(kept), m.tape.r)
 }
 
-// isEnd reports whether a decoder's error is due to missing bytes.
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// peekFormat returns the format of the next bytes of b, and reads as few as possible.
+// peekFormat returns the format of the next bytes of b. It reads as few bytes as possible.
 func peekFormat(b *bufio.Reader) (f *Format, head []byte, err error) {
 	for n, undecided := 1, true; undecided && err == nil; n++ {
 		head, err = b.Peek(n)
@@ -223,8 +219,7 @@ func peekFormat(b *bufio.Reader) (f *Format, head []byte, err error) {
 	return f, head, err
 }
 
-// A tape keeps the bytes that were read from it since the mark, or at least the last maxKept of
-// them.
+// A tape keeps the bytes read since the mark, or at least the last maxKept bytes.
 type tape struct {
 	r    io.Reader
 	kept []byte
@@ -237,7 +232,6 @@ type tape struct {
 // byte, gzip may have a header of 64 KiB, and bzip2 a block of about 900 KB.
 const maxKept = 2 << 20
 
-// start returns the offset of the first byte that is kept.
 func (t *tape) start() int64 { return t.end - int64(len(t.kept)) }
 
 func (t *tape) Read(p []byte) (n int, err error) {

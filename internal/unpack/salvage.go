@@ -5,12 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// TextRun is the length in bytes of the run of text that ends damage. Random bytes have no such
-// run.
+// TextRun is the length in bytes of a run of text that ends damage. Random bytes have no such run.
 const TextRun = 64
 
-// A salvage passes on the input after damage, beginning with the first run of TextRun bytes of
-// text. At the end of the input, a shorter run with a line end suffices.
+// A salvage passes on the input after damage, from the first run of TextRun bytes of text. At the
+// end of the input, a shorter run with a line end suffices.
 type salvage struct {
 	b    *bufio.Reader
 	text bool  // the text has begun
@@ -36,8 +35,8 @@ func (s *salvage) Read(p []byte) (int, error) {
 	return s.b.Read(p)
 }
 
-// TextLen returns how many bytes at the beginning of b are text. Text is UTF-8 whose only ASCII
-// control characters are line ends, tabs and ESC. b may end within a character.
+// TextLen returns how many bytes at the beginning of b are text: UTF-8 without ASCII control
+// characters other than line ends, tabs and ESC. b may end within a character.
 func TextLen(b []byte) int {
 	for i := 0; i < len(b); {
 		switch c := b[i]; {

@@ -15,10 +15,9 @@ const (
 	maxDeflate = 1032
 )
 
-// ContentSize returns the unpacked size that a compressed file of packed bytes records. gzip files
-// record it at the end, modulo 4 GiB; zstd files in the header; xz files in the index. known is
-// false if the file records no size, or an impossible one. If a file has several members, the size
-// may be one member's.
+// ContentSize returns the unpacked size that a compressed file of packed bytes records. gzip
+// records it at the end, modulo 4 GiB; zstd in the header; xz in the index. known is false without
+// a plausible size. If a file has several members, the size may be one member's.
 func ContentSize(file io.ReaderAt, packed int64) (size int64, known bool) {
 	head := make([]byte, zstd.HeaderMaxSize)
 	n, err := file.ReadAt(head, 0)

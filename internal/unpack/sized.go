@@ -16,8 +16,8 @@ import (
 // Slack is the number of bytes that [Stream.Into] needs in its buffer after the output.
 const Slack = inflate.Slack
 
-// maxWindow bounds the bytes of history that a frame of zstd in a Stream may ask for. It is the
-// default limit of zstd's own decoder.
+// maxWindow bounds the window of a zstd frame in a Stream, in bytes. zstd's own decoder has the
+// same default limit.
 const maxWindow = 128 << 20
 
 // A Stream is data compressed by zlib or zstd that claims to unpack to Size bytes. The caller
@@ -31,11 +31,11 @@ type Stream struct {
 // Likely reports whether Size bytes may be allocated before they arrive.
 func (s Stream) Likely() bool { return Likely(s.Size, s.Packed) }
 
-// Likely reports whether size is at most 1 MiB, or packed bytes can plausibly unpack to size bytes.
+// Likely reports whether size is at most 1 MiB, or at most about 16 times packed.
 func Likely(size, packed uint64) bool { return size <= 1<<20 || size/16 <= packed }
 
-// Window returns the bytes that the decoder takes in addition to its output. For zstd it is the
-// window of the first frame, but at least MinWindow; later frames must not need more.
+// Window returns the bytes that the decoder takes besides its output. For zstd that is the first
+// frame's window, but at least MinWindow; later frames must not need more.
 func (s Stream) Window() uint64 {
 	if !s.Zstd {
 		return 0
@@ -53,9 +53,8 @@ func (s Stream) Window() uint64 {
 	return min(most, max(zstdWindow(h), MinWindow))
 }
 
-// Into unpacks to the beginning of buf, which has room for Slack more, and returns the output. If
-// buf is nil, it allocates a buffer that grows as bytes arrive. populate is passed to
-// [inflate.Zlib].
+// Into unpacks into buf, which has room for Slack bytes after the output. If buf is nil, it
+// allocates a buffer that grows as bytes arrive. populate is passed to [inflate.Zlib].
 func (s Stream) Into(buf []byte, populate func([]byte)) (data []byte, err error) {
 	if !s.Zstd && buf != nil {
 		defer caught(&err)
@@ -89,12 +88,10 @@ func (s Stream) To(w io.Writer) error {
 	})
 }
 
-// reader returns the compressed bytes.
 func (s Stream) reader() *bufio.Reader {
 	return bufio.NewReaderSize(s.Src, int(min(s.Packed+16, 256<<10)))
 }
 
-// decode calls use with the unpacked bytes.
 func (s Stream) decode(use func(io.Reader) error) (err error) {
 	defer caught(&err)
 	method, open := "zlib", zlib.NewReader
@@ -118,8 +115,8 @@ func (s Stream) decode(use func(io.Reader) error) (err error) {
 	return nil
 }
 
-// ReadExactly appends exactly size bytes of r to b, and reads the end of r. b must be empty, and
-// its capacity must not be 0; it grows only as bytes arrive.
+// ReadExactly appends exactly size bytes of r to b, and checks that r ends there. b must be empty
+// with a capacity above 0. It grows only as bytes arrive.
 func ReadExactly(r io.Reader, b []byte, size uint64) ([]byte, error) {
 	for uint64(len(b)) < size {
 		if len(b) == cap(b) {
@@ -139,8 +136,8 @@ func ReadExactly(r io.Reader, b []byte, size uint64) ([]byte, error) {
 	return b, readEnd(r, size)
 }
 
-// readEnd reads the end of a stream after its size bytes. It fails if more bytes follow, or if the
-// checksum is wrong.
+// readEnd reads the end of a stream. It fails if more bytes follow, or if the checksum is wrong.
+// size is for the error.
 func readEnd(r io.Reader, size uint64) error {
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {

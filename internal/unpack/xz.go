@@ -11,13 +11,13 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// The xz decoder allocates as much memory as a block's header asks for, up to 4 GiB. It keeps a
+// The xz decoder allocates as much memory as a block's header demands, up to 4 GiB. It keeps a
 // record of each block until the end of the stream, and reads until the caller's buffer is full.
-// Therefore an xzGuard parses the bytes that the decoder reads. It checks each header before the
-// decoder has all of it, and counts the unpacked bytes of the chunks so far.
+// Therefore an xzGuard parses the decoder's input. It checks each header before the decoder has all
+// of it, and counts the unpacked bytes of the chunks so far.
 
-// Bounds on the cost of an xz stream. New dictionaries are cleared: all together may have 4 GiB
-// (about a second), and 4,096 bytes more for each unpacked byte.
+// Bounds on the cost of an xz stream. New dictionaries are cleared: together they may have 4 GiB
+// (about a second), plus 4,096 bytes for each unpacked byte.
 const (
 	xzBlocks       = 1 << 18 // blocks of a stream; 16 bytes are kept for each
 	xzDictionaries = 4 << 30 // bytes
@@ -30,7 +30,7 @@ func openXZ(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, err
 		r = &xzReader{guard: newXZGuard(packed, xzDictionaries, memory.take)}
 	}
 	r.guard.ended = false
-	// DictCap is a minimum; the guard checks the dictionary sizes in block headers
+	// DictCap is a minimum; the guard checks dictionary sizes in block headers
 	z, err := xz.ReaderConfig{DictCap: lzma.MinDictCap}.NewReader(r.guard)
 	if err != nil {
 		return nil, err
@@ -39,8 +39,7 @@ func openXZ(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, err
 	return r, nil
 }
 
-// An xzReader reads the unpacked bytes. It returns before it would wait for a chunk that has not
-// begun to arrive.
+// An xzReader reads the unpacked bytes. It returns before it would wait for the next chunk.
 type xzReader struct {
 	z     io.Reader
 	guard *xzGuard
@@ -56,15 +55,15 @@ func (r *xzReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// An XZCost is the cost of unpacking an xz file, by the sizes in its structure.
+// An XZCost is the cost of unpacking an xz file, from the sizes in its structure.
 type XZCost struct {
 	Size         uint64 // bytes, unpacked
 	Dictionary   uint64 // bytes of the largest dictionary
 	Dictionaries uint64 // bytes of all dictionaries, which are cleared one after the other
 }
 
-// MeasureXZ returns the cost of a file of xz. It unpacks nothing, since each LZMA2 chunk begins
-// with its sizes. The file may end within its index.
+// MeasureXZ returns the cost of an xz file without unpacking it: each LZMA2 chunk begins with its
+// sizes. The file may end within its index.
 func MeasureXZ(packed []byte) (c XZCost, err error) {
 	g := newXZGuard(nil, math.MaxInt64, func(dictionary uint64) error {
 		c.Dictionary = max(c.Dictionary, dictionary)
@@ -78,8 +77,8 @@ func MeasureXZ(packed []byte) (c XZCost, err error) {
 	return c, err
 }
 
-// An xzGuard passes the bytes of an xz file to the decoder, and follows the file's structure ("The
-// .xz File Format" 1.2.1, section 2). The decoder checks everything else.
+// An xzGuard passes an xz file to the decoder, and follows the file's structure ("The .xz File
+// Format" 1.2.1, section 2). The decoder checks everything else.
 type xzGuard struct {
 	r    *bufio.Reader
 	most uint64                        // bytes of all dictionaries, besides xzPerByte
@@ -90,7 +89,7 @@ type xzGuard struct {
 	whole func(g *xzGuard, b []byte) error // is called with the field
 	skip  uint64                           // bytes to pass before the next field
 
-	// the stream has ended: the decoder would take the bytes after it for another stream
+	// the stream has ended: the decoder would read the bytes after it as another stream
 	ended        bool
 	check        int    // bytes of the check after each block
 	blocks       int    // blocks of the current stream
@@ -107,7 +106,6 @@ func newXZGuard(packed *bufio.Reader, most uint64, take func(dictionary uint64) 
 	return g
 }
 
-// next sets the next field.
 func (g *xzGuard) next(n int, whole func(*xzGuard, []byte) error) {
 	g.field, g.want, g.whole = g.field[:0], n, whole
 }
@@ -127,7 +125,7 @@ func (g *xzGuard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadByte exists because the decoder would otherwise make a reader of single bytes.
+// ReadByte keeps the decoder from wrapping the guard in a reader of single bytes.
 func (g *xzGuard) ReadByte() (byte, error) {
 	if g.ended {
 		return 0, io.EOF
@@ -139,7 +137,7 @@ func (g *xzGuard) ReadByte() (byte, error) {
 	return c, g.follow([]byte{c})
 }
 
-// follow takes bytes that the decoder reads.
+// follow parses bytes that the decoder reads.
 func (g *xzGuard) follow(b []byte) error {
 	for len(b) > 0 {
 		if g.skip > 0 {
@@ -196,7 +194,7 @@ func (g *xzGuard) blockOrIndex(b []byte) error {
 	return nil
 }
 
-// blockHeader takes a header without its size.
+// blockHeader parses a header without its size.
 func (g *xzGuard) blockHeader(b []byte) error {
 	size, ok := blockDictionary(b[:len(b)-4])
 	if !ok {
@@ -214,8 +212,8 @@ func (g *xzGuard) blockHeader(b []byte) error {
 	return nil
 }
 
-// blockDictionary returns the bytes of dictionary that a block header asks for. b is the header
-// without its size and CRC. ok is false if the header names filters other than LZMA2.
+// blockDictionary returns the dictionary size in a block header, in bytes. b is the header without
+// its size and CRC. ok is false if the header names filters other than LZMA2.
 func blockDictionary(b []byte) (size uint64, ok bool) {
 	flags := b[0]
 	if flags&0x3f != 0 { // one filter, no unknown flag
@@ -245,7 +243,7 @@ func blockDictionary(b []byte) (size uint64, ok bool) {
 	return uint64(2|b[2]&1) << (b[2]/2 + 11), true
 }
 
-// chunk takes the first byte of a chunk.
+// chunk parses the first byte of a chunk.
 func (g *xzGuard) chunk(b []byte) error {
 	switch c := b[0]; {
 	case c == 0: // the block ends: padding, and the check
@@ -286,7 +284,7 @@ func (g *xzGuard) endChunk(header int, n uint64) error {
 	return nil
 }
 
-// indexCount takes a byte of the number of records.
+// indexCount parses a byte of the number of records.
 func (g *xzGuard) indexCount(b []byte) error {
 	c := b[len(b)-1]
 	g.padding++
@@ -308,7 +306,7 @@ func (g *xzGuard) indexCount(b []byte) error {
 	return nil
 }
 
-// indexNumber takes a byte of a record's size.
+// indexNumber parses a byte of a record's size.
 func (g *xzGuard) indexNumber(b []byte) error {
 	g.padding++
 	if b[0] < 0x80 {

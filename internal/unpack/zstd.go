@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MinWindow is the smallest window, in bytes, for which a decoder of zstd is made. zstd uses no
-// larger window unless --ultra or --long is given.
+// MinWindow is the smallest window, in bytes, of a zstd decoder. zstd uses no larger window without
+// --ultra or --long.
 const MinWindow = 8 << 20
 
 // A zstdReader reads frames one after the other.
@@ -44,7 +44,7 @@ func openZstd(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, e
 	return zstdReader{z, window}, err
 }
 
-// zstdWindow returns the bytes of history that a frame asks for.
+// zstdWindow returns the window that a frame needs, in bytes.
 func zstdWindow(frame zstd.Header) uint64 {
 	if frame.SingleSegment {
 		return frame.FrameContentSize
@@ -52,13 +52,13 @@ func zstdWindow(frame zstd.Header) uint64 {
 	return frame.WindowSize
 }
 
-// newZstd returns a decoder for frames of at most this window. It starts no goroutine.
+// newZstd returns a decoder for frames with windows up to window. It starts no goroutine.
 func newZstd(r io.Reader, window uint64) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 }
 
-// A zstdFrame reads the bytes of one frame (RFC 8878, section 3.1.1). The decoder would take the
-// bytes after the frame for another frame.
+// A zstdFrame reads the bytes of one frame (RFC 8878, section 3.1.1). The decoder alone would read
+// the bytes after it as another frame.
 type zstdFrame struct {
 	b    *bufio.Reader
 	left int  // bytes left of the current part: a header, a block or the checksum
