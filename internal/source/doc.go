@@ -1,28 +1,25 @@
-// Package source finds the text of source lines. It looks in debug information, in folders that the
-// operator named, and on debuginfod servers.
+// Package source finds the text of source lines: in debug information, in folders that the operator
+// named, and on debuginfod servers.
 //
-// A [Finder] looks for a file in that order, and keeps the texts it found under a budget. If the
-// debug information has a checksum of the file, a text with another checksum is not used. clang
-// writes checksums; GCC 12 does not. Without a checksum the text is used, but is not verified. A
-// file that ends before a line of the debug information is another version: it is not used for that
-// line.
+// A [Finder] looks for a file in that order, and keeps the texts it found under a budget. A text
+// whose checksum differs from the one in debug information is not used. clang writes checksums; GCC
+// 12 does not. Without a checksum the text is used unverified. A file that ends before a line of
+// the debug information is another version, and is not used for that line.
 //
 // # What is opened
 //
 // Debug information and logs are hostile: they may name any file. A file is opened only below a
-// root that the operator named. An [os.Root] opens it, so that neither ".." nor a symbolic link
-// leads out of the root. It must be a regular file of at most 16 MiB; FIFOs and devices are not
-// opened.
+// root that the operator named. An [os.Root] opens it: neither ".." nor a symbolic link leads out
+// of the root. It must be a regular file of at most 16 MiB; FIFOs and devices are not opened.
 //
-// A path is matched with the roots after the prefix maps were applied. An absolute path must be
-// below the path of a root, as named or with links resolved. The rest of the path is the name below
-// the root. A relative path is tried relative to the current folder, in the same way, and then
-// relative to each root. Nothing is guessed from the last parts of a path.
+// Prefix maps are applied to a path before it is matched with the roots. An absolute path must be
+// below the path of a root, as named or with links resolved. A relative path is tried in the
+// current folder, in the same way, and then in each root. Nothing is guessed from the last parts of
+// a path.
 package source
 
 import "time"
 
-// Limits.
 const (
 	maxFile       = 16 << 20 // bytes of a source file: generated files of 10 MB exist
 	maxKept       = 48 << 20 // bytes of all files that a Finder keeps: about 2,000 usual ones, or three of the largest

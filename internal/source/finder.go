@@ -18,7 +18,7 @@ import (
 )
 
 // A Server fetches source files by the build ID of their program and the absolute path in its debug
-// information. The error wraps [fs.ErrNotExist] if no server has the file. A *debuginfod.Client is
+// information. Its error wraps [fs.ErrNotExist] if no server has the file. A *debuginfod.Client is
 // a Server.
 type Server interface {
 	Source(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) ([]byte, error)
@@ -26,38 +26,41 @@ type Server interface {
 
 // Options configure a Finder. The zero value finds nothing.
 type Options struct {
-	// Symbolizer has the debug information, for embedded sources and checksums. Nil: neither is
+	// Symbolizer has the debug information, for embedded sources and checksums. If nil, neither is
 	// known.
 	Symbolizer *symbolize.Symbolizer
 
-	// Roots are the folders below which files are opened. The Finder does not close them.
+	// Files are opened below Roots. The Finder does not close them.
 	Roots Roots
 
 	// PrefixMap maps paths in debug information to paths on this machine.
 	PrefixMap prefixmap.Maps
 
-	// Server is asked for a file that is not found otherwise, if its module has a build ID. Nil: no
-	// server.
+	// Server is asked for a file that is not found otherwise, if its module has a build ID. If nil,
+	// no server is asked.
 	Server Server
 
 	// Patience is how long a question waits for the debug file, which may have to be reopened, and
-	// for Server. With 0 a question waits for neither. After a wait without success, questions do
-	// not wait for Server until it has sent a file. PerMinute bounds the waiting of all questions
-	// for Server in any minute; 0 means no bound.
+	// for Server. 0 means no wait. After a wait without success, questions do not wait for Server
+	// until it has sent a file. PerMinute bounds the waiting of all questions for Server in a
+	// minute; 0 means no bound.
 	Patience, PerMinute time.Duration
 
-	// MaxMemory bounds the bytes of the files that are kept. The most recently used file is kept
-	// even if it is larger (16 MiB at most). 0 means 48 MiB.
+	// MaxMemory bounds the bytes of the kept files; 0 means 48 MiB. The most recently used file is
+	// kept even if it is larger (at most 16 MiB).
 	MaxMemory int64
 
-	// Around is the number of lines before and after the line of a frame.
+	// Around is the number of lines before and after a frame's line.
 	Around int
 
 	// Notify is called once for each file used without a checksum, and for each file not used
 	// because it is another version. After 16 files of a kind, it is called once for all others.
-	// Explain is called for each file, with the reason why it is not used, or the place where it
-	// was found. Both get a line of text without control characters, may be called by several
-	// goroutines, and must not call the Finder. Nil: not called.
+	//
+	// Explain is called for each file, with the place where it was found, or the reason why it is
+	// not used.
+	//
+	// Both get a line of text without control characters. Several goroutines may call them. They
+	// must not call the Finder, and may be nil.
 	Notify, Explain func(message string)
 }
 
@@ -84,7 +87,7 @@ type fileKey struct {
 	file string // as recorded in debug information
 }
 
-// An entry is a file that was looked for.
+// An entry is a file that the Finder has looked for, or looks for.
 type entry struct {
 	key   fileKey
 	place *list.Element
@@ -133,8 +136,8 @@ func (f *Finder) Snippet(l symbolize.Location, frame *symbolize.Frame) (s symbol
 	return symbolize.Snippet{First: uint32(first), Lines: lines, Verified: t.verified, Origin: t.origin}
 }
 
-// find returns the entry and the text of frame's file. It looks for the file if it is new, or if a
-// miss has expired.
+// find returns the entry and the text of frame's file. It looks for new files, and again for
+// missing ones after a time.
 func (f *Finder) find(l symbolize.Location, frame *symbolize.Frame) (*entry, *text) {
 	k := fileKey{id: l.ID, file: frame.File}
 	if l.ID.IsZero() {
@@ -189,8 +192,8 @@ func (e *entry) cost() int64 {
 	return n
 }
 
-// evict drops the least recently used files until the rest fits the budget; f.mu is held. The most
-// recently used one stays.
+// evict drops the least recently used files until the rest fits the budget, but keeps the most
+// recently used one. f.mu is held.
 func (f *Finder) evict() {
 	for f.size > f.o.MaxMemory && f.recent.Len() > 1 {
 		e := f.recent.Back().Value.(*entry)
@@ -205,7 +208,7 @@ var (
 	errNoRoot  = errors.New("not embedded, and no folder of sources is named")
 )
 
-// load looks for the file of frame: embedded, below the roots, on servers.
+// load looks for frame's file: in debug information, below the roots, on servers.
 func (f *Finder) load(e *entry, l symbolize.Location, frame *symbolize.Frame) *text {
 	known, err := f.known(l, frame)
 	if errors.Is(err, symbolize.ErrPending) {
@@ -239,20 +242,19 @@ func (f *Finder) load(e *entry, l symbolize.Location, frame *symbolize.Frame) *t
 	return t
 }
 
-// A compiled is the text or checksum of a source file in the debug information of a module. It is
-// zero if the compiler recorded neither.
+// A compiled is a source file's text or checksum in debug information; zero if the compiler
+// recorded neither.
 type compiled struct {
 	text   []byte // the whole file, a copy; nil: not embedded
 	md5    [md5.Size]byte
 	hasMD5 bool
 }
 
-// A sources provides the text or checksum of source files; a Symbolizer implements it.
+// A sources returns the text or checksum of source files. A Symbolizer implements it.
 type sources interface {
 	Source(ctx context.Context, l symbolize.Location, file string) (text []byte, md5 [md5.Size]byte, hasMD5 bool, err error)
 }
 
-// known returns the text or checksum that debug information has for the file.
 func (f *Finder) known(l symbolize.Location, frame *symbolize.Frame) (c compiled, err error) {
 	if f.o.Symbolizer == nil {
 		return c, nil
@@ -263,7 +265,6 @@ func (f *Finder) known(l symbolize.Location, frame *symbolize.Frame) (c compiled
 	return c, err
 }
 
-// local returns the file at path below a root.
 func (f *Finder) local(path string, known *compiled) (*text, error) {
 	if len(f.o.Roots) == 0 {
 		return nil, errNoRoot
@@ -278,7 +279,7 @@ func (f *Finder) local(path string, known *compiled) (*text, error) {
 	return checked(data, found, known)
 }
 
-// checked returns data as a text, unless its checksum shows that it is another version.
+// checked returns data as a text. It fails if the checksum differs.
 func checked(data []byte, origin string, known *compiled) (*text, error) {
 	if known.hasMD5 && md5.Sum(data) != known.md5 {
 		return nil, &changedError{origin}
@@ -288,7 +289,6 @@ func checked(data []byte, origin string, known *compiled) (*text, error) {
 	return t, nil
 }
 
-// A changedError reports a file whose checksum differs.
 type changedError struct{ origin string }
 
 func (e *changedError) Error() string { return e.origin + ": " + errChanged.Error() }
@@ -300,7 +300,6 @@ func (f *Finder) changed(e *entry, err error) {
 	}
 }
 
-// beyond reports that the file ends before the line of frame.
 func (f *Finder) beyond(e *entry, t *text, frame *symbolize.Frame) {
 	e.found.Lock()
 	defer e.found.Unlock()
@@ -311,7 +310,7 @@ func (f *Finder) beyond(e *entry, t *text, frame *symbolize.Frame) {
 	}
 }
 
-// notice calls Options.Notify, once for each file and at most maxNotices times for each kind;
+// notice calls Options.Notify, once for each file and at most maxNotices times for each kind.
 // e.found is held.
 func (f *Finder) notice(e *entry, kind, message string) {
 	if f.o.Notify == nil || e.told {
@@ -330,12 +329,10 @@ func (f *Finder) notice(e *entry, kind, message string) {
 	}
 }
 
-// say adds a line for Options.Explain.
 func (e *entry) say(file, what string) {
 	e.said = append(e.said, string(escape.AppendText(nil, file+": "+what, "")))
 }
 
-// explain calls Options.Explain for each line about a file.
 func (f *Finder) explain(said []string) {
 	if f.o.Explain != nil {
 		for _, s := range said {
@@ -344,5 +341,4 @@ func (f *Finder) explain(said []string) {
 	}
 }
 
-// isMissing reports whether err means that no server has the file.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

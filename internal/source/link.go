@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Linker makes the links of frames. Many goroutines may use it.
+// A Linker makes links for frames. Many goroutines may use it.
 type Linker struct {
 	Template  *Template      // nil for no links
 	Roots     Roots          // for {rel}
@@ -15,7 +15,7 @@ type Linker struct {
 }
 
 // Append appends the URL of the source line of frame, a frame at l. frame.File is the path as
-// recorded in debug information. If there is no link, ok is false and dst is unchanged: see
+// recorded in debug information. ok is false, and dst unchanged, without a link: see
 // [Template.Append]. A relative path starts at the current folder.
 func (k *Linker) Append(dst []byte, l symbolize.Location, frame *symbolize.Frame) (_ []byte, ok bool) {
 	if k.Template == nil || frame.File == "" || frame.Line == 0 || len(frame.File) > maxPath {

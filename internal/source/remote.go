@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// servers is the state of the requests to Options.Server; Finder.mu guards it.
+// servers is the state of requests to Options.Server. Finder.mu guards it.
 type servers struct {
 	flights  map[fileKey]*flight
 	misses   map[buildid.ID]*buildMisses
@@ -45,7 +45,7 @@ var (
 	errManyFlying = fmt.Errorf("servers not asked yet, since other files are being fetched: %w", errSoon)
 )
 
-// remote returns the file from the servers. If it has not arrived in time the request continues.
+// remote returns the file from the servers. If the wait ends first, the request continues.
 func (f *Finder) remote(l symbolize.Location, file string, known *compiled) (*text, error) {
 	if l.ID.IsZero() || file[0] != '/' {
 		return nil, errUnaskable
@@ -73,7 +73,7 @@ func (f *Finder) remote(l symbolize.Location, file string, known *compiled) (*te
 	return checked(fl.data, "the server's "+file, known)
 }
 
-// begin returns the flight of k, and starts it if there is none; f.mu is held.
+// begin returns the flight of k, a new one if necessary; f.mu is held.
 func (f *Finder) begin(k fileKey) (*flight, error) {
 	s := &f.servers
 	if fl := s.flights[k]; fl != nil {
@@ -116,7 +116,6 @@ func (f *Finder) begin(k fileKey) (*flight, error) {
 	return fl, nil
 }
 
-// arrived records the outcome of a request for a file of a build.
 func (s *servers) arrived(id buildid.ID, err error) {
 	switch {
 	case err == nil:
@@ -136,7 +135,7 @@ func (s *servers) arrived(id buildid.ID, err error) {
 	}
 }
 
-// maxWait returns how long a question that begins now may wait for servers; f.mu is held.
+// maxWait returns how long a new question may wait for servers; f.mu is held.
 func (f *Finder) maxWait(now time.Time) time.Duration {
 	s := &f.servers
 	if s.hopeless {
@@ -151,7 +150,7 @@ func (f *Finder) maxWait(now time.Time) time.Duration {
 	return max(0, min(f.o.Patience, f.o.PerMinute-s.waited))
 }
 
-// await waits for the end of the flight, at most for wait. It reports whether the flight has ended.
+// await waits at most wait for the end of the flight. It reports whether the flight has ended.
 func (fl *flight) await(f *Finder, wait time.Duration) bool {
 	select {
 	case <-fl.done:

@@ -15,9 +15,9 @@ import (
 // ErrOutside is the error for a path that is not below any root. The file may exist or not.
 var ErrOutside = errors.New("outside the folders that flags name")
 
-// Roots are the folders below which source files may be opened. Nothing else is opened: a log or
-// debug information may name any path, and the contents of the files are printed. Many goroutines
-// may use Roots.
+// Roots are the folders below which source files may be opened. Other files are not opened: a log
+// or debug information may name any path, and the contents of the files are printed. Many
+// goroutines may use Roots.
 type Roots []root
 
 type root struct {
@@ -25,8 +25,8 @@ type root struct {
 	paths []string // absolute paths of the folder: as named, and with links resolved
 }
 
-// OpenRoots opens folders, which Close closes. It leaves out folders that cannot be opened; the
-// error has the reasons.
+// OpenRoots opens folders. Close closes them. It leaves out folders that cannot be opened; err has
+// the reasons.
 func OpenRoots(dirs []string) (all Roots, err error) {
 	var errs []error
 	for _, dir := range dirs {
@@ -45,7 +45,7 @@ func openRoot(dir string) (r root, err error) {
 	if err != nil {
 		return r, err
 	}
-	// without the separator, opening a FIFO waits for a writer
+	// without the separator, opening a FIFO would wait for a writer
 	if r.dir, err = os.OpenRoot(abs + string(filepath.Separator)); err != nil {
 		return r, err
 	}
@@ -72,9 +72,9 @@ func (all Roots) String() string {
 	return strings.Join(paths, ", ")
 }
 
-// Open opens the source file at path, absolute or relative to the current folder or any of the
-// roots. where is the result of [buildid.File.Where]. It returns ErrOutside if path is outside of
-// all roots. Only regular files are opened.
+// Open opens the source file at path, absolute or relative to the current folder or a root. It
+// opens only regular files. where is the result of [buildid.File.Where]. The error is ErrOutside if
+// path is outside of all roots.
 func (all Roots) Open(path, where string) (*buildid.File, error) {
 	failed := ErrOutside
 	opener := access.BuildID(nil).(interface {
@@ -96,13 +96,13 @@ func (all Roots) Open(path, where string) (*buildid.File, error) {
 	return nil, failed
 }
 
-// Read returns the text of the source file that Open opens. It fails for files of more than 16 MiB.
+// Read returns the text of the source file that Open opens, at most 16 MiB.
 func (all Roots) Read(path string) ([]byte, error) {
 	data, _, err := all.read(path)
 	return data, err
 }
 
-// read is Read, and also returns the path at which the file was found.
+// read is Read, but also returns the path where the file was found.
 func (all Roots) read(path string) (data []byte, found string, err error) {
 	file, err := all.Open(path, "source")
 	if err != nil {
@@ -121,9 +121,8 @@ func (all Roots) read(path string) (data []byte, found string, err error) {
 	return data, file.Path(), nil
 }
 
-// Rel returns path relative to the first root that it is below, with slashes. A relative path below
-// no root is only cleaned, unless it leads upwards. ok is false for other paths. Rel does not look
-// for the file.
+// Rel returns path relative to the first root above it, with slashes. A relative path below no root
+// is cleaned, unless it leads upwards. ok is false for other paths. Rel does not look for the file.
 func (all Roots) Rel(path string) (name string, ok bool) {
 	for i := range all {
 		for _, name := range all[i].below(path, false) {
@@ -136,8 +135,8 @@ func (all Roots) Rel(path string) (name string, ok bool) {
 	return "", false
 }
 
-// below returns the names of path below r, or nil if path is outside of r. A path that is not
-// absolute begins at the root if relative is set, and at the current folder otherwise.
+// below returns the names of path below r; nil if path is outside of r. A path that is not absolute
+// starts at the root if relative is set, otherwise at the current folder.
 func (r *root) below(path string, relative bool) (names []string) {
 	local := !filepath.IsAbs(path)
 	switch {

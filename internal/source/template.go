@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// maxURL bounds the bytes of a link's URL: terminals accept about 2,000.
+// maxURL bounds a link's URL, in bytes: terminals accept about 2,000.
 const maxURL = 2000
 
-// A Template makes the URLs of source lines. It is not changed after ParseTemplate: many goroutines
-// may use it. A nil Template makes none.
+// A Template makes the URLs of source lines. It is immutable: many goroutines may use it. A nil
+// Template makes no URL.
 type Template struct {
 	parts []templatePart
 	host  string // name of this machine, for {host}
@@ -24,7 +24,7 @@ type Template struct {
 // A templatePart is a field or, if field is empty, text.
 type templatePart struct{ text, field string }
 
-// Fields are the values for a Template. Any bytes may be in them.
+// Fields are the values for a Template. They may hold any bytes.
 type Fields struct {
 	Path     string // absolute path of the source file on this machine; empty: none
 	Rel      string // path below a root; empty: it is below none
@@ -34,10 +34,9 @@ type Fields struct {
 	Column   uint32 // 1-based; 0 if unknown: links go to column 1
 }
 
-// fields are the names of the fields of templates.
 var fields = []string{"path", "rel", "recorded", "build_id", "line", "column", "host"}
 
-// namedTemplates are the templates that have a name, from ripgrep's --hyperlink-format.
+// namedTemplates are templates by name, from ripgrep's --hyperlink-format.
 var namedTemplates = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"default":  "file://{host}{path}",
@@ -51,16 +50,16 @@ var namedTemplates = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// forges are the sites of git repositories: NAME:OWNER/REPO@REV or NAME:URL@REV.
+// forges are sites of git repositories: NAME:OWNER/REPO@REV or NAME:URL@REV.
 var forges = map[string]struct{ site, at string }{
 	"github": {"https://github.com/", "/blob/{rev}/{rel}#L{line}"},
 	"gitlab": {"https://gitlab.com/", "/-/blob/{rev}/{rel}#L{line}"},
-	// a commit or a branch: see repository
+	// {kind} is commit or branch: see repository
 	"forgejo": {"https://codeberg.org/", "/src/{kind}/{rev}/{rel}#L{line}"},
 	"cgit":    {"", "/tree/{rel}?id={rev}#n{line}"},
 }
 
-// ParseTemplate returns the template that text is or names. text is one of these:
+// ParseTemplate parses text, or returns the template with that name. text is one of these:
 //
 //   - a URL with fields, such as "https://code.example/{rel}#L{line}"
 //   - a name: default, file, vscode, vscodium, emacs, kitty, textmate or macvim
@@ -98,7 +97,7 @@ func ParseTemplate(text, server string) (*Template, error) {
 	return t, nil
 }
 
-// literal returns text with its braces encoded, since braces begin and end fields.
+// literal returns text with encoded braces: braces delimit fields.
 func literal(text string) string { return strings.NewReplacer("{", "%7B", "}", "%7D").Replace(text) }
 
 // repository returns the template of a repository of a forge.
@@ -125,7 +124,6 @@ func repository(name, of, site, at string) (string, error) {
 	return literal(repo) + at, nil
 }
 
-// parse cuts a URL into parts.
 func (t *Template) parse(url string) error {
 	scheme, _, ok := strings.Cut(url, ":")
 	if !ok || !isScheme(scheme) {
@@ -163,7 +161,6 @@ func (t *Template) parse(url string) error {
 	return nil
 }
 
-// isScheme reports whether s can be the scheme of a URL.
 func isScheme(s string) bool {
 	for i := range len(s) {
 		c := s[i] | 0x20
@@ -174,9 +171,8 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// Append appends the URL of a line. It has only bytes from 0x21 to 0x7e, and at most 2,000 of them.
-// If the line or a field of the template is unknown, or if the URL would be longer, dst is
-// unchanged and ok is false.
+// Append appends the URL of a line: at most 2,000 bytes from 0x21 to 0x7e. If the line or a field
+// of the template is unknown, or the URL would be longer, dst is unchanged and ok is false.
 func (t *Template) Append(dst []byte, f *Fields) (_ []byte, ok bool) {
 	if t == nil || f.Line == 0 {
 		return dst, false
@@ -209,7 +205,7 @@ func (t *Template) Append(dst []byte, f *Fields) (_ []byte, ok bool) {
 	return dst, true
 }
 
-// appendEncoded appends a value of a field, percent-encoded except for letters, digits and
+// appendEncoded appends a field's value. It percent-encodes all bytes but letters, digits and
 // "-._~/:".
 func appendEncoded(dst []byte, value string) []byte {
 	if len(value) > maxURL { // the URL is too long then: it is not appended
@@ -227,8 +223,8 @@ func appendEncoded(dst []byte, value string) []byte {
 	return dst
 }
 
-// urlPath returns the form that a path has in URLs, cleaned and absolute, or "" if it has none.
-// Paths of Windows, such as C:\a.c, become /C:/a.c on every system.
+// urlPath returns the cleaned form of an absolute path in URLs; "" for other paths. A path of
+// Windows, such as C:\a.c, becomes /C:/a.c on every system.
 func urlPath(p string) string {
 	if len(p) > 2 && p[1] == ':' && (p[2] == '\\' || p[2] == '/') {
 		p = "/" + strings.ReplaceAll(p, `\`, "/")

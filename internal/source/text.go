@@ -4,7 +4,7 @@ import (
 	"bytes"
 )
 
-// A text is a source file, or the reason why there is none. It is not modified.
+// A text is a source file, or the reason why there is none. It is immutable.
 type text struct {
 	data     []byte
 	starts   []uint32 // offset of every linesPerStart-th line
@@ -15,8 +15,7 @@ type text struct {
 	retry    bool  // the file may be found later
 }
 
-// newText indexes the lines of data, which it keeps. A text that ends in a line end has no line
-// after it.
+// newText indexes the lines of data, and keeps data. No line follows a final line end.
 func newText(data []byte) *text {
 	t := &text{data: data}
 	for at := 0; at < len(data); t.lines++ {
@@ -33,11 +32,10 @@ func newText(data []byte) *text {
 	return t
 }
 
-// size returns the bytes that t takes.
 func (t *text) size() int64 { return entryCost + int64(len(t.data)) + 4*int64(len(t.starts)) }
 
-// around returns line n, counted from 1, and up to most lines before and after it, without their
-// ends. first is the number of the first of these lines. t must have line n. The lines alias the
+// around returns line n, counted from 1, and up to most lines before and after it, without line
+// ends. first is the number of the first returned line. t must have line n. The lines alias the
 // text.
 func (t *text) around(n, most int) (first int, lines [][]byte) {
 	first = max(1, n-most)
