@@ -15,9 +15,9 @@ const (
 	fastBytes = 8  // of a build ID by lld --build-id=fast
 )
 
-// DebugID returns the first 16 bytes of the build ID that a debug ID stands for. Breakpad makes a
-// debug ID of them: it reads them as a GUID, whose first three fields are little-endian, and
-// appends an age in hex, 0 for ELF. Hyphens are allowed. ok is false for other text.
+// DebugID returns the first 16 bytes of a build ID from a debug ID. Breakpad makes a debug ID of
+// these bytes: a GUID, whose first three fields are little-endian, and an age in hex, 0 for ELF.
+// Hyphens are allowed. ok is false for other text.
 func DebugID(text string) (prefix [guidBytes]byte, ok bool) {
 	digits := strings.ReplaceAll(text, "-", "")
 	if n := len(digits); n < 2*guidBytes || n > 2*guidBytes+ageDigits {
@@ -37,11 +37,11 @@ func DebugID(text string) (prefix [guidBytes]byte, ok bool) {
 	return prefix, true
 }
 
-// Identify returns the build ID of an ELF module that is named by its code ID, which is the build
-// ID, or else by its debug ID. A debug ID has only the first 16 bytes: Complete finds the rest in
-// the trees of debug files. Without a tree that has it, the build ID is taken for one of 16 bytes,
-// or of 8 if zeros follow. Where a debug ID is expected, a build ID of more than 16 bytes is
-// accepted, too. Identify returns zero if neither ID can be one of an ELF module.
+// Identify returns the build ID of an ELF module by its code ID, which is the build ID, or else by
+// its debug ID. A debug ID has only the first 16 bytes of the build ID. Complete finds the rest in
+// the trees of debug files. Otherwise the build ID is taken for one of 16 bytes, or of 8 if zeros
+// follow. debugID may also be a build ID of more than 16 bytes. Identify returns zero if neither ID
+// is valid.
 //
 // Complete reads folders. It is called once for a debug ID, and not after ctx is done.
 func (s *Symbols) Identify(ctx context.Context, codeID, debugID string) (id buildid.ID) {
@@ -67,7 +67,6 @@ func (s *Symbols) Identify(ctx context.Context, codeID, debugID string) (id buil
 	return id
 }
 
-// complete returns the only build ID that begins with prefix, or zero.
 func (s *Symbols) complete(ctx context.Context, prefix buildid.ID) buildid.ID {
 	whole, known := s.completed[prefix]
 	if known || s.Complete == nil || ctx.Err() != nil {

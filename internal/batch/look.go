@@ -11,31 +11,30 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// MaxModules is the maximum number of modules in a request. A module that is waited for takes a
-// goroutine.
+// MaxModules bounds the modules of a request. Each module that is waited for takes a goroutine.
 const MaxModules = 1000
 
-// Bytes that are taken from the room.
+// bytes that are taken from the room
 const (
 	moduleBytes  = 8 << 10 // stack of a goroutine that waits for a module
 	addressBytes = 160     // a location, an answer, and places in slices
 	frameBytes   = 160     // a frame without its strings
 )
 
-// imagePage is the alignment of images in memory, in bytes: no system has smaller pages.
+// imagePage is the alignment of images in memory, in bytes. No system has smaller pages.
 const imagePage = 4 << 10
 
-// A Room grants memory. Whoever made it releases all of it after the request.
+// A Room grants memory. Its maker releases all memory after the request.
 type Room interface {
 	// Take reports whether n more bytes are granted. Many goroutines may call it.
 	Take(n int64) bool
 }
 
-// ErrNoRoom reports that there is no memory for a request now.
+// ErrNoRoom reports that no memory for a request is available now.
 var ErrNoRoom = errors.New("no memory for this request now")
 
-// A Reason is why an address has no frames, or not its best ones. The words are those of the metric
-// symfilter_elements_total.
+// A Reason explains why an address has no frames, or not its best ones. The words are those of the
+// metric symfilter_elements_total.
 type Reason string
 
 // The zero Reason means that the frames are the best that the files have.
@@ -47,24 +46,24 @@ const (
 	NoRoom   Reason = "no_room"   // the answers of the request have taken its memory
 )
 
-// An Answer has the frames at an address, innermost first. Answers to equal locations share them.
+// An Answer has the frames at an address, innermost first. Answers to equal locations share frames.
 type Answer struct {
 	Frames []symbolize.Frame
 	Reason Reason // may be Pending beside frames of a file without debug information
 
-	// Start is the address of the function, relative to the image; only in answers of LookInImages
-	// with frames. Without a symbol it is the address itself.
+	// Start is the function's address, relative to the image, or the address itself without a
+	// symbol. LookInImages sets it in answers with frames.
 	Start uint64
 }
 
-// Look looks up all locations, and waits until ctx is done for those whose files are searched for.
-// The answers are in the order of the locations. It fails only if the room does not grant the
-// memory for the questions.
+// Look looks up all locations. It waits for missing files until ctx is done. Answers are in the
+// order of the locations. Look fails if the room does not grant memory for the questions, or if the
+// locations have more than MaxModules modules.
 func (s *Symbols) Look(ctx context.Context, locations []symbolize.Location) ([]Answer, error) {
 	return s.look(ctx, locations, false)
 }
 
-// LookInImages is Look for addresses relative to the first byte of an image in memory. They differ
+// LookInImages is Look for addresses relative to the first byte of an image in memory. These differ
 // from module-relative addresses if a program is linked for a fixed address.
 func (s *Symbols) LookInImages(ctx context.Context, locations []symbolize.Location) ([]Answer, error) {
 	return s.look(ctx, locations, true)
@@ -81,7 +80,7 @@ func (s *Symbols) look(ctx context.Context, locations []symbolize.Location, imag
 	for i := range order {
 		order[i] = i
 	}
-	// in ascending order, so that each unit of the debug information is read once
+	// in ascending order: each unit of the debug information is read once
 	slices.SortFunc(order, func(i, j int) int {
 		a, b := &locations[i], &locations[j]
 		return cmp.Or(strings.Compare(string(a.ID.Bytes()), string(b.ID.Bytes())), cmp.Compare(a.Addr, b.Addr))
@@ -124,8 +123,8 @@ type lookup struct {
 	answers    []Answer
 }
 
-// module looks up the locations of one module, in their order. It returns false if wait is Local
-// and servers may have the file.
+// module looks up the locations of one module, in order. It returns false if wait is Local and
+// servers may have the file.
 func (l *lookup) module(ctx context.Context, order []int, wait symbolize.Wait) bool {
 	base, known := uint64(0), !l.images
 	for n, i := range order {
@@ -163,8 +162,7 @@ func (l *lookup) module(ctx context.Context, order []int, wait symbolize.Wait) b
 	return true
 }
 
-// start returns the address of the function at a location, or the location's address if it has no
-// symbol.
+// start returns the address of the function at a location; the location's address without a symbol.
 func (l *lookup) start(ctx context.Context, where symbolize.Location) uint64 {
 	v, err := l.symbolizer.AskData(ctx, where, symbolize.Policy{Wait: symbolize.Local})
 	if err != nil || v.Offset > where.Addr {
@@ -173,7 +171,7 @@ func (l *lookup) start(ctx context.Context, where symbolize.Location) uint64 {
 	return where.Addr - v.Offset
 }
 
-// grant returns the answer, or one without frames if there is no room for it.
+// grant returns the answer, or an answer without frames if the room does not grant its memory.
 func (l *lookup) grant(frames []symbolize.Frame, why Reason) Answer {
 	var n int64
 	for i := range frames {
@@ -185,7 +183,6 @@ func (l *lookup) grant(frames []symbolize.Frame, why Reason) Answer {
 	return Answer{Frames: frames, Reason: why}
 }
 
-// reasonOf returns the reason for the result of a question.
 func reasonOf(frames []symbolize.Frame, err error) Reason {
 	miss, fault := (*symbolize.NotFoundError)(nil), (*symbolize.FaultError)(nil)
 	switch {

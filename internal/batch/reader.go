@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// Bounds of a request.
 const (
-	// MaxBody is the maximum size of a request's JSON, in bytes: 100,000 addresses with build IDs
-	// of 20 bytes take 8 MB.
+	// MaxBody bounds a request's JSON, in bytes: 100,000 addresses with build IDs of 20 bytes take
+	// 8 MB.
 	MaxBody = 16 << 20
-	// MaxText is the maximum length of a string, in bytes: PATH_MAX.
+	// MaxText bounds a string, in bytes: PATH_MAX.
 	MaxText  = 4096
 	maxDepth = 64 // of members that are skipped
 )
 
-// An InvalidError reports that a request cannot be understood.
+// An InvalidError reports a request that is not understood.
 type InvalidError struct {
 	place string // such as frames[3].offset; empty: the whole request
 	text  string
@@ -47,15 +46,15 @@ func TooLargef(format string, args ...any) error {
 	return &TooLargeError{fmt.Sprintf(format, args...)}
 }
 
-// A Reader reads one JSON value token by token. The caller visits the members that it knows; all
-// others are skipped.
+// A Reader reads one JSON value token by token. The caller reads the members that it knows, and
+// skips all others.
 type Reader struct {
 	d    *json.Decoder
 	body *bounded
 }
 
-// NewReader returns a Reader of body, of which it reads at most MaxBody bytes. Each byte is taken
-// from the room, since the decoder keeps a whole string, which may be as long as the body.
+// NewReader returns a Reader of at most MaxBody bytes of body. Each byte is taken from the room:
+// the decoder keeps a whole string, which may be as long as the body.
 func NewReader(body io.Reader, room Room) *Reader {
 	b := &bounded{r: body, room: room, left: MaxBody}
 	d := json.NewDecoder(b)
@@ -63,7 +62,7 @@ func NewReader(body io.Reader, room Room) *Reader {
 	return &Reader{d, b}
 }
 
-// A bounded is an io.Reader that fails after its bytes.
+// A bounded is an io.Reader that fails after left bytes.
 type bounded struct {
 	r    io.Reader
 	room Room
@@ -91,7 +90,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// token returns the next token. Errors of the body's reader are returned as they are.
+// token returns the next token. Errors of the body's reader are returned unchanged.
 func (r *Reader) token() (json.Token, error) {
 	t, err := r.d.Token()
 	switch {
@@ -105,7 +104,7 @@ func (r *Reader) token() (json.Token, error) {
 	return nil, Invalidf("the body is not JSON: %.100s", err)
 }
 
-// Object reads an object. It calls visit after the name of each member; visit reads the value.
+// Object reads an object. It calls visit for each member; visit reads the value.
 func (r *Reader) Object(visit func(name string) error) error {
 	if err := r.open('{', "an object"); err != nil {
 		return err
@@ -138,7 +137,7 @@ func (r *Reader) Array(visit func() error) error {
 	return err
 }
 
-// within adds the place in the request to an InvalidError.
+// within adds a place in the request to an InvalidError.
 func within(err error, place string) error {
 	e, ok := err.(*InvalidError)
 	if !ok {
@@ -151,7 +150,7 @@ func within(err error, place string) error {
 	return &InvalidError{place + e.place, e.text}
 }
 
-// open reads the begin of an object or an array.
+// open reads the beginning of an object or array.
 func (r *Reader) open(delim json.Delim, want string) error {
 	t, err := r.token()
 	if err == nil && t != delim {
@@ -160,7 +159,6 @@ func (r *Reader) open(delim json.Delim, want string) error {
 	return err
 }
 
-// describe names the kind of a value.
 func describe(t json.Token) string {
 	switch t := t.(type) {
 	case json.Delim:
@@ -202,7 +200,7 @@ func (r *Reader) Bool() (bool, error) {
 	return false, Invalidf("%s, want true or false", describe(t))
 }
 
-// Optional is Text, and skips a value that is not a string.
+// Optional is Text, but skips a value that is not a string.
 func (r *Reader) Optional() (string, error) {
 	t, err := r.token()
 	if err != nil {
@@ -220,8 +218,8 @@ func (r *Reader) Optional() (string, error) {
 	return "", nil
 }
 
-// Uint reads a number from 0 to 2^64-1: a JSON number, or a string with hex digits after 0x or
-// with decimal digits.
+// Uint reads a number from 0 to 2^64-1: a JSON number, or a string with decimal digits or 0x and
+// hex digits.
 func (r *Reader) Uint() (uint64, error) {
 	t, err := r.token()
 	if err != nil {
@@ -247,7 +245,7 @@ func (r *Reader) Uint() (uint64, error) {
 	return n, nil
 }
 
-// Index reads an index: an integer, -1 if the request has none.
+// Index reads an index: an integer, -1 for none.
 func (r *Reader) Index() (int, error) {
 	t, err := r.token()
 	if err != nil {
@@ -264,10 +262,10 @@ func (r *Reader) Index() (int, error) {
 	return n, nil
 }
 
-// Skip reads a value of any kind, and drops it.
+// Skip reads and drops a value of any kind.
 func (r *Reader) Skip() error { return r.skip(0) }
 
-// skip reads the rest of a value, in which depth objects and arrays are open.
+// skip reads the rest of a value with depth open objects and arrays.
 func (r *Reader) skip(depth int) error {
 	for {
 		t, err := r.token()
@@ -288,7 +286,7 @@ func (r *Reader) skip(depth int) error {
 	}
 }
 
-// End fails if something follows the value.
+// End fails if the body has more than one value.
 func (r *Reader) End() error {
 	_, err := r.d.Token()
 	switch {

@@ -10,10 +10,10 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// MaxFrames is the maximum number of frames in a request of Symbolize.
+// MaxFrames bounds the frames in a request of Symbolize.
 const MaxFrames = 10_000
 
-// Symbols are the places in which requests are looked up, and the memory of one request.
+// Symbols look up requests with the memory of one request.
 type Symbols struct {
 	Symbolizer *symbolize.Symbolizer
 	// Complete returns the only build ID that begins with prefix, or zero.
@@ -61,7 +61,6 @@ func Symbolize(ctx context.Context, s *Symbols, body io.Reader) (func(io.Writer)
 	}, nil
 }
 
-// readFrames reads the request of Symbolize.
 func readFrames(r *Reader, room Room) (all []symbolize.Location, err error) {
 	given := false
 	err = r.Object(func(name string) error {
@@ -90,7 +89,6 @@ func readFrames(r *Reader, room Room) (all []symbolize.Location, err error) {
 	return all, err
 }
 
-// readFrame reads one frame of a request.
 func readFrame(r *Reader) (l symbolize.Location, err error) {
 	returns, offset := false, false
 	err = r.Object(func(name string) (err error) {
@@ -132,7 +130,7 @@ func (r *Reader) BuildID() (buildid.ID, error) {
 	return id, nil
 }
 
-// flushBytes is the size from which a Writer writes.
+// flushBytes is the size of the buffer at which a Writer writes.
 const flushBytes = 32 << 10
 
 // A Writer is a [jsonout.Buffer] that is written in parts.
@@ -144,7 +142,7 @@ type Writer struct {
 // NewWriter returns a Writer to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Flush writes the JSON that was appended, if it is the last one, or large enough.
+// Flush writes the appended JSON, if last is true or the buffer is large enough.
 func (w *Writer) Flush(last bool) error {
 	if len(w.Buffer) < flushBytes && !last {
 		return nil
