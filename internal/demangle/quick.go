@@ -2,14 +2,14 @@ package demangle
 
 import "strings"
 
-// A Quick demangles common C++ names to the text that ToAST and ASTToString give in LLVM's style.
-// It knows nested names, templates, packs, substitutions, pointers, functions and lambdas. It
-// writes while it reads, without a tree, into memory that it keeps for the next name. The zero
-// value is ready for use. It is not safe for concurrent use.
+// A Quick demangles common C++ names to the text of ToAST and ASTToString in LLVM's style. It knows
+// nested names, templates, packs, substitutions, pointers, functions and lambdas. It writes while
+// it reads, without a tree, into memory that it reuses. The zero value is ready for use. It is not
+// safe for concurrent use.
 type Quick struct {
 	s      string
 	at     int
-	failed bool // then at is the end of s, so that nothing more is read
+	failed bool // then at is the end of s: nothing more is read
 	depth  int
 	parts  int
 
@@ -33,8 +33,8 @@ type Quick struct {
 }
 
 // Show returns the demangled name. suffix is the end of the mangled name; it is empty or begins
-// with a dot. ok is false if the library may show another name, for example if the name has
-// expressions or mistakes.
+// with a dot. ok is false if the library may return another name, for example for expressions or
+// mistakes.
 func (q *Quick) Show(mangled string) (shown, suffix string, ok bool) {
 	if suffix, ok = q.read(mangled); ok {
 		shown = string(q.b)
@@ -42,13 +42,12 @@ func (q *Quick) Show(mangled string) (shown, suffix string, ok bool) {
 	return shown, suffix, ok
 }
 
-// Can reports whether Show can show the name.
+// Can reports whether Show returns ok for the name.
 func (q *Quick) Can(mangled string) bool {
 	_, ok := q.read(mangled)
 	return ok
 }
 
-// read demangles the name into q.b, and returns its suffix as Show does.
 func (q *Quick) read(mangled string) (suffix string, ok bool) {
 	if !strings.HasPrefix(mangled, "_Z") || len(mangled) > MaxMangled {
 		return "", false
@@ -75,7 +74,7 @@ const (
 // A span is a part of a list.
 type span struct{ lo, hi int }
 
-// use has the reasons why a part of a mangled name may give another text elsewhere.
+// A use is a set of reasons why a part of a mangled name may have another text elsewhere.
 type use uint8
 
 const (
@@ -84,7 +83,7 @@ const (
 	usesAuto                     // a parameter of a lambda
 )
 
-// form has the properties of a type that matter when its text is extended.
+// A form is the set of a type's properties that matter when its text is extended.
 type form uint16
 
 const (
@@ -99,10 +98,10 @@ const (
 	special  // a name that ends in a conversion, constructor or destructor
 )
 
-// several is the set of forms that are not exactly one type.
+// several is the set of forms other than exactly one type.
 const several = pack | expanded | empty
 
-// An ident is the part of a class's name that its constructors' names repeat.
+// An ident is the part of a class's name that the class's constructors repeat.
 type ident struct{ lo, hi int32 }
 
 // A piece is a type or a name: a part of Quick.b, or of Quick.side.
@@ -133,7 +132,6 @@ func (q *Quick) ahead(n int) byte {
 	return q.s[q.at+n]
 }
 
-// take skips c if it is next, and reports whether it was.
 func (q *Quick) take(c byte) bool {
 	if q.peek() != c {
 		return false
@@ -156,8 +154,8 @@ func (q *Quick) write(s string) {
 	q.b = append(q.b, s...)
 }
 
-// enter begins a name, type or argument; leave ends it. enter fails if there are too many, or if
-// they are nested too deeply.
+// enter begins a name, type or argument. It fails if there are too many, or if they are nested too
+// deeply. leave ends it.
 func (q *Quick) enter() {
 	q.depth++
 	q.parts++
@@ -168,7 +166,7 @@ func (q *Quick) enter() {
 
 func (q *Quick) leave() { q.depth-- }
 
-// A head is the part of a name that precedes its parameters.
+// A head is the part of a name before its parameters.
 type head struct {
 	template  bool // it ends with template arguments
 	special   bool // it ends with a conversion, constructor or destructor, then perhaps arguments
@@ -223,8 +221,8 @@ func (q *Quick) encoding() {
 	q.active, q.templates, q.scope = active, templates, scope
 }
 
-// returned reads the type that a function returns, and puts it before the function's name, which
-// begins at start.
+// returned reads the type of a function's result. It inserts the type before the function's name,
+// at start.
 func (q *Quick) returned(start, args, elems int) {
 	n := len(q.b)
 	t := q.typ()
@@ -262,7 +260,6 @@ func (p *piece) move(by int) {
 	}
 }
 
-// parameters reads types up to the end of a function and writes them in parentheses.
 func (q *Quick) parameters(lambda bool) {
 	q.write("(")
 	if q.peek() == 'v' {
@@ -340,7 +337,7 @@ func (q *Quick) special() {
 	}
 }
 
-// number skips a number, which may be negative.
+// number skips a number; it may be negative.
 func (q *Quick) number() {
 	q.take('n')
 	if !isDigit(q.peek()) {
@@ -353,8 +350,7 @@ func (q *Quick) number() {
 	}
 }
 
-// compact reads a number that ends with '_', and returns the number plus 1. Without digits, it
-// returns 0.
+// compact reads a number with a final '_', and returns the number plus 1; 0 without digits.
 func (q *Quick) compact() int {
 	if q.take('_') {
 		return 0
@@ -371,7 +367,7 @@ func (q *Quick) compact() int {
 	return n + 1
 }
 
-// clones reports whether s is empty or consists of suffixes that the library accepts.
+// clones reports whether s has only suffixes that the library accepts, or is empty.
 func clones(s string) bool {
 	digits := func(c byte) bool { return isDigit(c) }
 	word := func(c byte) bool { return isLower(c) || isDigit(c) || c == '_' }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// name reads a name, and leaves the arguments of its template in args.
+// name reads a name. It leaves the template's arguments in args.
 func (q *Quick) name() (h head) {
 	if q.enter(); q.failed {
 		return h
@@ -46,7 +46,7 @@ func (q *Quick) name() (h head) {
 	return h
 }
 
-// nested reads a nested name: a name with its scopes, between N and E.
+// nested reads a name with its scopes, between N and E.
 func (q *Quick) nested() (h head) {
 	q.at++
 	h.quals = q.qualifiers()
@@ -121,7 +121,8 @@ func (q *Quick) nested() (h head) {
 	return h
 }
 
-// unshown reads the class that defines an inherited constructor. The class is not shown.
+// unshown reads the class that defines an inherited constructor. The name of the class is not
+// shown.
 func (q *Quick) unshown() {
 	at, subs := len(q.b), len(q.subs)
 	q.typ()
@@ -143,7 +144,6 @@ func (q *Quick) again(lo, hi int32) {
 // cvTexts has the text of each set of qualifiers that cv returns.
 var cvTexts = [8]string{"", " restrict", " volatile", " volatile restrict", " const", " const restrict", " const volatile", " const volatile restrict"}
 
-// cv reads qualifiers.
 func (q *Quick) cv() (set uint8) {
 	for i, c := range []byte("rVK") {
 		if q.take(c) {
@@ -153,7 +153,7 @@ func (q *Quick) cv() (set uint8) {
 	return set
 }
 
-// qualifiers reads the qualifiers of a method, and returns them as shown after its parameters.
+// qualifiers returns a method's qualifiers in the form for the text after its parameters.
 func (q *Quick) qualifiers() string {
 	cv := cvTexts[q.cv()]
 	switch {
@@ -165,7 +165,6 @@ func (q *Quick) qualifiers() string {
 	return cv
 }
 
-// localName reads a name in a function.
 func (q *Quick) localName() (h head) {
 	q.at++
 	q.encoding()
@@ -183,7 +182,7 @@ func (q *Quick) localName() (h head) {
 	return h
 }
 
-// discriminator skips the number that distinguishes equal names in one function.
+// discriminator skips the number that distinguishes equal names in a function.
 func (q *Quick) discriminator() {
 	if q.peek() != '_' {
 		if isDigit(q.peek()) {
@@ -232,7 +231,6 @@ func (q *Quick) unqualified() (p piece) {
 	return p
 }
 
-// identifier reads a length and an identifier of that many bytes.
 func (q *Quick) identifier() {
 	n := 0
 	for isDigit(q.peek()) && n < MaxMangled {
@@ -251,7 +249,6 @@ func (q *Quick) identifier() {
 	q.write(id)
 }
 
-// operator reads the name of an operator or of a conversion.
 func (q *Quick) operator() form {
 	code := q.s[q.at:min(q.at+2, len(q.s))]
 	q.at += len(code)
@@ -278,7 +275,6 @@ func (q *Quick) operator() form {
 	return 0
 }
 
-// closure reads a lambda.
 func (q *Quick) closure() {
 	q.at += 2
 	uses, subs := q.uses, len(q.subs)
@@ -298,7 +294,6 @@ func (q *Quick) closure() {
 	q.uses = uses
 }
 
-// unnamed reads an unnamed type.
 func (q *Quick) unnamed() {
 	q.at += 2
 	start := len(q.b)

@@ -2,15 +2,13 @@ package demangle
 
 import "strings"
 
-// quickTypes has the names of the types that are encoded as one lower-case letter. The index of 'a'
-// is 0.
+// quickTypes has the names of types with a one-letter code, 'a' first.
 var quickTypes = [26]string{0: "signed char", 'b' - 'a': "bool", 'c' - 'a': "char", 'd' - 'a': "double",
 	'e' - 'a': "long double", 'f' - 'a': "float", 'g' - 'a': "__float128", 'h' - 'a': "unsigned char", 'i' - 'a': "int",
 	'j' - 'a': "unsigned int", 'l' - 'a': "long", 'm' - 'a': "unsigned long", 'n' - 'a': "__int128",
 	'o' - 'a': "unsigned __int128", 's' - 'a': "short", 't' - 'a': "unsigned short", 'v' - 'a': "void",
 	'w' - 'a': "wchar_t", 'x' - 'a': "long long", 'y' - 'a': "unsigned long long", 'z' - 'a': "..."}
 
-// typ reads a type.
 func (q *Quick) typ() (t piece) {
 	if q.enter(); q.failed {
 		return t
@@ -123,8 +121,8 @@ func (q *Quick) typ() (t piece) {
 	return t
 }
 
-// candidate adds p to the substitution candidates. It does not do so in later elements of an
-// expansion, which repeat the candidates of the first. It copies text that may still change.
+// candidate adds p to the substitution candidates, except in later elements of an expansion: they
+// repeat the candidates of the first. It copies text that may still change.
 func (q *Quick) candidate(p piece) {
 	if q.repeated {
 		return
@@ -136,7 +134,6 @@ func (q *Quick) candidate(p piece) {
 	q.subs = append(q.subs, p)
 }
 
-// aside copies a piece of b to side.
 func (q *Quick) aside(p *piece) {
 	n := len(q.side)
 	if p.beside {
@@ -151,8 +148,8 @@ func (q *Quick) aside(p *piece) {
 	p.beside = true
 }
 
-// insert inserts text in b at an offset. It also moves the candidates in q.subs[subs:] that begin
-// at or after the offset.
+// insert inserts text in b at an offset. It moves the candidates in q.subs[subs:] at or after the
+// offset.
 func (q *Quick) insert(at int, text string, subs int) {
 	if q.write(text); q.failed {
 		return
@@ -166,7 +163,7 @@ func (q *Quick) insert(at int, text string, subs int) {
 	}
 }
 
-// pointer turns t, the last type in b, into a pointer or a reference: c is P, R or O.
+// pointer turns t, the last type in b, into a pointer (c is P) or a reference (R or O).
 func (q *Quick) pointer(c byte, t piece, subs int) piece {
 	if t.form&several != 0 {
 		q.fail()
@@ -215,7 +212,6 @@ func (q *Quick) pointer(c byte, t piece, subs int) piece {
 	return piece{form: form}
 }
 
-// function reads the type of a function.
 func (q *Quick) function() (t piece) {
 	q.at++
 	if q.peek() == 'Y' {
@@ -270,7 +266,7 @@ func (q *Quick) member(subs int) (t piece) {
 		q.fail()
 		return t
 	}
-	// the texts change places, so the candidates get copies
+	// the texts change places: the candidates need copies
 	for i := range q.subs[subs:] {
 		q.aside(&q.subs[subs+i])
 	}
@@ -294,14 +290,13 @@ func (q *Quick) member(subs int) (t piece) {
 	return t
 }
 
-// parameter reads a parameter of the enclosing template.
 func (q *Quick) parameter() piece {
 	q.at++
 	return q.argument(q.compact())
 }
 
-// argument writes argument i of the enclosing template. For a parameter of a generic lambda it
-// writes "auto".
+// argument writes argument i of the enclosing template, or "auto" for a parameter of a generic
+// lambda.
 func (q *Quick) argument(i int) (t piece) {
 	if q.closures > 0 && q.templates == 0 && !q.cast {
 		q.write("auto")
@@ -352,7 +347,7 @@ func (q *Quick) copied(p piece) piece {
 	return p
 }
 
-// expansion reads a type, and writes it once for each element of the pack that it names.
+// expansion reads a type, and writes it for each element of the type's pack.
 func (q *Quick) expansion() (t piece) {
 	if q.element != none {
 		q.fail()
@@ -390,7 +385,7 @@ func (q *Quick) expansion() (t piece) {
 	return piece{form: expanded | empty}
 }
 
-// standard returns the name in namespace std that S and c encode, or an empty string.
+// standard returns the name in namespace std for S and c, or an empty string.
 func standard(c byte) string {
 	switch c {
 	case 'a':
@@ -409,7 +404,8 @@ func standard(c byte) string {
 	return ""
 }
 
-// substituted reads a substitution as a type, and reports whether the type is a new candidate.
+// substituted reads a substitution as a type. candidate reports whether the type is a new
+// candidate.
 func (q *Quick) substituted() (t piece, candidate bool) {
 	c := q.ahead(1)
 	if c == '_' || isDigit(c) || isUpper(c) {
@@ -427,7 +423,7 @@ func (q *Quick) substituted() (t piece, candidate bool) {
 }
 
 // substitution reads a reference to an earlier candidate, or to a name of the standard library.
-// inScope is set within a nested name.
+// inScope is true in a nested name.
 func (q *Quick) substitution(inScope bool) (p piece) {
 	q.at++
 	c := q.peek()
@@ -468,7 +464,6 @@ func (q *Quick) substitution(inScope bool) (p piece) {
 	return p
 }
 
-// sequence reads the number of a substitution.
 func (q *Quick) sequence() int {
 	n := 0
 	for !q.take('_') {
@@ -493,7 +488,7 @@ func (q *Quick) sequence() int {
 	return n
 }
 
-// arguments reads template arguments, and leaves them in args.
+// arguments reads template arguments. It leaves them in args.
 func (q *Quick) arguments() span {
 	q.at++
 	if n := len(q.b); n > 0 && q.b[n-1] == '<' {
@@ -506,7 +501,7 @@ func (q *Quick) arguments() span {
 	return span{lo, len(q.args)}
 }
 
-// list reads arguments up to the end of a list or of a pack.
+// list reads arguments to the end of a list or pack.
 func (q *Quick) list() {
 	first := true
 	for !q.take('E') && !q.failed {
