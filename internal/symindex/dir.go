@@ -15,11 +15,11 @@ import (
 )
 
 // A Dir is a directory of indexes, one for each build ID. It is safe for concurrent use, even by
-// several processes: a new index replaces the old one when it is complete.
+// several processes: a complete new index replaces the old one.
 type Dir struct {
 	Path string
-	// maximum bytes of all indexes: beyond it, the least recently used are removed. 0 means
-	// DefaultBudget
+	// Budget bounds the bytes of all indexes; 0 means DefaultBudget. Beyond it, the least recently
+	// used indexes are removed.
 	Budget int64
 }
 
@@ -54,9 +54,9 @@ func (d Dir) Open(s Source) (*Index, error) {
 }
 
 // open opens the index at path. It treats links, other irregular files and files of other users as
-// damaged indexes. Other users may once have been able to write the directory. Opening never waits.
+// damaged: other users may once have been able to write the directory. It never waits.
 func open(path string) (*Index, error) {
-	// opening a device can have an effect, so the type is checked first
+	// opening a device can have an effect: check the type first
 	if info, err := os.Lstat(path); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
@@ -91,13 +91,13 @@ func open(path string) (*Index, error) {
 	}
 	x.mapped = mapped
 	if now := time.Now(); now.Sub(info.ModTime()) > usedAgain {
-		// if that fails, indexes are removed in the order of their creation
+		// if Chtimes fails, indexes are removed in the order of their creation
 		os.Chtimes(path, now, now)
 	}
 	return x, nil
 }
 
-// check returns an error if other users may have put indexes into d, which are then not used.
+// check fails if other users may have put indexes into d. Such indexes are not used.
 func (d Dir) check() error {
 	info, err := os.Stat(d.Path)
 	if err == nil && !info.IsDir() {
@@ -120,8 +120,7 @@ func (d Dir) Remove(s Source) error {
 	return os.Remove(d.file(s))
 }
 
-// A Pending is an index being written. End it with Commit or Abort. It is not safe for concurrent
-// use.
+// A Pending is an unfinished index. End it with Commit or Abort. It is not safe for concurrent use.
 type Pending struct {
 	*Writer
 	dir  Dir
@@ -130,7 +129,7 @@ type Pending struct {
 	f    *newfile.File
 }
 
-// Create starts to write the index of s, which appears under its name only after Commit.
+// Create starts to write the index of s. Commit gives the index its name.
 func (d Dir) Create(s Source) (*Pending, error) {
 	if len(s.ID) == 0 {
 		return nil, errors.New("index: a file without a build ID")
@@ -154,8 +153,8 @@ func (d Dir) Create(s Source) (*Pending, error) {
 	return &Pending{NewWriter(f.File, s), d, filepath.Base(d.file(s)), root, f}, nil
 }
 
-// Commit completes the index and gives it its name, then removes indexes beyond the budget. It
-// returns the size in bytes.
+// Commit completes the index and gives it its name. Then it removes indexes beyond the budget. size
+// is in bytes.
 func (n *Pending) Commit() (size int64, err error) {
 	defer n.Abort()
 	if err := n.Finish(); err != nil {
@@ -183,7 +182,7 @@ func (n *Pending) Abort() {
 	n.f = nil
 }
 
-// Trim removes the least recently used indexes until the budget is kept, and old temporary files.
+// Trim removes old temporary files, and the least recently used indexes beyond the budget.
 func (d Dir) Trim() {
 	all := newfile.Tidy(d.Path, newPrefix, suffix, leftBehind)
 	var sum int64

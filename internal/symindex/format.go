@@ -10,11 +10,11 @@ var (
 	// ErrDamaged reports that an index contradicts its checksums or itself.
 	ErrDamaged = errors.New("the index is damaged")
 
-	// ErrStale reports that an index was made from another file, or by another version.
+	// ErrStale reports an index of another file, or from another version.
 	ErrStale = errors.New("the index is for another file, or from another version")
 )
 
-// A Source identifies the file from which an index is made.
+// A Source identifies the file of an index.
 type Source struct {
 	ID      []byte // build ID, at most 64 bytes
 	Size    int64  // bytes
@@ -39,14 +39,14 @@ const (
 	numSections
 )
 
-// The sizes of records in bytes.
+// sizes of records in bytes
 const (
 	dirEntrySize   = 12 // address, offset
 	unitRecordSize = 40
 	symbolSize     = 20
 )
 
-// A part is the range of a section or another part of the file.
+// A part is a range of the file.
 type part struct{ off, size uint64 }
 
 type header struct {
@@ -102,7 +102,6 @@ func (h *header) decode(b []byte) error {
 	return nil
 }
 
-// blocks returns the number of blocks in body bytes.
 func blocks(body uint64) uint64 { return (body + blockSize - 1) / blockSize }
 
 // The first byte of a row: values and masks.
@@ -118,8 +117,8 @@ const (
 	noFile     = 0x0c // no file and line are known
 	sameColumn = 0x10
 	nextLine   = 0x20 // the previous row's line + 1; no distance follows
-	// the upper bits are the distance from the previous row's address in bytes, minus one; if they
-	// are 3, the distance follows
+	// The upper bits are the distance from the previous row's address in bytes, minus one. If they
+	// are 3, the distance follows.
 	shortShift  = 6
 	longAdvance = 3
 )

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A Listing remembers the names in a directory of indexes for a second. If many files have no
-// index, this saves a system call for each of them. The zero value is ready for use. It is safe for
+// A Listing caches the names in a directory of indexes for a second. If many files have no index,
+// it saves a system call for each of them. The zero value is ready for use. It is safe for
 // concurrent use.
 type Listing struct {
 	mu     sync.Mutex
@@ -22,15 +22,14 @@ type Listing struct {
 }
 
 const (
-	listAfter = 16 // files that are looked for one by one before the directory is listed
-	// a module opened within that time does not use an index that another process has just made
+	listAfter = 16 // files that are looked for singly before the directory is listed
+	// for that time, an index that another process has just made may not be seen
 	listAgain = time.Second
 	maxListed = 1 << 16 // names; a directory with more is not listed: 20 ms
 	listChunk = 1024    // names read at a time
 )
 
-// Lacks reports whether d had no index of s a moment ago. If it returns false, d may or may not
-// have one.
+// Lacks reports whether d had no index of s a moment ago. After false, d may or may not have one.
 func (l *Listing) Lacks(d Dir, s Source) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +49,7 @@ func (l *Listing) Lacks(d Dir, s Source) bool {
 	return !has
 }
 
-// Has notes that d has an index of s now.
+// Has notes that d now has an index of s.
 func (l *Listing) Has(d Dir, s Source) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +58,7 @@ func (l *Listing) Has(d Dir, s Source) {
 	}
 }
 
-// list reads the names. It keeps no names if it could not read all of them.
+// list reads the names, all or none.
 func (l *Listing) list(d Dir) {
 	if d.check() != nil {
 		return

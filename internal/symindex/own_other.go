@@ -6,6 +6,6 @@ import "io/fs"
 
 const openFlags = 0
 
-// checkOwn checks nothing: on this system access control lists apply, which the user's cache
-// directory inherits from its parent.
+// checkOwn checks nothing: this system has access control lists, which the user's cache directory
+// inherits.
 func checkOwn(fs.FileInfo) error { return nil }

@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// openFlags are for files that other users may have created: opening follows no link, waits for no
-// writer, and acquires no controlling terminal.
+// openFlags are for files of other users: opening follows no link, waits for no writer, and
+// acquires no controlling terminal.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// checkOwn returns an error if users other than this one and root can change a file, or the
-// contents of a directory.
+// checkOwn fails if users other than this one and root can change a file, or the contents of a
+// directory.
 func checkOwn(info fs.FileInfo) error {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
 		return errors.New("owned by another user")

@@ -13,7 +13,7 @@ func update(crc uint32, p []byte) uint32 {
 }
 
 // An Index is an open index. It is safe for concurrent use, except for Close. No content makes it
-// panic or loop; a mapped file that shrinks makes it fault.
+// panic or loop. A mapped file that shrinks makes it fault.
 type Index struct {
 	data   []byte
 	body   []byte
@@ -23,8 +23,8 @@ type Index struct {
 	mapped bool
 }
 
-// New returns the index in data, after a check of the header. data must not change while the Index
-// is in use.
+// New checks the header and returns the index in data. data must not change while the Index is in
+// use.
 func New(data []byte) (*Index, error) {
 	x := &Index{data: data}
 	if err := x.head.decode(data); err != nil {
@@ -57,7 +57,7 @@ func (x *Index) IsOf(s Source) bool {
 	return bytes.Equal(o.ID, s.ID) && o.Size == s.Size && o.ModTime == s.ModTime
 }
 
-// Footprint returns the size of the index in the heap, in bytes.
+// Footprint returns the size of the index on the heap, in bytes.
 func (x *Index) Footprint() int64 {
 	n := int64(256 + 8*len(x.sound))
 	if !x.mapped {
@@ -66,8 +66,8 @@ func (x *Index) Footprint() int64 {
 	return n
 }
 
-// bytesAt returns the n bytes at off of the body, after a check of their blocks. It returns nil if
-// they are damaged or out of range, or if n is 0.
+// bytesAt returns n bytes of the body at off, after a check of their blocks. It returns nil if they
+// are damaged or out of range, or if n is 0.
 func (x *Index) bytesAt(off, n uint64) []byte {
 	if off > uint64(len(x.body)) || n > uint64(len(x.body))-off || n == 0 {
 		return nil
@@ -93,7 +93,7 @@ func (x *Index) check(b uint64) bool {
 	return true
 }
 
-// recordAt returns the i-th record of a section, of n bytes, or nil.
+// recordAt returns record i of a section with records of n bytes, or nil.
 func (x *Index) recordAt(id sectionID, i, n uint64) []byte {
 	s := &x.head.sections[id]
 	if i >= s.size/n {
@@ -102,7 +102,7 @@ func (x *Index) recordAt(id sectionID, i, n uint64) []byte {
 	return x.bytesAt(s.off+i*n, n)
 }
 
-// rest returns at most n bytes of a section, beginning at off, or nil.
+// rest returns at most n bytes of a section from off on, or nil.
 func (x *Index) rest(id sectionID, off, n uint64) []byte {
 	s := &x.head.sections[id]
 	if off >= s.size {
@@ -111,8 +111,8 @@ func (x *Index) rest(id sectionID, off, n uint64) []byte {
 	return x.bytesAt(s.off+off, min(n, s.size-off))
 }
 
-// search returns the last entry whose address is not above addr, among n entries of a directory
-// beginning with entry first. found is false if there is no such entry.
+// search returns the last entry at or before addr, among the n entries of a directory from first
+// on. found is false without such an entry.
 func (x *Index) search(id sectionID, first, n, addr uint64) (e dirEntry, found bool, err error) {
 	lo, hi := uint64(0), n
 	for lo < hi {
@@ -153,7 +153,7 @@ func (x *Index) unit(i uint64) (u unitRecord, err error) {
 	return u, nil
 }
 
-// span returns the unit to which addr belongs.
+// span returns the unit at addr.
 func (x *Index) span(addr uint64) (u unitRecord, ok bool, err error) {
 	e, found, err := x.search(secSpanDir, 0, x.head.sections[secSpanDir].size/dirEntrySize, addr)
 	if !found || err != nil {
@@ -227,7 +227,6 @@ func (x *Index) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	return x.frames(dst, &u, r)
 }
 
-// frames appends the frames of a row.
 func (x *Index) frames(dst []Frame, u *unitRecord, r row) ([]Frame, error) {
 	start := len(dst)
 	file, line, column := r.file, r.line, r.column
@@ -272,7 +271,7 @@ func (x *Index) fileOf(u *unitRecord, n uint64) (uint32, error) {
 	return x.reference(secFileRefs, u.fileRefs, u.filesCount, n)
 }
 
-// reference returns 1 plus the n-th entry of a unit's list, counted from 1; 0 if n is 0.
+// reference returns 1 plus entry n of a unit's list, counted from 1; 0 if n is 0.
 func (x *Index) reference(id sectionID, first, count, n uint64) (uint32, error) {
 	if n == 0 {
 		return 0, nil
@@ -287,7 +286,7 @@ func (x *Index) reference(id sectionID, first, count, n uint64) (uint32, error) 
 	return binary.LittleEndian.Uint32(b) + 1, nil
 }
 
-// entry returns the i-th string of a section, using its directory.
+// entry returns string i of a section. dir is the section's directory.
 func (x *Index) entry(dir, strings sectionID, i uint32) ([]byte, error) {
 	a, b := x.recordAt(dir, uint64(i), 4), x.recordAt(dir, uint64(i)+1, 4)
 	if a == nil || b == nil {
@@ -304,8 +303,8 @@ func (x *Index) entry(dir, strings sectionID, i uint32) ([]byte, error) {
 	return s, nil
 }
 
-// Name returns the i-th linkage name, and its demangled form, or "" if the index does not store
-// that. Both alias the index.
+// Name returns linkage name i, and its demangled form, which is empty if the index does not store
+// it. Both alias the index.
 func (x *Index) Name(i uint32) (linkage, shown []byte, err error) {
 	b, err := x.entry(secNameDir, secNames, i)
 	if err != nil {
@@ -319,8 +318,8 @@ func (x *Index) Name(i uint32) (linkage, shown []byte, err error) {
 	return b[v.at : v.at+int(n)], b[v.at+int(n):], nil
 }
 
-// File returns the i-th path. Its first comp bytes are the compilation directory, and dir bytes are
-// before the file's name. It aliases the index.
+// File returns path i. Its first comp bytes are the compilation directory, and dir bytes precede
+// the file's name. path aliases the index.
 func (x *Index) File(i uint32) (path []byte, comp, dir int, err error) {
 	b, err := x.entry(secFileDir, secFiles, i)
 	if err != nil {
@@ -341,8 +340,8 @@ func (x *Index) Names() int { return max(0, int(x.head.sections[secNameDir].size
 // Files returns the number of paths.
 func (x *Index) Files() int { return max(0, int(x.head.sections[secFileDir].size/4)-1) }
 
-// Symbol returns the symbol with the greatest address not above addr, even if it ends before addr.
-// found is false if there is none.
+// Symbol returns the last symbol at or before addr, even if it ends before addr. found is false if
+// there is no such symbol.
 func (x *Index) Symbol(addr uint64) (s Symbol, found bool, err error) {
 	lo, hi := uint64(0), x.head.sections[secSymbols].size/symbolSize
 	for lo < hi {
@@ -378,7 +377,7 @@ func (x *Index) Check() error {
 	return nil
 }
 
-// Close unmaps the index. Slices that the index returned must not be used afterwards.
+// Close unmaps the index. Slices from the index must not be used afterwards.
 func (x *Index) Close() error {
 	data, mapped := x.data, x.mapped
 	*x = Index{}

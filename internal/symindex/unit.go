@@ -3,8 +3,8 @@ package symindex
 import "encoding/binary"
 
 // A Unit collects the rows and calls of one unit. Names and files are positions, from 1, in the
-// lists that are passed to [Writer.AddUnit]; 0 means none. A Unit is not safe for concurrent use,
-// but several Units may be filled at the same time.
+// lists for [Writer.AddUnit]; 0 means none. A Unit is not safe for concurrent use, but several
+// goroutines may each fill a Unit.
 type Unit struct {
 	rows, calls []byte
 	dir         []dirEntry
@@ -18,7 +18,7 @@ type dirEntry struct {
 	off  uint32
 }
 
-// A row is the decoded form of a Row; call and file are 0 if there is none.
+// A row is a decoded Row; call and file are 0 for none.
 type row struct {
 	addr         uint64
 	call         uint64 // offset of the call plus 1
@@ -50,7 +50,7 @@ func (u *Unit) Reset() { *u = Unit{rows: u.rows[:0], calls: u.calls[:0], dir: u.
 // Rows returns the number of rows in u.
 func (u *Unit) Rows() int { return u.count }
 
-// AddCall adds a call. It returns its number, for rows and for other calls.
+// AddCall adds a call. It returns the call's number, for rows and other calls.
 func (u *Unit) AddCall(c Call) uint32 {
 	number := uint32(len(u.calls)) + 1
 	b := binary.AppendUvarint(u.calls, uint64(c.Name))
@@ -67,9 +67,9 @@ func (u *Unit) AddCall(c Call) uint32 {
 	return number
 }
 
-// AddRow adds a row; usual is set if the row's file is the Usual file of its call. Rows must come
-// in ascending order of addresses. A row that differs from the previous one only in its address is
-// left out.
+// AddRow adds a row. usual means that its file is the Usual file of its call. Rows must come in
+// ascending order of addresses. AddRow skips a row that differs from the previous one only in its
+// address.
 func (u *Unit) AddRow(r Row, usual bool) {
 	now := row{r.Addr, uint64(r.Call), uint64(r.File), usual && r.File != 0, uint64(r.Line), uint64(r.Column)}
 	if now.file == 0 {
@@ -137,7 +137,7 @@ func (u *Unit) AddRow(r Row, usual bool) {
 	u.rows = b
 }
 
-// decodeRow decodes the row after prev. n is its length in bytes, 0 if it is malformed.
+// decodeRow decodes the row after prev. n is its length in bytes; 0 if it is malformed.
 func decodeRow(b []byte, prev row) (now row, n int) {
 	if len(b) == 0 {
 		return row{}, 0
@@ -182,7 +182,7 @@ func decodeRow(b []byte, prev row) (now row, n int) {
 	return now, r.at
 }
 
-// varints decodes numbers; bad is set at the end of b or by a malformed number.
+// A varints decodes numbers. bad is set by a malformed number or the end of b.
 type varints struct {
 	b   []byte
 	at  int

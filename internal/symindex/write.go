@@ -10,14 +10,14 @@ import (
 	"os"
 )
 
-// A Symbol is an entry of the symbol table. No two in an index have the same address.
+// A Symbol is an entry of the symbol table. Symbols of an index have different addresses.
 type Symbol struct {
 	Addr uint64
 	Size uint64 // size in bytes; 0 if the symbol table has none
 	Name uint32 // number, from 0
 }
 
-// A Writer writes an index: first all units, then all names; other parts may be added at any time.
+// A Writer writes an index: first all units, then all names. Other parts may be added at any time.
 // Finish returns the first error. A Writer is not safe for concurrent use.
 type Writer struct {
 	w    *bufio.Writer
@@ -45,7 +45,7 @@ type Writer struct {
 	err                 error
 }
 
-// NewWriter returns a Writer to the empty file f. It writes in order, and the header last.
+// NewWriter returns a Writer to the empty file f. It writes in order, but the header last.
 func NewWriter(f *os.File, source Source) *Writer {
 	w := &Writer{w: bufio.NewWriterSize(f, 256<<10), at: f, head: header{source: source}}
 	if len(source.ID) > 64 {
@@ -95,9 +95,8 @@ func (w *Writer) sum() {
 	w.crc = 0
 }
 
-// AddUnit writes a unit, and returns its number for spans. The numbers in the unit are positions,
-// from 1, in names and files. These lists hold the numbers, from 0, of the names that AddName adds
-// and of the paths that AddFile adds.
+// AddUnit writes a unit, and returns its number for spans. names and files are lists for the unit's
+// positions: they hold the numbers, from 0, of AddName's names and of AddFile's paths.
 func (w *Writer) AddUnit(u *Unit, names, files []uint32) uint32 {
 	le := binary.LittleEndian
 	if w.nameStart != 0 {
@@ -130,8 +129,8 @@ func appendDir(b []byte, e dirEntry) []byte {
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(b, e.addr), e.off)
 }
 
-// AddSpan assigns the addresses [lo,hi) to a unit. Spans must come in ascending order and not
-// overlap.
+// AddSpan assigns the addresses [lo,hi) to a unit. Spans must be in ascending order, without
+// overlaps.
 func (w *Writer) AddSpan(lo, hi uint64, unit uint32) {
 	if lo >= hi || lo < w.spanEnd {
 		w.fail("span [%#x,%#x) is empty or begins before %#x", lo, hi, w.spanEnd)
@@ -148,8 +147,8 @@ func (w *Writer) AddSpan(lo, hi uint64, unit uint32) {
 	w.spanEnd, w.spanUnit = hi, uint64(unit)
 }
 
-// AddName adds the next name. shown is its demangled form, or "" if the reader is to demangle it.
-// The first name has number 0.
+// AddName adds the next name. shown is its demangled form, or "" to make the reader demangle the
+// name. The first name has number 0.
 func (w *Writer) AddName(linkage, shown string) {
 	if w.nameStart == 0 {
 		w.nameStart = w.off
@@ -162,8 +161,8 @@ func (w *Writer) AddName(linkage, shown string) {
 	w.nameCount++
 }
 
-// AddFile adds the next path. Its first comp bytes are the compilation directory, and dir bytes are
-// before the file's name. The first path has number 0.
+// AddFile adds the next path. Its first comp bytes are the compilation directory, and dir bytes
+// precede the file's name. The first path has number 0.
 func (w *Writer) AddFile(path string, comp, dir int) {
 	w.fileDir = binary.LittleEndian.AppendUint32(w.fileDir, uint32(len(w.files)))
 	w.files = binary.AppendUvarint(w.files, uint64(comp))
@@ -172,7 +171,7 @@ func (w *Writer) AddFile(path string, comp, dir int) {
 	w.fileCount++
 }
 
-// AddSymbol adds a symbol. Symbols must come in ascending order of addresses.
+// AddSymbol adds a symbol. Symbols must be in ascending order of addresses.
 func (w *Writer) AddSymbol(s Symbol) {
 	if len(w.symbols) > 0 && s.Addr <= w.lastSymbol {
 		w.fail("symbol at %#x after %#x", s.Addr, w.lastSymbol)
