@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// ABRT keeps the stacks of a crash as JSON in the file core_backtrace. satyr writes it on one line,
-// or with a member on each line:
+// ABRT keeps the stacks of a crash as JSON in the file core_backtrace. satyr writes the JSON on one
+// line, or with a member on each line:
 //
 //	{   "address": 139851234
 //	,   "build_id": "3a0a920c3f1b7c55"
@@ -17,10 +17,10 @@ import (
 //	,   "file_name": "/opt/shop/libledger.so"
 //	}
 //
-// The offset is the distance of a return address from the load base, except in the first frame of a
-// thread. Answers are members of the same object, so that the file stays JSON. If the object has no
-// function_name, they are function_name, source_file, source_line and inlined_by. Otherwise
-// source_line is the line in the named function, and "inlined" has the calls inlined into it.
+// The offset is the distance of a return address from the load base, except in a thread's first
+// frame. Answers are members of the same object: the file stays JSON. Without function_name they
+// are function_name, source_file, source_line and inlined_by. Otherwise source_line is the line in
+// the named function, and "inlined" has the calls inlined into it.
 var abrt = Dialect{
 	Name: "abrt", Who: "ABRT: the file core_backtrace",
 	Needs:  "the build ID in the frame",
@@ -32,7 +32,6 @@ const (
 	maxABRTMembers = 8   // members of a frame, each on its own line
 )
 
-// An abrtFrame is a frame in JSON.
 type abrtFrame struct {
 	Address  uint64
 	BuildID  string  `json:"build_id"`
@@ -43,7 +42,7 @@ type abrtFrame struct {
 }
 
 // matchABRT matches a line with whole frames; the "d_o" of the first build_id_offset is at offset
-// at. If the members of a frame have their own lines, it adds no frame, and opens the window of
+// at. If a frame's members have their own lines, matchABRT adds no frame, and opens the window of
 // matchABRTFile.
 func matchABRT(r *Reader, l *Line, at int) bool {
 	const before, after = `"build_i`, `ffset"`
@@ -80,8 +79,8 @@ func matchABRT(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// matchABRTFile matches the line with file_name, the last member of a frame whose members have
-// their own lines.
+// matchABRTFile matches the line with file_name, the last member of a frame with a member on each
+// line.
 func matchABRTFile(r *Reader, l *Line, _ int) bool {
 	b := l.Text
 	from := blanksAfter(b, 0)
@@ -109,7 +108,7 @@ func matchABRTFile(r *Reader, l *Line, _ int) bool {
 	return r.modules.abrtFrame(l, &frame, number, from, end)
 }
 
-// abrtFrame adds a frame; further JSON members can be added at end.
+// abrtFrame adds a frame. Further JSON members can be added at end.
 func (c *modules) abrtFrame(l *Line, frame *abrtFrame, number, start, end int) bool {
 	id, err := buildid.Parse(bytes.ToLower([]byte(frame.BuildID)))
 	if err != nil || frame.Offset == nil || frame.Source != "" || len(frame.File) > maxPath {

@@ -1,13 +1,13 @@
 package dialect
 
-// These lines have nothing but addresses. Seastar prints a backtrace like this, with one address on
-// each line or all on one:
+// These lines have only addresses. Seastar prints a backtrace like this, with one address on each
+// line or all on one:
 //
 //	0x13cb
 //	0x1401
 //
 // An address below 2 GiB is an address in the ELF file, from which Seastar has subtracted 1. Other
-// addresses are return addresses in the process. Lines of other programs have this form, too.
+// addresses are return addresses in the process. Other programs print such lines, too.
 var addresses = Dialect{
 	Name: "addresses", Who: "lines with nothing but addresses, such as Seastar prints",
 	Needs:    "--image FILE",

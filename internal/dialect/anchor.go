@@ -16,15 +16,15 @@ const (
 	anchorPath                 // " (/": bpftrace
 	anchors
 
-	// anchorLine has no text. Its grammars match lines that have no anchor and follow another line
-	// of their dialect. They are tried only while their window is open.
+	// anchorLine has no text. Its grammars match lines without an anchor that follow another line
+	// of their dialect, while their window is open.
 	anchorLine
 )
 
 var anchorText = [anchors]string{"0x", " pc", "ip", `"o"`, "@ 0", "wn]", "C=0", "d_o", " (/"}
 
-// digitsAfter is the number of bytes from the start of an anchor to the hexadecimal digits that
-// [fits.after] skips; 0: it skips none.
+// digitsAfter is the number of bytes from an anchor's start to the hexadecimal digits that
+// [fits.after] skips, or 0 to skip none.
 var digitsAfter = [anchors]int{anchor0x: len("0x"), anchorIP: len("ip="), anchorAt: len("@ ")}
 
 // ends is the set of the last bytes of anchors.
@@ -36,7 +36,7 @@ var ends = func() (set [256]bool) {
 }()
 
 // anchorTo returns the anchor that ends with b[last], and the anchor's offset. It compares single
-// bytes, because it is called often.
+// bytes for speed.
 func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 	if last == 0 {
 		return 0, 0, false
@@ -65,8 +65,8 @@ func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 }
 
 // anchorOf returns the anchor for the mark at offset mark, and the anchor's offset. A mark is a
-// text of three bytes that leads to an anchor. It is "0x" or "ip" with the byte before, "]:0", "pc
-// ", "PC=", or another anchor. At the start of a line, "0x" alone is a mark.
+// text of three bytes that leads to an anchor: "0x" or "ip" with the byte before, "]:0", "pc ",
+// "PC=", or another anchor. At the start of a line, "0x" alone is a mark.
 func anchorOf(b []byte, mark int) (a anchor, at int, ok bool) {
 	last := mark + 2
 	switch b[mark] {

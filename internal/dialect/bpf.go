@@ -13,15 +13,14 @@ import "bytes"
 //	0x00007f31c2a01154	ledger_audit+0x16 [libledger.so]
 //	0x000055d0c0a013cb	[unknown] [inventory]
 //
-// The first address of a stack is exact, or follows a system call instruction; the others are
-// return addresses. Names are from the symbol table, so only a line is added to them.
+// A stack's first address is exact, or follows a system call instruction; the others are return
+// addresses. Names are from the symbol table, so an answer adds only a line to them.
 var bpf = Dialect{
 	Name: "bpf", Who: "bpftrace: ustack(perf); bcc's tools that print addresses",
 	Needs:  "the file at the path, and one of its functions named in a frame; or --image FILE@BASE",
 	Sample: "\t7f31c2a01154 ledger_audit+22 (/opt/shop/libledger.so)",
 }
 
-// matchBPFtrace matches a frame of bpftrace whose module's " (/" is at offset at.
 func matchBPFtrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	to := len(bytes.TrimRight(b, " \t"))
@@ -70,7 +69,6 @@ func matchBPFUnknown(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchBCC matches a frame of bcc whose address is at offset at.
 func matchBCC(r *Reader, l *Line, at int) bool {
 	const width, unknown = len("0x") + 16, "[unknown]"
 	b := l.Text

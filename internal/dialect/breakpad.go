@@ -19,9 +19,9 @@ import (
 //	Loaded modules:
 //	0x7f31c2a00000 - 0x7f31c2a04fff  libledger.so  ???  (WARNING: No symbols, libledger.so, C0920A3A1B3F557C3A0A920C3F1B7C550)
 //
-// The number is an offset from the base of the module, or from the function. It belongs to the
-// instruction in the first frame of a thread, and to a return address in the others. The list of
-// modules has the first 16 bytes of their build IDs, as the fields of a GUID.
+// The number is an offset from the base of the module, or from the function. It is an instruction's
+// in a thread's first frame, and a return address's in the others. The list of modules has the
+// first 16 bytes of their build IDs, as the fields of a GUID.
 var breakpad = Dialect{
 	Name: "breakpad", Who: "Breakpad's minidump_stackwalk, rust-minidump",
 	Needs:  "the list of modules after the frames, and a .build-id folder; or --image",
@@ -32,7 +32,6 @@ var breakpad = Dialect{
 // has up to ten lines, and a thread hundreds of frames.
 const breakpadLines = maxWindow
 
-// matchBreakpad matches a frame whose offset begins at offset at.
 func matchBreakpad(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	offset, end, ok := prefixedHex(b, at)
@@ -81,7 +80,7 @@ func matchBreakpad(r *Reader, l *Line, at int) bool {
 }
 
 // breakpadModule reads a module from a line of Breakpad's list with "WARNING: No symbols, " at
-// offset at. For a module with symbols the list has neither the warning nor the ID.
+// offset at. A module with symbols has neither the warning nor the ID.
 func breakpadModule(r *Reader, b []byte, at int) {
 	rest := b[at+len("WARNING: No symbols, "):]
 	comma := bytes.LastIndexByte(rest, ',')
@@ -96,8 +95,8 @@ func breakpadModule(r *Reader, b []byte, at int) {
 	r.facts.AddModule(ModuleFact{Name: string(rest[:comma]), Prefix: prefix, Main: bytes.Contains(b[:at], []byte("  (main)"))})
 }
 
-// debugID returns the first 16 bytes of the build ID from an identifier of Breakpad. The identifier
-// is a GUID, whose first three fields have their bytes reversed, and an age.
+// debugID returns the first 16 bytes of the build ID from an identifier of Breakpad: a GUID, whose
+// first three fields have their bytes reversed, and an age.
 func debugID(digits []byte) (id buildid.ID, ok bool) {
 	if len(digits) <= 32 {
 		return id, false

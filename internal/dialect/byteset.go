@@ -1,10 +1,9 @@
 package dialect
 
-// A byteSet is a set of byte values. A short line lacks at least one byte of most headers, so it
-// need not be searched for them.
+// A byteSet is a set of byte values. A short line lacks at least one byte of most headers, so it is
+// not searched for them.
 type byteSet [4]uint64
 
-// bytesOf returns the bytes of b.
 func bytesOf(b []byte) (set byteSet) {
 	for _, c := range b {
 		set[c>>6] |= 1 << (c & 63)

@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// Chromium, its relatives and Electron print the module of a frame only if they have no symbols:
+// Chromium, its relatives and Electron print the module of a frame only without symbols:
 //
 //	#3 0x5581c1d6b2a9 (/opt/shop/chrome+0x61ed2a8)
 //	#4 0x7f31c2a01154 <unknown>
@@ -15,7 +15,6 @@ var chromium = Dialect{
 	Sample: "#3 0x7f31c2a01154 (/opt/shop/libledger.so+0x1153)",
 }
 
-// matchChromium matches a frame whose address begins at offset at.
 func matchChromium(r *Reader, l *Line, at int) bool {
 	h, ok := r.modules.hashFrame(l.Text, at)
 	if !ok || h.name.From != h.name.To || (h.addr-1-h.place.offset)%PageSize != 0 {
@@ -23,7 +22,7 @@ func matchChromium(r *Reader, l *Line, at int) bool {
 	}
 	f := l.hashed(&h, Vaddr)
 	// Chromium also subtracts one from the address at which a signal has interrupted a function,
-	// although that is not a return address.
+	// although that is not a return address
 	f.Value, f.Call = f.Value+1, Return
 	f.Digits = Span{}
 	l.edit(f, Edit{Span{h.open, h.place.end}, "", Name, ""})
@@ -32,7 +31,6 @@ func matchChromium(r *Reader, l *Line, at int) bool {
 }
 
 // matchChromiumUnknown matches a frame without a module, which needs the mappings of the process.
-// Its address begins at offset at.
 func matchChromiumUnknown(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const unknown = " <unknown>"
@@ -66,7 +64,6 @@ var node = Dialect{
 	Sample: " 4: 0x7f31c2a01154  [/opt/shop/ledger.node]",
 }
 
-// matchNode matches a frame whose address begins at offset at.
 func matchNode(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)

@@ -12,7 +12,7 @@ import (
 //	<Fatal> BaseDaemon: 2. ? @ 0x0000000000027249 in /usr/lib/x86_64-linux-gnu/libc.so.6
 //
 // The number is a return address, as an address in the ELF file. A frame without a path is in the
-// executable. The lines that report the signal and the start of the server have its build ID.
+// executable. The lines about the signal and the server's start have its build ID.
 //
 // A line with the same addresses precedes the frames, or replaces them:
 //
@@ -23,7 +23,6 @@ var clickhouse = Dialect{
 	Sample: "2026.11.20 10:00:00.123456 [ 4711 ] {} <Fatal> BaseDaemon: 1. ? @ 0x0000000000001154",
 }
 
-// matchClickHouse matches a frame whose address begins at offset at.
 func matchClickHouse(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -73,11 +72,11 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 }
 
 // firstLibrary bounds the addresses of ClickHouse's own builds, which are not position-independent.
-// Their code is in the first 2 GiB (the small code model of the psABI), where Linux maps neither
+// Their code is in the first 2 GiB (the psABI's small code model), where Linux maps neither
 // libraries nor position-independent programs.
 const firstLibrary = 1 << 31
 
-// matchClickHouseList matches a line with a list of addresses. The first address is at offset at.
+// matchClickHouseList matches a line with a list of addresses, whose first is at offset at.
 func matchClickHouseList(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const mark = "Stack trace: "
@@ -123,8 +122,8 @@ func (f *Frame) Repeated(next []byte) bool {
 	return start >= 0
 }
 
-// numberedStart returns the offset in b of the first number that may begin a ClickHouse frame, such
-// as "1. ", and the number. The offset is -1 if there is no such number.
+// numberedStart returns the first number in b that may begin a ClickHouse frame, such as "1. ", and
+// its offset. The offset is -1 without such a number.
 func numberedStart(b []byte) (start, number int) {
 	for at := 0; at < len(b); {
 		i := bytes.Index(b[at:], []byte(". "))
@@ -141,8 +140,8 @@ func numberedStart(b []byte) (start, number int) {
 	return -1, 0
 }
 
-// hasLine reports whether b, the function in a ClickHouse frame, includes a file and line. They are
-// before the name, or after it in versions before 20.
+// hasLine reports whether b, the function in a ClickHouse frame, includes a file and line: before
+// the name, or after the name in versions before 20.
 func hasLine(b []byte) bool {
 	for at := 0; ; {
 		i := bytes.IndexByte(b[at:], ':')

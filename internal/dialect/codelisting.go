@@ -16,17 +16,15 @@ type Listing struct {
 	Arm64  bool   // AArch64; otherwise x86-64
 }
 
-// listingMark is the text before the code.
 const listingMark = "Code: "
 
-// maxListing is the length in bytes of the longest line that is searched: x86 lists 64 bytes of
-// code.
+// maxListing bounds the bytes of a line that is searched: x86 lists 64 bytes of code.
 const maxListing = 1024
 
-// ListedCode returns the listing in a line, with or without line end. ok is false if the line has
-// no listing or is longer than maxListing, and if the code is neither x86-64 nor AArch64. Listings
-// of 32-bit Arm have the form of AArch64, but most instructions begin with the condition "always",
-// 0xe.
+// ListedCode returns the listing in a line, with or without line end. ok is false without a
+// listing, for a line longer than maxListing, and for code that is neither x86-64 nor AArch64.
+// Listings of 32-bit Arm have AArch64's form, but most instructions begin with the condition
+// "always", 0xe.
 func ListedCode(line []byte) (l Listing, ok bool) {
 	if len(line) > maxListing {
 		return l, false

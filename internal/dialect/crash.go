@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// A Crash holds further facts about a process that the kernel has killed. Later lines of the log
-// add to the Crash, so the frame's Reader owns it.
+// A Crash holds further facts about a process that the kernel has killed. Later lines add to the
+// Crash, so the frame's Reader owns it.
 type Crash struct {
 	Start, Size uint64 // address and size in bytes of the mapping of the code; Size is 0 if unknown
 	Addr        uint64 // address of the frame if a later line has it; otherwise 0
@@ -16,7 +16,7 @@ type Crash struct {
 }
 
 // Several processes may die at once. Their lines of code may then follow the last frame, and each
-// line of code may belong to any of these processes.
+// may belong to any of these processes.
 const (
 	maxCodes   = 4
 	maxCrashes = 4
@@ -35,7 +35,6 @@ const (
 	MinValues = 4   // different units that a listing needs, because padding proves nothing
 )
 
-// deaths holds the last processes that the kernel has killed.
 type deaths struct {
 	crashes []*Crash // oldest first, at most maxCrashes
 	at      int64    // line of the last crash; 0: none
@@ -52,8 +51,7 @@ func (d *deaths) add(start, size uint64) *Crash {
 	return c
 }
 
-// addCode adds the listing in text, if text is a listing, to each crash with fewer than maxCodes
-// listings.
+// addCode adds the listing in text, if any, to each crash with fewer than maxCodes listings.
 func (d *deaths) addCode(text []byte) {
 	if len(d.crashes) == 0 {
 		return
@@ -78,8 +76,8 @@ func codeLine(r *Reader, b []byte, at int) {
 	}
 }
 
-// counterLine sets the address of the last crash from the program counter of a dump of registers.
-// It does nothing if the address is known, or the counter is outside of the mapping.
+// counterLine sets the last crash's address from the program counter of a dump of registers, unless
+// the address is known or the counter is outside of the mapping.
 func counterLine(r *Reader, b []byte, at int) {
 	if len(r.deaths.crashes) == 0 || r.inPast {
 		return
@@ -92,8 +90,8 @@ func counterLine(r *Reader, b []byte, at int) {
 	}
 }
 
-// parseCode parses a listing: units of equal size, one of them in brackets. ok is false for
-// other text, and if the code proves nothing: see MinListed and MinValues.
+// parseCode parses a listing: units of equal size, one of them in brackets. ok is false for other
+// text, and for code that proves nothing: see MinListed and MinValues.
 func parseCode(b []byte) (c Code, ok bool) {
 	c.At = -1
 	for _, word := range bytes.Fields(b) {
@@ -114,8 +112,8 @@ func parseCode(b []byte) (c Code, ok bool) {
 	return c, c.At >= 0 && c.Width != 3 && len(c.Units)*c.Width >= MinListed && c.values() >= MinValues
 }
 
-// values returns a lower bound on the number of different units, at most 64: units with equal
-// hashes are taken as equal.
+// values returns a lower bound on the number of different units, at most 64. It takes units with
+// equal hashes as equal.
 func (c *Code) values() int {
 	var seen uint64
 	for _, u := range c.Units {

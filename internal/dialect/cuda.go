@@ -25,7 +25,6 @@ const (
 	hostMargin = "=========" // start of each line
 )
 
-// A hostPlace has the parts of a line with a host frame.
 type hostPlace struct {
 	function, module []byte
 	offset           uint64
@@ -53,7 +52,6 @@ func hostPlaceIn(b []byte, at int) (p hostPlace, ok bool) {
 	return p, onlyBlanks(b, p.end)
 }
 
-// matchHostFrame matches a line with a host frame, whose offset in brackets is at offset at.
 func matchHostFrame(r *Reader, l *Line, at int) bool {
 	p, ok := hostPlaceIn(l.Text, at)
 	if !ok {
@@ -91,7 +89,6 @@ func matchHostFrame(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// hostFrame adds a frame in module.
 func (c *modules) hostFrame(l *Line, p *hostPlace, module []byte, start int) *Frame {
 	f := l.frame()
 	f.Module, f.Kind, f.Value, f.Call, f.Start = c.name(module), BaseOffset, p.offset, Return, start
@@ -101,7 +98,7 @@ func (c *modules) hostFrame(l *Line, p *hostPlace, module []byte, start int) *Fr
 	return f
 }
 
-// matchHostModule matches the line with the module of the frame on the line before.
+// matchHostModule matches the line with the module of the previous line's frame.
 func matchHostModule(r *Reader, l *Line, _ int) bool {
 	b := l.Text
 	in := blanksAfter(b, len(hostMargin))
@@ -122,7 +119,7 @@ func matchHostModule(r *Reader, l *Line, _ int) bool {
 	return true
 }
 
-// isNamed reports whether a name follows the path of a library, as in an answer without a line.
+// isNamed reports whether a name follows a library's path, as in an answer without a line.
 func isNamed(b []byte) bool {
 	i := bytes.LastIndex(b, []byte(".so"))
 	return i >= 0 && bytes.HasPrefix(bytes.TrimLeft(b[i+len(".so"):], ".0123456789"), []byte(" "))

@@ -35,7 +35,6 @@ var (
 	}
 )
 
-// matchBoost matches a frame of Boost whose address begins at offset at.
 func matchBoost(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -58,7 +57,6 @@ func matchBoost(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchStdTrace matches a frame of std::stacktrace whose address in brackets begins at offset at.
 func matchStdTrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -93,7 +91,6 @@ func matchStdTrace(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchBackward matches a frame of backward-cpp whose address begins at offset at.
 func matchBackward(r *Reader, l *Line, at int) bool {
 	const object, before, in = ` Object "`, `", at `, ", in "
 	b := l.Text
@@ -132,7 +129,6 @@ func matchBackward(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchCpptrace matches a frame of cpptrace whose address begins at offset at.
 func matchCpptrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, digits, ok := numberBefore(b, at)

@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// A Dart program prints stack traces in this form if it was compiled with --dwarf-stack-traces, or
-// by Flutter with --split-debug-info:
+// A Dart program compiled with --dwarf-stack-traces, or by Flutter with --split-debug-info, prints
+// stack traces in this form:
 //
 //	*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***
 //	pid: 4711, tid: 4730, name 1.ui
@@ -12,7 +12,7 @@ import "bytes"
 //	    #00 abs 0000007a1b2c3d4e virt 00000000001d2c3d _kDartIsolateSnapshotInstructions+0x1a2b3d
 //
 // "abs" precedes the address of the call instruction in the process, "virt" its address in the ELF
-// file. "virt" is missing if the file is not loaded as a library. Both addresses may be missing.
+// file. "virt" is missing if the file is not loaded as a library. Both may be missing.
 var dart = Dialect{
 	Name: "dart", Who: "Dart and Flutter: programs compiled ahead of time",
 	Needs:  "the build ID before the frames, or --image FILE",
@@ -67,14 +67,13 @@ func matchDart(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// isDartSymbol reports whether name is the symbol of a program's code, or of the code of Dart
-// itself.
+// isDartSymbol reports whether name is the symbol of a program's code, or of Dart's own code.
 func isDartSymbol(name []byte) bool {
 	return string(name) == "_kDartIsolateSnapshotInstructions" || string(name) == "_kDartVmSnapshotInstructions"
 }
 
 // wordedHex parses word, a hexadecimal number and a blank, which end at at. start is the offset of
-// word, or at if they are missing.
+// word, or at without the number.
 func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
 	digits := hexBefore(b, max(at-1, 0))
 	n, end, ok := hexAt(b, digits)
@@ -84,9 +83,9 @@ func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
 	return n, digits - len(word), true
 }
 
-// ofDartTrace returns the fact with this name. If a trace has begun after the fact's line, it
-// returns none, since the fact is about another program. Facts must be compared by line, because
-// past lines are not read in order.
+// ofDartTrace returns the fact with this name, or none if a trace has begun after the fact's line:
+// the fact is then about another program. It compares line numbers, because past lines are not read
+// in order.
 func (r *Reader) ofDartTrace(name string) ModuleFact {
 	m, _ := r.facts.Module(name)
 	if trace, ok := r.facts.Module(dartTrace); ok && m.Text < trace.Text {
@@ -95,16 +94,16 @@ func (r *Reader) ofDartTrace(name string) ModuleFact {
 	return m
 }
 
-// addDart adds a fact of the line that is being read.
+// addDart adds a fact of the current line.
 func (r *Reader) addDart(m ModuleFact) {
 	m.Text = uint64(max(r.facts.at, 0))
 	r.facts.AddModule(m)
 }
 
-// dartBegins notes where a trace begins: facts from lines before it are about another program.
+// dartBegins notes where a trace begins: earlier facts are about another program.
 func dartBegins(r *Reader, _ []byte, _ int) { r.addDart(ModuleFact{Name: dartTrace}) }
 
-// dartBuild reads the build ID of the program from a line that has "build_id: " at offset at.
+// dartBuild reads the program's build ID from a line that has "build_id: " at offset at.
 func dartBuild(r *Reader, b []byte, at int) {
 	from := at + len("build_id: ")
 	if hasAt(b, from, "'") {
@@ -115,7 +114,7 @@ func dartBuild(r *Reader, b []byte, at int) {
 	}
 }
 
-// dartBase reads the base of the program from a line that has "isolate_dso_base: " at offset at.
+// dartBase reads the program's base from a line that has "isolate_dso_base: " at offset at.
 func dartBase(r *Reader, b []byte, at int) {
 	if base, _, ok := hexAt(b, at+len("isolate_dso_base: ")); ok && base != 0 {
 		r.addDart(ModuleFact{Name: dartLoaded, Base: base, HasBase: true})

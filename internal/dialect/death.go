@@ -9,7 +9,7 @@ import "bytes"
 //	inventory[4711]: unhandled signal 11 code 0x1 at 0x0000000000000010 in inventory[12d2,2aaaaaa000+1000]
 //	inventory[4711]: segfault (11) at 10 nip 10000754 lr 10000750 code 1 in inventory[10000000+10000]
 //
-// The file is given by the last part of its path. The brackets hold the mapping and, from Linux 6.1
+// The line has the last part of the file's path. The brackets hold the mapping and, from Linux 6.1
 // on, the offset in the file. The address is exact. On x86 and PowerPC the next line lists the code
 // around it, which proves whether a file is the one that ran.
 var death = Dialect{
@@ -57,8 +57,8 @@ func matchDeath(r *Reader, l *Line, at int) bool {
 	return r.died(l, close, end, addr)
 }
 
-// matchUnhandled matches a line without the instruction pointer, as kernels for RISC-V and AArch64
-// print it. The "0x" at offset at begins the code of the fault, or the accessed address.
+// matchUnhandled matches a line of RISC-V or AArch64, which has no instruction pointer. The "0x" at
+// offset at begins the code of the fault, or the accessed address.
 func matchUnhandled(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if last := b[len(b)-1]; last != ']' && last != ')' && last != ' ' && last != '\t' {
@@ -144,7 +144,7 @@ func (r *Reader) died(l *Line, close, at int, addr uint64) bool {
 	return true
 }
 
-// maxComm is the length in bytes of the longest process name in the kernel. A name may have blanks.
+// maxComm bounds the bytes of a process name in the kernel, which may have blanks.
 const maxComm = 15
 
 // processName returns the start of the name of the process whose PID ends at close.

@@ -30,8 +30,8 @@ func (p Program) bounded() Program {
 	return p
 }
 
-// Restarts reports whether a line that changed the facts from before to p belongs to a starting
-// program. A new Hash alone proves nothing, because ESP-IDF also prints the hash after a backtrace.
+// Restarts reports whether a program starts at a line that changed the facts from before to p. A
+// new Hash proves nothing, because ESP-IDF also prints the hash after a backtrace.
 func (p Program) Restarts(before Program) bool {
 	return before.Version != "" && p.Version != before.Version || before.ID != "" && p.ID != before.ID
 }
@@ -51,10 +51,10 @@ var (
 // programMarks are the marks in lines that may have no address.
 var programMarks = [...][]byte{zephyrMark, gnuBuildIDMark}
 
-// A ProgramSearch finds, in one block of a log, the lines with facts about a device's program but
-// without an address. The zero value is ready for use; each block needs a new one.
+// A ProgramSearch finds the lines with facts about a device's program but without an address, in
+// one block of a log. The zero value is ready for use; each block needs a new one.
 type ProgramSearch struct {
-	// 1 plus the offset of the next occurrence of each of programMarks; 0: not known
+	// 1 plus the offset of each mark's next occurrence; 0: not known
 	next [len(programMarks)]int
 }
 
@@ -74,7 +74,6 @@ func (s *ProgramSearch) Next(b []byte, at int) int {
 	return first
 }
 
-// deviceLine reads facts about the program from a line.
 func (f *factLog) deviceLine(line []byte, number int64) {
 	p := f.program
 	if at := bytes.Index(line, espHashMark); at >= 0 {
@@ -95,11 +94,11 @@ func (f *factLog) deviceLine(line []byte, number int64) {
 	}
 }
 
-// programLine calls deviceLine; it has the signature of header.fact.
+// programLine is deviceLine with the signature of header.fact.
 func programLine(r *Reader, line []byte, _ int) { r.facts.deviceLine(line, r.number) }
 
 // digitsAt sets digits to the hexadecimal digits after blanks at offset at, if their number is
-// within the bounds of a Program's fields.
+// within a Program's bounds.
 func digitsAt(digits *string, line []byte, at int) {
 	at = blanksAfter(line, at)
 	if end := hexDigits(line, at); end-at >= minProgramDigits && end-at <= maxProgramDigits {
@@ -108,7 +107,7 @@ func digitsAt(digits *string, line []byte, at int) {
 }
 
 // versionAt sets version to the version in line[at:], the rest of Zephyr's banner: "build v3.7.0
-// ***". A banner cut off by a reset does not end with asterisks.
+// ***". A banner that a reset has cut off does not end with asterisks.
 func versionAt(version *string, line []byte, at int) {
 	line = bytes.TrimPrefix(line[at:], []byte("build "))
 	if end := bytes.IndexByte(line, ' '); end > 0 && end <= maxVersion && bytes.Contains(line[end:], []byte("***")) {

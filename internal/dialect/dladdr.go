@@ -24,7 +24,6 @@ var python = Dialect{
 	Sample: `  Binary file "/opt/shop/libledger.so", at ledger_audit+0x16 [0x7f31c2a01154]`,
 }
 
-// matchPython matches a frame whose address in brackets begins at offset at.
 func matchPython(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const file, nameless = `Binary file "`, `Binary file '<unknown>' [`
@@ -58,8 +57,8 @@ func matchPython(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchExecinfo matches a frame of libexecinfo whose distance begins at offset at. It does not
-// match a path with blanks, because a path followed by an answer looks the same.
+// matchExecinfo matches a frame of libexecinfo whose distance begins at offset at. It matches no
+// path with blanks, since a path before an answer looks the same.
 func matchExecinfo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	from, distance := -1, at
@@ -99,9 +98,8 @@ func matchExecinfo(r *Reader, l *Line, at int) bool {
 }
 
 // matchMtrace matches a line of glibc's mtrace whose address in brackets begins at offset at. From
-// glibc 2.34 on, the address is an offset from the first page of the file. A number of 2^32 or more
-// is an address in the process, because libraries and position-independent programs are loaded
-// above 2^32.
+// glibc 2.34 on, the address is an offset from the file's first page. A number of 2^32 or more is
+// an address in the process: libraries and position-independent programs are loaded above 2^32.
 func matchMtrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	n, end, ok := prefixedHex(b, at)

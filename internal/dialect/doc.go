@@ -9,11 +9,10 @@
 // [Frame] are the places in its line that an answer replaces or follows.
 //
 // A grammar names an anchor, such as "0x", and the bytes that may be before it and after its
-// digits. Five table lookups reject nearly all other places during the search (fitting.go). A line
-// whose places are all rejected need not be passed to the Reader. If ordinary text could match a
-// grammar, its matches are accepted only in a window after a header, usually of 256 lines. Plain
-// lines are not searched for headers: when a trace begins, the 16 KiB before it are searched.
+// digits. Five table lookups reject nearly all other places (fitting.go). A line whose places are
+// all rejected need not be passed to the Reader. If ordinary text could match a grammar, its
+// matches are accepted only in a window after a header, usually of 256 lines. Plain lines are not
+// searched for headers: when a trace begins, the 16 KiB before it are searched.
 //
-// Lines may be hostile. Every grammar takes time linear in the length of the line, and this package
-// opens no file.
+// Lines may be hostile. Every grammar takes time linear in the length of the line.
 package dialect

@@ -27,7 +27,6 @@ var envoy = Dialect{
 	Sample: "[critical][backtrace] [./source/server/backtrace.h:111] #1: Envoy::Router::decodeData() [0x55d0c0a013cb]",
 }
 
-// matchEnvoy matches a frame whose address in brackets begins at offset at.
 func matchEnvoy(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if endsWith(b, at, "]->[") {
@@ -60,7 +59,7 @@ func (r *Reader) ofEnvoy(prefix []byte) bool {
 	return bytes.Contains(prefix, []byte(envoyMark)) || r.inWindow(windowEnvoy)
 }
 
-// matchDecoded matches the address in the file, at offset at, if addr2line did not know it.
+// matchDecoded matches an address in the file, at offset at, that addr2line did not know.
 func matchDecoded(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	open := hexBefore(b, at-len("]->[")) - len("[0x")
@@ -90,7 +89,7 @@ func matchDecoded(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchOldEnvoy matches a frame of an earlier version, whose address is at offset at.
+// matchOldEnvoy matches a frame of an earlier version.
 func matchOldEnvoy(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -126,15 +125,14 @@ func matchOldEnvoy(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// An envoyObject is the file of the next frames of a thread.
 type envoyObject struct {
 	thread int
 	path   string
 	line   int64 // 0: none
 }
 
-// envoyFile reads the file of the next frames from a line that has "obj<" at offset at. The number
-// of the thread is before or after it.
+// envoyFile reads the file of the next frames from a line that has "obj<" at offset at. The
+// thread's number is before or after it.
 func envoyFile(r *Reader, b []byte, at int) {
 	const mark = "thr<"
 	from := at + len("obj<")
@@ -151,8 +149,7 @@ func envoyFile(r *Reader, b []byte, at int) {
 }
 
 // numberedName finds a number between the texts before and after, at the start of b or after a
-// blank. It returns the number, the offset of the text before, and the end of the text after, where
-// the name begins.
+// blank. It returns the number and the offset of before. The name begins at the end of after.
 func numberedName(b []byte, before, after string) (number, start, name int, ok bool) {
 	for at := 0; ; {
 		i := bytes.Index(b[at:], []byte(before))
@@ -167,8 +164,7 @@ func numberedName(b []byte, before, after string) (number, start, name int, ok b
 	}
 }
 
-// envoyMapping adds the mapping of the executable from a line that has "Address mapping: " at
-// offset at.
+// envoyMapping adds the executable's mapping from a line that has "Address mapping: " at offset at.
 func envoyMapping(r *Reader, b []byte, at int) {
 	at += len("Address mapping: ")
 	from, end, ok := hexAt(b, at)

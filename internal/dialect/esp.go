@@ -8,9 +8,9 @@ import "bytes"
 //	abort() was called at PC 0x400d5678 on core 0
 //
 // Each address in the list is followed by its stack address. On Xtensa, 3 has been subtracted from
-// all addresses, even from the address of the fault. The register PC has the fault's address
-// unchanged. On RISC-V, where lists need frame pointers, nothing has been subtracted. The address
-// in the line of abort is 3 too low on both machines. Dialect registers reads the registers.
+// all addresses, even from the fault's, which the register PC has unchanged. On RISC-V, where lists
+// need frame pointers, nothing has been subtracted. The address in the line of abort is 3 too low
+// on both machines. Dialect registers reads the registers.
 var (
 	esp = Dialect{
 		Name: "esp-idf", Who: "ESP-IDF and Arduino: the backtraces of ESP32",
@@ -19,7 +19,7 @@ var (
 		Subtracts: LessESPIDF,
 	}
 
-	// stackWords is not part of --dialects=auto. A stack also contains return addresses of earlier
+	// stackWords is not part of --dialects=auto: a stack also contains return addresses of earlier
 	// calls, which look like current ones.
 	stackWords = Dialect{
 		Name: "stack-words", Who: "firmware: the words of a dumped stack that may be return addresses, as in \"Stack memory:\" of ESP-IDF",
@@ -64,7 +64,6 @@ const (
 	espRegisters = 40 // maximum lines between the register PC and the backtrace
 )
 
-// matchESPAbort matches the line of abort.
 func matchESPAbort(_ *Reader, l *Line, _ int) bool {
 	const mark = "abort() was called at PC "
 	b := l.Text
@@ -80,7 +79,6 @@ func matchESPAbort(_ *Reader, l *Line, _ int) bool {
 	return true
 }
 
-// matchStackWords matches a line of a stack dump: an address and words.
 func matchStackWords(_ *Reader, l *Line, _ int) bool {
 	b := l.Text
 	start := bytes.LastIndex(b, []byte(": "))

@@ -22,8 +22,8 @@ const (
 const PageSize = 4096
 
 // PlainBase is the address at which Linux loads a position-independent x86-64 program without
-// randomization, as under gdb. It is two thirds of the address space (ELF_ET_DYN_BASE), rounded to
-// a page.
+// randomization, as under gdb: two thirds of the address space (ELF_ET_DYN_BASE), rounded to a
+// page.
 const PlainBase = 0x555555554000
 
 // A Map is a mapping of a file in a process.
@@ -34,7 +34,7 @@ type Map struct {
 	Code       bool   // the mapping is executable
 	Deleted    bool   // the file was deleted while the program ran
 
-	// FirstCode is set for the first executable mapping of a file if its Offset is unknown.
+	// FirstCode is set for a file's first executable mapping if its Offset is unknown.
 	FirstCode bool
 }
 
@@ -73,8 +73,8 @@ type factLog struct {
 	mapStart uint64 // address of that map
 }
 
-// touch notes that the line with this number has a fact. If the last such line is more than
-// FactLines lines before it, touch forgets all facts except the program of a device.
+// touch notes that the line with this number has a fact. After more than FactLines lines without
+// one, it first forgets all facts except the program of a device.
 func (f *factLog) touch(number int64) {
 	if number-f.at > FactLines {
 		program := f.program // kept, since a device prints it only at start
@@ -84,14 +84,13 @@ func (f *factLog) touch(number int64) {
 	f.at = number
 }
 
-// forget forgets all facts.
 func (f *factLog) forget() {
 	f.Facts.Reset()
 	f.mapAt, f.mapStart = -1, 0
 }
 
-// addListed adds a mapping from a list that the given process has logged, with one mapping on each
-// line. The first mapping of a new list replaces all earlier ones.
+// addListed adds a mapping from a process's list with one mapping on each line. The first mapping
+// of a new list replaces all earlier ones.
 func (f *factLog) addListed(m Map, process uint64, number int64) {
 	f.touch(number)
 	if m.Start < f.mapStart || number-f.mapAt > maxMapGap || process != f.process {
@@ -102,8 +101,8 @@ func (f *factLog) addListed(m Map, process uint64, number int64) {
 	f.AddMap(m)
 }
 
-// addProgram sets the path of the program, or the name by which it was called. A name does not
-// replace a path that ends with it.
+// addProgram sets the program's path, or the name by which it was called. A name does not replace a
+// path that ends with it.
 func (f *Facts) addProgram(name []byte) {
 	known := f.main.Name
 	if known == "" || name[0] == '/' && string(name) != known || path.Base(known) != path.Base(string(name)) {
@@ -146,7 +145,7 @@ func (f *Facts) ForgetMaps() {
 }
 
 // AgeMaps notes that the trace whose last line has this number has ended. The next trace may be
-// another process's. Until newer maps arrive, several frames together must then prove the maps.
+// another process's: until newer maps arrive, several frames together must prove the maps.
 func (r *Reader) AgeMaps(last int64) {
 	if r.facts.mapAt <= last {
 		r.facts.SetMapsOf(r.facts.process, len(r.facts.maps) > 0)
@@ -175,8 +174,8 @@ func (f *Facts) AddMap(m Map) {
 	f.changes++
 }
 
-// AddModule adds a module, unless the limits are reached. It replaces a module whose path has the
-// same last part, unless m only repeats that it is the program.
+// AddModule adds a module within the limits. It replaces a module whose path has the same last
+// part, unless m only repeats that it is the program.
 func (f *Facts) AddModule(m ModuleFact) {
 	if m.Main && m != f.main {
 		f.main = m
@@ -271,8 +270,7 @@ func (f *Facts) Paths() (all []string) {
 	return slices.Compact(all)
 }
 
-// PathOf returns the path of the file with this name, among the files that have mapped code and
-// were not deleted. It returns "" if there is no such file, or more than one.
+// PathOf returns the only path with this name among mapped code that was not deleted, or "".
 func (f *Facts) PathOf(name string) (found string) {
 	for i := range f.maps {
 		if m := &f.maps[i]; m.Code && !m.Deleted && path.Base(m.Path) == name && m.Path != found {

@@ -14,7 +14,6 @@ var firefox = Dialect{
 	Sample: "#02: ???[/opt/shop/libledger.so +0x1154]",
 }
 
-// matchFirefox matches a frame whose offset begins at offset at.
 func matchFirefox(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	offset, end, ok := prefixedHex(b, at)

@@ -8,8 +8,8 @@ import (
 )
 
 // Dumps of firmware: registers by name, and lists of addresses. All addresses are addresses in the
-// ELF file, which the operator names. On some lines only the name of a register identifies an
-// address. These lines are read only if [Reader.Firmware] is set.
+// ELF file, which the operator names. Some lines have only a register's name to identify an
+// address: they are read only if [Reader.Firmware] is set.
 //
 // Zephyr, NuttX, Mbed OS, RT-Thread, ESP-IDF and handlers of HardFault print:
 //
@@ -38,8 +38,8 @@ type register struct {
 }
 
 // registerNames are the lower-case names of registers with code addresses. The last ones name other
-// addresses. Mbed OS prints the place of an error and the function of a thread, and Arduino on
-// ESP8266 prints the place of an allocation.
+// addresses: Mbed OS prints the place of an error and the function of a thread, Arduino on ESP8266
+// the place of an allocation.
 var registerNames = sync.OnceValue(func() map[string]register {
 	return map[string]register{
 		"pc": {call: Exact, ok: true}, "epc": {call: Exact, ok: true}, "epc1": {call: Exact, ok: true}, "mepc": {call: Exact, ok: true}, "sepc": {call: Exact, ok: true},
@@ -57,7 +57,6 @@ var registerNames = sync.OnceValue(func() map[string]register {
 	}
 })
 
-// matchRegisters matches a line with registers.
 func matchRegisters(r *Reader, l *Line, _ int) bool {
 	b := l.Text
 	if r.deaths.at > 0 && r.number-r.deaths.at < maxDump {
@@ -101,7 +100,6 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 	return len(l.Frames) > 0
 }
 
-// A deviceFault is the program counter of the last dump of registers.
 type deviceFault struct {
 	pc uint64
 	at int64 // its line
@@ -149,8 +147,8 @@ func isGoFrame(b []byte) bool {
 // code addresses.
 const maxRegisters = 8
 
-// registerOf returns the register with this name, or the zero register if the name is unknown. The
-// name may have the prefix "stacked_". A name such as "r14/lr" is passed without "r14/".
+// registerOf returns the register with this name, or the zero register. The name may have the
+// prefix "stacked_". A name such as "r14/lr" is passed without "r14/".
 func registerOf(name []byte) register {
 	var lower [8]byte
 	if len(name) < 2 || len(name) > len("stacked_pc") {
@@ -169,8 +167,7 @@ func registerOf(name []byte) register {
 }
 
 // registerValue parses the value of a register whose name ends at offset at. The value follows ":"
-// or "=" and has eight or 16 digits, or has the prefix 0x. With the prefix it may also follow a
-// blank.
+// or "=" with eight or 16 digits, or with the prefix 0x. With the prefix, a blank suffices.
 func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	if hasAt(b, at, ")") {
 		at++
@@ -206,13 +203,13 @@ func isCut(b []byte, from, end int) bool {
 
 func isWordAt(b []byte, at int) bool { return at < len(b) && isWord(b[at]) }
 
-// isExceptionReturn reports whether the value of a Cortex-M link register is not an address. It may
-// be EXC_RETURN, the mode in which an exception returns (also in Armv8-M), or the reset value.
+// isExceptionReturn reports whether the value of a Cortex-M link register is not an address, but
+// EXC_RETURN, the mode in which an exception returns (also in Armv8-M), or the reset value.
 func isExceptionReturn(value uint64) bool { return value >= 0xffffff80 && value <= 0xffffffff }
 
-// Addresses of devices usually have 32 bits. On Xtensa with windowed registers, the two highest
-// bits of a return address contain the window size. They replace two bits of the address. In all
-// code addresses, these bits are equal to codeRegion.
+// Addresses of devices usually have 32 bits. On Xtensa with windowed registers, a return address
+// has the window size in its two highest bits. In all code addresses, these bits are equal to
+// codeRegion.
 const (
 	windowBits = 0xc0000000
 	codeRegion = 0x40000000
@@ -239,7 +236,6 @@ var addr2line = Dialect{
 	Sample: "Show more call stack info by run: addr2line -e CmBacktrace.elf -afpiC 08000a60 08000141",
 }
 
-// matchAddr2line matches a line with the command.
 func matchAddr2line(_ *Reader, l *Line, _ int) bool {
 	const mark = "addr2line "
 	b := l.Text
@@ -291,7 +287,6 @@ var nuttx = Dialect{
 	Sample: "sched_dumpstack: backtrace| 1: 0x0800313f 0x08000141",
 }
 
-// matchNuttX matches a line with a list.
 func matchNuttX(_ *Reader, l *Line, _ int) bool {
 	const mark = "backtrace|"
 	b := l.Text
@@ -321,8 +316,8 @@ func matchNuttXFrame(_ *Reader, l *Line, at int) bool {
 	return true
 }
 
-// addresses adds a frame for each of the consecutive addresses that begin at offset at. It reports
-// whether the line has any frames.
+// addresses adds a frame for each of the consecutive addresses from offset at. It reports whether
+// the line has any frames.
 func (l *Line) addresses(at int, call Call) bool {
 	b := l.Text
 	for len(l.Frames) < maxAddresses {

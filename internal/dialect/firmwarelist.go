@@ -19,8 +19,8 @@ var espRust = Dialect{
 	Subtracts: LessESPRust,
 }
 
-// matchESPRust matches a line with only an address, which may be between the level and the place of
-// a defmt message.
+// matchESPRust matches a line with only an address, or an address between the level and the place
+// of a defmt message.
 func matchESPRust(r *Reader, l *Line, _ int) bool {
 	const source = "(esp_backtrace"
 	b := l.Text
@@ -49,7 +49,6 @@ var tfa = Dialect{
 	Sample: "1: EL3: 0x401b3c4",
 }
 
-// matchTFA matches a line with a frame.
 func matchTFA(_ *Reader, l *Line, _ int) bool {
 	b := l.Text
 	at := bytes.Index(b, []byte(": 0x"))

@@ -5,13 +5,13 @@ import (
 	"encoding/binary"
 )
 
-// shortNumber is the minimum number of hexadecimal digits in a firmware address without the prefix
+// shortNumber is the least number of hexadecimal digits in a firmware address without the prefix
 // 0x.
 const shortNumber = 8
 
 // NextFirmware returns the offset in b of the first number, not before at, that may be a firmware
-// address. Without one it returns len(b). at is the start of a line. A [ProgramSearch] finds the
-// other lines that [Reader.Firmware] needs.
+// address, or len(b). at is the start of a line. A [ProgramSearch] finds the other lines that
+// [Reader.Firmware] needs.
 //
 // All bytes of a log pass through NextFirmware, so it searches only for the 'x' of a prefix and for
 // groups of four digits. A number without a prefix has at least eight digits: see nextLong.
@@ -46,10 +46,10 @@ var beforeAddress = [256]bool{' ': true, '\t': true, '\n': true, ']': true, '<':
 const numberStep = 512
 
 // nextLong returns the offset of the first number of at least eight digits in b[at:to] that may be
-// an address. The number may have a prefix. next is the offset at which the search continues; long
-// is next if there is no such number. No number begins before first.
+// an address, with or without a prefix. No number begins before first. The search continues at
+// next; long is next if there is no such number.
 //
-// Wherever a number of eight digits begins, it fills the first or the last four bytes of a group of
+// A number of eight digits, wherever it begins, fills the first or last four bytes of a group of
 // eight.
 func nextLong(b []byte, first, at, to int) (long, next int) {
 	const half = shortNumber / 2
@@ -102,8 +102,8 @@ func mayBeLong(b []byte, start, end int) bool {
 	return mayHaveAddress(b, start)
 }
 
-// isArgument reports whether the last word of b may be a flag of addr2line or a file. A flag begins
-// with "-", and a file contains a dot. Only the end of a long word is examined.
+// isArgument reports whether the last word of b may be a flag of addr2line or a file: it begins
+// with "-" or contains a dot. Only the end of a long word is examined.
 func isArgument(b []byte) bool {
 	from := len(b)
 	for from > 0 && len(b)-from < maxSequence && b[from-1] != ' ' && b[from-1] != '\t' && b[from-1] != '\n' {
@@ -155,5 +155,4 @@ func mayHaveAddress(b []byte, at int) bool {
 	return false
 }
 
-// maxRegisterName is the length of the longest name of a register, in bytes.
 const maxRegisterName = len("stacked_pc")

@@ -9,7 +9,7 @@ import (
 )
 
 // A shape is a condition on the text before a grammar's anchor, or on the anchor's number. A
-// grammar has a shape if its byte sets alone do not reject enough other lines.
+// grammar has one if its byte sets alone do not reject enough other lines.
 type shape uint8
 
 const (
@@ -33,8 +33,8 @@ type tables struct {
 	headers []header
 }
 
-// fits holds the grammars of an anchor, and for each byte and place the set of kinds that accept
-// the byte there. Bit i of a set stands for kinds[i].
+// fits holds the grammars of an anchor. For each byte and place it has the set of kinds that accept
+// the byte there. Bit i of a set is for kinds[i].
 type fits struct {
 	grammars                             []grammar // in the order in which they are tried
 	kinds                                []kind    // at most maxKinds
@@ -44,9 +44,9 @@ type fits struct {
 	digits                               int            // digitsAfter
 
 	// Tables for Prefilter. nearNext and nearThen are next and then for numbers of up to 16 digits.
-	// lineEnd has all kinds for the bytes after a number that make the second byte irrelevant.
-	// words has a bit for each pair of bytes that may precede a blank and the number of a frame.
-	// The first byte of a pair is the low byte of its index.
+	// lineEnd has all kinds for bytes after a number that make the second byte irrelevant. words
+	// has a bit for each pair of bytes that may precede a blank and a frame's number; the pair's
+	// first byte is the low byte of its index.
 	nearNext, nearThen, lineEnd [256]uint64
 	words                       [1 << 16 / 64]uint64
 }
@@ -66,7 +66,6 @@ const (
 	maxGrammars = 128
 )
 
-// add adds a grammar of the anchor.
 func (f *fits) add(g *grammar) {
 	i := slices.IndexFunc(f.kinds, func(k kind) bool { return k.first.acceptsAs(g) })
 	if i < 0 {
@@ -85,13 +84,11 @@ func (f *fits) add(g *grammar) {
 	f.kinds[i].of[n/64] |= 1 << (n % 64)
 }
 
-// acceptsAs reports whether g accepts the same bytes as h.
 func (g *grammar) acceptsAs(h *grammar) bool {
 	return g.direct == h.direct && g.back == h.back && g.before == h.before && g.next == h.next &&
 		g.then == h.then && g.shape == h.shape && slices.Equal(g.words, h.words)
 }
 
-// grammarsOf returns the grammars of a set of kinds.
 func (f *fits) grammarsOf(set uint64) (all grammarSet) {
 	for ; set != 0; set &= set - 1 {
 		for i, of := range f.kinds[bits.TrailingZeros64(set)].of {
@@ -101,7 +98,7 @@ func (f *fits) grammarsOf(set uint64) (all grammarSet) {
 	return all
 }
 
-// allTables returns the tables of all dialects, which all Readers share.
+// allTables returns the tables of all dialects, which Readers share.
 var allTables = sync.OnceValue(func() *tables { return tablesOf(nil) })
 
 // tablesOf returns the tables of the named dialects; nil means all.
@@ -128,7 +125,7 @@ func tablesOf(only []string) *tables {
 	return t
 }
 
-// setBytes sets bit in table for each byte in set, a set of bytes in the notation of [grammar].
+// setBytes sets bit in table for each byte in set, in the notation of [grammar].
 func setBytes(table *[256]uint64, set string, bit uint64) {
 	if set == "" {
 		for c := range table {
@@ -148,7 +145,7 @@ func setBytes(table *[256]uint64, set string, bit uint64) {
 	}
 }
 
-// load makes the tables of r, unless r has them.
+// load makes the tables of r on the first call.
 func (r *Reader) load() {
 	if r.tables != nil {
 		return
@@ -158,10 +155,9 @@ func (r *Reader) load() {
 	}
 }
 
-// MayMatch reports whether a frame may be at the mark at offset mark of b, or an element of markup
-// may begin there. A mark is a mark as in [Reader.LineAt], or "\n0x". b is a line or several whole
-// lines. r need not read a line if MayMatch returns false for all its marks, unless [Reader.Wants]
-// returns true.
+// MayMatch reports whether a frame, or an element of markup, may be at the mark at offset mark of
+// b. A mark is a mark as in [Reader.LineAt], or "\n0x". b is one or more whole lines. r need not
+// read a line if MayMatch returns false for all its marks, unless [Reader.Wants] returns true.
 func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if r.tables == nil {
 		r.load()
@@ -201,8 +197,8 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 	return set
 }
 
-// any reports whether at returns a kind, or might do so if the line had no colours. It examines
-// no more bytes than necessary, because it is called for nearly each number in a log.
+// any reports whether at returns a kind, or might do so without colours in the line. It examines
+// few bytes, because it is called for nearly each number in a log.
 func (f *fits) any(b []byte, at int) bool {
 	set, blanks := f.before(b, at)
 	if at-blanks < 2 {
@@ -226,8 +222,8 @@ func (f *fits) any(b []byte, at int) bool {
 		blanks > 2 && mayEndColor[b[blanks-1]]|mayEndColor[b[blanks-2]] != 0 && (colorEnds(b, blanks) || colorEnds(b, blanks-1))
 }
 
-// mayEnd is 1 for bytes that may follow the number of a wordNumber. noLetter is 1 for all bytes
-// except letters.
+// mayEnd is 1 for bytes that may follow a wordNumber's number. noLetter is 1 for all bytes except
+// letters.
 var mayEnd, noLetter = [256]uint8{' ': 1, '\t': 1, '\r': 1, '\n': 1, esc: 1}, func() (set [256]uint8) {
 	for c := range set {
 		if !isLetter(byte(c)) {
@@ -237,8 +233,8 @@ var mayEnd, noLetter = [256]uint8{' ': 1, '\t': 1, '\r': 1, '\n': 1, esc: 1}, fu
 	return set
 }()
 
-// bytes returns the kinds that accept the bytes around the anchor at offset at, without checking
-// shapes. blanks is the start of the blanks before the anchor.
+// bytes returns the kinds that accept the bytes around the anchor, without checking shapes. blanks
+// is the start of the blanks before the anchor.
 func (f *fits) bytes(b []byte, at int) (set uint64, blanks int) {
 	if set, blanks = f.before(b, at); set != 0 {
 		set = f.after(b, at, set)
@@ -246,8 +242,8 @@ func (f *fits) bytes(b []byte, at int) (set uint64, blanks int) {
 	return set, blanks
 }
 
-// before returns the kinds that accept the bytes before the anchor at offset at, and the start of
-// the blanks before it.
+// before returns the kinds that accept the bytes before the anchor, and the start of the blanks
+// before it.
 func (f *fits) before(b []byte, at int) (set uint64, blanks int) {
 	direct, back, before := byte('\n'), byte('\n'), byte('\n')
 	if at > 0 {
@@ -265,7 +261,7 @@ func (f *fits) before(b []byte, at int) (set uint64, blanks int) {
 	return f.direct[direct] & f.back[back] & f.beforeBack[before], blanks
 }
 
-// after returns the kinds in set that accept the bytes after the anchor at offset at.
+// after returns the kinds in set that accept the bytes after the anchor.
 func (f *fits) after(b []byte, at int, set uint64) uint64 {
 	end := at + f.length
 	if f.digits > 0 {
@@ -295,7 +291,7 @@ func (f *fits) after(b []byte, at int, set uint64) uint64 {
 // ffff is four lower-case letters.
 const ffff = 'f' | 'f'<<8 | 'f'<<16 | 'f'<<24
 
-// isHigh reports whether the number at offset at, with its prefix, begins with ffff.
+// isHigh reports whether the prefixed number at offset at begins with ffff.
 func isHigh(b []byte, at int) bool {
 	at += len("0x")
 	return at+4 <= len(b) && binary.LittleEndian.Uint32(b[at:])|0x20202020 == ffff
@@ -313,7 +309,7 @@ func longAfterWord(b []byte, end, at int) bool {
 	return isLong(b, at) && numberedWord(b, end)
 }
 
-// isLong reports whether the number at offset at, with its prefix, has eight or 16 digits.
+// isLong reports whether the prefixed number at offset at has eight or 16 digits.
 func isLong(b []byte, at int) bool {
 	digits := hexDigits(b, at+len("0x")) - at - len("0x")
 	return digits == 8 || digits == 16
@@ -347,7 +343,7 @@ func numberedWord(b []byte, end int) bool {
 }
 
 // endsFree reports whether neither a letter nor an underscore precedes the decimal digits that end
-// at end. If the last byte is not a digit, the digits end one byte earlier.
+// at end, or one byte before if the last byte is not a digit.
 func endsFree(b []byte, end int) bool {
 	if end > 0 && !isDigit(b[end-1]) {
 		end--

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// These frames are in modules that are not ELF files. They are found only to report why they stay
+// These frames are in modules that are not ELF files. They are matched only to report why they stay
 // unresolved:
 //
 //	1   inventory                     	0x000000010f2a3f1c 0x10f2a0000 + 16156
@@ -29,14 +29,14 @@ var (
 // ErrNoFile is the reason for a frame whose code is not in any file.
 var ErrNoFile = errors.New("no file has the code: the program generated it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to get its names")
 
-// unread adds a frame that begins at start and is never located, with the reason why.
+// unread adds a frame that is never located, for the reason why.
 func (l *Line) unread(start int, addr uint64, why error) bool {
 	f := l.frame()
 	f.Unread, f.Start, f.Kind, f.Addr, f.Value = why, start, Runtime, addr, addr
 	return true
 }
 
-// matchCrashReport matches a frame in a macOS crash report whose load address is at offset at,
+// matchCrashReport matches a frame in a macOS crash report. Its load address is at offset at,
 // between the frame's address and its offset.
 func matchCrashReport(r *Reader, l *Line, at int) bool {
 	b := l.Text
@@ -65,8 +65,8 @@ func matchCrashReport(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchMacSample matches a frame that sample or spindump of macOS prints without a function's name.
-// The load address is at offset at.
+// matchMacSample matches a frame of macOS's sample or spindump without a function's name. The load
+// address is at offset at.
 func matchMacSample(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const load = ")  load address "
@@ -112,16 +112,15 @@ func matchFaultOffset(_ *Reader, l *Line, at int) bool {
 }
 
 // ofWasmtime reports whether name, from a frame in Rust's form, is wasmtime's text for a module and
-// a function: ledger.wasm!settle, <unknown>!<wasm function 42>. named reports whether the function
-// has a name.
+// a function: ledger.wasm!settle, <unknown>!<wasm function 42>. named is set if the function has a
+// name.
 func ofWasmtime(name []byte) (is, named bool) {
 	module, function, _ := bytes.Cut(name, []byte("!"))
 	number := bytes.HasPrefix(function, []byte("<wasm function "))
 	return number || len(function) > 0 && (string(module) == "<unknown>" || bytes.HasSuffix(module, []byte(".wasm"))), !number
 }
 
-// matchWasm matches a function of WebAssembly without a name, whose offset in the module is at
-// offset at.
+// matchWasm matches a nameless function of WebAssembly, whose offset in the module is at offset at.
 func matchWasm(_ *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !endsWith(b, at, "]:") {

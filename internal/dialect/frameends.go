@@ -35,8 +35,7 @@ func (t *frameEnds) pair(text []byte) (first, second *frameEnd) {
 	return &t.slots[i], &t.slots[i^1]
 }
 
-// find returns the end with this text, or nil if the cache does not have it. The end is valid until
-// the next add.
+// find returns the end with this text, or nil. The end is valid until the next add.
 func (t *frameEnds) find(text []byte) *frameEnd {
 	first, second := t.pair(text)
 	switch {
@@ -48,8 +47,8 @@ func (t *frameEnds) find(text []byte) *frameEnd {
 	return nil
 }
 
-// add adds the end of a frame with a copy of its text, which is not empty, and returns the end. An
-// end with more than maxFrameEnd bytes is returned, but not added.
+// add adds and returns the end of a frame with a copy of its text, which is not empty. It does not
+// keep an end of more than maxFrameEnd bytes.
 func (t *frameEnds) add(text []byte, parsed frameEnd) *frameEnd {
 	if len(text) > maxFrameEnd {
 		long := parsed

@@ -15,8 +15,8 @@ import (
 //	[0x7f31c2a01154]
 //
 // Without a name the number in parentheses is an offset from the load base. All addresses are
-// return addresses, except those after a signal. The executable has the name by which it was
-// called, or the title that its process has set: "redis-server *:6379(moduleLoad+0xa9)[0x…]".
+// return addresses, except after a signal. The executable has the name by which it was called, or
+// the title that its process has set: "redis-server *:6379(moduleLoad+0xa9)[0x…]".
 var glibc = Dialect{
 	Name: "glibc", Who: "glibc's backtrace_symbols: Redis, PostgreSQL, MySQL, MariaDB, Ceph, Samba, OpenMPI, V8, Godot and many others; mtrace; libexecinfo",
 	Needs:  "the file at the path, or --image",
@@ -27,7 +27,7 @@ var glibc = Dialect{
 // nothing below 64 KiB (vm.mmap_min_addr), so smaller numbers are indexes or sizes.
 const firstAddress = 0x10000
 
-// matchCLibrary matches an address in brackets, by mtrace or glibc, or a distance by libexecinfo:
+// matchCLibrary matches an address in brackets, by mtrace or glibc, or libexecinfo's distance:
 // +0x24.
 func matchCLibrary(r *Reader, l *Line, at int) bool {
 	if l.Text[at-1] == '+' {
@@ -70,7 +70,7 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// placeOfGodot returns the place of "??:0" in " (??:0)" at the end of a line, or of "??:?". Godot
+// placeOfGodot returns the place of "??:0" or "??:?" in " (??:0)" at the end of a line. Godot
 // prints these texts for an unknown file and line.
 func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
 	open := blanksAfter(b, at)
@@ -119,8 +119,8 @@ func (r *Reader) symbolOfGlibc(f *Frame, b []byte, at int) (to int, group, ok bo
 	return open, true, f.inParentheses(b[open+1 : to-1])
 }
 
-// moduleOfGlibc sets Start and the module of f, whose path ends at to. It returns false if the text
-// does not belong to a frame.
+// moduleOfGlibc sets Start and the module of f, whose path ends at to. It returns false for text
+// that is not a frame's.
 func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	f.Start = pathBefore(b, to)
 	if to > 1 && b[to-1] == ' ' && bytes.IndexByte([]byte(":]|"), b[to-2]) >= 0 { // a log prefix
@@ -149,10 +149,10 @@ func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	return true
 }
 
-// mayLackModule reports whether f, in a line without a module, may be a frame. f must have no
-// name, and no parentheses outside of a trace. It may be in a trace, after an address in brackets,
-// at the start of the line, or anywhere if Firmware is set. In the last two cases it sets
-// f.Optional, since only the file can decide.
+// mayLackModule reports whether f, in a line without a module, may be a frame. f must have no name,
+// and no parentheses outside of a trace. It may be in a trace, after an address in brackets, at the
+// start of the line, or anywhere if Firmware is set. In the last two cases only the file can
+// decide: f.Optional is set.
 func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	near := r.inTrace()
 	if f.Symbol.Name != "" || group && !near {
@@ -229,8 +229,8 @@ func isPath(name []byte) bool {
 	return name[0] == '/' || hasAt(name, 0, "./") || hasAt(name, 0, "../")
 }
 
-// pathBefore returns the start of the path or process title that ends at end. The text before it
-// comes from the log or the program.
+// pathBefore returns the start of the path or process title that ends at end. The text before it is
+// the log's or the program's.
 func pathBefore(b []byte, end int) (start int) {
 	word := bytes.LastIndexAny(b[:end], " \t") + 1
 	if word < end && isPath(b[word:end]) {
@@ -241,14 +241,14 @@ func pathBefore(b []byte, end int) (start int) {
 			return i
 		}
 	}
-	// The text before cut is certainly a prefix. "#012" is a line end in a record of rsyslog.
+	// the text before cut is certainly a prefix; "#012" is a line end in a record of rsyslog
 	cut := 0
 	for _, mark := range []string{"]: ", " | ", "#012"} {
 		if i := bytes.LastIndex(b[:end], []byte(mark)); i >= 0 {
 			cut = max(cut, i+len(mark))
 		}
 	}
-	// A path with blanks, or a title that starts with a path.
+	// a path with blanks, or a title that starts with a path
 	for i := end; i > cut; {
 		if i = bytes.LastIndexByte(b[cut:i], '/') + cut; i < cut {
 			break
@@ -324,8 +324,8 @@ func processIn(b []byte) uint64 {
 //
 //	libc_sigaction.c:0(__restore_rt)[0x7f31c2a01154]
 //
-// If the function is __restore_rt, resolved marks the next frame as the place of a fault, since a
-// signal has interrupted that frame.
+// After __restore_rt, resolved marks the next frame as the place of a fault, since a signal has
+// interrupted it.
 func (g *glibcFault) resolved(place, function []byte, line int64) bool {
 	_, from, ok := decimalBefore(place, len(place))
 	if !ok || from == 0 || place[from-1] != ':' || len(function) == 0 || bytes.Contains(function, []byte("+0x")) {
@@ -344,7 +344,7 @@ func (r *Reader) exactFrame(f *Frame) bool {
 	}
 	exact := r.glibc.exactAfter > 0 && r.number-r.glibc.exactAfter <= 2
 	r.glibc.exactAfter = 0
-	// If libSegFault does not find the frame of the fault, the trace begins with its own frames.
+	// if libSegFault does not find the frame of the fault, the trace begins with its own frames
 	return exact && !strings.Contains(f.Module, "libSegFault")
 }
 

@@ -12,8 +12,8 @@ import "bytes"
 //
 // Abseil prints the stack size of the frame between address and name, and folly pads the address
 // with zeros. All addresses except the PC are return addresses; the handler and the trampoline
-// precede the frame that the signal interrupted. Some builds of glog print (PATH+0xOFFSET) for an
-// address without a name, with the offset minus one.
+// precede the frame that the signal interrupted. For an address without a name, some builds of glog
+// print (PATH+0xOFFSET), with the offset minus one.
 var (
 	glog = Dialect{
 		Name: "glog", Who: "glog's failed checks and failure handler",
@@ -38,7 +38,6 @@ const (
 	stackWidth = 9  // columns of the size of a frame's stack
 )
 
-// matchGlog matches a frame of glog whose address begins at offset at.
 func matchGlog(r *Reader, l *Line, at int) bool {
 	f, end := glogAddress(l, at)
 	if f == nil {
@@ -47,7 +46,6 @@ func matchGlog(r *Reader, l *Line, at int) bool {
 	return r.modules.failureName(l, f, end)
 }
 
-// matchAbsl matches a frame of Abseil whose address begins at offset at.
 func matchAbsl(r *Reader, l *Line, at int) bool {
 	f, end := glogAddress(l, at)
 	if f == nil {

@@ -1,7 +1,7 @@
 package dialect
 
-// allGrammars returns the grammars of all dialects. At an anchor the first grammar that matches
-// wins, so specific ones come before general ones.
+// allGrammars returns the grammars of all dialects. At an anchor the first match wins, so specific
+// grammars come before general ones.
 func allGrammars() []grammar {
 	const blank = " \t\r\n" // or the end of the line
 	const hex = "0abcdefABCDEF"
@@ -101,11 +101,10 @@ func allGrammars() []grammar {
 	}
 }
 
-// A matcher is the match function of a grammar.
 type matcher func(r *Reader, l *Line, at int) bool
 
-// anyOf returns a matcher that tries all in order. It combines several grammars of one dialect that
-// accept the same bytes.
+// anyOf returns a matcher that tries all in order. It combines grammars of one dialect that accept
+// the same bytes.
 func anyOf(all ...matcher) matcher {
 	return func(r *Reader, l *Line, at int) bool {
 		for _, match := range all {
@@ -118,7 +117,6 @@ func anyOf(all ...matcher) matcher {
 	}
 }
 
-// allHeaders returns the headers of all dialects.
 func allHeaders() []header {
 	return []header{
 		{text: string(espHashMark), fact: programLine},

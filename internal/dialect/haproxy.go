@@ -26,7 +26,6 @@ const listedCode = 8 // bytes of code that HAProxy prints for an address
 // RestoreRT is the code of glibc's __restore_rt.
 const RestoreRT = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
 
-// matchHAProxy matches a frame whose address begins at offset at.
 func matchHAProxy(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)

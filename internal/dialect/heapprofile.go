@@ -20,7 +20,6 @@ var heap = Dialect{
 
 const maxHeapFrames = 256 // addresses in a line; gperftools has at most 32, jemalloc 128
 
-// matchHeap matches a line whose first address is at offset at.
 func matchHeap(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if blanksBefore(b, at) == 0 || b[blanksBefore(b, at)-1] != '@' {

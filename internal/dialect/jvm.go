@@ -13,11 +13,10 @@ import "bytes"
 //
 //	4XENATIVESTACK               omrthread_wait+0x1a (0x00007F31C2A01154 [libj9thr29.so+0x1154])
 //
-// The number in brackets is an offset from the load base. In HotSpot's logs the address of the
-// first frame is exact, and the others are return addresses. In a javacore each address may be
-// either. The paths of the libraries are in the list "Dynamic libraries:", several hundred lines
-// after the frames. JDK 19 and newer print " (file.cpp:123)" after a frame if they find debug
-// information.
+// The number in brackets is an offset from the load base. In HotSpot's logs the first frame's
+// address is exact, and the others are return addresses. In a javacore each may be either. The
+// paths of the libraries are in the list "Dynamic libraries:", several hundred lines after the
+// frames. JDK 19 and newer print " (file.cpp:123)" after a frame if they find debug information.
 var jvm = Dialect{
 	Name: "jvm", Who: "Java: hs_err_pid files of HotSpot, javacores of OpenJ9",
 	Needs:  "the list of dynamic libraries in the same file, or --image",
@@ -28,10 +27,9 @@ var jvm = Dialect{
 // Large programs print several thousand such lines.
 const jvmLines = 8192
 
-// nativeFrames is called for the header of the native frames; the first frame is on the next line.
+// nativeFrames notes that the first native frame is on the next line.
 func nativeFrames(r *Reader, _ []byte, _ int) { r.jvmFrame = r.facts.at + 1 }
 
-// matchJVM matches a frame with a module. The "0x" of its offset is at offset at.
 func matchJVM(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	open := bytes.LastIndexByte(b[:at], '[')
@@ -78,7 +76,6 @@ func matchJVM(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchJVMAddress matches a frame that has only an address.
 func matchJVMAddress(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if at < 3 || !hasAt(b, at-3, "C  ") || !standsFree(b, at-3) {
@@ -99,7 +96,6 @@ func matchJVMAddress(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchOpenJ9 matches a frame of a javacore. The "0x" of its offset is at offset at.
 func matchOpenJ9(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const mark = "4XENATIVESTACK"

@@ -33,7 +33,6 @@ const (
 // returnMarks precede the value of a register with a return address.
 var returnMarks = [][]byte{[]byte("lr : "), []byte("LR is at "), []byte("ra : ")}
 
-// matchKernelAddress matches the address at offset at.
 func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := kernelAddress(b, at)
@@ -63,8 +62,8 @@ func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// kernelAddress parses the kernel address at offset at, which must not be followed by other text,
-// and returns its end. It rejects error codes, which have the highest values.
+// kernelAddress parses the kernel address at offset at, which no other text may follow, and returns
+// its end. It rejects error codes, which have the highest values.
 func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 	addr, end, ok = prefixedHex(b, at)
 	if !ok || end-at != len("0x")+16 || addr>>48 != kernelHalf || addr>>24 == 1<<40-1 {
@@ -74,8 +73,7 @@ func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 }
 
 // kernelCall returns the kind of the address at offset at according to the text before it. unsure
-// is set for an address after "?". ok is false if the text shows that it is not an address of
-// kernel code.
+// is set for an address after "?". ok is false if the text rules out kernel code.
 func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	before := b[:at]
 	if at > 0 && b[at-1] == ':' {
@@ -100,8 +98,8 @@ func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	return Return, unsure, last == 0 || bytes.IndexByte([]byte("]>:;"), b[last-1]) >= 0
 }
 
-// ofKernel makes f, the value of a register, a kernel address if the log is from Linux, since the
-// kernel may have been relocated.
+// ofKernel makes f, a register's value, a kernel address if the log is from Linux: the kernel may
+// have been relocated.
 func (r *Reader) ofKernel(f *Frame) {
 	if f.Value>>48 != kernelHalf {
 		return
@@ -114,7 +112,6 @@ func (r *Reader) ofKernel(f *Frame) {
 	f.Unsure = true
 }
 
-// endsWithAny reports whether b ends with one of the texts.
 func endsWithAny(b []byte, texts [][]byte) bool {
 	for _, text := range texts {
 		if bytes.HasSuffix(b, text) {
@@ -156,7 +153,7 @@ func kernelOffset(r *Reader, b []byte, at int) {
 const offsetMark = "Kernel Offset: "
 
 // addressBefore returns the kernel address in brackets before the function that begins at from:
-// "[<ffffffff8120a1b2>] ? vfs_write+0xc7/0x3f0"; 0 if there is none.
+// "[<ffffffff8120a1b2>] ? vfs_write+0xc7/0x3f0", or 0.
 func addressBefore(b []byte, from int) uint64 {
 	end := blanksBefore(b, from)
 	if end > 0 && b[end-1] == '?' {

@@ -9,16 +9,16 @@ package dialect
 // AArch64 kernels list the code after the stack.
 const maxToCode = 96
 
-// awaitCode makes f, the frame of an instruction in the current line, await the next line of code.
+// awaitCode makes f, an instruction's frame in the current line, await the next line of code.
 func (r *Reader) awaitCode(f *Frame) {
 	f.Listed = new(Code)
 	r.kernel.code, r.kernel.codeAt = f.Listed, r.number
 	r.openUntil(windowTrace, r.number+maxToCode)
 }
 
-// takeCode reports whether a frame at most maxToCode lines before this line awaits code, and
-// assigns the code in text to that frame. After any line of code, no frame awaits code. Code in
-// past lines is not assigned.
+// takeCode reports whether a frame in the last maxToCode lines awaits code, and assigns the code in
+// text to that frame. After any line of code, no frame awaits code. Code in past lines is not
+// assigned.
 func (n *kernelLog) takeCode(text []byte, line int64, inPast bool) bool {
 	awaited := n.code
 	n.code = nil

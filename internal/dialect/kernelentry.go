@@ -3,9 +3,8 @@ package dialect
 import "bytes"
 
 // entries are the kernel functions that save the registers of code stopped by an interrupt or a
-// fault. The next frame of a trace is the place at which that code was stopped, so its address is
-// an instruction's. x86-64 prints such a place only in recorded stacks, as by lockdep; in others a
-// line with RIP follows.
+// fault. The next frame is the place of that stop: its address is an instruction's. x86-64 prints
+// such a place only in recorded stacks, as by lockdep; in others a line with RIP follows.
 var entries = [][]byte{
 	[]byte("el1h_64_"), []byte("el1t_64_"), []byte("el1_irq+"), []byte("el1_sync+"), []byte("el1_error+"), // arm64
 	[]byte("asm_exc_"), []byte("asm_sysvec_"), []byte("asm_common_interrupt+"), // x86-64
@@ -31,12 +30,12 @@ func isEntry(b []byte, from int, text []byte) bool {
 	return false
 }
 
-// notInStack are the texts before a function, or before its address, in lines outside of a stack:
+// notInStack are the texts before a function, or its address, in lines outside of a stack:
 // "hardirqs last  enabled at (567): [<ffffffff81600be2>] asm_common_interrupt+0x22/0x40".
 var notInStack = [][]byte{[]byte("): "), []byte("at: "), []byte(" : ")}
 
-// isListed reports whether before, the text before a function, shows that the function is not part
-// of a stack.
+// isListed reports whether the text before a function shows that the function is not part of a
+// stack.
 func isListed(before []byte) bool {
 	if text, ok := bytes.CutSuffix(before, []byte(">] ")); ok {
 		before = bytes.TrimSuffix(text[:hexBefore(text, len(text))], []byte("[<"))
@@ -71,17 +70,15 @@ func (n *kernelLog) isStopped(b []byte, from, end int, line int64) bool {
 	return ok && bytes.HasSuffix(before, []byte("_svc"))
 }
 
-// isWarning reports whether before is part of the title of a warning. The function after it
-// contains a trapping instruction. On processors without a trap for warnings, the kernel calls a
-// function, which prints its return address.
+// isWarning reports whether the function after before, part of a warning's title, contains a
+// trapping instruction. On processors without a trap for warnings, the kernel calls a function,
+// which prints its return address.
 func isWarning(before []byte) bool { return bytes.Contains(before, []byte("WARNING: ")) }
 
-// links are the texts before the return address in a register, which may also be the place of the
-// fault.
+// links precede a register's return address, which may also be the place of the fault.
 var links = [][]byte{[]byte("lr : "), []byte("ra : "), []byte("LR is at ")}
 
-// isLink reports whether before, the text before a function, shows that the function belongs to a
-// return address in a register.
+// isLink reports whether the text before a function makes it a register's return address.
 func isLink(before []byte) bool {
 	for _, text := range links {
 		if bytes.HasSuffix(before, text) {

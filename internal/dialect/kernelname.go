@@ -26,7 +26,7 @@ func (k *Kernel) Named() *Kernel {
 	return k
 }
 
-// titles begin the first line of a report. The line that names the kernel follows it.
+// titles begin the first line of a report. The line that names the kernel follows.
 var titles = [][]byte{[]byte("WARNING: "), []byte("BUG: ")}
 
 // A kernelLog holds facts from the lines so far about the kernel that logs them. Lines are
@@ -69,7 +69,6 @@ func (n *kernelLog) of(before []byte, line int64) *Kernel {
 	return n.named
 }
 
-// kernelOf returns the kernel of a frame. before is the text before the frame.
 func (r *Reader) kernelOf(before []byte) *Kernel {
 	// after a restart windows may be open although the past is unread
 	if !r.Wants(r.number) || r.kernel.named == nil {
@@ -85,7 +84,7 @@ func (n *kernelLog) isFault(text []byte, line int64) bool {
 }
 
 // kernelNamed reads the kernel of a report from "6.1.0-56-amd64 #1", before or after "Not tainted"
-// or "Tainted: G". It also reads the build ID at the end of the line.
+// or "Tainted: G", and the build ID at the end of the line.
 func kernelNamed(r *Reader, b []byte, _ int) {
 	for at := 0; ; {
 		n := bytes.Index(b[at:], []byte(" #"))
@@ -139,8 +138,8 @@ func kernelBoots(r *Reader, b []byte, at int) {
 	}
 }
 
-// namedAfter reports whether a line after this one has already named the kernel: past lines are not
-// read in order.
+// namedAfter reports whether a later line has already named the kernel: past lines are not read in
+// order.
 func (n *kernelLog) namedAfter(line int64) bool {
 	return n.named != nil && n.named.Release != "" && line < n.at
 }

@@ -2,7 +2,7 @@ package dialect
 
 import "github.com/symfilter/symfilter/buildid"
 
-// A savedKernel is a Reader's state about the kernel that has logged the last lines.
+// A savedKernel is the JSON form of a kernelLog.
 type savedKernel struct {
 	// line that named the kernel, or its first frame; 0: no kernel is known
 	At      int64  `json:"at"`
@@ -15,7 +15,6 @@ type savedKernel struct {
 	EntryAt int64 `json:"entry_at,omitempty"`
 }
 
-// save sets s to the state of n.
 func (n *kernelLog) save(s *savedKernel) {
 	if n.named == nil {
 		*s = savedKernel{}
@@ -29,7 +28,6 @@ func (n *kernelLog) save(s *savedKernel) {
 	}
 }
 
-// restore sets the state of n to s.
 func (n *kernelLog) restore(s *savedKernel) {
 	n.named, n.at = nil, s.At
 	n.fault, n.faultAt, n.entryAt = s.Fault, s.FaultAt, s.EntryAt

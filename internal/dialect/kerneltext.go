@@ -32,15 +32,15 @@ type kernelTexts struct {
 	id      buildid.ID // build ID of the kernel
 }
 
-// setKernel forgets the texts if k is another kernel, since keys are unique only in one kernel.
+// setKernel forgets the texts of another kernel, since keys are unique only in one kernel.
 func (t *kernelTexts) setKernel(k *Kernel) {
 	if t.release != k.Release || t.id != k.ID {
 		t.release, t.id, t.slots = k.Release, k.ID, nil
 	}
 }
 
-// find returns the meaning of the text that begins at from and has its distance at offset at. It
-// returns nil if the text is not a frame. The result is valid until the next call.
+// find returns the meaning of the text that begins at from and has its distance at offset at, or
+// nil if the text is not a frame. The result is valid until the next call.
 func (t *kernelTexts) find(b []byte, from, at int, c *modules) *kernelText {
 	slash := hexDigits(b, at+2)
 	if !hasAt(b, slash, "/0x") {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// hexDigits returns the end of the hexadecimal digits in b that begin at offset at.
+// hexDigits returns the end of the hexadecimal digits in b from offset at.
 func hexDigits(b []byte, at int) int {
 	for at+8 <= len(b) {
 		if n := hexPrefix(binary.LittleEndian.Uint64(b[at:])); n < 8 {
@@ -20,7 +20,7 @@ func hexDigits(b []byte, at int) int {
 }
 
 // hexPrefix returns the number of hexadecimal digits at the start of the eight bytes of x, lowest
-// byte first. It has no branches, which would be mispredicted because the lengths of numbers vary.
+// byte first. A branch would often be mispredicted, since the lengths of numbers vary.
 func hexPrefix(x uint64) int { return bits.TrailingZeros64(noHex(x)) / 8 }
 
 // noHex returns the high bits of the bytes of x that are not hexadecimal digits.
@@ -28,14 +28,13 @@ func noHex(x uint64) uint64 {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	digit := x ^ '0'*ones               // 0 to 9 for a decimal digit
 	letter := (x | ' '*ones) ^ '`'*ones // 1 to 6 for a letter
-	// The sums set the high bit of each byte whose low seven bits are larger than 9, 6 and 0,
-	// respectively.
+	// the sums set the high bit of each byte whose low seven bits are larger than 9, 6 and 0,
+	// respectively
 	noDigit := digit&^high + (0x7f-9)*ones
 	noLetter := letter&^high + (0x7f-6)*ones | ^(letter&^high + 0x7f*ones)
 	return (noDigit&noLetter | x) & high
 }
 
-// isHex reports whether c is a hexadecimal digit.
 func isHex(c byte) bool { return hexValues[c] < 16 }
 
 // hexValues are the values of hexadecimal digits; 16 for other bytes.
@@ -52,7 +51,6 @@ var hexValues = func() (values [256]byte) {
 	return values
 }()
 
-// isDigit reports whether c is a decimal digit.
 func isDigit(c byte) bool { return c-'0' < 10 }
 
 // isWord reports whether c is a letter, a digit or an underscore.
@@ -60,11 +58,10 @@ func isWord(c byte) bool {
 	return isDigit(c) || isLetter(c) || c == '_'
 }
 
-// isLetter reports whether c is a letter of ASCII.
 func isLetter(c byte) bool { return c|0x20-'a' < 26 }
 
 // hexAt parses the hexadecimal number at offset at of b, without a prefix, and returns its end. ok
-// is false if there is no digit, or if the number has more than 64 bits.
+// is false without a digit, or for more than 64 bits.
 func hexAt(b []byte, at int) (n uint64, end int, ok bool) {
 	for end = at; end < len(b); end++ {
 		v := hexValues[b[end]]
@@ -107,7 +104,7 @@ func decimalAt(b []byte, at int) (n, end int, ok bool) {
 }
 
 // decimalBefore parses the decimal number of at most nine digits that ends at end, and returns its
-// start. ok is false if there is no such number, or if end is negative.
+// start. ok is false without such a number; end may be negative.
 func decimalBefore(b []byte, end int) (n, start int, ok bool) {
 	if end < 0 {
 		return 0, end, false
@@ -138,7 +135,7 @@ func blanksBefore(b []byte, end int) (start int) {
 	return end
 }
 
-// blanksAfter returns the end of the blanks in b that begin at offset at.
+// blanksAfter returns the end of the blanks in b from offset at.
 func blanksAfter(b []byte, at int) (end int) {
 	for at < len(b) && (b[at] == ' ' || b[at] == '\t') {
 		at++
@@ -146,19 +143,17 @@ func blanksAfter(b []byte, at int) (end int) {
 	return at
 }
 
-// hasAt reports whether b has s at offset at.
 func hasAt(b []byte, at int, s string) bool {
 	return at >= 0 && at <= len(b) && len(b)-at >= len(s) && string(b[at:at+len(s)]) == s
 }
 
-// endsWith reports whether b[:end] ends with s.
 func endsWith(b []byte, end int, s string) bool { return hasAt(b, end-len(s), s) }
 
-// standsFree reports whether a frame may begin at start: the text before it does not end in a
-// letter, a digit or an underscore.
+// standsFree reports whether a frame may begin at start: no letter, digit or underscore precedes
+// it.
 func standsFree(b []byte, start int) bool {
 	return start == 0 || !isWord(b[start-1])
 }
 
-// onlyBlanks reports whether b has nothing but blanks from offset at to its end.
+// onlyBlanks reports whether b has nothing but blanks from offset at.
 func onlyBlanks(b []byte, at int) bool { return blanksAfter(b, at) == len(b) }

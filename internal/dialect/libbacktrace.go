@@ -10,7 +10,7 @@ import "bytes"
 // The address is from libbacktrace's backtrace_full: a return address minus one, or the exact
 // address at which a signal has interrupted a function.
 
-// matchFluentBit matches a frame without a file, whose address is at offset at.
+// matchFluentBit matches a frame without a file.
 func matchFluentBit(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, from, ok := decimalBefore(b, blanksBefore(b, at))

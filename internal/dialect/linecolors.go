@@ -11,21 +11,20 @@ const (
 )
 
 // A bare is a line without its colours. It omits escape sequences that set a colour (ESC[31m) or
-// erase the rest of the line (ESC[K). It also omits ESC(B, which selects a character set, since
-// tput prints it with a colour.
+// erase the rest of the line (ESC[K), and ESC(B, which tput prints with a colour.
 type bare struct {
 	text []byte
 	cuts []cut
 }
 
-// A cut is a place in the text of a bare at which escape sequences were removed.
+// A cut is a place in the text of a bare without its escape sequences.
 type cut struct {
 	at    int // offset in the text
 	total int // bytes removed so far
 }
 
 // sequenceLen returns the length of the removable escape sequence that begins with the ESC at b[0],
-// or 0 if there is none.
+// or 0.
 func sequenceLen(b []byte) int {
 	if hasAt(b, 1, "(B") {
 		return len("\x1b(B")
@@ -64,8 +63,8 @@ func endsSequence(b []byte, end int) bool {
 	return endsWith(b, at, "\x1b[")
 }
 
-// appendBare appends b without its colours to dst. It calls add, unless add is nil, after each
-// sequence with the length of dst and the length of the sequence.
+// appendBare appends b without its colours to dst. After each sequence it calls add, unless add is
+// nil, with the length of dst and the length of the sequence.
 func appendBare(dst, b []byte, add func(at, n int)) []byte {
 	for len(b) > 0 {
 		i := bytes.IndexByte(b, esc)
@@ -85,7 +84,7 @@ func appendBare(dst, b []byte, add func(at, n int)) []byte {
 	return append(dst, b...)
 }
 
-// WithoutColors returns b without colours, as a Reader reads it. It returns b itself if b has none.
+// WithoutColors returns b without colours, as a Reader reads it, or b itself if b has none.
 func WithoutColors(b []byte) []byte {
 	if bytes.IndexByte(b, esc) < 0 {
 		return b
@@ -124,8 +123,8 @@ func (p *bare) set(text []byte) bool {
 	return len(p.cuts) > 0
 }
 
-// behind returns the offset in the whole line for offset at of the bare line, before the sequences
-// that were removed there.
+// behind returns the offset in the whole line of the bare line's offset at, before any sequences
+// removed there.
 func (p *bare) behind(at int) int {
 	i := sort.Search(len(p.cuts), func(i int) bool { return p.cuts[i].at >= at })
 	if i == 0 {
@@ -134,12 +133,11 @@ func (p *bare) behind(at int) int {
 	return at + p.cuts[i-1].total
 }
 
-// of returns the offset in the whole line of the byte at offset at of the bare line. Sequences that
-// were removed there come before that byte.
+// of returns the offset in the whole line of the bare line's byte at offset at, after any sequences
+// removed there.
 func (p *bare) of(at int) int { return p.behind(at+1) - 1 }
 
-// span returns where s, a part of the bare line, is in the whole line. It excludes sequences at the
-// ends of s.
+// span returns the place of s in the whole line, without sequences at its ends.
 func (p *bare) span(s Span) Span {
 	if s.From == s.To {
 		return Span{p.behind(s.From), p.behind(s.To)}
@@ -147,8 +145,7 @@ func (p *bare) span(s Span) Span {
 	return Span{p.of(s.From), p.behind(s.To)}
 }
 
-// restore replaces the bare text of l, which was read from p, by the whole text, and adjusts the
-// offsets.
+// restore gives l, which was read from p, its whole text, and adjusts the offsets.
 func (p *bare) restore(l *Line, text []byte) {
 	l.Text, l.MapStart = text, p.behind(l.MapStart)
 	for i := range l.Frames {

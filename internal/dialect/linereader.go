@@ -13,20 +13,19 @@ const (
 	maxPath    = 4096     // bytes of a module's name: Linux's PATH_MAX
 )
 
-// A grammar recognizes the frames of a dialect.
 type grammar struct {
 	dialect *Dialect
 	anchor  anchor
 
-	// direct are the bytes allowed directly before the anchor. back are the bytes allowed before
-	// the blanks that precede it. '\n' is the start of the line, and '0' any digit. An empty set
-	// allows any byte. match may rely on them.
+	// direct are the bytes allowed directly before the anchor; back are the bytes allowed before
+	// any blanks there. '\n' is the start of the line, and '0' any digit. An empty set allows any
+	// byte. match may rely on both.
 	direct, back string
 
 	// Three further sets of bytes reject nearly all anchors that match would reject. before: the
 	// byte before back's byte. next: the byte after the anchor's hexadecimal digits, or after the
-	// anchor if digitsAfter is 0 for it. then: the byte after next's byte and blanks. '\n' also
-	// stands for the end of the line.
+	// anchor if digitsAfter is 0. then: the byte after next's byte and blanks. '\n' is also the end
+	// of the line.
 	before, next, then string
 	shape              shape
 
@@ -38,8 +37,8 @@ type grammar struct {
 	// keeps it open.
 	window window
 
-	// match looks for a frame around the anchor at offset at, and adds it to l. If it returns
-	// false, the frames it has added are removed.
+	// match adds any frame around the anchor at offset at to l. If it returns false, the frames it
+	// has added are removed.
 	match func(r *Reader, l *Line, at int) bool
 }
 
@@ -59,13 +58,13 @@ type Line struct {
 
 // A Reader finds the frames in the lines of one log. One goroutine at a time may use it.
 type Reader struct {
-	// Firmware is set if the operator has named a file for addresses without a module. Then
-	// registers and lists of addresses are read, in lines found by [NextFirmware].
+	// Firmware is set if the operator has named a file for addresses without a module. The Reader
+	// then reads registers and lists of addresses, in lines found by [NextFirmware].
 	Firmware bool
 
-	// OnX86 is set if all files that the operator has named for such addresses are x86-64 kernels
-	// of Linux. Their logs have no dumps of firmware; only RIP and EIP, printed by a virtual
-	// machine or a debugger, are read: see [IsCounter].
+	// OnX86 is set if all the operator's files for such addresses are x86-64 kernels of Linux. Of
+	// firmware dumps, the Reader then reads only RIP and EIP, as a virtual machine or a debugger
+	// prints them: see [IsCounter].
 	OnX86 bool
 
 	*tables          // nil until first needed
@@ -99,7 +98,6 @@ type producers struct {
 	goSignal         uint64 // address of the last signal in C code in a Go program
 }
 
-// forget forgets all lines.
 func (p *producers) forget() {
 	*p = producers{kernel: p.kernel, gdb: gdbSignal{frame: -1}, jvmFrame: -1}
 	p.kernel.forget()
@@ -120,16 +118,16 @@ func (r *Reader) Reset() {
 	r.facts.forget()
 }
 
-// Line reads text, the line with this number, without its end. It returns nil if the line is longer
-// than 64 KiB, or has no frame. A line with a map or a header also has a Line if [Reader.Wants]
-// requests it. The Line is valid until the next call. Lines without an anchor may be skipped unless
-// Wants returns true for them, or [NextFirmware] finds a number in them.
+// Line reads text, the line with this number, without its end. It returns nil for a line longer
+// than 64 KiB or without a frame. While [Reader.Wants] returns true, a line with a map or a header
+// also has a Line. The Line is valid until the next call. A line without an anchor may be skipped
+// unless Wants returns true for it, or [NextFirmware] finds a number in it.
 func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
-// LineAt is Line for a line whose first mark is at offset mark and accepted by [Reader.MayMatch];
-// -1 means that no mark is known. A mark is at the byte before "0x" or "ip", or at the first byte
-// of "pc ", "PC=" or another anchor. At the start of the line, it is at "0x" itself. mark is
-// ignored if [Reader.Wants] requests the line.
+// LineAt is Line for a line whose first mark accepted by [Reader.MayMatch] is at offset mark; -1:
+// unknown. A mark is at the byte before "0x" or "ip", or at the first byte of "pc ", "PC=" or
+// another anchor. At the start of the line, it is at "0x" itself. If [Reader.Wants] returns true,
+// mark is ignored.
 func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	r.load()
 	l := &r.line
@@ -204,9 +202,9 @@ func needsContext(l *Line) bool {
 	return false
 }
 
-// frames finds the frames of l at its first anchor that has a frame, or else with the grammars that
-// have no anchor. It gives up on anchors after maxAnchors of them. mark is as in LineAt. The result
-// reports whether l has a frame.
+// frames finds the frames of l at its first anchor that has a frame, or with the grammars without
+// an anchor, and reports whether l has a frame. It tries at most maxAnchors anchors. mark is as in
+// LineAt.
 func (r *Reader) frames(l *Line, mark int) bool {
 	text := l.Text
 	tried, from := 0, 0
@@ -246,7 +244,6 @@ func (r *Reader) frames(l *Line, mark int) bool {
 	return false
 }
 
-// matchAt tries the grammars of a set of kinds at the anchor at offset at.
 func (r *Reader) matchAt(l *Line, a anchor, at int, set uint64) bool {
 	f := &r.of[a]
 	for i, left := range f.grammarsOf(set) {
@@ -259,7 +256,6 @@ func (r *Reader) matchAt(l *Line, a anchor, at int, set uint64) bool {
 	return false
 }
 
-// matches tries g at offset at.
 func (r *Reader) matches(g *grammar, l *Line, at int) bool {
 	if g.match(r, l, at) && r.inWindow(g.window) {
 		for i := range l.Frames {
@@ -271,12 +267,12 @@ func (r *Reader) matches(g *grammar, l *Line, at int) bool {
 	return false
 }
 
-// controls reports whether a module's name in the line contains ESC: names of files rarely do.
+// controls reports whether a module's name contains ESC, which file names rarely do.
 func controls(l *Line) bool {
 	return slices.ContainsFunc(l.Frames, func(f Frame) bool { return strings.IndexByte(f.Module, esc) >= 0 })
 }
 
-// inWindow reports whether one of the windows w is open, or w is empty, and keeps them open. It is
+// inWindow reports whether w is empty or one of its windows is open, and keeps them open. It is
 // called after a match, because it reads earlier lines: the header may precede the first line with
 // an anchor.
 func (r *Reader) inWindow(w window) bool {
@@ -299,8 +295,8 @@ func (r *Reader) inWindow(w window) bool {
 // Facts returns the log's facts about the process. Later lines change them.
 func (r *Reader) Facts() *Facts { return &r.facts.Facts }
 
-// Quota returns the log's Quota. Each line that has a frame, or for which [Reader.Wants] returns
-// true, adds to it. Reset does not change it.
+// Quota returns the log's Quota. Each line with a frame, or for which [Reader.Wants] returns true,
+// adds to it. Reset does not change it.
 func (r *Reader) Quota() *Quota { return &r.quota }
 
 // frame adds an empty frame to l.
@@ -309,7 +305,7 @@ func (l *Line) frame() *Frame {
 	return &l.Frames[len(l.Frames)-1]
 }
 
-// edit adds an edit to f, the last frame of l. The edits of a frame must be added in line order.
+// edit adds an edit to f, the last frame of l. A frame's edits must be added in line order.
 func (l *Line) edit(f *Frame, e Edit) {
 	n := len(f.Edits) + 1
 	l.edits = append(l.edits, e)
@@ -322,8 +318,7 @@ func (l *Line) after(f *Frame, at int) {
 	l.edit(f, Edit{Span{at, at}, " ", AtLine, ""})
 }
 
-// recordOrFrames finds the frames of l, which is a line of a log or a record of rsyslog with
-// several lines.
+// recordOrFrames finds the frames of l, a line of a log or a record of rsyslog with several lines.
 func (r *Reader) recordOrFrames(l *Line, mark int) bool {
 	return bytes.Contains(l.Text, rsyslogEnd) && r.record(l) || r.frames(l, mark)
 }

@@ -22,8 +22,7 @@ var kernel = Dialect{
 // KernelImage is the module of functions in the kernel itself, for which the log names no module.
 const KernelImage = "vmlinux"
 
-// exactBefore are the texts before a function with the offset of an instruction, not of a return
-// address.
+// exactBefore precede a function with the offset of an instruction, not of a return address.
 var exactBefore = [][]byte{
 	[]byte("pc : "), []byte("PC is at "), []byte("IP is at "), []byte("EIP: "), []byte("rip: "), []byte("IP: "),
 }
@@ -106,7 +105,6 @@ func symbolBefore(b []byte, end int) (start int) {
 	return start
 }
 
-// inSymbol has the bytes allowed in function names.
 var inSymbol = func() (set [256]bool) {
 	for c := range set {
 		set[c] = isWord(byte(c)) || c == '.' || c == '$'
@@ -126,11 +124,11 @@ func mayPrecede(b []byte, from int) bool {
 	default:
 		return false
 	}
-	// The kernel prints addresses in brackets without 0x, NuttX with 0x.
+	// the kernel prints addresses in brackets without 0x, NuttX with 0x
 	return !bytes.HasSuffix(b[:from], []byte(">] ")) || !bytes.Contains(b[max(0, from-24):from], []byte("[<0x"))
 }
 
-// segment returns the code segment in "RIP: 0010:", which ends at end; empty if there is none.
+// segment returns the code segment in "RIP: 0010:", which ends at end, or "".
 func segment(b []byte, end int) string {
 	start := hexBefore(b, end-1)
 	if !endsWith(b, start, "IP: ") || end-1-start != 4 {
@@ -165,7 +163,7 @@ func mayFollow(b []byte, at int) bool {
 	return colon < 1 || colon+1 == len(word) || !isDigit(word[colon+1])
 }
 
-// isInstruction reports whether the line names the function in b[from:end] as the place of an
+// isInstruction reports whether the line names the function b[from:end] as the place of an
 // instruction, not of a call.
 func isInstruction(b []byte, from, end int) bool {
 	if from > 0 && b[from-1] == ':' || hasAt(b, end, " <-") { // RIP: 0010:, or a traced function
@@ -208,7 +206,7 @@ func addressStart(b []byte, end int) (start int, ok bool) {
 	return start, true
 }
 
-// counters are the texts before an instruction's address.
+// counters precede an instruction's address.
 var counters = [][]byte{
 	[]byte("NIP "), []byte("NIP: "), []byte("epc : "), []byte("epc   : "), []byte("ERA: "), []byte("rIP: "), []byte("RIP: "),
 	[]byte("PC: "), []byte("pc : "), []byte("IP: "),
@@ -225,7 +223,6 @@ func pcBefore(b []byte) bool {
 	return bytes.Contains(b, []byte("Krnl PSW : "))
 }
 
-// wordStart returns the start of the word that ends at end.
 func wordStart(b []byte, end int) (start int) {
 	for start = end; start > 0 && b[start-1] != ' ' && b[start-1] != '\t'; start-- {
 	}

@@ -19,7 +19,6 @@ var lldb = Dialect{
 	Sample: "    frame #2: 0x00007f31c2a01154 libledger.so`ledger_audit + 20",
 }
 
-// matchLLDB matches a frame whose address begins at offset at.
 func matchLLDB(r *Reader, l *Line, at int) bool {
 	const mark = "frame #"
 	b := l.Text
@@ -63,7 +62,7 @@ func matchLLDB(r *Reader, l *Line, at int) bool {
 }
 
 // lldbModule sets the module of f from the text after its address. It returns false if the text
-// does not begin with a module.
+// begins with something else.
 func (r *Reader) lldbModule(f *Frame, b []byte) bool {
 	module, _, _ := bytes.Cut(b, []byte{'`'})
 	if len(module) == 0 || len(module) > maxPath || bytes.ContainsAny(module, " \t:") {
@@ -76,9 +75,9 @@ func (r *Reader) lldbModule(f *Frame, b []byte) bool {
 	return true
 }
 
-// lldbSymbol sets the symbol of f from the text after its module: a function, and a distance if it
-// is not 0. LLDB's names for functions without a name are no symbols. The result is false for other
-// text, and if the text has a line or belongs to an inlined call.
+// lldbSymbol sets the symbol of f from the text after its module: a function, and a distance other
+// than 0. LLDB's names for nameless functions are not symbols. lldbSymbol returns false for other
+// text, for a text with a line, and for an inlined call.
 func (f *Frame) lldbSymbol(b []byte) bool {
 	if _, digits, ok := decimalBefore(b, len(b)); ok && digits > 0 && b[digits-1] == ':' || len(b) == 0 {
 		return false
@@ -100,7 +99,6 @@ func (f *Frame) lldbSymbol(b []byte) bool {
 	return true
 }
 
-// lldbImage matches an entry of "image list", whose base is at offset at.
 func lldbImage(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	base, end, ok := prefixedHex(b, at)

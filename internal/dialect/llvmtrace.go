@@ -21,7 +21,6 @@ var llvm = Dialect{
 	Sample: " #4 0x00007f31c2a01154 (/opt/shop/libledger.so+0x1154)",
 }
 
-// matchLLVM matches a frame with the path of its module, whose address begins at offset at.
 func matchLLVM(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	h, ok := r.modules.hashFrame(b, at)
@@ -37,7 +36,7 @@ func matchLLVM(r *Reader, l *Line, at int) bool {
 }
 
 // A hashFrame is a frame "#4 0x7f31c2a01154 FUNCTION (MODULE+0xOFFSET)", with one blank after the
-// address. Sanitizers print two blanks if there is no function, and "in" before a function.
+// address. Sanitizers print two blanks without a function, and "in" before a function.
 type hashFrame struct {
 	number int
 	digits Span // the number of the frame
@@ -74,8 +73,8 @@ func (l *Line) hashed(h *hashFrame, kind Number) *Frame {
 	return f
 }
 
-// matchLLVMNamed matches a frame that the producer has named: its number includes the inlined calls
-// of the frames before it.
+// matchLLVMNamed matches a frame that the producer has named: its number counts the inlined calls
+// of earlier frames.
 func matchLLVMNamed(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, digits, ok := numberBefore(b, at)
@@ -94,12 +93,11 @@ func matchLLVMNamed(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// beforeName reports whether c cannot be in the name of a module.
 func beforeName(c byte) bool {
 	return c == ' ' || c == '\t' || c == '/' || c == '(' || c == '[' || c == ':'
 }
 
-// matchLLVMPlain matches a frame with the name of its module, whose address begins at offset at.
+// matchLLVMPlain matches a frame with the name of its module.
 func matchLLVMPlain(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -135,7 +133,7 @@ func matchLLVMPlain(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// programArguments reads the path of the program from LLVM's list of activities:
+// programArguments reads the program's path from LLVM's list of activities:
 //
 //  0. Program arguments: /usr/lib/llvm-19/bin/clang -cc1 -triple x86_64-pc-linux-gnu
 func programArguments(r *Reader, b []byte, at int) {

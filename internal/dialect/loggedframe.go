@@ -20,18 +20,18 @@ const (
 	InSymbol // bytes from the beginning of Frame.Symbol
 	InKernel // address in a running kernel, which may have been relocated
 
-	// Offsetted is a Vaddr on Android 11 and newer. Older versions print a FileOffset, or bytes
-	// from the start of the executable mapping. The numbers of all frames in a module have the same
-	// meaning. They are read as Vaddr unless the file's code refutes that. Then they are read with
-	// the other meaning that the code agrees with; if it agrees with none, or with two that differ,
-	// the frames are not located.
+	// Offsetted is a Vaddr on Android 11 and newer, and a FileOffset, or bytes from the start of
+	// the executable mapping, on older versions. The numbers of all frames in a module have the
+	// same meaning: Vaddr unless the file's code refutes that. Otherwise it is the only other
+	// meaning that the code agrees with. If there is none, or two differ, the frames are not
+	// located.
 	Offsetted
-	// FileOrRuntime is FileOffset, or Runtime in a program loaded at its link address; the file
+	// FileOrRuntime is FileOffset, or Runtime in a program loaded at its link address. The file
 	// decides.
 	FileOrRuntime
 )
 
-// A Call is the relation between a frame's Value and the call instruction of the frame.
+// A Call is the relation between a frame's Value and the frame's call instruction.
 type Call uint8
 
 const (
@@ -55,8 +55,8 @@ type Frame struct {
 // A LoggedPlace is the logged address of a frame, and the module that contains it.
 type LoggedPlace struct {
 	// Module is the module's name in the line: a path, a name, or the name by which a program was
-	// called. It is empty if the line has none. ID is its build ID; zero if neither this line nor
-	// earlier ones have it.
+	// called. It is empty if the line has none. ID is its build ID, or zero if neither this line
+	// nor an earlier one has it.
 	Module string
 	ID     buildid.ID
 	Prefix buildid.ID // first bytes of the module's build ID, if ID is unknown
@@ -79,20 +79,20 @@ type LoggedPlace struct {
 	// Machine, if not 0, is the only machine on which the number is a code address.
 	Machine elf.Machine
 
-	// Data is set for the address of a variable. Then Addr is an address in the process.
+	// Data is set for a variable's address. Then Addr is an address in the process.
 	Data bool
 }
 
-// A Proof holds further facts in a log that help to judge whether a file ran, and reasons why no
-// file can be used.
+// A Proof holds further facts in a log that show whether a file ran, and reasons why no file can be
+// used.
 type Proof struct {
 	Process uint64 // number of the process in a log with several; 0 if not in the line
-	// number of the process that has logged the line; 0 if the line does not have it, or no maps
-	// are known for a comparison
+	// number of the process that has logged the line; 0 if the line does not have it, or no known
+	// maps need it
 	PID uint64
 
 	// Key is equal in all frames of a Reader with the same module, build ID, Kind, Value and Call.
-	// Kernel functions must also have the same Symbol. It is 0 if these were not compared.
+	// Kernel functions must also have the same Symbol. 0: not compared.
 	Key uint64
 
 	Crash  *Crash      // set for a process killed by the kernel
@@ -122,12 +122,12 @@ type Proof struct {
 
 // A Rewrite describes the changes of a frame's line for an answer.
 type Rewrite struct {
-	// Start is the offset of the frame in the line. The text before it is repeated on additional
-	// lines for inlined calls.
+	// Start is the offset of the frame in the line. Lines for inlined calls repeat the text before
+	// it.
 	Start int
 
 	// Digits is the place of the frame's number in the line. It is empty unless inlined calls
-	// change the numbers of later frames, as in the producer's own output.
+	// change later frames' numbers, as in the producer's own output.
 	Digits Span
 
 	// First is the place of a word that becomes Later on the lines added by InlineFrames.
@@ -141,8 +141,8 @@ type Rewrite struct {
 	Edits  []Edit
 	Inline Inline
 
-	// Below is the text before an answer on its own line after this one, because this line may have
-	// several frames. It is empty for other answers.
+	// Below, if not empty, is the text before an answer on a line of its own after this one, which
+	// may have several frames.
 	Below string
 
 	// Named is set if the line already has its answer, or cannot have one: only its number changes.
@@ -156,14 +156,14 @@ type Rewrite struct {
 	Wraps bool
 
 	// Unframed is set for an address of code or data outside of a frame. The answer replaces the
-	// text in the Span of its only Edit.
+	// Span of its only Edit.
 	Unframed bool
 
 	// Footnote is set if the line must not change: the answer follows the maps of the process.
 	Footnote bool
 }
 
-// A Symbol is the symbol near a frame's address according to the producer.
+// A Symbol is the symbol near a frame's address, according to the producer.
 type Symbol struct {
 	Name   string // mangled or demangled; empty if the line has none
 	Offset int64  // offset of the frame's address in the symbol
@@ -184,7 +184,7 @@ const (
 	BareFunc             // Func without the prefix of a sanitizer's interceptor
 	Callers              // " inlined into f file:line:column" for each call around the innermost
 	Nothing              // empty: the Edit removes text
-	// removes text from the frames of callers; the Edit has no effect in the innermost frame
+	// removes text from the frames of callers, but not from the innermost frame
 	NothingInCalls
 	Decimal  // like Name, with a decimal offset
 	Spaced   // like Name, with blanks: f + 0x12
@@ -206,8 +206,8 @@ const (
 )
 
 // An Edit replaces a part of the line with Before, the Part of the answer, and After. An Edit that
-// inserts a file and line has no effect if the answer has no line. An Edit with BareFunc has no
-// effect if the answer has no function.
+// inserts a file and line has no effect without a line in the answer, and an Edit with BareFunc
+// none without a function.
 type Edit struct {
 	Span
 	Before string
@@ -215,8 +215,7 @@ type Edit struct {
 	After  string
 }
 
-// An Inline is the way to print the inlined calls at an address. The zero value prints them like
-// addr2line.
+// An Inline is the way to print the inlined calls at an address. The zero value is addr2line's.
 type Inline uint8
 
 const (
@@ -231,8 +230,8 @@ const (
 	// InlineMarked shows the physical function on the logged line. Each call inlined into it has a
 	// line before that, innermost first, as in kernel logs: "f file:line [inline]".
 	InlineMarked
-	// InlineBelow is InlinedBy in Rust's form. Each call has its place on the next line, and only
-	// the innermost one has a number and an address.
+	// InlineBelow is InlinedBy in Rust's form: each call has its place on the next line, and only
+	// the innermost call has a number and an address.
 	InlineBelow
 	// Innermost prints only the innermost call.
 	Innermost
@@ -254,8 +253,7 @@ type Dialect struct {
 	OnDemand bool // --dialects=auto leaves it out
 
 	// FramePointers is set if the program unwinds its own stack at a fault, if necessary by frame
-	// pointers. The last frame of a stack may then be outside all code; the first is at an
-	// instruction.
+	// pointers. A stack's last frame may then be outside all code; the first is at an instruction.
 	FramePointers bool
 
 	Subtracts Subtraction // the subtraction from return addresses, if it depends on the machine
@@ -270,8 +268,8 @@ const (
 	LessESPRust                    // ESPLess on Xtensa, 4 on RISC-V; nothing in old versions
 )
 
-// Placed reports whether next, the line after f's, has the place of f. The place is "at file:line"
-// in Rust, "file:line" or "-> file" in folly, and a build ID in eu-stack -b.
+// Placed reports whether next, the line after f's, has the place of f: "at file:line" in Rust,
+// "file:line" or "-> file" in folly, or a build ID in eu-stack -b.
 func (f *Frame) Placed(next []byte) bool {
 	if !f.PlaceBelow || len(next) < f.Start {
 		return false

@@ -19,7 +19,6 @@ type modules struct {
 	lastID     buildid.ID
 }
 
-// name returns the name of a module as a string.
 func (c *modules) name(b []byte) string {
 	if string(b) != c.lastName {
 		c.lastName = string(b)
@@ -27,9 +26,8 @@ func (c *modules) name(b []byte) string {
 	return c.lastName
 }
 
-// idAfter parses " (BuildId: HEX)", which may begin with several blanks, at offset at of b. It
-// returns the ID and its end. If there is none, it returns at and true; ok is false if the ID is
-// malformed.
+// idAfter parses " (BuildId: HEX)", perhaps with more blanks, at offset at of b, and returns the ID
+// and its end. Without one, it returns at and true. ok is false for a malformed ID.
 func (c *modules) idAfter(b []byte, at int) (id buildid.ID, end int, ok bool) {
 	open := blanksAfter(b, at)
 	const mark = "(BuildId: "
@@ -46,7 +44,7 @@ func (c *modules) idAfter(b []byte, at int) (id buildid.ID, end int, ok bool) {
 }
 
 // cutIDAfter parses b[at:] as " (BuildId: HEX" or a beginning of that text, since some logs cut
-// lines at a fixed width. prefix has the complete bytes of the ID; it is zero if there are none.
+// lines at a fixed width. prefix has the complete bytes of the ID.
 func cutIDAfter(b []byte, at int) (prefix buildid.ID, ok bool) {
 	open := blanksAfter(b, at)
 	const mark = "(BuildId: "
@@ -65,7 +63,6 @@ func cutIDAfter(b []byte, at int) (prefix buildid.ID, ok bool) {
 	return prefix, true
 }
 
-// id returns the build ID with these hexadecimal digits.
 func (c *modules) id(digits []byte) (id buildid.ID, ok bool) {
 	if len(digits) == 0 {
 		return id, false

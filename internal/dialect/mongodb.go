@@ -15,10 +15,9 @@ import (
 //	 "processInfo":{"somap":[{"b":"55D0C0A00000","path":"/opt/shop/libledger.so","buildId":"3A0A…"}]}}
 //
 // a is a return address, b the load base of its module, and o the offset from there, all in
-// hexadecimal. The module with this base has its build ID in the same line. If the line has no
-// modules, a low base belongs to the program. From version 4.4 on, a line with the message "Frame"
-// follows for each frame. An answer is added to the object of the frame as a member, so that the
-// line stays valid JSON:
+// hexadecimal. The module with this base has its build ID in the same line. Without modules, a low
+// base is the program's. From version 4.4 on, a line with the message "Frame" follows for each
+// frame. An answer is a new member of the frame's object: the line stays valid JSON.
 //
 //	{"a":"7F31C2A01154","b":"7F31C2A00000","o":"1154","symbolized":["ledger_audit at ledger.cc:24"]}
 var mongodb = Dialect{
@@ -33,7 +32,7 @@ const (
 
 	// On x86-64, firstMapped is above the base of any program and below the base of any library.
 	// Linux loads programs at two thirds of the address space (ELF_ET_DYN_BASE) plus a random
-	// offset of up to 2^40. It loads libraries at the end of the address space.
+	// offset of up to 2^40, and libraries at its end.
 	firstMapped = 0x7000_0000_0000
 )
 
@@ -57,8 +56,8 @@ type mongoTrace struct {
 	}
 }
 
-// matchMongo matches a line in which the offset of the first frame is at offset at. At other
-// offsets it returns false, so that a line is parsed only once.
+// matchMongo matches a line whose first frame has its offset at offset at. At other offsets it
+// returns false, so a line is parsed only once.
 func matchMongo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := bytes.IndexByte(b[:at], '{')
@@ -104,7 +103,7 @@ func matchMongo(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// mongoFrame adds the frame in an object to l. It is called for the objects in line order.
+// mongoFrame adds the frame in an object to l. It must be called in line order.
 func (r *Reader) mongoFrame(l *Line, object []byte) bool {
 	start := 0
 	if n := len(l.Frames); n > 0 {
@@ -143,7 +142,6 @@ func (r *Reader) mongoFrame(l *Line, object []byte) bool {
 	return true
 }
 
-// mongoHex parses a hexadecimal number of MongoDB.
 func mongoHex(s string) (uint64, bool) {
 	n, err := strconv.ParseUint(s, 16, 64)
 	return n, err == nil

@@ -9,22 +9,20 @@ import "bytes"
 //	E/LD:  Call stack:
 //	E/LD:   0x4001a83c
 //
-// A file is named after the UUID of its application, and loaded as a whole at the address after the
-// UUID. The kernel, tee.elf, is loaded at the "TEE load address". OP-TEE subtracts from return
-// addresses, so that all addresses are within calls.
+// A file has the UUID of its application as its name, and is loaded as a whole at the address after
+// the UUID. The kernel, tee.elf, is loaded at the "TEE load address". OP-TEE subtracts from return
+// addresses, so all addresses are within calls.
 var optee = Dialect{
 	Name: "optee", Who: "OP-TEE: the call stacks of trusted applications and of its kernel",
 	Needs:  "--image UUID=FILE for an application, --image tee.elf for the kernel",
 	Sample: "E/LD:   0x4001a83c",
 }
 
-// opteeKernel is the name of OP-TEE's kernel.
 const opteeKernel = "tee.elf"
 
-// opteeStack is the text of the line before the addresses.
 const opteeStack = "Call stack:"
 
-// matchOPTEE matches a line with only an address, at offset at.
+// matchOPTEE matches a line with only an address.
 func matchOPTEE(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -78,7 +76,6 @@ func opteeLoad(r *Reader, b []byte, at int) {
 	}
 }
 
-// isUUID reports whether b has the form of a UUID.
 func isUUID(b []byte) bool {
 	if len(b) != 36 {
 		return false

@@ -19,17 +19,16 @@ type history struct {
 	inPast  bool  // lines before the current one are being searched for headers
 }
 
-// reset forgets the position in the log.
 func (h *history) reset() { h.number, h.readTo, h.pastAt, h.frameAt = -1, -1, -1, -1 }
 
 // lastLines returns the last n lines before the current one, without colours.
 func (h *history) lastLines(n int64) []byte { return WithoutColors(h.Past(n)) }
 
-// unread returns the number of lines between line to and the current one that no search for headers
-// has read.
+// unread returns the number of lines after line to, and before the current one, that no search for
+// headers has read.
 func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
 
-// follows reports whether the previous line has a frame, or is(line) is true for it.
+// follows reports whether the previous line has a frame, or is returns true for it.
 func (h *history) follows(is func(b []byte) bool) bool {
 	if h.frameAt == h.number-1 {
 		return true
@@ -38,7 +37,7 @@ func (h *history) follows(is func(b []byte) bool) bool {
 	return len(before) <= maxLine && is(before)
 }
 
-// before returns the line before the current one without its end, or nothing.
+// before returns the previous line without its end, or nothing.
 func (h *history) before() []byte {
 	if h.Past == nil {
 		return nil
@@ -47,8 +46,8 @@ func (h *history) before() []byte {
 	return past[bytes.LastIndexByte(past, '\n')+1:]
 }
 
-// addressBefore reports whether the line before has an address in brackets at start, and nothing
-// after it. All frames of a statically linked program have this form.
+// addressBefore reports whether the previous line ends with an address in brackets at start. All
+// frames of a statically linked program have this form.
 func (h *history) addressBefore(start int) bool {
 	if h.Past == nil {
 		return false
@@ -58,7 +57,7 @@ func (h *history) addressBefore(start int) bool {
 	return endsWith(before, len(before), "]") && endsWith(before, digits, "[0x") && digits-len("[0x") == start
 }
 
-// lineBeforeHas reports whether the line before the current one contains this text.
+// lineBeforeHas reports whether the previous line contains this text.
 func (h *history) lineBeforeHas(text string) bool {
 	if h.Past == nil {
 		return false

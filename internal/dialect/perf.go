@@ -16,7 +16,7 @@ import "bytes"
 //	> /opt/shop/libledger.so(ledger_audit+0x19) [0x1169]
 //	> /opt/shop/inventory() [0x1065]
 //
-// The first frame of a stack has the address of an instruction, or the address after a system call
+// A stack's first frame has the address of an instruction, or the address after a system call
 // instruction; the others are return addresses.
 var (
 	perf = Dialect{
@@ -39,8 +39,8 @@ func matchPerfUnknown(r *Reader, l *Line, at int) bool {
 	return hasAt(l.Text, name.From, unknown) && r.matchPerf(l, name, Symbol{})
 }
 
-// matchPerfNumber matches a map, or a frame with a name. One grammar has both, because the number
-// of an anchor's grammars is limited.
+// matchPerfNumber matches a map, or a frame with a name. One grammar has both, because an anchor
+// has a limited number of grammars.
 func matchPerfNumber(r *Reader, l *Line, at int) bool {
 	if l.Text[at-1] == '[' {
 		return matchPerfMap(r, l, at)
@@ -54,7 +54,7 @@ func matchPerfNamed(r *Reader, l *Line, at int) bool {
 	if !ok || offset>>62 != 0 {
 		return false
 	}
-	// The address is the first word, or the first after the event; a name may contain blanks.
+	// the address is the first word, or the first after the event; a name may contain blanks
 	digits, _ := perfStart(l.Text[:at])
 	from := blanksAfter(l.Text, hexDigits(l.Text, digits))
 	if from >= at-1 {
@@ -101,7 +101,7 @@ func (r *Reader) matchPerf(l *Line, name Span, s Symbol) bool {
 }
 
 // perfStart returns the offset of the address in b, the start of a frame. event is set for a sample
-// without a call chain, whose address is on the line of the event:
+// without a call chain, which has its address on the event's line:
 //
 //	inventory  4711  27427.945316:     250000 cycles:      7f31c2a01162 ledger_audit+0x12 (/opt/shop/libledger.so)
 func perfStart(b []byte) (start int, event bool) {

@@ -15,7 +15,6 @@ var pytorch = Dialect{
 	Sample: "frame #1: <unknown function> + 0x1154 (0x7f31c2a01154 in /opt/shop/libtorch_cpu.so)",
 }
 
-// matchPyTorch matches a frame whose address in the process begins at offset at.
 func matchPyTorch(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)

@@ -13,7 +13,6 @@ var qnx = Dialect{
 	Sample: "Process 1234 (inventory) terminated SIGSEGV code=1 fltno=11 ip=0000004d5a7f0b14(/lib/libc.so@strlen+0x10) mapaddr=000000000006ab14. ref=0000000000000000",
 }
 
-// matchQNX matches the line whose "ip" is at offset at.
 func matchQNX(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, open, ok := hexAt(b, at+len("ip="))

@@ -13,10 +13,9 @@ const (
 	stepsPerStat = 50   // checking whether a file was replaced
 )
 
-// A Quota bounds the work for all traces of a log. A log may have many short traces, and each may
-// take as much work as a long one. So the limit grows with the bytes read from the log. If the
-// Quota is spent, no file is searched for load biases or names. If twice the Quota is spent, no
-// trace is judged. The zero Quota is for a new log.
+// A Quota bounds the work for all traces of a log. Many short traces may take as much work as long
+// ones, so the limit grows with the bytes read from the log. At the limit, no file is searched for
+// load biases or names. At twice the limit, no trace is judged. The zero Quota is for a new log.
 type Quota struct {
 	used  int   // steps, minus the steps that bytes of the log have added
 	total int64 // all steps so far
@@ -31,7 +30,7 @@ func (q *Quota) Spend(n int) {
 	q.total += int64(n)
 }
 
-// Opened deducts the steps for files that were opened, and for checks whether files were replaced.
+// Opened deducts the steps for opened files, and for checks whether files were replaced.
 func (q *Quota) Opened(opened, looked int) { q.Spend(opened*stepsPerOpen + looked*stepsPerStat) }
 
 // Steps returns all steps so far.

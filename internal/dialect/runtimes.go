@@ -54,11 +54,10 @@ var (
 	}
 )
 
-// rubyLines bounds the lines from the first line of a report to the maps. In between is a line for
-// each loaded file of Ruby code, several thousand in large programs.
+// rubyLines bounds the lines from the first line of a report to the maps. Each loaded file of Ruby
+// code has a line between, several thousand in large programs.
 const rubyLines = 8192
 
-// matchRuby matches a frame without a symbol, whose address in brackets is at offset at.
 func matchRuby(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -93,7 +92,6 @@ func matchRuby(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchXorg matches a frame whose address in brackets is at offset at.
 func matchXorg(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -130,7 +128,6 @@ func matchXorg(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchJulia matches a frame whose address is at offset at.
 func matchJulia(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const before = "unknown function (ip: "
@@ -165,7 +162,6 @@ func matchJulia(r *Reader, l *Line, at int) bool {
 // library, and the signal's frame.
 const faultFrame = 3
 
-// matchGfortran matches a frame whose address is at offset at.
 func matchGfortran(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	blanks := blanksBefore(b, at)
@@ -214,7 +210,7 @@ func matchCgo(r *Reader, l *Line, at int) bool {
 	}
 	r.goSignal = addr
 	r.open(windowGo, r.number)
-	// Other values may follow. A name after them is an earlier run's answer; then the line is not a
+	// Other values may follow. A name after them is an earlier run's answer: the line is not a
 	// register line either.
 	for _, word := range bytes.Fields(b[rest:]) {
 		if bytes.IndexByte(word, '=') < 0 {

@@ -9,7 +9,7 @@ import "bytes"
 //	                             at ./csu/libc-start.c:360:3
 //	5:     0x55d0c0a02c11 - ledger::settle::hb4f9496a9a3f4b05
 //
-// All addresses are return addresses. The place of a function is on the next line, if it is known.
+// All addresses are return addresses. The place of a function is on the next line, if known.
 // Inlined functions have neither number nor address. Frame 5 has only the name in the symbol table:
 // the program has no debug information.
 var rust = Dialect{
@@ -18,11 +18,9 @@ var rust = Dialect{
 	Sample: "   3:     0x55d0c0a013cb - <unknown>",
 }
 
-// PlaceColumn is the number of columns from the start of a frame to the file of a call on the next
-// line.
+// PlaceColumn is the number of columns from the start of a frame to a call's file on the next line.
 const PlaceColumn = 31
 
-// matchRust matches a frame whose address begins at offset at.
 func matchRust(r *Reader, l *Line, at int) bool {
 	const dash, unknown = " - ", "<unknown>"
 	b := l.Text

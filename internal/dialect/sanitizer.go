@@ -35,10 +35,9 @@ var (
 	}
 )
 
-// ErrCut is the reason why a frame that is cut off at the end of its line is not located.
+// ErrCut is the reason for a frame that is cut off at the end of its line.
 var ErrCut = errors.New("the line is cut off in the name of the module or in its offset")
 
-// matchSanitizer matches a frame whose runtime address begins at offset at.
 func matchSanitizer(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, digits, ok := numberBefore(b, at)
@@ -118,8 +117,7 @@ func matchNamed(_ *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchMinimal matches a message of UBSan's minimal runtime, which has only a return address, at
-// offset at:
+// matchMinimal matches a message of UBSan's minimal runtime, whose return address is at offset at:
 //
 //	ubsan: shift-out-of-bounds by 0x000055deef130cb6
 func matchMinimal(_ *Reader, l *Line, at int) bool {
@@ -176,8 +174,8 @@ func matchTSan(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// maxReport is the number of lines before a variable's line that are searched for the build ID of
-// its module. The stacks of a report come first.
+// maxReport bounds the lines before a variable's line that are searched for the build ID of its
+// module. The stacks of a report come first.
 const maxReport = 64
 
 // matchLocation matches ThreadSanitizer's line about the variable of a race, whose module-relative
@@ -186,8 +184,8 @@ const maxReport = 64
 //	Location is global '??' at 0x55d0c0a00000 (inventory+0x40a8)
 //	Location is global '<null>' at 0x55d0c0a040a8 (inventory+0x40a8)
 //
-// If a symbolizer has not found the variable ("??"), the address is the load base. If the line has
-// no build ID, an earlier frame of the module must have it.
+// If a symbolizer has not found the variable ("??"), the address is the load base. Without a build
+// ID in the line, an earlier frame of the module must have it.
 func matchLocation(r *Reader, l *Line, at int) bool {
 	const before, after = "Location is global '", "' at 0x"
 	b := l.Text

@@ -20,7 +20,7 @@ var seastar = Dialect{
 
 const maxListed = 128 // frames in a list on one line; Seastar keeps at most 100
 
-// matchSeastarLine matches a frame on its own line; its number begins at offset at.
+// matchSeastarLine matches a frame on a line of its own.
 func matchSeastarLine(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if at > 0 && b[at-1] != '+' && !endsWith(b, at, "  ") {

@@ -32,7 +32,6 @@ const (
 	swiftNoName = "<unknown>"
 )
 
-// matchSwift matches a frame whose address begins at offset at.
 func matchSwift(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -127,7 +126,6 @@ func swiftImage(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// swiftModule adds a module of a report.
 func (r *Reader) swiftModule(path string, id buildid.ID, base, end uint64) {
 	if path == "" || len(path) > maxPath || path[0] != '/' || base >= end {
 		return
@@ -159,8 +157,8 @@ type swiftFrame struct {
 	Answer   json.RawMessage `json:"symbolized"`
 }
 
-// matchSwiftJSON matches a report in the form of a JSON object. Its description has the address of
-// the fault at offset at.
+// matchSwiftJSON matches a report in the form of a JSON object. Its description has the fault's
+// address at offset at.
 func matchSwiftJSON(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := bytes.IndexByte(b, '{')

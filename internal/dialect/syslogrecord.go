@@ -2,14 +2,14 @@ package dialect
 
 import "bytes"
 
-// rsyslogEnd is the end of a line within a record of rsyslog. rsyslog keeps a message of several
-// lines on one line, and writes control characters as "#" and three octal digits.
+// rsyslogEnd is the end of a line within a record of rsyslog, which keeps a message of several
+// lines on one line. Control characters are "#" and three octal digits.
 var rsyslogEnd = []byte("#012")
 
 const maxRecordFrames = 512 // frames in a record; most programs print at most 128
 
-// record finds the frames in the lines of a message that is a record of rsyslog. The answers stay
-// in the record: each follows its frame.
+// record finds the frames in the lines of a message in a record of rsyslog. The answers stay in the
+// record, each after its frame.
 func (r *Reader) record(l *Line) bool {
 	part := &r.part
 	process := uint64(0)

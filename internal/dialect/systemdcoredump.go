@@ -14,10 +14,10 @@ import (
 //	#0  0x000055ef724be175 n/a (/opt/shop/inventory + 0x1175)
 //	#3  0x00007f25058c713e _ZN6ledger4Book5closeEPFiiEi (libledger.so + 0x113e)
 //
-// The number in brackets is the offset of a return address from the load base. In frame 0 it is the
-// instruction's offset. Before systemd 244 the brackets had only the name of the module. The
-// function is the innermost inlined call if the program had debug information. Modules are paths,
-// or just names since systemd 252. eu-stack -b prints two lines for a frame:
+// The number in brackets is the offset from the load base of a return address, or in frame 0 of the
+// instruction. Before systemd 244 the brackets had only the module's name. The function is the
+// innermost inlined call if the program had debug information. Modules are paths, or just names
+// since systemd 252. eu-stack -b prints two lines for a frame:
 //
 //	#3  0x00007f25058c713e ledger::Book::close(int (*)(int), int)
 //	    [c78d600963c1c7e9aac5494abbcca1a7594462a9]@0x7f25058c6000+0x113d
@@ -36,10 +36,9 @@ var (
 	}
 )
 
-// ErrEuStack is the reason why a frame of eu-stack without -b is not located.
+// ErrEuStack is the reason for a frame of eu-stack without -b.
 var ErrEuStack = errors.New("eu-stack names no module; with -b it prints the build ID and the offset of each frame")
 
-// matchCoredump matches a frame of systemd-coredump whose runtime address begins at offset at.
 func matchCoredump(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const plus, deleted = " + 0x", " (deleted)"
@@ -88,8 +87,7 @@ func matchCoredump(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchOldCoredump matches a frame of systemd-coredump before version 244, whose runtime address
-// begins at offset at:
+// matchOldCoredump matches a frame of systemd-coredump before version 244:
 //
 //	#1  0x00007f31c2a01154 ledger_audit (libledger.so)
 func matchOldCoredump(r *Reader, l *Line, at int) bool {
@@ -168,8 +166,8 @@ func coredumpModule(r *Reader, b []byte, at int) {
 	r.facts.AddModule(ModuleFact{Name: string(name), ID: id})
 }
 
-// coredumpProgram reads the path of the program from the line of coredumpctl info, or from a
-// journal field. at is the offset of the text before the path.
+// coredumpProgram reads the program's path from the line of coredumpctl info, or from a journal
+// field. at is the offset of the text before the path.
 func coredumpProgram(r *Reader, b []byte, at int) {
 	i := bytes.IndexByte(b[at:], '/')
 	if i < 0 || len(b)-at-i > maxPath || bytes.IndexAny(b[at:at+i], ":=") != i-1 && b[at+i-1] != ' ' {
@@ -178,8 +176,7 @@ func coredumpProgram(r *Reader, b []byte, at int) {
 	r.facts.addProgram(bytes.TrimRight(b[at+i:], " \t"))
 }
 
-// matchEuStack matches the second line of an eu-stack -b frame; its module's base begins at offset
-// at.
+// matchEuStack matches the second line of an eu-stack -b frame, whose base is at offset at.
 func matchEuStack(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !endsWith(b, at, "]@") {
@@ -212,7 +209,7 @@ func matchEuStack(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchPlainEuStack matches a frame of eu-stack without -b, whose address begins at offset at:
+// matchPlainEuStack matches a frame of eu-stack without -b:
 //
 //	#3  0x00007f25058c713e ledger::Book::close(int (*)(int), int)
 //
@@ -244,7 +241,8 @@ func matchPlainEuStack(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// unstripModule matches a line of eu-unstrip -n, whose module's base begins at offset at:
+// unstripModule matches a line of eu-unstrip -n. The module's base is before offset at, its size at
+// offset at:
 //
 //	0x7f25058c6000+0x4018 c78d6009…@0x7f25058c6248 /opt/shop/libledger.so - libledger.so
 //
@@ -282,8 +280,8 @@ func unstripModule(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// AddPackages adds the build IDs of modules in text, which is the field COREDUMP_PACKAGE_JSON of an
-// entry of systemd-coredump in the journal:
+// AddPackages adds the build IDs of modules in text, the field COREDUMP_PACKAGE_JSON of
+// systemd-coredump's journal entry:
 //
 //	{"elfType":"coredump","elfArchitecture":"AMD x86-64","libledger.so":{"type":"deb","buildId":"c78d6009…"}}
 //

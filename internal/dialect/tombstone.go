@@ -3,14 +3,14 @@ package dialect
 import "bytes"
 
 // The frames of Android's crash dumps. debuggerd prints them in tombstones and in the log, and ART
-// prints them for running threads. They are also in reports by Google Play and Firebase:
+// prints them for running threads. Reports by Google Play and Firebase have them, too:
 //
 //	#01 pc 0000000000001153  /data/app/shop/lib/arm64/libledger.so (ledger_audit+35) (BuildId: 3a0a920c…)
 //	native: #00 pc 00000000000a1b2c  /apex/com.android.runtime/lib64/bionic/libc.so (syscall+28)
 //	#02 pc 0x1153 libledger.so (BuildId: 3a0a920c3f1b7c55)
 //
-// The number points to a byte of the call instruction. From Android 11 on it is an address in the
-// ELF file; older versions print an offset: see Offsetted.
+// The number is the address of a byte in the call instruction. From Android 11 on it is an address
+// in the ELF file; older versions print an offset: see Offsetted.
 var android = Dialect{
 	Name: "android", Who: "Android: tombstones, logcat, ART, Google Play, Firebase",
 	Needs:  "the build ID in the frame (since Android 10), or --image",
@@ -72,7 +72,7 @@ func matchAndroid(r *Reader, l *Line, at int) bool {
 }
 
 // functionBefore returns the offset of the "(" of the function at the end of b, the text between pc
-// and the build ID: "(f(int)+35)". It returns -1 if there is no function.
+// and the build ID: "(f(int)+35)". It returns -1 without a function.
 func functionBefore(b []byte) (open int) {
 	if !bytes.HasSuffix(b, []byte(")")) || bytes.HasSuffix(b, []byte("(deleted)")) {
 		return -1
@@ -104,7 +104,7 @@ func decimalSymbol(b []byte) (s Symbol) {
 	return s
 }
 
-// libraryName returns the name of the library in b, a path of Android. It may be in an archive:
+// libraryName returns the name of the library in b, a path of Android, perhaps in an archive:
 // "/data/app/base.apk!libx.so", "/data/app/base.apk (offset 0x2a000)". ok is false if b names no
 // library; name is then nil for Java code and for code outside of files.
 func libraryName(b []byte) (name []byte, ok bool) {
@@ -126,7 +126,7 @@ func libraryName(b []byte) (name []byte, ok bool) {
 	if bytes.HasPrefix(b, []byte("/memfd:")) || bytes.HasPrefix(b, []byte("/dev/")) {
 		return nil, false // the cache of the just-in-time compiler
 	}
-	// Text with a blank is more likely a sentence, or an answer after the frame, than a path.
+	// text with a blank is more likely a sentence, or an answer after the frame, than a path
 	if bytes.IndexByte(plain, ' ') >= 0 {
 		return b, false
 	}

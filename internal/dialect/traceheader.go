@@ -36,16 +36,16 @@ func (r *Reader) opened() (w window) {
 	return w | r.openAt(r.number)
 }
 
-// inTrace reports whether a frame was found shortly before. If so, text that also occurs elsewhere
-// in logs may be a frame.
+// inTrace reports whether a frame was found shortly before. If so, even text that is common in logs
+// may be a frame.
 func (r *Reader) inTrace() bool { return r.opened()&windowTrace != 0 }
 
-// Wants reports whether the line with this number must be read even without an anchor, because a
-// window is open.
+// Wants reports whether an open window requires the line with this number to be read even without
+// an anchor.
 func (r *Reader) Wants(number int64) bool { return number <= r.latest }
 
-// lookedBackFor are texts for which the grammars of compute-sanitizer, ABRT and ThreadSanitizer
-// search earlier lines.
+// lookedBackFor are texts that the grammars of compute-sanitizer, ABRT and ThreadSanitizer search
+// in earlier lines.
 var lookedBackFor = [][]byte{
 	[]byte(hostFrame), []byte(`"address"`), []byte(`"build_id`), []byte(`"function_name"`), []byte("(BuildId: "),
 }
@@ -92,9 +92,9 @@ func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 	}
 }
 
-// pastOpens reports whether earlier lines may have a header that opens the single window w. If it
-// returns false, a line that looks like a frame of a weak grammar is rejected without a search for
-// all headers. Each byte is searched at most once for each window.
+// pastOpens reports whether earlier lines may have a header that opens the single window w. If not,
+// a line that looks like a frame of a weak grammar is rejected without a search for all headers.
+// Each byte is searched at most once for each window.
 func (r *Reader) pastOpens(w window) bool {
 	sought := &r.sought[bits.TrailingZeros32(uint32(w))]
 	past := r.RawPast
@@ -136,7 +136,6 @@ func (r *Reader) readPast() {
 	}
 }
 
-// readLast searches the last lines before the current one for headers.
 func (r *Reader) readLast(lines int64) {
 	past := r.lastLines(lines)
 	if len(past) > maxPast {

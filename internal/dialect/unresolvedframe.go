@@ -21,8 +21,7 @@ var symfilter = Dialect{
 	Sample: "    #1    0x000055d01234018d (inventory+0x14a654) (BuildId: 3a0a920c3f1b7c55)",
 }
 
-// matchSymfilter matches a frame that is alone on its line; its runtime address begins at offset
-// at.
+// matchSymfilter matches a frame that is alone on its line.
 func matchSymfilter(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const before = "   " // for the depth of an inlined call
@@ -48,8 +47,8 @@ func matchSymfilter(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchSymfilterSentence matches the frames and addresses in a sentence. The first frame's runtime
-// address, or the first address's offset, is at offset at.
+// matchSymfilterSentence matches the frames and addresses in a sentence. at is the offset of the
+// first frame's runtime address, or of the first address's offset.
 func matchSymfilterSentence(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {
@@ -108,8 +107,8 @@ func (c *modules) symfilterFrame(b []byte, at int) (addr uint64, m place, open i
 }
 
 // addressInSentence adds the address of code or data whose offset begins at offset at, and returns
-// its end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's name. So the name is
-// assumed to begin after a blank or a mark, although it might contain one.
+// its end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's name, so the name
+// begins after a blank or a mark, although it might contain one.
 func (c *modules) addressInSentence(l *Line, at int) (end int, ok bool) {
 	b := l.Text
 	plus := at - 1

@@ -21,14 +21,13 @@ var valgrind = Dialect{
 	Sample: "==4711==    by 0x485311A: ??? (in /opt/shop/libledger.so)",
 }
 
-// The addresses at which Valgrind usually loads a position-independent program, and the dynamic
+// The addresses at which Valgrind usually loads a position-independent program and the dynamic
 // linker (coregrind/m_ume/elf.c). Libraries follow the dynamic linker.
 const (
 	valgrindMain   = 0x108000
 	valgrindLinker = 0x4000000
 )
 
-// matchValgrind matches a frame whose address begins at offset at.
 func matchValgrind(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	word := at - len("at ")
@@ -82,8 +81,7 @@ func matchValgrind(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// valgrindSymbol returns the symbol that Valgrind prints as fn, followed by +OFFSET if
-// --sym-offsets is set.
+// valgrindSymbol returns the symbol in fn, which has +OFFSET if --sym-offsets is set.
 func valgrindSymbol(fn string, first bool) Symbol {
 	if i := strings.LastIndexByte(fn, '+'); i > 0 {
 		if n, end, ok := decimalAt([]byte(fn), i+1); ok && end == len(fn) {
@@ -112,7 +110,6 @@ func valgrindProcess(b []byte, word int) (process uint64, start int, ok bool) {
 	return uint64(n), word, start >= 0 && from-start <= len("==00:00:00:00.000 ")+len(mark)
 }
 
-// isLinker reports whether a file with this path is a dynamic linker.
 func isLinker(file string) bool {
 	b := path.Base(file)
 	return strings.HasPrefix(b, "ld-") || strings.HasPrefix(b, "ld.so") || strings.HasPrefix(b, "ld64")

@@ -7,7 +7,7 @@ import "slices"
 type window uint32
 
 // windowTrace is open after each frame that other lines may help to resolve, and after each map.
-// While it is open every line is read, because it may have maps or modules.
+// While it is open every line is read: any may have maps or modules.
 const windowTrace window = 1
 
 // Windows of single dialects.
@@ -49,7 +49,6 @@ type windows struct {
 	sought [maxWindows]int64
 }
 
-// reset closes all windows.
 func (w *windows) reset() {
 	w.latest, w.holdsUntil = -1, -1
 	for i := range w.until {
@@ -60,7 +59,7 @@ func (w *windows) reset() {
 // open opens some windows at the line with this number.
 func (w *windows) open(some window, number int64) { w.openUntil(some, number+WindowLines) }
 
-// openUntil opens some windows up to the line with the number last.
+// openUntil opens some windows up to the line last.
 func (w *windows) openUntil(some window, last int64) {
 	for i := range w.until {
 		if some&(1<<i) != 0 {
@@ -70,7 +69,7 @@ func (w *windows) openUntil(some window, last int64) {
 	}
 }
 
-// openAt returns the windows that a header or a frame keeps open at the line with this number.
+// openAt returns the windows that are open at the line with this number.
 func (w *windows) openAt(number int64) (all window) {
 	if number > w.latest {
 		return 0
@@ -83,8 +82,7 @@ func (w *windows) openAt(number int64) (all window) {
 	return all
 }
 
-// saved returns the last line of each window. It omits the windows after the last one that was ever
-// opened.
+// saved returns the last line of each window, except for unused windows at the end.
 func (w *windows) saved() []int64 {
 	n := len(w.until)
 	for n > 0 && w.until[n-1] < 0 {
