@@ -103,7 +103,7 @@ func TestSizes(t *testing.T) {
 
 // The configurations of dist are accepted; TestExamples runs the Collector's own check on them.
 func TestConfigurationsOfTheDistribution(t *testing.T) {
-	for _, name := range []string{"agent", "edge", "gateway"} {
+	for _, name := range []string{"agent", "edge", "gateway", "profiles"} {
 		cm, err := confmaptest.LoadConf(filepath.Join("dist", name+".yaml"))
 		if err != nil {
 			t.Fatal(err)

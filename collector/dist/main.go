@@ -1,5 +1,5 @@
 // Dist is a Collector with the symfilter processor and the components around it. It reads and
-// writes files and OTLP, and keeps contexts and offsets in files.
+// writes files and OTLP, keeps contexts and offsets in files, and answers probes of its health.
 //
 // The Collector's builder makes the same distribution from builder.yaml. This program needs only go
 // build.
@@ -9,6 +9,7 @@ import (
 	"log"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/filelogreceiver"
 	"go.opentelemetry.io/collector/component"
@@ -65,6 +66,6 @@ func factories() (f otelcol.Factories, err error) {
 	); err != nil {
 		return f, err
 	}
-	f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](filestorage.NewFactory())
+	f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](filestorage.NewFactory(), healthcheckextension.NewFactory())
 	return f, err
 }

@@ -171,18 +171,35 @@ func TestExamplesAreValid(t *testing.T) {
 	if err := os.WriteFile(inner, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	env := []string{"LOGS=/var/log/*.log", "STATE=" + dir, "DEBUGINFOD=http://127.0.0.1:8002", "CACHE=" + dir, "BACKEND=127.0.0.1:4317", "GATEWAY=http://127.0.0.1:4318", "LISTEN=127.0.0.1:4318", "POD_IP=127.0.0.1", "OUT=" + filepath.Join(dir, "out")}
 	for _, file := range []string{filepath.Join(dist, "agent.yaml"), filepath.Join(dist, "edge.yaml"), filepath.Join(dist, "gateway.yaml"), inner} {
-		cmd := exec.Command(otelcol, "validate", "--config", file)
-		cmd.Env = []string{"LOGS=/var/log/*.log", "STATE=" + dir, "DEBUGINFOD=http://127.0.0.1:8002", "CACHE=" + dir, "BACKEND=127.0.0.1:4317", "GATEWAY=http://127.0.0.1:4318", "LISTEN=127.0.0.1:4318", "OUT=" + filepath.Join(dir, "out")}
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := validate(file, env); err != nil {
 			t.Errorf("%s: %v\n%s", filepath.Base(file), err, out)
 		}
+	}
+	profiles := filepath.Join(dist, "profiles.yaml")
+	if out, err := validate(profiles, env, gateOfProfiles); err != nil {
+		t.Errorf("profiles.yaml: %v\n%s", err, out)
+	}
+	if out, err := validate(profiles, env); err == nil || !strings.Contains(out, "service.profilesSupport") {
+		t.Errorf("profiles.yaml needs no feature gate any more: %v\n%s", err, out)
 	}
 	bad := filepath.Join(dir, "bad.yaml")
 	if err := os.WriteFile(bad, []byte(strings.Replace(config, "      symfilter:\n", "      symfilter:\n        mode: guess\n", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(otelcol, "validate", "--config", bad).CombinedOutput(); err == nil || !strings.Contains(string(out), "mode") {
+	if out, err := validate(bad, env); err == nil || !strings.Contains(out, "mode") {
 		t.Errorf("a wrong configuration is accepted: %v\n%s", err, out)
 	}
+}
+
+// gateOfProfiles lets a Collector run pipelines of profiles.
+const gateOfProfiles = "--feature-gates=+service.profilesSupport"
+
+// validate returns what the Collector's own check prints for a configuration.
+func validate(file string, env []string, flags ...string) (string, error) {
+	cmd := exec.Command(otelcol, append([]string{"validate", "--config", file}, flags...)...)
+	cmd.Env = env
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
