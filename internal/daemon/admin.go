@@ -13,13 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Bounds of the admin listener. Its answers are small, and it has few clients at once.
+// Bounds of the admin listener, whose answers are small.
 const (
 	adminConnections = 32
 	adminHeader      = 8 << 10          // bytes of a request's header
 	adminRead        = 5 * time.Second  // for a whole request
 	adminWrite       = 15 * time.Second // for a request and its answer
-	adminScrapes     = 4                // concurrent requests for metrics
+	adminScrapes     = 4
 )
 
 // An admin is the listener for health and metrics.
@@ -30,7 +30,7 @@ type admin struct {
 	seats     seated
 }
 
-// openAdmin opens the listener of c. The listener answers once serve is called.
+// openAdmin opens the listener of c. The listener answers only after serve.
 func (d *Daemon) openAdmin(c Admin) (*admin, error) {
 	all, err := d.house.ports.listen(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, protocols: []string{"http/1.1"}})
 	if err != nil {
@@ -39,7 +39,6 @@ func (d *Daemon) openAdmin(c Admin) (*admin, error) {
 	a := &admin{listeners: all, room: &room{most: func() int { return adminConnections }}}
 	a.server = &http.Server{
 		Handler: d.answers, ReadTimeout: adminRead, WriteTimeout: adminWrite, MaxHeaderBytes: adminHeader,
-		// errors caused by clients
 		ErrorLog:    slog.NewLogLogger(d.house.log.Handler(), slog.LevelDebug),
 		ConnContext: a.seats.context, ConnState: a.seats.state,
 	}
@@ -47,7 +46,6 @@ func (d *Daemon) openAdmin(c Admin) (*admin, error) {
 	return a, nil
 }
 
-// serve answers requests until close is called.
 func (a *admin) serve(log *slog.Logger) {
 	for _, l := range a.listeners {
 		go func() {
@@ -60,7 +58,7 @@ func (a *admin) serve(log *slog.Logger) {
 
 // close ends serve. Unfinished answers get a second to complete.
 func (a *admin) close() {
-	defer a.listeners.Close() // if serve was never called
+	defer a.listeners.Close() // serve may never have been called
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if a.server.Shutdown(ctx) != nil {
@@ -68,7 +66,7 @@ func (a *admin) close() {
 	}
 }
 
-// newAnswers returns the handler of the admin listener. It has three paths, all read-only.
+// newAnswers returns the handler of the admin listener. All its paths are read-only.
 func (d *Daemon) newAnswers() http.Handler {
 	metrics := promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(d.house.log.Handler(), slog.LevelError),
@@ -79,8 +77,8 @@ func (d *Daemon) newAnswers() http.Handler {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
-		// /healthz accepts any host name, and needs no seat: a service manager restarts a daemon
-		// that does not answer.
+		// /healthz allows any host name and any number of requests: a service manager restarts a
+		// daemon that does not answer.
 		if r.URL.Path != "/healthz" && !who.allow(w, r, d.view.Load().admin) {
 			return
 		}
@@ -100,7 +98,7 @@ func (d *Daemon) newAnswers() http.Handler {
 			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
 			return
 		}
-		if r.URL.Path == "/healthz" { // answered even beyond the limit of connections
+		if r.URL.Path == "/healthz" {
 			answer(w, r)
 			return
 		}
@@ -108,7 +106,7 @@ func (d *Daemon) newAnswers() http.Handler {
 	})
 }
 
-// health reports whether all filters make progress; if one does not, a restart helps.
+// health reports whether all filters make progress. A restart helps a filter that does not.
 func (d *Daemon) health(w http.ResponseWriter, _ *http.Request) {
 	answer := struct {
 		Healthy bool   `json:"healthy"`
@@ -118,7 +116,7 @@ func (d *Daemon) health(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, answer.Healthy, answer)
 }
 
-// readiness reports whether the daemon processes all lines, and the current problems.
+// readiness reports whether the daemon processes all lines, and lists the current problems.
 func (d *Daemon) readiness(w http.ResponseWriter, _ *http.Request) {
 	answer := struct {
 		Ready    bool      `json:"ready"`
@@ -129,11 +127,10 @@ func (d *Daemon) readiness(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, answer.Ready, answer)
 }
 
-// writeJSON answers with 200 or 503.
 func writeJSON(w http.ResponseWriter, good bool, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	if !good {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	json.NewEncoder(w).Encode(v) // an error means that the client has disconnected
+	json.NewEncoder(w).Encode(v) // fails only if the client has disconnected
 }

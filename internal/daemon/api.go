@@ -15,13 +15,13 @@ import (
 	"github.com/symfilter/symfilter/internal/symbolicator"
 )
 
-// Bounds of the service. Unlike the stream of a log, a request and its answer are complete at once.
+// Bounds of the service. A request and its answer are complete at once, unlike a stream.
 const (
 	apiRead  = 30 * time.Second // for the body of a request
 	apiWrite = time.Minute      // for an answer
 )
 
-// An api is the running service: a site that answers other programs.
+// An api is the running service, which looks up addresses for other programs.
 type api struct {
 	conf    Service
 	house   *house
@@ -37,10 +37,9 @@ type api struct {
 	closed   bool
 }
 
-// A protocol answers the body of a request. The result writes the answer.
+// A protocol processes the body of a request, and returns a function that writes the answer.
 type protocol func(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io.Writer) error, error)
 
-// protocols returns the configured protocols by their paths.
 func (s *Service) protocols() map[string]protocol {
 	all := make(map[string]protocol)
 	if s.Symbolize {
@@ -55,7 +54,6 @@ func (s *Service) protocols() map[string]protocol {
 	return all
 }
 
-// paths returns the paths of the configured protocols.
 func (s *Service) paths() (all []string) {
 	for path := range s.protocols() {
 		all = append(all, path)
@@ -66,7 +64,7 @@ func (s *Service) paths() (all []string) {
 	return all
 }
 
-// prepareAPI opens the service of a change, unless the current one can stay.
+// prepareAPI opens the service of a change, unless the current service can stay.
 func (d *Daemon) prepareAPI(c *change) (err error) {
 	conf := c.conf.Service
 	if conf.Listen == "" || d.api != nil && c.symbols == d.symbols && reflect.DeepEqual(conf, d.conf.Service) {
@@ -78,8 +76,8 @@ func (d *Daemon) prepareAPI(c *change) (err error) {
 	return err
 }
 
-// openAPI opens the listener of c. The listener answers once serve is called. If it succeeds, the
-// api owns the caller's use of sym.
+// openAPI opens the listener of c. If it succeeds, the api owns the caller's share of sym. The
+// listener answers only after serve.
 func (d *Daemon) openAPI(c Service, sym *symbols) (*api, error) {
 	w, err := d.house.webs.open(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
 	if err != nil {
@@ -107,8 +105,7 @@ func (d *Daemon) openAPI(c Service, sym *symbols) (*api, error) {
 	return a, nil
 }
 
-// turnAPI replaces the service by the service of a change, unless it is unchanged. Requests to the
-// old service are answered with its symbols.
+// turnAPI replaces a changed service. Requests to the old service keep its symbols.
 func (d *Daemon) turnAPI(c *change) {
 	if d.api != nil && (c.api != nil || c.conf.Service.Listen == "") {
 		d.api.close()
@@ -122,7 +119,6 @@ func (d *Daemon) turnAPI(c *change) {
 	}
 }
 
-// serve takes the paths of the service.
 func (a *api) serve() error {
 	var errs []error
 	for _, path := range a.conf.paths() {
@@ -131,7 +127,7 @@ func (a *api) serve() error {
 	return errors.Join(errs...)
 }
 
-// begin begins a request. It returns false after close.
+// begin counts a new request. It returns false after close.
 func (a *api) begin() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,7 +137,7 @@ func (a *api) begin() bool {
 	return !a.closed
 }
 
-// close gives up the paths. Requests that have begun are answered; their end closes ended.
+// close gives up the paths, but lets running requests finish. The end of the last one closes ended.
 func (a *api) close() (ended chan struct{}) {
 	for _, path := range a.conf.paths() {
 		a.web.leave(path, a.site)
@@ -163,7 +159,6 @@ func (a *api) close() (ended chan struct{}) {
 	return ended
 }
 
-// answer answers a request by a protocol.
 func (a *api) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -196,14 +191,14 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 	h.Set("Cache-Control", "no-store")
 	control.SetWriteDeadline(time.Now().Add(apiWrite))
 	defer context.AfterFunc(a.ctx, func() { control.SetWriteDeadline(time.Now().Add(lingers)) })()
-	if write(w) != nil { // so that the peer notices the incomplete answer
+	if write(w) != nil { // the peer must notice the incomplete answer
 		panic(http.ErrAbortHandler)
 	}
 	control.SetWriteDeadline(time.Time{})
 }
 
-// An untimed is a request's body, whose deadline it removes at the end: otherwise the deadline
-// would end the request while it is answered.
+// An untimed is the body of a request. At its end, it removes the read deadline, which would
+// otherwise end the request before its answer.
 type untimed struct {
 	io.Reader
 	control *http.ResponseController
@@ -217,7 +212,6 @@ func (u *untimed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refuse answers a request that a protocol does not answer.
 func (a *api) refuse(w http.ResponseWriter, err error) {
 	invalid, large, known := (*batch.InvalidError)(nil), (*batch.TooLargeError)(nil), (*refusal)(nil)
 	switch {
@@ -238,13 +232,11 @@ func (a *api) refuse(w http.ResponseWriter, err error) {
 	}
 }
 
-// loanStep is how many bytes a loan borrows at least, since a request takes memory for each
-// address.
+// loanStep is the least number of bytes to borrow, since a request takes memory for each address.
 const loanStep = 32 << 10
 
-// A ledger is the memory of all requests of the service: at most half of limits.context_bytes, and
-// at most half of that for one peer. The rest remains for logs and other peers. Many goroutines may
-// use it.
+// A ledger is the memory of all requests of the service: at most half of limits.context_bytes. One
+// peer may use half of that. The rest remains for logs. A ledger is safe for concurrent use.
 type ledger struct {
 	contexts *contexts
 
@@ -253,10 +245,9 @@ type ledger struct {
 	peers map[string]int64
 }
 
-// open returns the memory of a request of a peer.
 func (l *ledger) open(peer string) *loan { return &loan{ledger: l, peer: peer} }
 
-// borrow reports whether n more bytes are granted. With a negative n, it releases -n bytes.
+// borrow reports whether n more bytes are granted. A negative n releases bytes.
 func (l *ledger) borrow(peer string, n int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -306,7 +297,6 @@ func (l *loan) Take(n int64) bool {
 	return true
 }
 
-// close returns the memory.
 func (l *loan) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// peerField stands for the peer's name in the path of a file output, or for the base name of the
-// followed file.
+// peerField is replaced in the path of a file output by the peer's name, or by the followed file's
+// base name.
 const peerField = "{peer}"
 
 // compare reports contradictory keys and impossible values.
@@ -37,16 +37,14 @@ func (p *parser) compare(c *Config) {
 	p.together(c)
 }
 
-// given returns the node of a key, or nil.
 func (p *parser) given(path, name string) *yaml.Node { return p.at[join(path, name)] }
 
-// item returns the node of an item of the list at path. If the item was not read, it returns the
-// node of the list's key.
+// item returns the node of an item of the list at path. It returns the node of the list's key if
+// the item was not read.
 func (p *parser) item(path string, i int) *yaml.Node {
 	return p.keyAt(p.at[path], path+"["+strconv.Itoa(i)+"]")
 }
 
-// admin checks the admin section.
 func (p *parser) admin(a *Admin) {
 	p.useless("admin", p.sections[kindOf[Admin]()])
 	if a.Listen != "" {
@@ -56,7 +54,6 @@ func (p *parser) admin(a *Admin) {
 	p.hosts("admin", a.Hosts)
 }
 
-// service checks the service section.
 func (p *parser) service(s *Service) {
 	if n := p.at["service"]; n != nil && p.at["pipelines"] == nil && p.given("service", "listen") == nil {
 		p.fault(n, "service", "has no listener, and there are no pipelines: set listen")
@@ -72,7 +69,6 @@ func (p *parser) service(s *Service) {
 	p.hosts("service", s.Hosts)
 }
 
-// hosts checks names of hosts.
 func (p *parser) hosts(path string, names []string) {
 	for i, name := range names {
 		if u, err := url.Parse("//" + name); err != nil || u.Hostname() != name {
@@ -81,7 +77,6 @@ func (p *parser) hosts(path string, names []string) {
 	}
 }
 
-// pipeline checks one pipeline.
 func (p *parser) pipeline(c *Pipeline, path string) {
 	in, out := path+".input", path+".output"
 	if p.at[in] != nil && !p.isFaulty(in) {
@@ -106,8 +101,8 @@ func (p *parser) pipeline(c *Pipeline, path string) {
 	}
 }
 
-// one reports a section with none or several of its alternative keys, s.One. It also reports keys
-// that have no effect with the given alternative.
+// one reports a section with no key, or with several keys, of s.One. It also reports keys without
+// effect beside the given key.
 func (p *parser) one(path string, s *Section) {
 	var found []string
 	for _, name := range s.One {
@@ -127,7 +122,7 @@ func (p *parser) one(path string, s *Section) {
 	}
 }
 
-// useless reports keys that have no effect because the section has none of the keys in their With.
+// useless reports keys without effect: the section has no key of their With.
 func (p *parser) useless(path string, s *Section) {
 	for _, k := range s.Keys {
 		n := p.given(path, k.Name)
@@ -140,7 +135,6 @@ func (p *parser) useless(path string, s *Section) {
 	}
 }
 
-// input checks an input.
 func (p *parser) input(c *Input, path string) {
 	for name, patterns := range map[string][]string{"files": c.Files, "exclude_path": c.ExcludePath} {
 		for i, pattern := range patterns {
@@ -174,8 +168,8 @@ func (p *parser) input(c *Input, path string) {
 	p.hosts(path, c.Hosts)
 }
 
-// listener checks the address of a listener. It also checks that its settings allow the peers that
-// can reach it, and that tls and mode have an effect.
+// listener checks the address and settings of a listener: which peers can reach it, and whether tls
+// and mode have an effect.
 func (p *parser) listener(path, name, address string, datagrams, remote bool, tls *TLS) {
 	n, key := p.given(path, name), join(path, name)
 	a, err := parseAddress(address, datagrams)
@@ -203,8 +197,7 @@ func (p *parser) listener(path, name, address string, datagrams, remote bool, tl
 	}
 }
 
-// halves reports a certificate without a key, a key without a certificate, and for a server the
-// lack of both.
+// halves reports a certificate without a key, or a key without a certificate. A server needs both.
 func (p *parser) halves(path string, c *TLS, server bool) {
 	switch {
 	case c == nil || !p.complete(path):
@@ -217,7 +210,7 @@ func (p *parser) halves(path string, c *TLS, server bool) {
 	}
 }
 
-// complete reports whether no fault was found in a section and its values.
+// complete reports whether a section and its values have no fault.
 func (p *parser) complete(path string) bool {
 	return !slices.ContainsFunc(p.faults, func(f Fault) bool { return f.Key == path || strings.HasPrefix(f.Key, path+".") })
 }
@@ -269,16 +262,15 @@ func (p *parser) output(c *Pipeline, path string) {
 	}
 }
 
-// together reports conflicts between pipelines.
 func (p *parser) together(c *Config) {
 	for _, f := range c.conflicts() {
 		p.fault(p.at[f.Key], f.Key, "%s", f.Problem)
 	}
 }
 
-// conflicts returns a fault for each key that claims the same resource as another key. Resources
-// are standard input, addresses, HTTP paths and files. Inputs may share an HTTP address if their
-// paths differ and their TLS settings are equal.
+// conflicts returns a fault for each key that claims the same input, address, path or file as
+// another key. Inputs may share an HTTP address if their paths differ and their TLS settings are
+// equal.
 func (c *Config) conflicts() (all Faults) {
 	owner := make(map[string]string) // keys by claimed resource
 	fault := func(key, format string, args ...any) {
@@ -295,7 +287,7 @@ func (c *Config) conflicts() (all Faults) {
 	if c.Admin.Listen != "" {
 		claim(canonical(c.Admin.Listen), "admin.listen", twice)
 	}
-	servers := make(map[string]string) // keys of inputs, or of the service, by HTTP address
+	servers := make(map[string]string) // keys by HTTP address
 	certs := make(map[string]*TLS)     // by HTTP address
 	serve := func(web string, paths []string, key, section string, tls *TLS) {
 		web = canonical(web)
@@ -341,7 +333,7 @@ func (c *Config) conflicts() (all Faults) {
 	return all
 }
 
-// canonical returns the canonical form of an address; an invalid address is unchanged.
+// canonical returns the canonical form of an address. An invalid address is unchanged.
 func canonical(address string) string {
 	a, err := parseAddress(address, strings.HasPrefix(address, "udp:") || strings.HasPrefix(address, "unixgram:"))
 	if err != nil {
@@ -350,7 +342,6 @@ func canonical(address string) string {
 	return a.String()
 }
 
-// serverURL checks the URL of a debuginfod server.
 func (p *parser) serverURL(text, path string, i int) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {

@@ -10,15 +10,14 @@ import (
 	"github.com/symfilter/symfilter/internal/follow"
 )
 
-// A Config is the contents of a configuration file. [Parse] reads one, and sets missing keys to
-// their defaults.
+// A Config is the contents of a configuration file. [Parse] sets missing keys to their defaults.
 type Config struct {
 	Admin   Admin   `yaml:"admin"`
 	Log     Log     `yaml:"log"`
 	Symbols Symbols `yaml:"symbols"`
 	Limits  Limits  `yaml:"limits"`
 	Service Service `yaml:"service"`
-	// folder of checkpoints and contexts; empty: none survive a restart
+	// folder of checkpoints and contexts; empty: a restart loses them
 	State     string              `yaml:"state"`
 	Pipelines map[string]Pipeline `yaml:"pipelines"`
 }
@@ -28,17 +27,17 @@ type Admin struct {
 	Listen      string `yaml:"listen"` // HOST:PORT or unix:PATH; empty: none
 	AllowRemote bool   `yaml:"allow_remote"`
 	TLS         *TLS   `yaml:"tls"`
-	// further host names of the listener; localhost and this machine's name are always allowed
+	// further host names; localhost and this machine's name are always allowed
 	Hosts []string `yaml:"hosts"`
 }
 
-// A TLS names the files of certificates. A listener reads them again at each reload, an output for
-// each connection.
+// A TLS names the files of certificates. A listener reads them at each reload, an output at each
+// connection.
 type TLS struct {
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
-	// authorities that sign the certificates of peers; empty: clients of a listener need no
-	// certificate, and an output uses the system's authorities
+	// authorities for the certificates of peers; if empty, clients need no certificate, and outputs
+	// use the system's authorities
 	ClientCA string `yaml:"client_ca"`
 }
 
@@ -84,7 +83,7 @@ type Limits struct {
 	Connections  int  `yaml:"connections"`   // open connections
 	// bytes of a line from a connection; longer lines are cut
 	Line Size     `yaml:"line"`
-	Idle Duration `yaml:"idle"` // time without a connection after which a peer's context is dropped
+	Idle Duration `yaml:"idle"` // a peer without a connection keeps its context for this time
 }
 
 // A Pipeline has one input and one output.
@@ -149,7 +148,7 @@ type Output struct {
 }
 
 // URLs are the base URLs of debuginfod servers. System selects the URLs in the environment variable
-// DEBUGINFOD_URLS, or if it has none, the URLs in /etc/debuginfod.
+// DEBUGINFOD_URLS, or in /etc/debuginfod if it has none.
 type URLs struct {
 	System bool
 	List   []string

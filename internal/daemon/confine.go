@@ -14,23 +14,21 @@ import (
 	"github.com/symfilter/symfilter/internal/sandbox"
 )
 
-// A confinement is the sandbox of the process. It is set up once, for the first configuration:
-// after the sockets are open, before anything is read from peers or logs. A process cannot widen
-// its own sandbox. So a reload is refused if its configuration needs more rights than the first
-// one.
+// A confinement is the sandbox of the process. The first configuration defines it, once the sockets
+// are open and before any peer or log is read. A process cannot widen its own sandbox, so a reload
+// that needs more rights is refused.
 type confinement struct {
 	policy          sandbox.Policy
 	state           sandbox.State
-	writes, sockets []fs.FileInfo // identities of the policy's folders when the sandbox was made
+	writes, sockets []fs.FileInfo // identities of the policy's folders at the start
 }
 
-// confine makes the sandbox for c.
 func (d *Daemon) confine(c *Config) error {
 	if d.house.options.Confine == nil {
 		return nil
 	}
 	if c.State != "" {
-		if err := os.MkdirAll(c.State, 0o700); err != nil { // folders made later are not writable
+		if err := os.MkdirAll(c.State, 0o700); err != nil { // the sandbox needs existing folders
 			return fmt.Errorf("state: %w", err)
 		}
 	}
@@ -45,7 +43,7 @@ func (d *Daemon) confine(c *Config) error {
 	return nil
 }
 
-// String names the restrictions in force; it is empty if no sandbox was requested.
+// String names the restrictions in force. It is empty without a sandbox.
 func (box *confinement) String() string {
 	if box == nil {
 		return ""
@@ -53,7 +51,6 @@ func (box *confinement) String() string {
 	return box.state.String()
 }
 
-// existing returns the files and folders that exist.
 func existing(paths []string) (all []fs.FileInfo) {
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil {
@@ -63,19 +60,18 @@ func existing(paths []string) (all []fs.FileInfo) {
 	return all
 }
 
-// needs are the rights that a configuration needs, each with its key.
+// needs are the rights that a configuration needs.
 type needs struct {
 	writes []need // devices, and folders for files or sockets
-	calls  []need // operations on sockets; they have no path
-	others []need // paths of files of other processes
+	calls  []need // operations on sockets, without a path
+	others []need // files of other processes
 }
 
-// A need is a single right.
 type need struct {
 	key  string // key of the configuration
 	path string
-	kept func(*sandbox.Policy) *bool // for calls: returns the policy's field that grants the right
-	what string                      // for calls: the operation that needs the right
+	kept func(*sandbox.Policy) *bool // for calls: selects the policy's field
+	what string                      // for calls: name of the operation
 	sock bool                        // for writes: a folder for sockets
 }
 
@@ -132,7 +128,6 @@ const (
 	listening  = "open sockets"
 )
 
-// pipeline adds the rights for a pipeline.
 func (n *needs) pipeline(key string, p *Pipeline) {
 	n.read(key+".input.files", p.Input.Files...)
 	n.listener(key+".input.listen", p.Input.Listen)
@@ -141,14 +136,14 @@ func (n *needs) pipeline(key string, p *Pipeline) {
 	if file := p.Output.File; file != "" {
 		n.read(key+".output.file", file)
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-			n.write(key+".output.file", file) // only this device: its folder has others
+			n.write(key+".output.file", file) // a device: its folder has other devices
 		} else {
 			n.write(key+".output.file", filepath.Dir(file))
 			n.write(key+".output.file", sandbox.FolderOf(file))
 		}
 	}
 	switch a, err := parseAddress(p.Output.Connect, false); {
-	case p.Output.Connect == "" || err != nil: // no address, or one that cannot be opened
+	case p.Output.Connect == "" || err != nil:
 	case a.network == "unix":
 		n.call(key+".output.connect", connecting+" to a socket with a path", func(p *sandbox.Policy) *bool { return &p.Local })
 	default:
@@ -156,7 +151,6 @@ func (n *needs) pipeline(key string, p *Pipeline) {
 	}
 }
 
-// listener adds the rights for a listener.
 func (n *needs) listener(key, address string) {
 	network, name, _ := strings.Cut(address, ":")
 	switch {
@@ -176,8 +170,7 @@ func (n *needs) call(key, what string, kept func(*sandbox.Policy) *bool) {
 
 func (n *needs) write(key, path string) { n.writes = append(n.writes, need{key: key, path: path}) }
 
-// read adds the paths that lead to files of other processes. The sandbox allows reading all other
-// files.
+// read adds paths of files of other processes. The sandbox allows reading all other files.
 func (n *needs) read(key string, paths ...string) {
 	for _, path := range paths {
 		if sandbox.OfOtherProcess(path) {
@@ -186,7 +179,6 @@ func (n *needs) read(key string, paths ...string) {
 	}
 }
 
-// policy returns the narrowest policy that grants n.
 func (n *needs) policy() (p sandbox.Policy) {
 	for _, w := range n.writes {
 		if w.sock {
@@ -202,10 +194,9 @@ func (n *needs) policy() (p sandbox.Policy) {
 	return p
 }
 
-// restart advises an operator whose sandbox is too narrow.
 const restart = "restart symfilterd, which loses no line of files, or start it with --no-sandbox"
 
-// allows returns a fault for each key that needs a right which the sandbox denies.
+// allows returns a fault for each key whose rights the sandbox denies.
 func (box *confinement) allows(c *Config) error {
 	if box == nil {
 		return nil
@@ -250,8 +241,8 @@ func (box *confinement) allows(c *Config) error {
 	return nil
 }
 
-// within reports whether path is one of the folders or below one. Like the sandbox, it compares
-// file identities: a new folder at an old path is a different folder.
+// within reports whether path is a folder of folders, or below one. Like the sandbox, it compares
+// file identities, since a new folder may have an old path.
 func within(path string, folders []fs.FileInfo) bool {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -270,7 +261,7 @@ func within(path string, folders []fs.FileInfo) bool {
 	}
 }
 
-// explain adds advice to a permission error in a folder if the sandbox is the cause.
+// explain adds advice to a permission error that the sandbox has caused in dir.
 func (box *confinement) explain(err error, dir string) error {
 	if box == nil || box.state.Landlock == 0 || !errors.Is(err, fs.ErrPermission) || within(dir, box.writes) {
 		return err

@@ -9,28 +9,27 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// awakeMost is the maximum number of sessions with a filter. A filter that has printed a frame
-// takes 150 KB, and its context 1.5 KB. Beyond the maximum, the sessions that have had a filter for
-// longest are parked.
+// awakeMost bounds the sessions with a filter: after a frame, a filter takes 150 KB, but a parked
+// context 1.5 KB. Beyond the bound, the session awake for longest is parked.
 const awakeMost = 256
 
-// contexts enforces the configured limits on the processes in the streams of all pipelines: their
-// number and their bytes. At a limit, it drops the contexts of ended connections, longest idle
-// first. A live stream never loses its context to a new stream. It is safe for concurrent use.
+// contexts enforces limits on the processes of all pipelines: their number and their bytes. At a
+// limit, contexts without a connection are dropped, longest idle first. A live stream keeps its
+// context. A contexts is safe for concurrent use.
 type contexts struct {
 	house  *house
-	logged seldom.Limiter // messages about reached limits
+	logged seldom.Limiter
 
 	mu    sync.Mutex
-	n     int // processes in live streams, at least 1 for each stream, plus kept contexts
+	n     int // processes of live streams, at least 1 for each stream, plus kept contexts
 	bytes int64
 	kept  list.List // *peer values with a context, longest idle first
 	awake list.List // *session values with a filter, longest awake first
 }
 
-// A share is a session's part of the limits. Its fields are guarded by contexts.mu.
+// A share is a session's part of the limits, guarded by contexts.mu.
 type share struct {
-	n     int // processes, at least 1; 0: the session has not entered, or has left
+	n     int // processes, at least 1; 0: the session is not counted
 	bytes int64
 	awake *list.Element
 }
@@ -54,8 +53,8 @@ func (c *contexts) enter(s *session) bool {
 	return true
 }
 
-// set updates the share of a session that has entered. It returns false if the share's bytes have
-// grown and all bytes together exceed the limit.
+// set updates the share of a counted session. It returns false if the share has grown and the total
+// exceeds the limit.
 func (c *contexts) set(s *session, n int, bytes int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +75,6 @@ func (c *contexts) set(s *session, n int, bytes int64) bool {
 	return true
 }
 
-// leave ends the share of a session.
 func (c *contexts) leave(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +84,8 @@ func (c *contexts) leave(s *session) {
 	s.share = share{}
 }
 
-// borrow counts n bytes outside of contexts, for the buffer of a long line, or releases -n bytes.
-// It returns false if there is no room for them.
+// borrow counts n bytes for the buffer of a long line. It returns false if there is no room. A
+// negative n releases bytes.
 func (c *contexts) borrow(n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,8 +100,8 @@ func (c *contexts) borrow(n int) bool {
 	return true
 }
 
-// lend counts n bytes of requests to the service, or releases -n bytes. It returns false if there
-// is no room. Unlike borrow, it drops no context to make room.
+// lend counts n bytes for requests to the service, or releases -n bytes. Unlike borrow, it drops no
+// context to make room.
 func (c *contexts) lend(n int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,8 +112,8 @@ func (c *contexts) lend(n int64) bool {
 	return true
 }
 
-// limits returns the limits for the processes of a session: its share plus the free part. Kept
-// contexts count as free in the number of processes.
+// limits returns the limits for a session: its share plus the free part. Kept contexts count as
+// free, except in bytes.
 func (c *contexts) limits(s *session) filter.Limits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,8 +124,7 @@ func (c *contexts) limits(s *session) filter.Limits {
 	}
 }
 
-// wake counts a session with a filter. If there are too many, it returns the session that the
-// caller must park.
+// wake counts a session with a filter. If there are too many, it returns a session to park.
 func (c *contexts) wake(s *session) (park *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,13 +133,12 @@ func (c *contexts) wake(s *session) (park *session) {
 	}
 	if c.awake.Len() >= awakeMost {
 		park = c.awake.Front().Value.(*session)
-		c.awake.MoveToBack(park.share.awake) // if it is busy, the next call returns another one
+		c.awake.MoveToBack(park.share.awake) // park may be busy: the next call returns another one
 	}
 	s.share.awake = c.awake.PushBack(s)
 	return park
 }
 
-// filters returns the number of sessions with a filter.
 func (c *contexts) filters() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,8 +159,7 @@ func (c *contexts) sleepLocked(s *session) {
 	}
 }
 
-// keep stores the context of a peer without a connection, or drops it if there is no room. c.mu is
-// held.
+// keep stores the context of a peer without a connection, if there is room. c.mu is held.
 func (c *contexts) keep(q *peer, context []byte, used time.Time) {
 	l := c.house.limits.Load()
 	size := int64(len(context) + len(q.name))
@@ -189,8 +184,7 @@ func (c *contexts) keep(q *peer, context []byte, used time.Time) {
 	}
 }
 
-// take removes and returns the stored context of a peer, or returns nil if there is none. c.mu is
-// held.
+// take removes and returns the stored context of a peer; nil if there is none. c.mu is held.
 func (c *contexts) take(q *peer) (context []byte) {
 	if q.place == nil {
 		return nil
@@ -211,8 +205,8 @@ func (c *contexts) drop(q *peer, why eviction) {
 	q.memory.tidy(q)
 }
 
-// dropOldest drops the stored context that has been idle for longest. It returns false if there is
-// none. c.mu is held.
+// dropOldest drops the context that was idle for longest. It returns false if there is none. c.mu
+// is held.
 func (c *contexts) dropOldest() bool {
 	oldest := c.kept.Front()
 	if oldest == nil {
@@ -222,7 +216,7 @@ func (c *contexts) dropOldest() bool {
 	return true
 }
 
-// expire drops the contexts of peers that have been disconnected for longer than limits.idle.
+// expire drops the contexts of peers without a connection for longer than limits.idle.
 func (c *contexts) expire(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,7 +226,6 @@ func (c *contexts) expire(now time.Time) {
 	}
 }
 
-// logReached logs, at most once a minute, that a limit is reached.
 func (c *contexts) logReached(limit string, value int64) {
 	if n, ok := c.logged.May(time.Now()); ok {
 		c.house.log.Warn("limits."+limit+" is reached: new streams are not remembered from line to line, and their frames may have no module; raise it, or separate fewer processes",

@@ -22,15 +22,12 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// stopPatience bounds how long a stop waits for blocked outputs.
 const stopPatience = 4 * time.Second
 
-// restEvery is the interval between searches for idle sessions.
 const restEvery = 2 * time.Second
 
-// manyFilters is the number of filters, about 150 KB each, whose memory is worth returning to the
-// system at once: when at least this many were in use, and no session has a filter any more. The
-// runtime alone would take minutes.
+// manyFilters is the number of filters, of about 150 KB each, whose memory is worth returning to
+// the system at once. The runtime alone would take minutes.
 const manyFilters = 32
 
 // Options connect a Daemon to its process.
@@ -38,15 +35,14 @@ type Options struct {
 	Log       *slog.Logger
 	Stdin     io.Reader
 	Stdout    *os.File
-	Inherited *service.Sockets // passed by the service manager; nil: none
-	Manager   *service.Manager // receives messages about the daemon; nil: none
+	Inherited *service.Sockets // sockets from the service manager; nil: none
+	Manager   *service.Manager // nil: none
 	Version   string           // shown in the metrics
-	// called when the bytes of debug files outside of the heap change; nil: not called
+	// called when the bytes of debug files outside of the heap change; may be nil
 	OffHeap func(int64)
-	// called once, before anything of unknown origin is read; nil: not called
+	// called once, before any input is read; may be nil
 	Confine func(sandbox.Policy) sandbox.State
-	// called by Refresh with a new configuration once it is in use, before this is logged; nil: not
-	// called
+	// called by Refresh with a new configuration in use, before the log message; may be nil
 	Reloaded func(*Config)
 }
 
@@ -57,7 +53,7 @@ type Daemon struct {
 	phase   atomic.Int32
 	view    atomic.Pointer[view]
 
-	unreached atomic.Bool // the last message to the service manager was not sent
+	unreached atomic.Bool // the service manager has missed a message
 
 	one       sync.Mutex // guards the fields below; held during a reload
 	conf      *Config
@@ -68,15 +64,15 @@ type Daemon struct {
 	worked    int    // maximum number of filters since memory was last returned
 }
 
-// A view is the daemon's state for metrics and health. It is immutable: a reload replaces it.
+// A view is the daemon's state for metrics and health. A view is immutable: a reload replaces it.
 type view struct {
 	pipelines []*pipeline // sorted by name
 	symbols   *symbols
-	admin     callers // names of the admin listener
+	admin     callers
 }
 
-// New opens the inputs and outputs of c, and starts reading. Before that, it confines the process
-// with Options.Confine to the rights that c needs.
+// New opens the inputs and outputs of c, and starts reading. Before that, Options.Confine restricts
+// the process to the rights that c needs.
 func New(c *Config, o Options) (*Daemon, error) {
 	d := &Daemon{
 		house: &house{
@@ -108,8 +104,8 @@ func New(c *Config, o Options) (*Daemon, error) {
 }
 
 // Run runs the pipelines until ctx is done. Without a service, Run also ends once all inputs have
-// ended. Then it stops reading, and writes everything read so far. After stopPatience, it gives up
-// lines that an output does not accept.
+// ended. At its end, Run writes all lines that it has read. After stopPatience, lines that an
+// output does not accept are lost.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.begin()
 	// a reload that waits for an output must not delay the end
@@ -133,7 +129,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 }
 
-// tick parks idle sessions and drops expired contexts. It reports whether an input, or the service,
+// tick parks idle sessions and drops expired contexts. It reports whether an input or the service
 // is still running.
 func (d *Daemon) tick(now time.Time) bool {
 	d.one.Lock()
@@ -157,7 +153,6 @@ func (d *Daemon) tick(now time.Time) bool {
 	return running
 }
 
-// end stops all pipelines, and the service.
 func (d *Daemon) end() error {
 	d.house.leave()
 	d.one.Lock()
@@ -195,21 +190,21 @@ func (d *Daemon) end() error {
 	return errors.Join(append(errs, d.house.states.remove())...)
 }
 
-// A change is a new configuration whose inputs and outputs are open, and ready for use.
+// A change is a new configuration with open inputs and outputs.
 type change struct {
 	conf    *Config
 	symbols *symbols
 	fresh   map[string]*stage // stages of new or changed pipelines
-	inputs  map[string]runner // inputs of pipelines with new or changed inputs
+	inputs  map[string]runner // new or changed inputs, by pipeline
 	made    map[string]*pipeline
 	certs   func() // activates reread certificates
-	admin   *admin // new admin listener; nil if its configuration is unchanged or names none
-	api     *api   // new service; nil if it is unchanged, or none is configured
+	admin   *admin // nil: unchanged, or none is configured
+	api     *api   // nil: unchanged, or none is configured
 }
 
-// Reload replaces the configuration. Unchanged pipelines continue, with reopened outputs. Sessions
-// of changed pipelines continue with the new options and output. A changed input is stopped, and
-// the new one started. After an error, nothing has changed.
+// Reload replaces the configuration. Unchanged pipelines continue with reopened outputs, changed
+// ones with new options and outputs. A changed input is stopped, and the new input started. After
+// an error, nothing has changed.
 func (d *Daemon) Reload(c *Config) error {
 	d.one.Lock()
 	defer d.one.Unlock()
@@ -236,7 +231,7 @@ func (d *Daemon) Reload(c *Config) error {
 	return nil
 }
 
-// prepare opens the parts of c that are not open yet.
+// prepare opens the new or changed parts of c.
 func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 	ch := &change{conf: c, fresh: make(map[string]*stage), inputs: make(map[string]runner), made: make(map[string]*pipeline)}
 	defer func() {
@@ -293,19 +288,18 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 	return ch, nil
 }
 
-// symbolsOf returns the symbols of c for another user: the current ones if they are those of c.
+// symbolsOf returns the symbols of c for another user. Unchanged symbols are shared.
 func (d *Daemon) symbolsOf(c *Config) (*symbols, error) {
 	if d.symbols != nil && reflect.DeepEqual(c.Symbols, d.conf.Symbols) && c.Service.Debuginfod == d.conf.Service.Debuginfod {
 		return d.symbols.share(), nil
 	}
-	forwarded := "" // without the service, nobody asks this server
+	forwarded := "" // without the service, no client asks this server
 	if c.Service.Debuginfod {
 		forwarded = d.house.depotName
 	}
 	return openSymbols(c.Symbols, d.house.measures.observe, d.house.options.OffHeap, forwarded)
 }
 
-// discard closes everything that prepare has opened.
 func (c *change) discard() {
 	for _, s := range c.fresh {
 		s.close()
@@ -324,7 +318,6 @@ func (c *change) discard() {
 	}
 }
 
-// commit activates a prepared change.
 func (d *Daemon) commit(c *change) {
 	d.house.webs.swap.Lock()
 	defer d.house.webs.swap.Unlock()
@@ -338,8 +331,7 @@ func (d *Daemon) commit(c *change) {
 	d.conf, d.symbols = c.conf, c.symbols
 }
 
-// show makes the change visible to metrics and health, and replaces the admin listener if its
-// configuration has changed.
+// show makes the change visible to metrics and health. It also replaces a changed admin listener.
 func (d *Daemon) show(c *change) {
 	m := d.house.measures
 	now := &view{symbols: c.symbols, admin: callers{c.conf.Admin.Listen, c.conf.Admin.Hosts}}
@@ -367,7 +359,6 @@ func (d *Daemon) show(c *change) {
 	m.reloaded.Store(time.Now().UnixNano())
 }
 
-// openInput opens an input for p.
 func (d *Daemon) openInput(p *pipeline, c Input) (runner, error) {
 	switch {
 	case len(c.Files) > 0:

@@ -24,31 +24,29 @@ import (
 const buildIDPath = "/buildid/"
 
 const (
-	// depotStall is how long a client may read nothing of a file.
+	// longest time in which a client reads nothing of a file
 	depotStall = 30 * time.Second
-	// maxChain is the maximum length of X-Forwarded-For, in bytes: eight IPv6 addresses fit, or
-	// names like ours. A request with a longer one is treated like one that has passed too many
-	// servers.
+	// maximum bytes of X-Forwarded-For: eight IPv6 addresses fit, or names like ours. A longer
+	// header counts as too many servers.
 	maxChain = 512
-	maxWord  = 255 // bytes of the name of a section, as in debuginfod.Client.Section
+	maxWord  = 255 // bytes of a section's name, as in debuginfod.Client.Section
 )
 
-// A depot answers the requests of debuginfod clients. It looks for a file on this machine, then in
-// the cache, and then asks the configured servers. It keeps the servers' files in the cache. All
-// clients that want a file share one download, which does not count in the limits on the logs'
-// requests.
+// A depot serves debuginfod clients. It searches this machine, then the cache, then the configured
+// servers, whose files it caches. Clients share the download of a file. Downloads do not count in
+// the limits for logs.
 type depot struct {
 	symbols *symbols
-	name    string             // of this server in X-Forwarded-For
+	name    string             // name of this server in X-Forwarded-For
 	cached  *debuginfod.Client // nil: no cache
 	behind  *debuginfod.Client // nil: no servers
 }
 
-// newDepotName returns a name for this process in X-Forwarded-For. It has the form of names that
-// are not addresses (RFC 7239, section 6.3).
+// newDepotName returns a name for this process in X-Forwarded-For. RFC 7239, section 6.3, defines
+// the form of names that are not addresses.
 func newDepotName() string { return "_symfilterd-" + rand.Text()[:16] }
 
-// openDepot opens the depot of sym. The depot does not own sym.
+// openDepot opens the depot of sym, but does not own sym.
 func openDepot(sym *symbols, name string) (*depot, error) {
 	d := &depot{symbols: sym, name: name}
 	o, err := sym.conf.servers()
@@ -66,7 +64,6 @@ func openDepot(sym *symbols, name string) (*depot, error) {
 	return d, err
 }
 
-// close ends the downloads.
 func (d *depot) close() {
 	for _, c := range []*debuginfod.Client{d.cached, d.behind} {
 		if c != nil {
@@ -82,7 +79,7 @@ type wantedFile struct {
 	word string // name of the section, or path of the source file
 }
 
-// wantedBy reads the path of a request. The error is a refusal.
+// wantedBy reads the path of a request. Its error is a refusal.
 func wantedBy(path string) (f wantedFile, err error) {
 	digits, rest, _ := strings.Cut(strings.TrimPrefix(path, buildIDPath), "/")
 	f.kind, f.word, _ = strings.Cut(rest, "/")
@@ -100,7 +97,7 @@ func wantedBy(path string) (f wantedFile, err error) {
 	return f, nil
 }
 
-// file answers a request of a debuginfod client.
+// file handles a request of a debuginfod client.
 func (a *api) file(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -149,15 +146,15 @@ func (a *api) file(w http.ResponseWriter, r *http.Request) {
 	control.SetWriteDeadline(time.Time{})
 }
 
-// absent answers that no place has the file. Unlike refuse it keeps the connection, since clients
-// ask for many files.
+// absent reports that no place has the file. Unlike refuse, it keeps the connection, since clients
+// request many files.
 func absent(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusNotFound)
 	io.WriteString(w, "no place has the file\n")
 }
 
-// A stalling is a response whose client has depotStall for each part of a file.
+// A stalling is a response with a deadline for each part of a file: see depotStall.
 type stalling struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -172,13 +169,13 @@ func (s *stalling) Write(p []byte) (int, error) {
 	return s.ResponseWriter.Write(p)
 }
 
-// chainOf returns the servers that a request has passed, as its X-Forwarded-For names them.
+// chainOf returns the X-Forwarded-For of a request: the servers that it has passed.
 func chainOf(r *http.Request) string {
 	return strings.Join(r.Header.Values("X-Forwarded-For"), ", ")
 }
 
-// open returns the wanted file, or for a section a file that has the section. The error wraps
-// fs.ErrNotExist if no place has the file.
+// open returns the wanted file, or a file with the wanted section. The error wraps fs.ErrNotExist
+// if no place has the file.
 func (d *depot) open(ctx context.Context, want wantedFile, chain string) (*buildid.File, error) {
 	passed := strings.Split(chain, ",")
 	loop := len(chain) > maxChain || len(passed) >= debuginfod.MaxForwarded ||
@@ -207,10 +204,10 @@ func (d *depot) open(ctx context.Context, want wantedFile, chain string) (*build
 	if otherErr == nil || errors.Is(err, fs.ErrNotExist) {
 		err = otherErr
 	}
-	return f, err // a server that failed may have the file
+	return f, err // the server that failed may have the file
 }
 
-// elf returns an ELF file for which accept returns true. behind may be nil.
+// elf returns an ELF file that accept accepts. behind may be nil.
 func (d *depot) elf(ctx context.Context, behind *debuginfod.Client, id buildid.ID, kind buildid.Kind, accept func(*buildid.File) bool) (*buildid.File, error) {
 	q := buildid.Query{ID: id, Kind: kind, Better: true}
 	f, err := d.symbols.Find(ctx, q, accept)
@@ -234,8 +231,8 @@ func (d *depot) elf(ctx context.Context, behind *debuginfod.Client, id buildid.I
 	return nil, err
 }
 
-// source returns a source file from the cache or from the configured servers. Only a server that
-// has the debug information of a build knows the build's source files.
+// source returns a source file from the cache or a server. Only a server with the debug information
+// of a build knows its source files.
 func (d *depot) source(ctx context.Context, behind *debuginfod.Client, want wantedFile) (*buildid.File, error) {
 	err := error(fs.ErrNotExist)
 	for _, c := range []*debuginfod.Client{d.cached, behind} {
@@ -253,14 +250,14 @@ func (d *depot) source(ctx context.Context, behind *debuginfod.Client, want want
 	return nil, err
 }
 
-// hasDebug reports whether a file has debug information, and not just the names of functions.
+// hasDebug reports whether a file has debug information, not just a symbol table.
 func hasDebug(f *buildid.File) bool {
 	return hasSection(f, func(s *elffile.Section) bool {
 		return s.Type != elf.SHT_NOBITS && (strings.HasPrefix(s.Name, ".debug_") || strings.HasPrefix(s.Name, ".zdebug_") || s.Name == ".gnu_debugaltlink")
 	})
 }
 
-// hasCode reports whether a file is a program or a library with its code.
+// hasCode reports whether a program or library has its code.
 func hasCode(f *buildid.File) bool {
 	return hasSection(f, func(s *elffile.Section) bool { return s.Type != elf.SHT_NOBITS && s.Flags&elf.SHF_EXECINSTR != 0 })
 }
@@ -280,7 +277,7 @@ func hasSection(f *buildid.File, is func(*elffile.Section) bool) bool {
 	return false
 }
 
-// sectionOf returns the bytes of a section as they are in the file, or nil if the file has none.
+// sectionOf returns the bytes of a section as stored in the file; nil if there is none.
 func sectionOf(f *buildid.File, name string) (data *io.SectionReader) {
 	hasSection(f, func(s *elffile.Section) bool {
 		size := uint64(f.Size())

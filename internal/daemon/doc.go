@@ -1,5 +1,5 @@
-// Package daemon runs the pipelines of a configuration. Each reads the lines of one input, filters
-// them, and writes them to one output.
+// Package daemon runs the pipelines of a configuration. Each pipeline reads the lines of one input,
+// filters them, and writes them to one output.
 //
 //	c, err := daemon.Parse(file)
 //	…
@@ -7,11 +7,11 @@
 //	…
 //	err = d.Run(ctx)
 //
-// An input (files, standard input, sockets, HTTP, a journal) splits its bytes into whole lines. It
-// gives the lines of each stream, such as a file or a connection, to a session. A session has a
-// filter, except while the stream is idle. It uses the stage of its pipeline: the options of
-// filters, and the output. A reload gives the continuing sessions a new stage.
+// An input is files, standard input, sockets, HTTP or a journal. The input splits its bytes into
+// whole lines, and gives the lines of each stream to a session. A stream is a file or a connection,
+// for example. A session has a filter, except while the stream is idle. Sessions use the stage of
+// their pipeline: the options of filters, and the output. A reload replaces the stage.
 //
-// Nothing is queued: a session's Write returns only when the output has the lines, so a blocked
-// output stops the reading. Lines are acknowledged to their sender after that.
+// Lines are never queued. A session's Write returns only when the output has accepted the lines. So
+// a blocked output stops the reading, and a sender's lines are acknowledged only after the write.
 package daemon

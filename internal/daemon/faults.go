@@ -51,8 +51,9 @@ func (f Faults) Error() string {
 	return b.String()
 }
 
-// nearest returns the first word that starts with word or that word starts with, if word has at
-// least 3 bytes. Otherwise it returns the most similar word, or "" if none is similar.
+// nearest returns the word that a misspelt word probably means, or "". If word has at least 3
+// bytes, the first word that begins with it, or begins it, wins. Otherwise the word with the fewest
+// edits wins.
 func nearest(word string, words []string) string {
 	best, least := "", 1+min(3, max(1, len(word)/3))
 	for _, w := range words {
@@ -66,8 +67,8 @@ func nearest(word string, words []string) string {
 	return best
 }
 
-// distance returns the number of edits that turn a into b: a byte added, removed or replaced, or
-// two neighbouring bytes swapped. It returns most if the lengths differ by most or more.
+// distance returns the number of edits that turn a into b. An edit adds, removes or replaces a
+// byte, or swaps two neighbours. If the lengths differ by most or more, it returns most.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) >= most || len(b)-len(a) >= most {
 		return most

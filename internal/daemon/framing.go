@@ -5,18 +5,16 @@ import (
 	"fmt"
 )
 
-// A framing is a way to delimit the messages in a stream.
 type framing uint8
 
 const (
-	byLines framing = iota // each message ends with a line end
-	// each message follows its length: "11 <13>message", RFC 6587 section 3.4.1
+	byLines framing = iota // a message ends with a line end
+	// a message follows its length: "11 <13>message", RFC 6587 section 3.4.1
 	byOctets
 	// octets if the stream begins with a length and a priority; otherwise lines
 	byEither
 )
 
-// framingOf returns the framing with this name.
 func framingOf(name string) (framing, error) {
 	switch name {
 	case "", "lines":
@@ -31,32 +29,30 @@ func framingOf(name string) (framing, error) {
 
 const (
 	smallFrame = 4 << 10 // bytes of the buffer for a quiet stream
-	shrinkFrom = 8       // consecutive small reads after which a large buffer is released
+	shrinkFrom = 8       // consecutive small reads before a large buffer is released
 	maxDigits  = 9       // digits in the length of a message
 )
 
-// A framer cuts a stream into whole lines. A message with a length may have several lines. If it
-// has no line end, it gets one. One goroutine at a time may use a framer.
+// A framer cuts a stream into whole lines. A message with a length may have several lines. If its
+// last line has no line end, it gets one. A framer is not safe for concurrent use.
 type framer struct {
 	framing framing
 	most    int // maximum bytes of a line, at least smallFrame; longer lines are cut
-	// cut lines and the last one get a line end, since lines of other streams may follow
+	// add line ends to cut lines and to the last one: lines of other streams may follow
 	end bool
 
-	// grow requests n more bytes of buffer beyond the first block, or releases -n of them. If it
-	// returns false, the line is cut.
+	// grow requests n bytes beyond the first block, or releases -n bytes. false cuts the line.
 	grow func(n int) bool
-	// malformed is called if a message has no valid length. text begins where the length is
-	// expected.
+	// malformed is called if a message has no valid length. text begins at the expected length.
 	malformed func(text []byte)
 
 	buf   []byte // has room for one more byte
 	have  int    // bytes in buf
 	given int    // bytes of buf returned by take
 	few   int    // consecutive small reads
-	need  int    // bytes of the current message that were not taken; 0: a length follows
-	line  bool   // the text up to the next line end has no length
-	out   []byte // lines of messages with a length
+	need  int    // missing bytes of the current message; 0: a length follows
+	line  bool   // the current line has no length
+	out   []byte
 }
 
 // room returns the memory for the next read.
@@ -69,7 +65,7 @@ func (f *framer) room() []byte {
 	return f.buf[f.have:]
 }
 
-// resize sets the size of the buffer. It returns false if grow refuses it.
+// resize sets the size of the buffer. It returns false if grow refuses the size.
 func (f *framer) resize(n int) bool {
 	if more := max(0, n-block) - max(0, len(f.buf)-block); more != 0 && f.grow != nil && !f.grow(more) && more > 0 {
 		return false
@@ -80,8 +76,8 @@ func (f *framer) resize(n int) bool {
 	return true
 }
 
-// take is called after n bytes were read into the slice that room returned. It returns the whole
-// lines so far, or a part of a line that is too long. They are valid until the next call of room.
+// take is called after n bytes were read into the result of room. It returns the whole lines so
+// far, or a part of a line that is too long. The result is valid until the next call of room.
 func (f *framer) take(n int) []byte {
 	f.have += n
 	if f.few++; n > smallFrame/2 {
@@ -99,14 +95,14 @@ func (f *framer) take(n int) []byte {
 			return lines
 		}
 	}
-	f.given = f.have // the line is too long, and is cut
+	f.given = f.have // cut the long line
 	if f.need > 0 {
 		f.need = max(0, f.need-f.have)
 	}
 	return f.ended(f.buf[:f.have])
 }
 
-// ended returns a cut line, with a line end if end is set.
+// ended returns a line, with a line end if f.end is set.
 func (f *framer) ended(line []byte) []byte {
 	if n := len(line); f.end && n > 0 && line[n-1] != '\n' {
 		line = append(line, '\n')
@@ -121,17 +117,15 @@ func (f *framer) rest() []byte {
 	return f.ended(left)
 }
 
-// left returns the bytes not yet taken.
 func (f *framer) left() []byte { return f.buf[f.given:f.have] }
 
-// free releases the buffer.
 func (f *framer) free() {
 	f.have, f.given = 0, 0
 	f.resize(0)
 }
 
-// decide selects the framing by the first bytes of the stream. It returns false if too few of them
-// have arrived.
+// decide selects the framing by the first bytes of the stream. It returns false if it needs more
+// bytes.
 func (f *framer) decide() bool {
 	_, size, state := length(f.buf[:f.have])
 	switch {
@@ -160,8 +154,8 @@ func (f *framer) cut() []byte {
 	return f.out
 }
 
-// next takes a length, a message, or a line without a length. It returns false if the next of these
-// is incomplete.
+// next takes a length, a message, or a line without a length. It returns false if the bytes are
+// incomplete.
 func (f *framer) next() bool {
 	b := f.buf[f.given:f.have]
 	switch {
@@ -185,7 +179,7 @@ func (f *framer) next() bool {
 		f.out = append(f.out, b[:n]...)
 		f.given += n
 		f.line = false
-	case b[0] == '\n': // some senders end a message with a line feed that is not part of its length
+	case b[0] == '\n': // some senders add a line feed after the message's length
 		f.given++
 	default:
 		n, size, state := length(b)
@@ -205,15 +199,13 @@ func (f *framer) next() bool {
 	return true
 }
 
-// States of a length.
 const (
 	invalid = iota
 	unfinished
 	valid
 )
 
-// length reads the length of a message, and the blank after it. size is the number of bytes of
-// both.
+// length reads the length of a message. size includes the blank after the length.
 func length(b []byte) (n, size, state int) {
 	for i, c := range b {
 		switch {

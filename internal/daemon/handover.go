@@ -13,25 +13,24 @@ import (
 	"time"
 )
 
-// switchPatience bounds how long a reload waits until ending inputs have written their lines. If
-// the output of a changed pipeline blocks, its new input begins later. If the output of a removed
-// pipeline blocks, its unwritten lines are discarded.
+// switchPatience bounds how long a reload waits for ending inputs. If the output of a changed
+// pipeline blocks, its new input begins later. If the output of a removed pipeline blocks,
+// unwritten lines are lost.
 const (
 	switchPatience = 2 * time.Second
-	removePatience = 20 * time.Second // for a removed pipeline whose output still accepts lines
+	removePatience = 20 * time.Second // if the output of a removed pipeline accepts lines
 )
 
 // A turnover ends an input, and starts its successor.
 type turnover struct {
 	p      *pipeline
 	in     runner
-	from   *pipeline // the renamed pipeline that p continues; nil: none
-	state  string    // prefix of the paths of p's checkpoints from now on
+	from   *pipeline // renamed pipeline that p continues; nil: none
+	state  string    // new prefix of the paths of p's checkpoints
 	begins chan struct{}
 }
 
-// start ends the pipeline's running input, if any, and starts the next input afterwards. It returns
-// at once.
+// start ends the running input, if any, and then starts the next one. It does not wait.
 func (t *turnover) start() {
 	p, before := t.p, t.p
 	if t.from != nil {
@@ -55,7 +54,6 @@ func (t *turnover) start() {
 	}()
 }
 
-// hasBegun reports whether the input of t has begun.
 func (t *turnover) hasBegun() bool {
 	select {
 	case <-t.begins:
@@ -65,9 +63,9 @@ func (t *turnover) hasBegun() bool {
 	}
 }
 
-// turnOver starts all pipelines of a change. It waits at most switchPatience until their inputs
-// have begun and the removed pipelines have ended. After that it waits as long again until HTTP
-// inputs have their paths. Once leaving is done, it does not wait.
+// turnOver starts all pipelines of a change. It waits at most switchPatience for their inputs and
+// for removed pipelines. Then it waits as long again until HTTP inputs have their paths. Once
+// leaving is done, it does not wait.
 func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	patience, cancel := context.WithTimeout(leaving, switchPatience)
 	defer cancel()
@@ -90,7 +88,7 @@ func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 			}
 			continue
 		}
-		if h, ok := t.in.(*httpInput); ok { // an HTTP input that has begun takes its paths soon
+		if h, ok := t.in.(*httpInput); ok { // an HTTP input takes its paths soon after its start
 			select {
 			case <-h.ready:
 			case <-ready.Done():
@@ -99,9 +97,8 @@ func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	}
 }
 
-// remove ends the pipeline, and closes gone after that. If its output blocks, or its input takes
-// too long, unwritten lines are discarded: see endsUnlessBlocked. The checkpoint is kept, since a
-// later reload may add the pipeline again.
+// remove ends the pipeline, and then closes gone. It discards lines that cannot be written: see
+// endsUnlessBlocked. The checkpoint is kept, since a later reload may add the pipeline again.
 func (p *pipeline) remove() (gone chan struct{}) {
 	gone = make(chan struct{})
 	p.stop()
@@ -121,9 +118,9 @@ func (p *pipeline) remove() (gone chan struct{}) {
 	return gone
 }
 
-// endsUnlessBlocked waits until the input has ended. It returns false if a write has been blocked
-// for switchPatience, or if the input takes longer than removePatience. Once the daemon ends, the
-// input has at most half of stopPatience.
+// endsUnlessBlocked waits until the input has ended. It returns false if a write blocks for
+// switchPatience, or if the input takes longer than removePatience. Once the daemon ends, the input
+// has half of stopPatience.
 func (p *pipeline) endsUnlessBlocked() bool {
 	tick := time.NewTicker(switchPatience / 20)
 	defer tick.Stop()
@@ -142,8 +139,8 @@ func (p *pipeline) endsUnlessBlocked() bool {
 	}
 }
 
-// renamed returns a pipeline that the change removes and whose configuration satisfies input, or
-// nil. It skips the pipelines in taken, and adds its result to them.
+// renamed returns a removed pipeline whose configuration satisfies input, or nil. It skips the
+// pipelines in taken, and adds its result to them.
 func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeline]bool) *pipeline {
 	for name, p := range d.pipelines {
 		if _, stays := c.conf.Pipelines[name]; !stays && !taken[p] && input(d.conf.Pipelines[name]) {
@@ -155,14 +152,13 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 }
 
 // sameReading reports whether the input of a can continue as the input of b. For files, both
-// outputs must also be files, or write to the same peer: the checkpoint leaves out lines that the
-// reader of a pipe or connection has not taken.
+// outputs must be files, or write to the same peer: the checkpoint leaves out lines that the reader
+// of a pipe or connection has not taken.
 func sameReading(a, b Pipeline) bool {
 	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect && reflect.DeepEqual(a.Output.TLS, b.Output.TLS))
 }
 
-// moveState moves the checkpoints of a pipeline: from and to are the old and the new prefix of
-// their paths.
+// moveState moves the checkpoints of a pipeline. from and to are prefixes of their paths.
 func moveState(from, to string) error {
 	if from == to || from == "" || to == "" {
 		return nil
@@ -209,13 +205,11 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// A stateRoom returns the paths of checkpoints. If the configuration names no folder, it makes a
-// private one, so that inputs continue after a reload. The private folder is removed at the end of
-// the run.
+// A stateRoom returns the paths of checkpoints. If no folder is configured, it makes a private one,
+// since inputs continue after a reload. The end of the run removes the private folder.
 type stateRoom struct{ private string }
 
-// path returns the prefix of the paths of a pipeline's checkpoints, or "" if there is no folder for
-// them.
+// path returns the prefix of a pipeline's checkpoints, or "" if there is no folder.
 func (s *stateRoom) path(h *house, state, name string) string {
 	if state != "" {
 		return filepath.Join(state, name)
@@ -231,11 +225,9 @@ func (s *stateRoom) path(h *house, state, name string) string {
 	return filepath.Join(s.private, name)
 }
 
-// privateRoot returns the parent folder of private folders.
 func privateRoot() string { return cmp.Or(os.Getenv("RUNTIME_DIRECTORY"), os.TempDir()) }
 
-// isPrivate reports whether checkpoints are removed at the end of the run, because the
-// configuration names no folder.
+// isPrivate reports whether the end of the run removes the checkpoints.
 func (s *stateRoom) isPrivate(state string) bool { return state == "" }
 
 func (s *stateRoom) remove() error {
@@ -245,8 +237,8 @@ func (s *stateRoom) remove() error {
 	return os.RemoveAll(s.private)
 }
 
-// swap gives the daemon the stages and inputs of a change. A removed and a new pipeline with the
-// same input are treated as one renamed pipeline.
+// swap gives the daemon the stages and inputs of a change. If a removed and a new pipeline have the
+// same input, the new one continues the removed one.
 func (d *Daemon) swap(c *change) {
 	for name, next := range c.fresh {
 		if p := d.pipelines[name]; p != nil {

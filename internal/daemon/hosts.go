@@ -14,17 +14,15 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// An askers decides which requests an HTTP listener answers. A web page can make a browser send
-// requests to any address that the browser can reach. If the page uses a DNS name that resolves to
-// the address, the header Host has that name. The header Origin has the origin of the page; only
-// browsers send it.
+// An askers decides which requests an HTTP listener accepts. A web page can make a browser send
+// requests to any address. If the page's DNS name resolves to the listener, the header Host has
+// that name. The header Origin, which only browsers send, has the page's origin.
 type askers struct {
 	warn    func(msg string, args ...any)
-	refused seldom.Limiter // messages about requests
+	refused seldom.Limiter
 }
 
-// allow reports whether a listener with these names may answer a request; if not, it sends the
-// refusal.
+// allow reports whether the listener may answer the request. If not, allow refuses the request.
 func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
 	status, text := 0, ""
 	if host := r.Host; !isCalled(r, n.all()) {
@@ -44,10 +42,10 @@ func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
 	return false
 }
 
-// isCalled reports whether the Host of a request names the listener. An IP address always does,
-// since no resolver can redirect it, and so do localhost and this machine's name. Other hosts must
-// be in names, or be the name for which a TLS client has checked the certificate. Pages cannot
-// reach a unix socket, and browsers always send a Host.
+// isCalled reports whether the Host of a request names the listener. An IP address, localhost and
+// this machine's name are always allowed, since no page controls where they lead. Other hosts must
+// be in names, or in the certificate that a TLS client has checked. Pages cannot reach a unix
+// socket, and browsers always send a Host.
 func isCalled(r *http.Request, names []string) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if _, ok := local.(*net.TCPAddr); !ok || r.Host == "" { // not TCP, or HTTP/1.0 without a Host
@@ -64,8 +62,8 @@ func isCalled(r *http.Request, names []string) bool {
 	return err == nil && isNamed(name, []string{own})
 }
 
-// foreignOrigin returns an Origin of the request that is not allowed. The host and port in Host,
-// and the hosts in hosts, are allowed.
+// foreignOrigin returns an Origin of the request that is not allowed. The request's own Host, and
+// hosts, are allowed.
 func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool) {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
@@ -76,8 +74,8 @@ func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool
 	return "", false
 }
 
-// hostName returns the host of HOST:PORT or HOST in lower case. It removes the brackets of an IPv6
-// address and the final dot of an absolute name.
+// hostName returns the host of HOST:PORT or HOST, in lower case. It removes the brackets of an IPv6
+// address, and a final dot.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -86,7 +84,7 @@ func hostName(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// isNamed reports whether name, a result of hostName, is one of names.
+// isNamed reports whether name is in names. name is a result of hostName.
 func isNamed(name string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return hostName(n) == name })
 }
@@ -97,7 +95,7 @@ type callers struct {
 	hosts   []string // values of the hosts keys
 }
 
-// all returns the configured names, and the host of the listener's own address.
+// all returns the configured names, and the host of a TCP address.
 func (n *callers) all() []string {
 	a, err := parseAddress(n.address, false)
 	if err != nil || a.network != "tcp" {

@@ -20,8 +20,8 @@ const (
 	keyHeader = "Symfilter-Key"
 	maxKey    = maxPeerName // bytes
 
-	// A packed body may unpack to freeBytes, or to maxRatio times its size if that is more. Zeros
-	// in gzip reach a ratio of 1,000, but logs rarely reach 50.
+	// A packed body may unpack to freeBytes, or to maxRatio times its size if that is more. The
+	// ratio of gzip reaches 1,000 for zeros, but rarely 50 for logs.
 	freeBytes = 16 << 20
 	maxRatio  = 200
 )
@@ -30,18 +30,17 @@ const (
 type ask struct {
 	from string // the peer
 	key  string // key of the context; empty: none
-	peer bool   // the output is the response
+	peer bool   // the response has the output
 	json bool   // the response is JSON
 }
 
-// adjust sets the options for the filter of the request.
 func (a *ask) adjust(o *filter.Options) {
 	if o.Output = filter.Text; a.json {
 		o.Output = filter.JSON
 	}
 }
 
-// ask reads the options of a request from its header and URL. The error is a refusal.
+// ask reads the options of a request from its header and URL. Its error is a refusal.
 func (h *httpInput) ask(r *http.Request) (a *ask, err error) {
 	conf := &h.p.stage.Load().conf
 	a = &ask{from: peerOf(r), peer: conf.Output.Peer, json: conf.Output.Format == "json"}
@@ -79,7 +78,6 @@ func (h *httpInput) ask(r *http.Request) (a *ask, err error) {
 	return a, nil
 }
 
-// peerOf names the peer of a request.
 func peerOf(r *http.Request) string {
 	if s, ok := r.Context().Value(seat{}).(*seat); ok {
 		return s.peer
@@ -87,8 +85,8 @@ func peerOf(r *http.Request) string {
 	return ""
 }
 
-// logType refuses content types that logs never have. It accepts the type of an HTML form, which
-// curl --data-binary sends.
+// logType refuses content types that logs never have. curl --data-binary sends the type of an HTML
+// form, so that type is accepted.
 func logType(s string) error {
 	if s == "" {
 		return nil
@@ -107,7 +105,7 @@ func logType(s string) error {
 		"a body of type %.60q is not accepted; send the log itself as text/plain or application/octet-stream: curl -T FILE URL, or --data-binary @FILE", s)
 }
 
-// accept selects the form of the response by the Accept headers. The error is a refusal.
+// accept selects the form of the response by the Accept headers. Its error is a refusal.
 func (a *ask) accept(headers []string) error {
 	best, given := 0.0, false
 	for _, header := range headers {
@@ -136,8 +134,8 @@ func (a *ask) accept(headers []string) error {
 	return nil
 }
 
-// unpacked returns the body of a request. If its Content-Encoding or its first bytes show that it
-// is packed, body is unpacked and bounded. done releases its memory. The error is a refusal.
+// unpacked returns the body of a request. A body packed by its Content-Encoding or its first bytes
+// is unpacked, and bounded. done releases its memory. The error is a refusal.
 func unpacked(r *http.Request, memory *unpack.Memory) (body io.Reader, done func(), err error) {
 	encoding := strings.ToLower(strings.TrimSpace(strings.Join(r.Header.Values("Content-Encoding"), ",")))
 	var format *unpack.Format
@@ -154,7 +152,7 @@ func unpacked(r *http.Request, memory *unpack.Memory) (body io.Reader, done func
 	return u, u.end, nil
 }
 
-// A sniffed is a request's body, unpacked if the header or the first bytes show that it is packed.
+// A sniffed is the body of a request. It unpacks a packed body.
 type sniffed struct {
 	r      io.Reader
 	memory *unpack.Memory
@@ -167,7 +165,6 @@ type sniffed struct {
 	unpacker *unpack.Reader // nil: not packed, or not known yet
 }
 
-// A counter counts bytes read.
 type counter struct {
 	r io.Reader
 	n int64
@@ -179,7 +176,6 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end releases the memory.
 func (s *sniffed) end() {
 	if s.unpacker != nil {
 		s.unpacker.Close()
@@ -210,7 +206,7 @@ func (s *sniffed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// begin decides whether the body is packed, reading as few bytes as possible.
+// begin decides whether the body is packed. It reads as few bytes as possible.
 func (s *sniffed) begin() error {
 	buf := make([]byte, unpack.LongestMagic)
 	for undecided := s.format == nil; undecided; {

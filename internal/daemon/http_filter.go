@@ -11,22 +11,19 @@ import (
 	"time"
 )
 
-// lingers bounds how long the rest of a response may take to reach its peer once the input is
-// stopped.
+// lingers bounds how long a peer may take to read the rest of a response once the input is stopped.
 const lingers = 2 * time.Second
 
-// Trailers of a response: the numbers of resolved and unresolved addresses in the body. A response
-// without a body has them in its header.
+// Trailers with the numbers of resolved and unresolved addresses in the body. A response without a
+// body has them in its header.
 const (
 	resolvedHeader   = "Symfilter-Resolved"
 	unresolvedHeader = "Symfilter-Unresolved"
 )
 
-// errStopped is the error for requests whose input was stopped.
 var errStopped = errors.New("symfilterd is stopping, or its configuration was changed; send the request again")
 
-// filter filters the body of a request. It sends each block, or writes it to the pipeline's output,
-// before it reads the next one.
+// filter filters the body of a request. It delivers each block before it reads the next one.
 func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 	ask, err := h.ask(r)
 	if err != nil {
@@ -72,15 +69,15 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 		err = errStopped
 	}
 	h.p.log.Debug("a request has failed", "peer", ask.from, "error", err)
-	if a.begun { // so that the peer notices the incomplete response
+	if a.begun { // the peer must notice the incomplete response
 		panic(http.ErrAbortHandler)
 	}
 	refuseError(w, err)
 }
 
-// session returns the session for a request. It continues the context of earlier requests with the
-// same key. If the output is not the response and the request has no key, it continues the peer's
-// context. leave releases the session.
+// session returns the session for a request, which continues the context of earlier requests with
+// its key. Without a key, it continues the peer's context, unless the response is the output. leave
+// releases the session.
 func (h *httpInput) session(ask *ask, a *answer) (s *session, leave func() error) {
 	name, shared := ask.key, !ask.peer
 	if name == "" {
@@ -100,8 +97,7 @@ func (h *httpInput) session(ask *ask, a *answer) (s *session, leave func() error
 	return s, func() error { return h.p.memory.leave(s) }
 }
 
-// copyLines gives the lines of a body to the session. If end is set, it adds a missing end to the
-// last line.
+// copyLines gives the lines of a body to the session. If end is set, it completes the last line.
 func copyLines(s *session, body io.Reader, end bool) error {
 	b := blocks{r: body}
 	defer b.free()
@@ -124,12 +120,12 @@ func copyLines(s *session, body io.Reader, end bool) error {
 	}
 }
 
-// An outputError is an error in the output of a request.
+// An outputError is an error of the output of a request.
 type outputError struct{ err error }
 
 func (e *outputError) Error() string { return "the output does not accept the lines: " + e.err.Error() }
 
-// A refusal is an error with the status for the response.
+// A refusal is an error with a status for the response.
 type refusal struct {
 	status int
 	text   string
@@ -137,12 +133,11 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// refusef returns a refusal.
 func refusef(status int, format string, args ...any) error {
 	return &refusal{status, fmt.Sprintf(format, args...)}
 }
 
-// refuseError answers a failed request whose response has not begun.
+// refuseError answers a failed request if the response has not begun.
 func refuseError(w http.ResponseWriter, err error) {
 	var known *refusal
 	var output *outputError
@@ -172,7 +167,7 @@ type answer struct {
 	begun   bool
 }
 
-// begin sets the header, which the first write or flush sends.
+// begin sets the header. The first write or flush sends it.
 func (a *answer) begin() {
 	h := a.w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -195,7 +190,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// finish ends the response after all lines of the request were written.
+// finish ends the response after the last line.
 func (a *answer) finish(peer bool, s *session) {
 	if peer && !a.begun {
 		a.begin()
@@ -209,7 +204,6 @@ func (a *answer) finish(peer bool, s *session) {
 	}
 }
 
-// smallBlock is the size of the buffer of a stream that sends little.
 const smallBlock = 4 << 10
 
 // quietReads is the number of consecutive small reads after which a stream releases its large
@@ -218,7 +212,7 @@ const quietReads = 64
 
 var blockPool = sync.Pool{New: func() any { return new([block + 1]byte) }}
 
-// blocks cuts the data from a reader into whole lines.
+// A blocks cuts the data from a reader into whole lines.
 type blocks struct {
 	r     io.Reader
 	buf   []byte
@@ -228,9 +222,9 @@ type blocks struct {
 	few   int              // consecutive small reads
 }
 
-// next returns the whole lines that have arrived; a line longer than a block is returned in parts.
-// The slice is valid until the next call, and has room for one more byte. At an error or the end of
-// the reader, next returns all remaining bytes, with the error or io.EOF.
+// next returns the whole lines so far. A line longer than a block is returned in parts. The slice
+// is valid until the next call, and has room for one more byte. With an error or io.EOF, next
+// returns all remaining bytes.
 func (b *blocks) next() ([]byte, error) {
 	if b.buf == nil {
 		b.buf = make([]byte, smallBlock, smallBlock+1)
@@ -263,7 +257,7 @@ func (b *blocks) next() ([]byte, error) {
 	}
 }
 
-// resize drops the returned bytes, and takes a block of the size that the stream needs.
+// resize drops the returned bytes, and takes a block of a suitable size.
 func (b *blocks) resize() {
 	rest := b.buf[b.given:b.have]
 	switch {

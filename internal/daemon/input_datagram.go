@@ -11,13 +11,12 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// senderShare divides limits.contexts: the senders of one input may use half of it. UDP addresses
-// can be forged, and forged senders must leave room for other inputs.
+// senderShare divides limits.contexts: the senders of one input may use half. UDP addresses can be
+// forged, and forged senders must leave room for other inputs.
 const senderShare = 2
 
-// datagrams reads lines from a UDP or unixgram socket. A datagram has one or more lines; the last
-// needs no line end. All datagrams of a sender belong to one session. A sender is an IP address,
-// the path of a socket, or a uid.
+// A datagrams reads lines from a UDP or unixgram socket. The last line of a datagram needs no line
+// end. Each sender has one session. A sender is an IP address, the path of a socket, or a uid.
 type datagrams struct {
 	p       *pipeline
 	packets []*packets
@@ -31,7 +30,6 @@ type datagrams struct {
 	order   list.List // *sender values, longest idle first
 }
 
-// A sender is a peer that sends datagrams.
 type sender struct {
 	name    string
 	session *session
@@ -39,9 +37,8 @@ type sender struct {
 	place   *list.Element
 }
 
-// openDatagrams opens the socket of an input.
 func openDatagrams(p *pipeline, c Input) (runner, error) {
-	if p.stage.Load().out == nil { // Parse cannot know the socket type of systemd:NAME
+	if p.stage.Load().out == nil { // Parse does not know the socket type of systemd:NAME
 		return nil, errors.New("output.peer: a sender of datagrams reads no answer: set another output")
 	}
 	all, err := p.house.ports.packets(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
@@ -83,7 +80,6 @@ func (d *datagrams) run(ctx context.Context) error {
 	return nil
 }
 
-// read reads the datagrams of a socket until ctx is done.
 func (d *datagrams) read(ctx context.Context, from *packets) {
 	buf, control := make([]byte, block, block+1), make([]byte, controlSize)
 	for ctx.Err() == nil {
@@ -125,7 +121,6 @@ func (d *datagrams) read(ctx context.Context, from *packets) {
 }
 
 // lose counts datagrams that the kernel dropped because they arrived faster than they were read.
-// Their size is not known.
 func (d *datagrams) lose(n int64) {
 	d.p.counts.inLostDatagrams.Add(n)
 	d.mu.Lock()
@@ -137,7 +132,7 @@ func (d *datagrams) lose(n int64) {
 	}
 }
 
-// give filters the lines of a datagram. An error ends the session of the sender; its next datagram
+// give filters the lines of a datagram. An error ends the sender's session. Its next datagram
 // begins another one.
 func (d *datagrams) give(from string, lines []byte) error {
 	d.mu.Lock()
@@ -182,9 +177,8 @@ func (d *datagrams) end(s *sender) {
 	}
 }
 
-// restUntil ends the sessions of senders that are idle for twice parkAfter, until done is closed.
-// So forged addresses do not occupy memory for long. The contexts of these sessions are stored, and
-// expire like the contexts of connections.
+// restUntil ends sessions that are idle for twice parkAfter, until done is closed. So forged
+// addresses do not occupy memory for long. Stored contexts expire like the contexts of connections.
 func (d *datagrams) restUntil(done <-chan struct{}) {
 	tick := time.NewTicker(restEvery)
 	defer tick.Stop()
@@ -203,9 +197,8 @@ func (d *datagrams) rest(now time.Time) {
 	}
 }
 
-// endIdle ends the session of the longest idle sender, if it has been idle since the given time. It
-// reports whether it ended one. It ends only one, since d.mu blocks the reading of datagrams:
-// ending thousands of sessions takes seconds.
+// endIdle ends the session of the longest idle sender, if it is idle since the given time. It ends
+// at most one, since d.mu blocks reading: ending thousands of sessions takes seconds.
 func (d *datagrams) endIdle(since time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,7 +13,6 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// files follows log files.
 type files struct {
 	p *pipeline
 	c Input
@@ -21,7 +20,6 @@ type files struct {
 	unsent int64 // p.unsent at the start of the run
 }
 
-// openFiles checks the patterns of the files to follow.
 func openFiles(p *pipeline, c Input) (runner, error) {
 	for _, name := range c.Files {
 		if _, err := filepath.Match(name, ""); err != nil {
@@ -66,7 +64,7 @@ func (f *files) run(ctx context.Context) error {
 	}
 	f.p.house.measures.follows(f.p, follower)
 	defer f.p.house.measures.unfollows(follower)
-	defer f.p.abandon() // if the output was cut off, some sinks are neither closed nor suspended
+	defer f.p.abandon() // a blocked output may leave open sinks
 	err = follower.Run(ctx)
 	if ctx.Err() != nil {
 		return nil
@@ -76,7 +74,7 @@ func (f *files) run(ctx context.Context) error {
 
 func (*files) close() error { return nil }
 
-// unpack reads a rotated file that was compressed before it had been read to its end.
+// unpack unpacks a rotated file that was compressed before it was read to its end.
 func (f *files) unpack(packed io.Reader) (io.Reader, func(), error) {
 	return input.Unpacked(packed, f.p.house.unpacking)
 }
@@ -84,8 +82,8 @@ func (f *files) unpack(packed io.Reader) (io.Reader, func(), error) {
 // isOutput reports whether the pipeline's output writes, or has written, to the file of info.
 func (f *files) isOutput(info os.FileInfo) bool { return ownsFile(f.p.stage.Load().out, info) }
 
-// unread returns the number of bytes not read by the readers of the output, and of outputs that
-// reloads have replaced. It returns false if the number is unknown.
+// unread returns how many bytes the readers of current and replaced outputs have not read. It
+// returns false if the number is unknown.
 func (f *files) unread() (int64, bool) {
 	n, ok := int64(0), true
 	if out := asFlow(f.p.stage.Load().out); out != nil { // nil: after a reload the output is a file
@@ -94,7 +92,6 @@ func (f *files) unread() (int64, bool) {
 	return n + f.p.unsent.Load() - f.unsent, ok
 }
 
-// sync makes the output durable.
 func (f *files) sync() error {
 	if out := asDurable(f.p.stage.Load().out); out != nil {
 		return out.sync()
@@ -117,7 +114,7 @@ func (f *files) notify(e follow.Event) {
 	switch {
 	case e.Loss && e.Lost > 0:
 		f.p.log.Warn(e.Message, "file", e.Name, "lost", e.Lost)
-	case e.Loss: // the size of the loss is not known
+	case e.Loss:
 		f.p.log.Warn(e.Message, "file", e.Name)
 	case e.Again:
 		f.p.log.Warn(e.Message, "file", e.Name)

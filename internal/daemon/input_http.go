@@ -14,24 +14,23 @@ const (
 	uploadPath = "/upload"
 )
 
-// An httpInput is an input that owns paths of an HTTP server: for logs to filter, or for journals.
+// An httpInput is an input that owns paths of an HTTP server, for logs or journals.
 type httpInput struct {
 	p     *pipeline
 	web   *web
 	paths []string
 	site  *site
-	end   func(*session) error // called after the last request of a run; nil: not called
-	ready chan struct{}        // closed when the first run has its paths, or has failed to get them
+	end   func(*session) error // called after the last request of a run; may be nil
+	ready chan struct{}        // closed when the first run has its paths, or failed to get them
 	once  sync.Once
 
 	mu       sync.Mutex
-	ctx      context.Context // context of the run; nil while the input is not running
+	ctx      context.Context // context of the run; nil if the input is not running
 	requests sync.WaitGroup
 	keys     map[string]bool // keys of the requests in progress
 }
 
-// webPaths returns the address and the paths of an HTTP input; the address is empty for other
-// inputs.
+// webPaths returns the address and paths of an HTTP input. The address of other inputs is empty.
 func (c *Input) webPaths() (address string, paths []string) {
 	switch {
 	case c.HTTP != "" && c.Path == "":
@@ -48,7 +47,6 @@ func (c *Input) webPaths() (address string, paths []string) {
 	return c.Journal, []string{c.Path, strings.TrimSuffix(c.Path, "/") + uploadPath}
 }
 
-// openHTTP opens the address of an input for logs or for journals.
 func openHTTP(p *pipeline, c Input) (runner, error) {
 	h := &httpInput{p: p, keys: make(map[string]bool), ready: make(chan struct{})}
 	h.site = &site{
@@ -127,17 +125,16 @@ func (h *httpInput) begin() bool {
 	return true
 }
 
-// done ends a request.
 func (h *httpInput) done() {
 	h.p.counts.connections.Add(-1)
 	h.requests.Done()
 }
 
-// running returns the context of the run, or a context that is done if the run has ended.
+// running returns the context of the run. After the run, the context is done.
 func (h *httpInput) running() context.Context {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ctx == nil { // it ended after the request had begun
+	if h.ctx == nil { // the run ended after the request had begun
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		return ctx
@@ -145,7 +142,7 @@ func (h *httpInput) running() context.Context {
 	return h.ctx
 }
 
-// hold reserves a key for a request. It returns false if another request holds it.
+// hold reserves a key for a request. It returns false if another request has it.
 func (h *httpInput) hold(key string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,7 +153,6 @@ func (h *httpInput) hold(key string) bool {
 	return true
 }
 
-// drop releases a key.
 func (h *httpInput) drop(key string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

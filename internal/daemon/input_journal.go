@@ -16,21 +16,20 @@ import (
 // uploadIdle bounds the pauses within an upload, since its sender has all entries at hand.
 const uploadIdle = time.Minute
 
-// journalPeer is the name of the stream of a pipeline's uploads.
 const journalPeer = "journal"
 
-// A journalInput receives journals from systemd-journal-upload. Its uploads share one session, with
+// A journalInput receives journals from systemd-journal-upload. All uploads share one session, with
 // the processes of all machines.
 type journalInput struct {
 	h *httpInput
 
-	broken, cut seldom.Limiter // messages about single uploads
+	broken, cut seldom.Limiter
 
 	mu   sync.Mutex
-	open *session // held by the input itself between uploads; may be nil
+	open *session // held between uploads; may be nil
 }
 
-// enter returns the session for an upload, which must end its use with memory.leave.
+// enter returns the session for an upload, which memory.leave must release.
 func (j *journalInput) enter() *session {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -40,8 +39,8 @@ func (j *journalInput) enter() *session {
 	return j.h.p.memory.enter(journalPeer, nil, true)
 }
 
-// end releases the session that the input holds, unless s is another session. After the last
-// upload, s is nil. If the output has failed, s is the session of the upload.
+// end releases the session that the input holds, unless s is another session. s is nil after the
+// last upload. If the output has failed, s is the session of the upload.
 func (j *journalInput) end(s *session) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -52,7 +51,7 @@ func (j *journalInput) end(s *session) error {
 	return j.h.p.memory.leave(s)
 }
 
-// upload writes the entries of a request to the output, and acknowledges them afterwards.
+// upload writes the entries of a request to the output, and then acknowledges them.
 func (j *journalInput) upload(w http.ResponseWriter, r *http.Request) {
 	if err := checkUpload(r); err != nil {
 		refuseError(w, err)
@@ -86,7 +85,7 @@ func (j *journalInput) upload(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "OK.\n") // the response of systemd-journal-remote
 }
 
-// checkUpload checks the header of an upload. The error is a refusal.
+// checkUpload checks the header of an upload. Its error is a refusal.
 func checkUpload(r *http.Request) error {
 	if r.Method != http.MethodPost {
 		return refusef(http.StatusMethodNotAllowed, "this path accepts journals from systemd-journal-upload, by POST")
@@ -97,7 +96,6 @@ func checkUpload(r *http.Request) error {
 	return nil
 }
 
-// write writes the entries of a body, and the contexts of their processes.
 func (j *journalInput) write(ctx context.Context, control *http.ResponseController, body io.Reader) (err error) {
 	s := j.enter()
 	defer func() {
@@ -144,7 +142,6 @@ func (j *journalInput) write(ctx context.Context, control *http.ResponseControll
 	}
 }
 
-// logLost counts and logs bytes that were cut from messages.
 func (j *journalInput) logLost(lost int64) {
 	if lost == 0 {
 		return

@@ -10,7 +10,6 @@ import (
 // block is the number of bytes read at once, and the maximum number of unwritten bytes of a stream.
 const block = 256 << 10
 
-// stdin is the input of a pipeline from standard input.
 type stdin struct {
 	p  *pipeline
 	in *lineReader
@@ -32,7 +31,7 @@ func (s *stdin) run(ctx context.Context) error {
 		s.in.context, err = to.suspend()
 		return err
 	}
-	if ctx.Err() != nil { // no later input will continue an unfinished line
+	if ctx.Err() != nil { // no later input continues an unfinished line
 		_, err = to.Write(s.in.buf[:s.in.kept])
 	}
 	return errors.Join(err, s.p.exceptDamage(to.Close()))
@@ -40,8 +39,8 @@ func (s *stdin) run(ctx context.Context) error {
 
 func (*stdin) close() error { return nil }
 
-// A lineReader reads whole lines. A read cannot be interrupted: if a read is in progress when an
-// input ends, the next input takes its result. Only the input that has the turn uses the reader.
+// A lineReader reads whole lines. A read cannot be interrupted, so the next input takes the result
+// of an unfinished read. Only the input with the turn uses the reader.
 type lineReader struct {
 	in      io.Reader
 	turns   turns
@@ -62,8 +61,8 @@ func newLineReader(in io.Reader) *lineReader {
 	return &lineReader{in: in, turns: newTurns(), reads: make(chan someRead, 1)}
 }
 
-// pass gives the lines to w in blocks, until the end of the input, an error, or the end of ctx. It
-// gives a line longer than a block in parts. The last line of the input may have no line end.
+// pass gives lines to w in blocks, until the end of the input, an error, or the end of ctx. A line
+// longer than a block is split. The last line may have no line end.
 func (l *lineReader) pass(ctx context.Context, w io.Writer) error {
 	if l.buf == nil {
 		l.buf = make([]byte, block)
@@ -105,6 +104,5 @@ func (l *lineReader) read(b []byte) {
 	l.reads <- someRead{n, err}
 }
 
-// lastLineEnd returns the number of bytes up to the end of the last whole line, or 0 if there is
-// none.
+// lastLineEnd returns the number of bytes in the whole lines of b.
 func lastLineEnd(b []byte) int { return bytes.LastIndexByte(b, '\n') + 1 }

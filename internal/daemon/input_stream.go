@@ -18,30 +18,28 @@ import (
 )
 
 const (
-	// handshakeTime bounds the handshake of TLS. A connection has no other timeout: a device may be
-	// quiet for days, and TCP's keep-alive detects peers that are gone.
+	// handshakeTime bounds a TLS handshake. A connection has no other timeout: a device may be
+	// quiet for days, and TCP's keep-alive detects lost peers.
 	handshakeTime = 10 * time.Second
-	// lastWrites is the time for responses to a peer after the input was stopped.
+	// time for responses to a peer after the input was stopped
 	lastWrites = 2 * time.Second
-	// acceptPause is the pause after a failed attempt to accept a connection or to receive a
-	// datagram. The usual reason is too many open files.
+	// pause after a failed accept or receive; the usual reason is too many open files
 	acceptPause = 100 * time.Millisecond
 )
 
-// stream reads lines from the connections of a TCP or unix socket. Each connection has a session of
-// its own, unless a key lets all connections of a peer share one.
+// A stream reads lines from the connections of a TCP or unix socket. Each connection has its own
+// session, unless a key makes a peer's connections share one.
 type stream struct {
 	p         *pipeline
 	conf      Input
 	framing   framing
 	listeners listeners
 
-	refused, failed, malformed seldom.Limiter // messages about single connections
+	refused, failed, malformed seldom.Limiter
 
 	all sync.WaitGroup // connections
 }
 
-// openListen opens the socket of an input.
 func openListen(p *pipeline, c Input) (runner, error) {
 	network, name, _ := strings.Cut(c.Listen, ":")
 	if network == "udp" || network == "unixgram" || network == "systemd" && p.house.ports.inherited.Datagrams(name) {
@@ -85,7 +83,6 @@ func (s *stream) run(ctx context.Context) error {
 	return nil
 }
 
-// accept serves the connections of a listener until ctx is done.
 func (s *stream) accept(ctx context.Context, l *listener) {
 	for {
 		conn, err := l.Accept()
@@ -125,14 +122,13 @@ type connection struct {
 	net.Conn
 	peer string
 	seat *seat
-	rest []byte // read by the previous input, but not yet given to a session
+	rest []byte // read by the previous input, but not given to a session
 	way  framing
 	need int
 	line bool
 	old  bool // taken over from the previous input
 }
 
-// end closes the connection.
 func (c *connection) end() {
 	c.Close()
 	c.seat.leave()
@@ -148,7 +144,7 @@ func (s *stream) serve(ctx context.Context, l *listener, c *connection) {
 	c.end()
 }
 
-// read reads a connection. It reports whether another input continues the connection.
+// read reads a connection. It reports whether another input continues it.
 func (s *stream) read(ctx context.Context, l *listener, c *connection) (continues bool) {
 	if t, ok := c.Conn.(*tls.Conn); ok && !c.old {
 		shaking, cancel := context.WithTimeout(ctx, handshakeTime)
@@ -272,7 +268,7 @@ func (p *port) inherit() (all []*connection) {
 	return all
 }
 
-// A peerWriter sends lines to a peer while the peer is its pipeline's output.
+// A peerWriter sends lines to a peer, as long as its pipeline has no other output.
 type peerWriter struct {
 	p    *pipeline
 	conn net.Conn
@@ -281,8 +277,8 @@ type peerWriter struct {
 	interrupted atomic.Bool
 }
 
-// Write writes p, and waits while the peer does not read. It returns errReplaced if a reload has
-// set another output.
+// Write writes p. It waits while the peer does not read. It returns errReplaced if a reload has set
+// another output.
 func (w *peerWriter) Write(p []byte) (int, error) {
 	if w.p.stage.Load().out != nil {
 		return 0, errReplaced
@@ -306,8 +302,8 @@ func (w *peerWriter) interrupt() {
 	w.conn.SetWriteDeadline(time.Unix(1, 0))
 }
 
-// peerName returns the name of a peer: its IP address, or its uid on a unix socket, or "local" if
-// the uid is unknown. It omits the port, which differs for each connection of a device.
+// peerName returns the peer's IP address; on a unix socket its uid, or "local" if that is unknown.
+// It omits the port, which differs for each connection.
 func peerName(c net.Conn) string {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/doctor"
 )
 
-// Inspect examines the files and folders in c, without opening inputs and outputs. Faults would
-// prevent the daemon from starting on this machine; notes are doubtful values that may be intended.
+// Inspect examines the files and folders in c. It opens no input or output. A fault prevents the
+// daemon from starting on this machine. A note is about a doubtful value that may be intended.
 func (c *Config) Inspect() (notes []string, faults Faults) {
 	i := &inspection{}
 	i.tls("admin.tls", c.Admin.TLS)
@@ -47,7 +47,6 @@ func (c *Config) Inspect() (notes []string, faults Faults) {
 	return i.notes, i.faults
 }
 
-// An inspection collects what Inspect finds.
 type inspection struct {
 	notes  []string
 	faults Faults
@@ -73,16 +72,15 @@ func (i *inspection) folder(key, dir string, report func(key, format string, arg
 	}
 }
 
-// socket reports a unix socket whose folder does not exist.
+// socket reports a unix socket without a folder.
 func (i *inspection) socket(key, address string) {
 	for _, network := range []string{"unix:", "unixgram:"} {
 		if path, ok := strings.CutPrefix(address, network); ok {
-			i.folder(key, filepath.Dir(path), i.note) // a service manager makes it at start
+			i.folder(key, filepath.Dir(path), i.note) // a service manager may make it at the start
 		}
 	}
 }
 
-// input inspects an input.
 func (i *inspection) input(c *Config, path string, in *Input) {
 	for _, pattern := range in.Files {
 		dir := filepath.Dir(pattern)
@@ -96,7 +94,7 @@ func (i *inspection) input(c *Config, path string, in *Input) {
 	}
 }
 
-// startName names where the reading of files begins.
+// startName describes where reading begins.
 func startName(s StartAt) string {
 	switch {
 	case s == 0:
@@ -107,7 +105,6 @@ func startName(s StartAt) string {
 	return "start_at"
 }
 
-// symbols inspects the places of debug files.
 func (i *inspection) symbols(s *Symbols) {
 	search := doctor.Search{SymbolPaths: s.SymbolPaths, IDsFiles: s.IDsFiles, BuildIDDirs: s.BuildIDDirectories, DebugDirs: s.DebugFileDirectories}
 	for place, doubt := range search.Doubts() {

@@ -9,9 +9,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Section describes a mapping in the configuration file: its keys and their meanings. The
-// defaults in [Parse], the schema, the manual page and docs/reference are all made from the
-// sections, so that they agree.
+// A Section describes the keys of a mapping in the configuration file. Defaults, schema, manual
+// page and reference all come from the sections, so they agree.
 type Section struct {
 	Path string   // for example pipelines.NAME.input; empty for the whole file
 	Text string   // description of the section
@@ -19,10 +18,10 @@ type Section struct {
 	Any  []string // at least one of these keys must be given; nil: no such rule
 	Keys []Key
 
-	of reflect.Type // the struct that the section is read into
+	of reflect.Type // struct of the section
 }
 
-// A Key is a key of a [Section]. The zero value of a field means that there is no such rule.
+// A Key is a key of a [Section]. A zero field means that there is no such rule.
 type Key struct {
 	Name    string
 	Default string   // in the form used in the file
@@ -31,13 +30,13 @@ type Key struct {
 	With    []string // the key has an effect only with one of these keys in the section
 	Text    string
 
-	least, most int64  // bounds of a value: bytes, ns, or a count
-	also        string // the default in words, if it is not a single value
+	least, most int64  // bounds of a value, in bytes, ns, or units
+	also        string // a default that is not a single value, in words
 	section     bool   // the value is a section or a mapping of sections
 	kind        reflect.Type
 }
 
-// Kind returns the type of the values as documents name it.
+// Kind returns the type of the values, as documents name it.
 func (k *Key) Kind() string {
 	switch k.kind {
 	case kindOf[Size]():
@@ -66,7 +65,7 @@ func (k *Key) Kind() string {
 	return "text"
 }
 
-// Range returns the bounds of a number, or "" if it has none.
+// Range returns the bounds of a number, or "" if there are none.
 func (k *Key) Range() string {
 	number := k.kind == kindOf[Size]() || k.kind == kindOf[Duration]() || k.kind.Kind() == reflect.Int
 	if k.section || !number || k.most == 0 {
@@ -79,14 +78,13 @@ func (k *Key) Range() string {
 	return least + " to " + k.amount(k.most)
 }
 
-// kindOf returns the reflect.Type of T.
 func kindOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// Bounds of the configuration file itself.
+// Bounds of the configuration file.
 const (
 	maxFile      = 1 << 20 // bytes
-	maxNodes     = 20_000  // values; each use of an alias adds the values in it
-	maxDepth     = 16      // nesting depth of sections and lists; the deepest key has 6
+	maxNodes     = 20_000  // values; an alias counts the values in it again
+	maxDepth     = 16      // levels of sections and lists; the deepest key has 6
 	maxPipelines = 1000
 	maxFaults    = 50 // reported
 	maxList      = 1000
@@ -101,10 +99,9 @@ const (
 // network lists the keys of inputs with a listener.
 var network = []string{"listen", "http", "journal_upload"}
 
-// hostsText explains the key hosts.
 const hostsText = "names by which clients reach the listener, such as a proxy's, and hosts whose pages may use it; always allowed: IP addresses, localhost, the machine's own name, the name in the listener's address, and names that TLS has checked"
 
-// Sections returns the table of all keys, in the order in which the documents list them.
+// Sections returns the table of all keys, in the order of the documents.
 func Sections() []Section {
 	all := []Section{
 		{of: kindOf[Config](), Any: []string{"pipelines", "service"}, Text: "The whole file. It is YAML: one document, at most 1 MiB. Environment variables are not expanded.", Keys: []Key{
@@ -202,7 +199,6 @@ func Sections() []Section {
 	return all
 }
 
-// limitsSection returns the section of the limits.
 func limitsSection() Section {
 	return Section{Path: "limits", of: kindOf[Limits](), Text: "Bounds of all pipelines together.", Keys: []Key{
 		{Name: "contexts", Default: "10000", least: 1, most: 10_000_000, Unit: "processes", Text: "processes whose modules and maps are remembered"},
@@ -213,7 +209,6 @@ func limitsSection() Section {
 	}}
 }
 
-// serviceSection returns the section of the service.
 func serviceSection() Section {
 	return Section{Path: "service", of: kindOf[Service](), Text: "The listener for programs that look up addresses in the debug files of `symbols`. Each protocol is off unless its key is true. An input `http` may have the same address.", Keys: []Key{
 		{Name: "listen", Text: "HOST:PORT, unix:PATH or systemd:NAME; without it there is no listener"},
@@ -229,7 +224,6 @@ func serviceSection() Section {
 	}}
 }
 
-// complete sets the types of the keys.
 func (s *Section) complete() {
 	kinds := make(map[string]reflect.Type)
 	for f := range s.of.Fields() {
@@ -240,7 +234,6 @@ func (s *Section) complete() {
 	}
 }
 
-// key returns the key with a name, or nil.
 func (s *Section) key(name string) *Key {
 	for i := range s.Keys {
 		if s.Keys[i].Name == name {
@@ -250,7 +243,6 @@ func (s *Section) key(name string) *Key {
 	return nil
 }
 
-// full returns the path of a key.
 func (s *Section) full(name string) string { return join(s.Path, name) }
 
 // join returns the path of a key of a section.

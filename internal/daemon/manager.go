@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// stuckWithout is how long a filter may work without progress if there is no watchdog. A block
-	// of 256 KiB takes milliseconds.
+	// bound for a filter without progress, if there is no watchdog; a block of 256 KiB takes
+	// milliseconds
 	stuckWithout = 30 * time.Second
 
-	// reportEvery is the interval between checks of the status if there is no watchdog.
+	// interval between checks of the status, if there is no watchdog
 	reportEvery = 5 * time.Second
 
-	// slowStop is how long a stop may take before the service manager is asked for more time.
+	// duration of a stop after which more time is requested
 	slowStop = time.Second
 )
 
-// isStuck reports whether a filter of the pipeline has worked without progress for longer than
-// after. The time that a line may wait for debug files is added. A session that is idle, or waits
-// for input or output, is not stuck, since a restart would not help.
+// isStuck reports whether a filter of the pipeline has made no progress for longer than after, plus
+// its patience with debug files. A session that is idle, or waits for input or output, is not
+// stuck: a restart would not help.
 func (p *pipeline) isStuck(after time.Duration) bool {
 	patience := p.stage.Load().conf.Patience
 	limit := int64(after) + int64(max(patience.Local, patience.Servers))
@@ -35,7 +35,7 @@ func (p *pipeline) isStuck(after time.Duration) bool {
 	return false
 }
 
-// stuckAfter returns how long a filter may work without progress.
+// stuckAfter bounds the time of a filter without progress.
 func (d *Daemon) stuckAfter() time.Duration {
 	if watchdog := d.house.options.Manager.Watchdog(); watchdog > 0 {
 		return watchdog / 2
@@ -43,7 +43,6 @@ func (d *Daemon) stuckAfter() time.Duration {
 	return stuckWithout
 }
 
-// begin reports that the daemon is running.
 func (d *Daemon) begin() {
 	d.phase.CompareAndSwap(int32(starting), int32(running))
 	var names []string
@@ -58,9 +57,8 @@ func (d *Daemon) begin() {
 	d.sent(d.house.options.Manager.Ready(d.status()))
 }
 
-// stopping reports that the daemon is stopping. It requests more time once if the stop takes longer
-// than slowStop, for example because an output does not accept lines. The returned function
-// prevents that request.
+// stopping reports that the daemon is stopping. If the stop takes longer than slowStop, for example
+// because an output is blocked, it requests more time once. end prevents that request.
 func (d *Daemon) stopping() (end func()) {
 	m := d.house.options.Manager
 	d.phase.Store(int32(stopping))
@@ -72,9 +70,8 @@ func (d *Daemon) stopping() (end func()) {
 	return func() { slow.Stop() }
 }
 
-// Refresh reloads the configuration from load, as [Daemon.Reload] does. It reports the result to
-// the service manager, the log and the metrics. If the configuration cannot be used, nothing
-// changes.
+// Refresh reloads the configuration from load: see [Daemon.Reload]. It reports the result to the
+// service manager, the log and the metrics. After an error, nothing has changed.
 func (d *Daemon) Refresh(load func() (*Config, error)) error {
 	m := d.house.options.Manager
 	d.sent(m.Reloading("reading the configuration"))
@@ -95,8 +92,8 @@ func (d *Daemon) Refresh(load func() (*Config, error)) error {
 	return err
 }
 
-// manage reports each change of the status to the service manager until ctx is done. If there is a
-// watchdog, it also reports that the daemon is alive, as long as no pipeline is stuck.
+// manage reports each change of the status to the service manager until ctx is done. It also serves
+// the watchdog, if there is one, while no pipeline is stuck.
 func (d *Daemon) manage(ctx context.Context) {
 	m := d.house.options.Manager
 	every := reportEvery
@@ -127,14 +124,14 @@ func (d *Daemon) manage(ctx context.Context) {
 	}
 }
 
-// sent logs the error of a message to the service manager, unless the previous message failed, too.
+// sent logs the error of a message to the service manager. It logs only the first of consecutive
+// errors.
 func (d *Daemon) sent(err error) {
 	if failed := d.unreached.Swap(err != nil); err != nil && !failed {
 		d.house.log.Warn("the service manager could not be reached", "error", err)
 	}
 }
 
-// stuck returns the name of a stuck pipeline, or "".
 func (d *Daemon) stuck(after time.Duration) string {
 	for _, p := range d.view.Load().pipelines {
 		if p.isStuck(after) {
@@ -144,7 +141,6 @@ func (d *Daemon) stuck(after time.Duration) string {
 	return ""
 }
 
-// status returns a readable line about the daemon.
 func (d *Daemon) status() string {
 	return status(len(d.view.Load().pipelines), d.problems(time.Now()))
 }

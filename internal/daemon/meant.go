@@ -9,7 +9,7 @@ import (
 )
 
 // meant returns the section that a user probably meant by n, a text or a list. It returns "" if
-// this is unclear.
+// that is unclear.
 func (s *Section) meant(n *yaml.Node) string {
 	input, output := s.of == kindOf[Input](), s.of == kindOf[Output]()
 	if input && n.Kind == yaml.SequenceNode {
@@ -41,8 +41,8 @@ func (s *Section) meant(n *yaml.Node) string {
 	return "{file: " + quoted + "}"
 }
 
-// indentingTab returns the position of the first tab in the indentation of the line. If line is 0,
-// it examines all lines. It returns nil if there is none.
+// indentingTab returns the position of the first tab in the indentation of the line, or of any line
+// if line is 0. It returns nil if there is none.
 func indentingTab(text []byte, line int) *yaml.Node {
 	n := 0
 	for one := range bytes.Lines(text) {

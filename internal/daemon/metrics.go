@@ -12,23 +12,22 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// measures are the daemon's counters. Many goroutines may use them.
+// measures are the daemon's counters. They are safe for concurrent use.
 type measures struct {
 	tallies
 	lookups  prometheus.Histogram
-	requests *prometheus.CounterVec // requests to debuginfod servers, by server and outcome
-	received *prometheus.CounterVec // bytes received from servers, by server
+	requests *prometheus.CounterVec // by server and outcome
+	received *prometheus.CounterVec // bytes, by server
 
 	reloadError atomic.Pointer[error] // error of the last reload; nil if it succeeded
-	// time of the last successful load of a configuration, in Unix nanoseconds
+	// time of the last successful load, in Unix nanoseconds
 	reloaded atomic.Int64
 }
 
-// lookupBuckets are upper bounds in seconds. The shortest lookups find symbols in mapped files,
-// longer ones parse line tables, and the longest download from servers.
+// lookupBuckets are upper bounds in seconds. Short lookups search symbol tables, longer ones parse
+// line tables, and the longest download files.
 var lookupBuckets = []float64{10e-6, 100e-6, 1e-3, 10e-3, 100e-3, 1, 10, 60}
 
-// newMeasures returns new measures.
 func newMeasures() *measures {
 	return &measures{
 		lookups: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -47,14 +46,13 @@ func newMeasures() *measures {
 	}
 }
 
-// observe counts a request to a debuginfod server.
 func (m *measures) observe(r debuginfod.Request) {
 	m.requests.WithLabelValues(r.Server, string(r.Outcome)).Inc()
 	m.received.WithLabelValues(r.Server).Add(float64(r.Bytes))
 }
 
-// nameServers adds the series of the configured servers, and removes the series of servers that a
-// reload has removed. Only configured servers have series, which bounds their number.
+// nameServers adds the series of the configured servers, and removes the others. Only configured
+// servers have series, which bounds their number.
 func (m *measures) nameServers(before, now *debuginfod.Client) {
 	stay := make(map[string]bool)
 	if now != nil {
@@ -77,7 +75,6 @@ func (m *measures) nameServers(before, now *debuginfod.Client) {
 	}
 }
 
-// registry returns the registry of the daemon's metrics.
 func (d *Daemon) registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	m := d.house.measures
@@ -95,7 +92,6 @@ func newSeries(kind prometheus.ValueType, name, help string, labels ...string) s
 	return series{prometheus.NewDesc("symfilter_"+name, help, labels, nil), kind}
 }
 
-// A seriesList has all metrics of a collector.
 type seriesList struct {
 	buildInfo                                                       series
 	inputLines, inputBytes, inputLost, inputLag, inputConnections   series
@@ -140,14 +136,13 @@ func newSeriesList() *seriesList {
 	}
 }
 
-// A collector reads the metrics of a daemon.
 type collector struct {
 	d *Daemon
 	*seriesList
 }
 
-// Describe implements [prometheus.Collector]. It describes no metrics: their set depends on the
-// configuration.
+// Describe implements [prometheus.Collector]. It describes no metrics, since their set depends on
+// the configuration.
 func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements [prometheus.Collector].
@@ -202,7 +197,6 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	send(c.reloadedTime, float64(m.reloaded.Load())/float64(time.Second))
 }
 
-// collectSymbols reads the metrics of the symbolizer and of the cache.
 func (c *collector) collectSymbols(s *symbols, count func(s series, value int64, labels ...string)) {
 	now, cache := s.Symbolizer.Stats(), s.Cache.Stats()
 	for _, of := range []struct {

@@ -19,23 +19,23 @@ import (
 )
 
 const (
-	dialTimeout = 10 * time.Second // for a connection attempt with its TLS handshake
-	sendBuffer  = 256 << 10        // bytes in the system's buffer for a peer on a network
-	localBuffer = 64 << 10         // the same for a unix socket, whose peer is on this machine
+	dialTimeout = 10 * time.Second // for an attempt with its TLS handshake
+	sendBuffer  = 256 << 10        // bytes of the system's buffer for a remote peer
+	localBuffer = 64 << 10         // the same for a unix socket
 	// bytes sent at once
 	sendPart = 16 << 10
-	owedSome = 64 << 10 // bytes kept before the peer's progress is read
-	// bytes; a peer that has received more of a line does not get the beginning again
+	owedSome = 64 << 10 // bytes before the peer's progress is read
+	// bytes; a longer beginning of a line is not repeated
 	owedLine = 1 << 20
 )
 
-// A connectOutput writes to a peer. When a connection ends, it connects again, and repeats the
-// lines that the peer may not have received. On a network, a peer has received the bytes that its
-// machine has acknowledged. On a unix socket, it has received the bytes that it has read.
+// A connectOutput writes to a peer. After a lost connection, it connects again, and repeats the
+// lines that the peer may not have received. On a network, received bytes are those acknowledged by
+// the peer's machine. On a unix socket, the peer must have read them.
 type connectOutput struct {
 	persistent
 	address address
-	secure  *TLS // nil: none
+	secure  *TLS
 
 	live context.Context // done when the output is closed
 	end  context.CancelFunc
@@ -43,21 +43,21 @@ type connectOutput struct {
 
 	turns turns
 	line  lineEnd  // guarded by the turn
-	conn  net.Conn // guarded by the turn; nil: there is none
-	// bytes at the end of owed that belong to a torn line. After a reload, the line's stream writes
-	// it again. The turn guards this field.
+	conn  net.Conn // guarded by the turn; nil: none
+	// bytes of a torn line at the end of owed; after a reload, the line's stream writes it again;
+	// guarded by the turn
 	torn int
 
 	mu sync.Mutex
-	// left returns the number of bytes that the peer of conn has not received; nil: unknown, or no
+	// left returns the number of bytes that the peer has not received. nil: unknown, or no
 	// connection
 	left func() (int64, bool)
-	// bytes that the peer may not have received, from the start of a line; to change it, hold both
-	// the turn and mu
+	// bytes that the peer may not have received, from the start of a line; changed with both the
+	// turn and mu held
 	owed []byte
 }
 
-// newConnectOutput returns the output. It connects at the first write.
+// newConnectOutput returns an output that connects at the first write.
 func newConnectOutput(c Output, log *slog.Logger) (*connectOutput, error) {
 	o := &connectOutput{persistent: persistent{log: log}, secure: c.TLS, turns: newTurns()}
 	var err error
@@ -71,8 +71,8 @@ func newConnectOutput(c Output, log *slog.Logger) (*connectOutput, error) {
 	return o, nil
 }
 
-// security returns the TLS configuration, or nil. It reads the files each time, so that each
-// connection uses their current contents.
+// security returns the TLS configuration, or nil. It rereads the files for each connection, since
+// they may have changed.
 func (o *connectOutput) security() (*tls.Config, error) {
 	if o.secure == nil {
 		return nil, nil
@@ -184,8 +184,8 @@ func (o *connectOutput) connect(ctx context.Context) error {
 	return nil
 }
 
-// send sends p, and returns the number of bytes sent. If fresh is set, it adds these bytes to owed.
-// The caller has the turn.
+// send sends p, and returns the number of bytes sent. If fresh is set, these bytes become owed. The
+// caller has the turn.
 func (o *connectOutput) send(ctx context.Context, p []byte, fresh bool) (int, error) {
 	if fresh && len(o.owed) >= owedSome {
 		o.forgetTaken()
@@ -219,14 +219,14 @@ func (o *connectOutput) send(ctx context.Context, p []byte, fresh bool) (int, er
 // forgetTaken drops the owed bytes that the peer has certainly received.
 func (o *connectOutput) forgetTaken() {
 	if o.left == nil {
-		o.forget(len(o.owed) - sendBuffer) // the system buffers no more than this
+		o.forget(len(o.owed) - sendBuffer) // the system buffers no more bytes
 	} else if n, ok := o.left(); ok {
 		o.forget(len(o.owed) - int(min(n, int64(len(o.owed)))))
 	}
 }
 
-// forget drops the whole lines in owed[:first]. If more than owedLine bytes follow them in
-// owed[:first], it drops these bytes, too. It returns the number of dropped bytes.
+// forget drops the whole lines in owed[:first], and returns the number of dropped bytes. It also
+// drops the part of a line at the end of owed[:first] if this is longer than owedLine.
 func (o *connectOutput) forget(first int) int {
 	if first <= 0 {
 		return 0
@@ -241,7 +241,6 @@ func (o *connectOutput) forget(first int) int {
 	return start
 }
 
-// drop ends the connection.
 func (o *connectOutput) drop() {
 	if o.conn != nil {
 		o.conn.Close()
@@ -252,11 +251,11 @@ func (o *connectOutput) drop() {
 	o.left = nil
 }
 
-// watch drops a connection whose peer is gone. If bytes are owed, it connects again and sends them,
+// watch drops a connection whose peer is gone. If bytes are owed, it reconnects and sends them,
 // without waiting for new lines. It discards all input from the peer.
 func (o *connectOutput) watch(conn net.Conn, plain syscall.Conn, secure bool) {
 	_, err := io.Copy(io.Discard, conn)
-	if err == nil && !secure { // the peer sends nothing more; it may still read
+	if err == nil && !secure { // the peer sends nothing more, but may still read
 		written.AwaitBroken(plain)
 	}
 	if o.turns.take(o.live) != nil {
@@ -272,8 +271,8 @@ func (o *connectOutput) watch(conn net.Conn, plain syscall.Conn, secure bool) {
 	}
 }
 
-// unread returns the number of written bytes that the peer may not have received, or false if it is
-// unknown.
+// unread returns how many written bytes the peer may not have received. It returns false if the
+// number is unknown.
 func (o *connectOutput) unread() (int64, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -285,11 +284,11 @@ func (o *connectOutput) unread() (int64, bool) {
 
 func (*connectOutput) reopen() error { return nil }
 
-// close ends the connection; the system still sends its buffered bytes. If there is no connection
-// and lines are owed, the error is an *unsentError with these lines.
+// close ends the connection. The system still sends its buffered bytes. If lines are owed and there
+// is no connection, close returns them in an *unsentError.
 func (o *connectOutput) close() error {
 	o.end()
-	o.turns <- struct{}{} // no write is in progress, since no stage uses the output any more
+	o.turns <- struct{}{} // no write is in progress, since no stage uses the output
 	away, owed := o.conn == nil, o.owed[:max(0, len(o.owed)-o.torn)]
 	o.drop()
 	o.turns.give()

@@ -24,20 +24,20 @@ const (
 	defaultOpenFiles = 64
 	maxFileName      = 255 // bytes, on most file systems
 
-	// checkEvery is the interval between checks that a file still has its name.
+	// interval between checks that a file still has its name
 	checkEvery = 250 * time.Millisecond
-	// syncEvery is the time after which "sync: second" makes written lines durable.
+	// delay of a sync with "sync: second"
 	syncEvery = time.Second
-	// reopenWait bounds how long SIGHUP waits for a blocked output. After that, the output reopens
-	// its files at the next write.
+	// reopenWait bounds how long SIGHUP waits for a blocked output, which then reopens its files at
+	// the next write.
 	reopenWait = 100 * time.Millisecond
 
 	peerPlace = "{peer}"
 )
 
-// A fileOutput appends to a file, or to a file for each peer. It makes missing files. If a file was
-// renamed or removed, it makes a new one. If a killed process has left an unfinished last line, it
-// ends that line first.
+// A fileOutput appends to a file, or to a file for each peer. It makes missing files, and replaces
+// renamed or removed ones. If a killed process has left an unfinished last line, it ends that line
+// first.
 type fileOutput struct {
 	persistent
 	dir, before, after string // a file's name is before + peer + after
@@ -51,17 +51,16 @@ type fileOutput struct {
 	stale  atomic.Bool // all files must be reopened
 
 	mu    sync.Mutex
-	files map[string]*outFile // by name; changed while the turn and mu are held
+	files map[string]*outFile // by name; changed with both the turn and mu held
 	uses  int64
 	due   *time.Timer // starts the next sync; nil if none is due
-	last  error       // sync error since the last checkpoint: the system may have dropped lines
+	last  error       // sync error since the last checkpoint: lines may be lost
 
-	denied func(err error, dir string) error // explains errors of opening files; nil: not called
+	denied func(err error, dir string) error // explains errors of opening files; may be nil
 	fsync  func(*os.File) error
-	failed seldom.Limiter // messages about syncs
+	failed seldom.Limiter
 }
 
-// An outFile is an open file.
 type outFile struct {
 	f       *os.File
 	info    fs.FileInfo
@@ -118,7 +117,6 @@ func newFileOutput(c Output, log *slog.Logger) (*fileOutput, error) {
 	return o, nil
 }
 
-// openAppend opens an existing file for writing.
 func openAppend(path string, mode fs.FileMode) (*os.File, error) {
 	if mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDir) != 0 {
 		return nil, fmt.Errorf("%s is not a regular file; output: {stdout: text} writes to a pipe, {connect: ...} to a socket", path)
@@ -143,7 +141,7 @@ func (o *fileOutput) write(ctx context.Context, from *session, p []byte) (n int,
 	}
 }
 
-// writeTo writes to the file with a name. It returns wait if the file ends with another stream's
+// writeTo writes to the file name. It returns wait if the file ends with another stream's
 // unfinished line. The caller has the turn.
 func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p []byte) (done int, wait bool, err error) {
 	serial := -1
@@ -189,7 +187,7 @@ func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p 
 	return done, wait, err
 }
 
-// ready returns the open file with a name. It opens the file if necessary, and reopens it after a
+// ready returns the open file name. It opens the file if necessary, and reopens it after a
 // rotation.
 func (o *fileOutput) ready(name string) (*outFile, error) {
 	path := filepath.Join(o.dir, name)
@@ -216,7 +214,7 @@ func (o *fileOutput) ready(name string) (*outFile, error) {
 	return f, nil
 }
 
-// open opens the file at path. before is the file previously open under the name, or nil.
+// open opens the file at path. before is the previous file of this name, or nil.
 func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) {
 	flags := os.O_APPEND | os.O_CREATE | syscall.O_NONBLOCK
 	f, err := os.OpenFile(path, os.O_RDWR|flags, o.mode)
@@ -243,7 +241,7 @@ func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) 
 	case before != nil && os.SameFile(before.info, info):
 		next.line, next.serial = before.line, before.serial
 	case before != nil:
-		// a line that began in the previous file continues in this one
+		// a line continues in the new file
 		next.line, next.serial = before.line, before.serial+1
 		fallthrough
 	default:
@@ -284,8 +282,7 @@ func (o *fileOutput) makeRoom() {
 	}
 }
 
-// closeFile closes a file. Before that, it makes the written lines durable, unless the key sync is
-// never.
+// closeFile closes a file. Unless the key sync is never, it first makes the written lines durable.
 func (o *fileOutput) closeFile(f *outFile) error {
 	o.mu.Lock()
 	dirty := f.dirty
@@ -299,7 +296,6 @@ func (o *fileOutput) closeFile(f *outFile) error {
 	return errors.Join(err, f.f.Close())
 }
 
-// syncLater schedules a sync of f within syncEvery.
 func (o *fileOutput) syncLater(f *outFile) {
 	if o.syncs == "never" || !f.regular {
 		return
@@ -319,8 +315,8 @@ func (o *fileOutput) syncLater(f *outFile) {
 	}
 }
 
-// remember keeps a sync error for the next checkpoint. After a sync error, bytes written since the
-// previous sync may be lost. The system reports the error only once.
+// remember keeps a sync error for the next checkpoint: bytes since the previous sync may be lost,
+// and the system reports the error only once.
 func (o *fileOutput) remember(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -329,8 +325,8 @@ func (o *fileOutput) remember(err error) {
 	}
 }
 
-// sync makes all written lines durable, unless the key sync is never. It also fails if a sync
-// failed since the last call: see remember.
+// sync makes all written lines durable, unless the key sync is never. It also returns an earlier
+// error: see remember.
 func (o *fileOutput) sync() error {
 	o.flush() // remembers its own error
 	o.mu.Lock()
@@ -340,7 +336,6 @@ func (o *fileOutput) sync() error {
 	return err
 }
 
-// flush syncs the files written since the last sync.
 func (o *fileOutput) flush() error {
 	if o.syncs == "never" {
 		return nil
@@ -360,7 +355,7 @@ func (o *fileOutput) flush() error {
 	o.mu.Unlock()
 	var errs []error
 	for _, f := range dirty {
-		// a closed file was synced before: see closeFile
+		// a closed file is already synced: see closeFile
 		if err := o.fsync(f); err != nil && !errors.Is(err, os.ErrClosed) {
 			errs = append(errs, err)
 		}
@@ -390,7 +385,6 @@ func (o *fileOutput) reopen() error {
 	return nil
 }
 
-// closeAll closes all files.
 func (o *fileOutput) closeAll() error {
 	var errs []error
 	for _, f := range o.files {
@@ -403,7 +397,7 @@ func (o *fileOutput) closeAll() error {
 }
 
 func (o *fileOutput) close() error {
-	o.turns <- struct{}{} // no write is in progress, since no stage uses the output any more
+	o.turns <- struct{}{} // no write is in progress, since no stage uses the output
 	defer o.turns.give()
 	o.closed = true
 	err := o.closeAll()
@@ -416,7 +410,7 @@ func (o *fileOutput) close() error {
 }
 
 // owns reports whether the output writes to the file of info, or wrote to it before a rotation. An
-// input in the same folder must skip such a file, even if its pattern matches.
+// input whose pattern matches such a file must skip it.
 func (o *fileOutput) owns(info os.FileInfo) bool {
 	name := info.Name()
 	is := name == o.before || strings.HasPrefix(name, o.before+".") || strings.HasPrefix(name, o.before+"-")
@@ -440,7 +434,6 @@ func (o *fileOutput) owns(info os.FileInfo) bool {
 	return false
 }
 
-// name returns the name of the file for a peer.
 func (o *fileOutput) name(peer string) string {
 	if !o.each {
 		return o.before
@@ -448,8 +441,8 @@ func (o *fileOutput) name(peer string) string {
 	return o.before + harmless(peer, maxFileName-len(o.before)-len(o.after)) + o.after
 }
 
-// harmless turns any peer's name into a part of a file name, with at most the given number of
-// bytes. The result leads to no other folder, is not hidden, and has no control characters.
+// harmless turns a peer's name into a part of a file name, of at most most bytes. The result leads
+// to no other folder, is not hidden, and has no control characters.
 func harmless(peer string, most int) string {
 	clean := strings.Map(func(r rune) rune {
 		if r == '/' || r == filepath.Separator || r == utf8.RuneError || r < ' ' || r >= 0x7f && r < 0xa0 {

@@ -9,15 +9,14 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// A stdoutOutput writes to standard output, of any kind. It does not block in a write to a full
-// pipe, which would delay a reload and the end of the daemon. If the reader of a pipe is gone, it
-// retries the write, as on a full disk.
+// A stdoutOutput writes to standard output. A full pipe does not block a reload or the end of the
+// daemon. If a pipe has lost its reader, the write is retried, as on a full disk.
 type stdoutOutput struct {
 	persistent
 	f       *os.File
 	regular bool
 	syncs   string
-	left    func() (int64, bool) // written.Unread for the output; nil: not known
+	left    func() (int64, bool) // written.Unread of the output; nil: unknown
 
 	turns turns
 	line  lineEnd

@@ -8,18 +8,18 @@ import (
 
 const (
 	// lineWait bounds how long other streams wait until a silent stream has ended its line.
-	// lineMost bounds the wait if the stream is not silent. After that, the line is ended.
+	// lineMost bounds the wait for a stream that is not silent. After that, the line is ended.
 	lineWait = time.Second
 	lineMost = 30 * time.Second
-	// linePause is the interval between checks whether the line has ended.
+	// interval between checks whether the line has ended
 	linePause = 2 * time.Millisecond
 
-	// Pauses before a failed write, for instance to a full disk, is retried.
+	// pauses before a retry of a failed write, for example to a full disk
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
 )
 
-// turns let one stream at a time write to an output.
+// A turns lets one stream at a time write to an output.
 type turns chan struct{}
 
 func newTurns() turns { return make(turns, 1) }
@@ -37,7 +37,7 @@ func (t turns) take(ctx context.Context) error {
 	}
 }
 
-// takeWithin waits for the turn for the given time, and reports whether it got the turn.
+// takeWithin waits for the turn for at most d, and reports whether it got the turn.
 func (t turns) takeWithin(d time.Duration) bool {
 	select {
 	case t <- struct{}{}:
@@ -49,9 +49,8 @@ func (t turns) takeWithin(d time.Duration) bool {
 
 func (t turns) give() { <-t }
 
-// takeFor takes the turn for a stream. It waits while the output ends with another stream's
-// unfinished line. If the line must be ended, first is its line end, which the caller must write
-// before the stream's own bytes.
+// takeFor takes the turn for a stream. It waits while another stream's unfinished line ends the
+// output. If first is not nil, the caller must write this line end before its own bytes.
 func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first []byte, err error) {
 	for {
 		if err := t.take(ctx); err != nil {
@@ -68,15 +67,15 @@ func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first 
 	}
 }
 
-// A lineEnd is the stream whose unfinished line ends an output: no other stream may write before
-// that line ends.
+// A lineEnd is the stream with an unfinished line at the end of an output. No other stream may
+// write before that line ends.
 type lineEnd struct {
 	by            *session // nil: the output ends with a whole line
 	begun, lately time.Time
 }
 
-// ends returns the bytes that must end another stream's line before the session from writes. It
-// returns false if from must wait for that stream.
+// ends returns the bytes that must end another stream's line before from may write. It returns
+// false if from must wait.
 func (l *lineEnd) ends(from *session) (first []byte, ok bool) {
 	switch {
 	case l.by == nil || l.by == from:
@@ -87,7 +86,6 @@ func (l *lineEnd) ends(from *session) (first []byte, ok bool) {
 	return nil, false
 }
 
-// wrote records that the session from has written p.
 func (l *lineEnd) wrote(from *session, p []byte) {
 	if len(p) == 0 {
 		return
@@ -102,7 +100,7 @@ func (l *lineEnd) wrote(from *session, p []byte) {
 	}
 }
 
-// pause waits for the given time. It returns errReplaced if ctx is done first.
+// pause waits for d. It returns errReplaced if ctx is done first.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -118,12 +116,12 @@ func pause(ctx context.Context, d time.Duration) error {
 type persistent struct {
 	trouble
 	log  *slog.Logger
-	told string // the last logged error, until an attempt succeeds
+	told string // last logged error; empty after a successful attempt
 	some bool   // the attempt has written something
 }
 
-// insist calls do until it succeeds. It logs each error that differs from the last one. It returns
-// errReplaced if ctx is done first.
+// insist calls do until it succeeds. It logs each new error. It returns errReplaced if ctx is done
+// first.
 func (k *persistent) insist(ctx context.Context, do func() error) error {
 	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
 		k.some = false
@@ -145,7 +143,6 @@ func (k *persistent) insist(ctx context.Context, do func() error) error {
 	}
 }
 
-// fails records the error of an attempt.
 func (k *persistent) fails(err error) {
 	k.fail(err)
 	if message := err.Error(); message != k.told {
@@ -154,7 +151,6 @@ func (k *persistent) fails(err error) {
 	}
 }
 
-// works records a successful attempt.
 func (k *persistent) works() {
 	k.succeed()
 	if k.told != "" {
@@ -163,6 +159,6 @@ func (k *persistent) works() {
 	}
 }
 
-// fromLine returns the offset in p at which a stream continues in a new output, after the previous
-// one has received p[:written]. It is the start of the unfinished line.
+// fromLine returns the offset in p at which a stream continues in a new output: the start of the
+// unfinished line. The previous output has received p[:written].
 func fromLine(p []byte, written int) int { return lastLineEnd(p[:written]) }

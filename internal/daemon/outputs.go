@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// A sharedOutput is an output that several stages use: the stages of several pipelines, or the
-// stages before and after a reload.
+// A sharedOutput is an output of several stages: of several pipelines, or before and after a
+// reload.
 type sharedOutput struct {
 	output
 	all   *outputs
@@ -29,7 +29,6 @@ func (s *sharedOutput) close() error {
 	return s.output.close()
 }
 
-// outputs has all open outputs.
 type outputs struct {
 	log    *slog.Logger
 	stdout *os.File
@@ -43,8 +42,8 @@ func newOutputs(log *slog.Logger, stdout *os.File, denied func(error, string) er
 	return &outputs{log: log, stdout: stdout, denied: denied, byKey: make(map[string]*sharedOutput)}
 }
 
-// open returns the output of c, or an error if it is known not to be writable. It makes no file and
-// no connection. Equal configurations share one output, even before and after a reload.
+// open returns the output of c, or an error if it is known to be unwritable. It makes no file and
+// no connection. Equal configurations share one output, even across a reload.
 func (all *outputs) open(c Output) (output, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -71,7 +70,6 @@ func (all *outputs) open(c Output) (output, error) {
 	return s, nil
 }
 
-// make makes the output of c.
 func (all *outputs) make(c Output) (output, error) {
 	switch {
 	case c.Stdout != "":
@@ -89,15 +87,13 @@ func (all *outputs) make(c Output) (output, error) {
 	return nil, errors.New("no output is given: set one of stdout, file, peer and connect")
 }
 
-// A flow is an output whose reader may disappear before it has read all written bytes: a pipe or a
-// connection.
+// A flow is an output whose reader may vanish before it has read all bytes: a pipe or a connection.
 type flow interface {
-	// unread returns the number of bytes that the reader has not read, or false if this is not
-	// known.
+	// unread returns the number of bytes that the reader has not read, or false if this is unknown.
 	unread() (int64, bool)
 }
 
-// asFlow returns o as a flow, or nil if it has no such reader.
+// asFlow returns o as a flow, or nil.
 func asFlow(o output) flow {
 	if s, ok := o.(*sharedOutput); ok {
 		o = s.output
@@ -113,10 +109,10 @@ func asFlow(o output) flow {
 	return f
 }
 
-// A durable output can sync its lines, so that they survive a power failure.
+// A durable output can sync its lines, which then survive a power failure.
 type durable interface{ sync() error }
 
-// asDurable returns the output as durable, or nil if it cannot be synced.
+// asDurable returns o as durable, or nil.
 func asDurable(o output) durable {
 	if s, ok := o.(*sharedOutput); ok {
 		o = s.output
@@ -134,8 +130,8 @@ func ownsFile(o output, info os.FileInfo) bool {
 	return ok && w.owns(info)
 }
 
-// attempts returns the output's failed attempts and current error: see [trouble]. An output that
-// does not retry has none.
+// attempts returns the output's failed attempts and current error: see [trouble]. An output without
+// retries has none.
 func (s *sharedOutput) attempts() (failed int64, now error) {
 	if out, ok := s.output.(attempting); ok {
 		return out.attempts()

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// An unsentError reports that an output ended before it could pass on all lines that it had
-// accepted.
+// An unsentError reports that an output ended before it could deliver all accepted lines.
 type unsentError struct {
 	to   string
 	owed []byte // from the beginning of a line
@@ -18,8 +17,8 @@ func (e *unsentError) Error() string {
 	return fmt.Sprintf("output: %s: %d bytes were not sent", e.to, len(e.owed))
 }
 
-// closeStage closes a replaced or removed stage. It returns the bytes that its output has accepted
-// but could not deliver to its peer.
+// closeStage closes a replaced or removed stage. It returns the accepted bytes that the peer of its
+// output has not received.
 func (p *pipeline) closeStage(s *stage) (owed []byte) {
 	err := s.close()
 	if e, ok := errors.AsType[*unsentError](err); ok {
@@ -31,8 +30,8 @@ func (p *pipeline) closeStage(s *stage) (owed []byte) {
 	return nil
 }
 
-// succeed makes next the pipeline's stage. Bytes that the previous output has not delivered go to
-// the output of next first. Lines from files are reread instead.
+// succeed makes next the pipeline's stage. Undelivered bytes of the previous output go to the new
+// output first. Lines from files are reread instead.
 func (p *pipeline) succeed(next *stage) {
 	next.hold()
 	p.unsent.Add(allUnsent)
@@ -55,9 +54,8 @@ func (p *pipeline) succeed(next *stage) {
 	}
 }
 
-// takes reports whether the output of s can accept lines that the output of before did not deliver.
-// Both must write the same form. An output with a file for each peer cannot accept them, since
-// their peers are not recorded.
+// takes reports whether the output of s can accept the undelivered lines of before. Both must write
+// the same form. An output with a file for each peer cannot: the lines have no peer.
 func (s *stage) takes(before *stage) bool {
 	form := func(c Output) string { return cmp.Or(c.Stdout, c.Format, "text") }
 	out := s.out
@@ -70,8 +68,8 @@ func (s *stage) takes(before *stage) bool {
 	return out != nil && form(s.conf.Output) == form(before.conf.Output)
 }
 
-// passOn writes the bytes that an earlier output has not delivered, and then lets the sessions
-// write. If a reload replaces the stage before the end, the rest goes to the next stage.
+// passOn writes the undelivered bytes of an earlier output, and then lets the sessions write. If a
+// reload replaces the stage before the end, the rest goes to the next stage.
 func (p *pipeline) passOn(s *stage, owed []byte) {
 	defer s.letGo()
 	from := &session{p: p}
@@ -85,8 +83,7 @@ func (p *pipeline) passOn(s *stage, owed []byte) {
 	}
 }
 
-// lose counts and logs bytes that the previous output has not delivered and no other output can
-// accept.
+// lose counts and logs undelivered bytes that no output can accept.
 func (p *pipeline) lose(owed []byte) {
 	if len(owed) == 0 {
 		return

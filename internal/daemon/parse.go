@@ -39,8 +39,8 @@ func Load(path string) (*Config, error) {
 	return c, err
 }
 
-// Parse reads a configuration, and sets missing keys to their defaults. The error is [Faults]. It
-// examines only the text; [Config.Inspect] examines files and folders.
+// Parse reads a configuration, and sets missing keys to their defaults. The error is [Faults].
+// Parse examines only the text: see [Config.Inspect] for files and folders.
 func Parse(text []byte) (*Config, error) {
 	p := &parser{at: make(map[string]*yaml.Node), sections: make(map[reflect.Type]*Section)}
 	all := Sections()
@@ -63,14 +63,14 @@ func Parse(text []byte) (*Config, error) {
 type parser struct {
 	sections map[reflect.Type]*Section
 	faults   Faults
-	// faults about missing keys, which are sorted last: the cause is often a misspelt key
+	// faults of missing keys come last: the cause is often a misspelt key
 	missing Faults
 	at      map[string]*yaml.Node // present keys, by path
-	nodes   int                   // visited
-	spent   bool                  // there are too many values
+	nodes   int
+	spent   bool // the file has too many values
 }
 
-// fault records a fault at a node, or of the whole file if n is nil.
+// fault records a fault at n, or of the whole file if n is nil.
 func (p *parser) fault(n *yaml.Node, key, format string, args ...any) {
 	f := Fault{Key: key, Problem: fmt.Sprintf(format, args...)}
 	if n != nil {
@@ -79,7 +79,6 @@ func (p *parser) fault(n *yaml.Node, key, format string, args ...any) {
 	p.faults = append(p.faults, f)
 }
 
-// sort sorts the faults by line, missing keys last.
 func (p *parser) sort() {
 	for _, all := range []Faults{p.faults, p.missing} {
 		slices.SortStableFunc(all, func(a, b Fault) int {
@@ -89,13 +88,12 @@ func (p *parser) sort() {
 	p.faults = append(p.faults, p.missing...)
 }
 
-// isFaulty reports whether a key itself has a fault, rather than a key in its section.
+// isFaulty reports whether the key itself has a fault.
 func (p *parser) isFaulty(path string) bool {
 	return slices.ContainsFunc(p.faults, func(f Fault) bool { return f.Key == path })
 }
 
-// yamlLine returns the regular expression that finds the line number in an error of the YAML
-// reader.
+// yamlLine returns an expression for the line number in an error of the YAML reader.
 func yamlLine() *regexp.Regexp { return regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`) }
 
 // document returns the value of the only document in text, or nil after a fault.
@@ -157,7 +155,6 @@ func (p *parser) presets(v reflect.Value) {
 	}
 }
 
-// implied returns the YAML tag of a default for the field v.
 func implied(k *Key, v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Bool:
@@ -168,8 +165,8 @@ func implied(k *Key, v reflect.Value) string {
 	return "!!str"
 }
 
-// resolve returns n, or the node that n refers to if it is an alias. It returns nil if the file is
-// too large or too deep.
+// resolve returns n, or the node that an alias n refers to. It returns nil if the file is too large
+// or too deep.
 func (p *parser) resolve(n *yaml.Node, path string, depth int) *yaml.Node {
 	p.nodes++
 	if p.nodes > maxNodes || depth > maxDepth {
@@ -185,7 +182,6 @@ func (p *parser) resolve(n *yaml.Node, path string, depth int) *yaml.Node {
 	return n
 }
 
-// structure reads a mapping into a struct.
 func (p *parser) structure(n *yaml.Node, v reflect.Value, path string, depth int) {
 	at := n
 	if n = p.resolve(n, path, depth); n == nil || p.spent {
@@ -233,7 +229,7 @@ func (p *parser) structure(n *yaml.Node, v reflect.Value, path string, depth int
 	}
 }
 
-// keyAt returns the node of the key at a path, or other if the file has no such key.
+// keyAt returns the node of the key at path, or other if there is none.
 func (p *parser) keyAt(other *yaml.Node, path string) *yaml.Node {
 	if n := p.at[path]; n != nil {
 		return n
@@ -288,8 +284,7 @@ func (p *parser) unknown(n *yaml.Node, path, name string, s *Section) {
 	p.fault(n, join(path, printable(name)), "unknown; the keys here are %s", listed(names, "and"))
 }
 
-// printable returns a name from the file in a form for messages: shortened, and quoted if
-// necessary.
+// printable returns a name from the file for a message: shortened, and quoted if necessary.
 func printable(name string) string {
 	if len(name) > 64 {
 		name = strings.ToValidUTF8(name[:64], "") + "…"
@@ -301,7 +296,6 @@ func printable(name string) string {
 	return quoted
 }
 
-// value reads the value of a key.
 func (p *parser) value(n *yaml.Node, v reflect.Value, k *Key, path string, depth int) {
 	at := n
 	if n = p.resolve(n, path, depth); n == nil {
@@ -335,7 +329,6 @@ func (p *parser) value(n *yaml.Node, v reflect.Value, k *Key, path string, depth
 	}
 }
 
-// pipelines reads the mapping of pipelines.
 func (p *parser) pipelines(n *yaml.Node, to *map[string]Pipeline, k *Key, path string, depth int) {
 	if n.Kind != yaml.MappingNode {
 		p.fault(n, path, "%s is given where pipelines by name are expected: NAME: {input: …, output: …}", describe(n))
@@ -368,11 +361,9 @@ func (p *parser) pipelines(n *yaml.Node, to *map[string]Pipeline, k *Key, path s
 	*to = all
 }
 
-// pipelineName returns the regular expression for names of pipelines, which occur in labels and
-// file names.
+// pipelineName returns an expression for names of pipelines, which occur in labels and file names.
 func pipelineName() *regexp.Regexp { return regexp.MustCompile(namePattern) }
 
-// list reads a list of strings.
 func (p *parser) list(n *yaml.Node, v reflect.Value, k *Key, path string, depth int) {
 	switch {
 	case n.Kind != yaml.SequenceNode:
@@ -400,8 +391,7 @@ func (p *parser) list(n *yaml.Node, v reflect.Value, k *Key, path string, depth 
 	v.Set(reflect.ValueOf(all))
 }
 
-// text returns the string of n. It reports a fault if n is not a string, or if the string is empty
-// or has a NUL.
+// text returns the string of n. A string that is empty or has a NUL is a fault.
 func (p *parser) text(n *yaml.Node, path string) (string, bool) {
 	switch {
 	case n.Kind != yaml.ScalarNode || n.Tag == "!!null":
@@ -418,7 +408,6 @@ func (p *parser) text(n *yaml.Node, path string) (string, bool) {
 	return "", false
 }
 
-// scalar reads one value within the bounds of its key.
 func (p *parser) scalar(n *yaml.Node, v reflect.Value, k *Key, path string) {
 	switch to := v.Addr().Interface().(type) {
 	case *bool:
@@ -462,7 +451,6 @@ func (p *parser) scalar(n *yaml.Node, v reflect.Value, k *Key, path string) {
 	}
 }
 
-// within checks a number against the bounds of its key.
 func (p *parser) within(n *yaml.Node, number int64, k *Key, path string) bool {
 	if k.least == 0 && k.most == 0 || number >= k.least && number <= k.most {
 		return true
@@ -491,7 +479,6 @@ func (k *Key) amount(n int64) string {
 	return strings.TrimSpace(strconv.FormatInt(n, 10) + " " + k.Unit)
 }
 
-// wanted describes the values of a key.
 func (k *Key) wanted() string {
 	switch k.kind {
 	case kindOf[Size]():
@@ -509,7 +496,6 @@ func (k *Key) wanted() string {
 	return k.Kind()
 }
 
-// describe names the kind of a node.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

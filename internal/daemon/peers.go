@@ -20,24 +20,24 @@ import (
 
 const (
 	maxPeerName = 128         // bytes; the path of a socket is the longest name
-	leaveWait   = time.Second // how long a new connection waits for the end of the previous one
+	leaveWait   = time.Second // wait of a new connection for the end of the previous one
 	saveEvery   = time.Second // shortest time between two saves
 )
 
 // A memory keeps the contexts of a pipeline's peers for their next connections: a device need not
-// log its modules again. If a peer has several connections at once, no context is kept, since a
-// later connection may continue any of them. With a key, all connections of a peer share one
-// context, in which the key separates the processes. Saves include the contexts of open
-// connections. A memory is safe for concurrent use.
+// log its modules again. A peer with several connections at once has no kept context, since a later
+// connection may continue any of them. With a key, a peer's connections share one context, in which
+// the key separates the processes. Saves include the contexts of open connections. A memory is safe
+// for concurrent use.
 type memory struct {
 	p       *pipeline
 	changed atomic.Bool // changed since the last save
 
 	peers map[string]*peer // guarded by contexts.mu
 
-	failed seldom.Limiter         // messages about saves
+	failed seldom.Limiter
 	path   atomic.Pointer[string] // path of the file; nil or empty: no file
-	saving sync.Mutex             // guards the fields below
+	saving sync.Mutex
 	file   *contextfile.File
 }
 
@@ -49,14 +49,14 @@ func (m *memory) name() string {
 	return ""
 }
 
-// A peer sends lines. Its fields are guarded by contexts.mu.
+// A peer sends lines. contexts.mu guards its fields.
 type peer struct {
 	memory  *memory
 	name    string
-	open    int      // open connections
+	open    int
 	several bool     // several sessions were open at once; reset once no connection is open
 	session *session // the only session; nil if there is none, or several
-	// closed when the session that is ending has ended; nil if no session is ending
+	// closed when the ending session has ended; nil if none is ending
 	leaving chan struct{}
 
 	kept  []byte // context while no connection is open
@@ -64,8 +64,8 @@ type peer struct {
 	place *list.Element
 }
 
-// enter returns the session for a new connection. If shared is set, all of the peer's connections
-// use one session. The caller must call leave.
+// enter returns the session for a new connection, which leave must release. If shared is set, all
+// of the peer's connections use one session.
 func (m *memory) enter(name string, own io.Writer, shared bool) *session {
 	c := m.p.house.contexts
 	name = name[:min(len(name), maxPeerName)]
@@ -101,8 +101,7 @@ func (m *memory) enter(name string, own io.Writer, shared bool) *session {
 	return s
 }
 
-// leave ends one use of a session. After the last use, it prints the held lines, and keeps the
-// context.
+// leave ends one use of a session. The last use prints the held lines, and keeps the context.
 func (m *memory) leave(s *session) error {
 	c := m.p.house.contexts
 	c.mu.Lock()
@@ -146,7 +145,7 @@ func (m *memory) tidy(q *peer) {
 	}
 }
 
-// forget drops all contexts because the pipeline is removed. It changes no file.
+// forget drops all contexts of a removed pipeline. It changes no file.
 func (m *memory) forget() {
 	c := m.p.house.contexts
 	c.mu.Lock()
@@ -169,8 +168,8 @@ type savedPeers struct {
 	Peers   checkpoint.List[savedPeer] `json:"peers"`
 }
 
-// open makes the folder of path, opens the file, and reads the contexts in it. An empty path means
-// no file.
+// open makes the folder of path, opens the file, and reads its contexts. An empty path means no
+// file.
 func (m *memory) open(path string) error {
 	m.close()
 	m.saving.Lock()
@@ -198,7 +197,7 @@ func (m *memory) open(path string) error {
 	return nil
 }
 
-// restore keeps the contexts of a file for peers that are not known yet.
+// restore keeps the contexts of a file for peers that are still unknown.
 func (m *memory) restore(content []byte) error {
 	var s savedPeers
 	if err := checkpoint.Decode(content, &s); err != nil {
@@ -229,7 +228,7 @@ func (m *memory) restore(content []byte) error {
 	return nil
 }
 
-// save replaces the file with the current contexts, if they have changed.
+// save replaces the file if the contexts have changed.
 func (m *memory) save() error {
 	m.saving.Lock()
 	defer m.saving.Unlock()
@@ -271,8 +270,8 @@ func (m *memory) saveLocked() error {
 	return nil
 }
 
-// saveUntil saves changed contexts within a second, until done is closed. After a slow save it
-// pauses 20 times as long as the save took.
+// saveUntil saves changed contexts within a second, until done is closed. After a slow save, it
+// pauses 20 times as long.
 func (m *memory) saveUntil(done <-chan struct{}) {
 	var told seldom.Limiter
 	for pause := saveEvery; ; {
@@ -291,7 +290,6 @@ func (m *memory) saveUntil(done <-chan struct{}) {
 	}
 }
 
-// close saves the contexts, and closes the file.
 func (m *memory) close() {
 	m.saving.Lock()
 	defer m.saving.Unlock()
@@ -305,7 +303,6 @@ func (m *memory) close() {
 	m.file = nil
 }
 
-// contextsPath returns the file of a pipeline's contexts.
 func contextsPath(state string) string {
 	if state == "" {
 		return ""

@@ -14,22 +14,22 @@ import (
 
 // A runner reads an input.
 type runner interface {
-	// run reads until ctx is done or the input has ended, and gives its lines to sessions of its
-	// pipeline. When it returns, all lines that it has read are written, and its sessions are
-	// closed or suspended. An error concerns the input, which is run again after a pause.
+	// run gives lines to sessions of its pipeline until ctx is done or the input has ended. On
+	// return, all lines that it has read are written, and its sessions are closed or suspended.
+	// After an error, the input runs again after a pause.
 	run(ctx context.Context) error
 
 	// close releases the resources of an input that is not running.
 	close() error
 }
 
-// Pauses before a failed input is run again.
+// Pauses before a failed input runs again.
 const (
 	restartFirst = time.Second
 	restartMost  = 30 * time.Second
 )
 
-// house is the state that all pipelines share.
+// A house is the state that all pipelines share.
 type house struct {
 	log       *slog.Logger
 	ports     *ports
@@ -43,7 +43,7 @@ type house struct {
 	states    stateRoom
 	contexts  *contexts
 	ledger    *ledger
-	depotName string       // of this process as a debuginfod server
+	depotName string       // name of this process as a debuginfod server
 	box       *confinement // nil: no sandbox
 	began     time.Time
 
@@ -52,7 +52,7 @@ type house struct {
 }
 
 // clock returns the nanoseconds since the start of the daemon, at least 1. Unlike the time of day,
-// it never jumps.
+// the clock never jumps.
 func (h *house) clock() int64 { return max(1, int64(time.Since(h.began))) }
 
 // A pipeline carries the lines of one input through the filters of its sessions to one output.
@@ -69,9 +69,9 @@ type pipeline struct {
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
-	trouble  error     // why the input is not open; nil if it is open
+	trouble  error     // why the input is not open; nil: open
 	failed   time.Time // start of the last failed run
-	unsaved  error     // why no checkpoint is kept; nil if one is
+	unsaved  error     // why no checkpoint is kept; nil: one is kept
 
 	stop   context.CancelFunc // ends the input
 	done   chan struct{}      // the input has ended
@@ -80,11 +80,10 @@ type pipeline struct {
 	ending atomic.Bool        // the daemon ends
 }
 
-// allUnsent is more than any output can owe. While it is part of unsent, all bytes are considered
+// allUnsent exceeds what any output can owe. While unsent includes it, all bytes count as
 // undelivered.
 const allUnsent = 1 << 60
 
-// newPipeline returns a pipeline with its first stage.
 func newPipeline(name string, h *house, state string, first *stage) *pipeline {
 	p := &pipeline{
 		name: name, house: h, log: h.log.With("pipeline", name), state: state,
@@ -95,13 +94,13 @@ func newPipeline(name string, h *house, state string, first *stage) *pipeline {
 	return p
 }
 
-// supervise runs the input until it ends or ctx is done. If the input fails, supervise runs it
-// again after a pause. At the end it closes the input and done.
+// supervise runs the input until it ends or ctx is done. A failed input runs again after a pause.
+// At the end, supervise closes the input and done.
 func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{}) {
 	defer close(done)
 	for pause := restartFirst; ; pause = min(2*pause, restartMost) {
 		begin := time.Now()
-		// an input that has run for this long is considered open
+		// after this time, the input counts as open
 		works := time.AfterFunc(restartFirst, func() { p.works(begin) })
 		err := in.run(ctx)
 		works.Stop()
@@ -123,7 +122,7 @@ func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{})
 	}
 }
 
-// halt ends the input: it stops reading, and writes all lines that were read.
+// halt ends the input, and waits until all its lines are written.
 func (p *pipeline) halt() {
 	if p.stop != nil {
 		p.stop()
@@ -132,7 +131,7 @@ func (p *pipeline) halt() {
 }
 
 // replace sets the stage of the pipeline and of its sessions, and returns the previous stage. A
-// session that is writing adopts the new stage afterwards.
+// session adopts the new stage after its current write.
 func (p *pipeline) replace(to *stage) *stage {
 	p.mu.Lock()
 	before := p.stage.Load()
@@ -150,7 +149,7 @@ func (p *pipeline) replace(to *stage) *stage {
 	return before
 }
 
-// abandon ends the sessions that an input has left open, without writing anything.
+// abandon ends the sessions that an input has left open. It writes nothing.
 func (p *pipeline) abandon() {
 	for _, s := range p.open() {
 		s.mu.Lock()
@@ -161,21 +160,19 @@ func (p *pipeline) abandon() {
 	}
 }
 
-// open returns the sessions that have not ended.
 func (p *pipeline) open() []*session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.sessions))
 }
 
-// rest parks idle sessions.
 func (p *pipeline) rest(now time.Time) {
 	for _, s := range p.open() {
 		s.rest(now.Add(-parkAfter))
 	}
 }
 
-// works records that the input has been running since begin, unless it has failed since.
+// works records that the input has been running since begin, unless it has failed since then.
 func (p *pipeline) works(begin time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,15 +181,15 @@ func (p *pipeline) works(begin time.Time) {
 	}
 }
 
-// fails records the error of the input's run that began at begin.
+// fails records the error of the run that began at begin.
 func (p *pipeline) fails(begin time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trouble, p.failed = err, begin
 }
 
-// setUnsaved records whether the input runs without a checkpoint, because a foreign file is in the
-// checkpoint's place. It logs the reason once.
+// setUnsaved records that the input runs without a checkpoint if a foreign file is in its place. It
+// logs the reason once.
 func (p *pipeline) setUnsaved(foreign bool, err error) {
 	p.mu.Lock()
 	before := p.unsaved

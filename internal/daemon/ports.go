@@ -13,14 +13,14 @@ import (
 	"github.com/symfilter/symfilter/internal/service"
 )
 
-// ports are the sockets of all inputs and of the admin listener. A reload opens the new inputs
-// before it ends the old ones. So a socket in both configurations stays open, and waiting
-// connections are not refused. Many goroutines may use ports.
+// ports are the sockets of all inputs, the service and the admin listener. A reload opens new
+// inputs before it ends old ones. So a socket in both configurations stays open, and no waiting
+// connection is refused. A ports is safe for concurrent use.
 type ports struct {
 	inherited *service.Sockets
 
 	mu    sync.Mutex
-	open  map[string]*port // by address; keys of the service manager's sockets also have a number
+	open  map[string]*port // by address; keys of inherited sockets also have a number
 	certs map[*certificates]struct{}
 }
 
@@ -36,12 +36,12 @@ type port struct {
 	address   string // key in ports.open
 	inherited bool   // from the service manager
 	raw       socket
-	release   func() // removes the socket's file; nil without a file
+	release   func() // removes the socket's file; nil: no file
 	uses      []*use // guarded by ports.mu
 	turn      chan struct{}
 
 	mu      sync.Mutex
-	waiting *use       // use that waits in raw, or nil
+	waiting *use       // use that waits in raw; nil: none
 	late    []net.Conn // connections accepted after their use was closed
 
 	heritage []*connection // connections of the previous stream input, for the next one
@@ -49,18 +49,17 @@ type port struct {
 	counting bool          // dropped is set
 }
 
-// A socket is a net.Listener or a net.PacketConn.
 type socket interface {
 	SetDeadline(time.Time) error
 	Close() error
 }
 
-// A use is one input's use of a port. One use at a time waits in the socket; the others wait for
-// their turn.
+// A use is one input's use of a port. One use at a time waits in the socket, the others for their
+// turn.
 type use struct {
 	ports  *ports
 	port   *port
-	stream bool // the input is a stream, which takes over the previous use's connections
+	stream bool // the input takes over connections of the previous use
 	closed chan struct{}
 	once   sync.Once
 }
@@ -69,17 +68,17 @@ type use struct {
 type admission struct {
 	tls         *TLS
 	allowRemote bool
-	protocols   []string // protocols offered by ALPN
+	protocols   []string // offered by ALPN
 	mode        Mode     // mode of a unix socket; 0: defaultSocketMode
-	stream      bool     // the input is a stream
+	stream      bool
 }
 
 // defaultSocketMode lets the daemon's user and group connect.
 const defaultSocketMode Mode = 0o660
 
-// listen returns the listeners of an address. HOST:PORT, tcp:HOST:PORT and unix:PATH have one
-// listener, systemd:NAME has one for each socket of that name. The caller closes them. A socket
-// that is already open for another input, or for the same input before a reload, is shared.
+// listen returns the listeners of an address, which the caller closes. systemd:NAME has a listener
+// for each socket of that name, other addresses have one. A socket that is already open, for
+// another input or before a reload, is shared.
 func (p *ports) listen(address string, a admission) (listeners, error) {
 	opened, err := p.use(address, a, false)
 	if err != nil {
@@ -99,7 +98,7 @@ func (p *ports) listen(address string, a admission) (listeners, error) {
 	return all, nil
 }
 
-// packets is like listen, for datagram addresses: udp:HOST:PORT, unixgram:PATH and systemd:NAME.
+// packets is like listen, for udp:HOST:PORT, unixgram:PATH and systemd:NAME.
 func (p *ports) packets(address string, a admission) (all []*packets, err error) {
 	if a.tls != nil {
 		return nil, fmt.Errorf("%s: tls is not available for datagrams; use tcp:, or leave tls out", address)
@@ -153,8 +152,7 @@ func (p *ports) use(address string, a admission, datagrams bool) (all []*use, er
 	return all, nil
 }
 
-// openInherited opens the service manager's sockets with a name, and returns their keys. p.mu is
-// held.
+// openInherited opens the service manager's sockets named at, and returns their keys. p.mu is held.
 func (p *ports) openInherited(at address, datagrams bool) (keys []string, err error) {
 	key := func(i int) string { return fmt.Sprintf("%v#%d,%t", at, i, datagrams) }
 	for p.open[key(len(keys))] != nil {
@@ -195,7 +193,7 @@ func (p *ports) add(key string, raw socket, release func()) {
 	p.open[key] = &port{address: key, raw: raw, release: release, turn: make(chan struct{}, 1)}
 }
 
-// addresses returns the addresses of the open sockets, sorted.
+// addresses returns the sorted addresses of the open sockets.
 func (p *ports) addresses() (all []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +205,6 @@ func (p *ports) addresses() (all []string) {
 	return all
 }
 
-// close closes the remaining uses.
 func (p *ports) close() {
 	p.mu.Lock()
 	var all []*use
@@ -253,7 +250,7 @@ func (p *ports) drop(all []*use) {
 	}
 }
 
-// Close ends the use: a wait in progress ends with net.ErrClosed.
+// Close ends the use. A wait in progress returns net.ErrClosed.
 func (u *use) Close() error {
 	u.once.Do(func() {
 		close(u.closed)
@@ -269,7 +266,6 @@ func (u *use) Close() error {
 	return nil
 }
 
-// isClosed reports whether Close was called.
 func (u *use) isClosed() bool {
 	select {
 	case <-u.closed:
@@ -286,8 +282,8 @@ func (u *use) heir() bool {
 	return slices.ContainsFunc(u.port.uses, func(o *use) bool { return o != u && o.stream && !o.isClosed() })
 }
 
-// wait calls f, which waits in the socket, when it is this use's turn. It returns net.ErrClosed
-// after Close.
+// wait calls f, which waits in the socket, once it has the turn. It returns net.ErrClosed after
+// Close.
 func (u *use) wait(f func() error) error {
 	p := u.port
 	for {
@@ -319,10 +315,9 @@ func (u *use) wait(f func() error) error {
 	}
 }
 
-// listeners are all listeners of one address.
 type listeners []*listener
 
-// Close closes all of them.
+// Close closes all listeners.
 func (all listeners) Close() error {
 	for _, l := range all {
 		l.Close()
@@ -334,7 +329,7 @@ func (all listeners) Close() error {
 // the port's next use.
 type listener struct {
 	*use
-	certs *certificates // nil: connections do not use TLS
+	certs *certificates // nil: no TLS
 }
 
 var _ net.Listener = (*listener)(nil)
@@ -375,7 +370,7 @@ func (l *listener) Close() error {
 	return l.use.Close()
 }
 
-// takeLate returns a connection that was accepted for a use that is now closed, or nil.
+// takeLate returns a connection accepted for a closed use, or nil.
 func (p *port) takeLate() (c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -407,15 +402,14 @@ func (p *ports) sweep(port *port) {
 	}
 }
 
-// packets receive the datagrams of a port for one input.
+// A packets receives the datagrams of a port for one input.
 type packets struct{ *use }
 
-// receive reads a datagram with its control messages.
 func (p *packets) receive(b, control []byte) (d datagram, err error) {
 	err = p.wait(func() (err error) {
 		if d, err = receive(p.port.raw, b, control); d.counts {
-			// an earlier process may already have counted the datagrams that were dropped before
-			// the first one received here from an inherited socket
+			// dropped includes datagrams before the first one from an inherited socket, which an
+			// earlier process may have counted
 			if p.port.counting || !p.port.inherited {
 				d.lost = d.dropped - p.port.dropped // the counter wraps around
 			}
@@ -429,7 +423,6 @@ func (p *packets) receive(b, control []byte) (d datagram, err error) {
 	return d, net.ErrClosed
 }
 
-// A datagram describes a received datagram.
 type datagram struct {
 	n       int    // bytes
 	cut     bool   // the datagram was longer than the buffer
@@ -439,7 +432,6 @@ type datagram struct {
 	lost    uint32 // datagrams dropped since the previous datagram
 }
 
-// localAddress returns the address of a socket.
 func localAddress(s socket) net.Addr {
 	switch s := s.(type) {
 	case net.Listener:
@@ -458,7 +450,6 @@ type address struct {
 
 func (a address) String() string { return a.network + ":" + a.name }
 
-// parseAddress reads the address of a stream or datagram socket.
 func parseAddress(s string, datagrams bool) (address, error) {
 	want, networks := "tcp:HOST:PORT, unix:PATH or systemd:NAME", []string{"tcp", "unix", "systemd"}
 	if datagrams {
@@ -492,12 +483,11 @@ func parseAddress(s string, datagrams bool) (address, error) {
 	return a, nil
 }
 
-// maxSocketPath is one less than the size of sun_path on the BSDs and macOS, where it is smallest:
-// 104 bytes.
+// maxSocketPath bounds a path by sun_path, including a NUL: it is smallest, 104 bytes, on the BSDs
+// and macOS.
 const maxSocketPath = 103
 
-// mayListen returns an error if other machines can reach the address and the admission does not
-// allow this.
+// mayListen returns an error if other machines can reach the address without permission.
 func (a address) mayListen(to admission) error {
 	if a.network != "tcp" && a.network != "udp" {
 		return nil

@@ -14,7 +14,7 @@ import (
 const staleTime = time.Second
 
 // listen opens the socket of an address other than systemd. release removes the socket's file. It
-// is nil if the socket has no file.
+// is nil if there is no file.
 func (a address) listen(to admission) (s socket, release func(), err error) {
 	unix := a.network == "unix" || a.network == "unixgram"
 	mode := to.mode
@@ -57,8 +57,7 @@ func (a address) listen(to admission) (s socket, release func(), err error) {
 	return s, release, nil
 }
 
-// plainListenError returns err with the address. It drops the text of a net.OpError, which also has
-// the address.
+// plainListenError returns err with the address once: a net.OpError has it in its text, too.
 func plainListenError(a address, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -67,8 +66,8 @@ func plainListenError(a address, err error) error {
 	return fmt.Errorf("listen on %v: %w", a, err)
 }
 
-// own sets the mode of the socket's file, which the process's umask may have narrowed. The returned
-// function removes the file, unless it was replaced.
+// own sets the mode of the socket's file, which the umask may have narrowed. release removes the
+// file, unless it was replaced.
 func (a address) own(mode fs.FileMode) (release func(), err error) {
 	if err := os.Chmod(a.name, mode); err != nil {
 		return nil, err
@@ -79,12 +78,12 @@ func (a address) own(mode fs.FileMode) (release func(), err error) {
 	}
 	return func() {
 		if now, err := os.Lstat(a.name); err == nil && os.SameFile(made, now) {
-			os.Remove(a.name) // a remaining file is stale, and the next start removes it
+			os.Remove(a.name) // the next start removes a remaining file
 		}
 	}, nil
 }
 
-// clear removes a socket that a dead process has left at the path of a.
+// clear removes a socket that a dead process has left at a's path.
 func (a address) clear() error {
 	info, err := os.Lstat(a.name)
 	switch {

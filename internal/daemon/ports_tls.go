@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// certificates are a listener's certificates. A reload rereads their files; open connections keep
+// certificates are a listener's certificates. A reload rereads their files. Open connections keep
 // the old certificates.
 type certificates struct {
 	conf      TLS
@@ -20,7 +20,7 @@ type certificates struct {
 	outer     *tls.Config
 }
 
-// certificates reads the files in conf. Until the listener is closed, reread reads them again.
+// certificates reads the files in conf. Until the listener is closed, reread rereads them.
 func (p *ports) certificates(conf TLS, protocols []string) (*certificates, error) {
 	c := &certificates{conf: conf, protocols: protocols}
 	now, err := conf.load(protocols)
@@ -38,8 +38,8 @@ func (p *ports) certificates(conf TLS, protocols []string) (*certificates, error
 	return c, nil
 }
 
-// reread rereads the certificate files that both the new and the old configuration name. commit
-// uses them for new connections.
+// reread rereads the certificate files in both the old and the new configuration. commit uses them
+// for new connections.
 func (p *ports) reread(named []*TLS) (commit func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,6 @@ func (p *ports) reread(named []*TLS) (commit func(), err error) {
 // server returns the TLS server side of a connection.
 func (c *certificates) server(conn net.Conn) *tls.Conn { return tls.Server(conn, c.outer) }
 
-// load reads the files of a listener's certificate.
 func (t TLS) load(protocols []string) (*tls.Config, error) {
 	if t.Certificate == "" || t.Key == "" {
 		return nil, errors.New("tls: set certificate and key to the names of PEM files")
@@ -92,7 +91,7 @@ func (t TLS) load(protocols []string) (*tls.Config, error) {
 	return c, nil
 }
 
-// certificates returns the TLS of each listener in c; some may be nil.
+// certificates returns the TLS of each listener in c. Some may be nil.
 func (c *Config) certificates() []*TLS {
 	all := []*TLS{c.Admin.TLS, c.Service.TLS}
 	for _, p := range c.Pipelines {

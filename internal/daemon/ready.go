@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// blockedTooLong bounds how long an output may block before the daemon is no longer ready.
+// blockedTooLong bounds how long an output may block while the daemon counts as ready.
 const blockedTooLong = 30 * time.Second
 
-// A phase is a part of a daemon's life.
 type phase int32
 
 const (
@@ -18,7 +17,7 @@ const (
 	stopping
 )
 
-// A problem is something that needs an operator's attention.
+// A problem needs an operator's attention.
 type problem struct {
 	Part     string `json:"part"` // daemon, configuration, input, output or filter
 	Pipeline string `json:"pipeline,omitempty"`
@@ -26,9 +25,8 @@ type problem struct {
 	Ready    bool   `json:"ready"` // the daemon works despite the problem
 }
 
-// problems returns the current problems: first problems of the whole daemon, then of the pipelines,
-// sorted by name. It takes only locks that are never held while an input, an output or a reload
-// waits.
+// problems returns the current problems: those of the whole daemon, then of each pipeline by name.
+// It takes only locks that are never held during a wait for an input, an output or a reload.
 func (d *Daemon) problems(now time.Time) (all []problem) {
 	switch phase(d.phase.Load()) {
 	case starting:
@@ -37,8 +35,7 @@ func (d *Daemon) problems(now time.Time) (all []problem) {
 		all = append(all, problem{Part: "daemon", Problem: "stopping"})
 	}
 	if err := d.house.measures.reloadError.Load(); err != nil {
-		// The daemon still works with the previous configuration. To take it out of service would
-		// turn a mistake in a file into an outage.
+		// The previous configuration still works. A mistake in a file must not become an outage.
 		all = append(all, problem{Part: "configuration", Problem: (*err).Error(), Ready: true})
 	}
 	for _, p := range d.view.Load().pipelines {
@@ -76,7 +73,6 @@ func (p *pipeline) outputProblem(now time.Time) string {
 	return ""
 }
 
-// isReady reports whether the daemon works despite the problems.
 func isReady(all []problem) bool {
 	for _, p := range all {
 		if !p.Ready {
@@ -86,7 +82,7 @@ func isReady(all []problem) bool {
 	return true
 }
 
-// status returns a readable line: the number n of pipelines, and the problems.
+// status describes n pipelines and the problems in one line.
 func status(n int, all []problem) string {
 	text := fmt.Sprintf("%d pipelines", n)
 	if n == 1 {
@@ -98,7 +94,7 @@ func status(n int, all []problem) string {
 	return text
 }
 
-// where returns words that name the place of p, or nil for the daemon itself.
+// where names the part of p, or is nil for the daemon itself.
 func (p *problem) where() []string {
 	switch {
 	case p.Pipeline != "":

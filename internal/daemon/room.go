@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// refusedAtOnce bounds the HTTP connections beyond the limit that are being refused at the same
-	// time.
+	// bound on HTTP connections beyond the limit that are being refused
 	refusedAtOnce = 64
 
 	// slowAfter is how long an HTTP connection may lack a complete request header before another
@@ -18,38 +17,37 @@ const (
 	slowAfter = time.Second
 )
 
-// A room bounds the connections of listeners. A peer has at most three quarters of the seats, so
-// that it cannot shut out others. If no seat is free, a new HTTP connection replaces the one that
-// has been without a request for longest. That must be at least slowAfter.
+// A room bounds the connections of listeners. A peer has at most three quarters of the seats, and
+// cannot shut out others. If no seat is free, a new HTTP connection replaces the connection without
+// a request for longest, but at least slowAfter.
 type room struct {
 	most func() int
 
 	mu      sync.Mutex
 	used    int
-	peers   map[string]int // seats by peer
-	waiting list.List      // HTTP seats without a request, longest first
-	refused list.List      // HTTP seats beyond the limit, oldest first
+	peers   map[string]int
+	waiting list.List // HTTP seats without a request, longest first
+	refused list.List // HTTP seats beyond the limit, oldest first
 }
 
 // A seat is a connection's place in a room.
 type seat struct {
 	room    *room
-	peer    string // the peer's name, as peerName returns it
+	peer    string // a result of peerName
 	conn    net.Conn
 	refused bool // beyond the limit: its requests are refused
 
 	// guarded by room.mu
-	requests int           // requests in progress
+	requests int           // in progress
 	since    time.Time     // start of the time without a request
 	place    *list.Element // place in waiting or refused; nil: in neither
 	left     bool
 }
 
-// ofPeer returns the maximum number of seats for one peer.
+// ofPeer bounds the seats of one peer.
 func ofPeer(most int) int { return most - most/4 }
 
-// enter takes a seat for a connection with a protocol other than HTTP. It returns nil if none is
-// free for the peer.
+// enter takes a seat for a connection other than HTTP. It returns nil if the peer can have none.
 func (r *room) enter(peer string) *seat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,9 +59,8 @@ func (r *room) enter(peer string) *seat {
 	return s
 }
 
-// take returns a seat for an HTTP connection, if necessary the seat of a slow connection. If there
-// is none, the result has refused set. If there are too many refused connections, the oldest is
-// closed.
+// take returns a seat for an HTTP connection, perhaps the seat of a slow connection. If there is
+// none, the result has refused set. Of too many refused connections, the oldest is closed.
 func (r *room) take(c net.Conn, peer string) *seat {
 	s := &seat{room: r, peer: peer, conn: c, since: time.Now()}
 	r.mu.Lock()
@@ -75,8 +72,7 @@ func (r *room) take(c net.Conn, peer string) *seat {
 	return s
 }
 
-// admit gives s a seat, or refuses it, and returns the seat of the connection that must close, or
-// nil.
+// admit gives s a seat, or refuses it. It returns the seat of a connection to close, or nil.
 func (r *room) admit(s *seat) (gone *seat) {
 	most := r.most()
 	full, many := r.used >= most, r.peers[s.peer] >= ofPeer(most)
@@ -97,7 +93,6 @@ func (r *room) admit(s *seat) (gone *seat) {
 	return gone
 }
 
-// sit counts a seat.
 func (r *room) sit(s *seat) {
 	if r.peers == nil {
 		r.peers = make(map[string]int)
@@ -106,8 +101,8 @@ func (r *room) sit(s *seat) {
 	r.peers[s.peer]++
 }
 
-// slowest returns the seat that has been without a request for longest, at least for slowAfter. It
-// returns nil if there is none. If own is set, it considers only seats of the same peer.
+// slowest returns the seat without a request for longest, but at least slowAfter; nil if there is
+// none. If own is set, it considers only the peer's seats.
 func (r *room) slowest(s *seat, own bool) *seat {
 	for e := r.waiting.Front(); e != nil; e = e.Next() {
 		other := e.Value.(*seat)
@@ -140,14 +135,13 @@ func (r *room) leave(s *seat) {
 	}
 }
 
-// leave releases the seat.
 func (s *seat) leave() {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
 	s.room.leave(s)
 }
 
-// begin begins a request. It returns false if another connection has taken the seat: s.conn is then
+// begin begins a request. It returns false if another connection has taken the seat. s.conn is then
 // being closed.
 func (s *seat) begin() bool {
 	s.room.mu.Lock()
@@ -159,7 +153,6 @@ func (s *seat) begin() bool {
 	return !s.left
 }
 
-// end ends a request.
 func (s *seat) end() {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
@@ -169,7 +162,7 @@ func (s *seat) end() {
 	}
 }
 
-// closeNow closes a connection without closing TLS, which would wait for a peer that does not read.
+// closeNow closes a connection, but not its TLS: that would wait for a peer that does not read.
 func closeNow(c net.Conn) {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// object is a JSON object; its members are printed in alphabetical order.
+// An object is a JSON object, whose members are printed in alphabetical order.
 type object = map[string]any
 
 // Schema returns the JSON schema (draft 2020-12) of the configuration file, made from [Sections].
-// Every file that [Parse] accepts matches it. Only Parse reports conflicts between sections, such
-// as two pipelines with one address.
+// Every file that [Parse] accepts matches the schema. Conflicts between sections, such as two
+// pipelines with one address, are found only by Parse.
 func Schema() []byte {
 	defs := object{}
 	for _, s := range Sections() {
@@ -37,10 +37,8 @@ func Schema() []byte {
 	return b.Bytes()
 }
 
-// definition returns the name of the schema of a section.
 func definition(t reflect.Type) string { return strings.ToLower(t.Name()) }
 
-// schema returns the schema of a section.
 func (s *Section) schema() object {
 	properties := object{}
 	var required []string
@@ -74,7 +72,7 @@ func (s *Section) schema() object {
 	return o
 }
 
-// requiring returns a schema for each name, which requires the key of that name.
+// requiring returns schemas that each require one of the keys.
 func requiring(names []string) (all []object) {
 	for _, name := range names {
 		all = append(all, object{"required": []string{name}})
@@ -82,7 +80,7 @@ func requiring(names []string) (all []object) {
 	return all
 }
 
-// Forms of values as regular expressions in JSON schemas.
+// Forms of values, as regular expressions.
 const (
 	sizePattern     = `^[0-9]+(KiB|MiB|GiB)?$`
 	durationPattern = `^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
@@ -90,7 +88,6 @@ const (
 	namePattern     = `^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`
 )
 
-// schema returns the schema of a key's value.
 func (k *Key) schema(s *Section) object {
 	o := k.values(s)
 	o["description"] = plain(k.Text)
@@ -145,5 +142,5 @@ func (k *Key) values(s *Section) object {
 	return text
 }
 
-// plain returns a text without Markdown's markup.
+// plain removes Markdown's markup from text.
 func plain(text string) string { return strings.ReplaceAll(text, "`", "") }

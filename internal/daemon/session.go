@@ -14,63 +14,61 @@ import (
 )
 
 const (
-	// silence is the pause in a stream after which its kept lines are printed: lines of an unknown
+	// silence is the pause in a stream before its kept lines are printed: lines of an unknown
 	// format, and held traces.
 	silence = 100 * time.Millisecond
-	// parkAfter is how long a stream is idle before a context replaces its filter: 1.5 KB instead
-	// of 150 KB.
+	// parkAfter is the idle time before a stream's context (1.5 KB) replaces its filter (150 KB).
 	parkAfter = 5 * time.Second
 )
 
-// errEnded is the error of a Write to a session that has ended.
 var errEnded = errors.New("the stream has ended")
 
-// A session filters the lines of one stream: a file, a connection, a request, a sender of
-// datagrams. Its methods are for one goroutine at a time. Timers and reloads may run concurrently:
-// mu orders them.
+// A session filters the lines of one stream: a file, a connection, a request, or a sender of
+// datagrams. Only one goroutine at a time may call its methods, but timers and reloads may run
+// concurrently: mu orders them.
 type session struct {
 	p    *pipeline
-	peer string    // names the stream in the output's path
+	peer string    // name of the stream, for the output's path
 	own  io.Writer // receives the output instead of the pipeline's output; may be nil
 
-	ownIfPeer bool // own receives the output only while the pipeline's output is the peer
+	ownIfPeer bool // own is used only while the pipeline's output is the peer
 
-	// adjust changes the filter's options; may be nil. It is set before the first Write.
+	// adjust changes the filter's options before the first Write. It may be nil.
 	adjust func(*filter.Options)
 	plain  bool // lines are not unpacked, even if they look packed
 
 	memory *memory // keeps the context after the session; may be nil
-	share  share   // the session's share of the limits on contexts
+	share  share   // part of the limits on contexts
 
 	mu      sync.Mutex
 	stage   *stage
 	in      *input.Writer // nil while the session is parked
 	filter  *filter.Filter
-	parked  []byte // context of a parked session; nil if it has none
+	parked  []byte // context of a parked session; nil: none
 	counted filter.Stats
-	total   [2]int64 // resolved and unresolved addresses of all the session's filters
+	total   [2]int64 // resolved and unresolved addresses of all filters so far
 	quiet   bool     // lines are filtered only for their context
 	used    time.Time
 	timer   *time.Timer
 	err     error // error of the timer's goroutine
 	ended   bool
 	over    atomic.Bool // ended
-	// the timer's goroutine has changed the context since the follower last asked
+	// the timer has changed the context since the follower last asked
 	decided atomic.Bool
 	end     atomic.Int64 // offset in the output after the last write; 0 before the first
 
 	// context of the peer's earlier stream, until there is a filter
 	past    []byte
 	changed bool // the context has changed since snapshot
-	// context for memory; nil if there is none yet, or the session is parked
+	// context for memory; nil: none yet, or the session is parked
 	snapshot  atomic.Pointer[[]byte]
-	weighed   time.Time // time at which the context's bytes were last computed
-	processes int64     // number of contexts counted for the session
+	weighed   time.Time // time of the last computation of the context's bytes
+	processes int64     // contexts of the session
 	turn      turn
 }
 
-// session returns a session for a new stream of the pipeline. own receives its output; if it is
-// nil, the pipeline's output does. The caller closes or suspends the session.
+// session returns a session for a new stream, which the caller closes or suspends. own receives the
+// output; if own is nil, the pipeline's output does.
 func (p *pipeline) session(peer string, own io.Writer) *session {
 	s := &session{p: p, peer: peer, own: own, used: time.Now()}
 	p.mu.Lock()
@@ -81,9 +79,8 @@ func (p *pipeline) session(peer string, own io.Writer) *session {
 	return s
 }
 
-// Write filters whole lines. It returns when the output has all lines except the ones that the
-// filter holds. A line longer than the limit may come in parts; the last line of a stream may have
-// no end.
+// Write filters whole lines. On return, the output has all lines except those held by the filter. A
+// line longer than the limit may come in parts. The last line of a stream may have no end.
 func (s *session) Write(lines []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +113,7 @@ func (s *session) Write(lines []byte) (int, error) {
 	return n, err
 }
 
-// wake makes the filter if there is none, with the context of a parked session.
+// wake makes the filter if there is none. The filter gets the context of a parked session.
 func (s *session) wake() {
 	if s.in != nil {
 		return
@@ -131,7 +128,7 @@ func (s *session) wake() {
 	}
 	if err := s.in.Restore(s.parked); err != nil {
 		s.p.log.Warn("the context of a stream is not used", "stream", s.peer, "error", err)
-		s.begin() // a failed Restore leaves a Writer that must not be used
+		s.begin() // after a failed Restore, a Writer must not be used
 	}
 	s.parked = nil
 	if s.memory != nil && s.memory.name() != "" {
@@ -140,7 +137,6 @@ func (s *session) wake() {
 	}
 }
 
-// begin makes a new filter.
 func (s *session) begin() {
 	o := s.stage.options
 	o.Context = s.p.waits
@@ -172,7 +168,7 @@ func (s *session) begin() {
 	})
 }
 
-// park replaces the filter with its context. It reports whether this was possible.
+// park replaces the filter with its context. It returns false if the filter has none yet.
 func (s *session) park() bool {
 	if s.in == nil {
 		return true
@@ -183,7 +179,7 @@ func (s *session) park() bool {
 	}
 	s.count()
 	s.note()
-	s.snapshot.Store(nil) // saved makes memory's context from the parked context instead
+	s.snapshot.Store(nil) // memory uses the parked context instead
 	context = bytes.Clone(context)
 	s.p.house.contexts.set(s, max(1, int(s.processes)), int64(len(context)))
 	s.sleep()
@@ -191,8 +187,8 @@ func (s *session) park() bool {
 	return true
 }
 
-// count adds what the filter has counted since the last call of count to the session's totals and
-// the daemon's metrics.
+// count adds the filter's counts since the last call to the session's totals and the daemon's
+// metrics.
 func (s *session) count() {
 	now := s.stats()
 	s.total[0] += now.Resolved - s.counted.Resolved
@@ -202,7 +198,7 @@ func (s *session) count() {
 	s.setProcesses(now.Processes)
 }
 
-// stats returns the filter's counts, even while a goroutine that unpacks the input uses the filter.
+// stats returns the filter's counts. It waits for a goroutine that unpacks the input.
 func (s *session) stats() (now filter.Stats) {
 	if s.in == nil {
 		return s.filter.Stats()
@@ -211,25 +207,24 @@ func (s *session) stats() (now filter.Stats) {
 	return now
 }
 
-// setProcesses sets the number of the session's contexts.
 func (s *session) setProcesses(n int64) {
 	s.p.house.measures.contexts.Add(n - s.processes)
 	s.processes = n
 }
 
-// working starts work that the watchdog watches.
+// working starts the watchdog's time.
 func (s *session) working() { s.turn.since.Store(s.p.house.clock()) }
 
-// rests ends working.
+// rests stops the watchdog's time.
 func (s *session) rests() { s.turn.since.Store(0) }
 
-// asked is called after each lookup with its duration.
+// asked is called after each lookup.
 func (s *session) asked(took time.Duration) {
 	s.p.house.measures.lookups.Observe(took.Seconds())
 	s.progress()
 }
 
-// progress records progress of watched work, if any.
+// progress restarts the watchdog's time if it is running.
 func (s *session) progress() {
 	if s.turn.since.Load() != 0 {
 		s.working()
@@ -255,7 +250,6 @@ func (s *session) await() {
 	}
 }
 
-// silent prints the kept lines.
 func (s *session) silent() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,10 +272,10 @@ func (s *session) silent() {
 	}
 }
 
-// rest parks the session if it has been idle since the given time.
+// rest parks the session if it is idle since the given time.
 func (s *session) rest(since time.Time) {
 	if !s.mu.TryLock() {
-		return // it is busy
+		return // busy
 	}
 	defer s.mu.Unlock()
 	if s.in != nil && s.used.Before(since) && !s.ended && s.err == nil {
@@ -289,7 +283,7 @@ func (s *session) rest(since time.Time) {
 	}
 }
 
-// Close ends the stream: it prints the remaining lines.
+// Close ends the stream, and prints the remaining lines.
 func (s *session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,8 +299,8 @@ func (s *session) Close() error {
 	return errors.Join(s.err, err)
 }
 
-// suspend ends the session, and returns the context for another session that continues it. It
-// prints nothing, unless the format has no context, or the next session cannot use the context.
+// suspend ends the session, and returns its context for a session that continues it. It prints
+// nothing, unless the format has no context or the next session cannot use it.
 func (s *session) suspend() (context []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -314,7 +308,7 @@ func (s *session) suspend() (context []byte, err error) {
 		return nil, s.err
 	}
 	if s.in == nil && s.parked != nil {
-		s.wake() // to determine its format
+		s.wake() // wake also determines the format
 	}
 	if s.in != nil && !s.stage.fits(s.p.stage.Load(), s.in.Format()) || !s.park() {
 		err = s.in.Close()
@@ -340,7 +334,6 @@ func (s *session) context(dst []byte) ([]byte, bool) {
 	return s.in.AppendContext(dst)
 }
 
-// restore sets the context of a new session.
 func (s *session) restore(context []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -352,7 +345,6 @@ func (s *session) restore(context []byte) error {
 	return nil
 }
 
-// finish removes the session from its pipeline.
 func (s *session) finish() {
 	s.ended = true
 	if s.timer != nil {
@@ -379,8 +371,8 @@ func (e emitter) Write(p []byte) (int, error) {
 	return s.emit(p)
 }
 
-// emit writes to the output. If a reload replaces the output during the write, the rest goes to the
-// new output.
+// emit writes to the output. If a reload replaces the output during the write, the new output gets
+// the rest.
 func (s *session) emit(p []byte) (written int, err error) {
 	s.turn.writing.Store(true)
 	defer func() {
@@ -408,7 +400,7 @@ func (s *session) emit(p []byte) (written int, err error) {
 			st.writers.Done()
 		case s.own == nil: // a reload has made the peer the output
 			return written, errReplaced
-		default: // a peer that does not read stops only its own lines, not the output
+		default: // a peer that does not read stops only its own lines
 			n, err = s.own.Write(p[written:])
 		}
 		if err != nil && !errors.Is(err, errReplaced) {
@@ -427,7 +419,6 @@ func (s *session) emit(p []byte) (written int, err error) {
 	}
 }
 
-// countLines returns the number of line ends in p.
 func countLines(p []byte) int { return bytes.Count(p, newline) }
 
 var newline = []byte{'\n'}

@@ -27,20 +27,18 @@ func (s *session) sink(more func() (*follow.Sink, error)) *follow.Sink {
 	}
 }
 
-// fileLines takes the lines of a followed file.
 type fileLines struct{ *session }
 
-// Close ends the session. Damage in a packed file must not stop following other files.
+// Close ends the session. Damage in a packed file must not stop other files.
 func (f fileLines) Close() error { return f.p.exceptDamage(f.session.Close()) }
 
-// damaged logs and counts a loss in a packed input.
 func (s *session) damaged(e *input.UnpackError) {
 	s.p.counts.lose(0)
 	s.p.log.Warn("a compressed input is damaged", "stream", s.peer, "error", e)
 }
 
-// exceptDamage returns err, unless it is damage in a packed input. Then it counts the lost bytes
-// and returns nil, since damaged has logged the damage.
+// exceptDamage returns err, unless err is damage in a packed input. In this case, it counts the
+// lost bytes and returns nil: damaged has logged the damage.
 func (p *pipeline) exceptDamage(err error) error {
 	if damage, ok := errors.AsType[*input.UnpackError](err); ok {
 		p.counts.inLost.Add(damage.Lost)
@@ -49,20 +47,20 @@ func (p *pipeline) exceptDamage(err error) error {
 	return err
 }
 
-// continues decides the format by the lines so far, and reports whether a log of this format
-// continues in another file. Formats with a start and an end begin again there.
+// continues decides the format by the lines so far. It reports whether a log of this format
+// continues in another file. Formats with a start and an end do not.
 func (s *session) continues() (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wake()
-	if err := s.in.Decide(); err != nil { // lines kept so far come before the next file's lines
+	if err := s.in.Decide(); err != nil { // kept lines come before the next file's lines
 		return false, err
 	}
 	return s.in.Format().Continues(), nil
 }
 
-// beQuiet sets whether lines are filtered only for their context. A module line that is still
-// collecting its maps ends first.
+// beQuiet sets whether lines are filtered only for their context. It ends a module line that is
+// still collecting its maps.
 func (s *session) beQuiet(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +75,8 @@ func (s *session) beQuiet(on bool) {
 	s.quiet = on
 }
 
-// takeIn is Write for a quiet session: it filters only the lines that may change the meaning of
-// later lines.
+// takeIn is Write for a quiet session. It filters only lines that may change the meaning of later
+// lines.
 func (s *session) takeIn(lines []byte) (int, error) {
 	for line := range input.ContextLines(lines) {
 		if _, err := s.in.Write(line); err != nil {
@@ -89,9 +87,9 @@ func (s *session) takeIn(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// settle ends the session so that another run can continue: it prints a module line that is
-// collecting its maps. Other held lines are in the context. If a reload has made the context
-// useless, settle prints them, and the next run rereads them quietly.
+// settle ends the session so that another run can continue. It prints a module line that is
+// collecting its maps; other held lines are in the context. If a reload has made the context
+// useless, it prints them, and the next run rereads them quietly.
 func (s *session) settle() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,7 +2,6 @@ package daemon
 
 import "time"
 
-// release prints all held lines, so that the output has all lines of the session.
 func (s *session) release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,7 +24,7 @@ func (m *memory) saveAfter(s *session) error {
 	if err := s.release(); err != nil {
 		return err
 	}
-	// a failed save is not a reason to fail: the output has the lines that are acknowledged
+	// the output has the lines that are acknowledged
 	if err := m.save(); err != nil {
 		if n, ok := m.failed.May(time.Now()); ok {
 			m.p.log.Error("contexts are not saved; after a kill, frames may stay unresolved", "file", m.name(), "error", err, "times", n)

@@ -10,19 +10,17 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// The methods of this file manage a session's context: they enforce the limits, and carry the
-// context over reloads and connections. The caller holds s.mu, unless a method's comment says that
-// it locks s.mu.
+// The methods of this file manage a session's context. The caller holds s.mu, unless a comment says
+// that the method locks it.
 
-// adopt moves the session to its pipeline's current stage, if a reload has replaced the session's
-// stage.
+// adopt moves the session to its pipeline's current stage after a reload.
 func (s *session) adopt() {
 	to := s.p.stage.Load()
 	if s.stage == to || s.ended || !s.stage.fits(to, s.stage.format) {
-		return // a stream that does not fit the new stage keeps the old options until its end
+		return // the stream keeps its old options until its end
 	}
 	if s.in != nil && !s.park() {
-		return // a stream whose format has no context keeps the old options until its end
+		return // the format has no context: the old options stay
 	}
 	s.p.mu.Lock() // a reload must not close the stage between Load and join
 	to = s.p.stage.Load()
@@ -32,12 +30,11 @@ func (s *session) adopt() {
 	s.stage = to
 }
 
-// An interrupter is a writer with a Write that can be interrupted: if it waits, it returns
-// errReplaced.
+// An interrupter can interrupt a waiting Write, which then returns errReplaced.
 type interrupter interface{ interrupt() }
 
-// restage adopts the pipeline's stage. A busy session adopts it later; a session that waits for a
-// replaced peer is interrupted. It locks s.mu.
+// restage adopts the pipeline's stage. A busy session adopts it later. A session that waits for a
+// replaced peer is interrupted. restage locks s.mu.
 func (s *session) restage() {
 	if w, ok := s.own.(interrupter); ok && s.p.stage.Load().out != nil {
 		w.interrupt()
@@ -49,7 +46,7 @@ func (s *session) restage() {
 	s.adopt()
 }
 
-// awaken records that the session has a filter, and parks another session if too many have one.
+// awaken records that the session has a filter. It parks another session if too many have one.
 func (s *session) awaken() {
 	if other := s.p.house.contexts.wake(s); other != nil && other.mu.TryLock() {
 		defer other.mu.Unlock()
@@ -59,7 +56,6 @@ func (s *session) awaken() {
 	}
 }
 
-// sleep drops the filter.
 func (s *session) sleep() {
 	s.in, s.filter = nil, nil
 	s.p.house.contexts.sleep(s)
@@ -87,11 +83,11 @@ func (s *session) note() {
 	}
 }
 
-// manyProcesses bounds the processes whose sizes are added up at each change. A session with a
-// memory and at least this many processes adds them up at most once per silence.
+// manyProcesses is the number of processes from which a session with a memory adds up their sizes
+// only once per silence, not at each change.
 const manyProcesses = 64
 
-// weigh enforces the limits. It drops the context of a session that exceeds them, or that found no
+// weigh enforces the limits: it drops the context of a session that exceeds them, or that found no
 // room.
 func (s *session) weigh() error {
 	if s.in == nil || s.in.Undecided() {
@@ -138,7 +134,7 @@ func (s *session) drop() error {
 	return err
 }
 
-// keepSnapshot makes the context for memory. The context is empty if no module or map is known.
+// keepSnapshot makes the context for memory. An empty context means no module and no map.
 func (s *session) keepSnapshot() {
 	if s.memory == nil || !s.changed || s.in != nil && s.in.Undecided() {
 		return
@@ -154,7 +150,7 @@ func (s *session) keepSnapshot() {
 }
 
 // saved returns the context for memory, and the time of its last use. If the session is busy, it
-// returns the last snapshot and no time. It locks s.mu.
+// returns the last snapshot and no time. saved locks s.mu.
 func (s *session) saved() (context []byte, used time.Time) {
 	if s.mu.TryLock() {
 		defer s.mu.Unlock()
@@ -200,7 +196,7 @@ func (s *session) revived() []byte {
 }
 
 // depart ends the session. It prints the remaining lines, and returns the context for a later
-// stream. It locks s.mu.
+// stream. depart locks s.mu.
 func (s *session) depart() (context []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +208,7 @@ func (s *session) depart() (context []byte, err error) {
 		if s.past != nil {
 			return s.past, s.err
 		}
-		return nil, s.err // the session was unused, or has dropped its context
+		return nil, s.err // unused, or has dropped its context
 	}
 	s.working()
 	defer s.rests()

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiveBuffer is the requested size of a UDP socket's buffer, bounded by net.core.rmem_max: a
-// crashing device sends several thousand lines at once.
+// receiveBuffer is the requested size of a UDP socket's buffer: a crashing device sends several
+// thousand lines at once. net.core.rmem_max bounds the size.
 const receiveBuffer = 8 << 20
 
-// createWithMode returns a Control that makes bind create a socket with this mode. If the mode were
-// set after bind, other users could connect before that.
+// createWithMode returns a Control with which bind creates a socket of this mode. Between bind and
+// a later chmod, other users could connect.
 func createWithMode(mode fs.FileMode) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) (err error) {
 		if e := c.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), uint32(mode)) }); e != nil {
@@ -28,13 +28,12 @@ func createWithMode(mode fs.FileMode) func(network, address string, c syscall.Ra
 
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// wrongType reports whether err means that a unix socket and the connecting socket have different
-// types.
+// wrongType reports whether a unix socket has another type than the connecting socket.
 func wrongType(err error) bool { return errors.Is(err, syscall.EPROTOTYPE) }
 
 // prepareDatagrams enlarges a UDP socket's buffer, and requests the number of dropped datagrams.
-// From a unix socket it requests the senders' credentials. If the kernel refuses, drops are not
-// counted, or senders are not named.
+// From a unix socket, it requests the senders' credentials. A refusal only means uncounted drops or
+// unnamed senders.
 func prepareDatagrams(c net.PacketConn) {
 	switch c := c.(type) {
 	case *net.UDPConn:
@@ -51,10 +50,9 @@ func setOption(c syscall.Conn, option int) {
 	}
 }
 
-// controlSize is the room for the control messages of a datagram.
+// room for the control messages of a datagram
 var controlSize = unix.CmsgSpace(4) + unix.CmsgSpace(unix.SizeofUcred)
 
-// receive reads a datagram.
 func receive(s socket, b, control []byte) (d datagram, err error) {
 	var flags, controls int
 	switch c := s.(type) {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// controlSize is 0, since no control message is requested.
+// no control message is requested
 const controlSize = 0
 
 // createWithMode returns no Control: the mode is set after bind.
@@ -34,5 +34,4 @@ func receive(s socket, b, _ []byte) (d datagram, err error) {
 	return d, err
 }
 
-// peerUser returns no uid.
 func peerUser(*net.UnixConn) string { return "" }

@@ -15,31 +15,30 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// errReplaced is the error of a write to an output that a reload has replaced.
+// errReplaced is the error of a write to a replaced output.
 var errReplaced = errors.New("the output was replaced by a reload")
 
-// An output receives the lines of a pipeline's streams.
 type output interface {
-	// write writes lines of a stream. It waits until the system has accepted all of them, even if a
-	// disk is full or a peer does not read. If ctx is done first, n bytes were accepted, and the
-	// error is errReplaced. Lines of several streams are never mixed.
+	// write writes lines of a stream. It waits until the system has accepted all of them. If ctx is
+	// done first, n bytes were accepted, and the error is errReplaced. Lines of several streams are
+	// never mixed.
 	write(ctx context.Context, from *session, p []byte) (n int, err error)
 
-	// reopen reopens files at their names, after a rotation has moved them.
+	// reopen reopens files at their names after a rotation.
 	reopen() error
 
 	close() error
 }
 
-// A stage is the path of a pipeline's lines: filters with its options, followed by its output. A
-// reload replaces the stage, but not the input and its sessions.
+// A stage is the path of a pipeline's lines: filters with its options, then its output. A reload
+// replaces the stage, but not the input and its sessions.
 type stage struct {
 	conf    Pipeline
-	options filter.Options // options of each filter
+	options filter.Options // of each filter
 	format  input.Format
 	symbols *symbols
 	out     output // nil: each session has its own output
-	failed  int64  // failed attempts of out before the stage began, since stages may share it
+	failed  int64  // failed attempts of a shared out before the stage began
 
 	ready chan struct{} // closed when sessions may write to out; nil: at once
 	// bytes of an earlier output that out has not accepted; valid after writers.Wait
@@ -54,7 +53,7 @@ type stage struct {
 	writers sync.WaitGroup // writes to out in progress
 }
 
-// newStage opens the output of c. If it succeeds, the stage owns the caller's use of sym.
+// newStage opens the output of c. If it succeeds, the stage owns the caller's share of sym.
 func newStage(c Pipeline, limits Limits, sym *symbols, open func(Output) (output, error)) (*stage, error) {
 	s := &stage{conf: c, symbols: sym}
 	if err := s.setOptions(limits); err != nil {
@@ -71,7 +70,6 @@ func newStage(c Pipeline, limits Limits, sym *symbols, open func(Output) (output
 	return s, nil
 }
 
-// setOptions sets the options of the filters.
 func (s *stage) setOptions(limits Limits) error {
 	c := &s.conf
 	s.options = filter.Options{
@@ -116,15 +114,14 @@ func (s *stage) setOptions(limits Limits) error {
 	return nil
 }
 
-// fits reports whether filters of the stage to can use the contexts that filters of s made from
-// lines of this format.
+// fits reports whether filters of to can use contexts that filters of s made from lines of this
+// format.
 func (s *stage) fits(to *stage, format input.Format) bool {
 	from, now := &s.conf.Input, &to.conf.Input
 	return from.Key == now.Key && slices.Equal(from.JSONFields, now.JSONFields) && (from.Journal == "") == (now.Journal == "") &&
 		(s.format == to.format || to.format == input.Auto || to.format == format)
 }
 
-// join makes a session a user of the stage.
 func (s *stage) join() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +158,8 @@ func (s *stage) beginWrite() bool {
 	return true
 }
 
-// close ends the stage: sessions no longer write to its output. A session that waits for its peer
-// may still use the symbols.
+// close ends the stage, and waits for the end of its writes. A session that waits for its peer may
+// still use the symbols.
 func (s *stage) close() error {
 	s.end()
 	s.mu.Lock()
@@ -187,8 +184,8 @@ func (s *stage) close() error {
 	return errors.Join(err, &unsentError{cmp.Or(s.conf.Output.Connect, s.conf.Output.File, "standard output"), s.left})
 }
 
-// attempts returns the number of failed attempts of the output since the stage began, and its
-// current error, or nil.
+// attempts returns the failed attempts of the output since the stage began, and its current error,
+// if any.
 func (s *stage) attempts() (failed int64, now error) {
 	if out, ok := s.out.(attempting); ok {
 		failed, now = out.attempts()

@@ -8,10 +8,10 @@ import (
 	"github.com/symfilter/symfilter/debuginfod"
 )
 
-// systemURLs is the folder in which the system's packages name debuginfod servers.
+// folder in which the system's packages name debuginfod servers
 const systemURLs = "/etc/debuginfod"
 
-// symbols are open symbols that stages share. The last stage to release them closes them.
+// A symbols is shared by stages. The last release closes it.
 type symbols struct {
 	*symfilter.Opened
 	conf Symbols
@@ -22,7 +22,7 @@ type symbols struct {
 	users int
 }
 
-// openSymbols opens the symbols for c. The user must call release. offHeap is [Options.OffHeap],
+// openSymbols opens the symbols for c, which the caller must release. offHeap is [Options.OffHeap],
 // and forwarded [debuginfod.Options.Forwarded].
 func openSymbols(c Symbols, observe func(debuginfod.Request), offHeap func(int64), forwarded string) (*symbols, error) {
 	o := symfilter.Symbols{
@@ -65,7 +65,6 @@ func (c *Symbols) servers() (o debuginfod.Options, err error) {
 	return o, nil
 }
 
-// share returns s for another user.
 func (s *symbols) share() *symbols {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +72,6 @@ func (s *symbols) share() *symbols {
 	return s
 }
 
-// release ends one stage's use.
 func (s *symbols) release() {
 	s.mu.Lock()
 	s.users--

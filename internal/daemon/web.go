@@ -19,7 +19,7 @@ import (
 )
 
 // Limits of HTTP. A body has no timeout, since a stream may be quiet. An upload of a journal has
-// one, because its sender has all data at hand. TCP's keep-alive detects peers that are gone.
+// one, since its sender has all data at hand. TCP's keep-alive detects lost peers.
 const (
 	headerTimeout  = 10 * time.Second // for a request's header, from its first byte
 	idleTimeout    = 2 * time.Minute  // between two requests on a connection
@@ -29,36 +29,37 @@ const (
 	webStopTimeout = 500 * time.Millisecond
 )
 
-// webs are the HTTP servers of all pipelines, one for each address. Many goroutines may use them.
+// webs are the HTTP servers of all pipelines, one for each address. A webs is safe for concurrent
+// use.
 type webs struct {
 	log   *slog.Logger
 	ports *ports
 	room  *room
-	full  seldom.Limiter // messages about connections beyond the limit
+	full  seldom.Limiter
 
 	askers askers
 
-	stopping atomic.Bool // all requests are being refused
-	// held by a reload while it swaps paths, so that every request finds its path
+	stopping atomic.Bool // all requests are refused
+	// held by a reload while it swaps paths: every request must find its path
 	swap sync.RWMutex
 
 	mu  sync.Mutex
 	all map[string]*web // by address and TLS
 }
 
-// A site answers the requests to some paths of a web: an input of a pipeline, or the service.
+// A site owns paths of a web. A site is an input of a pipeline, or the service.
 type site struct {
-	owner string          // for messages: such as the pipeline NAME
+	owner string          // for messages, such as: the pipeline NAME
 	hosts func() []string // values of the hosts key
 	begin func() bool     // begins a request; false: the site is not running
-	end   func()          // ends a request that has begun
+	end   func()          // ends a request
 	serve func(http.ResponseWriter, *http.Request)
 }
 
-// A web is the HTTP server at one address. Each of its paths belongs to a site. A path that ends
-// with a slash stands for all paths below it.
+// A web is the HTTP server at one address. Each path belongs to a site. A path that ends with a
+// slash includes all paths below it.
 type web struct {
-	key     string // in webs.all
+	key     string // key in webs.all
 	address string
 	of      *webs
 	listen  listeners
@@ -76,8 +77,8 @@ func newWebs(log *slog.Logger, p *ports, r *room) *webs {
 	return &webs{log: log, ports: p, room: r, all: make(map[string]*web), askers: askers{warn: log.Warn}}
 }
 
-// open returns the server at an address for another user, which must call release. If a
-// reload has changed TLS, that is a new server, which takes over the port.
+// open returns the server at an address for another user, who must call release. If a reload has
+// changed TLS, a new server takes over the port.
 func (s *webs) open(address string, a admission) (*web, error) {
 	key := address
 	if a.tls != nil {
@@ -131,7 +132,7 @@ func (w *web) release() {
 	}
 }
 
-// take gives the path to s, and starts the server if it is not running.
+// take gives the path to s, and starts the server if necessary.
 func (w *web) take(path string, s *site) error {
 	w.mu.Lock()
 	if other := w.routes[path]; other != nil && other != s {
@@ -165,8 +166,8 @@ func (w *web) leave(path string, s *site) {
 	}
 }
 
-// paths returns the first paths in alphabetical order, and words with the number of other paths.
-// hosts are the values of the hosts keys of all inputs.
+// paths returns the first namedPaths paths in alphabetical order, and a note about others. hosts
+// are the values of the hosts keys of all sites.
 func (w *web) paths() (paths, hosts []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -182,8 +183,7 @@ func (w *web) paths() (paths, hosts []string) {
 	return paths, hosts
 }
 
-// route begins a request to the site that owns the path, and returns the site. It returns nil if
-// there is none.
+// route begins a request to the site that owns the path. It returns nil if there is none.
 func (w *web) route(path string) *site {
 	w.of.swap.RLock()
 	defer w.of.swap.RUnlock()
@@ -205,15 +205,14 @@ func (w *web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	serve(to, r, "limits.connections is reached, or this peer has three quarters of it; close connections, raise the limit, or try again later", w.answer)
 }
 
-// answer answers a request whose connection has a seat.
+// answer handles a request of a connection with a seat.
 func (w *web) answer(to http.ResponseWriter, r *http.Request) {
 	if w.of.stopping.Load() {
 		refuse(to, http.StatusServiceUnavailable, "symfilterd is stopping; send the request again later")
 		return
 	}
 	if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
-		// the request may also have had a Content-Length, which net/http hides: RFC 9112, section
-		// 6.1
+		// net/http may hide a Content-Length in the request: RFC 9112, section 6.1
 		to.Header().Set("Connection", "close")
 	}
 	paths, hosts := w.paths()
@@ -229,7 +228,7 @@ func (w *web) answer(to http.ResponseWriter, r *http.Request) {
 	s.serve(to, r)
 }
 
-// refuse answers a request that is not served. It closes the connection, since the body is not
+// refuse sends the response of a refused request. It closes the connection, since the body is not
 // read.
 func refuse(w http.ResponseWriter, status int, text string) {
 	h := w.Header()
@@ -245,7 +244,7 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	io.WriteString(w, strings.TrimSuffix(text, "\n")+"\n")
 }
 
-// seats is an HTTP listener whose connections have seats in a room.
+// A seats is an HTTP listener whose connections have seats in a room.
 type seats struct {
 	net.Listener
 	room *room
@@ -267,7 +266,7 @@ func (l *seats) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// seated has the seats of an HTTP server's open connections.
+// A seated has the seats of an HTTP server's open connections.
 type seated struct {
 	mu     sync.Mutex
 	byConn map[net.Conn]*seat
@@ -282,7 +281,7 @@ func (a *seated) put(c net.Conn, s *seat) {
 	a.byConn[c] = s
 }
 
-// context returns the context of a connection, with its seat.
+// context adds the seat of a connection to its context.
 func (a *seated) context(ctx context.Context, c net.Conn) context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -303,8 +302,8 @@ func (a *seated) state(c net.Conn, state http.ConnState) {
 	}
 }
 
-// serve calls answer for a request whose connection has a seat, and refuses other requests with the
-// text full.
+// serve calls answer if the connection of the request has a seat. Otherwise it refuses the request
+// with the text full.
 func serve(w http.ResponseWriter, r *http.Request, full string, answer http.HandlerFunc) {
 	s, ok := r.Context().Value(seat{}).(*seat)
 	switch {
@@ -320,7 +319,6 @@ func serve(w http.ResponseWriter, r *http.Request, full string, answer http.Hand
 	answer(w, r)
 }
 
-// logFull logs, at most once a minute, that a connection is beyond the limit.
 func (s *webs) logFull(c net.Conn) {
 	if n, ok := s.full.May(time.Now()); ok {
 		s.log.Warn("an HTTP connection is refused: limits.connections is reached; raise it, or close other connections", "limit", s.room.most(), "peer", c.RemoteAddr(), "times", n)

@@ -7,7 +7,6 @@ import (
 	"os"
 )
 
-// writeSome writes p to f.
 func writeSome(_ context.Context, f *os.File, _ bool, p []byte) (int, error) { return f.Write(p) }
 
 // writable returns nil: missing rights are noticed when a file is made.

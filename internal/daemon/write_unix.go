@@ -12,15 +12,14 @@ import (
 )
 
 const (
-	// pipeSure is the number of bytes that a ready pipe accepts without waiting (PIPE_BUF).
+	// bytes that a ready pipe accepts without waiting (PIPE_BUF)
 	pipeSure = 4096
-	// readyPoll is the interval between checks whether the context of a write is done.
+	// interval between checks whether the context of a write is done
 	readyPoll = 50 * time.Millisecond
 )
 
-// writeSome writes a part of p to f. It does not block in the system while it waits for a reader,
-// so that it can stop when ctx is done. Another process that writes to the same pipe may still make
-// it block.
+// writeSome writes a part of p to f. While it waits for a reader, it does not block in the system,
+// and can stop when ctx is done. Another writer to the same pipe may still make it block.
 func writeSome(ctx context.Context, f *os.File, regular bool, p []byte) (n int, err error) {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -65,5 +64,5 @@ func writeReady(ctx context.Context, fd int, p []byte) (int, error) {
 	}
 }
 
-// writable returns an error if no file can be made in a folder.
+// writable returns an error if no file can be made in dir.
 func writable(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }
