@@ -13,11 +13,11 @@ import (
 // A cutArchive is an archive that ends too soon.
 type cutArchive struct {
 	size  int64
-	since time.Time // when it was first seen with that size
+	since time.Time // first seen with that size
 }
 
-// mayGrow reports whether the archive g ends too soon, but may still be written: its size and its
-// time have changed within linger.
+// mayGrow reports whether the archive g ends too soon, but may still be written: it has changed
+// within linger.
 func (s *search) mayGrow(g *generation) bool {
 	d, cut := errors.AsType[damage](g.contents.err)
 	info, err := g.Stat()
@@ -42,8 +42,8 @@ func (s *search) mayGrow(g *generation) bool {
 	return grows
 }
 
-// damaged reports that the rest of the archive g cannot be unpacked because of err. The contents
-// then end at the damage.
+// damaged reports that the rest of the archive g cannot be unpacked. The contents then end at the
+// damage.
 func (s *search) damaged(g *generation, err error) {
 	at := g.contents.at
 	name := filepath.Base(g.name)
@@ -63,7 +63,7 @@ func (s *search) damaged(g *generation, err error) {
 	}
 }
 
-// reportGone reports that a file in the checkpoint is gone. what names the file in the message;
+// reportGone reports that a file in the checkpoint is gone. what names the file in the message.
 // broken is its damaged archive, or nil.
 func (s *search) reportGone(what string, last savedReading, broken *generation) {
 	since := last.Time.Format(time.DateTime)

@@ -8,23 +8,22 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// arrivals counts the files that got the name, by their creation events, and the files that were
-// opened. If there are more creation events than opened files, some files were gone before they
-// could be opened.
+// An arrivals counts the files that got the name, by their creation events, and the opened files.
+// An excess of events means that files were gone before they could be opened.
 type arrivals struct {
-	places   []place // places whose changes are watched
+	places   []place // watched for changes
 	silentFS bool    // no events arrive from the folder of the name
 
-	created atomic.Int64 // new files that got the name, as counted by events
+	created atomic.Int64 // new files that got the name, counted by events
 	named   named        // the name's file, by the same events; guarded by the watcher's mutex
-	taken   int64        // number of opened files that created counts too
-	// file that had the name before the count began and was not opened; zero if there is none
+	taken   int64        // opened files that created counts too
+	// unopened file that had the name before the count began; zero: none
 	uncounted lineage.ID
-	noticed   time.Time // time at which created was first found to differ from taken
+	noticed   time.Time // first time at which created differed from taken
 	changed   time.Time // time of the last new file
 }
 
-// restart begins the count for the places. id is the file that has the name now; opened reports
+// restart begins the count for the places. id is the file that has the name now, and opened reports
 // whether it is open. The watcher's mutex is held.
 func (a *arrivals) restart(places []place, id lineage.ID, opened bool) {
 	a.places = places
@@ -35,7 +34,6 @@ func (a *arrivals) restart(places []place, id lineage.ID, opened bool) {
 	}
 }
 
-// take records that a file was opened.
 func (a *arrivals) take(id lineage.ID) {
 	if id == a.uncounted {
 		a.uncounted = lineage.ID{} // only once: a later file may have the same inode
@@ -44,18 +42,15 @@ func (a *arrivals) take(id lineage.ID) {
 	}
 }
 
-// missed returns the number of files that got the name and were not opened.
 func (a *arrivals) missed() int64 { return a.created.Load() - a.taken }
 
-// isEven reports whether all files that got the name were opened.
 func (a *arrivals) isEven() bool { return a.noticed.IsZero() && a.missed() == 0 }
 
 // hurries reports whether new files appear quickly and no events announce them.
 func (a *arrivals) hurries() bool { return a.silentFS && time.Since(a.changed) < hurryTime }
 
-// countMissed reports the number of files that lost the name before they could be opened. It waits
-// for eventDelay first: events of opened files may be late, and files may be opened before their
-// events arrive.
+// countMissed reports the number of files that lost the name before they could be opened. It first
+// waits for eventDelay, since a file may be opened before its event arrives, or after it.
 func (s *source) countMissed() {
 	a := &s.arrivals
 	missed := a.missed()
@@ -83,5 +78,4 @@ func (s *source) countMissed() {
 	}
 }
 
-// hurries reports whether the source must be examined more often than at each interval.
 func (s *source) hurries() bool { return s.out != nil && s.arrivals.hurries() }

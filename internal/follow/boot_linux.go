@@ -10,8 +10,7 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// bootTime returns the time at which the machine was started, in Unix seconds, or 1 if the clock
-// cannot be read.
+// bootTime returns the start of the machine in Unix seconds, or 1 if the clock cannot be read.
 func bootTime() int64 {
 	var up unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {

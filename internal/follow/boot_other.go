@@ -2,9 +2,8 @@
 
 package follow
 
-// bootTime returns a constant, as if the machine had never been restarted. On this system, a power
-// cut cannot be distinguished from the end of the process.
+// bootTime returns a constant: this system cannot tell a power cut from the end of the process.
 func bootTime() int64 { return 1 }
 
-// bootID returns "": the starts of the machine have no ID here.
+// bootID returns "", since a start of the machine has no ID here.
 func bootID() string { return "" }

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Limits of compressed files, with units and reasons.
+// Limits of compressed files.
 const (
-	unpackPart = 32 << 10 // bytes that are unpacked at once
-	// unpacked bytes that are kept: one read of lines, the unfinished line before it, and the bytes
-	// that a checkpoint hashes
+	unpackPart = 32 << 10 // bytes unpacked at once
+	// unpacked bytes in memory: one read, the unfinished line before it, and the bytes that a
+	// checkpoint hashes
 	unpackWindow = readSize + rereadSize
 	// Contents longer than unpackFloor plus unpackRatio times the file are a bomb: gzip's largest
 	// ratio is 1,032.
 	unpackRatio = 1100
 	unpackFloor = 256 << 20 // bytes
-	maxNothing  = 100       // empty reads in a row after which a decoder has failed
+	maxNothing  = 100       // a decoder fails after this many empty reads in a row
 )
 
 var errBomb = errors.New("it unpacks to more than a log would")
@@ -25,7 +25,7 @@ var errBomb = errors.New("it unpacks to more than a log would")
 // A damage is the reason why the rest of a compressed file cannot be unpacked.
 type damage struct {
 	error
-	cut bool // the file ends too soon, so it may still be written
+	cut bool // the file ends too soon, and may still be written
 }
 
 func (d damage) Unwrap() error { return d.error }
@@ -33,15 +33,15 @@ func (d damage) Unwrap() error { return d.error }
 // An unpacker is the type of [Options].Unpack.
 type unpacker = func(packed io.Reader) (contents io.Reader, done func(), err error)
 
-// contents are the unpacked bytes of a compressed file. They are unpacked from the beginning, and
-// only a window of them is kept. They are not safe for concurrent use.
+// A contents is the unpacked content of a compressed file. Unpacking starts at the beginning, and
+// only a window is kept. A contents is not safe for concurrent use.
 type contents struct {
 	of         *handle // the compressed file
 	unpack     unpacker
 	packedSize int64 // size of the compressed file when its decoder began
 
 	in     *packedReader
-	r      io.Reader // the decoder; nil before it begins, and after the end
+	r      io.Reader // the decoder; nil before its begin and after its end
 	done   func()    // frees its memory
 	at     int64     // bytes unpacked so far
 	window []byte    // the last unpacked bytes
@@ -49,7 +49,6 @@ type contents struct {
 	err    error     // a damage at offset at
 }
 
-// A packedReader reads a compressed file for its decoder.
 type packedReader struct {
 	of  *handle
 	ctx context.Context
@@ -73,7 +72,7 @@ func (r *packedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt implements [io.ReaderAt]. If off is before the window, it unpacks the file again. The
+// ReadAt implements [io.ReaderAt]. If off is before the window, ReadAt unpacks the file again. The
 // error is a damage, io.EOF, an error of reading the file, or the error of the disk's context.
 func (c *contents) ReadAt(p []byte, off int64) (n int, err error) {
 	for n < len(p) {
@@ -97,7 +96,7 @@ func (c *contents) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// release frees the decoder and the window. The next use unpacks the file again from its beginning.
+// release frees the decoder and the window. The next use unpacks the file from its beginning.
 func (c *contents) release() {
 	if c.done != nil {
 		c.done()
@@ -106,7 +105,6 @@ func (c *contents) release() {
 	c.at, c.err = 0, nil
 }
 
-// more unpacks the next few bytes.
 func (c *contents) more() error {
 	if c.r == nil {
 		if err := c.begin(); err != nil {
@@ -141,7 +139,6 @@ func (c *contents) more() error {
 	return nil
 }
 
-// begin opens the decoder.
 func (c *contents) begin() error {
 	info, err := c.of.Stat()
 	if err != nil {
@@ -157,7 +154,7 @@ func (c *contents) begin() error {
 	return nil
 }
 
-// finish ends the decoder; the window remains.
+// finish ends the decoder, but keeps the window.
 func (c *contents) finish() {
 	if c.done != nil {
 		c.done()
@@ -166,7 +163,7 @@ func (c *contents) finish() {
 }
 
 // failed turns an error of the decoder into a damage. If the file could not be read, failed returns
-// the error of the read, and the decoder restarts at the next use.
+// that error, and the next use restarts the decoder.
 func (c *contents) failed(err error) error {
 	in := c.in
 	if in.err != nil {
@@ -178,8 +175,8 @@ func (c *contents) failed(err error) error {
 	return c.err
 }
 
-// openPacked opens the compressed file at path at the beginning of its contents. If the error is a
-// damage, openPacked returns the file, too.
+// openPacked opens the compressed file at path, at the beginning of its contents. It returns the
+// file even if the error is a damage.
 func (d *disk) openPacked(path string) (*generation, error) {
 	h, info, err := d.openHandle(path)
 	if err != nil {
@@ -202,7 +199,6 @@ func (d *disk) openPacked(path string) (*generation, error) {
 	return g, err
 }
 
-// errForeignPacking reports a compressed file in an unknown format.
 var errForeignPacking = errors.New("in a format that cannot be unpacked")
 
 func isDamage(err error) bool { _, ok := errors.AsType[damage](err); return ok }
@@ -240,7 +236,7 @@ func (g *generation) unpackedLines(ctx context.Context, buf []byte, emit func(p 
 	return true, nil // the next read returns the error again
 }
 
-// unpackedLong emits a line that is longer than buf, in parts. Its first bytes fill buf.
+// unpackedLong emits a line longer than buf in parts. The first part is in buf.
 func (g *generation) unpackedLong(ctx context.Context, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	quiet := g.off < g.silent
 	at, n, end := g.off, len(buf), 0

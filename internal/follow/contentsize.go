@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// damagedSize returns the size of the contents of an archive that cannot be unpacked because of
-// err. It is not known for a gzip file that ends early: its last bytes are not the recorded size.
+// damagedSize returns the size of the contents of an archive with the damage err. The size is
+// unknown for a truncated gzip file, whose last bytes are not the recorded size.
 func (g *generation) damagedSize(err error) (size int64, known bool) {
 	if f, _ := g.format(); f == unpack.Gzip && errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0, false
@@ -27,7 +27,7 @@ func (h *handle) format() (*unpack.Format, error) {
 	return f, nil
 }
 
-// contentSize returns the size of the contents of a compressed file, if the file itself records it.
+// contentSize returns the size of the contents, if the compressed file records it.
 func (h *handle) contentSize() (size int64, known bool) {
 	info, err := h.Stat()
 	if err != nil {

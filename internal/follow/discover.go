@@ -7,9 +7,9 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// next opens the next file: the oldest unread sibling that is younger than the file in before, or
-// else the file that the name leads to. It returns nil if there is no such file, or if the search
-// is pending. The error is discover's.
+// next opens the next file: the oldest unread sibling younger than the file in before, or else the
+// file of the name. It returns nil if there is none, or the search is pending. The error is
+// discover's.
 func (s *source) next(before lineage.Predecessor) (*generation, error) {
 	err := s.discover(before)
 	if len(s.ahead) == 0 || s.search.pending {
@@ -20,16 +20,15 @@ func (s *source) next(before lineage.Predecessor) (*generation, error) {
 	return g, err
 }
 
-// discover opens all unread files that are younger than the file in before, and the file that the
-// name leads to. It appends them to s.ahead, the oldest first. Once open, they may be renamed or
-// removed. Closed rotated files with late lines are opened again and appended to s.old. If the
-// search must be repeated, discover sets s.search.pending. The error is the reason why the file of
-// the name cannot be read.
+// discover opens the unread files younger than the file in before, and the file of the name. It
+// appends them to s.ahead, the oldest first. Open files may be renamed or removed. Closed rotated
+// files with late lines are reopened and appended to s.old. If the search must be repeated,
+// discover sets s.search.pending. The error is the reason why the file of the name cannot be read.
 func (s *source) discover(before lineage.Predecessor) error {
 	for try := 0; ; try++ {
 		g, err := s.f.disk.openGeneration(s.path)
 		beside, later := s.search.siblings(s.search.family)
-		if later != nil { // the siblings are searched later; g is kept open until then
+		if later != nil { // g stays open until the siblings can be searched
 			s.search.pending, s.attention = true, true
 			s.wait(s.fresh(g))
 			return err
@@ -65,7 +64,7 @@ func (s *source) discover(before lineage.Predecessor) error {
 	}
 }
 
-// wait appends g, unless it is nil, to the files that are to be read.
+// wait appends g, unless it is nil, to the unread files.
 func (s *source) wait(g *generation) {
 	if g != nil {
 		s.ahead = append(s.ahead, g)
@@ -76,9 +75,8 @@ func (s *source) wait(g *generation) {
 	}
 }
 
-// fresh returns g, the file that the name leads to, if it is to be read. Otherwise it closes g and
-// returns nil. If the file was rotated, is still open, and has the name again, fresh closes g and
-// returns the open file.
+// fresh returns the file of the name, g, if it is unread. Otherwise it closes g and returns nil. If
+// an open rotated file has the name again, fresh closes g and returns that file.
 func (s *source) fresh(g *generation) *generation {
 	if g == nil {
 		return nil
@@ -96,7 +94,7 @@ func (s *source) fresh(g *generation) *generation {
 		return old
 	}
 	from, read := s.search.lineage.Known(g)
-	if read && g.seek(from) != nil { // its record stays, so that the next look continues there
+	if read && g.seek(from) != nil { // its record stays: the next look continues there
 		g.Close()
 		s.attention = true
 		return nil

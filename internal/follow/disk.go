@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// Limits of checks of the file system, with units and reasons.
+// Limits of checks of the file system.
 const (
 	listCheap = 2 * time.Millisecond // a folder that is listed faster is listed at every change
 	// a larger folder that changes all the time is listed for at most 1/16 of the time
@@ -25,34 +25,34 @@ const (
 	coarseStep       = 3 * time.Second
 	manyDescriptors  = 1 << 20 // practically no limit
 	spareDescriptors = 512     // left for debug files and connections, if the limit is high enough
-	// after a lack of descriptors: number of descriptors left for other uses, and for how long
+	// after a lack of descriptors: descriptors left for other uses, and for how long
 	shortSpare = 2
 	shortTime  = time.Minute
-	// rotated files of one name that are kept open; others are examined when their folder changes
+	// open rotated files of one name; others are examined when their folder changes
 	maxHeld = 8
-	// files that are checked in one poll interval, at a cost of 1/100 of a processor
+	// files checked per poll interval, at 1/100 of a processor
 	safetyShare = 100
-	// idle files with events that are compared in one poll interval; if the event queue overflows,
-	// all files are examined
+	// idle files with events compared per poll interval; an overflow of the event queue examines
+	// all files
 	sweepShare = 50
-	// searches that may fail to find a closed file before it is reported as removed
+	// failed searches for a closed file before it is reported as removed
 	maxMissing = 3
-	// interval between two checks of a rotated file that has not grown for long
+	// interval between checks of a rotated file that has not grown for long
 	lateInterval = time.Second
-	// files that are checked in one poll interval, if no events arrive
+	// files checked per poll interval, if no events arrive
 	pollShare = 1000
-	// sinks whose Changed is called in each poll interval
+	// sinks whose Changed is called per poll interval
 	changeShare = 250
 	// checks per poll interval of a file that was rotated recently, if no events arrive
 	hurryShare = 5
 	eventDelay = 2 * time.Second  // longest delay of events on a busy machine
-	hurryTime  = 10 * time.Second // time after a rotation during which these extra checks continue
+	hurryTime  = 10 * time.Second // duration of these extra checks after a rotation
 )
 
-// A disk is the state of the file system that all sources share: listings of folders, and the
-// number of open files. It is safe for concurrent use.
+// A disk is the file system state that all sources share: listings of folders, and the number of
+// open files. A disk is safe for concurrent use.
 type disk struct {
-	room  int64                // open files above which files that are not being read are closed
+	room  int64                // number of open files above which idle ones are closed
 	short shortage             // lack of descriptors, if others use them
 	full  func()               // called once, when too many files are open
 	tight atomic.Bool          // full was called
@@ -62,7 +62,7 @@ type disk struct {
 	ctx    context.Context // ends the unpacking of compressed files
 	unpack unpacker        // Options.Unpack
 
-	listings, opens atomic.Int64 // totals, used by tests
+	listings, opens atomic.Int64 // for tests
 
 	mu      sync.Mutex
 	folders map[string]*folder
@@ -76,21 +76,21 @@ func newDisk(full func()) *disk {
 // A folder is the cached listing of one folder.
 type folder struct {
 	mu sync.Mutex
-	// no events arrive from the folder, as on a network file system, so its cached state may be old
+	// no events arrive from the folder, as on a network file system: its cached state may be old
 	silent     bool
 	state      folderState   // at the last check
-	stateSince time.Duration // time at which that state was first seen
-	listed     folderState   // state before the last listing
+	stateSince time.Duration // first seen at this time
+	listed     folderState   // before the last listing
 	begun      time.Duration // start of the last listing; -1: never listed
 	took       time.Duration // duration of the last listing
-	used       time.Duration // time of the last call of list for it
+	used       time.Duration // last call of list
 	sure       bool          // any change after the listing changes the state
 	names      lineage.Names // never modified
 	err        error
 }
 
-// A folderState changes whenever a name in a folder is added, removed or changed. It may miss a
-// second change within one step of the file system's clock.
+// A folderState changes with each added, removed or changed name in a folder. A second change
+// within one step of the file system's clock may be missed.
 type folderState struct {
 	id       lineage.ID
 	modified time.Time
@@ -103,13 +103,13 @@ type listing struct {
 	sure  bool          // if a later call returns the same listing, nothing has changed in between
 }
 
-// errLater reports that a large folder that changes all the time was listed too recently.
+// errLater reports that a folder was listed too recently: see disk.list.
 var errLater = errors.New("listed too often")
 
-// list returns the names in dir. A folder that does not change is listed once, however many sources
-// ask. If no events arrive from it, a listing is used for at most pollInterval. A large folder that
-// changes all the time is listed for at most 1/listShare of the time. If it was listed too
-// recently, the error is errLater.
+// list returns the names in dir. An unchanged folder is listed once for all sources. If no events
+// arrive from the folder, a listing is used for at most pollInterval. A large folder that changes
+// all the time is listed for at most 1/listShare of the time: the error is errLater if it was
+// listed too recently.
 func (d *disk) list(dir string) (listing, error) {
 	asked := d.since()
 	d.mu.Lock()
@@ -154,7 +154,6 @@ func (d *disk) list(dir string) (listing, error) {
 	return listing{f.names, f.begun, f.sure}, f.err
 }
 
-// readNames returns the names in dir, sorted.
 func readNames(dir string) (lineage.Names, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -166,7 +165,7 @@ func readNames(dir string) (lineage.Names, error) {
 	return names, err
 }
 
-// forgetFolders drops listings that were not used for longer than vanish.
+// forgetFolders drops listings without a use for longer than vanish.
 func (d *disk) forgetFolders() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -180,8 +179,8 @@ func (d *disk) forgetFolders() {
 	}
 }
 
-// A handle is a regular file that may be closed between reads; the next read opens it again. It is
-// not safe for concurrent use.
+// A handle is a regular file that may be closed between reads. The next read reopens it. A handle
+// is not safe for concurrent use.
 type handle struct {
 	disk *disk
 	id   lineage.ID
@@ -189,11 +188,10 @@ type handle struct {
 	f    *os.File // nil while it is closed
 }
 
-// errMoved reports that a closed file is no longer at its path.
 var errMoved = errors.New("is no longer at its path")
 
-// openHandle opens path if it is a regular file. It opens nothing else: opening a device can have
-// an effect, or never return.
+// openHandle opens path if it is a regular file. Opening a device could have an effect, or never
+// return.
 func (d *disk) openHandle(path string) (*handle, fs.FileInfo, error) {
 	d.opens.Add(1)
 	f, info, err := openRegular(path)
@@ -210,40 +208,38 @@ func (d *disk) openHandle(path string) (*handle, fs.FileInfo, error) {
 	return &handle{d, identify(f, info), path, f}, info, nil
 }
 
-// reportFull calls full, at most once.
+// reportFull calls full at most once.
 func (d *disk) reportFull() {
 	if !d.tight.Swap(true) && d.full != nil {
 		d.full()
 	}
 }
 
-// tooMany reports whether err means that too many files are open.
 func tooMany(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// closeIfCrowded closes the file if too many are open. The next use opens it again.
+// closeIfCrowded closes the file if too many are open. The next use reopens it.
 func (h *handle) closeIfCrowded() {
 	if h.disk.crowded() {
 		h.Close()
 	}
 }
 
-// crowded reports whether files that are not being read should be closed.
 func (d *disk) crowded() bool { return d.open.Load() > d.limit() }
 
-// limit returns the number of open files above which files that are not being read are closed.
+// limit returns the number of open files above which idle files are closed.
 func (d *disk) limit() int64 { return min(d.room, d.short.limit(d.since())) }
 
-// A shortage is a period in which fewer log files can be open than usual: other descriptors were
-// inherited, or many debug files are open.
+// A shortage is a period in which fewer log files can be open than usual, since descriptors were
+// inherited or many debug files are open.
 type shortage struct {
 	mu    sync.Mutex
 	until time.Duration // 0: none
 	most  int64         // files that may be open until then
 }
 
-// begin records that no more files could be opened while n were open.
+// begin records that no file could be opened while n were open.
 func (s *shortage) begin(now time.Duration, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +274,7 @@ func (h *handle) file() (*os.File, error) {
 	return h.f, nil
 }
 
-// ReadAt implements [io.ReaderAt]. It opens the file again if it is closed.
+// ReadAt implements [io.ReaderAt]. It reopens a closed file.
 func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	f, err := h.file()
 	if err != nil {
@@ -287,7 +283,7 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	return f.ReadAt(p, off)
 }
 
-// Stat returns the state of the open file. It opens the file again if it is closed.
+// Stat returns the state of the file. It reopens a closed file.
 func (h *handle) Stat() (fs.FileInfo, error) {
 	f, err := h.file()
 	if err != nil {
@@ -296,7 +292,7 @@ func (h *handle) Stat() (fs.FileInfo, error) {
 	return f.Stat()
 }
 
-// Close releases the descriptor; the next use opens the file again.
+// Close releases the descriptor. The next use reopens the file.
 func (h *handle) Close() {
 	if h.f != nil {
 		h.f.Close()
@@ -305,14 +301,13 @@ func (h *handle) Close() {
 	}
 }
 
-// descriptors returns the number of log files that may be open. It is below the system's limit,
-// since debug files, connections and short checks need descriptors, too.
+// descriptors returns the number of log files that may be open. Debug files, connections and short
+// checks need the other descriptors.
 func descriptors() int64 {
 	n := descriptorLimit()
 	return max(n/2, n-spareDescriptors, 1)
 }
 
-// notifyFull reports that more files are followed than can be open.
 func (f *Follower) notifyFull() {
 	f.notify(Event{Message: fmt.Sprintf("more files are followed than may be open at once (%d; see ulimit -n), so they take turns; if one is removed while it is closed, its unread lines are lost", f.disk.limit())})
 }

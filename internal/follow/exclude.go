@@ -27,7 +27,7 @@ func newExclusions(patterns []string) (e exclusions, err error) {
 	return e, nil
 }
 
-// match reports whether the file at path, which is absolute, is excluded.
+// match reports whether the file at an absolute path is excluded.
 func (e exclusions) match(path string) bool {
 	for _, p := range e {
 		if !strings.ContainsRune(p, filepath.Separator) {

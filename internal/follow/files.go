@@ -9,9 +9,9 @@ import (
 
 // files are the open files of a source.
 type files struct {
-	old   []*generation // files before cur, the oldest first, kept open in case of late lines
-	cur   *generation   // the current file; nil if there is none
-	ahead []*generation // files after cur that are not read yet, the oldest first
+	old   []*generation // files before cur, the oldest first, kept open for late lines
+	cur   *generation   // the current file; nil: none
+	ahead []*generation // unread files after cur, the oldest first
 }
 
 // newest returns the last of the known files.
@@ -22,14 +22,13 @@ func (f *files) newest() *generation {
 	return f.cur
 }
 
-// held returns all files of the source, in the order in which their lines are printed.
+// held returns all files of the source, in the order of their lines.
 func (f *files) held() []*generation {
 	all := f.reading()
 	return append(all, f.ahead...)
 }
 
-// reading returns the files that the source reads, the oldest first: the rotated ones and the
-// current one.
+// reading returns the rotated files and the current one, the oldest first.
 func (f *files) reading() []*generation {
 	all := slices.Clone(f.old)
 	if f.cur != nil {
@@ -38,7 +37,7 @@ func (f *files) reading() []*generation {
 	return all
 }
 
-// attentive reports whether late lines may be written to the files before the current one.
+// attentive reports whether the files before the current one may get late lines.
 func (f *files) attentive() bool {
 	return slices.ContainsFunc(f.old, func(g *generation) bool { return time.Since(g.moved) < linger })
 }
@@ -55,7 +54,6 @@ func (f *files) isUnopened(path string) bool {
 	return err == nil && info.Mode().IsRegular() && !f.has(id)
 }
 
-// rename updates the paths of the files after they were renamed.
 func (f *files) rename(all []lineage.File) {
 	for _, g := range f.held() {
 		for _, c := range all {
@@ -67,7 +65,7 @@ func (f *files) rename(all []lineage.File) {
 }
 
 // makeRoom closes files if too many are open. Removed files stay open, since they could not be
-// opened again.
+// reopened.
 func (f *files) makeRoom(d *disk) {
 	if !d.crowded() {
 		return
@@ -90,15 +88,13 @@ func (f *files) written() (pos int64) {
 	return pos
 }
 
-// progress returns how far the files are read.
 func (f *files) progress() progress {
 	p := progress{exists: f.cur != nil}
 	for _, g := range f.held() {
-		p.rest += max(0, p.size-p.off) // unread bytes of the file before g, which is older
+		p.rest += max(0, p.size-p.off) // unread bytes of the file before g
 		p.newest, p.off, p.size = g.id, g.off, g.size
 	}
 	return p
 }
 
-// close closes the files that are read.
 func (f *files) close() { closeAll(f.reading()) }

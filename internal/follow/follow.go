@@ -1,13 +1,13 @@
-// Package follow reads log files while they are written. It turns each into one stream of whole
-// lines, across truncation and rotation. Another run can continue at a checkpoint.
+// Package follow reads log files while they are written. It turns each file into one stream of
+// whole lines, across truncation and rotation. Another run can continue at a checkpoint.
 //
-// A file is followed by its name. The current file of a name is found by stat, never from events.
-// Events only trigger a check: a lost event costs time, but no line. If a file was renamed or
-// removed, its rest is read before the file that took its place. Files that appeared and lost the
-// name between two checks are found in the same folder, under the names that rotation gives.
+// A file is followed by its name. The current file of a name is found by stat. Events only trigger
+// a check: a lost event costs time, but no line. The rest of a renamed or removed file is read
+// before the file that took its place. A file that had the name only between two checks is found in
+// the same folder, under the names that rotation gives.
 //
-// The package does not interpret lines. It writes them to a [Sink], which prints them. It asks the
-// sink for the context that another run needs to continue after them.
+// The package does not interpret lines. A [Sink] prints them, and returns the context that another
+// run needs to continue after them.
 package follow
 
 import (
@@ -25,40 +25,40 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// Limits and intervals, with units and reasons.
+// Limits and intervals.
 const (
-	readSize = 256 << 10 // bytes that a turn reads; then the next file has its turn
-	// bytes that a turn reads if Options.Taken is set; if the reader of the output dies, they may
-	// be printed twice; more than rereadSize
+	readSize = 256 << 10 // bytes that a turn reads, before the next file has its turn
+	// bytes that a turn reads with Options.Taken, more than rereadSize: if the reader of the output
+	// dies, they may be printed twice
 	takenSize = 128 << 10
-	// files whose lines are printed at the same time: a file that waits must not block the others
+	// files whose lines are printed at the same time: a waiting file must not block the others
 	workers  = 16
-	keepSize = 4 << 10 // bytes of an unfinished line that are kept in case the file is truncated
-	// bytes of an unfinished line that are read again together with new bytes; in a longer line,
-	// only new bytes are searched for the line end
+	keepSize = 4 << 10 // bytes of an unfinished line kept in memory, in case the file is truncated
+	// bytes of an unfinished line that are reread with new bytes; in a longer line, only new bytes
+	// are searched for the line end
 	rereadSize = 64 << 10
-	// bytes before the start that are read for their context and not printed
+	// bytes before the start that are read for their context, and not printed
 	lookBack     = 256 << 20
-	pollInterval = 250 * time.Millisecond // interval between two checks if no events arrive
+	pollInterval = 250 * time.Millisecond // between two checks if no events arrive
 	// poll intervals between two checks of all files, even if events arrive
 	safetyPolls = 8
-	// pause between two rounds of checks after events: many short lines must not cost a check each
+	// pause between rounds of checks after events: many short lines must not cost a check each
 	pace = 2 * time.Millisecond
-	// poll intervals without growth after which the next file is read, even if the last line of the
-	// rotated file is unfinished
+	// poll intervals without growth after which the next file is read, even if the rotated file's
+	// last line is unfinished
 	settle = 2
-	// how long a rotated file that does not grow is still read: a writer may not have noticed the
-	// rotation yet
+	// time without growth during which a rotated file is still read: its writer may not have
+	// noticed the rotation
 	linger   = 5 * time.Second
 	maxTries = 20 // attempts to list a folder whose files are being renamed
 )
 
-// Start is the place at which reading begins in existing files that no checkpoint lists. A positive
-// Start is a duration. Files that were written within it, rotated ones too, are read from their
-// beginning, older files from their end.
+// Start is the place at which reading begins in existing files without a checkpoint. A positive
+// Start is a duration. Files written within it, even rotated ones, are read from their beginning,
+// older files from their end.
 type Start time.Duration
 
-// With End, the last 256 MiB before the end are read for their context and not printed.
+// With End, the last 256 MiB before the end are read for their context, and not printed.
 const (
 	Beginning Start = 0
 	End       Start = -1
@@ -92,42 +92,42 @@ func (s Start) String() string {
 // Options configure a Follower.
 type Options struct {
 	// Names are names of files, or patterns of [path/filepath.Match]. Files that match later are
-	// followed too, from their beginning. Compressed and temporary files never match. The name of
-	// an existing file is not a pattern.
+	// followed from their beginning. Compressed and temporary files never match. The name of an
+	// existing file is not a pattern.
 	Names []string
 
-	// Exclude are patterns of [path/filepath.Match] for files that are not followed, whether they
-	// are named or match a pattern. A pattern without a separator is matched with the last part of
-	// a path. Any other pattern is matched with the whole path and each of its folders.
+	// Exclude are patterns of [path/filepath.Match] for files that are not followed. A pattern
+	// without a separator is matched with the last part of a path. Any other pattern is matched
+	// with the whole path and each of its folders.
 	Exclude []string
 
-	// Open returns the sink for a file's lines. It is called when the file first exists.
+	// Open returns the sink for a file's lines, once the file exists.
 	Open func(name string) (*Sink, error)
 
-	// Unpack returns a reader of the contents of a file that is compressed with gzip, zstd, xz or
-	// bzip2. done frees the reader's memory, which should be bounded. Unpack is called by several
-	// goroutines. With it, a rotated file is read to its end even if it was compressed before. If
-	// Unpack is nil, the unread lines of such a file are lost, and the loss is reported.
+	// Unpack returns a reader of the contents of a file compressed with gzip, zstd, xz or bzip2.
+	// done frees the reader's memory, which should be bounded. Unpack must be safe for concurrent
+	// use. If Unpack is nil, the unread lines of a rotated file are lost when it is compressed, and
+	// the loss is reported.
 	Unpack func(packed io.Reader) (contents io.Reader, done func(), err error)
 
 	// Start is the place at which reading begins.
 	Start Start
 
-	// State is the path of the checkpoint file; empty for none.
+	// State is the path of the checkpoint file. If it is empty, there is no checkpoint.
 	State string
 
 	// Poll turns off the system's events on files.
 	Poll bool
 
-	// Interval is the time between two checks of a file without events; 0 is 250 ms.
+	// Interval is the time between two checks of a file without events. 0 is 250 ms.
 	Interval time.Duration
 
-	// RotateWait is how long a renamed file is kept open for late lines after its last growth. At
-	// most 8 files of one name are kept open. 0 keeps a file open until it is removed. A file whose
-	// Sink was replaced is closed after 5 s without growth: see [Sink.Rotated].
+	// RotateWait is how long a renamed file is kept open for late lines after its last growth. 0
+	// keeps it open until it is removed. At most 8 files of one name are kept open. A file with a
+	// replaced Sink is closed after 5 s without growth: see [Sink.Rotated].
 	RotateWait time.Duration
 
-	// Workers is the number of sinks that may run at the same time; 0 is 16.
+	// Workers is the number of sinks that may run at the same time. 0 is 16.
 	Workers int
 
 	// Skip reports whether a file must not be followed, such as this process's own standard output.
@@ -135,67 +135,65 @@ type Options struct {
 	Skip func(os.FileInfo) bool
 
 	// Taken returns the number of output bytes that the reader has taken, counted like
-	// [Sink.Written]. A checkpoint leaves out lines that were not taken: if the reader dies, the
-	// next run prints them again. If it is nil, all written bytes are considered taken.
+	// [Sink.Written]. A checkpoint leaves out other lines: if the reader dies, the next run prints
+	// them again. If Taken is nil, all written bytes count as taken.
 	Taken func() int64
 
 	// Sync makes the output written so far survive a power cut. It is called before a checkpoint is
 	// marked as synced. If it is nil, the output needs no sync.
 	Sync func() error
 
-	// Last is called at the end of Run. It returns true if no other run will continue at the
-	// checkpoint. Then unfinished lines are printed and the sinks closed, as without a checkpoint.
-	// If Last is nil, another run may continue.
+	// Last is called at the end of Run. It returns true if no other run continues at the
+	// checkpoint. Unfinished lines are then printed, and the sinks closed. If Last is nil, another
+	// run may continue.
 	Last func() bool
 
-	// Notify is called with messages for the user, from several goroutines. If it is nil, they are
-	// dropped.
+	// Notify is called with messages for the user. It must be safe for concurrent use. If it is
+	// nil, messages are dropped.
 	Notify func(Event)
 }
 
-// A Sink takes the lines of one file. It is used by one goroutine at a time, but not always by the
-// same one.
+// A Sink takes the lines of one file. Only one goroutine at a time uses it, but not always the same
+// one.
 //
 // Each Write gets whole lines, with three exceptions. A line of more than 256 KiB, or 128 KiB with
 // [Options.Taken], is passed in consecutive parts. At the end of Run, the last line may have no
-// line end. The bytes of a file that is followed under the name of a compressed file are passed in
-// any parts. When Write returns, the bytes must have been passed on to the output or be part of the
-// result of Context. An error of Write or Close ends Run.
+// line end. If the followed file has the name of a compressed file, parts may have any size. When
+// Write returns, the bytes must be in the output or in the result of Context. An error of Write or
+// Close ends Run.
 //
 // All functions may be nil.
 type Sink struct {
 	io.WriteCloser
 
 	// Written returns the offset in the output after the last byte of this Sink, for
-	// [Options.Taken]. If it is nil, the offset is 0.
+	// [Options.Taken]. If Written is nil, the offset is 0.
 	Written func() int64
 
-	// Rotated is called before the lines of another file, or before lines of the same file after it
-	// was truncated. It returns the Sink for them, or nil to continue with this one. Processes that
-	// have not noticed the rotation may still write to the old file. Such lines go to the old Sink,
-	// which is closed some seconds later.
+	// Rotated is called before the lines of another file, or of the same file after a truncation.
+	// It returns the Sink for these lines, or nil to continue with this Sink. A process that has
+	// not noticed the rotation may still write to the old file. Its lines go to the old Sink, which
+	// is closed some seconds later.
 	Rotated func() (*Sink, error)
 
-	// Quiet is called with true before lines that are read only for their context. It is called
-	// with false before the next line to be printed. If it is nil, quiet lines are not written to
-	// the Sink.
+	// Quiet is called with true before lines that are read only for their context, and with false
+	// before the next line to print. If Quiet is nil, quiet lines are not written to the Sink.
 	Quiet func(on bool)
 
 	// Context appends the state that another Sink needs to continue after the lines written so far.
-	// If ok is false, the next run reads all earlier lines again: quietly, unless Written reports
-	// that none of them was printed. If Context is nil, a Sink needs no context.
+	// If ok is false, the next run rereads all earlier lines: quietly, unless Written reports that
+	// none of them was printed. If Context is nil, a Sink needs no context.
 	Context func(dst []byte) (context []byte, ok bool)
 
-	// Changed reports, once, that the result of Context has changed without a Write: the sink has
-	// printed lines that it held back. Changed must not block. If it is nil, such changes do not
-	// happen.
+	// Changed reports, once, that the result of Context has changed without a Write, since the sink
+	// has printed held lines. Changed must not block. If Changed is nil, there are no such changes.
 	Changed func() bool
 
-	// Restore gives a new Sink the result of another Sink's Context. After an error the Sink must
+	// Restore gives a new Sink the result of another Sink's Context. After an error, the Sink must
 	// be in its initial state, and the file is read again.
 	Restore func(context []byte) error
 
-	// Suspend is called instead of Close if another run will continue after the written lines. It
+	// Suspend is called instead of Close if another run continues after the written lines. Suspend
 	// prints all complete records; then Context is called. The sinks of rotated files are closed
 	// all the same. If Suspend is nil, the Sink holds nothing back.
 	Suspend func() error
@@ -203,17 +201,16 @@ type Sink struct {
 
 // An Event is a message for the user.
 type Event struct {
-	// name of the file, as given in Options.Names or matched; empty if the event is not about a
-	// file
+	// name in Options.Names, or matched path; empty: the event is not about a file
 	Name    string
 	Message string // one line
 	Routine bool   // an expected event, such as a rotation
-	Again   bool   // the checkpoint, or a part of it, is not used: lines may be printed again
+	Again   bool   // a part of the checkpoint is not used: lines may be printed again
 	Loss    bool   // lines were lost
-	Lost    int64  // bytes that were in the file at a check and can no longer be read; 0 if unknown
+	Lost    int64  // bytes that were in the file at a check, but can no longer be read; 0: unknown
 }
 
-// A Follower follows files. Its method Run may be called once.
+// A Follower follows files. Run may be called once.
 type Follower struct {
 	o        Options
 	patterns []string // absolute
@@ -228,19 +225,19 @@ type Follower struct {
 
 	mu sync.Mutex // guards writes to sources, and reads outside Run's goroutine
 
-	// The fields below are used by the goroutine of Run only.
+	// only the goroutine of Run uses the fields below
 	sources map[string]*source // by absolute path
-	queue   []*source          // sources waiting for a worker
+	queue   []*source          // waiting for a worker
 	busy    int                // sources that workers are processing
 	ran     bool
 	began   time.Time // when Run was called
 }
 
-// New returns a Follower, which continues at the checkpoint in Options.State. It fails for invalid
-// Options, or if the checkpoint cannot be written or is used by another process. It also fails if
-// there is another file at the checkpoint's path; that file is not changed: see [IsForeign]. A
-// checkpoint from another machine, or without a valid record, is not used. Of a torn one, the
-// records before the tear are used. Notify reports both.
+// New returns a Follower that continues at the checkpoint in Options.State. It fails if the Options
+// are invalid, if the checkpoint cannot be written, or if another process uses it. It also fails if
+// another file is at the checkpoint's path, and does not change that file: see [IsForeign]. A
+// checkpoint from another machine, or without a valid record, is not used. A torn checkpoint is
+// used up to the tear. Notify reports both.
 func New(o Options) (*Follower, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -283,7 +280,6 @@ func New(o Options) (*Follower, error) {
 	return f, err
 }
 
-// check returns an error for invalid options.
 func (o *Options) check() error {
 	switch {
 	case len(o.Names) == 0:
@@ -316,9 +312,9 @@ func (f *Follower) interval() time.Duration {
 	return pollInterval
 }
 
-// Save writes a checkpoint of the lines printed so far. The checkpoint survives a power cut. Save
-// may be called during Run, by any goroutine. It does not wait for sinks: lines that a sink is
-// writing are left out.
+// Save writes a checkpoint of the lines printed so far, which survives a power cut. Any goroutine
+// may call Save during Run. It does not wait for sinks, and leaves out lines that a sink is
+// writing.
 func (f *Follower) Save() error {
 	if err := f.saver.save(); err != nil {
 		return err
@@ -326,8 +322,8 @@ func (f *Follower) Save() error {
 	return f.saver.secure()
 }
 
-// Look requests a check of all names and patterns, as if events had arrived for them. It may be
-// called at any time, by any goroutine, and does not wait.
+// Look requests a check of all names and patterns, as if events had arrived for them. Any goroutine
+// may call Look at any time. It does not wait.
 func (f *Follower) Look() {
 	select {
 	case f.looks <- struct{}{}:

@@ -14,45 +14,45 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// errTruncated reports that the bytes read from a file have changed or are gone.
+// errTruncated reports that bytes read before have changed or are gone.
 var errTruncated = errors.New("truncated")
 
-// A generation is one of the successive files that have had a followed name.
+// A generation is one of the successive files of a followed name.
 type generation struct {
 	*handle
-	head     []byte  // its first bytes, lineage.HeadSize at most
+	head     []byte  // first bytes, lineage.HeadSize at most
 	out      *outlet // takes its lines
 	size     int64   // at the last look
 	mtime    time.Time
-	unlinked bool // it was removed and has no name
-	// resolved path of a symbolic link that led to the file; "" if unknown
+	unlinked bool // removed, without a name
+	// resolved path of a symbolic link to the file; empty: unknown
 	realPath string
 
-	off  int64 // offset of the next line to be written
-	look int64 // offset up to which the end of that line was searched for
-	// the last lineage.RecentSize bytes before look, or the whole unfinished line if it is longer
-	// and has at most keepSize bytes
+	off  int64 // offset of the next line to write
+	look int64 // the end of that line was searched for up to this offset
+	// the last lineage.RecentSize bytes before look, or a longer unfinished line of at most
+	// keepSize bytes
 	recent []byte
 
-	silent int64     // offset up to which lines are not printed
-	since  int64     // offset from which lines were given to its sink to be printed
+	silent int64     // lines before this offset are not printed
+	since  int64     // offset of the first line given to the sink for printing
 	skips  bool      // if there are many quiet lines, the first ones may be skipped
 	hole   bool      // the file was truncated and rewritten: skip its leading NUL bytes
-	moved  time.Time // time of the last growth
-	looked time.Time // time of the last look for late lines
-	// size at the last look that succeeded, to report how much a truncation has lost
+	moved  time.Time // last growth
+	looked time.Time // last look for late lines
+	// size at the last successful look: a truncation reports its loss
 	largest int64
-	// offset up to which the file may be read now: lines in another file may be older than later
-	// bytes; 0: no limit
+	// offset up to which the file may be read now, since lines in another file may be older than
+	// later bytes; 0: no limit
 	until        int64
 	copied       bool // it does not grow: a copy of a truncated file, or compressed
 	namedArchive bool // it has the name of a compressed file
-	// unpacked bytes of a compressed file, to which all offsets refer; nil if it is not compressed
+	// contents of a compressed file, to which all offsets refer; nil: not compressed
 	contents *contents
 }
 
-// openRegular opens path if it is a regular file. It opens nothing else: opening a device can have
-// an effect, or never return.
+// openRegular opens path if it is a regular file. Opening a device could have an effect, or never
+// return.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	info, err = f.Stat()
-	if err == nil && !info.Mode().IsRegular() { // it was replaced between the two checks
+	if err == nil && !info.Mode().IsRegular() { // replaced between the two checks
 		err = irregular(info)
 	}
 	if err != nil {
@@ -104,8 +104,7 @@ func (d *disk) openGeneration(path string) (*generation, error) {
 	return g, nil
 }
 
-// readHead extends the head if the file has grown. It returns errTruncated if the bytes of the head
-// have changed.
+// readHead extends the head if the file has grown. It returns errTruncated if the head has changed.
 func (g *generation) readHead() error {
 	if len(g.head) == lineage.HeadSize {
 		return nil
@@ -122,7 +121,7 @@ func (g *generation) readHead() error {
 	return nil
 }
 
-// ReadAt implements [io.ReaderAt]. If the file is compressed, it reads the contents.
+// ReadAt implements [io.ReaderAt]. It reads the contents of a compressed file.
 func (g *generation) ReadAt(p []byte, off int64) (int, error) {
 	if g.contents != nil {
 		return g.contents.ReadAt(p, off)
@@ -130,7 +129,7 @@ func (g *generation) ReadAt(p []byte, off int64) (int, error) {
 	return g.handle.ReadAt(p, off)
 }
 
-// Close releases the descriptor and the decoder; the next use opens the file again.
+// Close releases the descriptor and the decoder. The next use reopens the file.
 func (g *generation) Close() {
 	if g.contents != nil {
 		g.contents.release()
@@ -138,10 +137,10 @@ func (g *generation) Close() {
 	g.handle.Close()
 }
 
-// unfinished reports whether the file has bytes after the last line end.
+// unfinished reports whether bytes follow the last line end.
 func (g *generation) unfinished() bool { return g.look > g.off }
 
-// isAs reports whether the file had the size and the time of info at the last look.
+// isAs reports whether info has the size and the time of the last look.
 func (g *generation) isAs(info fs.FileInfo) bool {
 	return info.Size() == g.size && info.ModTime().Equal(g.mtime)
 }
@@ -156,10 +155,9 @@ func (g *generation) seek(off int64) error {
 	return nil
 }
 
-// lines calls emit with the whole lines added since the last call: at most what fits into buf, or
-// one longer line in parts. quiet marks lines that are not to be printed. lines reports whether
-// there may be more. The error is errTruncated if bytes that were read have changed, or an error of
-// emit or of a read.
+// lines calls emit with the whole lines since the last call: at most as many as fit into buf, or
+// one longer line in parts. quiet marks lines that are not to be printed. more reports whether
+// there may be more lines. The error is errTruncated, or an error of emit or of a read.
 func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	if g.contents != nil {
 		return g.unpackedLines(ctx, buf, emit)
@@ -182,7 +180,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 		switch {
 		case err == nil:
 			g.largest = size
-		case errors.Is(err, errTruncated): // the old time lets the next look detect this again
+		case errors.Is(err, errTruncated): // the old time lets the next look detect it
 			g.mtime = last
 			fallthrough
 		default:
@@ -204,7 +202,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 		}
 	}
 
-	if g.look-g.off > rereadSize { // a hole has no line end, so it need not be searched
+	if g.look-g.off > rereadSize { // a hole has no line end
 		if at := skipHole(g.f, g.look, size); at > g.look+readSize {
 			g.look, g.recent = at, make([]byte, lineage.RecentSize)
 			return true, nil
@@ -252,7 +250,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 	}
 	g.look = begin + int64(n)
 	start := int(g.off - begin)
-	// Bytes are searched again: while the file held UTF-16, "\n" alone was not a line end.
+	// Search all bytes again: while the file held UTF-16, "\n" alone was not a line end.
 	whole := b[start:max(start, g.lastEnd(b))]
 	off := g.off
 	g.off += int64(len(whole))
@@ -264,7 +262,6 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 	return more, nil
 }
 
-// tail returns the last n bytes of b, or all.
 func tail(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
 
 // remember sets recent from the end of b, which ends at g.look.
@@ -279,7 +276,7 @@ func (g *generation) remember(b []byte) {
 	}
 }
 
-// emitLines calls emit with the whole lines that begin at off, the quiet ones first.
+// emitLines calls emit with the whole lines at off, the quiet ones first.
 func (g *generation) emitLines(off int64, lines []byte, emit func(p []byte, quiet bool) error) error {
 	if off < g.silent {
 		n := int(min(g.silent-off, int64(len(lines))))
@@ -301,7 +298,7 @@ func (g *generation) emitLines(off int64, lines []byte, emit func(p []byte, quie
 }
 
 // longLine searches b, which was read at g.look, for the end of a line that is too long to be
-// reread each time. If longLine finds the end, it emits the line in parts.
+// reread. At the end, it emits the line in parts.
 func (g *generation) longLine(ctx context.Context, b, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	i := g.firstEnd(b)
 	if i == 0 {
@@ -339,20 +336,20 @@ func (g *generation) inParts(ctx context.Context, end int64, buf []byte, emit fu
 	return g.seek(end)
 }
 
-// skip skips quiet lines if there are more than lookBack bytes of them.
+// skip skips quiet lines if they have more than lookBack bytes.
 func (g *generation) skip() error {
 	g.skips = false
 	if g.needsBeginning() {
 		return nil
 	}
 	if from := g.silent - lookBack; from > g.off {
-		return g.seek(from) // in the middle of a line, which is quiet
+		return g.seek(from) // the middle of a line, which is quiet
 	}
 	return nil
 }
 
-// endLine emits the unfinished line, which gets no further bytes. If ended is set, it adds a line
-// end.
+// endLine emits the unfinished line, which gets no further bytes. If ended is set, endLine adds a
+// line end.
 func (g *generation) endLine(ctx context.Context, buf []byte, ended bool, emit func(p []byte, quiet bool) error) error {
 	n := g.look - g.off
 	if n == 0 {
@@ -378,7 +375,8 @@ func (g *generation) endLine(ctx context.Context, buf []byte, ended bool, emit f
 	return g.emitLines(off, append(buf[:m], end...), emit)
 }
 
-// kept returns the unfinished line from memory, or the number of its bytes if they were not kept.
+// kept returns the unfinished line if it is in memory. Otherwise it returns the number of its
+// bytes.
 func (g *generation) kept() (line []byte, lost int64) {
 	n := g.look - g.off
 	if n > int64(len(g.recent)) {
@@ -387,7 +385,7 @@ func (g *generation) kept() (line []byte, lost int64) {
 	return tail(g.recent, int(n)), 0
 }
 
-// changedUnread reports whether g was truncated after it was opened and before any line was read.
+// changedUnread reports whether g was truncated before any line was read.
 func (g *generation) changedUnread() (bool, error) {
 	if g.look > 0 || g.f == nil || g.contents != nil {
 		return false, nil
@@ -401,7 +399,7 @@ func (g *generation) changedUnread() (bool, error) {
 }
 
 // beginsWith reports whether b, read from the beginning of the file, agrees with the head and with
-// what the file now begins with. The file may be truncated and rewritten between two reads, and a
+// the file's present beginning. Between two reads, the file may be truncated and rewritten, and a
 // read during the truncation may return old bytes.
 func (g *generation) beginsWith(b []byte) (bool, error) {
 	b = b[:min(len(b), lineage.HeadSize)]
@@ -413,7 +411,7 @@ func (g *generation) beginsWith(b []byte) (bool, error) {
 	return bytes.Equal(now[:n], b) && bytes.HasPrefix(b, g.head[:min(len(b), len(g.head))]), nil
 }
 
-// mark returns a mark of the end of the last line that was written to the sink.
+// mark returns a mark of the end of the last line that the sink got.
 func (g *generation) mark() (lineage.Mark, error) {
 	if changed, err := g.changedUnread(); err != nil {
 		return lineage.Mark{}, err

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// skipHole returns the first offset at or after off at which f, a file of size bytes, has data. It
-// returns size if only a hole follows, and off if the file system does not report holes.
+// skipHole returns the first offset from off at which f, a file of size bytes, has data. It returns
+// size if only a hole follows, and off if the file system does not report holes.
 func skipHole(f *os.File, off, size int64) int64 {
 	at := off
 	if conn, err := f.SyscallConn(); err == nil {
@@ -16,7 +16,7 @@ func skipHole(f *os.File, off, size int64) int64 {
 			switch n, err := unix.Seek(int(fd), off, unix.SEEK_DATA); {
 			case err == nil:
 				at = min(n, size)
-			case err == unix.ENXIO: // nothing but a hole
+			case err == unix.ENXIO: // only a hole
 				at = max(off, size)
 			}
 		})

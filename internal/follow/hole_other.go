@@ -4,8 +4,7 @@ package follow
 
 import "os"
 
-// skipHole returns off. It does not search for holes.
 func skipHole(_ *os.File, off, _ int64) int64 { return off }
 
-// hasEvents returns true: on this system no file system without events is known.
+// hasEvents returns true: no file system without events is known here.
 func hasEvents(string) bool { return true }

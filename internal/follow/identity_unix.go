@@ -13,7 +13,6 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// identify returns the ID of the file that info describes.
 func identify(_ *os.File, info fs.FileInfo) lineage.ID {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -39,17 +38,16 @@ func lookAt(path string) (lineage.ID, fs.FileInfo, error) {
 	return identify(nil, info), info, nil
 }
 
-// openFlags are safe for a path that leads to a FIFO or a terminal: opening does not wait for a
-// writer, and does not acquire a controlling terminal.
+// openFlags are safe for a FIFO or a terminal: opening does not wait for a writer, and acquires no
+// controlling terminal.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // stateFlags open the state file for appending, without following a symbolic link.
 const stateFlags = os.O_RDWR | os.O_APPEND | syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// planted reports whether another user may have created the file at path as a trap. It returns true
-// if everyone may write to the folder, only owners may remove files from it, and the file belongs
-// to neither this user nor the folder's owner. Linux can apply the same rule
-// (fs.protected_regular).
+// planted reports whether another user may have created the file at path as a trap: everyone may
+// write to the folder, only owners may remove files, and the file belongs neither to this user nor
+// to the folder's owner. Linux can apply the same rule (fs.protected_regular).
 func planted(path string, info fs.FileInfo) bool {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil || dir.Mode()&fs.ModeSticky == 0 || dir.Mode()&0o002 == 0 {
@@ -60,17 +58,16 @@ func planted(path string, info fs.FileInfo) bool {
 	return ok && ok2 && int(file.Uid) != os.Geteuid() && file.Uid != folder.Uid
 }
 
-// locks is true because files can be locked on this system.
+// files can be locked on this system
 const locks = true
 
-// lockFile locks f until it is closed. It returns false if another process has locked it. On a file
-// system without locks it returns true.
+// lockFile locks f until it is closed. It returns false if another process has locked f. On a file
+// system without locks, it returns true.
 func lockFile(f *os.File) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != unix.EWOULDBLOCK
 }
 
-// descriptorLimit returns the number of files that a process may have open, at most
-// manyDescriptors.
+// descriptorLimit returns how many files a process may have open, at most manyDescriptors.
 func descriptorLimit() int64 {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) > manyDescriptors {

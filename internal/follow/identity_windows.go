@@ -8,7 +8,6 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// identify returns the ID of the file f.
 func identify(f *os.File, _ fs.FileInfo) lineage.ID {
 	var d syscall.ByHandleFileInformation
 	if f == nil || syscall.GetFileInformationByHandle(syscall.Handle(f.Fd()), &d) != nil {
@@ -41,7 +40,7 @@ const stateFlags = os.O_RDWR | os.O_APPEND
 // planted returns false: state files are not kept in folders in which everyone may create files.
 func planted(string, fs.FileInfo) bool { return false }
 
-// locks is false because an open file cannot be renamed on this system.
+// an open file cannot be renamed on this system
 const locks = false
 
 func lockFile(*os.File) bool { return true }

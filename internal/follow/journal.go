@@ -18,33 +18,32 @@ import (
 )
 
 // A state file is a journal of records. A record has two lines: a head with the hash of the second
-// line, and JSON. The first record lists all files, each later record the files that have changed.
-// Records are appended without a sync, so they survive the death of the process, but not a power
-// cut. From time to time the output is synced, and then the file, with a mark: the records before
-// it survive a power cut. If the machine was restarted since then, only the first record and the
-// records before the last mark are valid.
+// line, and JSON. The first record lists all files, each later record the changed files. Records
+// are appended without a sync: they survive the death of the process, but not a power cut. From
+// time to time, the output is synced, and then the file, with a mark. Records before a mark survive
+// a power cut. After a restart of the machine, only the first record and the records before the
+// last mark are valid.
 const (
 	stateVersion = 1
 	stateMagic   = "symfilter state "
 	stateMode    = fs.FileMode(0o600) // it contains names of files and programs
 	// bytes of a state file: enough for the names of about 200,000 files
 	maxState = 128 << 20
-	// bytes of context of all files; if it is exceeded, the lines of a file are read again
+	// bytes of context of all files; beyond it, the lines of a file are read again
 	maxContexts = 16 << 20
-	compactSize = 1 << 20 // bytes of a journal below which it is not rewritten
+	compactSize = 1 << 20 // bytes of a journal that is not rewritten yet
 	// a larger journal is rewritten at this many times the size of its first record
 	compactTimes = 4
 	bootStep     = 2 // largest difference in seconds between two readings of the same start time
 )
 
-// A record is one record of a journal.
 type record struct {
 	Version int    `json:"v"`
 	Host    string `json:"host,omitempty"` // hash of the machine's ID
 	// start of the machine in Unix seconds; 0 in the first record, which was synced
 	Boot   int64  `json:"boot,omitempty"`
-	BootID string `json:"bootid,omitempty"` // hash of the kernel's ID of that start; "" if unknown
-	// size of the journal up to which it was synced; 0 if this record is not a mark
+	BootID string `json:"bootid,omitempty"` // hash of the kernel's ID of that start; empty: unknown
+	// size of the synced part of the journal; 0: not a mark
 	Synced int64             `json:"synced,omitempty"`
 	Time   time.Time         `json:"time"`            // when the record was written
 	Names  []string          `json:"names,omitempty"` // the patterns that were followed
@@ -52,24 +51,24 @@ type record struct {
 	Gone   []string          `json:"gone,omitempty"`  // paths that are no longer followed
 }
 
-// savedSource is the entry of one name in a record.
+// A savedSource is the entry of one name in a record.
 type savedSource struct {
 	Path string `json:"path"`
 	// oldest first; the last one has the name, or had it last
 	Reading []savedReading `json:"reading,omitempty"`
-	Read    []lineage.Mark `json:"read,omitempty"` // files that are not to be read again
-	// context of the sink for the lines after all files in Reading
+	Read    []lineage.Mark `json:"read,omitempty"` // files that must not be read again
+	// context of the sink after all files in Reading
 	Context string `json:"context,omitempty"`
-	// path of the file, with symbolic links resolved
+	// path with symbolic links resolved
 	RealPath string `json:"real,omitempty"`
-	// fingerprints of the siblings that are not to be read; see entry
+	// fingerprints of the siblings that must not be read; see entry
 	Beside *string `json:"beside,omitempty"`
-	// Beside has the compressed siblings, too
+	// Beside includes the compressed siblings
 	ListsArchives bool `json:"archives,omitempty"`
 }
 
-// An entry is the JSON of a savedSource. It may list hundreds of siblings, which seldom change. A
-// record leaves them out if they equal the siblings in the name's previous entry.
+// An entry is the JSON of a savedSource. A record omits its siblings, which may be hundreds, if
+// they equal those in the name's previous entry.
 type entry struct {
 	raw    json.RawMessage // without Beside
 	beside string          // JSON of Beside
@@ -94,24 +93,23 @@ func (e entry) json(whole bool) json.RawMessage {
 	return fmt.Appendf(nil, `%s,"beside":%s}`, e.raw[:len(e.raw)-1], e.beside)
 }
 
-// size returns the bytes that the entry takes.
 func (e entry) size() int { return len(e.raw) + len(e.beside) }
 
 func (e entry) equal(other entry) bool {
 	return bytes.Equal(e.raw, other.raw) && e.beside == other.beside
 }
 
-// savedReading is a place in a file up to which lines were printed.
+// A savedReading is the place in a file up to which lines were printed.
 type savedReading struct {
 	lineage.Mark
-	Size   int64 `json:"size,omitempty"`   // size of the file, if more than was printed
-	Replay bool  `json:"replay,omitempty"` // the lines before the place must be reread, quietly
-	Quiet  int64 `json:"quiet,omitempty"`  // offset up to which lines are not printed
-	// nothing was printed yet: the lines after Quiet are printed, even with Replay
+	Size   int64 `json:"size,omitempty"`   // of the file, if more than was printed
+	Replay bool  `json:"replay,omitempty"` // lines before the place must be reread, quietly
+	Quiet  int64 `json:"quiet,omitempty"`  // lines before this offset are not printed
+	// nothing was printed yet: lines after Quiet are printed, even with Replay
 	Held bool `json:"held,omitempty"`
-	// number, from 1, of a rotated file's sink; 0 for the sink of the name
+	// number, from 1, of a rotated file's sink; 0: the sink of the name
 	Sink int `json:"sink,omitempty"`
-	// context of the sink with that number, set in the first of its files
+	// context of that sink, in the first of its files
 	Context string `json:"context,omitempty"`
 }
 
@@ -125,12 +123,12 @@ var (
 type journal struct {
 	record                            // the first record, with the Time of the last
 	files  map[string]json.RawMessage // by path
-	beside map[string]json.RawMessage // the Beside of each file, by path
+	beside map[string]json.RawMessage // Beside of each file, by path
 	size   int64                      // bytes of its valid records
 	first  int64                      // bytes of its first record
-	// further records may be appended: the machine was not restarted since
+	// records may be appended: the machine was not restarted since
 	continues bool
-	torn      bool // there are bytes after the last valid record
+	torn      bool // bytes follow the last valid record
 	damaged   bool // a complete but invalid record is among them
 }
 
@@ -151,9 +149,8 @@ func readJournal(f *os.File, now boot) (journal, error) {
 	return parseJournal(data[:n], now)
 }
 
-// parseJournal parses a state file. It stops at the first record that is incomplete or damaged,
-// such as a record whose writer was killed. It ignores records whose output a power cut may have
-// lost.
+// parseJournal parses a state file up to the first incomplete or damaged record, for example of a
+// killed writer. It ignores records whose output a power cut may have lost.
 func parseJournal(data []byte, now boot) (j journal, err error) {
 	if n := min(len(data), len(stateMagic)); string(data[:n]) != stateMagic[:n] && len(bytes.Trim(data, "\x00")) > 0 {
 		return j, errForeign
@@ -220,15 +217,15 @@ func parseJournal(data []byte, now boot) (j journal, err error) {
 // A boot is a start of the machine.
 type boot struct {
 	time int64  // by the clocks, in Unix seconds
-	id   string // as record.BootID
+	id   string // see record.BootID
 }
 
 func (c *record) setBoot(b boot) { c.Boot, c.BootID = b.time, b.id }
 
-// isSince reports whether the record was written since the machine's last start, described by now.
-// The clocks decide only if the kernel's ID of either start is unknown. If a clock was set in
-// between, one start looks like two, and lines are printed twice. Without a battery-backed clock,
-// two starts may look like one. Then a power cut may lose lines that were printed but not synced.
+// isSince reports whether the record was written since now, the machine's last start. The clocks
+// decide only if the kernel's ID of either start is unknown. If a clock was set in between, one
+// start looks like two, and lines are printed twice. Without a battery-backed clock, two starts may
+// look like one, and a power cut may lose printed lines.
 func (c *record) isSince(now boot) bool {
 	if c.BootID != "" && now.id != "" {
 		return c.BootID == now.id
@@ -236,8 +233,8 @@ func (c *record) isSince(now boot) bool {
 	return max(c.Boot-now.time, now.time-c.Boot) <= bootStep
 }
 
-// nextRecord returns the record at the beginning of data, and its size in bytes; 0 if there is no
-// complete record.
+// nextRecord returns the record at the beginning of data, and its size in bytes. The size is 0 if
+// there is no complete record.
 func nextRecord(data []byte) (c record, size int) {
 	head, rest, _ := bytes.Cut(data, []byte{'\n'})
 	body, _, ended := bytes.Cut(rest, []byte{'\n'})
@@ -251,10 +248,8 @@ func nextRecord(data []byte) (c record, size int) {
 	return c, size
 }
 
-// stateHead returns the first line of a record.
 func stateHead(body []byte) string { return stateMagic + lineage.Hash(body) }
 
-// appendRecord appends the record of c to dst.
 func appendRecord(dst []byte, c record) ([]byte, error) {
 	c.Version = stateVersion
 	files := c.Files
@@ -277,8 +272,8 @@ func appendRecord(dst []byte, c record) ([]byte, error) {
 	return append(append(dst, body...), '\n'), nil
 }
 
-// encodePath returns path for a record. JSON holds only UTF-8. So a byte that is not part of a
-// character becomes a NUL, which paths never contain, and two hexadecimal digits.
+// encodePath returns path for a record. JSON holds only UTF-8: each other byte becomes a NUL, which
+// paths never contain, and two hexadecimal digits.
 func encodePath(path string) string {
 	if utf8.ValidString(path) {
 		return path
@@ -296,7 +291,7 @@ func encodePath(path string) string {
 	return b.String()
 }
 
-// decodePath returns the path that encodePath has encoded.
+// decodePath undoes encodePath.
 func decodePath(text string) string {
 	parts := strings.Split(text, "\x00")
 	for i, p := range parts[1:] {
@@ -307,7 +302,6 @@ func decodePath(text string) string {
 	return strings.Join(parts, "")
 }
 
-// encodePaths encodes each of paths.
 func encodePaths(paths []string) (encoded []string) {
 	for _, p := range paths {
 		encoded = append(encoded, encodePath(p))
@@ -316,7 +310,7 @@ func encodePaths(paths []string) (encoded []string) {
 }
 
 // openState opens the state file. It refuses a symbolic link, and a file that another user may have
-// planted: see planted.
+// planted.
 func openState(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -350,7 +344,7 @@ var (
 )
 
 // IsForeign reports whether an error of [New] means that the file at Options.State may belong to
-// someone else and was not changed.
+// another program or user. The file was not changed.
 func IsForeign(err error) bool {
 	return slices.ContainsFunc([]error{lineage.ErrIrregular, errLink, errPlanted, errForeign, errTooLarge}, func(r error) bool { return errors.Is(err, r) })
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// vanish is the time for which a file that matched a pattern must be gone before it is forgotten.
+// vanish is the time after which a missing file that matched a pattern is forgotten.
 const vanish = time.Minute
 
 // unlistable returns, in parentheses, the reason why the last folder before the wildcards of
@@ -37,7 +37,6 @@ func unlistable(pattern string) string {
 	return fmt.Sprintf(" (%s: %v)", dir, wording.Cause(err))
 }
 
-// notifyUnmatched reports the patterns that match no file.
 func (r *run) notifyUnmatched() {
 	for _, p := range r.patterns {
 		if paths, _ := filepath.Glob(p); len(paths) == 0 {
@@ -46,24 +45,24 @@ func (r *run) notifyUnmatched() {
 	}
 }
 
-// match starts to follow the files that match patterns now, except rotated files of a followed
-// file. atStart is set in the first call. With Start Beginning and without a checkpoint, rotated
-// files that match are then read first, as the earlier part of the log.
+// match starts to follow the matching files, except rotated files of a followed file. atStart is
+// set in the first call. With Start Beginning and without a checkpoint, matching rotated files are
+// then read as the earlier part of the log.
 func (r *run) match(atStart bool) {
 	dirs := make(map[string]bool)
-	pattern := make(map[string]string) // the pattern that each path matches
+	pattern := make(map[string]string) // pattern of each path
 	for _, p := range r.patterns {
 		for _, dir := range patternDirs(p) {
 			dirs[dir] = true
 		}
-		paths, _ := filepath.Glob(p) // no error: the pattern was checked before
+		paths, _ := filepath.Glob(p) // the pattern was checked before
 		for _, path := range paths {
 			if r.sources[path] == nil && !lineage.IsPacked(path) && !r.excluded.match(path) {
 				pattern[path] = p
 			}
 		}
 	}
-	var before []string // paths that have rotated files
+	var before []string // paths with rotated files
 	for _, path := range slices.Sorted(maps.Keys(pattern)) {
 		if base := lineage.RotatedBase(path, func(base string) bool { return r.sources[base] != nil || pattern[base] != "" }); base != "" {
 			before = append(before, base)
@@ -94,14 +93,13 @@ func (r *run) match(atStart bool) {
 	}
 }
 
-// put adds a source.
 func (r *run) put(s *source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sources[s.path] = s
 }
 
-// patternDirs returns the folders in which a new name may make pattern match more files.
+// patternDirs returns the folders in which a new name may match pattern.
 func patternDirs(pattern string) (dirs []string) {
 	names := parts(pattern)
 	head := filepath.VolumeName(pattern) + string(filepath.Separator)

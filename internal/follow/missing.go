@@ -8,8 +8,7 @@ import (
 )
 
 // moved searches for the current file g, which was closed and is no longer at its path. After
-// maxMissing failed searches it reports a loss, and drops g. It returns an error only if a sink
-// returned it or ctx is done.
+// maxMissing failed searches, it reports a loss, and drops g. An error is one of a sink or of ctx.
 func (s *source) moved(ctx context.Context, g *generation) error {
 	err := s.discover(lineage.Predecessor{Content: g})
 	if !s.search.pending {

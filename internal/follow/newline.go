@@ -6,7 +6,7 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// Line ends. In UTF-16 the byte 0x0A alone is not a line end: it may be half of another character.
+// Line ends. In UTF-16, the byte 0x0A alone may be half of another character.
 var (
 	lineEnd        = []byte{'\n'}
 	lineEndUTF16LE = []byte{'\n', 0}
@@ -14,7 +14,7 @@ var (
 )
 
 // newline returns the line end of the file, in UTF-16 if the file begins with a UTF-16 byte order
-// mark. It returns nil if the file has the name and the first bytes of a compressed file: then
+// mark. It returns nil for a file with the name and the magic bytes of a compressed file, whose
 // bytes are emitted unchanged.
 func (g *generation) newline() []byte {
 	switch {
@@ -34,8 +34,8 @@ func (g *generation) isCompressed() bool {
 	return f != nil
 }
 
-// needsBeginning reports whether the file cannot be read from the middle: it is an archive, or
-// begins with the byte order mark of UTF-16.
+// needsBeginning reports whether the file cannot be read from the middle: an archive, or UTF-16
+// with a byte order mark.
 func (g *generation) needsBeginning() bool { return len(g.newline()) != 1 }
 
 // firstEnd returns the index after the first line end in b, or 0.
@@ -44,7 +44,7 @@ func (g *generation) firstEnd(b []byte) int { return g.lineEndIn(b, bytes.Index)
 // lastEnd returns the index after the last line end in b, or 0.
 func (g *generation) lastEnd(b []byte) int { return g.lineEndIn(b, bytes.LastIndex) }
 
-// lineEndIn returns the index after the line end in b that index finds, or 0. In an archive, which
+// lineEndIn returns the index after the line end that index finds in b, or 0. In an archive, which
 // has no lines, it returns len(b).
 func (g *generation) lineEndIn(b []byte, index func(b, end []byte) int) int {
 	end := g.newline()
@@ -64,8 +64,8 @@ func (g *generation) lineEndIn(b []byte, index func(b, end []byte) int) int {
 	return 0
 }
 
-// isControl reports whether r never occurs in plain text. Text in UTF-16 has NUL bytes: if
-// unpack.TextRun bytes have no control character, the file no longer holds UTF-16. The decoder of
+// isControl reports whether r never occurs in plain text. UTF-16 has NUL bytes: after
+// unpack.TextRun bytes without a control character, the file no longer holds UTF-16. The decoder of
 // package input applies the same rule.
 func isControl(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\r' && r != '\t' && r != 0x1b

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// absent reports that lookAt found no file with the name, because of err.
+// absent reports that no file has the name.
 func (s *source) absent(err error) {
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
@@ -29,13 +29,13 @@ func (s *source) noFile(err error) {
 		s.trouble("is %v; waiting for a regular file", err)
 	case errors.Is(err, fs.ErrNotExist):
 		s.absent(err)
-		s.origin.start = Beginning // a file that appears later is new as a whole
+		s.origin.start = Beginning // a file that appears later is entirely new
 	default:
 		s.retry(err)
 	}
 }
 
-// trouble reports the reason why the file cannot be read, once. An empty message clears the reason.
+// trouble reports, once, why the file cannot be read. An empty message clears the reason.
 func (s *shared) trouble(format string, args ...any) {
 	if message := fmt.Sprintf(format, args...); message != s.lastMessage {
 		s.lastMessage = message
@@ -45,8 +45,8 @@ func (s *shared) trouble(format string, args ...any) {
 	}
 }
 
-// retry reports the reason why the file cannot be opened. It reports nothing if too many files are
-// open: that was reported once for all of them.
+// retry reports why the file cannot be opened. Too many open files are reported elsewhere, once for
+// all.
 func (s *shared) retry(err error) {
 	if !tooMany(err) {
 		s.trouble("%v; retrying", wording.Cause(err))
@@ -61,7 +61,7 @@ func (s *shared) routine(format string, args ...any) {
 	}
 }
 
-// lose reports a loss of e.Lost bytes; 0 means that the number is unknown.
+// lose reports a loss of e.Lost bytes. 0 means that the number is unknown.
 func (s *shared) lose(e Event) {
 	s.f.totals.losses.Add(1)
 	s.f.totals.lost.Add(e.Lost)

@@ -29,7 +29,6 @@ func (g *generation) content() lineage.Content {
 	return g
 }
 
-// contentsOf converts files for package lineage.
 func contentsOf(all []*generation) (of []lineage.Content) {
 	for _, g := range all {
 		of = append(of, g)
@@ -131,7 +130,7 @@ func (s *search) openArchive(f lineage.File) (*generation, error) {
 			return nil, lineage.ErrLater
 		}
 		return nil, err
-	// the archive was replaced, perhaps by a file with the same inode
+	// replaced, perhaps by a file with the same inode
 	case g.id != f.ID || !g.mtime.Equal(f.ModTime):
 		g.Close()
 		s.attention = true

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// An outlet is a sink with the last argument passed to its Quiet.
+// An outlet is a sink with the last argument of its Quiet.
 type outlet struct {
 	*Sink
 	quiet  bool
@@ -26,14 +26,14 @@ func (s *shared) sink() (*outlet, error) {
 	return &outlet{Sink: sink}, nil
 }
 
-// A sinkError is an error of a sink; it ends Run.
+// A sinkError is an error of a sink. It ends Run.
 type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }
 
 func isSinkError(err error) bool { _, ok := errors.AsType[sinkError](err); return ok }
 
-// write writes p to the sink, after a call of Quiet if quiet has changed. A sink without Quiet gets
+// write writes p to the sink. It calls Quiet first if quiet has changed. A sink without Quiet gets
 // no quiet lines.
 func (o *outlet) write(p []byte, quiet bool) error {
 	if o.Quiet == nil && quiet || len(p) == 0 {
@@ -70,7 +70,7 @@ func (o *outlet) context() (context string, replay bool) {
 	return string(b), false
 }
 
-// silent reports whether the sink is known to have printed nothing.
+// silent reports whether the sink has certainly printed nothing.
 func (o *outlet) silent() bool { return o.Written != nil && o.Written() == 0 }
 
 func (o *outlet) close() error {
@@ -81,7 +81,7 @@ func (o *outlet) close() error {
 	return nil
 }
 
-// knowsContext reports whether the sink can continue without reading earlier lines.
+// knowsContext reports whether the sink can continue without earlier lines.
 func (o *outlet) knowsContext() bool {
 	if o.Context == nil {
 		return true

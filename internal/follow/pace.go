@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// The pace of checkpoints. If they are rare, more lines are printed twice after the process is
-// killed. If they are frequent, they slow down the printing.
+// The pace of checkpoints. Rare checkpoints mean more lines printed twice after a kill. Frequent
+// ones slow down the printing.
 const (
 	saveDelay  = 50 * time.Millisecond // usual time between output and its checkpoint
-	saveBytes  = 1 << 20               // a checkpoint is due at once after this many bytes
+	saveBytes  = 1 << 20               // bytes of output after which a checkpoint is due at once
 	saveWait   = 25 * time.Millisecond // longest wait of a checkpoint for sources that are printing
 	saveShare  = 50                    // checkpoints take at most 1/50 of the time
-	saveLatest = 10 * time.Second      // longest pause between two checkpoints, whatever they cost
-	// longest pause between two checks of the bytes that a stalled reader of the output has taken
+	saveLatest = 10 * time.Second      // longest pause between two checkpoints, whatever their cost
+	// longest pause between two checks of a stalled reader of the output
 	saveStalled = time.Second
 	saveRetry   = time.Second // pause after a checkpoint that could not be written
-	// longest burst of snapshots of one source, about 20 of them, while the reader of the output
+	// longest burst of one source's snapshots, about 20 of them, while the reader of the output
 	// lags behind
 	snapBurst = time.Millisecond
 	// interval between syncs, after which checkpoints survive a power cut
@@ -27,13 +27,12 @@ const (
 
 // A pacer decides when checkpoints are due.
 type pacer struct {
-	first time.Time     // time of the first output that is not in a checkpoint; zero if none
+	first time.Time     // first output without a checkpoint; zero: none
 	bytes int64         // known size of that output
 	next  time.Time     // earliest time of the next checkpoint
-	cost  time.Duration // cost of a checkpoint, as a moving average
+	cost  time.Duration // moving average of a checkpoint's cost
 }
 
-// printed records that n bytes were printed.
 func (p *pacer) printed(now time.Time, n int64) {
 	if p.first.IsZero() {
 		p.first = now
@@ -41,7 +40,7 @@ func (p *pacer) printed(now time.Time, n int64) {
 	p.bytes += n
 }
 
-// due returns the time at which the next checkpoint is due. It returns false if none is needed.
+// due returns the time of the next checkpoint. It returns false if none is needed.
 func (p *pacer) due() (time.Time, bool) {
 	if p.first.IsZero() {
 		return time.Time{}, false
@@ -59,7 +58,6 @@ func (p *pacer) due() (time.Time, bool) {
 // begin records the start of a checkpoint, which may leave out lines printed from now on.
 func (p *pacer) begin() { p.first, p.bytes = time.Time{}, 0 }
 
-// end records that a checkpoint ended, its cost, and whether it failed.
 func (p *pacer) end(now time.Time, cost time.Duration, failed bool) {
 	if p.cost == 0 {
 		p.cost = cost
@@ -79,18 +77,18 @@ func (p *pacer) delay(now time.Time, n int) {
 	}
 }
 
-// saving is the state of a run's checkpoints. It is used by the goroutine of Run only.
+// A saving is the state of a run's checkpoints. Only the goroutine of Run uses it.
 type saving struct {
 	pace  pacer
 	timer *time.Timer
 	state savingState
-	dirty map[*source]bool // sources that have printed lines since their last snapshot
-	asked int              // number of snapshots still expected
-	cost  time.Duration    // cost of the snapshots taken so far
+	dirty map[*source]bool // sources with output since their last snapshot
+	asked int              // snapshots still expected
+	cost  time.Duration    // cost of the snapshots so far
 	wrote chan wrote
 
-	taken   int64 // bytes of the output that its reader had taken at the last checkpoint
-	stalled int   // number of checkpoints since then during which the reader took nothing
+	taken   int64 // output bytes that the reader had taken at the last checkpoint
+	stalled int   // checkpoints since then without progress of the reader
 
 	syncing  bool
 	nextSync time.Time
@@ -107,7 +105,7 @@ const (
 	writing                    // the file is being written
 )
 
-// wrote is the outcome of writing a checkpoint, or syncing it.
+// A wrote is the outcome of a write or sync of a checkpoint.
 type wrote struct {
 	took time.Duration
 	err  error
@@ -119,7 +117,6 @@ func newSaving(now time.Time) saving {
 	return saving{timer: t, dirty: make(map[*source]bool), wrote: make(chan wrote, 1), nextSync: now.Add(syncInterval), secured: make(chan wrote, 1)}
 }
 
-// printed records the output of a turn.
 func (r *run) printed(d result) {
 	s := d.s
 	if d.given > 0 || s.dirty && !r.dirty[s] || d.cost > 0 && r.state != asking {
@@ -153,16 +150,14 @@ func (r *run) lookForChanges() {
 	r.arm()
 }
 
-// arm sets the timer to the time at which the next checkpoint is due.
 func (r *run) arm() {
 	if at, ok := r.pace.due(); ok && r.state == idle {
 		r.timer.Reset(time.Until(at))
 	}
 }
 
-// requestSnapshots is called when the timer fires. It requests snapshots from the sources that have
-// printed something. If it has already waited for them, it writes the checkpoint without the
-// missing ones.
+// requestSnapshots is called when the timer fires. It requests snapshots from the sources with
+// output. After the wait for them, it writes the checkpoint without the missing ones.
 func (r *run) requestSnapshots() {
 	switch r.state {
 	case asking:
@@ -184,7 +179,6 @@ func (r *run) requestSnapshots() {
 	}
 }
 
-// write starts a goroutine that writes the checkpoint.
 func (r *run) write() {
 	r.state = writing
 	r.timer.Stop()
@@ -195,7 +189,6 @@ func (r *run) write() {
 	})
 }
 
-// written records the outcome of writing a checkpoint.
 func (r *run) written(w wrote) {
 	r.endIfInUse(w.err)
 	r.state = idle
@@ -204,7 +197,7 @@ func (r *run) written(w wrote) {
 	if r.saver.waits() {
 		r.pace.printed(now, 0)
 	}
-	// while the reader of a pipe stalls, 20 checks in a second are not needed
+	// a stalled reader needs no 20 checks in a second
 	taken, only := r.saver.waitsForReader()
 	if r.stalled++; !only || taken != r.taken {
 		r.taken, r.stalled = taken, 0
@@ -213,14 +206,14 @@ func (r *run) written(w wrote) {
 	r.arm()
 }
 
-// endIfInUse ends Run if err reports that another process writes the state file.
+// endIfInUse ends Run if another process writes the state file.
 func (r *run) endIfInUse(err error) {
 	if r.err == nil && errors.Is(err, errInUse) {
 		r.err = err
 	}
 }
 
-// secure starts a goroutine that syncs checkpoints, if that is due.
+// secure starts a goroutine that syncs checkpoints, if a sync is due.
 func (r *run) secure() {
 	if r.syncing || time.Now().Before(r.nextSync) || !r.saver.unsynced() {
 		return
@@ -228,27 +221,25 @@ func (r *run) secure() {
 	r.syncing = true
 	r.background.Go(func() {
 		begin := time.Now()
-		err := r.saver.secure() // it reports errors itself
+		err := r.saver.secure() // reports errors itself
 		r.secured <- wrote{time.Since(begin), err}
 	})
 }
 
-// snapshots decides when a source takes a snapshot of its state.
 type snapshots struct {
-	// a snapshot is requested for the end of the turn; Run may set it during the turn
+	// request for the end of the turn; Run may set it during the turn
 	wanted    atomic.Bool
-	allowance time.Duration // time left for snapshots that were not requested
+	allowance time.Duration // time left for unrequested snapshots
 	allowed   time.Time     // time at which allowance was computed
 }
 
-// affords reports whether the source may take a snapshot that was not requested. If the output is a
-// pipe, each turn should end with a snapshot: the position of its reader decides which snapshot is
-// valid. Such snapshots take at most 1/saveShare of the time, except for a burst after silence.
+// affords reports whether the source may take an unrequested snapshot. With a pipe, each turn
+// should end with a snapshot: the position of the pipe's reader decides which one is valid. Such
+// snapshots take at most 1/saveShare of the time, except for a burst after silence.
 func (s *snapshots) affords(now time.Time) bool {
 	s.allowance = min(s.allowance+now.Sub(s.allowed)/saveShare, snapBurst)
 	s.allowed = now
 	return s.allowance > 0
 }
 
-// spend takes the cost of a snapshot from the allowance.
 func (s *snapshots) spend(cost time.Duration) { s.allowance -= cost }

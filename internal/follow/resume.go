@@ -18,8 +18,8 @@ func (s *source) unsaved() bool {
 	return s.dirty
 }
 
-// snapshot passes the current state of the source to the saver. If a part of it cannot be
-// determined now, the saver keeps the previous state.
+// snapshot passes the state of the source to the saver. If a part cannot be determined now, the
+// saver keeps the previous state.
 func (s *source) snapshot() {
 	if s.origin.saved != nil { // its files have not been searched yet
 		s.dirty = false
@@ -66,20 +66,20 @@ func (s *source) snapshot() {
 type resumption struct {
 	s     *source
 	saved savedSource    // its entry
-	last  savedReading   // the place in the file that had the name; zero if there was none
-	older []savedReading // the places in files that had lost it
+	last  savedReading   // place in the file that had the name; zero: none
+	older []savedReading // places in files that had lost it
 
-	now    *generation // the file that has the name
+	now    *generation // file of the name
 	nowErr error       // why now is nil
 	folder lineage.Folder
 	beside *family
 	search *lineage.Resumption
 }
 
-// resume continues at the place of the checkpoint, and reports whether there is a file to read.
+// resume continues at the place of the checkpoint. It reports whether there is a file to read.
 func (s *source) resume() (bool, error) {
 	saved := *s.origin.saved
-	// an empty entry: the earlier run has not looked at any file
+	// the earlier run has not looked at any file
 	if len(saved.Reading) == 0 && saved.Context == "" && saved.Beside == nil {
 		s.origin.saved, s.origin.start, s.origin.since = nil, Beginning, s.f.saver.since
 		return s.begin()
@@ -141,7 +141,7 @@ func (r *resumption) find() bool {
 	return true
 }
 
-// isComplete reports whether the file that was being read was found, or cannot be found any more.
+// isComplete reports whether the last file was found, or cannot be found any more.
 func (r *resumption) isComplete() bool {
 	s := r.s
 	if r.search.Found.Content != nil {
@@ -175,8 +175,8 @@ func (r *resumption) openSink() (err error) {
 	return nil
 }
 
-// readNext is called if the file that was being read was not found. It continues with a copy of
-// that file, or else with the file after it.
+// readNext is called if the last file was not found. It continues with a copy of that file, or else
+// with the next file.
 func (r *resumption) readNext() (bool, error) {
 	s := r.s
 	if r.last.Len > 0 {
@@ -209,7 +209,6 @@ func (saved *savedSource) places() (last savedReading, older []savedReading) {
 	return last, older
 }
 
-// forLineage returns the part of the entry that concerns the files.
 func (saved *savedSource) forLineage() lineage.Entry {
 	c := lineage.Entry{Read: saved.Read, Beside: saved.Beside, ListsArchives: saved.ListsArchives}
 	for _, r := range saved.Reading {
@@ -219,7 +218,7 @@ func (saved *savedSource) forLineage() lineage.Entry {
 	return c
 }
 
-// continueAt continues with g at the place of r. step leads to that place in g.
+// continueAt continues with g at the place of r, which step describes.
 func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	g.silent = r.Quiet
 	if r.Replay && !r.Held {
@@ -231,9 +230,8 @@ func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	}
 }
 
-// readOlder continues with the files that had already lost the name. Each sink that differed from
-// the sink of the name gets its context back. If its file is gone, it still prints the records in
-// that context.
+// readOlder continues with the files that had already lost the name. Each sink of its own gets its
+// context back. Without its file, the sink still prints the records in the context.
 func (r *resumption) readOlder() error {
 	s, found := r.s, r.search.Older
 	sinks := make(map[int]*outlet)
@@ -279,7 +277,7 @@ func (r *resumption) readOlder() error {
 }
 
 // reportLost reports why reading does not continue at the place of the checkpoint. copied is a copy
-// of the file, broken its damaged archive; either may be nil.
+// of the file, broken its damaged archive. Either may be nil.
 func (r *resumption) reportLost(copied, broken *generation) {
 	s, now, last := r.s, r.now, r.last
 	if (now == nil || now.id.Ino != last.Ino) && copied == nil {
@@ -300,5 +298,4 @@ func (r *resumption) reportLost(copied, broken *generation) {
 	s.lose(Event{Message: what + ": it was truncated or replaced; it is read from its beginning", Lost: max(0, last.Size-last.Off)})
 }
 
-// hasMeta reports whether a name contains characters of a pattern.
 func hasMeta(name string) bool { return strings.ContainsAny(name, `*?[`) }

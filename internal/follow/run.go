@@ -15,9 +15,9 @@ type result struct {
 	s     *source
 	more  bool
 	err   error
-	given int64         // bytes that were printed
+	given int64         // printed bytes
 	asked bool          // a snapshot was requested
-	cost  time.Duration // cost of the snapshot
+	cost  time.Duration // of the snapshot
 }
 
 // A run is the state of one call of Run.
@@ -27,12 +27,12 @@ type run struct {
 	work       chan *source
 	results    chan result
 	ticks      int
-	step       int       // number of intervals until the next tick
+	step       int       // intervals until the next tick
 	ticked     time.Time // time of the last tick
-	nextSafety int       // the tick of the next check of all files, except idle files with events
-	nextSweep  int       // the tick of the next check that includes idle files with events
-	nextChange int       // the tick of the next look for changes of sinks
-	err        error     // the first error of a sink, or errInUse
+	nextSafety int       // tick of the next check of all files, except idle files with events
+	nextSweep  int       // tick of the next check that includes idle files with events
+	nextChange int       // tick of the next look for changes of sinks
+	err        error     // first error of a sink, or errInUse
 
 	saving
 
@@ -41,18 +41,18 @@ type run struct {
 	swept    chan []check     // receives the checks of a sweep
 	sweeping bool
 
-	unmatched bool      // patterns that match no file were reported
-	turns     int       // number of turns started
-	unopened  []*source // sources that wait for their first turn, which opens their files
-	opening   int       // number of sources whose first turn has not ended
-	// results of first turns that have ended; their sources read no lines until a checkpoint
-	// records where they begin
+	unmatched bool      // patterns without a match were reported
+	turns     int       // turns started so far
+	unopened  []*source // sources before their first turn, which opens their files
+	opening   int       // sources whose first turn has not ended
+	// results of first turns; their sources read no lines until a checkpoint records where they
+	// begin
 	held    []result
 	flushed time.Time     // time of the last such checkpoint
 	pause   time.Duration // pause before the next such checkpoint; it doubles each time
 }
 
-// Times and shares at the start of a run, with units and reasons.
+// Times and shares at the start of a run.
 const (
 	// pause before the first checkpoint, for which all printing waits
 	firstPause = 50 * time.Millisecond
@@ -61,9 +61,9 @@ const (
 )
 
 // Run follows the files until ctx is done, a sink fails, or another process has replaced the
-// checkpoint at Options.State. The goroutines that it starts have ended when it returns. At the end
-// it prints unfinished lines, unless a checkpoint lets the next run read them again. After that it
-// closes the sinks and writes the last checkpoint. It may be called once.
+// checkpoint at Options.State. At the end, Run prints unfinished lines, unless the next run can
+// reread them from a checkpoint. It closes the sinks, and then writes the last checkpoint. Its
+// goroutines have ended when it returns. Run may be called once.
 func (f *Follower) Run(ctx context.Context) error {
 	if f.ran {
 		return errors.New("Run was called a second time")
@@ -91,7 +91,6 @@ func (f *Follower) Run(ctx context.Context) error {
 	return r.end()
 }
 
-// worker runs the turns of the sources that it receives.
 func (r *run) worker() {
 	var buf []byte
 	for s := range r.work {
@@ -114,7 +113,6 @@ func (r *run) worker() {
 	}
 }
 
-// turnSize returns the number of bytes that a turn reads.
 func (r *run) turnSize() int {
 	if r.o.Taken != nil {
 		return takenSize
@@ -224,8 +222,7 @@ func (r *run) ready(s *source) {
 	}
 }
 
-// finished records the result of a turn. The result of a source's first turn is held back until
-// flush.
+// finished records the result of a turn. The result of a first turn waits for flush.
 func (r *run) finished(d result) {
 	r.busy--
 	if d.s.schedule.opening {
@@ -241,8 +238,8 @@ func (r *run) finished(d result) {
 }
 
 // early reports whether lines may be printed before all files are open. Usually a checkpoint must
-// first record where each file begins. A file that it leaves out is read from its beginning, which
-// only Start Beginning allows.
+// first record where each file begins. Other files are read from their beginning, which only Start
+// Beginning allows.
 func (r *run) early() bool {
 	return r.o.State == "" || r.o.Start == Beginning && time.Since(r.flushed) > r.pause
 }
@@ -255,7 +252,7 @@ func (r *run) flush() {
 		for _, d := range held {
 			d.s.snapshot()
 		}
-		r.endIfInUse(r.saver.save()) // it reports other errors itself
+		r.endIfInUse(r.saver.save()) // reports other errors itself
 		r.flushed, r.pause = time.Now(), 2*r.pause
 	}
 	for _, d := range held {
@@ -263,7 +260,7 @@ func (r *run) flush() {
 	}
 }
 
-// ended lets the source of a result have further turns.
+// ended lets the source have further turns.
 func (r *run) ended(d result) {
 	s := d.s
 	s.schedule.running = false
@@ -287,7 +284,6 @@ func (r *run) ended(d result) {
 	}
 }
 
-// changed starts turns of the sources with events.
 func (r *run) changed(c changed) {
 	for s := range c.sources {
 		r.ready(s)
@@ -306,8 +302,8 @@ func (r *run) readyAll() {
 	}
 }
 
-// tick starts turns of the sources whose changes cause no events. At longer intervals it starts
-// checks of all files, asks sinks for changes, and syncs checkpoints.
+// tick starts turns of the sources whose changes cause no events. At longer intervals, it checks
+// all files, asks sinks for changes, and syncs checkpoints.
 func (r *run) tick() {
 	r.ticks += r.step
 	r.ticked = time.Now()
@@ -335,8 +331,8 @@ func (r *run) tick() {
 	r.secure()
 }
 
-// rests returns the number of intervals until a tick has something to do. If all files are idle and
-// have events, that is the next look at all files or at all sinks.
+// rests returns the number of intervals until the next tick has work. If all files are idle and
+// have events, that work is a look at all files or sinks.
 func (r *run) rests() int {
 	if len(r.restless) > 0 || r.saver.unsynced() {
 		return 1
@@ -344,7 +340,7 @@ func (r *run) rests() int {
 	return max(1, min(r.nextSafety, r.nextChange)-r.ticks)
 }
 
-// hasten moves the next tick to the end of this interval if it now has something to do.
+// hasten moves the next tick to the end of this interval if it is needed now.
 func (r *run) hasten(ticker *time.Ticker) {
 	if r.step == 1 || r.rests() > 1 {
 		return
@@ -354,8 +350,8 @@ func (r *run) hasten(ticker *time.Ticker) {
 	ticker.Reset(r.interval())
 }
 
-// look starts checks of all files, and searches for new files. Idle files with events are examined
-// only if their sweep is due.
+// look checks all files, and searches for new ones. Idle files with events are examined only if
+// their sweep is due.
 func (r *run) look() {
 	r.nextSafety = r.ticks + max(safetyPolls, len(r.sources)/safetyShare)
 	due := r.ticks >= r.nextSweep
@@ -393,7 +389,7 @@ func (r *run) settle() {
 	}
 }
 
-// end finishes all sources and writes the last checkpoint.
+// end finishes all sources, and writes the last checkpoint.
 func (r *run) end() error {
 	resumes := r.o.State != "" && !(r.o.Last != nil && r.o.Last())
 	end := len(r.sources) > 1 // another file's lines may follow

@@ -21,16 +21,16 @@ import (
 const (
 	// largest difference between the clock of a file system and the system's clock
 	clockStep = 20 * time.Millisecond
-	// maximum number of entries of one name that wait for the reader of the output
+	// entries of one name that wait for the reader of the output
 	maxPlaces  = 16
 	maxWaiting = 32 << 20               // bytes of all waiting entries
 	drainTime  = 400 * time.Millisecond // longest wait for the reader of the output at the end
-	drainPause = 100 * time.Millisecond // the wait ends if the reader takes no byte for this time
+	drainPause = 100 * time.Millisecond // longest wait at the end without progress of the reader
 )
 
 // A saver writes checkpoints. It is safe for concurrent use.
 type saver struct {
-	path     string // empty: no checkpoint is written
+	path     string // empty: no checkpoint
 	host     string
 	boot     func() boot // last start of the machine
 	sync     func() error
@@ -39,33 +39,33 @@ type saver struct {
 	patterns []string
 
 	loaded  map[string]savedSource // by path, until restored
-	missing map[string]time.Time   // when a path in loaded was first missing
+	missing map[string]time.Time   // first time without a path in loaded
 	known   []string               // patterns of the loaded checkpoint
 	since   time.Time              // time of the loaded checkpoint, minus clockStep
 
 	mu      sync.Mutex
-	sources map[string]entry // valid entries, whose output was taken by its reader, by path
-	// paths of entries to be written; true if their siblings are to be written, too
+	sources map[string]entry // valid entries, whose output the reader has taken, by path
+	// paths of entries to write; true: with their siblings
 	changed map[string]bool
-	// entries whose output the reader may not have taken yet, by path, oldest first
+	// entries whose output may not be taken yet, by path, oldest first
 	waiting  map[string][]waiting
 	held     int            // bytes of the entries in waiting
 	contexts map[string]int // bytes of context in the newest entry, by path
 	context  int            // sum of contexts
 	failing  bool           // the file cannot be written, which was reported
-	unsaved  time.Time      // when changed got its first entry; zero if it is empty
+	unsaved  time.Time      // time of the first entry in changed; zero: none
 	written  int64          // number of checkpoints written
-	failures int64          // number of failed attempts to write or sync a checkpoint
+	failures int64          // failed attempts to write or sync a checkpoint
 
 	writing sync.Mutex // held while the file is being written
 	file    *os.File   // the state file, locked; nil if there is none
-	rewrite bool       // the file must be rewritten before a record can be appended
-	torn    bool       // the file holds bytes after size, which are to be cut off
+	rewrite bool       // the file must be rewritten before the next record
+	torn    bool       // the file has bytes after size, which must be cut off
 	first   int64      // bytes of the first record
 	size    int64      // bytes of all records
-	synced  int64      // bytes that survive a power cut; -1 if unknown
+	synced  int64      // bytes that survive a power cut; -1: unknown
 	made    bool       // there was no file when this run began
-	unsure  bool       // a sync failed: the system may have dropped unwritten data
+	unsure  bool       // a sync failed: unwritten data may be lost
 
 	securing sync.Mutex // held while the file is being synced
 }
@@ -74,11 +74,11 @@ type saver struct {
 type waiting struct {
 	pos int64
 	entry
-	since time.Time // when its snapshot was taken
+	since time.Time // time of its snapshot
 }
 
-// newSaver returns a saver for path, which may hold a checkpoint. It fails if no checkpoint can be
-// written there.
+// newSaver returns a saver for path, which may hold a checkpoint. It fails if path cannot be
+// written.
 func newSaver(path string, patterns []string, o Options) (*saver, error) {
 	id := bootID()
 	w := &saver{
@@ -105,12 +105,12 @@ func newSaver(path string, patterns []string, o Options) (*saver, error) {
 		w.release()
 		return nil, err
 	}
-	removeTemporary(path) // the file is locked, so no other process rewrites it
+	removeTemporary(path) // the file is locked: no other process rewrites it
 	return w, nil
 }
 
 // read loads the existing checkpoint, or reports why it cannot be used. It fails if the file may
-// belong to another program or user: then it must not be changed.
+// belong to another program or user, and must not be changed.
 func (w *saver) read() error {
 	info, err := w.file.Stat()
 	if err == nil && info.Size() == 0 && w.made {
@@ -141,7 +141,7 @@ func (w *saver) again(format string, args ...any) {
 	w.notify(Event{Message: text, Again: true})
 }
 
-// parseEntry parses an entry of a journal. beside are its siblings, or nil if it has none.
+// parseEntry parses an entry of a journal. beside are its siblings, or nil.
 func parseEntry(raw, beside json.RawMessage) (s savedSource, e entry, err error) {
 	if err = json.Unmarshal(raw, &s); err == nil && beside != nil {
 		err = json.Unmarshal(beside, &s.Beside)
@@ -152,9 +152,8 @@ func parseEntry(raw, beside json.RawMessage) (s savedSource, e entry, err error)
 	return s, e, err
 }
 
-// load takes over the entries of a journal, even if no file has their name now. A name is missing
-// between the two steps of a rotation. Without its entry, the rotated file would not be read to its
-// end.
+// load takes over the entries of a journal, even if their names are missing. A name is missing
+// between the two steps of a rotation, but the rotated file must still be read to its end.
 func (w *saver) load(j journal) {
 	w.loaded, w.missing = make(map[string]savedSource), make(map[string]time.Time)
 	w.known = nil
@@ -162,7 +161,7 @@ func (w *saver) load(j journal) {
 		w.known = append(w.known, decodePath(name))
 	}
 	w.since = j.Time.Add(-clockStep)
-	// the synced part is not known until the next sync
+	// the synced part is unknown until the next sync
 	w.first, w.size, w.synced = j.first, j.size, -1
 	w.torn = j.torn
 	w.rewrite = !j.continues || !slices.Equal(w.known, w.patterns) || grown(j.size/2, j.first)
@@ -172,7 +171,7 @@ func (w *saver) load(j journal) {
 	case j.torn:
 		w.again("is torn at byte %d: its entries before that are used", j.size)
 	}
-	var unread []string // paths whose entries cannot be read
+	var unread []string // paths of unreadable entries
 	for path, raw := range j.files {
 		s, e, err := parseEntry(raw, j.beside[path])
 		if err != nil {
@@ -188,12 +187,10 @@ func (w *saver) load(j journal) {
 	}
 }
 
-// isStateFile reports whether path is the path of the state file.
 func (w *saver) isStateFile(path string) bool {
 	return w.path != "" && filepath.Base(path) == filepath.Base(w.path) && resolved(path) == resolved(w.path)
 }
 
-// resolved returns path with symbolic links resolved.
 func resolved(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -207,7 +204,7 @@ func resolved(path string) string {
 	return path
 }
 
-// hostID returns a hash that identifies this machine, or "" if it has no ID.
+// hostID returns a hash of this machine's ID, or "" if it has none.
 func hostID() string {
 	for _, path := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} {
 		if id, err := os.ReadFile(path); err == nil && len(bytes.TrimSpace(id)) == 32 {
@@ -217,20 +214,18 @@ func hostID() string {
 	return ""
 }
 
-// restore passes s its entry in the checkpoint.
 func (w *saver) restore(s *source) {
 	if saved, ok := w.loaded[s.path]; ok {
 		delete(w.loaded, s.path)
 		s.origin.saved = &saved
 		for _, r := range saved.Reading {
-			s.search.lineage.AddRead(r.Mark) // so that no other source reads it
+			s.search.lineage.AddRead(r.Mark) // no other source may read it
 		}
 	}
 	s.dirty = true
 }
 
-// forget drops entries that no source has restored and whose names have been missing for longer
-// than vanish.
+// forget drops unrestored entries whose names are missing for longer than vanish.
 func (w *saver) forget(now time.Time) {
 	for path := range w.loaded {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -248,14 +243,14 @@ func (w *saver) forget(now time.Time) {
 	}
 }
 
-// knows reports whether pattern was followed when the checkpoint was written. If so, a matching
-// file that the checkpoint does not list is new.
+// knows reports whether the checkpoint has this pattern. If so, a matching file that is not in the
+// checkpoint is new.
 func (w *saver) knows(pattern string) bool { return slices.Contains(w.known, pattern) }
 
-// put records the state of s. The state becomes valid once the reader of the output has taken all
-// bytes up to pos. If all contexts together exceed maxContexts, put leaves out the contexts of s.
-// Its lines are then read again. If too many entries of s or too many bytes are waiting, put drops
-// a waiting entry.
+// put records the state of s, which becomes valid once the reader of the output has taken all bytes
+// up to pos. If all contexts together exceed maxContexts, put omits the contexts of s, and its
+// lines are read again. If too many entries of s or too many bytes are waiting, put drops a waiting
+// entry.
 func (w *saver) put(s savedSource, pos int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -293,7 +288,6 @@ func (w *saver) put(s savedSource, pos int64) {
 	w.waiting[s.Path] = append(list, waiting{pos, e, time.Now()})
 }
 
-// contexts returns the number of bytes of context in s.
 func (s *savedSource) contexts() int {
 	n := len(s.Context)
 	for _, r := range s.Reading {
@@ -314,7 +308,7 @@ func leastWanted(list []waiting) int {
 	return least
 }
 
-// set makes e the valid entry of path; w.mu is held.
+// set makes e the valid entry of path. w.mu is held.
 func (w *saver) set(path string, e entry) {
 	if old := w.sources[path]; !old.equal(e) {
 		w.sources[path] = e
@@ -322,8 +316,8 @@ func (w *saver) set(path string, e entry) {
 	}
 }
 
-// change records that the entry of path is to be written, and its siblings too if whole is set;
-// w.mu is held.
+// change records that the entry of path must be written, with its siblings if whole is set. w.mu is
+// held.
 func (w *saver) change(path string, whole bool) {
 	if len(w.changed) == 0 {
 		w.unsaved = time.Now()
@@ -331,7 +325,7 @@ func (w *saver) change(path string, whole bool) {
 	w.changed[path] = w.changed[path] || whole
 }
 
-// admit makes valid the entries whose output the reader has taken. It returns the number of bytes
+// admit makes the entries valid whose output the reader has taken. It returns the number of bytes
 // taken.
 func (w *saver) admit() (taken int64) {
 	if w.taken == nil {
@@ -359,7 +353,7 @@ func (w *saver) admit() (taken int64) {
 }
 
 // waitsForReader returns the number of output bytes that the reader has taken. only is set if
-// entries wait for the reader and all other entries are written.
+// entries wait for the reader, and all others are written.
 func (w *saver) waitsForReader() (taken int64, only bool) {
 	if w.taken == nil {
 		return 0, false
@@ -377,7 +371,6 @@ func (w *saver) waits() bool {
 	return len(w.waiting) > 0 || len(w.changed) > 0
 }
 
-// drop removes the entry of path.
 func (w *saver) drop(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -410,7 +403,6 @@ func (w *saver) drain() {
 	}
 }
 
-// end writes the last checkpoint and releases the file.
 func (w *saver) end() error {
 	err := w.save()
 	if err == nil {
@@ -422,7 +414,7 @@ func (w *saver) end() error {
 	return err
 }
 
-// save writes the entries that have changed, if any: as a record, or in a new file.
+// save writes the changed entries, if any, as a record or in a new file.
 func (w *saver) save() error {
 	if w.path == "" {
 		return nil
@@ -452,8 +444,7 @@ func (w *saver) save() error {
 	return w.report(err)
 }
 
-// report passes the first of consecutive errors of the state file to notify, except errInUse. w.mu
-// is held.
+// report passes the first of consecutive errors of the state file to notify. w.mu is held.
 func (w *saver) report(err error) error {
 	if err != nil {
 		w.failures++
@@ -466,8 +457,8 @@ func (w *saver) report(err error) error {
 	return err
 }
 
-// entries returns the entries of paths, except those that were dropped. An entry includes the
-// siblings if paths has true for it. w.mu is held.
+// entries returns the entries of paths, except dropped ones. true in paths includes the siblings.
+// w.mu is held.
 func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 	files := make(map[string]json.RawMessage, len(paths))
 	for path, whole := range paths {
@@ -478,7 +469,6 @@ func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 	return files
 }
 
-// newRecord returns a record with the entries in files.
 func (w *saver) newRecord(files map[string]json.RawMessage) record {
 	c := record{Host: w.host, Time: time.Now(), Names: encodePaths(w.patterns)}
 	for _, path := range slices.Sorted(maps.Keys(files)) {

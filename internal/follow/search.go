@@ -11,21 +11,20 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A search finds the files of a source: the siblings of its file, their archives and copies. It
-// decides which file continues which.
+// A search finds the files of a source: siblings, archives and copies. It decides which file
+// continues which.
 type search struct {
 	*shared
-	lineage  *lineage.Log // which of the siblings are to be read
+	lineage  *lineage.Log // decides which siblings are read
 	family   *family      // siblings at the last check
 	realPath string       // path with symbolic links resolved, at the last check
-	pending  bool         // some files to be read may not have been found yet
+	pending  bool         // some unread files may not have been found
 
 	foreign string                    // name of an archive that cannot be unpacked
 	cut     map[lineage.ID]cutArchive // archives that may still be written
 }
 
-// steady returns the siblings at a moment when no file is being renamed. The only error is
-// errLater.
+// steady returns the siblings at a moment without a rename. The only error is errLater.
 func (s *search) steady() (beside *family, err error) {
 	for range maxTries {
 		if beside, err = s.siblings(s.family); err != nil || s.isCurrent(beside) {
@@ -41,7 +40,7 @@ func (s *search) isCurrent(beside *family) bool {
 		return false
 	}
 	again, err := s.siblings(beside)
-	// a large folder that changes all the time: it is enough that none of the siblings was renamed
+	// a large folder that changes all the time: only the siblings must keep their names
 	if errors.Is(err, errLater) {
 		return !slices.ContainsFunc(slices.Concat(beside.Files, beside.Archives), func(c lineage.File) bool {
 			now, err := siblingAt(c.Path)
@@ -62,7 +61,7 @@ func (s *search) settled(g *generation, beside *family) bool {
 	return s.isCurrent(beside)
 }
 
-// unreadable reports whether the file that the name leads to cannot be opened now.
+// unreadable reports whether the file of the name cannot be opened now.
 func (s *search) unreadable() bool {
 	f, _, err := openRegular(s.path)
 	if err == nil {
@@ -71,9 +70,8 @@ func (s *search) unreadable() bool {
 	return err != nil
 }
 
-// openAll opens the file that the name leads to, and its siblings, as they are at one moment. The
-// error is errLater if some siblings cannot be opened now. Any other error is the reason why now is
-// nil.
+// openAll opens the file of the name, and its siblings, as they are at one moment. The error is
+// errLater if some siblings cannot be opened now. Any other error is the reason why now is nil.
 func (s *search) openAll() (now *generation, all lineage.Folder, beside *family, err error) {
 	for try := 0; ; try++ {
 		now, err = s.f.disk.openGeneration(s.path)
@@ -94,9 +92,8 @@ func (s *search) openAll() (now *generation, all lineage.Folder, beside *family,
 	}
 }
 
-// changes reports whether files are being renamed, compressed or copied. Then the copy of a file
-// that was just truncated may be incomplete, or missing from all. now is the file that has the
-// name.
+// changes reports whether files are being renamed, compressed or copied. The copy of a truncated
+// file may then be incomplete, or missing from all. now is the file of the name.
 func (s *search) changes(beside *family, all []lineage.Content, now *generation) bool {
 	return !s.isCurrent(beside) || slices.ContainsFunc(all, func(c lineage.Content) bool {
 		g := fileOf(c)
@@ -108,8 +105,8 @@ func (s *search) changes(beside *family, all []lineage.Content, now *generation)
 	})
 }
 
-// ignoreSiblings records which siblings are older than s: the siblings last written before since,
-// or all if since is zero. It returns false if the siblings cannot be listed or opened now.
+// ignoreSiblings records the siblings last written before since as older than s. A zero since
+// includes all siblings. It returns false if the siblings cannot be listed or opened now.
 func (s *search) ignoreSiblings(since time.Time) bool {
 	beside, err := s.steady()
 	if err != nil || !s.lineage.IgnoreOlder(opener{s}, beside.Family, since) {
@@ -119,7 +116,7 @@ func (s *search) ignoreSiblings(since time.Time) bool {
 	return true
 }
 
-// claim records that s reads g. If another source reads it, claim reports that and closes g.
+// claim records that s reads g. If another source reads it, claim reports this and closes g.
 func (s *search) claim(g *generation) bool {
 	other := s.lineage.Claim(g)
 	if other == nil {
@@ -134,14 +131,14 @@ func (s *search) claim(g *generation) bool {
 	return false
 }
 
-// sortAhead sorts f.ahead after files were added to it. g is the file that has the name.
+// sortAhead sorts f.ahead after files were added. g is the file of the name.
 func (s *search) sortAhead(f *files, g *generation, beside *family) {
 	older := f.ahead
 	if len(older) < 2 {
 		return
 	}
 	if i := slices.IndexFunc(older, func(a *generation) bool { return g != nil && a.id == g.id }); i >= 0 {
-		last := older[i] // the last file has the name, so it is the youngest
+		last := older[i] // the youngest, since it has the name
 		copy(older[i:], older[i+1:])
 		older[len(older)-1] = last
 		older = older[:len(older)-1]
@@ -157,9 +154,8 @@ func (s *search) sortAhead(f *files, g *generation, beside *family) {
 	}
 }
 
-// resolve records the path of g, to which the name leads, with symbolic links resolved. held are
-// the open files. If the name now leads to another file, the recorded path stays: the next search
-// has to begin there.
+// resolve records the resolved path of g, the file of the name. held are the open files. If the
+// name now leads to another file, the recorded path stays: the next search must begin there.
 func (s *search) resolve(g *generation, held []*generation) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil || g == nil {
@@ -179,7 +175,7 @@ func (s *search) resolve(g *generation, held []*generation) {
 }
 
 // firstRealPath returns the path at which the next run begins to search if the name is a symbolic
-// link. It is the path of the current file cur if known, since files after cur may be unread.
+// link. The path of the current file cur comes first, since files after cur may be unread.
 func (s *search) firstRealPath(cur *generation) string {
 	if cur != nil && cur.realPath != "" {
 		return cur.realPath
@@ -187,7 +183,7 @@ func (s *search) firstRealPath(cur *generation) string {
 	return s.realPath
 }
 
-// notifyOutdated reports the archives that are left out because of their times.
+// notifyOutdated reports archives that are left out because of their times.
 func (s *search) notifyOutdated() {
 	if all := s.lineage.Outdated(); len(all) > 0 {
 		what := wording.Count(int64(len(all)), "compressed file", "compressed files")

@@ -17,16 +17,16 @@ type family struct {
 	of    [2]string // resolved paths of the files whose siblings these are
 }
 
-// sure reports whether the family is certain to equal an earlier one, because the listings of the
-// folders are the same.
+// sure reports whether the family certainly equals an earlier one: the listings of the folders are
+// the same.
 func (f *family) sure(earlier *family) bool {
 	return !earlier.Partial && f.of == earlier.of && slices.EqualFunc(f.lists, earlier.lists, func(a, b listing) bool {
 		return a.sure && b.sure && a.begun == b.begun
 	})
 }
 
-// siblingAt returns the file at path. The error is lineage.ErrIrregular if it is not a regular
-// file, or is a link.
+// siblingAt returns the file at path. The error is lineage.ErrIrregular for a link, or if the file
+// is not regular.
 func siblingAt(path string) (lineage.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -36,7 +36,7 @@ func siblingAt(path string) (lineage.File, error) {
 		return lineage.File{}, lineage.ErrIrregular
 	}
 	id := identify(nil, info)
-	if id == (lineage.ID{}) { // on this system a file has an ID only while it is open
+	if id == (lineage.ID{}) { // on this system, only an open file has an ID
 		if id, info, err = lookAt(path); err != nil {
 			return lineage.File{}, err
 		}
@@ -44,9 +44,9 @@ func siblingAt(path string) (lineage.File, error) {
 	return lineage.File{Path: path, ID: id, ModTime: info.ModTime(), Size: info.Size()}, nil
 }
 
-// siblings returns the siblings of the file that the source reads or has read last, and of the file
-// to which its name leads now. It returns earlier if the folders have certainly not changed since.
-// The error is errLater if a folder was listed too recently.
+// siblings returns the siblings of the last file that the source has read, and of the file of the
+// name. It returns earlier if the folders have certainly not changed. The error is errLater if a
+// folder was listed too recently.
 func (s *search) siblings(earlier *family) (*family, error) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil {

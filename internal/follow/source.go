@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A source is one name that is followed. It is used by the worker that runs its turn, and between
-// turns by the goroutine of Run. It reads its files one after the other.
+// A source is one followed name, whose files it reads one after the other. The worker of its turn
+// uses it, and between turns the goroutine of Run.
 type source struct {
 	*shared
 	files
@@ -26,35 +26,33 @@ type source struct {
 
 	out     *outlet   // nil until a file exists
 	read    time.Time // time at which cur was last read to its end
-	given   int64     // bytes given to sinks to be printed in this turn
-	missing int       // searches that did not find cur, which was closed
+	given   int64     // bytes given to sinks for printing in this turn
+	missing int       // failed searches for cur, which was closed
 
-	truncations int        // times that the file was truncated
-	truncatedID lineage.ID // ID of a file that was truncated, while a copy of it is read
+	truncations int        // truncations so far
+	truncatedID lineage.ID // truncated file, while a copy of it is read
 
-	lastProgress sharedProgress // progress at the end of the last turn
+	lastProgress sharedProgress // at the end of the last turn
 }
 
-// shared is the state that all parts of a source use: its names, its last message, and flags for
-// the run.
+// A shared is the state that all parts of a source use.
 type shared struct {
 	f    *Follower
-	name string // the name in Options.Names, or the path that matched a pattern
+	name string // in Options.Names, or the path that matched a pattern
 	path string // absolute
 
-	lastMessage string // the last message of trouble or routine
+	lastMessage string // of trouble or routine
 	attention   bool   // the source needs a turn even without an event
 	dirty       bool   // something is not in the last snapshot
 }
 
-// A schedule is the state that the run keeps for a source. Only the goroutine of Run uses it, even
-// during a turn.
+// A schedule is the run's state of a source. Only the goroutine of Run uses it, even during a turn.
 type schedule struct {
 	queued, running bool
-	again           bool      // another turn is needed after the running one
+	again           bool      // a further turn is needed
 	opening         bool      // its first turn has not ended
 	matched         bool      // the name comes from a pattern
-	lost            time.Time // when a file that matched a pattern was first missing
+	lost            time.Time // first time without a file that matched a pattern
 }
 
 // An origin determines where reading begins in the files that exist at the start.
@@ -63,14 +61,13 @@ type origin struct {
 	searches int          // repeated searches for the last file of saved; at most maxTries
 
 	start Start // where reading begins without an entry
-	// time of a checkpoint that does not list the name: files written later are new, rotated ones
-	// too
+	// time of a checkpoint without the name: files written later are new, even rotated ones
 	since time.Time
 	whole bool // existing rotated files are read too
 }
 
-// predecessor describes the file before the first file to be read, for a name without an entry.
-// began is the time at which Run was called.
+// predecessor describes the file before the first one to read, for a name without an entry. began
+// is the start of Run.
 func (o *origin) predecessor(began time.Time) lineage.Predecessor {
 	switch {
 	case o.whole:
@@ -80,7 +77,7 @@ func (o *origin) predecessor(began time.Time) lineage.Predecessor {
 	case !o.since.IsZero():
 		return lineage.Predecessor{Since: o.since}
 	}
-	// a file that was rotated since then had the name during this run
+	// a file rotated since then had the name during this run
 	return lineage.Predecessor{Since: began}
 }
 
@@ -92,7 +89,6 @@ func (f *Follower) newSource(name, path string) *source {
 	return s
 }
 
-// emit returns the function that writes lines of g to its sink.
 func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 	return func(p []byte, quiet bool) error {
 		s.dirty = true
@@ -104,15 +100,14 @@ func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 	}
 }
 
-// turn examines the files of the source and prints new lines, about as many bytes as buf holds. It
-// reports whether there may be more lines. It returns an error only if a sink returned it or ctx is
-// done.
+// turn examines the files of the source, and prints about as many bytes of new lines as buf holds.
+// It reports whether there may be more lines. An error is one of a sink or of ctx.
 func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.attention = false
 	defer s.makeRoom(s.f.disk)
 	defer s.countMissed()
-	// The name is examined before the current file is read. If it leads to another file with lines,
-	// the old file has all of its lines. Reading the old file to its end then misses no line.
+	// Examine the name before the current file. If the name leads to another file with lines, the
+	// old file has all of its lines, and reading it to its end misses none.
 	id, info, noStat := lookAt(s.path)
 	there := noStat == nil && info.Mode().IsRegular()
 	if s.cur == nil {
@@ -161,7 +156,7 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	return more || switched, err
 }
 
-// first does the work of turn for a source without a current file.
+// first is the turn of a source without a current file.
 func (s *source) first(ctx context.Context, buf []byte) (more bool, err error) {
 	if more, err = s.readLate(ctx, buf); err != nil {
 		return false, err
@@ -171,20 +166,20 @@ func (s *source) first(ctx context.Context, buf []byte) (more bool, err error) {
 	return more || begun, err
 }
 
-// limit sets the offset up to which the current file g is read in this turn.
+// limit sets the offset up to which this turn reads the current file g.
 func (s *source) limit(g *generation, unchanged bool) {
 	g.until = 0
 	if unchanged || g.contents != nil || !s.attentive() {
 		return
 	}
-	// lines written to it after this moment may be younger than lines read from other files now
+	// later lines may be younger than lines read from other files now
 	if info, err := g.Stat(); err == nil {
 		g.until = max(info.Size(), 1)
 	}
 }
 
-// stopped handles a turn that did not reach the end of the current file g: err is the reason, or
-// nil if g has more lines. It reports whether another turn may find lines.
+// stopped handles a turn that did not reach the end of the current file g. err is the reason; nil
+// means that g has more lines. It reports whether another turn may find lines.
 func (s *source) stopped(ctx context.Context, g *generation, err error) (more bool, _ error) {
 	switch {
 	case errors.Is(err, errTruncated):
@@ -211,8 +206,8 @@ func (s *source) stopped(ctx context.Context, g *generation, err error) (more bo
 	return true, s.failed(ctx, g, err)
 }
 
-// reportName reports why the file at the source's name cannot be read. info and noStat are the
-// results of lookAt for the name, nameErr is the error of opening its file.
+// reportName reports why the file of the name cannot be read. info and noStat are the results of
+// lookAt, and nameErr is the error of opening the file.
 func (s *source) reportName(info fs.FileInfo, noStat, nameErr error) {
 	switch {
 	case noStat != nil:
@@ -224,8 +219,7 @@ func (s *source) reportName(info fs.FileInfo, noStat, nameErr error) {
 	}
 }
 
-// failed reports that g could not be read because of err. It returns err only if a sink returned it
-// or ctx is done.
+// failed reports that g could not be read. It returns err only if err is one of a sink or of ctx.
 func (s *source) failed(ctx context.Context, g *generation, err error) error {
 	switch {
 	case err == nil:
@@ -242,7 +236,7 @@ func (s *source) failed(ctx context.Context, g *generation, err error) error {
 	return nil
 }
 
-// retire closes g, which is not read any further, and records how far it was read.
+// retire closes g, and records how far it was read.
 func (s *source) retire(g *generation) {
 	if m, err := g.mark(); err != nil {
 		s.search.lineage.Forget(g.id)
@@ -310,10 +304,9 @@ func (s *source) keepsOpen(g *generation, quiet time.Duration) bool {
 	return !g.unlinked && !g.copied && g.out == s.out && (wait == 0 || quiet < wait) && !s.f.disk.crowded()
 }
 
-// rotated is called when the current file was read to its end and a later file exists or the name
-// is lost. It switches to the next file if there is one and no more lines are expected in the
-// current one, and reports whether it did. Without a next file, it closes a removed file after
-// linger.
+// rotated is called at the end of the current file if a later file exists or the name is lost. It
+// switches to the next file, unless the current one may get more lines, and reports whether it did.
+// Without a next file, it closes a removed file after linger.
 func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, error) {
 	g := s.cur
 	quiet := time.Since(g.moved)
@@ -353,7 +346,6 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, err
 	return true, nil
 }
 
-// makeCurrent makes g the current file.
 func (s *source) makeCurrent(g *generation) error {
 	s.lastMessage = ""
 	if s.out == nil {
@@ -367,8 +359,8 @@ func (s *source) makeCurrent(g *generation) error {
 	last := g.out // sink of a file that has its name again
 	g.out = s.out
 	s.cur, s.read = g, time.Now()
-	// a file that has lost the name may have late lines, and would then look younger than the files
-	// after it
+	// a file without the name may have late lines, and would then look younger than the files after
+	// it
 	if id, _, err := lookAt(s.path); err == nil && id == g.id {
 		s.search.lineage.LastChange = g.mtime
 	}
@@ -382,7 +374,6 @@ func (s *source) makeCurrent(g *generation) error {
 	return nil
 }
 
-// nextSink gets the sink for the file that has just become the current one.
 func (s *source) nextSink() error {
 	if s.out.Rotated == nil {
 		return nil
@@ -400,8 +391,8 @@ func (s *source) nextSink() error {
 	return s.release(last, s.old)
 }
 
-// release closes out, unless lines may still be written to it. Such a sink belongs to the name, to
-// a waiting file, or to a file in read.
+// release closes out, unless it may get more lines. Such a sink belongs to the name, to a waiting
+// file, or to a file in read.
 func (s *source) release(out *outlet, read ...[]*generation) error {
 	if out == s.out {
 		return nil
@@ -451,16 +442,16 @@ func (s *source) begin() (bool, error) {
 	return true, nil
 }
 
-// finish ends the source. If suspend is set, another run will continue. Then finish closes the
-// sinks of rotated files, and suspends the sink of the name. Otherwise it prints unfinished lines,
-// with a line end if end is set, and closes the sinks.
+// finish ends the source. If suspend is set, another run continues: finish closes the sinks of
+// rotated files, and suspends the sink of the name. Otherwise it prints unfinished lines, with a
+// line end if end is set, and closes the sinks.
 func (s *source) finish(buf []byte, suspend, end bool) error {
 	if s.out == nil {
 		return nil
 	}
 	var errs []error
 	if suspend {
-		// close the sinks of rotated files: the next run has new sinks for late lines
+		// the next run has new sinks for late lines
 		for i, g := range s.old {
 			if g.out != s.out {
 				s.dirty = true
@@ -468,7 +459,7 @@ func (s *source) finish(buf []byte, suspend, end bool) error {
 			}
 		}
 		if s.out.Suspend != nil {
-			s.dirty = true // it may print records that it has held back
+			s.dirty = true // it may print held records
 			errs = append(errs, s.out.Suspend())
 		}
 		return errors.Join(errs...)

@@ -24,9 +24,8 @@ const (
 
 var errInUse = errors.New("in use: another process writes its checkpoint to it")
 
-// acquire opens the state file and locks it against other processes. If there is none, it creates
-// an empty one: without a file to lock, two followers that start together would not notice each
-// other.
+// acquire opens the state file, and locks it against other processes. It creates a missing file:
+// without one to lock, two followers that start together would not notice each other.
 func (w *saver) acquire() error {
 	for begin := time.Now(); ; time.Sleep(lockPause) {
 		f, info, err := openState(w.path)
@@ -47,7 +46,7 @@ func (w *saver) acquire() error {
 		if f != nil && lockFile(f) && w.isAtPath(info) {
 			return nil
 		}
-		w.release() // the file is locked, or was replaced before the lock was taken
+		w.release() // locked, or replaced before the lock was taken
 		if time.Since(begin) > lockPatience {
 			return fmt.Errorf("%s is %w", w.path, errInUse)
 		}
@@ -68,8 +67,8 @@ func (w *saver) release() {
 	}
 }
 
-// write writes the entries that have changed to the file, or rewrites the file with all entries.
-// w.writing is held.
+// write writes the changed entries to the file, or rewrites the file with all entries. w.writing is
+// held.
 func (w *saver) write(changed map[string]bool, files map[string]json.RawMessage) error {
 	if !w.rewrite {
 		info, err := w.file.Stat()
@@ -105,7 +104,7 @@ func (w *saver) syncOutput() error {
 	return w.sync()
 }
 
-// append appends a record to the file. It sets w.rewrite if the file must be replaced instead;
+// append appends a record to the file. It sets w.rewrite if the file must be replaced instead.
 // w.writing is held.
 func (w *saver) append(c record) error {
 	b, err := appendRecord(nil, c)
@@ -131,8 +130,8 @@ func (w *saver) append(c record) error {
 	return nil
 }
 
-// unsynced reports whether the file has records that would not survive a power cut. It does not
-// wait while the file is being written.
+// unsynced reports whether the file has records that a power cut would lose. It does not wait while
+// the file is being written.
 func (w *saver) unsynced() bool {
 	if w.path == "" || !w.writing.TryLock() {
 		return false
@@ -141,9 +140,9 @@ func (w *saver) unsynced() bool {
 	return !w.rewrite && w.size != w.synced
 }
 
-// secure makes the records in the file survive a power cut: it syncs the output and then the file.
-// If the file has grown too large, or an earlier sync failed, it is rewritten instead. Checkpoints
-// may be written at the same time.
+// secure makes the records in the file survive a power cut. It syncs the output, and then the file.
+// A file that has grown too large, or whose sync has failed, is rewritten instead. Checkpoints may
+// be written at the same time.
 func (w *saver) secure() error {
 	if w.path == "" {
 		return nil
@@ -180,7 +179,7 @@ func (w *saver) secure() error {
 // rewritten.
 func grown(size, first int64) bool { return size > max(compactSize, compactTimes*first) }
 
-// renewed rewrites the file, unless it has been replaced since file was opened.
+// renewed rewrites the file, unless it was replaced since file was opened.
 func (w *saver) renewed(file *os.File, all map[string]entry) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
@@ -220,8 +219,8 @@ func (w *saver) markSynced(file *os.File, end int64) error {
 	return err
 }
 
-// renew replaces the file with a new one, whose first record has the entries in all; their output
-// was synced. A reader finds either the old file or the new one; w.writing is held.
+// renew replaces the file with a new one, whose first record has the entries in all. The output of
+// these entries was synced. A reader finds the old file or the new one. w.writing is held.
 func (w *saver) renew(all map[string]entry) (err error) {
 	whole := make(map[string]json.RawMessage, len(all))
 	for path, e := range all {
@@ -271,7 +270,7 @@ func (w *saver) renew(all map[string]entry) (err error) {
 	}
 	if locks {
 		lockFile(f)
-	} else { // on this system open files cannot be renamed or replaced
+	} else { // on this system, open files cannot be renamed or replaced
 		f.Close()
 		w.release()
 	}
@@ -289,8 +288,8 @@ func (w *saver) renew(all map[string]entry) (err error) {
 	return nil
 }
 
-// lockOther locks the file at the path if it is not the file that w has opened. So no other process
-// uses it until it is replaced. lockOther returns nil if there is nothing to lock.
+// lockOther locks the file at the path if w has opened another one. So no other process uses it
+// before its replacement. It returns nil if there is nothing to lock.
 func (w *saver) lockOther() (*os.File, error) {
 	if !locks || w.file == nil {
 		return nil, nil
@@ -310,8 +309,8 @@ func (w *saver) lockOther() (*os.File, error) {
 	return f, nil
 }
 
-// sourcesSince returns the paths whose entries differ from the entries in all, and whether their
-// siblings differ, too; w.mu is held.
+// sourcesSince returns the paths whose entries differ from all; true: their siblings differ, too.
+// w.mu is held.
 func (w *saver) sourcesSince(all map[string]entry) map[string]bool {
 	since := make(map[string]bool)
 	for path, e := range w.sources {
@@ -322,7 +321,6 @@ func (w *saver) sourcesSince(all map[string]entry) map[string]bool {
 	return since
 }
 
-// createBeside creates a temporary file in the folder of path.
 func createBeside(path string) (f *os.File, err error) {
 	dir, name := filepath.Split(path)
 	for i := range stateNames {
@@ -335,8 +333,7 @@ func createBeside(path string) (f *os.File, err error) {
 	return f, err
 }
 
-// removeTemporary removes the temporary files of runs that were killed while they rewrote the file
-// at path.
+// removeTemporary removes the temporary files of killed runs beside path.
 func removeTemporary(path string) {
 	dir, name := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Clean(dir + "."))

@@ -10,25 +10,25 @@ import (
 
 // Stats are the numbers of a Follower at one moment. Totals count since [New].
 type Stats struct {
-	Files     int   // followed names that have a current file
-	ReadBytes int64 // total of bytes passed to sinks to be printed
+	Files     int   // followed names with a current file
+	ReadBytes int64 // bytes passed to sinks for printing
 
-	// LagBytes is the number of bytes in the files that were not passed to a sink yet, including
-	// unfinished lines.
+	// LagBytes is the number of bytes in the files that no sink has got yet, including unfinished
+	// lines.
 	LagBytes int64
 
 	LostBytes int64 // total of Event.Lost
-	Losses    int64 // number of losses reported, including losses of unknown size
+	Losses    int64 // reported losses, including losses of unknown size
 
-	// CheckpointAge is the age of the oldest output without a valid checkpoint, for instance
-	// because the reader of the output has not taken it. It is 0 if a checkpoint covers all output.
+	// CheckpointAge is the age of the oldest output without a valid checkpoint, for example because
+	// the reader of the output has not taken it. 0 means that a checkpoint covers all output.
 	CheckpointAge    time.Duration
 	Checkpoints      int64 // number of checkpoints written
-	CheckpointErrors int64 // number of failed attempts to write or sync a checkpoint
+	CheckpointErrors int64 // failed attempts to write or sync a checkpoint
 }
 
-// Stats returns the current numbers. It may be called at any time, by any goroutine. It asks the
-// system for the size of each file, and does not wait for sinks.
+// Stats returns the current numbers. Any goroutine may call it at any time. It asks the system for
+// the size of each file, and does not wait for sinks.
 func (f *Follower) Stats() Stats {
 	all := Stats{ReadBytes: f.totals.read.Load(), LostBytes: f.totals.lost.Load(), Losses: f.totals.losses.Load()}
 	f.mu.Lock()
@@ -47,16 +47,14 @@ func (f *Follower) Stats() Stats {
 	return all
 }
 
-// totals are sums over all files.
 type totals struct{ read, lost, losses atomic.Int64 }
 
-// A progress records how far a source has read.
 type progress struct {
 	exists bool
 	rest   int64      // unread bytes of all files of the source but the newest
 	newest lineage.ID // the file that the name led to
 	off    int64      // read offset in the newest file
-	size   int64      // size of the newest file
+	size   int64      // of the newest file
 }
 
 // lag returns the number of unread bytes of the source at path.
@@ -71,7 +69,7 @@ func (p progress) lag(path string) int64 {
 	return p.rest + max(0, info.Size()-p.off)
 }
 
-// A sharedProgress is the progress at the end of the source's last turn. It is safe for concurrent
+// A sharedProgress is the progress at the end of a source's last turn. It is safe for concurrent
 // use.
 type sharedProgress struct {
 	mu sync.Mutex

@@ -6,19 +6,18 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// A check compares the file that a name leads to with what its source has read.
+// A check compares the file of a name with what its source has read.
 type check struct {
 	s       *source
 	path    string
 	id      lineage.ID
 	size    int64
 	mtime   time.Time // when the file last changed
-	at      time.Time // when the two were compared
+	at      time.Time // time of the comparison
 	changed bool
 }
 
-// isIdle reports whether a turn of s would do nothing, provided that its name leads to the same,
-// unchanged file.
+// isIdle reports whether a turn of s would do nothing if its file is unchanged.
 func (s *source) isIdle() bool {
 	g := s.cur
 	return g != nil && g.contents == nil && g.look == g.size && len(s.old) == 0 && len(s.ahead) == 0 &&
@@ -26,8 +25,8 @@ func (s *source) isIdle() bool {
 		s.arrivals.isEven() && !s.f.disk.crowded()
 }
 
-// sweep starts turns of the sources that are not idle. If all is set, one goroutine compares the
-// files of the idle sources, at a third of the cost of turns. This finds changes without an event,
+// sweep starts turns of the sources that are not idle. If all is set, a goroutine compares the
+// files of idle sources, at a third of the cost of turns. So changes without an event are found,
 // such as writes to mapped memory.
 func (r *run) sweep(all bool) {
 	if all && r.sweeping { // a file system has not answered since the last sweep
@@ -59,7 +58,6 @@ func (r *run) sweep(all bool) {
 	})
 }
 
-// compare examines the file.
 func (c *check) compare() {
 	c.at = time.Now()
 	id, info, err := lookAt(c.path)

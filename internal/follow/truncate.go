@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// truncated is called when the current file was truncated. It continues with copies of the old
-// contents, if there are any, and then with the beginning of the file.
+// truncated handles a truncation of the current file. It continues with copies of the old contents,
+// if any, and then at the beginning of the file.
 func (s *source) truncated() error {
 	g := s.cur
 	line, lost := g.kept()
@@ -54,8 +54,8 @@ func (s *source) truncated() error {
 	return s.readCopies(copies)
 }
 
-// truncatedUnread is truncated for a current file from which no line was read yet. It reports
-// whether there are copies. If there are none, it does nothing.
+// truncatedUnread is truncated for a current file without a read line. It reports whether there are
+// copies. Without copies, it does nothing.
 func (s *source) truncatedUnread() (bool, error) {
 	copies, _, err := s.search.copiesOf(s.cur, s.read, s.held(), s.old)
 	if err != nil || len(copies) == 0 {
@@ -67,7 +67,6 @@ func (s *source) truncatedUnread() (bool, error) {
 	return true, s.readCopies(copies)
 }
 
-// notifyCopies reports that the file was truncated, and from which files its old content is read.
 func (s *shared) notifyCopies(truncations int, copies []*generation) {
 	names := make([]string, len(copies))
 	for i, c := range copies {
@@ -76,7 +75,7 @@ func (s *shared) notifyCopies(truncations int, copies []*generation) {
 	s.notify(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of its old content is read from %s; bytes written to it after that copy are lost", ordinal(truncations), strings.Join(names, ", "))})
 }
 
-// readCopies continues with the copies, and then with the beginning of the current file.
+// readCopies continues with the copies, and then at the beginning of the current file.
 func (s *source) readCopies(copies []*generation) error {
 	g := s.cur
 	if err := g.rewind(); err != nil {
@@ -106,7 +105,7 @@ func (s *source) readCopies(copies []*generation) error {
 	return s.nextSink()
 }
 
-// rewind sets the read offset to the beginning and reads the head again.
+// rewind sets the read offset to the beginning, and rereads the head.
 func (g *generation) rewind() error {
 	g.head, g.recent = nil, nil
 	g.off, g.look, g.silent, g.since, g.hole = 0, 0, 0, 0, true

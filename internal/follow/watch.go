@@ -20,12 +20,11 @@ import (
 // A place is a name in a folder whose path has no symbolic link.
 type place struct{ dir, name string }
 
-// maxLinks is the number of symbolic links that are followed for one name, the same as in the
-// kernel.
+// maxLinks bounds the symbolic links followed for one name, as in the kernel.
 const maxLinks = 40
 
-// chain returns the places that determine the file to which an absolute path leads. They are the
-// symbolic links on the way, and then the file, or the first name that does not exist.
+// chain returns the places that determine the file of an absolute path: the symbolic links on the
+// way, and then the file, or the first missing name.
 func chain(path string) (all []place) {
 	root := filepath.VolumeName(path) + string(filepath.Separator)
 	dir, rest := root, parts(path)
@@ -56,16 +55,15 @@ func chain(path string) (all []place) {
 	return all
 }
 
-// parts returns the names between the separators of a path.
 func parts(path string) []string {
 	path = filepath.Clean(path[len(filepath.VolumeName(path)):])
 	return slices.DeleteFunc(strings.Split(path, string(filepath.Separator)), func(s string) bool { return s == "" || s == "." })
 }
 
-// A watcher collects the system's events on changed files. It is safe for concurrent use. For some
-// folders, or all, there may be no events: then the sources examine their files at intervals.
+// A watcher collects the system's events on changed files. It is safe for concurrent use. Some or
+// all folders may have no events: sources then examine their files at intervals.
 type watcher struct {
-	w       *fsnotify.Watcher // nil: there are no events
+	w       *fsnotify.Watcher // nil: no events
 	notify  func(Event)
 	pumping sync.WaitGroup
 
@@ -83,12 +81,12 @@ type watcher struct {
 
 // A watched is a folder whose events are requested.
 type watched struct {
-	id   lineage.ID // ID of the folder whose events arrive; zero if none do
-	uses int        // number of places in it, and one more if it is a folder of a pattern
+	id   lineage.ID // folder whose events arrive; zero: none
+	uses int        // places in it, plus 1 for the folder of a pattern
 }
 
 // newWatcher starts a goroutine, which ends at Close, if the system's events can be used. open
-// opens the events; it is nil if they are not wanted.
+// opens the events. It is nil if they are not wanted.
 func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watcher {
 	w := &watcher{
 		notify: tell, dirs: make(map[string]*watched), sources: make(map[place][]*source),
@@ -107,7 +105,7 @@ func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watch
 	return w
 }
 
-// noEvents reports, once, that there are no events, and why.
+// noEvents reports, once, why there are no events.
 func (w *watcher) noEvents(err error) {
 	if !w.reported {
 		w.reported = true
@@ -119,7 +117,6 @@ func (w *watcher) noEvents(err error) {
 	}
 }
 
-// pump collects events until Close.
 func (w *watcher) pump() {
 	for {
 		select {
@@ -142,7 +139,7 @@ func (w *watcher) pump() {
 	}
 }
 
-// event records one event; w.mu is held.
+// event records one event. w.mu is held.
 func (w *watcher) event(e fsnotify.Event) {
 	if d := w.dirs[e.Name]; d != nil && e.Has(fsnotify.Remove|fsnotify.Rename) {
 		d.id = lineage.ID{}
@@ -165,17 +162,16 @@ func (w *watcher) event(e fsnotify.Event) {
 	}
 }
 
-// named records, by events, which file a name leads to.
+// A named records, by events, which file a name leads to.
 type named struct {
-	id   lineage.ID // file that had the name at the last event that found one
+	id   lineage.ID // file of the name at the last event that found one
 	away lineage.ID // last file that was renamed to another name
-	// file that had the name when the events were requested; zero after the first event. It is not
-	// a new file, even if the first event reports it
+	// file of the name when the events were requested; zero after the first event, since it is not
+	// a new file even if that event reports it
 	first lineage.ID
 }
 
-// event records an event of the name. If the event has created a new file that may hold lines, it
-// increments created.
+// event records an event of the name. It increments created for a new file that may hold lines.
 func (n *named) event(e fsnotify.Event, created *atomic.Int64) {
 	first := n.first
 	n.first = lineage.ID{}
@@ -205,14 +201,13 @@ func (w *watcher) signal() {
 	}
 }
 
-// changed lists the sources and patterns to be examined.
+// A changed lists the sources and patterns to examine.
 type changed struct {
 	sources  map[*source]bool
 	appeared bool
 	all      bool
 }
 
-// takeChanges returns the changes since the last call.
 func (w *watcher) takeChanges() changed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -221,8 +216,8 @@ func (w *watcher) takeChanges() changed {
 	return c
 }
 
-// watch watches the places that decide which file the name of s leads to. It reports whether events
-// arrive for all of them.
+// watch watches the places that determine the file of s. It reports whether events arrive for all
+// of them.
 func (w *watcher) watch(s *source, places []place) (complete bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -270,8 +265,7 @@ func (w *watcher) watchPatterns(dirs map[string]bool) {
 	w.patterns = dirs
 }
 
-// use adds one use of dir, and requests its events if they do not arrive yet. It reports whether
-// they arrive.
+// use adds one use of dir. It reports whether the events of dir arrive.
 func (w *watcher) use(dir string) bool {
 	d := w.dirs[dir]
 	if d == nil {
@@ -300,7 +294,6 @@ func (w *watcher) request(dir string, d *watched) bool {
 	return true
 }
 
-// release removes one use of dir.
 func (w *watcher) release(dir string) {
 	d := w.dirs[dir]
 	if d == nil {
@@ -337,7 +330,6 @@ func (w *watcher) verify() {
 	}
 }
 
-// Close ends the goroutine.
 func (w *watcher) Close() {
 	if w.w != nil {
 		w.w.Close()
@@ -345,7 +337,7 @@ func (w *watcher) Close() {
 	}
 }
 
-// watch watches the places that decide which file the source's name leads to.
+// watch watches the places that determine the file of the source's name.
 func (s *source) watch() {
 	if places := chain(s.path); !slices.Equal(places, s.arrivals.places) {
 		s.arrivals.silentFS = !s.f.watcher.watch(s, places)
