@@ -13,12 +13,11 @@ import (
 )
 
 // A program that may be loaded anywhere, and prints only addresses, still shows where it was
-// loaded. A call ends at each return address. So an address votes for each load bias that puts it
-// at the end of a call in the file. A wrong bias gets a vote only by chance. The chance grows with
-// the number of the file's pages in which a call ends at the address's offset in its page. A call
-// that also leads to the function of the called frame is rarer still. A bias is inferred if its
-// evidence is strong. Among all biases and files tried, a wrong one would have as much in fewer
-// than one of 2^inferredBits traces.
+// loaded. A call ends at each return address, so an address votes for each load bias that puts it
+// at the end of a call in the file. A wrong bias gets a vote only by chance: the chance grows with
+// the number of the file's pages in which a call ends at that offset. A call that also leads to the
+// function of the called frame is rarer still. A bias is inferred if a wrong one would have as much
+// evidence in fewer than one of 2^inferredBits traces, among all biases and files tried.
 
 // Limits of the inference.
 const (
@@ -57,7 +56,7 @@ func (in *Inference) String() string {
 // decades returns the odds against a wrong base as an exponent of ten.
 func (in *Inference) decades() int { return int(max(in.Bits, 0) * math.Log10(2)) }
 
-// proves reports whether the load bias is the right one.
+// proves reports whether the evidence proves the load bias.
 func (in *Inference) proves() bool { return in.Votes >= leastVotes && in.Bits >= inferredBits }
 
 // A voter is one of the different return addresses of a trace.
@@ -65,20 +64,19 @@ type voter struct {
 	addr uint64
 	call dialect.Call
 	bits float64 // weight of its vote
-	// weights of its vote if the called frame is in another file. leaving is for a call that may
-	// lead there, staying for a call of a function of this file, which would have to jump there
+	// weights of its vote if the called frame is in another file: leaving for a call that may lead
+	// there, staying for a call of a function of this file, which would have to jump there
 	leaving, staying float64
 }
 
-// A candidate is a load bias that voters have voted for.
 type candidate struct {
 	bias  uint64
 	votes int
 }
 
-// infer looks for the load bias of v's file by the return addresses of frames. Only some of these
-// are in the file. It searches again only if there are more than a quarter more addresses than at
-// the last search. frames are in the order of the log.
+// infer looks for the load bias of v's file by the return addresses of frames, some of which are in
+// the file. It searches again only after a quarter more addresses. frames are in the order of the
+// log.
 func (t *Trace) infer(v *verdict, frames []*Frame) {
 	frames = frames[:min(len(frames), maxWeighed)]
 	voters := votersOf(frames)
@@ -114,9 +112,9 @@ func (t *Trace) infer(v *verdict, frames []*Frame) {
 	}
 }
 
-// hold holds the election: it lets as many voters vote as the remaining work allows, and sets the
-// inference of v. held is not set if the file has too much or no code, or if too few voters can
-// vote. whole is set if all voted, and the quota is not used up.
+// hold lets as many voters vote as the remaining work allows, and sets the inference of v. held is
+// false if the file has too much or no code, or if too few voters can vote. whole is true if all
+// voted, and the quota is not used up.
 func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	pages := v.image.codePages()
 	left := max(0, min(maxBiasWork-t.worked, t.quota().Left()))
@@ -148,8 +146,8 @@ type inferred struct {
 	by       Inference
 }
 
-// question returns the key under which the Memory keeps the result. It is the same wherever the
-// file was loaded, since its addresses are relative to page, the page of the first voter.
+// question returns the Memory's key for the result. The key does not depend on the load address:
+// its addresses are relative to page, the page of the first voter.
 func (e *election) question(page uint64) question {
 	q := about(e.image).number(uint64(e.files))
 	for _, f := range e.frames {
@@ -158,8 +156,8 @@ func (e *election) question(page uint64) question {
 	return q
 }
 
-// process returns a hash of the file and of the process of the frames. one is not set if the frames
-// are from several processes.
+// process returns a hash of the file and of the frames' process. one is false if the frames are
+// from several processes.
 func (e *election) process() (question sum, one bool) {
 	number := e.frames[0].process()
 	for _, f := range e.frames {
@@ -170,17 +168,17 @@ func (e *election) process() (question sum, one bool) {
 	return about(e.image).number(number).sum(), true
 }
 
-// process returns the number of the process of f; 0 if the log does not show it.
+// process returns the number of the process of f, or 0 if the log does not show it.
 func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
-// Bits of evidence that frames are from the process of an earlier trace, and so have its load bias.
-// sameProcessBits are for frames with its number and an address of 4 GiB or more, priorBits for
-// frames with only one of the two. A 64-bit program is loaded at one of 2^28 pages. So at this bias
-// an address from another process is rarely in the file's code.
+// Bits of evidence that frames have the load bias of an earlier trace, because they are from its
+// process. sameProcessBits are for frames with its number and an address of 4 GiB or more,
+// priorBits for frames with only one of the two. A 64-bit program is loaded at one of 2^28 pages,
+// so an address from another process is rarely in the file's code at this bias.
 const sameProcessBits, priorBits = 30, 16
 
 // inferAsBefore reports whether the return addresses support the load bias of an earlier trace of
-// the process. If so, it gives v this bias.
+// the process, and gives v this bias.
 func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	process, one := e.process()
 	bias, known := t.remembered().bases.get(process, maxSearched)
@@ -211,8 +209,8 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 // loadAt sets the load bias that calls have shown.
 func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, true, true }
 
-// A BaseError is the reason why addresses are not located in a file that may be loaded anywhere.
-// Too few return addresses show the load bias.
+// A BaseError is the reason for addresses in a file that may be loaded anywhere, if too few return
+// addresses show the load bias.
 type BaseError struct {
 	Path      string
 	Inference Inference // for the best load bias
@@ -277,8 +275,8 @@ func (m *Image) code() iter.Seq[object.Segment] {
 	}
 }
 
-// codePages returns an upper bound of the pages that the code of m occupies. It counts at most
-// maxBiases+1 pages for a segment.
+// codePages returns an upper bound of the pages with code of m. It counts at most maxBiases+1 pages
+// for a segment.
 func (m *Image) codePages() (pages int) {
 	for s := range m.code() {
 		pages += int(min(s.FileSize/pageSize+2, maxBiases+1))
@@ -286,7 +284,6 @@ func (m *Image) codePages() (pages int) {
 	return pages
 }
 
-// codeSize returns the number of bytes of code.
 func (m *Image) codeSize() (size uint64) {
 	for s := range m.code() {
 		size += s.FileSize
@@ -307,8 +304,8 @@ type election struct {
 	best       candidate
 }
 
-// vote counts the votes for each load bias that puts a voter into the code. It sets the weight of
-// each voter's vote. The candidates are the biases with the most votes, at least two each.
+// vote counts the votes for each load bias that puts a voter into the code, and weighs them. The
+// candidates are the biases with the most votes, at least two each.
 func (e *election) vote() {
 	var votes []uint64
 	var all []biasRange
@@ -359,8 +356,7 @@ func (e *election) vote() {
 	e.candidates = e.candidates[:min(len(e.candidates), maxCandidates)]
 }
 
-// weighAlike gives each vote the same weight, callBits. It is for a bias that was not found by a
-// search.
+// weighAlike gives each vote the weight callBits, for a bias that no search has found.
 func (e *election) weighAlike() {
 	for i := range e.voters {
 		v := &e.voters[i]
@@ -384,8 +380,8 @@ func different(all []biasRange) (n int) {
 	return n
 }
 
-// winner returns the inference for the best of the candidates, and sets e.best. If its lead is less
-// than runnerUpBits, its Bits are at most the lead.
+// winner returns the inference for the best candidate, and sets e.best. Its Bits are at most its
+// lead, if the lead is less than runnerUpBits.
 func (e *election) winner() (best Inference) {
 	best.Bits = math.Inf(-1)
 	second := math.Inf(-1)
@@ -409,7 +405,7 @@ func (e *election) winner() (best Inference) {
 }
 
 // weigh returns the evidence of the frames for a candidate. Its Bits are minus infinity if the
-// frames refute it.
+// frames refute the candidate.
 func (e *election) weigh(c candidate) (in Inference) {
 	in.Bits = -math.Log2(float64(max(e.tried, 1))) - math.Log2(float64(max(e.files, 1)))
 	var voted []uint64
@@ -461,7 +457,7 @@ func (e *election) has(f *Frame, bias uint64) bool {
 	return f.Addr >= bias && e.image.isCode(f.Addr-bias)
 }
 
-// callBits returns the weight, in bits, of the call that ends at the return address of frame i.
+// callBits returns the weight, in bits, of the call that ends at frame i's return address.
 func (e *election) callBits(i int, bias uint64) float64 {
 	addr := e.frames[i].Addr
 	at := slices.IndexFunc(e.voters, func(v voter) bool { return v.addr == addr })

@@ -11,10 +11,10 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// If the frames of a module have only addresses of the process, all possible load biases are tried.
-// These are the multiples of the page size for which every address is in code. Each call before a
-// return address, and each function that the log names at an address, is a fact for a bias. A bias
-// is accepted if it has more facts than another bias or another file could have by chance.
+// If the frames of a module have only addresses of the process, all load biases are tried that are
+// multiples of the page size and put every address into code. Each call before a return address,
+// and each function that the log names at an address, is a fact for a bias. A bias is accepted if
+// it has more facts than another bias or another file could have by chance.
 
 // Limits of the search.
 const (
@@ -39,7 +39,7 @@ const (
 	scoreMargin = 8
 )
 
-// A sighting is an address of a module whose load bias is not known.
+// A sighting is an address of a module with an unknown load bias.
 type sighting struct {
 	addr uint64
 	call dialect.Call
@@ -83,15 +83,15 @@ func (v *verdict) sight(f *Frame, interrupted bool) {
 	}
 }
 
-// A searched is the result of a search: the distance from the page of the first sighting to the
-// load bias.
+// A searched is the result of a search: the distance of the load bias from the page of the first
+// sighting.
 type searched struct {
 	distance uint64
 	found    bool
 }
 
 // search looks for the bias of v if there are enough new sightings since the last search. It reuses
-// the result that an earlier trace of the log had for the same file and sightings.
+// an earlier trace's result for the same file and sightings.
 func (t *Trace) search(v *verdict) {
 	if v.biased || len(v.seen) == 0 || v.tried > 0 && len(v.seen) < v.tried+1+v.tried/4 {
 		return
@@ -122,8 +122,8 @@ func (t *Trace) search(v *verdict) {
 	}
 }
 
-// sightings returns a hash of the file and the sightings. It is the same wherever the file is
-// loaded. page is the page of the first sighting.
+// sightings returns a hash of the file and the sightings, which does not depend on the load
+// address. page is the page of the first sighting.
 func (v *verdict) sightings(page uint64) sum {
 	q := about(v.image)
 	if _, high := v.image.span(); page <= high {
@@ -139,9 +139,8 @@ func (v *verdict) sightings(page uint64) sum {
 	return q.sum()
 }
 
-// search looks for the bias that explains the sightings. It reduces work, the number of comparisons
-// that are left; complete is not set if too few were left. first is the address of the first
-// sighting.
+// search looks for the bias that explains the sightings. It subtracts its comparisons from work;
+// complete is false if too few were left. first is the address of the first sighting.
 func (v *verdict) search(first uint64, work *int) (b bias, found, complete bool) {
 	all, complete := v.possible(first, work)
 	tried := len(all)
@@ -201,9 +200,9 @@ func withoutWorst(all []bias) []bias {
 	return slices.DeleteFunc(all, func(b bias) bool { return b.score < best-scoreDropped })
 }
 
-// possible returns the biases for which first, the address of the first sighting, is in an
-// executable segment. It returns none if there are more than maxBiases; complete is not set if
-// their number exceeds work. It reduces work by their number.
+// possible returns the biases that put first, the address of the first sighting, into an executable
+// segment, or none if there are more than maxBiases. It subtracts their number from work; complete
+// is false if too little was left.
 func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) {
 	type biases struct{ low, number uint64 }
 	var ranges []biases
@@ -242,7 +241,7 @@ func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) 
 	return all, true
 }
 
-// worth returns the rank of a sighting: sightings that exclude most biases are compared first.
+// worth returns the rank of a sighting. Sightings that exclude most biases come first.
 func (s *sighting) worth() int {
 	switch {
 	case len(s.inside) > 0:
@@ -301,8 +300,8 @@ func isInside(all []object.Symbol, addr uint64) bool {
 	return slices.ContainsFunc(all, func(s object.Symbol) bool { return addr-s.Addr < max(1, s.Size) })
 }
 
-// nameBits returns the score for an address in one of these symbols: the smaller the symbols, the
-// higher.
+// nameBits returns the score for an address in one of these symbols, which is higher for smaller
+// symbols.
 func nameBits(all []object.Symbol) int {
 	size := uint64(0)
 	for i := range all {

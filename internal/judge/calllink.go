@@ -11,8 +11,8 @@ const maxLinkBits = 12 // a function of 256 bytes in a megabyte
 
 // link weighs the file of inner, the called frame, by the call that ends at outer's return address.
 // If that call leads to the function that contains inner's address, the file is probably the one
-// that ran. In another file this would happen only by chance, which is rarer for a small function
-// or a large file. link sets linked, beside, astray and unclear of both.
+// that ran. Another file would have this only by chance, which is rarer for a small function or a
+// large file. link sets linked, beside, astray and unclear of both.
 func (outer *check) link(t *Trace, inner *check) {
 	if !outer.located() || !inner.located() || outer.returns == 0 || outer.of.image.File == nil || inner.of.image.File == nil || inner.stack != outer.stack {
 		return
@@ -24,7 +24,7 @@ func (outer *check) link(t *Trace, inner *check) {
 	size := outer.of.image.calledSize(outer.returns, called, inner.lookup)
 	if size == 0 {
 		// If the file's base is inferred, any of its calls may rule out a name. Otherwise only a
-		// call that stays in an x86-64 file may. An imported function may jump back into this file.
+		// call that stays in an x86-64 file may: an imported function may jump back into this file.
 		// On other machines leaf functions often have no frame record, so an unwinder that follows
 		// frame pointers leaves out their callers.
 		if outer.of != inner.of || !outer.of.inferred && (file.Machine != elf.EM_X86_64 || file.CallMayLeave(outer.returns)) {
@@ -43,8 +43,8 @@ func (outer *check) link(t *Trace, inner *check) {
 	inner.weigh(min(max(bits.Len64(called.codeSize()/size)-1, 0), maxLinkBits))
 }
 
-// calledSize returns the size of the function in called that contains addr. It returns 0 unless the
-// call in m that ends at end leads to the function's beginning.
+// calledSize returns the size of the function in called that contains addr, or 0 unless the call in
+// m that ends at end leads to the function's beginning.
 func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64) {
 	for _, r := range m.calledRanges(end, called) {
 		if r.has(addr) {
@@ -54,14 +54,12 @@ func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64)
 	return size
 }
 
-// A codeRange is the code of a function.
 type codeRange struct{ start, end uint64 }
 
 func (r codeRange) has(addr uint64) bool { return addr >= r.start && addr < r.end }
 
-// calledRanges returns the functions in the file called to which a call may lead. The call is in m,
-// and ends at end. The functions are the target of a direct call, or the functions with the name of
-// an import.
+// calledRanges returns the functions in the file called to which a call in m that ends at end may
+// lead: the target of a direct call, or the functions with the name of an import.
 func (m *Image) calledRanges(end uint64, called *Image) []codeRange {
 	if target, ok := m.File.CallTarget(end); ok && m.File == called.File {
 		if from, to, ok := m.File.UnwindRange(target); ok && from == target {
@@ -74,7 +72,6 @@ func (m *Image) calledRanges(end uint64, called *Image) []codeRange {
 	return nil
 }
 
-// namedRanges returns the code of the symbols with a name.
 func (m *Image) namedRanges(name string) (all []codeRange) {
 	for _, s := range m.symbolsNamed(m.File, name) {
 		all = append(all, codeRange{s.Addr, s.Addr + s.Size})
@@ -83,7 +80,7 @@ func (m *Image) namedRanges(name string) (all []codeRange) {
 }
 
 // codeAt returns the function at addr. For an entry of the procedure linkage table, it returns the
-// functions of the file with the name of the import.
+// file's functions with the name of the import.
 func (m *Image) codeAt(addr uint64) []codeRange {
 	if name, ok := m.File.StubImport(addr); ok {
 		return m.namedRanges(string(name))
@@ -94,8 +91,8 @@ func (m *Image) codeAt(addr uint64) []codeRange {
 	return nil
 }
 
-// callEnd returns the end of the call before addr: addr itself, or a higher address if the producer
-// has subtracted from it.
+// callEnd returns the end of the call before addr, which is higher than addr if the producer has
+// subtracted.
 func (m *Image) callEnd(addr uint64, kind dialect.Call) uint64 {
 	if kind == dialect.Adjusted {
 		// producers subtract only these distances on machines with CallTarget

@@ -2,10 +2,9 @@ package judge
 
 import "github.com/symfilter/symfilter/internal/object"
 
-// Candidate returns the path of a file that the operator could name for the module of f, which is
-// not located. Nothing refutes the file, but nothing proves it. base is the address at which such a
-// file is usually loaded, or 0 if only the proof of the file is missing. path is empty if there is
-// no such file.
+// Candidate returns the path of a file that the operator could name for f's module. Nothing refutes
+// the file, but nothing proves it, so f is not located. base is the usual load address of such a
+// file, or 0 if only the file's proof is missing. Without such a file, path is empty.
 func (f *Frame) Candidate() (path string, base uint64) {
 	m := f.Place.Image
 	if m == nil || m.File == nil || m.Given {

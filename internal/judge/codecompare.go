@@ -20,9 +20,8 @@ const (
 	minWords = 4
 )
 
-// compareCode compares the listing with the code of the file around addr. matches is set if the
-// file has that code, and other if it has different code. Neither is set if the result is
-// uncertain.
+// compareCode compares the listing with the code of the file around addr. matches is set for equal
+// code, other for different code, and neither for an uncertain result.
 func compareCode(file *object.File, c *dialect.Code, addr uint64) (matches, other bool) {
 	code, start := file.Code(addr)
 	want, before := c.Bytes(file.Order), uint64(c.At*c.Width)
@@ -45,8 +44,8 @@ func compareCode(file *object.File, c *dialect.Code, addr uint64) (matches, othe
 	return false, false
 }
 
-// compareX86 compares code of a file with code of a log. If at least three quarters of the compared
-// bytes are equal, it matches. If less than half are, the file has other code. If there are too few
+// compareX86 compares code of a file with code of a log. The code matches if at least three
+// quarters of the compared bytes are equal, and is other code if less than half are. With too few
 // bytes to compare, neither is set. unlinked is set for a relocatable file.
 func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 	mask := maskX86(code, unlinked)
@@ -73,10 +72,10 @@ func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 }
 
 // maskX86 marks the bytes of x86-64 code that may differ in a running kernel: lock prefixes,
-// padding, kernel addresses, calls and jumps. It also marks the code that replaces calls and jumps:
-// tracing, static calls and keys, return thunks, retpolines, paravirt calls. In relocatable files
-// it also marks the fields of relocations. The start of the first instruction is unknown, so it
-// checks each byte, and may mark too many.
+// padding, kernel addresses, calls and jumps, and the code that replaces calls and jumps (tracing,
+// static calls and keys, return thunks, retpolines, paravirt calls). In relocatable files it also
+// marks the fields of relocations. The start of the first instruction is unknown, so maskX86 checks
+// each byte, and may mark too many.
 func maskX86(code []byte, unlinked bool) []bool {
 	mask := make([]bool, len(code))
 	mark := func(from, n int) {
@@ -127,9 +126,8 @@ var patchedX86 = []patched{
 	{"\xf3\x0f\x1e\xfa", 4}, {"\xf0", 1}, {"\x3e", 1}, {"\x90", 1}, {"\xcc", 1},
 }
 
-// relativeToX86 returns the offset of the four-byte displacement of a RIP-relative operand. The
-// instruction at the start of code begins with a segment prefix. Without such an operand it returns
-// len(code).
+// relativeToX86 returns the offset of the four-byte displacement of a RIP-relative operand, or
+// len(code) without one. The instruction at the start of code begins with a segment prefix.
 func relativeToX86(code []byte) int {
 	at := 1
 	if at < len(code) && code[at]&0xf0 == 0x40 { // REX
@@ -145,8 +143,8 @@ func relativeToX86(code []byte) int {
 }
 
 // compareArm64 compares code of a file with code of a log: usually five instructions, four of which
-// must be equal. The file has other code if no instruction is equal, except those that kernels
-// patch: nop, branches and calls.
+// must be equal. The file has other code if no instruction is equal, except for the nops, branches
+// and calls that kernels patch.
 func compareArm64(code, want []byte) (matches, other bool) {
 	count, equal, all := 0, 0, 0
 	var first uint32

@@ -27,8 +27,8 @@ func (m *Image) hasCode(c *dialect.Code, addr uint64) bool {
 	return false
 }
 
-// inCode returns the address in the file for an offset in the mapping of an executable segment. The
-// mapping has size bytes.
+// inCode returns the address in the file for an offset in the mapping, of size bytes, of an
+// executable segment.
 func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
 	for _, s := range m.Segments {
 		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {

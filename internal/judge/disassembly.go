@@ -25,8 +25,6 @@ func (t *Trace) isWithinInstruction(f *object.File, addr uint64) bool {
 	return known && !begins
 }
 
-// isWithinInstructions reports whether both addr and the address after it are inside an
-// instruction.
 func (t *Trace) isWithinInstructions(f *object.File, addr uint64) bool {
 	return t.isWithinInstruction(f, addr) && t.isWithinInstruction(f, addr+1)
 }
@@ -37,8 +35,8 @@ var jumpMachines = [...]struct {
 	code    disasm.Machine
 }{{elf.EM_X86_64, disasm.X86}, {elf.EM_AARCH64, disasm.Arm64}, {elf.EM_RISCV, disasm.RISCV}, {elf.EM_ARM, disasm.Thumb}}
 
-// codeCalled returns the machine of the code to which a call leads. end is the end of the call. ok
-// is false if the jumps in such code cannot be read.
+// codeCalled returns the machine of the code to which the call that ends at end leads. ok is false
+// if the jumps in such code cannot be read.
 func (m *Image) codeCalled(end uint64) (machine disasm.Machine, ok bool) {
 	for _, j := range jumpMachines {
 		if m.File.Machine == j.machine {
@@ -63,9 +61,8 @@ const (
 	elsewhere      // not to the function
 )
 
-// leadOf returns whether the call in m that ends at end leads to the function that contains addr.
-// The function may be the call's target, or be reached from the target by jumps. A call of an
-// import leads elsewhere if m itself does not have that function.
+// leadOf returns whether the call in m that ends at end leads, perhaps by jumps, to the function
+// that contains addr. A call of an import that m does not have leads elsewhere.
 func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 	from, to, ok := m.File.UnwindRange(addr)
 	target, direct := m.File.CallTarget(end)

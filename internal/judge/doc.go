@@ -6,6 +6,6 @@
 // located: its line is printed unchanged. The frames of a process provide [Evidence] for or against
 // a file, which decides for all of them.
 //
-// Package dialect reads the lines, and the caller opens the files. A log and the files that it
-// names may be hostile. A [dialect.Quota] bounds the work for the traces of a log.
+// Package dialect reads the lines, and the caller opens the files. A log and its files may be
+// hostile. A [dialect.Quota] bounds the work for the traces of a log.
 package judge

@@ -19,12 +19,12 @@ const (
 const guessedCalls = 4
 
 // A call should link a frame to its neighbour in the same file: see [check.link]. If none does,
-// unlinkedCalls return addresses must follow a call. If the frame's own address does not follow a
-// call either, as at a fault, unlinkedFaultCalls must.
+// unlinkedCalls return addresses must follow a call, or unlinkedFaultCalls if the frame's own
+// address does not, as at a fault.
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
 // A stack in a file that was changed after the log was written needs youngerCalls return addresses
-// after a call. It also needs youngerLinks frames to which such a call leads.
+// after a call, and youngerLinks frames to which such a call leads.
 const youngerCalls, youngerLinks = 4, 2
 
 const maxEvidence = 64 // addresses counted for a module, of each kind
@@ -41,14 +41,14 @@ type Evidence struct {
 	Symbols      int `json:"symbols,omitempty"` // frames that agree with symbols or listed code
 	// frames in a signal trampoline, the code to which a signal handler returns
 	Trampolines int `json:"trampolines,omitempty"`
-	// frames to whose function the call of the next frame leads
+	// frames whose function the call of the next frame leads to
 	Links int `json:"links,omitempty"`
 	// highest weight, in bits, of the fact that a frame is in the function that the log names, or
 	// that its caller calls
 	Linked int `json:"linked,omitempty"`
 }
 
-// addOnce adds addr to a list of addresses, unless the list has it or is full.
+// addOnce adds addr to a list, unless the list has it or is full.
 func addOnce(list *[]uint64, addr uint64) {
 	if len(*list) < maxEvidence && !slices.Contains(*list, addr) {
 		*list = append(*list, addr)
@@ -60,7 +60,7 @@ func (e *Evidence) bits() int {
 	return callBits*len(e.Called) - failureBits*len(e.Failed) + symbolBits*min(e.Symbols, 1) + trampolineBits*min(e.Trampolines, 1) + e.Linked
 }
 
-// proves reports whether the file is the one that ran.
+// proves reports whether the evidence proves that the file ran.
 func (e *Evidence) proves(m *Image) bool {
 	if m.Guessed {
 		return e.Symbols > 0 || len(e.Called) >= guessedCalls
@@ -68,8 +68,8 @@ func (e *Evidence) proves(m *Image) bool {
 	return e.bits() >= proofBits
 }
 
-// refutes reports whether the file is not the one that ran. One failure refutes a file that was
-// found only by its name, but no file that the operator has named: frames may be wrong.
+// refutes reports whether the file is not the one that ran. One failure refutes a file found only
+// by its name, but not an operator's file: frames may be wrong.
 func (e *Evidence) refutes(m *Image) bool {
 	switch {
 	case len(e.Failed) == 0:
@@ -89,13 +89,13 @@ func (e *Evidence) refutes(m *Image) bool {
 // its frames agree. A single frame may be garbage, or the place of a fault.
 func (e *Evidence) doubts() bool { return len(e.Failed) > 0 && e.bits() < proofBits }
 
-// placesInYounger reports whether the evidence of a stack is enough for a file that was changed
-// after the log was written.
+// placesInYounger reports whether a stack has enough evidence for a file that was changed after the
+// log was written.
 func (e *Evidence) placesInYounger() bool {
 	return len(e.Called) >= youngerCalls && e.Links >= youngerLinks
 }
 
-// bounded returns a copy of e, which may come from a checkpoint, with its bounds enforced.
+// bounded returns a copy of e, which may come from a checkpoint, within its bounds.
 func (e *Evidence) bounded() Evidence {
 	return Evidence{
 		Called: slices.Clone(e.Called[:min(len(e.Called), maxEvidence)]), Failed: slices.Clone(e.Failed[:min(len(e.Failed), maxEvidence)]),

@@ -11,7 +11,7 @@ import (
 type verdict struct {
 	// module fields of the first frame that named the module; see verdictOfModule
 	first dialect.Frame
-	// path of a file that was tried for frames without a module before a frame named it, else empty
+	// path of a file that was tried for frames without a module before a frame named it, or empty
 	unnamed string
 	image   *Image
 	file    sum // identity of the image
@@ -54,8 +54,7 @@ func (v *verdict) evidence(stack int) *Evidence {
 
 // verdictOf returns the verdict on f's module, and opens its file if the module is new. A module
 // that several processes have loaded has a verdict for each load address, and f's address selects
-// one. The result is nil if f is already located or refused, if it has no module, or if the trace
-// has too many modules.
+// one. The verdict is nil if f is decided or has no module, or if the trace has too many modules.
 func (t *Trace) verdictOf(f *Frame) *verdict {
 	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() && !f.Program {
 		return nil
@@ -90,8 +89,8 @@ func keyOf(f *dialect.Frame) moduleKey {
 	return key
 }
 
-// verdictOfModule is verdictFor with the file for the module of f. p is the mapping of the module
-// in its process, or nil if that is unknown.
+// verdictOfModule is verdictFor with the file for the module of f. p is the module's mapping in its
+// process, or nil if unknown.
 func (t *Trace) verdictOfModule(key moduleKey, f *dialect.Frame, p *ProcessMap) *verdict {
 	return t.verdictFor(key, func(v *verdict) *Image {
 		v.first = dialect.Frame{LoggedPlace: dialect.LoggedPlace{Module: f.Module, ID: f.ID, Prefix: f.Prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}}
@@ -125,8 +124,8 @@ func (t *Trace) verdictFor(key moduleKey, open func(v *verdict) *Image) *verdict
 	return v
 }
 
-// address returns the unadjusted address of f in the file. derived is set if it was computed from
-// f's symbol, because the line has no other number.
+// address returns the unadjusted address of f in the file. derived is set if only f's symbol gave
+// the address.
 func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 	if addr, ok := numbered(v.image, f); ok {
 		return addr, false, nil
@@ -153,8 +152,8 @@ func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 }
 
 // runtime returns the address in the file for a frame with an address in the process. syms are the
-// file's symbols with the name in the log. They take precedence over the bias, which may belong to
-// another process in the log. If none of them gives a bias of whole pages, the file did not run.
+// file's symbols with the name in the log. They take precedence over the bias, which may be another
+// process's. If none of them gives a bias of whole pages, the file did not run.
 func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	if len(syms) == 0 {
 		switch {
@@ -185,9 +184,8 @@ func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	return 0, ErrManySym
 }
 
-// judgeGiven refutes v if the operator has named its file without forcing it, and the trace has
-// failures and no facts for the file. Such facts are return addresses after a call, and frames that
-// agree with a symbol or with listed code.
+// judgeGiven refutes an operator's file, unless it is forced, if the trace has failures but neither
+// return addresses after a call nor frames that agree with a symbol or with listed code.
 func (v *verdict) judgeGiven() {
 	if m := v.image; m.Given && !m.Forced && v.refuted == nil && len(v.all.Called)+v.all.Symbols == 0 && len(v.all.Failed) > 0 {
 		v.refuted = ErrCall

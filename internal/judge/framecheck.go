@@ -80,7 +80,6 @@ func (c *check) compare(t *Trace, f *Frame) (interrupts bool) {
 	return c.signal
 }
 
-// findAddress sets the address of f in the file.
 func (c *check) findAddress(_ *Trace, f *Frame) bool {
 	if f.Kind == dialect.Offsetted {
 		c.addr, c.err = c.of.readAddress(f, c.corrected)
@@ -139,7 +138,6 @@ func (c *check) compareWithoutFile(_ *Trace, f *Frame) bool {
 	return false
 }
 
-// findSignal finds out whether the address is in a signal trampoline.
 func (c *check) findSignal(_ *Trace, _ *Frame) bool {
 	m := c.of.image
 	c.signal = c.call != dialect.Adjusted && m.isTrampoline(c.addr)
@@ -197,13 +195,11 @@ func (c *check) isInCode(_ *Trace, f *Frame) bool {
 	return false
 }
 
-// compareListing compares the code listed in f's line with the file's code.
 func (c *check) compareListing(_ *Trace, f *Frame) bool {
 	c.listed(f)
 	return c.err == nil
 }
 
-// compareSymbol compares the symbol in the log with the file's symbols.
 func (c *check) compareSymbol(_ *Trace, f *Frame) bool {
 	m := c.of.image
 	var differs bool
@@ -225,7 +221,6 @@ func (c *check) compareSymbol(_ *Trace, f *Frame) bool {
 	return !differs
 }
 
-// compareCall looks for the call before the address of f.
 func (c *check) compareCall(t *Trace, f *Frame) bool {
 	switch {
 	case c.needsNoCall(f):
@@ -247,8 +242,8 @@ func (c *check) compareCall(t *Trace, f *Frame) bool {
 	return false
 }
 
-// needsNoCall reports whether f's address needs no call before it. The address may be exact, the
-// file may be identified otherwise, or calls before the address cannot be recognized.
+// needsNoCall reports whether f's address needs no call before it: it may be exact, the file may be
+// identified otherwise, or calls there cannot be recognized.
 func (c *check) needsNoCall(f *Frame) bool {
 	switch c.call {
 	case dialect.Exact, dialect.System:
@@ -263,7 +258,7 @@ func (c *check) needsNoCall(f *Frame) bool {
 func (c *check) missCall(f *Frame) {
 	m := c.of.image
 	// A distance from a symbol that is right only modulo the page size proves less than the exact
-	// one. Linkers align functions, so one in 256 other builds has the symbol there by chance.
+	// one: linkers align functions, so one in 256 other builds has the symbol there by chance.
 	if !c.called || m.Forced || c.verified != "" && (f.Kind != dialect.Runtime || m.Fixed) {
 		return
 	}
@@ -290,9 +285,9 @@ func (c *check) weigh(bits int) {
 	c.here.Linked = max(c.here.Linked, bits)
 }
 
-// stray notes that the file has no code at the address of a frame. If last is set, the frame is the
-// last one of its stack. Then it is not a failure, unless an earlier stack has ended at another
-// such address. Calls before the other frames have to prove the file.
+// stray notes that the file has no code at the address of a frame. For the last frame of a stack
+// this is not a failure, unless an earlier stack has ended at another such address: calls before
+// the other frames have to prove the file.
 func (c *check) stray(last bool) {
 	if !last || c.of.all.Stray != 0 && c.of.all.Stray != c.addr {
 		c.fail()
@@ -307,8 +302,8 @@ func (c *check) fail() {
 	addOnce(&c.here.Failed, c.addr)
 }
 
-// agreesAlone reports whether the file has the frame's own symbol, code or signal trampoline. That
-// is a proof even if other frames prove nothing.
+// agreesAlone reports whether the file has the frame's own symbol, code or signal trampoline, which
+// proves the file even if other frames prove nothing.
 func (c *check) agreesAlone() bool {
 	return c.verified == BySymbol || c.verified == ByCode || c.trampoline
 }
@@ -328,7 +323,6 @@ func (v *verdict) identifies(f *Frame) bool {
 	return !f.ID.IsZero() && v.image.ID == f.ID || f.Prefix.Len() >= sureID
 }
 
-// conclude sets the Place of f.
 func (c *check) conclude(f *Frame) {
 	p := &f.Place
 	switch {
@@ -367,10 +361,10 @@ func withoutModule(f *Frame) error {
 	return ErrNoModule
 }
 
-// hasID reports whether the log has the build ID of f's module, or at least sureID bytes of it.
+// hasID reports whether the log has the build ID of f's module, or at least its first sureID bytes.
 func (f *Frame) hasID() bool { return !f.ID.IsZero() || f.Prefix.Len() >= sureID }
 
-// isBuildOf reports whether the build ID that the log has for f identifies v's file.
+// isBuildOf reports whether f's build ID in the log identifies v's file.
 func (v *verdict) isBuildOf(f *Frame) bool {
 	return f.hasID() && (v.image.File == nil || v.image.ID == f.ID || f.Prefix.Len() >= sureID)
 }
@@ -396,7 +390,7 @@ func (c *check) failure(f *Frame) error {
 	return nil
 }
 
-// proof returns the proof of f's place if the log has no build ID, or the reason why there is no
+// proof returns the proof of f's place without a build ID in the log, or the reason why there is no
 // proof.
 func (c *check) proof(f *Frame) (verified string, err error) {
 	v := c.of
@@ -435,14 +429,14 @@ func (c *check) isTooYoung() bool {
 	return c.of.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == "")
 }
 
-// isUnconnected reports whether no call links f to a neighbouring frame, and the file is therefore
-// in doubt. It is not in doubt if f alone proves it, or in a footnote: footnotes list each address
-// once, so the next address is not the caller.
+// isUnconnected reports whether no call links f to a neighbouring frame, which makes the file
+// doubtful. The file is not in doubt if f alone proves it, or in a footnote: footnotes list each
+// address once, so the next address is not the caller.
 //
 // A file that was found is in doubt if a call between f and a neighbour leads to another function,
-// or if a call should link the two and too few others prove the file (see unlinkedCalls). A file
-// that the operator gives is in doubt only if its base was inferred and such a call leads, or may
-// lead, to another function: another build may have the same beginning and end.
+// or if a call should link the two and too few others prove the file (see unlinkedCalls). An
+// operator's file is in doubt only if its base was inferred and such a call may lead to another
+// function: another build may have the same beginning and end.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {

@@ -22,37 +22,37 @@ type Image struct {
 	File  *object.File
 	Err   error // why there is no file; then only Path may be set
 
-	// Segments are the program headers of the file, and Fixed is set if its load address is its
-	// link address. File is nil if only these are known. Then the build ID in the log identifies
-	// the file, and the trace reads the rest during calls of Visit.
+	// Segments are the program headers of the file. Fixed is set if its load address is its link
+	// address. File is nil if only these are known: the build ID in the log then identifies the
+	// file, and the trace reads the rest during calls of Visit.
 	Segments []object.Segment
 	Fixed    bool
 
-	// Visit is set if File is nil. It opens the file, calls examine with it, and closes it. It does
-	// not call examine if the file cannot be used at the moment.
+	// Visit, set if File is nil, opens the file, calls examine with it, and closes it. It does not
+	// call examine while the file cannot be used.
 	Visit func(examine Examination)
 
 	// Given is set if the operator has named the file for the module. Base is the address of its
-	// first page in the process, if the operator gave it too.
+	// first page in the process, if the operator gave one.
 	Given   bool
 	Base    uint64
 	HasBase bool
 
-	// Guessed is set if the file was found only by its name. Then it needs a stronger proof than a
+	// Guessed is set if the file was found only by its name. It then needs a stronger proof than a
 	// file at a path: see guessedCalls.
 	Guessed bool
 
 	// Debug, which may be nil, opens the separate debug file, calls examine with it, and closes it.
-	// A stripped file lacks the names of most functions. Debug does not call examine if the debug
-	// file cannot be used at the moment.
+	// A stripped file lacks the names of most functions. Debug does not call examine while the
+	// debug file cannot be used.
 	Debug func(examine Examination)
 
-	// Hash, which may be nil, returns the SHA-256 of the file in hexadecimal digits; empty if the
-	// file cannot be read. Forced is set if evidence in the log must not refute the file.
+	// Hash, which may be nil, returns the file's SHA-256 in hexadecimal digits, or "" if the file
+	// cannot be read. Forced is set if evidence in the log must not refute the file.
 	Hash   func() string
 	Forced bool
 
-	// Younger is set if the file was changed after the log was written. Then each stack needs a
+	// Younger is set if the file was changed after the log was written. Each stack then needs a
 	// stronger proof: see youngerCalls.
 	Younger bool
 
@@ -62,9 +62,9 @@ type Image struct {
 	names names
 }
 
-// ProgramName returns the name of the program in the title of a process. The title may begin with
-// the program's path or the name by which it was called: "redis-server *:6379", "postgres: shop
-// ledger [local] idle".
+// ProgramName returns the name of the program in a process's title, which may begin with a path or
+// the name by which the program was called: "redis-server *:6379", "postgres: shop ledger [local]
+// idle".
 func ProgramName(title string) string {
 	word, _, _ := strings.Cut(title, " ")
 	return path.Base(strings.TrimSuffix(word, ":"))
@@ -106,8 +106,8 @@ func (m *Image) knownBias() (bias uint64, ok bool) {
 }
 
 // biasOfMap returns the load bias of the file if the mapping belongs to it. A mapping of code is
-// compared with the code segments first. In files that lld lays out, its first page may also
-// contain the end of the previous segment, which has another address.
+// first compared with the code segments: in files by lld, its first page may also contain the end
+// of the previous segment, which has another address.
 func (m *Image) biasOfMap(entry *dialect.Map) (bias uint64, ok bool) {
 	if entry.Code {
 		if bias, ok = m.biasOfMapIn(entry, elf.PF_X); ok {
@@ -135,8 +135,8 @@ func (m *Image) biasOfMapIn(entry *dialect.Map, flags elf.ProgFlag) (bias uint64
 	return 0, false
 }
 
-// biasOfText returns the load bias at which the file's section .text is at addr. ok is not set if
-// this is not a multiple of the page size.
+// biasOfText returns the load bias that puts the file's section .text at addr. ok is false for a
+// part of a page.
 func (m *Image) biasOfText(addr uint64) (bias uint64, ok bool) {
 	if m.File == nil {
 		return 0, false
@@ -159,7 +159,6 @@ func systemCalls(m elf.Machine) []string {
 	return nil
 }
 
-// followsSystemCall reports whether addr follows a system call instruction.
 func (m *Image) followsSystemCall(addr uint64) bool {
 	for _, code := range systemCalls(m.File.Machine) {
 		if bytes.HasPrefix(m.File.Loaded(addr-uint64(len(code))), []byte(code)) {
@@ -169,7 +168,6 @@ func (m *Image) followsSystemCall(addr uint64) bool {
 	return false
 }
 
-// isCode reports whether code is loaded at addr.
 func (m *Image) isCode(addr uint64) bool { return m.File.ExecCovers(addr) }
 
 // followsCall reports whether a call may end at addr. If the producer has subtracted from the
@@ -196,9 +194,8 @@ func (m *Image) followsCall(addr uint64, kind dialect.Call) (yes, known bool) {
 	return yes, known
 }
 
-// trampoline returns the code to which a signal handler returns, or "" if it is not known for the
-// machine. This code makes the system call rt_sigreturn, has no symbol with a size, and follows no
-// call.
+// trampoline returns the code to which a signal handler returns, or "" if unknown for the machine.
+// This code makes the system call rt_sigreturn, has no symbol with a size, and follows no call.
 func trampoline(m elf.Machine) string {
 	switch m {
 	case elf.EM_X86_64:
@@ -209,14 +206,13 @@ func trampoline(m elf.Machine) string {
 	return ""
 }
 
-// isTrampoline reports whether a signal trampoline begins at addr.
 func (m *Image) isTrampoline(addr uint64) bool {
 	code := trampoline(m.File.Machine)
 	return code != "" && bytes.HasPrefix(m.File.Loaded(addr), []byte(code))
 }
 
 // symbolAt reports whether the file has a symbol named s.Name that is s.Offset bytes before addr.
-// known is false if it has no symbol of the name.
+// known is false without a symbol of that name.
 func (m *Image) symbolAt(s dialect.Symbol, addr uint64) (yes, known bool) {
 	for _, sym := range m.symbols(s.Name) {
 		known = true
@@ -237,8 +233,8 @@ func (m *Image) symbols(name string) []object.Symbol {
 	return m.debugSymbols(name)
 }
 
-// debugSymbols returns the symbols with a name in the debug file of m, without their names. They
-// are remembered: a stripped file lacks the same names in each trace.
+// debugSymbols returns the symbols with a name in the debug file of m, without their names. It
+// caches them: a stripped file lacks the same names in each trace.
 func (m *Image) debugSymbols(name string) (all []object.Symbol) {
 	debug := &Image{Path: m.Path + "\x00debug", ID: m.ID, State: m.State, Visit: m.Debug, names: m.names}
 	key := about(debug).number(0).text(name).sum()
@@ -272,7 +268,7 @@ func (m *Image) symbolsIn(file *object.File, name string) []object.Symbol {
 	return m.symbolsNamed(file, plain)
 }
 
-// symbolsNamed returns the symbols of a file named name, within the Quota.
+// symbolsNamed returns the symbols of a file with a name, within the Quota.
 func (m *Image) symbolsNamed(file *object.File, name string) []object.Symbol {
 	if cost := file.SearchCost(); cost > 0 && !m.names.spend(cost) {
 		return nil
@@ -280,8 +276,8 @@ func (m *Image) symbolsNamed(file *object.File, name string) []object.Symbol {
 	return file.SymbolsNamed(name)
 }
 
-// visitedSymbols is symbols for a file that is open only during a visit. It returns them without
-// their names, which are invalid after the visit.
+// visitedSymbols is symbols for a file that is open only during a visit. It leaves out their names,
+// which are invalid after the visit.
 func (m *Image) visitedSymbols(name string) (all []object.Symbol) {
 	m.visit(func(file *object.File) { all = slices.Clone(m.symbolsIn(file, name)) })
 	for i := range all {

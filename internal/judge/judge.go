@@ -8,16 +8,15 @@ import (
 
 // A Trace judges the frames of one trace. It keeps its verdicts about modules for later frames.
 type Trace struct {
-	// Open returns the file for the module of a frame, never nil. It is called once for each
-	// module.
+	// Open returns the file for a frame's module, never nil. It is called once for each module.
 	Open func(f *dialect.Frame) *Image
 
-	// Named returns the files with this name, which has no folders, in all searched folders. It may
-	// be nil.
+	// Named, which may be nil, returns the files with this name in all searched folders. The name
+	// has no folders.
 	Named func(name string) []*Image
 
-	// Unnamed returns files that may contain the addresses of frames without a module. The operator
-	// names them, or the log names them outside of frames. It may be nil.
+	// Unnamed, which may be nil, returns files that may contain the addresses of frames without a
+	// module. The operator or the log, outside of frames, names them.
 	Unnamed func() []*Image
 
 	// Mapped returns the mapping of code at an address in the processes that wrote the log, or nil.
@@ -25,11 +24,11 @@ type Trace struct {
 	Mapped func(addr uint64) *ProcessMap
 	Loaded func(p *ProcessMap)
 
-	// Demangle returns the demangled name as programs show it. It may be nil.
+	// Demangle, which may be nil, returns the demangled name as programs show it.
 	Demangle func(name string) string
 
-	// Complete returns the only known build ID that begins with these bytes, or zero. It may be
-	// nil.
+	// Complete, which may be nil, returns the only known build ID that begins with these bytes, or
+	// zero.
 	Complete  func(prefix buildid.ID) buildid.ID
 	completed map[buildid.ID]buildid.ID
 
@@ -39,12 +38,12 @@ type Trace struct {
 	// Memory is the log's memory, which its traces share. If it is nil, the trace has its own.
 	Memory *Memory
 
-	// Doubt is called for a file that a stack refutes although earlier frames of the same process
-	// were located in it. It may be nil.
+	// Doubt, which may be nil, is called for a file that a stack refutes although earlier frames of
+	// the same process were located in it.
 	Doubt func(m *Image)
 
-	// Inferred is called if calls alone show the base of a file, the address of its first page in
-	// the process. It may be nil.
+	// Inferred, which may be nil, is called if calls alone show the base of a file, the address of
+	// its first page in the process.
 	Inferred func(m *Image, base uint64, by Inference)
 
 	serial  int // number of the trace in its Memory
@@ -88,9 +87,8 @@ const (
 	bytesPerStep     = 128 // bytes of a file searched for a text
 )
 
-// Judge locates the frames, which are in log order, and sets the Place of each. facts are the log's
-// facts about the process. If the Quota is exhausted, only frames whose lines alone locate them are
-// located.
+// Judge sets the Place of each frame. frames are in log order; facts are the log's facts about the
+// process. If the Quota is exhausted, only frames whose lines alone locate them are located.
 func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 	t.quota().Spend(len(frames) * stepsPerFrame)
 	if t.quota().Exhausted() {
@@ -131,8 +129,8 @@ func (t *Trace) assignModules(frames []*Frame, facts *dialect.Facts) {
 	identifyModules(frames)
 }
 
-// verdictsOf returns the verdict of each frame's module, with the load bias if one is found. The
-// verdict is nil for a frame whose module stays unknown, or that is already located or refused.
+// verdictsOf returns the verdict of each frame's module, with any load bias that is found. The
+// verdict is nil for a frame with an unknown module, and for a frame that is already decided.
 func (t *Trace) verdictsOf(frames []*Frame, facts *dialect.Facts) []*verdict {
 	for _, f := range frames {
 		t.findBias(f, facts)
@@ -178,8 +176,7 @@ func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
 	return checks
 }
 
-// follow sets the fields of c, the check of f, that depend on the previous frame. of is that frame,
-// and before is its check.
+// follow sets the fields of c that depend on the previous frame, of, with its check before.
 func (c *check) follow(f *Frame, before *check, of *Frame) {
 	c.called = c.called || f.Number == of.Number+1 && before.located()
 	if c.mayFault = before.mayBeTrampoline(of); c.mayFault {
@@ -204,7 +201,6 @@ func (t *Trace) linkAll(frames []*Frame, checks []check) {
 	}
 }
 
-// concludeAll sets the Place of each frame.
 func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 	for i, f := range frames {
 		c := &checks[i]
@@ -224,13 +220,13 @@ func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 	}
 }
 
-// mapped counts the frames that only old maps locate. agree is the number of frames that agree with
-// the files of the maps, fail the number that contradict them.
+// mapped counts the frames that only old maps locate: agree with the files of the maps, fail
+// against them.
 type mapped struct{ agree, fail int }
 
-// weighMaps refuses frames whose module is known only from maps of an earlier trace: the maps may
-// be another process's. It refuses no frame if enough of them agree with the maps and none
-// contradicts them.
+// weighMaps refuses frames whose module is known only from maps of an earlier trace, which may be
+// another process's. It refuses none if enough of them agree with the maps and none contradicts
+// them.
 func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *dialect.Facts) {
 	if _, old := facts.MapsOf(); !old {
 		return
@@ -254,8 +250,8 @@ func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *dialect.Facts)
 	}
 }
 
-// setSignal records whether a signal has interrupted the next frame of a process, which may be
-// judged later.
+// setSignal records whether a signal has interrupted a process's next frame, which may be judged
+// later.
 func (t *Trace) setSignal(process uint64, signal bool) {
 	switch {
 	case !signal:
@@ -273,8 +269,8 @@ func (t *Trace) EndStack() {
 	t.stack.Stack++
 }
 
-// Lasts returns the number of lines for which a trace is kept after its last frame. It is larger if
-// frames name their process, as in reports of Valgrind, whose errors are far apart.
+// Lasts returns the number of lines for which a trace is kept after its last frame: more if frames
+// name their process, as in reports of Valgrind, whose errors are far apart.
 func (t *Trace) Lasts() int64 {
 	if t.apart {
 		return dialect.FactLines
@@ -286,8 +282,8 @@ func (t *Trace) Lasts() int64 {
 // process.
 func (t *Trace) Apart() bool { return t.apart }
 
-// assign sets the module fields of f from facts in the lines around it, and from the maps of its
-// process.
+// assign sets the module fields of f from facts in the lines around it, and from its process's
+// maps.
 func (t *Trace) assign(f *Frame, facts *dialect.Facts) {
 	if f.Kernel != nil {
 		if f.Module == dialect.KernelImage {
@@ -315,8 +311,8 @@ func (t *Trace) assign(f *Frame, facts *dialect.Facts) {
 	t.askProcess(f, facts)
 }
 
-// complete sets the build ID of f's module, if it has none, to the known ID that begins with
-// prefix. If there is no such ID, it sets f.Prefix.
+// complete gives f's module, if it has no build ID, the known ID that begins with prefix, or
+// otherwise the prefix.
 func (t *Trace) complete(f *Frame, prefix buildid.ID) {
 	if prefix.IsZero() || !f.ID.IsZero() {
 		return
@@ -334,7 +330,6 @@ func (t *Trace) complete(f *Frame, prefix buildid.ID) {
 	}
 }
 
-// quota returns the Quota of t.
 func (t *Trace) quota() *dialect.Quota {
 	if t.Quota == nil {
 		t.Quota = new(dialect.Quota)
@@ -342,8 +337,8 @@ func (t *Trace) quota() *dialect.Quota {
 	return t.Quota
 }
 
-// refuse locates only frames whose lines alone locate them: see PlaceByID. The reason for the
-// others is ErrBudget.
+// refuse locates only frames whose lines alone locate them: see PlaceByID. The others get
+// ErrBudget.
 func refuse(frames []*Frame) {
 	for _, f := range frames {
 		if f.Place = (Place{Err: neverLocated(f)}); f.Place.Err == nil && !f.PlaceByID() {

@@ -12,7 +12,7 @@ type Frame struct {
 	*dialect.Frame
 	Place  Place
 	mapped bool // the module is known only from maps in the log
-	// the mapping in a living process that identifies the module; nil if there is none
+	// the mapping in a living process that identifies the module; nil without one
 	live *ProcessMap
 	// a mapping at a predictable address, which the stack has to prove; nil after that
 	likely *ProcessMap
@@ -48,9 +48,8 @@ const (
 	ByPath    = "path"     // not checked; other frames prove the file, or the operator names it
 )
 
-// PlaceByID sets the Place of f if its line alone decides it. A build ID with an address in the
-// file locates f, and f.Unread refuses it. It reports whether f is decided; a Named frame needs no
-// Place.
+// PlaceByID reports whether f's line alone decides it, and sets its Place. A build ID with an
+// address in the file locates f, f.Unread refuses it, and a Named frame needs no Place.
 func (f *Frame) PlaceByID() bool {
 	if f.Named {
 		return true
@@ -69,7 +68,7 @@ func (f *Frame) PlaceByID() bool {
 	return true
 }
 
-// isOfProgram reports whether f has an address in an ELF file but names no file: then the file is
+// isOfProgram reports whether f has an address in an ELF file but names no file: the file is then
 // the program itself.
 func (f *Frame) isOfProgram() bool {
 	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == dialect.Vaddr
@@ -80,8 +79,8 @@ func (f *Frame) isUnnamed() bool {
 	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == dialect.Runtime && f.Addr != 0
 }
 
-// NamesSymbolAt returns an Examination that sets named if the file has a symbol with f's name that
-// covers addr. The name may be an alias of the name in the file's answer.
+// NamesSymbolAt returns an Examination that sets named if a symbol of the file with f's name covers
+// addr. The name may be an alias of the name in the file's answer.
 func (f *Frame) NamesSymbolAt(addr uint64, named *bool) Examination {
 	return func(file *object.File) { *named = isInside(file.SymbolsNamed(f.Symbol.Name), addr) }
 }

@@ -35,7 +35,6 @@ type moved struct {
 	returns []uint64 // return addresses, until the bias is known
 }
 
-// moveOf returns the evidence about the load address of f's kernel.
 func (v *verdict) moveOf(f *Frame) *moved {
 	k := v.loads[f.Load]
 	if k == nil {
@@ -48,9 +47,8 @@ func (v *verdict) moveOf(f *Frame) *moved {
 	return k
 }
 
-// findKernelBiases finds the load biases of kernels. They follow from lines with an address and a
-// function, or from the distance that a panic logs. They also follow from code in the log, or from
-// calls before return addresses.
+// findKernelBiases finds the load biases of kernels from lines with an address and a function, the
+// distance that a panic logs, code in the log, or calls before return addresses.
 func (t *Trace) findKernelBiases(frames []*Frame, of []*verdict) {
 	open := false
 	for i, f := range frames {
@@ -88,7 +86,6 @@ func (t *Trace) findKernelBiases(frames []*Frame, of []*verdict) {
 	}
 }
 
-// firstCode returns the lowest address of code.
 func (m *Image) firstCode() uint64 {
 	first := uint64(1<<64 - 1)
 	for _, s := range m.Segments {
@@ -110,9 +107,9 @@ func (k *moved) loadedAt(bias uint64) {
 	}
 }
 
-// tryMoves tries the biases for which f is in the file's code, at most maxMoves. It accepts a bias
-// if it is the only one that fits. With that bias, the file must have the code listed in the log.
-// If the log lists no code, the method fits decides.
+// tryMoves tries at most maxMoves biases that put f into the file's code, and accepts the only one
+// that fits. With that bias, the file must have the code listed in the log. If the log lists no
+// code, the method fits decides.
 func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
 	listed := f.Listed != nil && len(f.Listed.Units) > 0
 	if !listed && len(k.returns) < sureCalls || t.worked > maxBiasWork || t.quota().Left() < 0 {
@@ -204,7 +201,7 @@ func (c *check) runAtAddress(f *Frame) {
 }
 
 // ofSeveral returns the function at f's address among several with the name and size in f. Its err
-// is ErrSizes if none of them is at the address, or if the load address of the kernel is not known.
+// is ErrSizes if none is there, or if the kernel's load address is unknown.
 func (v *verdict) ofSeveral(f *Frame) (found sized) {
 	found.err = ErrSizes
 	if f.Load == nil {

@@ -18,8 +18,7 @@ const (
 	maxSized = 1 << 16
 )
 
-// A sizedName is the name of a function and its logged size, which is the distance to the next
-// symbol.
+// A sizedName is the name of a function and its logged size: the distance to the next symbol.
 type sizedName struct {
 	name string
 	size uint64
@@ -44,8 +43,7 @@ type known struct {
 	refuted bool // a file was refuted
 }
 
-// PlaceKnown reports whether f is a frame of a kernel that the Trace has judged before. If so, it
-// sets the Place of f.
+// PlaceKnown reports whether the Trace has judged f, a kernel frame, before, and sets its Place.
 func (t *Trace) PlaceKnown(f *Frame) bool {
 	if f.Kernel == nil || f.Key == 0 || len(t.known.places) == 0 || f.Kernel.Release != t.known.release || f.Kernel.ID != t.known.id {
 		return false
@@ -55,8 +53,8 @@ func (t *Trace) PlaceKnown(f *Frame) bool {
 	return ok
 }
 
-// identifyModules gives the frames of a kernel module the build ID that another frame of the trace
-// has for it. A kernel prints the ID in a call trace, but not on the line with RIP.
+// identifyModules gives the frames of a kernel module the build ID of another frame in the trace. A
+// kernel prints the ID in a call trace, but not on the line with RIP.
 func identifyModules(frames []*Frame) {
 	var ids map[string]buildid.ID // zero for a module with several builds
 	for _, f := range frames {
@@ -165,11 +163,9 @@ func (c *check) endsInCall() bool {
 	return yes || !known
 }
 
-// isMadeAtRun reports whether the kernel makes functions with this name while it runs: no file has
-// them.
+// isMadeAtRun reports whether the running kernel makes functions with this name, which no file has.
 func isMadeAtRun(name string) bool { return strings.HasPrefix(name, "bpf_") }
 
-// sizedSymbol returns the function of this name and size.
 func (v *verdict) sizedSymbol(s *dialect.Symbol) (found sized) {
 	key := sizedName{s.Name, s.Size}
 	if found, ok := v.sizes[key]; ok {

@@ -8,9 +8,9 @@ import (
 )
 
 // Two kinds of return addresses have a known place in their file: the code at which a program
-// begins, and a signal trampoline. The weight of a frame there is the logarithm of the number of
-// biases tried, since only one bias puts the frame there. The logarithm of the number of possible
-// frames is subtracted. So is one bit, because a trace need not have such a frame.
+// begins, and a signal trampoline. A frame there weighs the logarithm of the number of biases
+// tried, since only one bias puts it there, minus the logarithm of the number of possible frames.
+// One more bit is subtracted, because a trace need not have such a frame.
 
 // placeBits returns the weight, in bits, of a frame at a place that the file has once. choices is
 // the number of frames that may be there.
@@ -44,8 +44,8 @@ func (e *election) isInterrupted(i int, bias uint64) bool {
 func follows(outer, inner *Frame) bool { return outer.Number < 0 || outer.Number == inner.Number+1 }
 
 // startBits returns the weight, in bits, of frame i if it is in the code at which the program
-// begins, or in main. All frames further out than main must be in other files or in that code. It
-// returns 0 for any other frame.
+// begins, or in main. All frames further out than main must be in other files or in that code. Any
+// other frame has weight 0.
 func (e *election) startBits(i int, bias uint64) float64 {
 	f := e.frames[i]
 	if e.isEntry(f, bias) {
@@ -65,11 +65,11 @@ func (e *election) startBits(i int, bias uint64) float64 {
 			return 0
 		}
 	}
-	// one bit is subtracted because a stack need not begin in main
+	// one bit less, because a stack need not begin in main
 	return max(0, min(math.Log2(float64(max(e.image.codeSize(), 1))/float64(main.end-main.start))-1, maxLinkWeight))
 }
 
-// mainRange returns the code of main, which is empty if it is unknown.
+// mainRange returns the code of main, or an empty range if unknown.
 func (m *Image) mainRange() codeRange {
 	at := m.File.Main()
 	if start, end, ok := m.File.UnwindRange(at); ok && start == at {
@@ -78,7 +78,7 @@ func (m *Image) mainRange() codeRange {
 	return codeRange{}
 }
 
-// isEntry reports whether f was called by the code at which the program begins.
+// isEntry reports whether the code at which the program begins has called f.
 func (e *election) isEntry(f *Frame, bias uint64) bool {
 	entry := e.image.File.Entry
 	past := f.Addr - bias - entry

@@ -22,9 +22,9 @@ const (
 )
 
 // link returns the weight of the call of outer if it leads to the function of inner, or to one that
-// jumps there. If the two are far apart, this is less likely by chance, since most calls lead to
-// near functions. linkBits and linkBitsPerDoubling are below the figures measured in libc, gdb and
-// a program of 250 KB.
+// jumps there. Such a call is rarer by chance between distant frames, since most calls lead to near
+// functions. linkBits and linkBitsPerDoubling are below the figures measured in libc, gdb and a
+// program of 250 KB.
 func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, how linkKind) {
 	if !e.has(inner, bias) || !follows(outer, inner) {
 		return 0, unlinked
@@ -74,7 +74,7 @@ const (
 )
 
 // leads reports how the call of r that ends at end leads to addr. If r jumps there, leads sets r to
-// the target, such as the cold part of a function, and returns the number of r's jumps.
+// the target, such as a function's cold part, and returns the number of r's jumps.
 func (e *election) leads(end uint64, r *codeRange, addr uint64) (how linkKind, jumps int) {
 	if r.has(addr) {
 		return calling, 0
@@ -94,9 +94,9 @@ func (e *election) leads(end uint64, r *codeRange, addr uint64) (how linkKind, j
 	return how, jumps
 }
 
-// refine adds bits to in, the inference for the best bias. If calls that lead to the called frame
-// are rarer in this file than their weights say, it adds the difference. It returns the work, and
-// ends when that reaches most.
+// refine adds bits to in, the inference for the best bias, if calls that lead to the called frame
+// are rarer in this file than their weights say. It returns the work, and ends when that reaches
+// most.
 func (e *election) refine(in *Inference, most int) (work int) {
 	var voted []uint64
 	for i, f := range e.frames {
@@ -119,10 +119,9 @@ func (e *election) refine(in *Inference, most int) (work int) {
 	return work
 }
 
-// countLinks moves the addresses of outer and inner together through the code. It returns the
-// number of places tried. linked is the number of places at which a call that leads to inner's
-// function ends at outer's address. The addresses keep their offsets in 16 bytes, to which
-// functions are aligned.
+// countLinks moves the addresses of outer and inner together through the code, by multiples of 16
+// bytes, to which functions are aligned. tried is the number of places. linked is the number of
+// places at which a direct call that ends at outer's address leads to inner's function.
 func (e *election) countLinks(outer, inner *Frame) (linked, tried int) {
 	const align = 16
 	distance := inner.Addr - outer.Addr

@@ -3,8 +3,8 @@ package judge
 import "github.com/symfilter/symfilter/internal/dialect"
 
 // A run is a file that a process has loaded, as far as the log identifies the process. A stack that
-// refutes the file refutes it for the whole run, including later traces. If part of a file was
-// rebuilt, the other parts may not have moved, and frames in them agree.
+// refutes the file refutes the whole run, including later traces: if part of a file was rebuilt,
+// frames in parts that have not moved still agree.
 type run struct {
 	file    sum
 	process uint64 // 0 if the log does not show it
@@ -20,9 +20,8 @@ type usage struct {
 
 const maxRuns = 1 << 10 // runs in a Memory; up to twice as many may be kept
 
-// runOf returns the run of f, whose check is c. ok is false if f has no open file, or if no frame
-// has to prove the file. None has to if the build ID identifies the file, if the operator named it,
-// or if f is a kernel frame.
+// runOf returns the run of f, whose check is c. ok is false without an open file, and if no frame
+// has to prove the file: for a build ID that identifies it, an operator's file, or a kernel frame.
 func (t *Trace) runOf(f *Frame, c *check) (r run, ok bool) {
 	v := c.of
 	if v == nil || v.image.Err != nil || v.image.File == nil || v.image.Given || f.Kernel != nil || v.identifies(f) {

@@ -8,9 +8,9 @@ import (
 
 const espRustLess = 4 // bytes that esp-backtrace subtracts on RISC-V
 
-// espOnRISCV returns the kind of the address in a frame of ESP-IDF on RISC-V. There, backtraces
-// have the addresses as they were on the stack. The address for abort is a return address minus 3
-// bytes: it is odd, unlike the address of any instruction.
+// espOnRISCV returns the kind of the address in a frame of ESP-IDF on RISC-V. Backtraces there have
+// the addresses as they were on the stack. The address for abort is a return address minus 3 bytes:
+// it is odd, unlike the address of any instruction.
 func (c *check) espOnRISCV(call dialect.Call) dialect.Call {
 	switch {
 	case call != dialect.Adjusted:
@@ -22,9 +22,9 @@ func (c *check) espOnRISCV(call dialect.Call) dialect.Call {
 	return dialect.Either
 }
 
-// espRust returns the kind of the address in a frame of esp-backtrace. esp-backtrace subtracts
-// espRustLess bytes from return addresses, or dialect.ESPLess on Xtensa. If a call ends at the
-// original address, espRust restores it.
+// espRust returns the kind of the address in a frame of esp-backtrace, which subtracts espRustLess
+// bytes from return addresses, or dialect.ESPLess on Xtensa. If a call ends at the original
+// address, espRust restores it.
 func (c *check) espRust() dialect.Call {
 	less := uint64(espRustLess)
 	if c.of.image.File.Machine == elf.EM_XTENSA {
@@ -36,10 +36,10 @@ func (c *check) espRust() dialect.Call {
 	return dialect.Return
 }
 
-// onAVR decides whether a frame's address counts bytes, as in the ELF file, or words of two bytes.
-// The program's own return addresses and function pointers count words. Only a call before the
-// address can decide this: most values are code addresses in both units. onAVR converts the address
-// to bytes.
+// onAVR decides whether a frame's address counts bytes, as in the ELF file, or words of two bytes,
+// as the program's own return addresses and function pointers do. Only a call before the address
+// can decide this: most values are code addresses in both units. onAVR converts the address to
+// bytes.
 func (c *check) onAVR(call dialect.Call) dialect.Call {
 	file := c.of.image.File
 	inBytes, _ := file.CallEndsAt(c.addr)

@@ -8,12 +8,12 @@ import (
 
 // A mapping at a predictable address may be another program's: all programs that are not
 // position-independent are loaded at the same address. The process that wrote the trace may never
-// have been seen. So each stack has to prove the mapping, as return addresses prove a load bias:
+// have been seen, so each stack has to prove the mapping, as return addresses prove a load bias:
 // see [Inference]. No bias is searched, so six return addresses are enough, or fewer if calls lead
 // from one to the next.
 
 // proveMaps sets the modules of frames at predictable addresses if their stacks prove the mappings
-// there. The other frames are judged as if no process had the mapping.
+// there. Other frames are judged as if no process had the mapping.
 func (t *Trace) proveMaps(frames []*Frame) {
 	if !slices.ContainsFunc(frames, func(f *Frame) bool { return f.likely != nil }) {
 		return
@@ -30,7 +30,6 @@ func (t *Trace) proveMaps(frames []*Frame) {
 	t.proveMapsOfStack(frames[from:])
 }
 
-// proveMapsOfStack is proveMaps for the frames of one stack.
 func (t *Trace) proveMapsOfStack(stack []*Frame) {
 	var addresses []*Frame
 	for _, f := range stack {

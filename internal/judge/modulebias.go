@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// findBias sets the load bias of f's module, if f, the log or the living process shows it. If the
-// bias is already known, it sets moved if f contradicts it.
+// findBias sets the load bias of f's module, if f, the log or the living process shows it. If f
+// contradicts a known bias, findBias sets moved.
 func (t *Trace) findBias(f *Frame, facts *dialect.Facts) {
 	v := t.verdictOf(f)
 	if v == nil || v.image.Err != nil || f.Addr == 0 {
@@ -28,7 +28,6 @@ func (t *Trace) findBias(f *Frame, facts *dialect.Facts) {
 	object.Guard(func() { v.bias, v.biased = biasBy(v.image, f, facts) })
 }
 
-// showsOther reports whether f contradicts the load bias.
 func showsOther(m *Image, f *Frame, bias uint64) bool {
 	if f.Symbol.Inside {
 		return false
@@ -40,9 +39,9 @@ func showsOther(m *Image, f *Frame, bias uint64) bool {
 	return len(syms) == 1 && f.Addr-(syms[0].Addr+uint64(f.Symbol.Offset)) != bias
 }
 
-// searchBiases searches for the load biases that neither a frame nor a map shows. It repeats the
-// search while it finds more. The bias of a library may show that a frame is a signal trampoline.
-// Then the next frame, in another module, was interrupted.
+// searchBiases searches for the load biases that neither a frame nor a map shows, and repeats the
+// search while it finds more: the bias of a library may show a signal trampoline, before a frame
+// that was interrupted in another module.
 func (t *Trace) searchBiases(frames []*Frame) {
 	for before := -1; ; {
 		found, some := 0, false
@@ -79,8 +78,8 @@ func (t *Trace) searchBiases(frames []*Frame) {
 	}
 }
 
-// biasBy returns the load bias of m. It follows from the file, the operator's base, a map or a
-// module in the log, or f's own numbers.
+// biasBy returns the load bias of m from the file, the operator's base, a map or a module in the
+// log, or f's own numbers.
 func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
 	if bias, ok = m.knownBias(); ok {
 		return bias, true
@@ -114,9 +113,9 @@ func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
 	return 0, false
 }
 
-// isOf reports whether a mapping that covers the address of f belongs to f's module, whose file is
-// m. The mapping may be another process's. Names are compared without versions, since links to
-// libraries may have other ones.
+// isOf reports whether a mapping that covers the address of f is of f's module, whose file is m,
+// and not another process's. It compares names without versions, which differ in links to
+// libraries.
 func (m *Image) isOf(entry *dialect.Map, f *Frame) bool {
 	name := Stem(path.Base(entry.Path))
 	return f.Module == "" || entry.Path == m.Path || name == Stem(path.Base(m.Path)) || name == Stem(ProgramName(f.Module))
@@ -129,8 +128,7 @@ func Stem(name string) string {
 	return name
 }
 
-// numbered returns the address of f in the file if the number of f does not depend on the load
-// bias.
+// numbered returns the address of f in the file if f's number does not depend on the load bias.
 func numbered(m *Image, f *Frame) (addr uint64, ok bool) {
 	switch f.Kind {
 	case dialect.Vaddr:

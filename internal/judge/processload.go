@@ -18,9 +18,8 @@ func (m *Image) span() (low, high uint64) {
 	return m.lowest(), high
 }
 
-// elsewhere reports whether the address of f, a frame in the module, is too far from other frames
-// for one process. Then a restarted program, or one that logs at the same time, has loaded the
-// module there.
+// elsewhere reports whether f's address is too far from the module's other frames for one process.
+// A restarted program, or one that logs at the same time, has then loaded the module there.
 func (v *verdict) elsewhere(f *Frame) bool {
 	if f.Kind != dialect.Runtime || f.Addr == 0 || v.image.Err != nil || v.image.Fixed || v.first.Addr == 0 && !v.biased {
 		return false
@@ -36,8 +35,8 @@ func (v *verdict) elsewhere(f *Frame) bool {
 	return min(distance, -distance) >= high-low
 }
 
-// mixesLoads reports whether frames of an earlier process follow frames of a later one. loads has
-// the highest load of each module so far, and is updated.
+// mixesLoads reports whether frames of an earlier process follow frames of a later one. It updates
+// loads, the highest load of each module so far.
 func mixesLoads(loads map[string]int, v *verdict) bool {
 	latest := loads[v.first.Module]
 	loads[v.first.Module] = max(latest, v.load)

@@ -18,7 +18,7 @@ type ProcessMap struct {
 	ID     buildid.ID // build ID of the mapped file; zero if it has none
 	PID    int
 
-	// Predictable is set if the address was not chosen at random. A process whose maps were never
+	// Predictable is set if the address was not chosen at random: a process whose maps were never
 	// read may have another file there.
 	Predictable bool
 
@@ -26,8 +26,8 @@ type ProcessMap struct {
 	Open func() *Image
 }
 
-// askProcess sets the module of f by the maps of the process, if the log has neither its build ID
-// nor its load base. A predictable address has to be proved first: see proveMaps.
+// askProcess sets the module of f by the process's maps, if the log has neither its build ID nor
+// its load base. A predictable address has to be proved first: see proveMaps.
 func (t *Trace) askProcess(f *Frame, facts *dialect.Facts) {
 	if t.Mapped == nil || f.Addr == 0 || f.Data || f.mapped || f.live != nil || f.Kernel != nil || !f.ID.IsZero() || !f.Prefix.IsZero() {
 		return
@@ -54,8 +54,8 @@ func (f *Frame) setMap(m *ProcessMap) {
 	f.live, f.ID = m, m.ID
 }
 
-// has reports whether f may be in the mapped file. If the line has a number besides the address,
-// the number must agree with the mapping. Otherwise the module's name, if any, must be the file's.
+// has reports whether f may be in the mapped file. A number besides the address must agree with the
+// mapping. Without one, the module's name, if any, must be the file's.
 func (m *ProcessMap) has(f *Frame) bool {
 	switch {
 	case f.Module == "" && f.Kind == dialect.Runtime:

@@ -19,7 +19,7 @@ var (
 // IsOtherProgram reports whether err, from a Place, means that the device runs another program.
 func IsOtherProgram(err error) bool { return err == ErrHash || err == ErrBuild || err == ErrVersion }
 
-// programEvidence lists the facts about the program, and how each is compared with a file. known is
+// programEvidence lists the facts about the program, each with its comparison with a file. known is
 // false if the file shows nothing about the fact.
 var programEvidence = []struct {
 	err   error
@@ -43,9 +43,8 @@ var programEvidence = []struct {
 	}},
 }
 
-// judgePrograms refutes the files named by the operator if the log shows that another program runs.
-// If one of them is that program, it refutes none: the others may be its boot loader or the code in
-// its ROM.
+// judgePrograms refutes the operator's files if the log shows that another program runs. If one of
+// them is that program, it refutes none: the others may be its boot loader or the code in its ROM.
 func (t *Trace) judgePrograms(p dialect.Program) {
 	if p == (dialect.Program{}) {
 		return
@@ -79,11 +78,10 @@ func (t *Trace) judgePrograms(p dialect.Program) {
 	}
 }
 
-// A textFound is the result of hasText.
 type textFound struct{ yes, known bool }
 
-// hasText reports whether text is in the file outside of its debug information. known is false if
-// the file has no code, like separate debug files.
+// hasText reports whether the file has text outside of its debug information. known is false if the
+// file has no code, like separate debug files.
 func (m *Image) hasText(text string) (yes, known bool) {
 	key := about(m).text(text).sum()
 	if found, ok := m.names.memory.texts.get(key, maxTexts); ok {

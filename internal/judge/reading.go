@@ -32,8 +32,8 @@ type weighing struct {
 // interrupted may follow no call.
 func (w *weighing) agrees() bool { return w.calls > w.failed }
 
-// read returns the address in the file for an Offsetted number. ok is false if it is not in an
-// executable segment.
+// read returns the address in the file for an Offsetted number. ok is false outside of executable
+// segments.
 func (m *Image) read(value uint64, as reading) (addr uint64, ok bool) {
 	if as == asFileOffset {
 		return m.atOffset(value)
@@ -59,8 +59,8 @@ func (m *Image) read(value uint64, as reading) (addr uint64, ok bool) {
 func (t *Trace) read(frames []*Frame) {
 	changed := make(map[*verdict]bool)
 	for _, f := range frames {
-		// The previous frame may be missing unless the numbers are consecutive. A missing frame may
-		// be a trampoline, after which this address follows no call.
+		// The previous frame may be missing unless the numbers are consecutive. After a missing
+		// trampoline, this address follows no call.
 		called := f.Number > 0 && f.Number == t.number+1
 		t.number = f.Number
 		v := t.verdictOf(f)
@@ -95,8 +95,8 @@ func (v *verdict) weigh(file *object.File, f *Frame, called bool) {
 	}
 }
 
-// choose sets the reading. It prefers asVaddr, for newer versions, unless frames refute it, at
-// least as many as support it: a correction would make right addresses wrong.
+// choose sets the reading. It prefers asVaddr, for newer versions, unless at least as many frames
+// refute as support it: a correction would make right addresses wrong.
 func (v *verdict) choose() {
 	v.reading, v.unread = asVaddr, false
 	if w := &v.weighed[asVaddr]; w.failed == 0 || w.agrees() {
@@ -124,8 +124,8 @@ func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
 	case !corrected || v.weighed[v.reading].calls > 0:
 		return addr, nil
 	}
-	// The numbers of other modules are offsets, and no frame shows the meaning of this module's
-	// numbers.
+	// the numbers of other modules are offsets, and no frame shows the meaning of this module's
+	// numbers
 	for as := range readings {
 		if other, ok := v.image.read(f.Value, as); ok && other != addr {
 			return 0, ErrReading

@@ -40,7 +40,7 @@ var (
 	ErrSigned    = errors.New("a signed return address (AArch64 pointer authentication): the program must strip the signature (xpaclri) before it prints the address")
 )
 
-// A SeveralError is the reason why an address that is in two files is not located.
+// A SeveralError is the reason for an address in two files.
 type SeveralError struct{ First, Second string }
 
 // Error returns the paths, and what to do.
@@ -48,10 +48,10 @@ func (e *SeveralError) Error() string {
 	return "the address is in " + e.First + " and in " + e.Second + ", and nothing shows which of the two ran; --image FILE names it"
 }
 
-// ErrBudget is the reason why a frame is not located if its file was not searched.
+// ErrBudget is the reason for a frame whose file was not searched.
 var ErrBudget = errors.New("the file was not searched: the time for the log is used up (0.2 s, and 0.4 s for each MiB); log /proc/self/maps or build IDs, or give --image FILE@BASE, to make a search unnecessary")
 
-// neverLocated returns why f cannot be located, whatever else the log has; nil if it may be.
+// neverLocated returns why f cannot be located, whatever else the log has, or nil if it may be.
 func neverLocated(f *Frame) error {
 	if f.Unread != nil {
 		return f.Unread
@@ -63,7 +63,7 @@ func neverLocated(f *Frame) error {
 	return notELF(f.Module)
 }
 
-// notELF returns why frames of a module with this name are not located; nil if it may be an ELF
+// notELF returns why frames of a module with this name are not located, or nil for a possible ELF
 // file.
 func notELF(module string) error {
 	switch {

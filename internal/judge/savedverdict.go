@@ -54,8 +54,8 @@ type Verdict struct {
 	Program bool       `json:"program,omitempty"`
 	Deleted bool       `json:"deleted,omitempty"`
 
-	// Path is set for a file that was tried for frames without a module. Then no frame named the
-	// module, and the fields from such a frame are zero.
+	// Path is set for a file that was tried for frames without a module. No frame named the module
+	// then, and the fields from such a frame are zero.
 	Path string `json:"-"`
 
 	Bias   uint64 `json:"bias,omitempty"`
@@ -81,7 +81,7 @@ type Verdict struct {
 	Unseen  bool        `json:"unseen,omitempty"`
 }
 
-// A Sighting is an address of a module whose load bias is not known.
+// A Sighting is an address of a module with an unknown load bias.
 type Sighting struct {
 	Addr   uint64       `json:"addr"`
 	Call   dialect.Call `json:"call,omitempty"`
@@ -166,7 +166,7 @@ func (t *Trace) unnamedByPath() map[string]*Image {
 	return all
 }
 
-// resume sets the fields of v, which is new, from s. It cuts lists that exceed their bounds.
+// resume sets the fields of v, which is new, from s. It cuts lists at their bounds.
 func (v *verdict) resume(s *Verdict) {
 	v.bias, v.biased, v.inferred = s.Bias, s.Biased, s.Inferred
 	v.moved, v.proved, v.refuted = s.Moved, s.Proved, s.Refuted

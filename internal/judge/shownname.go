@@ -14,8 +14,7 @@ const (
 	maxSameName  = 64      // symbols with one demangled name
 )
 
-// A names finds the symbols of a file by name, within the Quota of the log. The zero value has no
-// bound.
+// A names finds the symbols of a file by name, within the log's Quota. The zero value has no bound.
 type names struct {
 	demangle  func(string) string
 	memory    *Memory
@@ -38,8 +37,7 @@ func (n *names) spend(steps int) bool {
 }
 
 // shownSymbols returns the symbols of f, the file of m, that programs show as name: demangled, with
-// or without parameters. It returns nil if there are more than maxSameName, or if a limit on the
-// work is reached.
+// or without parameters. It returns nil for more than maxSameName, or at a limit of the work.
 func (m *Image) shownSymbols(f *object.File, name string) []object.Symbol {
 	n := &m.names
 	word := []byte(lastWord(name))
@@ -60,8 +58,8 @@ func (m *Image) shownSymbols(f *object.File, name string) []object.Symbol {
 	return all
 }
 
-// shown finds the symbols of f that programs show as name, whose last word is word. complete is not
-// set if a limit on the work is reached.
+// shown finds the symbols of f that programs show as name, whose last word is word. complete is
+// false if a limit of the work is reached.
 func (n *names) shown(f *object.File, name string, word []byte) (all []object.Symbol, complete bool) {
 	name = withoutCrateIDs(name)
 	hash := rustHash(name)
@@ -136,7 +134,7 @@ func closed(name string) string {
 }
 
 // lastWord returns the identifier of the function in a demangled name, which also occurs in the
-// mangled name. It returns "" if there is none, as for operators.
+// mangled name. It returns "" without one, as for operators.
 func lastWord(name string) string {
 	if strings.Contains(name, "operator") {
 		return ""

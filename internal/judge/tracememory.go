@@ -9,8 +9,8 @@ import (
 
 // A Memory keeps facts about the files of a log's modules beyond the end of each trace. A repeated
 // trace is not searched again, even if its modules were loaded elsewhere. All traces of a log share
-// its Memory. Facts are stored by [Image.identity], so that a replaced file has none. A Memory
-// takes at most 1 MiB. The zero value is for a new log.
+// its Memory. Its keys include [Image.identity], so a replaced file has no facts. A Memory takes at
+// most 1 MiB. The zero value is for a new log.
 type Memory struct {
 	searches recent[sum, searched]        // for load biases, by file and sightings
 	inferred recent[sum, inferred]        // inferences, by file and return addresses
@@ -22,7 +22,6 @@ type Memory struct {
 	traces   int // traces so far
 }
 
-// remembered returns t's Memory.
 func (t *Trace) remembered() *Memory {
 	if t.Memory == nil {
 		t.Memory = new(Memory)
@@ -39,10 +38,9 @@ const (
 )
 
 // A recent is a map that forgets old entries. It keeps at least the last n entries that were added
-// or found, and at most 2n. n is the argument most of get and put.
+// or found, and at most 2n; n is the argument most of get and put.
 type recent[K comparable, V any] struct{ young, old map[K]V }
 
-// get returns the value of k.
 func (r *recent[K, V]) get(k K, most int) (v V, ok bool) {
 	if v, ok = r.young[k]; ok {
 		return v, true
@@ -53,7 +51,6 @@ func (r *recent[K, V]) get(k K, most int) (v V, ok bool) {
 	return v, ok
 }
 
-// put sets the value of k.
 func (r *recent[K, V]) put(k K, v V, most int) {
 	if len(r.young) >= most {
 		r.young, r.old = nil, r.young
@@ -75,15 +72,13 @@ func about(m *Image) question {
 	return question{}.text(m.identity())
 }
 
-// text appends s with its length, so that different texts never make the same question.
+// text appends s with its length, so different texts never make the same question.
 func (q question) text(s string) question {
 	return append(q.number(uint64(len(s))), s...)
 }
 
-// number appends n.
 func (q question) number(n uint64) question { return binary.LittleEndian.AppendUint64(q, n) }
 
-// sum returns the hash of the question.
 func (q question) sum() sum { return sha256.Sum256(q) }
 
 // identity returns a text that is different for different files.

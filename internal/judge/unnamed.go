@@ -8,9 +8,9 @@ import (
 )
 
 // placeUnnamed finds the modules of frames that have only an address, as in traces of glog and
-// Rust. It tries the files that the operator or the log names. The load bias of such a file is
-// fixed or given by the operator. Otherwise it follows from names of functions in the trace, or
-// from calls before return addresses. of has the verdicts of the frames.
+// Rust. It tries the files that the operator or the log names. Such a file's load bias is fixed,
+// given by the operator, or found from names of functions in the trace or calls before return
+// addresses. of has the verdicts of the frames.
 func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 	var unnamed, ofProgram []*Frame
 	for _, f := range frames {
@@ -39,7 +39,7 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 type tries struct {
 	files    []*verdict // files whose load bias is known
 	programs []*verdict // files that may contain frames with an address of an ELF file
-	// the load bias of a file that the operator has named is known, and not only from calls
+	// the load bias of an operator's file is known, and not only from calls
 	fixed    bool
 	unproven error // why the load bias of a file that the operator has named is not known
 }
@@ -77,9 +77,9 @@ func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 	return all
 }
 
-// covering returns the verdict of the only file that has the address of f. If several files have
-// it, covering returns nil and a SeveralError, since only one of them can be loaded there. If none
-// has it, covering returns of, and a reason if one applies to all such addresses.
+// covering returns the verdict of the only file that has the address of f. For several files, it
+// returns nil and a SeveralError, since only one can be loaded there. Without any, it returns of,
+// and a reason if one applies to all such addresses.
 func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 	found := 0
 	var several *SeveralError
@@ -105,8 +105,8 @@ func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 }
 
 // unnamedVerdict returns the verdict on m, a file that may contain the addresses of frames without
-// a module. If a frame names a module at the same path, it returns the verdict on that module. It
-// returns nil if the trace has too many modules.
+// a module, or the verdict on a frame's module at the same path. It returns nil if the trace has
+// too many modules.
 func (t *Trace) unnamedVerdict(m *Image) *verdict {
 	return t.verdictFor(moduleKey{name: m.Path}, func(v *verdict) *Image {
 		v.unnamed = m.Path
@@ -114,8 +114,8 @@ func (t *Trace) unnamedVerdict(m *Image) *verdict {
 	})
 }
 
-// biasOfUnnamed finds the load bias of v's file by the addresses of frames; only some of these are
-// in the file.
+// biasOfUnnamed finds the load bias of v's file by the addresses of frames, some of which are in
+// the file.
 func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 	if v.biased {
 		return
