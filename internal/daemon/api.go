@@ -37,19 +37,32 @@ type api struct {
 	closed   bool
 }
 
-// A protocol processes the body of a request, and returns a function that writes the answer.
-type protocol func(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io.Writer) error, error)
+type protocol struct {
+	asks string // what the body of a request is, for messages
+	// answer processes the body of a request, and returns a function that writes the answer.
+	answer func(ctx context.Context, s *batch.Symbols, body io.Reader, h http.Header) (func(io.Writer) error, error)
+}
 
-func (s *Service) protocols() map[string]protocol {
-	all := make(map[string]protocol)
+func jsonProtocol(answer func(context.Context, *batch.Symbols, io.Reader) (func(io.Writer) error, error)) *protocol {
+	return &protocol{"as JSON", func(ctx context.Context, s *batch.Symbols, body io.Reader, h http.Header) (func(io.Writer) error, error) {
+		h.Set("Content-Type", "application/json")
+		return answer(ctx, s, body)
+	}}
+}
+
+func (s *Service) protocols() map[string]*protocol {
+	all := make(map[string]*protocol)
 	if s.Symbolize {
-		all["/v1/symbolize"] = batch.Symbolize
+		all["/v1/symbolize"] = jsonProtocol(batch.Symbolize)
+	}
+	if s.Profile {
+		all["/v1/profile"] = &protocol{"as a profile of pprof", nameProfile}
 	}
 	if s.Mozilla {
-		all["/symbolicate/v5"] = mozilla.Symbolicate
+		all["/symbolicate/v5"] = jsonProtocol(mozilla.Symbolicate)
 	}
 	if s.Sentry {
-		all["/symbolicate"] = symbolicator.Symbolicate
+		all["/symbolicate"] = jsonProtocol(symbolicator.Symbolicate)
 	}
 	return all
 }
@@ -159,10 +172,10 @@ func (a *api) close() (ended chan struct{}) {
 	return ended
 }
 
-func (a *api) answer(w http.ResponseWriter, r *http.Request, p protocol) {
+func (a *api) answer(w http.ResponseWriter, r *http.Request, p *protocol) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		refuse(w, http.StatusMethodNotAllowed, "send the request with POST, as JSON")
+		refuse(w, http.StatusMethodNotAllowed, "send the request with POST, "+p.asks)
 		return
 	}
 	body, done, err := unpacked(r, a.house.unpacking)
@@ -179,15 +192,14 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(a.conf.Wait))
 	defer cancel()
 	defer context.AfterFunc(a.ctx, cancel)()
-	write, err := p(ctx, &batch.Symbols{
+	h := w.Header()
+	write, err := p.answer(ctx, &batch.Symbols{
 		Symbolizer: a.symbols.Symbolizer, Complete: a.symbols.Complete, Room: loan,
-	}, &untimed{body, control})
+	}, &untimed{body, control}, h)
 	if err != nil {
 		a.refuse(w, err)
 		return
 	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	control.SetWriteDeadline(time.Now().Add(apiWrite))
 	defer context.AfterFunc(a.ctx, func() { control.SetWriteDeadline(time.Now().Add(lingers)) })()

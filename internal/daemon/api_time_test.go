@@ -112,10 +112,10 @@ func answered(p *stalledPeer, write func(io.Writer) error) (ends bool) {
 			panic(e)
 		}
 	}()
-	a.answer(p, httptest.NewRequest("POST", "/", p), func(_ context.Context, _ *batch.Symbols, body io.Reader) (func(io.Writer) error, error) {
+	a.answer(p, httptest.NewRequest("POST", "/", p), jsonProtocol(func(_ context.Context, _ *batch.Symbols, body io.Reader) (func(io.Writer) error, error) {
 		_, err := io.ReadAll(body)
 		ends = err == nil
 		return write, err
-	})
+	}))
 	return ends
 }

@@ -62,7 +62,7 @@ func (p *parser) service(s *Service) {
 	if s.Listen != "" {
 		p.listener("service", "listen", s.Listen, false, s.AllowRemote, s.TLS)
 		if n := p.given("service", "listen"); n != nil && len(s.paths()) == 0 && p.complete("service") {
-			p.fault(n, "service.listen", "answers nothing: set symbolize, mozilla, symbolicator or debuginfod to true")
+			p.fault(n, "service.listen", "answers nothing: set symbolize, profile, mozilla, symbolicator or debuginfod to true")
 		}
 	}
 	p.halves("service.tls", s.TLS, true)

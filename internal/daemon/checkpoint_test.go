@@ -49,7 +49,7 @@ func TestDamagedCheckpointsAreReported(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, _ := os.ReadFile(state)
-			log := &report{}
+			log := &keptLog{}
 			d, err := New(c, Options{Log: slog.New(slog.NewTextHandler(log, nil))})
 			if err != nil {
 				t.Fatal(err)
@@ -76,20 +76,20 @@ func TestDamagedCheckpointsAreReported(t *testing.T) {
 	}
 }
 
-// A report keeps what a daemon logs.
-type report struct {
+// A keptLog keeps what a daemon logs.
+type keptLog struct {
 	mu  sync.Mutex
 	all []byte
 }
 
-func (r *report) Write(p []byte) (int, error) {
+func (r *keptLog) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = append(r.all, p...)
 	return len(p), nil
 }
 
-func (r *report) text() string {
+func (r *keptLog) text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return string(r.all)

@@ -46,6 +46,7 @@ type TLS struct {
 type Service struct {
 	Listen      string   `yaml:"listen"` // HOST:PORT, unix:PATH or systemd:NAME; empty: none
 	Symbolize   bool     `yaml:"symbolize"`
+	Profile     bool     `yaml:"profile"`
 	Mozilla     bool     `yaml:"mozilla"`
 	Sentry      bool     `yaml:"symbolicator"`
 	Debuginfod  bool     `yaml:"debuginfod"`

@@ -213,6 +213,7 @@ func serviceSection() Section {
 	return Section{Path: "service", of: kindOf[Service](), Text: "The listener for programs that look up addresses in the debug files of `symbols`. Each protocol is off unless its key is true. An input `http` may have the same address.", Keys: []Key{
 		{Name: "listen", Text: "HOST:PORT, unix:PATH or systemd:NAME; without it there is no listener"},
 		{Name: "symbolize", Default: "false", With: []string{"listen"}, Text: "answer POST of JSON to `/v1/symbolize`: build IDs and offsets in, functions and lines out"},
+		{Name: "profile", Default: "false", With: []string{"listen"}, Text: "answer POST of a pprof profile to `/v1/profile` with the profile, in which addresses have functions and lines"},
 		{Name: "mozilla", Default: "false", With: []string{"listen"}, Text: "answer POST to `/symbolicate/v5`, Mozilla's symbolication API, which the Firefox Profiler and samply use"},
 		{Name: "symbolicator", Default: "false", With: []string{"listen"}, Text: "answer POST to `/symbolicate` as Sentry's Symbolicator does for ELF"},
 		{Name: "debuginfod", Default: "false", With: []string{"listen"}, Text: "answer GET of `/buildid/ID/debuginfo`, `executable`, `section/NAME` and `source/PATH` from the files of `symbols`, its cache and its servers"},

@@ -102,7 +102,7 @@ var direction = map[string][]string{
 	"internal/symbolicator": {"symbolize", "buildid", "internal/batch"},
 
 	// a binary of its own: what it links does not slow the start of the command
-	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/doctor", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access", "internal/batch", "internal/mozilla", "internal/symbolicator", "internal/object", "buildid"},
+	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/doctor", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access", "internal/batch", "internal/mozilla", "internal/symbolicator", "internal/profile", "internal/report", "internal/object", "buildid"},
 }
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "scripts/scoreboard", "integration", "internal/housetest", "internal/demangle/gen", "examples/emit/go"}

@@ -16,10 +16,13 @@ import (
 // Limits of an input. A profile of 100,000 stacks takes about 20 MiB, or a tenth of that if it is
 // compressed.
 const (
-	maxNested   = 2       // times that a profile may be compressed by gzip
-	headSize    = 4 << 10 // bytes by which the format is recognized
-	memoryShare = 4       // the bytes of an input may take a quarter of the budget
+	maxNested = 2       // times that a profile may be compressed by gzip
+	headSize  = 4 << 10 // bytes by which the format is recognized
 )
+
+// MemoryShare is the part of Options.Memory that the unpacked bytes of an input may take: one of
+// MemoryShare equal parts.
+const MemoryShare = 4
 
 // An Output is a form in which a Profile is printed.
 type Output int
@@ -41,6 +44,9 @@ type Options struct {
 	// name on the command line, which may be empty. If Places is nil, no frame of such a file gets
 	// a name.
 	Places func(program string) Places
+
+	// PprofOnly refuses all formats but that of pprof, with ErrNotPprof.
+	PprofOnly bool
 }
 
 // View selects what Text and Folded print of a profile.
@@ -61,6 +67,9 @@ var (
 	ErrUnknown  = errors.New("not a profile that symfilter knows: not pprof, gperftools, jemalloc, DHAT or Massif")
 	ErrTooLarge = errors.New("too large for the memory limit; raise it with --max-memory")
 	ErrCut      = errors.New("the profile is cut off")
+
+	// ErrNotPprof is for Options.PprofOnly. The error ends with the format, if symfilter knows it.
+	ErrNotPprof = errors.New("not a profile of pprof")
 )
 
 // A ShowError is the error for View.Show with a name that the profile does not have.
@@ -72,6 +81,8 @@ type ShowError struct {
 func (e *ShowError) Error() string {
 	return fmt.Sprintf("the profile has no values of type %q; it has %s", e.Show, listed(e.Types))
 }
+
+const pprofName = "pprof profile"
 
 // A format is a kind of profile.
 type format struct {
@@ -88,7 +99,7 @@ func formats() []format {
 		{"heap profile of jemalloc", isJemalloc, readJemalloc},
 		{"heap profile of gperftools", isHeap, readHeap},
 		{"CPU profile of gperftools", isCPU, readCPU},
-		{"pprof profile", isPprof, readPprof},
+		{pprofName, isPprof, readPprof},
 	}
 }
 
@@ -126,7 +137,7 @@ func Read(in io.Reader, o Options) (*Profile, error) {
 func (p *Profile) Close() { p.m.share.Release() }
 
 func (p *Profile) read(in io.Reader, o *Options) error {
-	if f := regularTrace(in); f != nil {
+	if f := regularTrace(in); f != nil && !o.PprofOnly {
 		return p.trace(f, o)
 	}
 	b := bufio.NewReaderSize(in, headSize)
@@ -146,12 +157,17 @@ func (p *Profile) read(in io.Reader, o *Options) error {
 		return fmt.Errorf("%w: the file is empty", ErrUnknown)
 	}
 	head := data[:min(len(data), headSize)]
-	if traceOf(head) != nil {
+	if f := traceOf(head); f != nil && o.PprofOnly {
+		return fmt.Errorf("%w: a %s", ErrNotPprof, f.name)
+	} else if f != nil {
 		return p.trace(&traceFile{ReadSeeker: bytes.NewReader(data), head: head}, o)
 	}
 	for _, f := range formats() {
 		if !f.begins(head) {
 			continue
+		}
+		if o.PprofOnly && f.name != pprofName {
+			return fmt.Errorf("%w: a %s", ErrNotPprof, f.name)
 		}
 		r := newResolver(o, p.m)
 		defer r.close()
@@ -273,7 +289,7 @@ func (m *memory) readAll(in io.Reader) ([]byte, error) {
 // grow doubles the capacity of data, within its share of the budget. It fails if the share is full.
 func (m *memory) grow(data *[]byte) error {
 	size := max(64<<10, 2*cap(*data))
-	if most := m.share.Budget.Most() / memoryShare; int64(size) > most {
+	if most := m.share.Budget.Most() / MemoryShare; int64(size) > most {
 		size = int(most)
 	}
 	if size <= cap(*data) {

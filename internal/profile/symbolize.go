@@ -21,6 +21,7 @@ import (
 const (
 	maxFiles   = 4096             // files that a profile may name
 	layoutWait = 10 * time.Second // longest wait for the headers of a debug file that was found
+	siteSize   = 512              // bytes of a site, and of the search for its debug file
 )
 
 // The reasons why an address cannot be looked up.
@@ -73,6 +74,9 @@ func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 		for i := range p.Locations { // so that files are searched for at the same time
 			if l := &p.Locations[i]; l.Mapping != 0 && !isNamed(p, l) {
 				if m := l.Mapping - 1; sites[m] == nil {
+					if err := r.m.take(siteSize); err != nil {
+						return err
+					}
 					sites[m] = r.site(&p.Mappings[m], kind)
 				}
 			}
@@ -86,6 +90,9 @@ func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 		l := &p.Locations[i]
 		if isNamed(p, l) {
 			continue
+		}
+		if r.o.Context != nil && errors.Is(r.o.Context.Err(), context.Canceled) {
+			return context.Canceled // nobody wants the profile
 		}
 		if l.Mapping == 0 || r.o.Symbolizer == nil {
 			r.missing.Add(symbolize.Unresolved{Frames: 1})
