@@ -109,8 +109,7 @@ func appendAddr(dst []byte, addr uint64) []byte {
 	return strconv.AppendUint(dst, addr, 16)
 }
 
-// A nameRule is the set of bytes that one kind of name may hold besides the bytes allowed in every
-// name.
+// A nameRule is the set of bytes that one kind of name may hold besides the bytes of every name.
 type nameRule uint8
 
 const (
@@ -151,8 +150,7 @@ func appendName(dst []byte, start int, name string, rule nameRule) []byte {
 	return dst
 }
 
-// beginsElement reports whether "{{{" and rest may begin an element, provided that an end of an
-// element follows.
+// beginsElement reports whether "{{{" and rest may begin an element, if an element's end follows.
 func beginsElement(rest string) bool {
 	n := 0
 	for n < len(rest) && 'a' <= rest[n] && rest[n] <= 'z' {

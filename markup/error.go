@@ -3,7 +3,7 @@ package markup
 import "strconv"
 
 // A SyntaxError is the reason why text that begins like an element is not one. Functions of this
-// package return a pointer to it: compare the pointer with nil before you convert it to an error.
+// package return a pointer: compare it with nil before you convert it to an error.
 type SyntaxError struct {
 	// offset of Got in bytes: in the line, or in the fields for functions that get only the fields
 	Off      int
@@ -21,15 +21,14 @@ func (e *SyntaxError) Error() string {
 	return e.Tag + ": expected " + e.Expected + ", found " + found
 }
 
-// A fault is a SyntaxError without allocated memory: the scanner needs only to know whether there
+// A fault is a SyntaxError without allocated memory. The scanner needs to know only whether there
 // is one.
 type fault struct {
 	off, end int    // range of the wrong text in the fields
 	expected string // "" if there is no fault
 }
 
-// report returns the fault as an error; nil if there is none. The fields of the element begin at
-// the offset base.
+// report returns the fault as an error, or nil. The element's fields begin at the offset base.
 func (f fault) report(tag Tag, fields []byte, base int) *SyntaxError {
 	if f.expected == "" {
 		return nil

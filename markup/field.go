@@ -11,7 +11,7 @@ import (
 
 func fieldEnd(f []byte, i int) int { return indexByte(f, i, ':') }
 
-// next returns the beginning of the field after the field that ends at end.
+// next returns the beginning of the field after a field's end.
 func next(f []byte, end int) int { return min(end+1, len(f)) }
 
 // address parses a %p: 0x and hexadecimal digits, or only zeros.
@@ -75,8 +75,8 @@ func hexadecimal(f []byte, i int) (v uint64, end int, ok bool) {
 	return ended(f, i, j, v, j > i+2)
 }
 
-// ended returns the number v, whose digits end at j. The number is valid if ok is set and the field
-// ends at j, too.
+// ended returns the number v, whose digits end at j. v is valid if ok is set and the field ends at
+// j, too.
 func ended(f []byte, i, j int, v uint64, ok bool) (uint64, int, bool) {
 	if ok && (j == len(f) || f[j] == ':') {
 		return v, j, true
@@ -116,7 +116,7 @@ func mode(f []byte, i int) (m Mode, end int, ok bool) {
 
 // pcKind parses the optional field after the address that ends at end.
 func pcKind(f []byte, end int) PCKind {
-	// The field is nearly always ra or pc, so there is no need to search for its end first.
+	// the field is nearly always ra or pc, so its end is not searched first
 	if n := len(f) - end; n < 3 || n > 3 && f[end+3] != ':' {
 		return Ambiguous
 	}
@@ -129,7 +129,7 @@ func pcKind(f []byte, end int) PCKind {
 	return Ambiguous
 }
 
-// nameFault returns a fault if a name holds a byte that no name may hold.
+// nameFault returns a fault if a name has a byte that no name may have.
 func nameFault(f []byte, i, end int, expected string) fault {
 	if name := f[i:end]; bytes.IndexByte(name, '}') >= 0 || bytes.IndexByte(name, '\n') >= 0 {
 		return fault{i, end, expected + " without } or line end"}

@@ -15,8 +15,7 @@ type Pair struct {
 }
 
 // Pairs returns the pairs of a HexDict in the order of the text. A pair is a key, a colon, optional
-// blanks and a value: 0x and digits, or only zeros. Other text, such as the prefixes of log lines,
-// is skipped.
+// blanks and a value: 0x and digits, or only zeros. Other text, such as log prefixes, is skipped.
 func (h HexDict) Pairs() iter.Seq[Pair] {
 	return func(yield func(Pair) bool) {
 		key := "" // the key before a colon, until its value is found

@@ -5,8 +5,8 @@
 // and the modules and maps that give them meaning. LLVM's document "Symbolizer Markup Format"
 // defines the elements. Reading takes two steps, which allocate only names and errors. A [Scanner]
 // splits a line into text, colour sequences and elements. Then [ParseAs] or [Parse] parses the
-// fields of an element into a value. In the other direction, every [Element] prints itself. A
-// [Writer] prints a stream of text and elements so that any markup filter shows the original text.
+// fields of an element into a value. Every [Element] prints itself. A [Writer] prints a stream of
+// text and elements so that any markup filter shows the original text.
 //
 // Logs are untrusted: text that cannot be parsed as an element stays text, no input takes more than
 // linear time, and the package never panics.
@@ -28,23 +28,23 @@ const (
 // An Element is one of the values of this package: [Reset], [Module], [MMap], [PC], [BT], [Data],
 // [Symbol], [HexDict] or [DumpFile].
 type Element interface {
-	// AppendMarkup appends the element as markup. The result is always one well-formed element. If
-	// the value came from parsing, the result parses to an equal value. Addresses have an even
-	// number of digits (0x00), sizes are hexadecimal, other numbers decimal.
+	// AppendMarkup appends the element as one well-formed element of markup. A value that came from
+	// parsing parses to an equal value again. Addresses have an even number of digits (0x00), sizes
+	// are hexadecimal, other numbers decimal.
 	//
-	// A name that was not parsed may hold bytes that the format cannot hold. They are replaced by
+	// A name that was not parsed may have bytes that the format cannot hold. They are replaced by
 	// \x3a (':'), \x7b ('{', if it would begin an element), \x7d ('}') or \x0a (a line end).
-	// Parsing does not reverse that. A name that would make the element longer than 16 KiB is cut.
+	// Parsing does not reverse this. A name that would make the element longer than 16 KiB is cut.
 	AppendMarkup(dst []byte) []byte
 }
 
-// Reset ends the validity of all modules and maps: a new process begins (section "Contextual
+// Reset ends the validity of all modules and maps, since a new process begins (section "Contextual
 // elements" of the spec).
 type Reset struct {
 	Extra string // "begin" or "end", which Fuchsia's logs have, or ""
 }
 
-// Module names a loaded ELF file; maps refer to it by its ID.
+// Module names a loaded ELF file. Maps refer to it by its ID.
 type Module struct {
 	ID      uint64
 	Name    string // a soname or a path, for people; may be empty; untrusted
@@ -79,14 +79,14 @@ type Data struct {
 	Addr uint64
 }
 
-// Symbol is the linkage name of a function, variable or type. Names for people, such as ns::f(int),
-// should be printed as text: other filters read a name only up to its first colon. [Symbol.Literal]
-// describes its second use.
+// Symbol is the linkage name of a function, variable or type. A name for people, such as
+// ns::f(int), should be printed as text: other filters read a name only up to its first colon.
+// [Symbol.Literal] describes a second use.
 type Symbol struct {
 	Name string
 }
 
-// DumpFile reports that a file of this type has been published under this name.
+// DumpFile reports that a file of this type was published under this name.
 type DumpFile struct {
 	Type, Name string
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The parsers take the fields of a token: the bytes between "tag:" and "}}}", nil if there is no
-// colon. They accept the deviations of real emitters, and ignore additional fields, as the spec
-// asks. Offsets in their errors are offsets in the fields.
+// The parsers take the fields of a token: the bytes between "tag:" and "}}}", nil without a colon.
+// They accept the deviations of real emitters, and ignore additional fields, as the spec asks.
+// Offsets in their errors are offsets in the fields.
 //
 // A %p is 0x or 0X and hexadecimal digits, or only zeros. A %i is decimal, hexadecimal with 0x, or
-// octal with a leading 0. All must fit into 64 bits. A name holds neither '}' nor a line end.
+// octal with a leading 0. All must fit into 64 bits. A name has neither '}' nor a line end.
 
 // Parse parses an Elem token with a known tag. The offset in its error is relative to the line. For
 // other tokens, Parse returns the token's Err or, if that is nil, an error that a known element was
@@ -89,18 +89,17 @@ func check(tag Tag, fields []byte) (bad fault) {
 // ParseAs parses the fields of an element of the type E. The result does not alias them.
 //
 //   - Reset: never fails.
-//   - Module: the name may hold colons, as Fuchsia's do: it ends at the last ":elf:" that is
-//     followed by a build ID and the end of a field. An odd number of digits in the ID is padded on
-//     the left.
-//   - MMap: only of type load. The mode holds letters of rwx in any order and case; '-', 'p' and
-//     's', as in /proc/PID/maps, are ignored.
+//   - Module: the name may have colons, as Fuchsia's do: it ends at the last ":elf:" before a build
+//     ID and the end of a field. An odd number of digits in the ID is padded on the left.
+//   - MMap: only of type load. The mode has letters of rwx in any order and case; '-', 'p' and 's',
+//     as in /proc/PID/maps, are ignored.
 //   - PC: if the second field is neither ra nor pc, the kind is Ambiguous.
 //   - BT: if the third field is neither ra nor pc, the kind is Ambiguous, and the message begins
 //     there: {{{bt:1:0x…:sp 0x3f…}}}. Otherwise the message is the text after that field:
 //     {{{bt:0:0x…:pc:from CFI}}}.
 //   - Symbol: the name may be empty. It ends at the first colon that is not part of a "::" between
-//     other characters: some emitters print demangled names, and an empty field is not expected in
-//     future versions.
+//     other characters: some emitters print demangled names, and future versions are not expected
+//     to have an empty field.
 //   - HexDict: any text without '}' is valid; [HexDict.Pairs] interprets it.
 //   - DumpFile: both fields must exist, and may be empty.
 func ParseAs[E Element](fields []byte) (e E, err *SyntaxError) {
@@ -144,10 +143,10 @@ func ParseAs[E Element](fields []byte) (e E, err *SyntaxError) {
 	return e, bad.report(tag, fields, 0)
 }
 
-// LeadingBT returns the bt at the beginning of b and its length in bytes; 0 if there is no valid
-// one. The message is not in e; it is returned separately, and aliases b. LeadingBT is for logs
-// that consist mainly of lines with one backtrace element: a [Scanner] gives the same answer at
-// three times the cost.
+// LeadingBT returns the bt at the beginning of b without its message, the message, which aliases b,
+// and the element's length in bytes. n is 0 if b does not begin with a valid bt. LeadingBT is for
+// logs that consist mainly of lines with one backtrace element: a [Scanner] gives the same answer
+// at three times the cost.
 func LeadingBT(b []byte) (e BT, message []byte, n int) {
 	const head = "{{{bt:"
 	if len(b) < len(head) || string(b[:len(head)]) != head {
@@ -319,7 +318,7 @@ func symbol(f []byte) (end int, bad fault) {
 	return end, fault{}
 }
 
-// colons returns the length of the run of colons that begins at i; 3 means three or more.
+// colons returns the length of the run of colons at i; 3 means three or more.
 func colons[T []byte | string](b T, i int) int {
 	n := 0
 	for i+n < len(b) && b[i+n] == ':' && n < 3 {

@@ -15,10 +15,10 @@ const (
 type Token struct {
 	Kind TokenKind
 
-	// Tag is the tag of an element. Text may begin like a known element without being one: then its
-	// opening braces are a Text token with the tag. Err is the reason why they are text. It is nil
-	// for a hexdict without an end on this line: the hexdict may continue on the next lines, up to
-	// the first with a '}'.
+	// Tag is the tag of an element. If text begins like a known element without being one, its
+	// opening braces are a Text token with the tag. Err is then the reason, or nil for a hexdict
+	// without an end on this line: the hexdict may continue on the next lines, up to the first with
+	// a '}'.
 	Tag Tag
 
 	Raw    []byte // the bytes of the token, which alias the line
@@ -29,17 +29,16 @@ type Token struct {
 }
 
 // A Scanner splits one line, with or without its line end, into tokens. The Raw bytes of all tokens
-// together are the line. It allocates only errors. The zero value scans an empty line. It is not
-// safe for concurrent use.
+// together are the line. A Scanner allocates only errors. The zero value scans an empty line. It is
+// not safe for concurrent use.
 //
-// An element begins with "{{{", a tag of lower-case letters, and ':' or "}}}". In any other run of
-// braces, the first brace is text. It ends at the next "}}}". An element that holds a single '}',
-// is longer than 16 KiB or has wrong fields is malformed. An element that holds another "{{{" is
-// malformed, too: its opening braces are text, so that a valid element inside it is found. Only a
-// symbol may hold "{{{", if no element begins with it. An element with an unknown tag becomes an
-// Elem with TagUnknown, and a malformed element becomes text. Colour sequences and other elements
-// inside of an element are not interpreted. A colour sequence has at most 64 parameter bytes, which
-// are digits, ';' and ':'.
+// An element begins with "{{{", a tag of lower-case letters, and ':' or "}}}", and ends at the next
+// "}}}". In any other run of braces, the first brace is text. An element with a single '}', more
+// than 16 KiB or wrong fields is malformed. So is an element with another "{{{": its opening braces
+// are text, so a valid element inside it is found. Only a symbol may have "{{{", if no element
+// begins there. An element with an unknown tag becomes an Elem with TagUnknown, and a malformed
+// element becomes text. Colour sequences and other elements inside of an element are not
+// interpreted. A colour sequence has at most 64 parameter bytes: digits, ';' and ':'.
 //
 // Several lines may be given as one, to scan a hexdict that spans them.
 type Scanner struct {
@@ -47,7 +46,7 @@ type Scanner struct {
 	pos  int // beginning of the next token
 
 	// The offsets of the next "{{{", '}' and ESC, found at or after the position of the last
-	// search; len(line) if there is none. They are kept so that the scan takes linear time.
+	// search; len(line) without one. They are kept for a scan in linear time.
 	open, brace, escape int
 
 	// The next token that is not text, if its end is not 0. It begins at pos.
@@ -97,8 +96,8 @@ func (s *Scanner) Next() (tok Token, ok bool) {
 	return tok, true
 }
 
-// find puts the first token at or after i that is not text into held, and returns its beginning, or
-// the end of the line if there is no such token.
+// find puts the first token at or after i that is not text into held. It returns its beginning, or
+// the end of the line without one.
 func (s *Scanner) find(i int) int {
 	for ; ; i++ {
 		i = min(s.nextOpen(i), s.nextEscape(i))
@@ -116,7 +115,6 @@ func (s *Scanner) find(i int) int {
 	}
 }
 
-// hold sets held.
 func (s *Scanner) hold(kind TokenKind, tag Tag, end, fields int, err *SyntaxError) {
 	h := &s.held
 	h.kind = kind
@@ -168,8 +166,7 @@ func (s *Scanner) element(i int) bool {
 	return true
 }
 
-// candidateIn reports whether a "{{{" before end begins an element. i is the offset of the first
-// "{{{".
+// candidateIn reports whether a "{{{" before end begins an element. The first "{{{" is at i.
 func (s *Scanner) candidateIn(i, end int) bool {
 	for i < end {
 		if tagEnd(s.line, i+3) >= 0 {
@@ -207,7 +204,7 @@ func (s *Scanner) nextEscape(i int) int {
 
 const esc = 0x1b
 
-// indexByte returns the offset of the first c in b at or after i, or len(b) if there is none.
+// indexByte returns the offset of the first c in b at or after i, or len(b).
 func indexByte(b []byte, i int, c byte) int {
 	if n := bytes.IndexByte(b[i:], c); n >= 0 {
 		return i + n
@@ -215,8 +212,8 @@ func indexByte(b []byte, i int, c byte) int {
 	return len(b)
 }
 
-// index3 returns the offset of the first "{{{" in b at or after i, or len(b) if there is none. On
-// short lines, most without a brace, it takes half the time of bytes.Index.
+// index3 returns the offset of the first "{{{" in b at or after i, or len(b). On short lines,
+// mostly without a brace, it takes half the time of bytes.Index.
 func index3(b []byte, i int) int {
 	for {
 		i = indexByte(b, i, '{')
@@ -232,8 +229,7 @@ func hasBraces(b []byte, i int, c byte) bool {
 	return i+2 < len(b) && b[i] == c && b[i+1] == c && b[i+2] == c
 }
 
-// tagEnd returns the end of the tag that begins at i. It returns -1 unless ':' or "}}}" follows a
-// tag.
+// tagEnd returns the end of the tag that begins at i, or -1 if no ':' or "}}}" follows a tag.
 func tagEnd(b []byte, i int) int {
 	end := i
 	for end < len(b) && 'a' <= b[end] && b[end] <= 'z' {
@@ -245,8 +241,7 @@ func tagEnd(b []byte, i int) int {
 	return -1
 }
 
-// sgrLen returns the length of the colour sequence that begins with the ESC at b[0], or 0 if there
-// is none.
+// sgrLen returns the length of the colour sequence that begins with the ESC at b[0], or 0.
 func sgrLen(b []byte) int {
 	n := sgrParams(b)
 	if 0 < n && n < len(b) && n-2 <= maxSGR && b[n] == 'm' {
@@ -255,8 +250,8 @@ func sgrLen(b []byte) int {
 	return 0
 }
 
-// sgrParams returns the end of the parameters of the control sequence that begins at b[0], an ESC,
-// or 0. It stops soon after the limit maxSGR.
+// sgrParams returns the end of the parameters of the control sequence that begins with the ESC at
+// b[0], or 0. It stops soon after the limit maxSGR.
 func sgrParams(b []byte) int {
 	if len(b) < 2 || b[1] != '[' {
 		return 0
@@ -269,7 +264,7 @@ func sgrParams(b []byte) int {
 }
 
 // unfinishedSGR returns the length of the unfinished colour sequence at the end of b, at most 66
-// bytes; 0 if there is none.
+// bytes, or 0.
 func unfinishedSGR(b []byte) int {
 	end := b[max(0, len(b)-maxSGR-2):]
 	i := bytes.LastIndexByte(end, esc)

@@ -6,16 +6,16 @@ import (
 	"io"
 )
 
-// A Sink receives a log as a typed stream. It is called by one goroutine at a time. After an error
-// it must not be called again.
+// A Sink receives a log as a typed stream, from one goroutine at a time. After an error it must not
+// be called again.
 type Sink interface {
-	// Text adds text that is never interpreted. It may hold "{{{", ESC and line ends, and be split
+	// Text adds text that is never interpreted. p may have "{{{", ESC and line ends, and be split
 	// anywhere. The Sink does not keep p.
 	Text(p []byte) error
 	Element(e Element) error
 }
 
-// A Writer is a Sink that prints the stream as markup, so that a markup filter shows exactly the
+// A Writer is a Sink that prints the stream as markup, for which a markup filter shows exactly the
 // text. It puts the parts of text that a filter would interpret into symbols: see [Symbol.Literal].
 // These parts are a run of three or more '{', a shorter run directly before an element or an ESC,
 // and an ESC before '['. It is not safe for concurrent use.
