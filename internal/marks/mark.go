@@ -28,8 +28,7 @@ type Mark struct {
 // marks are the strings that a Search finds.
 //
 // For the vector search the marks are in eight buckets, which share tables. Several marks in one
-// bucket make false candidates. This distribution was chosen because it makes few in logs and texts
-// of many kinds.
+// bucket make false candidates. This distribution makes few in logs and texts of many kinds.
 var marks = []Mark{
 	{"{", "{{", 0},
 	{"@", " 0", 0},
@@ -47,8 +46,8 @@ var marks = []Mark{
 	{" [(@+\n", "0x", 7},
 }
 
-// escapedMarks returns the marks as they appear in JSON strings. There, quotes, TAB, ESC, line
-// ends, < and > are escaped. A quote precedes the first byte of a string.
+// escapedMarks returns the marks as they are in JSON strings, where quotes, TAB, ESC, line ends, <
+// and > are escaped. A quote precedes the first byte of a string.
 func escapedMarks() (all []Mark) {
 	for _, m := range marks {
 		for _, c := range []byte(m.First) {

@@ -3,15 +3,17 @@ package marks
 import "sync"
 
 // hasAVX2 reports whether the processor has AVX2 and POPCNT, and the system keeps their registers.
-// It is evaluated when it is first needed: virtual machines trap the CPUID instruction, which then
-// takes 10 µs or more.
+// It asks when first needed: virtual machines trap the CPUID instruction, which then takes 10 µs or
+// more.
 var hasAVX2 = sync.OnceValue(askAVX2)
 
 func askAVX2() bool
 
-// findOpenAVX2 returns the offset of the first "{{{" in b. If it finds none, at is less than 34
-// bytes before the end of b. lines is the number of line ends before at. It needs AVX2 and POPCNT.
+// findOpenAVX2 returns the offset of the first "{{{" in b. Without one, at is less than 34 bytes
+// before the end of b. lines is the number of line ends before at. findOpenAVX2 needs AVX2 and
+// POPCNT.
 //
+//go:noescape
 //go:noescape
 func findOpenAVX2(b []byte) (at, lines int)
 
@@ -35,14 +37,15 @@ func FindOpen(b []byte) (at, lines int) {
 }
 
 // listMarksAVX2 searches b in steps of 64 offsets for candidates: offsets at which there may be a
-// mark. It lists the steps with candidates. It stops after 64 steps or when fewer than 66 bytes are
-// left, and returns at, the first offset that it has not searched. lines is the number of line ends
-// before at, and n the number of entries in the list. It needs AVX2.
+// mark. It lists the n steps with candidates. It stops after 64 steps or when fewer than 66 bytes
+// are left, at at, the first unsearched offset. lines is the number of line ends before at.
+// listMarksAVX2 needs AVX2.
 //
+//go:noescape
 //go:noescape
 func listMarksAVX2(b []byte, t *markTables, list *markList) (at, lines, n int)
 
-// listMarks is listMarksAVX2 for any processor: without AVX2 it lists nothing and returns 0.
+// listMarks is listMarksAVX2 for any processor. Without AVX2 it lists nothing and returns 0.
 func listMarks(b []byte, t *markTables, list *markList) (at, lines, n int) {
 	if !hasAVX2() {
 		return 0, 0, 0
@@ -51,8 +54,8 @@ func listMarks(b []byte, t *markTables, list *markList) (at, lines, n int) {
 }
 
 // tablesOf returns the tables for marks. Each selects by four bits: of the first byte, the third,
-// the sum of both, or the second. The search with them takes 1.4 times as long as FindOpen. With
-// the usual six tables, for both halves of three bytes, it takes 1.8 times as long.
+// the sum of both, or the second. A search with them takes 1.4 times as long as FindOpen, and 1.8
+// times with the usual six tables, for both halves of three bytes.
 //
 // The bits were chosen by counting false candidates in logs: one in 1,600 bytes of hex dumps ("
 // 0c"), one in 2,200 of XML ("</x"), and at most one in 6,000 of other logs. The sums are

@@ -6,7 +6,6 @@ package marks
 // before it.
 func FindOpen(b []byte) (at, lines int) { return findOpenGo(b) }
 
-// listMarks lists nothing.
 func listMarks([]byte, *markTables, *markList) (at, lines, n int) { return 0, 0, 0 }
 
 // tablesOf returns no tables: listMarks uses none.

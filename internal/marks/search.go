@@ -25,9 +25,9 @@ type markList [mostSpan / markStep]dialect.Step
 
 // A Search finds the marks of b, one after another.
 //
-// Like [FindOpen] it reads every byte of every log. Logs with many numbers have candidates in every
-// second line, and almost none of these candidates is a mark. So candidates are listed first, and
-// checked afterwards.
+// Like [FindOpen] it reads every byte of every log. Logs with many numbers have a candidate in
+// every second line, and almost none is a mark. Search therefore lists candidates first, and checks
+// them afterwards.
 type Search struct {
 	b      []byte
 	tables *markTables
@@ -41,8 +41,8 @@ type Search struct {
 	span         int
 }
 
-// Next returns the offset of the first mark from offset at on, or len(b), and the number of line
-// ends in between. at must not decrease from call to call.
+// Next returns the offset of the first mark at or after offset at, or len(b), and the number of
+// line ends in between. at must not decrease from call to call.
 func (s *Search) Next(at int) (mark, lines int) {
 	counted := at // the line ends of b[at:counted] are in lines
 	for {
@@ -107,7 +107,7 @@ func NewSearch(b []byte, r *dialect.Reader) Search {
 	return ordinarySet().Search(b, r)
 }
 
-// NextOf is Next for an offset at which a line begins: "0x" is a mark there, too. For "\n0x" it
+// NextOf is Next for the offset of a line's beginning, where "0x" is a mark, too. For "\n0x" it
 // returns the offset of the '0', since the mark belongs to the line after '\n'.
 func (s *Search) NextOf(from int) (at, lines int) {
 	if b := s.b; from+1 < len(b) && b[from] == '0' && b[from+1] == 'x' && (s.reader == nil || s.reader.MayMatch(b, from)) {
@@ -139,7 +139,7 @@ func FindEscaped(b []byte) (at, lines int) {
 }
 
 // A Set holds the tables that a Search needs for a set of marks. Make a Set when it is first
-// needed: making the three sets of this package took 1.5 % of the start-up time of the process.
+// needed: making the three sets of this package took 1.5 % of the process's start-up time.
 type Set struct {
 	tables *markTables
 	sets   *dialect.MarkBytes
