@@ -17,7 +17,6 @@ func SourceAt(s string) (file string, line, column uint32, ok bool) {
 	return file, last, 0, true
 }
 
-// cutNumber cuts ":N" off s.
 func cutNumber(s string) (before string, n uint32, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i <= 0 {

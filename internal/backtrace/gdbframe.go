@@ -8,7 +8,6 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// gdbDialect is the name of the dialect of gdb's bt.
 const gdbDialect = "gdb"
 
 // signalHandler is the text that gdb prints for the frame to which a signal handler returns.
@@ -103,8 +102,7 @@ func argumentsIn(frame string) int {
 	return strings.Index(frame, " (")
 }
 
-// NextNamed returns the offset of the first line that may begin a stack of gdb, or the length of
-// lines.
+// NextNamed returns the offset of the first line that may begin a stack of gdb, or len(lines).
 func NextNamed(lines []byte) int {
 	const first = "#0  "
 	for at := 0; at < len(lines); {

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
-// The bounds of a backtrace that is held, and of a line between two of its frames. The sanitizers
-// print at most 256 frames. The rest of a longer backtrace is a Stack with Cut set.
+// The bounds of a held backtrace, and of a line between two of its frames. The sanitizers print at
+// most 256 frames. The rest of a longer backtrace is a Stack with Cut set.
 const (
 	maxStackRows  = 512
 	maxStackText  = 128 << 10 // bytes
@@ -27,14 +27,14 @@ const MaxMessage = 200 // bytes
 // backtrace's message.
 const maxTail = 4 << 10 // bytes
 
-// maxHeldElements bounds the elements that a Grouping holds at a time. Further elements are treated
-// as plain text.
+// maxHeldElements bounds the elements that a Grouping holds at a time. Further elements are plain
+// text.
 const maxHeldElements = 4096
 
 var newline = []byte{'\n'}
 
-// A Grouping groups the lines of a log's backtraces, for a [filter.Printer]. Lines of a backtrace
-// are held until it ends. The zero value is for a log that has just begun.
+// A Grouping groups the lines of a log's backtraces, for a [filter.Printer]. It holds the lines of
+// a backtrace until its end. The zero value is for a new log.
 type Grouping struct {
 	held  []Held // elements, until all of their lines are printed
 	lines int    // number of elements in held whose lines are not printed yet
@@ -51,7 +51,7 @@ type Held struct {
 }
 
 // Hold keeps an element until its line is printed, and appends the bytes by which
-// [Grouping.Element] finds it. It does nothing if too many elements are held.
+// [Grouping.Element] finds it. At the limit of held elements, Hold does nothing.
 func (g *Grouping) Hold(dst []byte, h *Held) []byte {
 	if len(g.held) >= maxHeldElements {
 		return dst
@@ -62,8 +62,8 @@ func (g *Grouping) Hold(dst []byte, h *Held) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(len(g.held)-1))
 }
 
-// Element returns the element that [Grouping.Hold] kept when it appended the bytes made. It returns
-// nil if Hold appended nothing, or if [Grouping.Release] has forgotten the element.
+// Element returns the element for the bytes that [Grouping.Hold] appended. It returns nil if Hold
+// appended nothing, or if [Grouping.Release] has forgotten the element.
 func (g *Grouping) Element(made []byte) *Held {
 	if len(made) < 8 || binary.LittleEndian.Uint32(made) != g.round {
 		return nil
@@ -74,8 +74,8 @@ func (g *Grouping) Element(made []byte) *Held {
 	return nil
 }
 
-// elementAt returns the held element at an offset in the text of a line. If the line has one
-// element, it returns that for any offset. It returns nil if that element is not held.
+// elementAt returns the held element at an offset in the text of a line, or the line's only element
+// at any offset. It returns nil if that element is not held.
 func (g *Grouping) elementAt(l *filter.Line, at int) *Held {
 	for i := range l.Elements {
 		if e := &l.Elements[i]; e.Start <= at && (at < e.End || at == e.Start) || len(l.Elements) == 1 {
@@ -86,7 +86,7 @@ func (g *Grouping) elementAt(l *filter.Line, at int) *Held {
 }
 
 // Release records that a line with these elements was printed. It forgets all elements if no other
-// line has any, or if too many are held.
+// line has any, or at the limit of held elements.
 func (g *Grouping) Release(elements []filter.LineElement) {
 	for i := range elements {
 		if len(elements[i].Appended) > 0 {
@@ -103,8 +103,8 @@ func (g *Grouping) Release(elements []filter.LineElement) {
 // IsOpen reports whether lines of a backtrace are held.
 func (g *Grouping) IsOpen() bool { return g.stack.isOpen() }
 
-// AddFrames adds a line with frames to the open backtrace, or begins a new one with it. Before it
-// begins a new one, it calls end if a backtrace is open. end must call End.
+// AddFrames adds a line with frames to the open backtrace, or begins a new one with it. Before a
+// new one, it calls end if a backtrace is open. end must call End.
 func (g *Grouping) AddFrames(l *filter.Line, end func()) {
 	s := &g.stack
 	var first *filter.Resolved
@@ -221,7 +221,7 @@ func (g *Grouping) End(stack func(*Stack), line func(text []byte, ended bool)) {
 	}
 }
 
-// Restart forgets the lines before the next backtrace: another log begins.
+// Restart forgets the lines before the next backtrace, since another log begins.
 func (g *Grouping) Restart() { g.last, g.tail = g.last[:0], g.tail[:0] }
 
 // Remember keeps a line, which may be the message of a backtrace.
@@ -261,8 +261,8 @@ func (g *Grouping) Tail() []byte { return g.tail }
 // DropTail forgets the lines since the last backtrace.
 func (g *Grouping) DropTail() { g.tail = g.tail[:0] }
 
-// KeepTail adds lines to the tail. Most calls only append: the tail is cut when it is twice as long
-// as necessary.
+// KeepTail adds lines to the tail. Most calls only append: the tail is cut at twice the necessary
+// length.
 func (g *Grouping) KeepTail(lines []byte) {
 	if n := len(lines); n > maxTail {
 		g.tail = g.tail[:0]

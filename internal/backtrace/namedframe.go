@@ -27,8 +27,7 @@ func isNamedIn(a *filter.Resolved, line []byte) bool {
 	return false
 }
 
-// kernelFunction returns the function that a frame of a kernel names, as in vfs_write+0xc7/0x3f0,
-// or "".
+// kernelFunction returns the function in a kernel's frame, such as vfs_write+0xc7/0x3f0, or "".
 func kernelFunction(line []byte) string {
 	at := bytes.Index(line, []byte("+0x"))
 	if at < 0 {

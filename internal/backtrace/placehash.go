@@ -12,7 +12,7 @@ func AppendPlace(dst []byte, a *filter.Resolved) []byte {
 	return binary.LittleEndian.AppendUint64(append(dst, 0), a.Offset)
 }
 
-// AppendName appends a name with its length, so that different lists of names give different bytes.
+// AppendName appends a name with its length, so different lists of names give different bytes.
 func AppendName(dst []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(s))), s...)
 }

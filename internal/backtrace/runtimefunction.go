@@ -16,9 +16,9 @@ func IsOutermost(function string) bool {
 	return report.IsBelowMain(function)
 }
 
-// EndsProgram reports whether a function runs after the program has failed. In C and C++ that is
-// after abort, a failed assertion or an exception; in Rust and Go, after a panic. function is a
-// demangled name. In a statically linked program, these frames look like the program's own.
+// EndsProgram reports whether a function runs after the program has failed: in C and C++ after
+// abort, a failed assertion or an exception, in Rust and Go after a panic. function is a demangled
+// name. In a statically linked program, these frames look like the program's own.
 func EndsProgram(function string) bool {
 	switch function {
 	case "abort", "raise", "gsignal", "kill", "tgkill", "pthread_kill", "__pthread_kill_implementation", "__pthread_kill_internal", "__GI_raise", "__GI_abort",

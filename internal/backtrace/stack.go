@@ -42,8 +42,8 @@ func (s *Stack) Text(i int) []byte {
 	return s.text[from:s.Rows[i].end]
 }
 
-// IsSingle reports whether the stack has a single answer, without a frame number and without lines
-// after it: one address, not a backtrace.
+// IsSingle reports whether the stack is one address, not a backtrace: it has a single answer,
+// without a frame number and without lines after it.
 func (s *Stack) IsSingle() bool {
 	return len(s.Answers) == 1 && s.Answers[0].Frame == filter.NoNumber && s.Rows[0].Answer == 0 && s.Rows[len(s.Rows)-1].Answer == 0
 }
@@ -55,8 +55,7 @@ func (s *Stack) IsText() bool {
 }
 
 // Frame returns the frame of the i-th row, with the name from its answer or, if that has none, from
-// its text. ok is false if the row has neither an answer nor a frame that was symbolized when it
-// was logged.
+// its text. ok is false if the row has neither an answer nor a frame that the log already names.
 func (s *Stack) Frame(i int) (fr findings.TraceFrame, ok bool) {
 	r := &s.Rows[i]
 	if r.Answer < 0 {
@@ -94,7 +93,7 @@ func (s *Stack) IsAnswered(i int) bool {
 	return r.Answer >= 0 && r.Frame < len(s.Answers[r.Answer].Frames)
 }
 
-// IsNamed reports whether the producer may have named the frame of the i-th row. Then the text may
+// IsNamed reports whether the producer may have named the frame of the i-th row. The text may then
 // have a name that the answer lacks.
 func (s *Stack) IsNamed(i int) bool {
 	r := &s.Rows[i]
@@ -121,8 +120,8 @@ func (s *Stack) add(text []byte, r Row) {
 	s.Rows = append(s.Rows, r)
 }
 
-// mayAddBetween reports whether a line may be between two frames of the stack: a single line, or
-// the lines below a frame in gdb's bt full.
+// mayAddBetween reports whether a line may be between two frames of the stack: one line, or more in
+// gdb's bt full.
 func (s *Stack) mayAddBetween(text []byte) bool {
 	most := 1
 	if s.dialect == gdbDialect {
@@ -131,8 +130,8 @@ func (s *Stack) mayAddBetween(text []byte) bool {
 	return s.isOpen() && s.waiting < most && len(text) <= MaxBetween
 }
 
-// continues reports whether l, a line with a frame, belongs to the stack. r is the frame's answer;
-// nil if the log already has its name.
+// continues reports whether l, a line with a frame, belongs to the stack. r is the frame's answer,
+// or nil if the log already has its name.
 func (s *Stack) continues(l *filter.Line, r *filter.Resolved) bool {
 	switch {
 	case l.Process != s.process:
