@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// parse returns the parameter bytes of seq, which they alias, and whether seq is exactly one
-// sequence: ESC [, then only digits, ';' and ':', then m.
+// parse returns the parameter bytes of seq, and whether seq is exactly one sequence: ESC [, then
+// only digits, ';' and ':', then m.
 func parse(seq []byte) (params []byte, ok bool) {
 	if len(seq) < 3 || seq[0] != 0x1b || seq[1] != '[' || seq[len(seq)-1] != 'm' {
 		return nil, false
@@ -20,8 +20,8 @@ func parse(seq []byte) (params []byte, ok bool) {
 	return params, true
 }
 
-// Apply returns the state after one sequence. Codes without a field in State (fonts, overline, the
-// underline's own colour) are ignored with their arguments, as are incomplete ones. If seq is not a
+// Apply returns the state after one sequence. It ignores incomplete codes, and with their arguments
+// codes without a field in State (fonts, overline, the underline's own colour). If seq is not a
 // sequence, Apply returns s.
 func (s State) Apply(seq []byte) State {
 	b, ok := parse(seq)
@@ -77,11 +77,11 @@ func attrOf(code int) Attr {
 	return 1 << strings.IndexByte(attrCodes, byte('0'+code))
 }
 
-// maxNumber replaces larger numbers: it is above every code and every colour value.
+// maxNumber replaces larger numbers. It is above every code and every colour value.
 const maxNumber = 999
 
-// number parses the digits at the beginning of b, and returns the bytes after them. n is 0 if there
-// are no digits.
+// number parses the digits at the beginning of b, and returns the bytes after them. Without digits,
+// n is 0.
 func number(b []byte) (n int, rest []byte) {
 	for len(b) > 0 && b[0] != ':' {
 		n = min(n*10+int(b[0]-'0'), maxNumber)
@@ -97,17 +97,16 @@ type params struct {
 	done bool // no parameter is left
 }
 
-// next returns the bytes of the next parameter, with its sub-parameters after colons; no bytes if
-// none is left.
+// next returns the bytes of the next parameter, with its sub-parameters after colons, or no bytes.
 func (p *params) next() []byte {
 	param, rest, more := bytes.Cut(p.rest, []byte{';'})
 	p.rest, p.done = rest, !more
 	return param
 }
 
-// color parses the arguments of 38, 48 or 58. They are the sub-parameters in subs, as in 38:5:n,
-// 38:2:r:g:b and 38:2:colourspace:r:g:b. If subs is empty, they are the next parameters, as in
-// 38;5;n and 38;2;r;g;b. If they are incomplete or out of range, color returns old.
+// color parses the arguments of 38, 48 or 58: the sub-parameters in subs, as in 38:5:n, 38:2:r:g:b
+// and 38:2:colourspace:r:g:b, or without subs the next parameters, as in 38;5;n and 38;2;r;g;b. If
+// they are incomplete or out of range, color returns old.
 func (p *params) color(subs []byte, old Color) Color {
 	var args [8]int
 	n := 0

@@ -2,7 +2,7 @@
 // one state to another.
 //
 // SGR (Select Graphic Rendition) sequences have the form ESC [ parameters m. The symbolizer markup
-// format (section "Colorization") defines 0, 1 and 30 to 37, one in each sequence. Real logs hold
+// format (section "Colorization") defines 0, 1 and 30 to 37, one in each sequence. Real logs have
 // more, so this package reads all codes of ECMA-48 and xterm for which a [State] has a field. It
 // emits only sequences that every terminal reads in the same way, with only the format's codes if
 // the state allows it.
@@ -94,9 +94,8 @@ func (s State) WithForeground(c Color) State {
 const attrCodes = "12345789"
 
 // AppendTransition appends one sequence that leads from one look to another, or nothing if they are
-// equal. The sequence adds to the old look if no part of that must end. Otherwise it begins with
-// the reset code 0. It never has an "off" code, such as 22 or 39, because the markup format has
-// none.
+// equal. The sequence adds to the old look if no part of that must end, and otherwise begins with
+// the reset code 0. It has no "off" code, such as 22 or 39, because the markup format has none.
 func AppendTransition(dst []byte, from, to State) []byte {
 	if from == to {
 		return dst
