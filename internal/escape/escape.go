@@ -1,5 +1,5 @@
 // Package escape writes text of unknown origin in a harmless form: names and messages from reports
-// and ELF files. For people it makes characters visible that a terminal would interpret; for
+// and ELF files. For people it makes characters visible that a terminal would interpret. For
 // programs it writes a JSON string.
 package escape
 
@@ -15,7 +15,7 @@ const digits = "0123456789abcdef"
 // AppendText appends text with escapes such as \x1b and \u202e. It escapes control characters,
 // bytes that are not UTF-8, and characters that separate lines or change the direction of text. It
 // also escapes characters without a width, except accents: Unicode's format characters, variation
-// selectors and fillers. The ASCII characters in keep are not changed.
+// selectors and fillers. It does not change the ASCII characters in keep.
 func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 	from := 0
 	for i := 0; i < len(text); {
@@ -100,7 +100,7 @@ func AppendString[S []byte | string](dst []byte, text S) (_ []byte, lossy bool) 
 }
 
 // AppendJSON appends text, a JSON value in UTF-8. It escapes DEL, and the characters beyond ASCII
-// that AppendString escapes. These can only be within strings, so the value remains the same.
+// that AppendString escapes. These can only be within strings, so the value stays the same.
 func AppendJSON[S []byte | string](dst []byte, text S) []byte {
 	from := 0
 	for i := 0; i < len(text); {
@@ -114,7 +114,6 @@ func AppendJSON[S []byte | string](dst []byte, text S) []byte {
 	return append(dst, text[from:]...)
 }
 
-// appendEscape appends the escape sequence of r in a string of JSON.
 func appendEscape(dst []byte, r rune) []byte {
 	if r > 0xffff {
 		high, low := utf16.EncodeRune(r)
@@ -124,7 +123,6 @@ func appendEscape(dst []byte, r rune) []byte {
 	return append4(append(dst, '\\', 'u'), r)
 }
 
-// word returns the first 8 bytes of text.
 func word[S []byte | string](text S) uint64 {
 	_ = text[7]
 	return uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
@@ -153,7 +151,7 @@ func append4(dst []byte, r rune) []byte {
 	return append(dst, digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
 
-// CutRune returns the length of the incomplete rune at the end of b, 0 if there is none.
+// CutRune returns the length of the incomplete rune at the end of b, or 0.
 func CutRune(b []byte) int {
 	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
