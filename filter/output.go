@@ -26,7 +26,6 @@ func (o *output) printOf(line int64) {
 // send writes the collected output. Its callers can be inlined because it is not.
 //
 //go:noinline
-//go:noinline
 func (o *output) send() {
 	o.write(o.ready)
 	o.ready = o.ready[:0]
