@@ -14,7 +14,6 @@ func askAVX2() bool
 // POPCNT.
 //
 //go:noescape
-//go:noescape
 func findOpenAVX2(b []byte) (at, lines int)
 
 // FindOpen returns the offset of the first "{{{" in b, or len(b), and the number of line ends
@@ -41,7 +40,6 @@ func FindOpen(b []byte) (at, lines int) {
 // are left, at at, the first unsearched offset. lines is the number of line ends before at.
 // listMarksAVX2 needs AVX2.
 //
-//go:noescape
 //go:noescape
 func listMarksAVX2(b []byte, t *markTables, list *markList) (at, lines, n int)
 
