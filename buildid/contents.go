@@ -11,15 +11,15 @@ import (
 // A root describes the files below one of the paths of a SymbolPath.
 type root struct {
 	path string // as in the options
-	// ELF files, including members of zip files, that can be found by their build IDs
+	// ELF files, including members of zip files, with build IDs
 	files  int
 	id     ID        // build ID of the file at path if it is an ELF file; zero otherwise
 	faults []Attempt // files and folders at or below path that cannot be read; at most 16
 }
 
 // roots describes the paths as the last walk found them, in the order of the options. Before the
-// first walk, it reads the index that another process left, or walks the paths. An error means that
-// the walk ended early, for example with ctx.
+// first walk, it reads the index of another process, or walks the paths. An error means that the
+// walk ended early, for example with ctx.
 func (p *SymbolPath) roots(ctx context.Context) ([]root, error) {
 	index := p.index.Load()
 	if index == nil {
@@ -58,7 +58,7 @@ func within(root, path string) bool {
 // errNoLines is the error for a list that names no file.
 var errNoLines = errors.New("no line has a build ID and a path")
 
-// check returns an error if the list cannot be read, or names no file.
+// check fails if the list cannot be read, or names no file.
 func (f *IDsFile) check(ctx context.Context) error {
 	list, err := f.read(ctx)
 	switch {

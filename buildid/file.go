@@ -12,38 +12,38 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Kind is the purpose for which a file is wanted.
+// A Kind is the purpose of a file.
 type Kind uint8
 
-// The kinds of file that one build ID may name.
+// kinds of files with a build ID
 const (
 	Debug      Kind = iota // debug information, or at least a full symbol table
 	Executable             // the code itself
 	Alt                    // the supplementary file made by dwz, which has another ID
 )
 
-// A Query describes the file that a finder looks for.
+// A Query describes a wanted file.
 type Query struct {
 	ID   ID
 	Kind Kind
 	Name string // name of the module, as logged: untrusted, and used by [ModulePath] only
 
-	// Better is set if a file without debug information is already found. A finder then need not
+	// Better means that a file without debug information is already found. A finder then need not
 	// ask a server for the program itself.
 	Better bool
 
-	// Whole is the maximum size, in bytes, of a file that may be read into memory and closed. 0: no
-	// file may. A finder may ignore Whole.
+	// Whole is the maximum size, in bytes, of a file that may be read into memory and closed; 0
+	// allows none. A finder may ignore Whole.
 	Whole int64
 }
 
-// An Attempt is a place that a finder searched without success, with the reason. Where may hold the
-// name of a module as it was logged: escape it before printing.
+// An Attempt is a place that a finder searched without success, with the reason. Where may hold a
+// module's name from the log: escape it before printing.
 type Attempt struct {
 	Where, Reason string
 }
 
-// A File is an open file. A finder has checked its build ID through the same descriptor; the caller
+// A File is an open file. A finder has checked its build ID through the same descriptor. The caller
 // of the finder owns the File and closes it. It is safe for concurrent reads.
 type File struct {
 	r          io.ReaderAt
@@ -58,8 +58,8 @@ type File struct {
 }
 
 // Open opens the file at path if it is a regular ELF file whose note holds id. It never blocks on a
-// FIFO or a device. where is the result of [File.Where]. The error wraps [fs.ErrNotExist] if there
-// is no file, [ErrNoID] if the file has no ID, and [ErrOtherID] if it has another ID. Other errors
+// FIFO or a device. where is the result of [File.Where]. The error wraps [fs.ErrNotExist] if the
+// file is missing, [ErrNoID] if it has no ID, and [ErrOtherID] if it has another ID. Other errors
 // are from the system or the ELF parser.
 func Open(path, where string, id ID) (*File, error) {
 	f, err := open(path, where, id, 0)
@@ -75,7 +75,7 @@ func Open(path, where string, id ID) (*File, error) {
 
 // OpenRegular opens the regular file at path, with any content. The caller checks its dwo_id,
 // checksum or build ID. OpenRegular never blocks on a FIFO or a device. where is the result of
-// [File.Where]. The error wraps [fs.ErrNotExist] if there is no file.
+// [File.Where]. The error wraps [fs.ErrNotExist] if the file is missing.
 func OpenRegular(path, where string) (*File, error) {
 	f, size, err := openRegular(path)
 	if err != nil {
@@ -84,8 +84,7 @@ func OpenRegular(path, where string) (*File, error) {
 	return &File{r: f, size: size, path: path, where: where, os: f, closer: f}, nil
 }
 
-// openBelow is OpenRegular for the file at name, a path below root. It does not follow links that
-// lead out of root.
+// openBelow is OpenRegular for the path name below root. It follows no link out of root.
 func openBelow(root *os.Root, name, where string) (*File, error) {
 	f, size, err := openRegularBy(name, root.Stat, root.OpenFile)
 	if err != nil {
@@ -94,9 +93,9 @@ func openBelow(root *os.Root, name, where string) (*File, error) {
 	return &File{r: f, size: size, path: filepath.Join(root.Name(), name), where: where, os: f, closer: f}, nil
 }
 
-// NewFile returns a File of size bytes read from r, such as a member of an archive. If r is an
-// [*os.File], it can be mapped. The caller has checked the build ID through r. Close closes closer,
-// if that is not nil, but not r.
+// NewFile returns a File of size bytes in r, such as a member of an archive. If r is an [*os.File],
+// it can be mapped. The caller has checked the build ID through r. Close closes closer, if that is
+// not nil, but not r.
 func NewFile(r io.ReaderAt, size int64, path, where string, closer io.Closer) *File {
 	f, _ := r.(*os.File)
 	return &File{r: r, size: size, path: path, where: where, os: f, closer: closer}
@@ -110,8 +109,8 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	return f.r.ReadAt(p, off)
 }
 
-// contents returns the contents of a file that was read whole, and nil for other files. They are
-// valid until Close.
+// contents returns the contents of a file that was read whole, otherwise nil. They are valid until
+// Close.
 func (f *File) contents() []byte {
 	if f.whole == nil {
 		return nil
@@ -138,9 +137,8 @@ func (f *File) modified() (nanoseconds int64, ok bool) {
 // Size returns the size of the file in bytes when it was opened.
 func (f *File) Size() int64 { return f.size }
 
-// stateText returns the inode, size and time of f, or of the compressed file from which f was
-// unpacked. It changes if that file is replaced or written to. It is empty if there is no such
-// file.
+// stateText returns the inode, size and time of f, or of the compressed file of f's contents. It
+// changes if that file is replaced or written to. It is empty without such a file.
 func (f *File) stateText() string {
 	switch {
 	case f.whole != nil:
@@ -160,8 +158,8 @@ func (s state) text() string { return fmt.Sprintf("%d-%d-%d", s.inode, s.size, s
 // Path returns the path that was opened.
 func (f *File) Path() string { return f.path }
 
-// OS returns the open file, which can be mapped. It returns nil if there is none. f remains the
-// owner: the caller must not close the file.
+// OS returns the open file, which can be mapped, or nil. f remains the owner: the caller must not
+// close the file.
 func (f *File) OS() *os.File { return f.os }
 
 // Where returns the name of the finder that found the file.
@@ -184,8 +182,8 @@ var ErrNoID = errors.New("the file has no build ID")
 // ErrOtherID is wrapped by the error for a file that has another build ID.
 var ErrOtherID = errors.New("another build ID")
 
-// An UnusableError reports that the file at the expected place cannot be read as an ELF file. Since
-// that is a miss, it wraps [fs.ErrNotExist].
+// An UnusableError reports that the file at the expected place is not a usable ELF file. Since that
+// is a miss, it wraps [fs.ErrNotExist].
 type UnusableError struct {
 	Path string
 	Err  error // why it cannot be used
@@ -196,7 +194,7 @@ func (e *UnusableError) Error() string { return e.Path + ": " + reasonFor(e.Err)
 // Unwrap returns fs.ErrNotExist and Err.
 func (e *UnusableError) Unwrap() []error { return []error{fs.ErrNotExist, e.Err} }
 
-// unusable reports whether err, an error of open, means that the file exists, but is not a regular
+// unusable reports whether err, an error of open, means that the file exists, but is not a usable
 // ELF file.
 func unusable(err error) bool {
 	var format *object.FormatError
@@ -204,7 +202,7 @@ func unusable(err error) bool {
 	return errors.As(err, &format) || errors.As(err, &limit) || errors.Is(err, errNotRegular)
 }
 
-// An otherIDError is an ErrOtherID that holds both IDs.
+// An otherIDError is an ErrOtherID with both IDs.
 type otherIDError struct{ got, want ID }
 
 func (e *otherIDError) Error() string {
@@ -231,9 +229,9 @@ func idOf(raw []byte, err error) (ID, error) {
 // errNotRegular is the error for directories, FIFOs, sockets and devices.
 var errNotRegular = errors.New("not a regular file")
 
-// openRegular opens the regular file at path, and does not block. It opens nothing else, since
-// opening a device can have an effect, such as starting a watchdog. So it checks the type before
-// opening, and again afterwards in case the file was replaced.
+// openRegular opens a regular file, and does not block. Opening a device can have an effect, such
+// as starting a watchdog. So it checks the type first, and again after opening, in case the file
+// was replaced.
 func openRegular(path string) (*os.File, int64, error) {
 	return openRegularBy(path, os.Stat, os.OpenFile)
 }
@@ -261,7 +259,7 @@ func openRegularBy(path string, stat func(string) (fs.FileInfo, error), open fun
 	return f, info.Size(), nil
 }
 
-// open opens the file at path if its ID is id. It also opens a file without an ID, which is marked
+// open opens the file at path if its ID is id. It also opens a file without an ID, which it marks
 // as unverified. A file of at most whole bytes is read into memory and closed.
 func open(path, where string, id ID, whole int64) (*File, error) {
 	f, err := openWhole(path, where, whole)
@@ -299,7 +297,6 @@ func openWhole(path, where string, limit int64) (*File, error) {
 	return &File{size: int64(len(w.data)), path: path, where: where, whole: &w}, nil
 }
 
-// readID returns the build ID in the notes of f, or ErrNoID.
 func (f *File) readID() (ID, error) {
 	if f.whole == nil {
 		return Read(f, f.size)

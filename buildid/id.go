@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// maxIDLen is the length in bytes of the longest build ID accepted, a SHA-512. Linkers write IDs of
-// 8 bytes (xxHash), 16 (MD5, UUID), 20 (SHA-1) or 32 (SHA-256), and with --build-id=0x… of any
-// length. Longer IDs are rejected as hostile.
+// maxIDLen is the longest accepted build ID in bytes, a SHA-512. Linkers write IDs of 8 bytes
+// (xxHash), 16 (MD5, UUID), 20 (SHA-1) or 32 (SHA-256), and any length with --build-id=0x…. Longer
+// IDs are rejected as hostile.
 const maxIDLen = 64
 
-// ErrInvalidID is wrapped by every error for bytes or digits that are not a build ID.
+// ErrInvalidID is wrapped by errors for bytes or digits that are not a build ID.
 var ErrInvalidID = errors.New("not a build ID")
 
 // An ID is a build ID: up to 64 raw bytes. It is comparable and can be the key of a map. The zero
@@ -20,8 +20,8 @@ type ID struct {
 	s string // raw bytes, not hex
 }
 
-// Parse returns the ID of hex digits, of either case. An odd number of digits gets a zero in front,
-// as LLVM reads it: "abc" is 0abc. The error wraps [ErrInvalidID].
+// Parse parses hex digits of either case. An odd number of digits gets a leading zero, as in LLVM:
+// "abc" is 0abc. The error wraps [ErrInvalidID].
 func Parse(digits []byte) (ID, error) {
 	n := (len(digits) + 1) / 2
 	if n == 0 || n > maxIDLen {
@@ -40,8 +40,7 @@ func Parse(digits []byte) (ID, error) {
 	return ID{string(raw[:n])}, nil
 }
 
-// FromBytes returns the ID of the raw bytes of a note, which it copies. The error wraps
-// [ErrInvalidID].
+// FromBytes returns the ID with a copy of the raw bytes of a note. The error wraps [ErrInvalidID].
 func FromBytes(raw []byte) (ID, error) {
 	if len(raw) == 0 || len(raw) > maxIDLen {
 		return ID{}, fmt.Errorf("%w: %d bytes, want 1 to %d", ErrInvalidID, len(raw), maxIDLen)
@@ -49,8 +48,8 @@ func FromBytes(raw []byte) (ID, error) {
 	return ID{string(raw)}, nil
 }
 
-// String returns the ID in lower-case hex, with two digits for each byte. For the zero ID it
-// returns the empty string.
+// String returns the ID in lower-case hex, with two digits for each byte. The zero ID gives an
+// empty string.
 func (id ID) String() string {
 	var buf [2 * maxIDLen]byte
 	return string(id.AppendHex(buf[:0]))
@@ -65,7 +64,7 @@ func (id ID) AppendHex(dst []byte) []byte {
 	return dst
 }
 
-// IsZero reports whether id is the zero ID, which names no build.
+// IsZero reports whether id is the zero ID, which means no ID.
 func (id ID) IsZero() bool { return id.s == "" }
 
 // Len returns the number of raw bytes, 0 to 64.

@@ -13,9 +13,9 @@ import (
 	"slices"
 )
 
-// An IDsFile finds files by the list that Fuchsia's build writes, ids.txt. Each line has a build ID
-// in hex, a space and a path. A relative path is relative to the folder of the list. A file is used
-// only if its note holds the ID. An IDsFile is safe for concurrent use.
+// An IDsFile finds files by ids.txt, the list of Fuchsia's build. Each line has a build ID in hex,
+// a space and a path. A relative path is relative to the list's folder. A file is used only if its
+// note holds the ID. An IDsFile is safe for concurrent use.
 type IDsFile struct {
 	path string
 	lock chan struct{} // a mutex as a channel with one token, so that a context can end the wait
@@ -62,7 +62,7 @@ func (f *IDsFile) Find(ctx context.Context, q Query, note func(Attempt)) (*File,
 	return best, nil
 }
 
-// read returns the current list, from memory if the file has not changed.
+// read returns the current list, from memory if the file is unchanged.
 func (f *IDsFile) read(ctx context.Context) (*idsList, error) {
 	select {
 	case <-f.lock:
@@ -87,7 +87,6 @@ func (f *IDsFile) read(ctx context.Context) (*idsList, error) {
 	return list, nil
 }
 
-// An idsList is the content of an ids.txt.
 type idsList struct {
 	info    fs.FileInfo
 	entries []idsEntry // sorted by ID
@@ -101,13 +100,12 @@ type idsEntry struct {
 	path string
 }
 
-// isCurrent reports whether l was read from the file that info describes, and the file has not
-// changed since.
+// isCurrent reports whether l was read from the file in info, and the file has not changed since.
 func (l *idsList) isCurrent(info fs.FileInfo) bool {
 	return l != nil && l.info.Size() == info.Size() && l.info.ModTime().Equal(info.ModTime()) && os.SameFile(l.info, info)
 }
 
-// find returns the paths listed for id, as written, at most maxCandidates.
+// find returns the listed paths of id, at most maxCandidates.
 func (l *idsList) find(id ID) []string {
 	i, _ := slices.BinarySearchFunc(l.entries, id, func(e idsEntry, id ID) int { return cmp.Compare(e.id.s, id.s) })
 	var paths []string
@@ -118,7 +116,7 @@ func (l *idsList) find(id ID) []string {
 }
 
 // missReason returns the reason for an Attempt if l has no entry for the ID. It adds defects of the
-// list that may be the cause.
+// list, since they may be the cause.
 func (l *idsList) missReason() string {
 	said := "none of its " + number(len(l.entries), "line") + " has this build ID"
 	if l.bad > 0 {
@@ -130,7 +128,6 @@ func (l *idsList) missReason() string {
 	return said
 }
 
-// readIDs reads the list at path.
 func readIDs(ctx context.Context, path string) (*idsList, error) {
 	f, size, err := openRegular(path)
 	if err != nil {
@@ -155,7 +152,7 @@ func readIDs(ctx context.Context, path string) (*idsList, error) {
 	return l, nil
 }
 
-// parseIDs parses the lines of a list. It leaves out malformed lines and counts them.
+// parseIDs parses the lines of a list. It counts malformed lines.
 func parseIDs(data []byte) *idsList {
 	l := new(idsList)
 	for number := 1; len(data) > 0; number++ {

@@ -24,7 +24,7 @@ func init() {
 	}
 }
 
-// The types below have methods that only packages of this Go module can call: see [access.BuildID].
+// Only packages of this Go module can call the methods of these types: see [access.BuildID].
 type (
 	inner     struct{}
 	innerFile File
@@ -41,7 +41,7 @@ func (inner) OpenBelow(root *os.Root, name, where string) (*File, error) {
 	return openBelow(root, name, where)
 }
 
-// FindLink is findLink, for the file with this name and checksum.
+// FindLink is findLink, for the link with this name and checksum.
 func (inner) FindLink(ctx context.Context, name string, crc uint32, near string, dirs []string, id ID, note func(Attempt)) (*File, error) {
 	return findLink(ctx, link{name, crc}, near, dirs, id, note)
 }
@@ -51,14 +51,14 @@ func (inner) FindAlt(ctx context.Context, id ID, name, near string, dirs []strin
 	return findAlt(ctx, id, name, near, dirs, note)
 }
 
-// StateOf returns the State of an open file that info describes.
+// StateOf returns the same as State for an open file that info describes.
 func (inner) StateOf(info fs.FileInfo) string { return stateOf(info).text() }
 
 // IsMissing reports whether a is an attempt at a path that does not exist.
 func (inner) IsMissing(a Attempt) bool { return a.Reason == noSuchFile }
 
-// Bytes returns the contents of a file that was read whole, and nil for other files. They are valid
-// until Close.
+// Bytes returns the contents of a file that was read whole, otherwise nil. They are valid until
+// Close.
 func (i *innerFile) Bytes() []byte { return (*File)(i).contents() }
 
 // Whole reports whether the file was read whole. Such a file has no descriptor.
@@ -70,7 +70,7 @@ func (i *innerFile) Modified() (nanoseconds int64, ok bool) { return (*File)(i).
 // State is stateText: it differs for another file at the same path.
 func (i *innerFile) State() string { return (*File)(i).stateText() }
 
-// Roots calls visit for each of the paths. The arguments have the meaning of the fields of root.
+// Roots calls visit for each path. The arguments are like the fields of root.
 func (i *innerPath) Roots(ctx context.Context, visit func(path string, files int, id ID, faults []Attempt)) error {
 	roots, err := (*SymbolPath)(i).roots(ctx)
 	for _, r := range roots {
@@ -79,7 +79,7 @@ func (i *innerPath) Roots(ctx context.Context, visit func(path string, files int
 	return err
 }
 
-// Check returns an error if the list cannot be read, or names no file.
+// Check fails if the list cannot be read, or names no file.
 func (i *innerList) Check(ctx context.Context) error { return (*IDsFile)(i).check(ctx) }
 
 // Complete is complete: it finds the only ID with a prefix.

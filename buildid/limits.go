@@ -2,17 +2,16 @@ package buildid
 
 import "time"
 
-// The limits of this package, beyond the needs of real installations.
+// Limits beyond the needs of real installations.
 const (
-	// minimum bytes of an ID that is looked up by path: the first byte names the folder, the others
-	// the file
+	// bytes of an ID that has a path: the first byte names the folder, the others the file
 	minPathID   = 2
 	maxPath     = 4096     // bytes of a name that is tried as a path: PATH_MAX of Linux
 	maxFileName = 255      // bytes of the last part of a path: NAME_MAX of Linux
 	maxSummed   = 16 << 30 // bytes of a file whose checksum is computed, which takes some seconds
 	sumChunk    = 1 << 20  // bytes summed between two checks of the context
 
-	// bytes of an ids.txt that are read; a whole Fuchsia build has an ids.txt of 10 MiB
+	// bytes read of an ids.txt; a whole Fuchsia build has an ids.txt of 10 MiB
 	maxIDsBytes = 64 << 20
 	maxIDsLines = 1 << 20 // lines of an ids.txt that are kept: about 100 MiB
 
@@ -21,19 +20,19 @@ const (
 	// goroutines that list folders and read notes: enough to keep a cold disk busy
 	walkers   = 16
 	walkChunk = 256 // files that a walker examines before it takes another task
-	// files and folders examined below all paths together; their index takes about 200 MB
+	// files and folders examined below all paths; their index takes about 200 MB
 	maxIndexed = 1000000
 	maxFaults  = 16 // kept Attempts about unreadable files and folders, for --explain
-	// bytes of the first read of a file, in which headers and notes usually are
+	// bytes of the first read of a file, which usually has the headers and notes
 	headSize = 4096
 	// age below which a file may change without a new modification time: the resolution of FAT
 	young = 2 * time.Second
-	// interval between two searches for new files; symbolize looks for a missing file every 2 s
+	// interval between two searches for new files: symbolize looks for a missing file every 2 s
 	recheckMin  = time.Second
 	recheckPart = 50 // such searches take at most 1/50 of the time
 
 	maxRemembered = 256 << 20 // bytes of an index on disk
-	// indexes on disk; if there are more, the least recently used are removed
+	// indexes on disk; beyond that, the least recently used are removed
 	rememberedMax = 128
 	rememberAgain = 30 * time.Second // minimum time between two writes of an index
 	// age after which the modification time of an index in use is renewed
@@ -45,9 +44,9 @@ const (
 	// inflated bytes of a member per deflated byte; deflate itself reaches 1,032
 	maxZipRatio  = 1000
 	zipRatioFrom = 16 << 20 // inflated bytes of a member above which the ratio is checked
-	// bytes at the beginning of a deflated member in which its note is looked for
+	// bytes of a deflated member in which its note is looked for
 	zipHead = 1 << 20
-	// bytes of an archive's members that are inflated to find their notes
+	// bytes inflated of an archive's members to find their notes
 	maxZipHeads      = 512 << 20
 	maxUnpacked      = 16      // unpacked members of archives kept while not in use
 	maxUnpackedBytes = 2 << 30 // their total size in bytes

@@ -12,20 +12,19 @@ import (
 	"strings"
 )
 
-// A link is the content of a program's section .gnu_debuglink: the name and checksum of its debug
-// file.
+// A link is the content of .gnu_debuglink in a program: the name and checksum of its debug file.
 type link struct {
 	Name string // name of the file, without a folder; untrusted
 	CRC  uint32 // checksum of all bytes of the file: the CRC-32 of IEEE 802.3
 }
 
 // findLink returns the debug file of the program at the path near. Like GDB, it looks in the
-// program's folder, in .debug in that folder, and at the folder's path below each of dirs. If
-// symbolic links lead to another folder, findLink looks there too. The file must have the checksum
-// of the link. It must also have the build ID id, unless id is zero or the file has none.
+// program's folder, in .debug in that folder, and at the folder's path below each of dirs. It looks
+// in the real folder, too, if symbolic links lead there. The file must have the link's checksum. It
+// must also have the build ID id, unless id is zero or the file has none.
 //
-// A name that would lead out of these folders is rejected. If note is not nil, it is called for
-// every place without the file. The error wraps [fs.ErrNotExist] if no place has the file.
+// Names that lead out of these folders are rejected. If note is not nil, it is called for each
+// place without the file. The error wraps [fs.ErrNotExist] if no place has the file.
 func findLink(ctx context.Context, l link, near string, dirs []string, id ID, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "debug link", query: Query{ID: id, Kind: Debug, Name: l.Name}, note: note}
 	if said := notBase(l.Name); said != "" {
@@ -44,7 +43,7 @@ func findLink(ctx context.Context, l link, near string, dirs []string, id ID, no
 	return nil, s.miss()
 }
 
-// notBase returns the reason why name is not a file name without a folder, or "" if it is one.
+// notBase returns the reason why name is not a file name without a folder, or "".
 func notBase(name string) string {
 	switch {
 	case name == "":
@@ -59,8 +58,7 @@ func notBase(name string) string {
 	return ""
 }
 
-// linkPlaces returns the possible paths of the debug file called name. near is the path of the
-// program.
+// linkPlaces returns the possible paths of a debug file. near is the path of the program.
 func linkPlaces(name, near string, dirs []string) []string {
 	var places []string
 	for _, folder := range foldersOf(near) {
@@ -72,8 +70,8 @@ func linkPlaces(name, near string, dirs []string) []string {
 	return places
 }
 
-// foldersOf returns the folder of the path near, and the real folder of its file if links lead to
-// another.
+// foldersOf returns the folder of the path near, and the real folder of its file if links lead
+// elsewhere.
 func foldersOf(near string) []string {
 	if near == "" {
 		return nil
@@ -109,7 +107,7 @@ func (s *search) tryLink(path string, crc uint32, near string) *File {
 	return nil
 }
 
-// openLinked is like open, but for a zero id it accepts a file with any ID.
+// openLinked is open, but accepts any ID if id is zero.
 func openLinked(path, where string, id ID) (*File, error) {
 	if !id.IsZero() {
 		return open(path, where, id, 0)
@@ -126,8 +124,8 @@ func openLinked(path, where string, id ID) (*File, error) {
 	return f, nil
 }
 
-// checkSum returns nil if f has the checksum crc. It does not read the program at near, to which a
-// hostile link may lead.
+// checkSum fails if f does not have the checksum crc. It does not read the program at near: a
+// hostile link may lead there.
 func (s *search) checkSum(f *File, crc uint32, near string) error {
 	if program, err := os.Stat(near); err == nil {
 		if info, err := f.os.Stat(); err == nil && os.SameFile(program, info) {
@@ -144,7 +142,6 @@ func (s *search) checkSum(f *File, crc uint32, near string) error {
 	return err
 }
 
-// sum returns the CRC-32 of the first size bytes of r.
 func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 	if size > maxSummed {
 		return 0, fmt.Errorf("%d bytes are too many for a checksum: the limit is %d", size, int64(maxSummed))
@@ -165,12 +162,12 @@ func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 	return crc, nil
 }
 
-// findAlt returns the supplementary file that the section .gnu_debugaltlink of the debug file at
-// near names. It first tries the path name, relative to the folder of near. Then it tries a file of
-// that name in .dwz below each of dirs. Last, it tries the place of the ID in each of dirs, as in a
-// [Tree]. The note of the file must hold id. name is untrusted.
+// findAlt returns the supplementary file for the debug file at near. id and name are from
+// .gnu_debugaltlink; name is untrusted. It first tries the path name, relative to near's folder,
+// then a file of that name in .dwz below each of dirs. Last comes the place of the ID in each of
+// dirs, as in a [Tree]. The note of the file must hold id.
 //
-// If note is not nil, it is called for every place without the file. The error wraps
+// If note is not nil, it is called for each place without the file. The error wraps
 // [fs.ErrNotExist] if no place has the file.
 func findAlt(ctx context.Context, id ID, name, near string, dirs []string, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "supplementary file", query: Query{ID: id, Kind: Alt, Name: name}, note: note}
@@ -202,7 +199,7 @@ func findAlt(ctx context.Context, id ID, name, near string, dirs []string, note 
 	return nil, s.miss()
 }
 
-// notPath returns the reason why name is not a usable path, or "" if it is one.
+// notPath returns the reason why name is not a usable path, or "".
 func notPath(name string) string {
 	switch {
 	case name == "":
@@ -217,15 +214,14 @@ func notPath(name string) string {
 	return ""
 }
 
-// altPlaces returns the possible paths of the supplementary file called name. near is the path of
-// the debug file.
+// altPlaces returns the possible paths of a supplementary file. near is the path of the debug file.
 func altPlaces(name, near string, dirs []string) []string {
 	name = filepath.FromSlash(name)
 	var places []string
 	if filepath.IsAbs(name) {
 		places = append(places, name)
 	} else {
-		// the real folder first: dwz wrote the path relative to it
+		// the real folder first: dwz writes the path relative to it
 		for _, folder := range slices.Backward(foldersOf(near)) {
 			places = append(places, filepath.Join(folder, name))
 		}

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A ModulePath finds a module at the path that the log names. The log is untrusted: it can make the
-// finder open any file that the process may read. So a ModulePath suits commands that a user runs,
-// not services that read the logs of others. A file is used only if its note holds the ID. The zero
-// value is ready to use.
+// A ModulePath finds a module at its path in the log. The log is untrusted: it can make the finder
+// open any file that the process may read. So a ModulePath suits commands that a user runs, not
+// services that read others' logs. A file is used only if its note holds the ID. The zero value is
+// ready for use.
 type ModulePath struct{}
 
 // Find returns the regular file at q.Name if its note holds q.ID. q.Name must be an absolute path;
@@ -39,9 +39,8 @@ func (ModulePath) Find(ctx context.Context, q Query, note func(Attempt)) (*File,
 	return nil, s.miss()
 }
 
-// elsewhere reports whether the path, named by a log or a file, leads to another machine or to a
-// device. On Windows \\host\share\… does, and opening it would disclose the user's name to that
-// host.
+// elsewhere reports whether an untrusted path leads to another machine or to a device. On Windows,
+// opening \\host\share\… would disclose the user's name to that host.
 func elsewhere(path string) bool {
 	return strings.HasPrefix(filepath.ToSlash(filepath.VolumeName(path)), "//")
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// maxModule bounds the bytes of a module, compressed or unpacked. The largest module of Linux,
-// amdgpu, has 30 MB without debug information.
+// maxModule bounds a module, compressed or unpacked, in bytes. The largest module of Linux, amdgpu,
+// has 30 MB without debug information.
 const maxModule = 128 << 20
 
-// openUnpacked is like OpenRegular, but unpacks a compressed Linux module into memory. It
-// recognizes such a module by its name, such as NAME.ko.xz: see isPackedModule.
+// openUnpacked is OpenRegular, but unpacks a compressed Linux module into memory: see
+// isPackedModule.
 func openUnpacked(path, where string) (*File, error) {
 	f, err := OpenRegular(path, where)
 	if err != nil || !isPackedModule(path) {
@@ -24,7 +24,7 @@ func openUnpacked(path, where string) (*File, error) {
 	return unpackedModule(f)
 }
 
-// isPackedModule reports whether path is the path of a compressed Linux module.
+// isPackedModule reports whether path names a compressed Linux module, such as NAME.ko.xz.
 func isPackedModule(path string) bool {
 	for _, suffix := range []string{".xz", ".zst", ".gz"} {
 		if name, ok := strings.CutSuffix(path, suffix); ok {
@@ -34,8 +34,8 @@ func isPackedModule(path string) bool {
 	return false
 }
 
-// unpackedModule unpacks f into memory, closes f and returns the unpacked file. If f is not
-// compressed, or its first bytes cannot be read, it returns f itself, still open.
+// unpackedModule unpacks f into memory, closes f and returns the unpacked file. It returns f
+// itself, still open, if f is not compressed or its first bytes cannot be read.
 func unpackedModule(f *File) (*File, error) {
 	begin := make([]byte, unpack.LongestMagic)
 	n, err := f.ReadAt(begin, 0)

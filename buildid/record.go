@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A state identifies a version of a file or folder: it changes when the content does.
+// A state identifies a version of a file or folder: it changes with the content.
 type state struct {
 	size  int64
 	mtime int64  // nanoseconds since 1970
@@ -24,11 +24,10 @@ func stateOf(info fs.FileInfo) state {
 }
 
 // settled reports whether any change of the file after the time now will change s. A file that has
-// just changed may change again within the same time stamp, since clocks of file systems tick
-// slowly.
+// just changed may change again within the same time stamp: clocks of file systems tick slowly.
 func (s state) settled(now time.Time) bool { return s.mtime < now.Add(-young).UnixNano() }
 
-// A content is the type of a file, found by reading it.
+// A content is the type of a file, from its first bytes.
 type content uint8
 
 const (
@@ -38,8 +37,8 @@ const (
 	archive                // a zip file
 )
 
-// A record describes a file at the time it was read. The records of a folder are not changed after
-// the walk that made them.
+// A record describes a file at the time it was read. A folder's records are immutable after the
+// walk that made them.
 type record struct {
 	name    string
 	state   state
@@ -56,14 +55,13 @@ type member struct {
 	id    ID
 }
 
-// equal reports whether a and b are equal in all fields.
 func (a *record) equal(b *record) bool {
 	return a.name == b.name && a.state == b.state && a.content == b.content && a.settled == b.settled && a.id == b.id &&
 		slices.Equal(a.members, b.members)
 }
 
-// A folder holds the names in a folder at the time it was read. It is not changed after the walk
-// that made it.
+// A folder holds the names in a folder at the time it was read. It is immutable after the walk that
+// made it.
 type folder struct {
 	rel     string // below the root, "" for the root itself
 	state   state
@@ -73,7 +71,7 @@ type folder struct {
 	faulty  bool     // not all of the files could be read
 }
 
-// file returns the record of the file called name, or nil.
+// file returns the record with a name, or nil.
 func (d *folder) file(name string) *record {
 	i, ok := slices.BinarySearchFunc(d.files, name, func(r record, name string) int { return cmp.Compare(r.name, name) })
 	if !ok {
@@ -82,7 +80,7 @@ func (d *folder) file(name string) *record {
 	return &d.files[i]
 }
 
-// A rootIndex describes the files at one of the paths that the operator named.
+// A rootIndex describes the files at one path of the operator.
 type rootIndex struct {
 	path    string // as the operator named it
 	base    string // path, or its folder if it is a file
@@ -92,7 +90,7 @@ type rootIndex struct {
 	archive bool      // at least one of the files is an archive
 }
 
-// A place is the location of a file with some ID.
+// A place is the location of a file with an ID.
 type place struct {
 	id     ID
 	root   *rootIndex
@@ -105,7 +103,7 @@ func (p *place) path() string {
 	return filepath.Join(p.root.base, p.folder.rel, p.folder.files[p.file].name)
 }
 
-// shown returns the path for messages. An exclamation mark separates an archive from the member.
+// shown returns the path for messages, with an exclamation mark between an archive and its member.
 func (p *place) shown() string {
 	if p.member < 0 {
 		return p.path()
@@ -113,14 +111,14 @@ func (p *place) shown() string {
 	return p.path() + "!" + p.folder.files[p.file].members[p.member].name
 }
 
-// A pathIndex describes all files below all paths at one moment. It is immutable.
+// A pathIndex describes all files below all paths. It is immutable.
 type pathIndex struct {
 	roots  []*rootIndex
 	places []place   // sorted by ID
 	faults []Attempt // unreadable files and folders, sorted
 }
 
-// newPathIndex returns the index of roots, and counts their files.
+// newPathIndex returns the index of roots. It also counts their files.
 func newPathIndex(roots []*rootIndex, faults []Attempt) *pathIndex {
 	x := &pathIndex{roots: roots, faults: faults}
 	for _, root := range roots {

@@ -24,26 +24,25 @@ const (
 	tempPrefix   = "temp-"
 )
 
-// errBadMemory is the error for a file that is not an index, or is damaged. The next save replaces
-// the file.
+// errBadMemory reports a file that is not an index, or is damaged. The next save replaces it.
 var errBadMemory = errors.New("not a usable index")
 
-// A memory is the folder in which the indexes of roots are kept between runs, one file for each
-// root. Several processes may use it at the same time: files are replaced only as a whole. Files
-// that other users may have changed are not read.
+// A memory is the folder of the roots' indexes between runs, one file for each root. Several
+// processes may use it: files are replaced only as a whole. Files that other users may have changed
+// are not read.
 type memory struct {
 	cache string // the cache folder; empty for none
 }
 
-// folder returns the memory's folder. If make is set, it creates a missing one. ok is false if
-// there is no folder that only the user can change.
+// folder returns the memory's folder. If make is set, it creates a missing one. ok is false without
+// a folder that only the user can change.
 func (m memory) folder(make bool) (dir string, ok bool) {
 	if m.cache == "" {
 		return "", false
 	}
 	dir = filepath.Join(m.cache, memoryFolder)
 	if make {
-		// An error leaves no folder, which the check below finds.
+		// An error leaves no folder: the check below fails then.
 		_ = os.MkdirAll(m.cache, 0o700)
 		_ = os.Mkdir(dir, 0o700)
 	}
@@ -56,13 +55,11 @@ func (m memory) folder(make bool) (dir string, ok bool) {
 	return dir, isFolder(dir)
 }
 
-// isFolder reports whether path is a folder, not a link to one.
 func isFolder(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir()
 }
 
-// memoryFile returns the name of the index file for root.
 func memoryFile(root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return hex.EncodeToString(sum[:16]) + memorySuffix
@@ -94,12 +91,12 @@ func (m memory) load(root string) ([]*folder, error) {
 	folders, err := decodeFolders(data, root)
 	if err == nil && time.Since(info.ModTime()) > rememberedIdle {
 		now := time.Now()
-		_ = os.Chtimes(path, now, now) // a fresh time keeps it from being trimmed
+		_ = os.Chtimes(path, now, now) // a new time protects the index from trimMemory
 	}
 	return folders, err
 }
 
-// save writes the index of the folders at root, an absolute path.
+// save writes the index of root, an absolute path.
 func (m memory) save(root string, folders []*folder) error {
 	dir, ok := m.folder(true)
 	if !ok {
@@ -114,7 +111,6 @@ func (m memory) save(root string, folders []*folder) error {
 	return err
 }
 
-// writeMemory replaces the content of the file name in dir by data.
 func writeMemory(dir, name string, data []byte) error {
 	in, err := os.OpenRoot(dir)
 	if err != nil {
@@ -132,8 +128,8 @@ func writeMemory(dir, name string, data []byte) error {
 	return f.Publish(name)
 }
 
-// trimMemory removes the temporary files of processes that ended during a write. It also removes
-// the least recently used indexes if there are more than rememberedMax.
+// trimMemory removes temporary files of processes that ended during a write. It also removes the
+// least recently used indexes beyond rememberedMax.
 func trimMemory(dir string) {
 	indexes := newfile.Tidy(dir, tempPrefix, memorySuffix, time.Hour)
 	for _, index := range indexes[:max(0, len(indexes)-rememberedMax)] {
@@ -145,14 +141,14 @@ func trimMemory(dir string) {
 // in 4 bytes, little-endian. Numbers are uvarints and times have 8 bytes. Strings and lists begin
 // with their length.
 
-// Bits of the byte that describes a folder or file. The lowest two bits hold a file's type, as a
-// content value.
+// Bits of the byte that describes a folder or file. The lowest two bits of a file's byte are its
+// content.
 const (
 	flagSettled = 4
 	flagID      = 8
 )
 
-// The minimum sizes in bytes of an encoded folder, record and member.
+// minimum sizes in bytes of an encoded folder, record and member
 const (
 	minFolder = 1 + 8 + 1 + 1 + 1 + 1
 	minRecord = 2 + 1 + 8 + 1 + 1
@@ -219,8 +215,8 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// decodeFolders decodes the output of encodeFolders. Since the bytes may be hostile, it accepts
-// only names that stay below the root.
+// decodeFolders decodes the output of encodeFolders. The bytes may be hostile: it accepts only
+// names that stay below the root.
 func decodeFolders(data []byte, root string) ([]*folder, error) {
 	n := len(data) - crc32.Size
 	if n < 0 || binary.LittleEndian.Uint32(data[n:]) != castagnoli(data[:n]) {
@@ -309,7 +305,7 @@ func (c *cursor) nextRecord() record {
 	return r
 }
 
-// name decodes the name of a file or folder without a path.
+// name decodes a name without a path.
 func (c *cursor) name() string {
 	name := c.string()
 	if strings.ContainsRune(name, 0) || !filepath.IsLocal(name) || filepath.Base(name) != name || name == "." {
@@ -327,7 +323,7 @@ func (c *cursor) id() ID {
 	return ID{s}
 }
 
-// string returns the next string, which shares memory with the data.
+// string returns the next string. It shares memory with the data.
 func (c *cursor) string() string {
 	return c.next(c.uvarint())
 }
@@ -344,7 +340,6 @@ func (c *cursor) next(n uint64) string {
 
 func (c *cursor) byte() byte { return byte(c.fixed(1)) }
 
-// fixed decodes a little-endian number of n bytes.
 func (c *cursor) fixed(n uint64) (v uint64) {
 	s := c.next(n)
 	for i := range len(s) {
@@ -366,7 +361,7 @@ func (c *cursor) uvarint() (v uint64) {
 	return 0
 }
 
-// count decodes the length of a list. size is the minimum number of bytes of an element.
+// count decodes the length of a list with elements of at least size bytes.
 func (c *cursor) count(size int) int {
 	n := c.uvarint()
 	if n > uint64(len(c.data)/size) || n > uint64(maxIndexed+maxZipMembers-c.seen) {

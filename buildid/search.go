@@ -35,24 +35,22 @@ func reasonFor(err error) string {
 	return err.Error()
 }
 
-// passing reports whether err is temporary or due to a failing disk. After such an error the file
-// may exist, so it is not remembered as missing.
+// passing reports whether err is temporary or due to a failing disk. The file may exist, so it is
+// not remembered as missing.
 func passing(err error) bool {
 	return exhausted(err) || isContext(err) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EINTR) || errors.Is(err, syscall.EAGAIN)
 }
 
-// exhausted reports whether err means that this process or the system has no more descriptors or
-// memory.
+// exhausted reports whether this process or the system has no more descriptors or memory.
 func exhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
-// isContext reports whether err is the error of an ended context.
 func isContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// A search is the state of one Find. It collects the reasons in case no file is found.
+// A search is the state of one Find. It collects the reasons of misses.
 type search struct {
 	ctx     context.Context
 	where   string
@@ -96,7 +94,7 @@ func (s *search) failed(path string, err error) {
 	}
 }
 
-// tryVerified is try, but does not accept a file without a note.
+// tryVerified is try, but rejects a file without a note.
 func (s *search) tryVerified(path string) *File {
 	f := s.try(path)
 	if f != nil && f.unverified {
@@ -107,7 +105,6 @@ func (s *search) tryVerified(path string) *File {
 	return f
 }
 
-// miss returns the error of a search that found no file.
 func (s *search) miss() error {
 	err := cmp.Or(s.ctx.Err(), s.passing, s.unusable, fs.ErrNotExist)
 	if s.query.ID.IsZero() {
@@ -116,9 +113,9 @@ func (s *search) miss() error {
 	return fmt.Errorf("build ID %s: %s: %w", s.query.ID, s.where, err)
 }
 
-// best returns the file that suits the query best, or the first one among equals. It considers n
-// files, but at most maxCandidates. open opens the i-th file, or returns nil. whole reports whether
-// no other file can be better.
+// best returns the file that suits the query best, the first among equals. It considers n files, at
+// most maxCandidates. open opens file i, or returns nil. whole reports whether no other file can be
+// better.
 func (s *search) best(n int, open func(i int) *File) (best *File, whole bool) {
 	rank := -1
 	for i := 0; i < min(n, maxCandidates) && rank < wholeRank; i++ {
@@ -136,10 +133,10 @@ func (s *search) best(n int, open func(i int) *File) (best *File, whole bool) {
 	return best, rank == wholeRank
 }
 
-// wholeRank is the rank of a file that has all contents of its kind.
+// wholeRank is the rank of a file with all contents of its kind.
 const wholeRank = 3
 
-// rankOf returns the rank of a file for a kind of query; higher is better.
+// rankOf returns a file's rank for a kind of query. The highest rank is best.
 func rankOf(f *File, kind Kind) int {
 	o, err := object.Open(f, f.size, nil)
 	if err != nil {

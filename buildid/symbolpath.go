@@ -13,14 +13,13 @@ import (
 	"time"
 )
 
-// A SymbolPath finds files by their notes, anywhere below the paths that the operator named. It
-// looks into zip files, too. It is safe for concurrent use.
+// A SymbolPath finds files by their notes, anywhere below the operator's paths and in zip files
+// there. It is safe for concurrent use.
 type SymbolPath struct {
 	paths  []string
 	memory memory
 	index  atomic.Pointer[pathIndex] // nil until built
-	// a mutex for making the index; it is a channel with one token, so that a context can end the
-	// wait
+	// A mutex for making the index. It is a channel with one token, so a context can end the wait.
 	lock chan struct{}
 
 	// The token guards deep, shallow, unsaved and saved.
@@ -36,24 +35,22 @@ type SymbolPath struct {
 type SymbolPathOptions struct {
 	Paths []string // files, folders (recursively), and zip files
 
-	// CacheDir is a folder that belongs to the user; it is created if it is missing. It keeps the
-	// index of the paths for the next run. Members of zip files are inflated into temporary files
-	// there. If CacheDir is empty or not usable, no index is kept, and members are inflated in the
-	// system's folder for temporary files.
+	// CacheDir is a folder of the user's. A missing CacheDir is created. It keeps the index of the
+	// paths for the next run, and inflated members of zip files. If it is empty or not usable, no
+	// index is kept, and members are inflated in the system's folder for temporary files.
 	CacheDir string
 }
 
-// OpenSymbolPath returns a finder, which reads nothing before the first Find. Call Close to remove
-// inflated members of zip files and to keep the index.
+// OpenSymbolPath returns a finder. It reads nothing before the first Find. Close removes inflated
+// members of zip files and keeps the index.
 func OpenSymbolPath(o SymbolPathOptions) *SymbolPath {
 	p := &SymbolPath{paths: slices.Clone(o.Paths), memory: memory{o.CacheDir}, lock: make(chan struct{}, 1), unsaved: make([]bool, len(o.Paths))}
 	p.lock <- struct{}{}
 	return p
 }
 
-// Close writes the index to CacheDir unless a walk is running. It removes inflated members that are
-// not in use. A member with an open File is removed when the File is closed. The finder stays
-// usable.
+// Close writes the index to CacheDir unless a walk is running. It removes unused inflated members;
+// a member with an open File is removed when the File is closed. The finder stays usable.
 func (p *SymbolPath) Close() error {
 	select {
 	case <-p.lock:
@@ -67,15 +64,16 @@ func (p *SymbolPath) Close() error {
 }
 
 // Find returns the file whose note holds q.ID. Among several files, Debug and Alt queries prefer
-// one with debug information, then one with a full symbol table. Executable queries prefer a file
-// that holds the code. Among equals the path that sorts first wins.
+// debug information, then a full symbol table. Executable queries prefer a file with the code.
+// Among equals the first path in sorted order wins.
 //
 // The first Find walks the paths in goroutines that end before it returns. Concurrent calls wait
-// for the walk. To find new files, Find examines the folders again if it has found no file, or no
-// debug information. This happens at most once a second. It takes at most 1/50 of the time, unless
-// an indexed file has changed. A walk that ends with ctx is repeated by the next Find. If another
-// process has left its index in CacheDir, a file with debug information is found in that index
-// without a walk. Its note is still checked.
+// for the walk. If it has found no file, or no debug information, Find examines the folders again,
+// for new files. That happens at most once a second, and takes at most 1/50 of the time unless an
+// indexed file has changed. A walk that ends with ctx is repeated by the next Find.
+//
+// If another process has left its index in CacheDir, a file with debug information is found in that
+// index without a walk. Its note is still checked.
 func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "symbol path", query: q, note: note}
 	if q.ID.IsZero() {
@@ -119,7 +117,6 @@ func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*Fi
 	return nil, fmt.Errorf("build ID %s: %s: %w", q.ID, s.where, err)
 }
 
-// noteMisses notes the roots in which the file was not found.
 func (x *pathIndex) noteMisses(s *search) {
 	faulty := make(map[string]bool)
 	for _, fault := range x.faults {
@@ -128,7 +125,7 @@ func (x *pathIndex) noteMisses(s *search) {
 	}
 	for _, root := range x.roots {
 		switch {
-		// the faults contain the reason, unless there were too many
+		// the faults have the reason, unless there were too many
 		case faulty[root.path] || len(root.folders) == 0:
 		case root.file && !root.archive:
 			s.noteMiss(root.path, root.folders[0].files[0].mismatch(s.query.ID))
@@ -153,7 +150,7 @@ func (r *record) mismatch(id ID) string {
 	return (&otherIDError{r.id, id}).Error()
 }
 
-// number returns n followed by the noun, with an s unless n is 1.
+// number returns n and the noun, with an s unless n is 1.
 func number(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -167,8 +164,8 @@ type pace struct {
 	took  time.Duration // duration of the last operation; 0 if unknown
 }
 
-// due reports whether the operation may be repeated now. stale is set if its last result is known
-// to be out of date. The operation may then be repeated after recheckMin, however long it takes.
+// due reports whether the operation may be repeated now. stale means that its last result is out of
+// date: the operation may then be repeated after recheckMin, however long it takes.
 func (p *pace) due(stale bool) bool {
 	wait := recheckMin
 	if !stale {
@@ -178,8 +175,8 @@ func (p *pace) due(stale bool) bool {
 }
 
 // look returns an index newer than seen. It returns seen if nothing has changed, or if another walk
-// would be too early. seen is nil, or an index in which a file was missing. stale is set if a file
-// has changed since it was indexed.
+// would be too early. seen is nil, or an index without the file. stale means that a file has
+// changed since it was indexed.
 func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pathIndex, error) {
 	select {
 	case <-p.lock:
@@ -212,7 +209,7 @@ func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pa
 		p.deep.ended = now
 	}
 	switch {
-	// the first walk reads everything, so its duration does not predict the next one's
+	// the first walk reads everything: its duration does not predict the next one's
 	case index == nil:
 	case deep:
 		p.deep.took = now.Sub(began)
@@ -253,8 +250,8 @@ func (p *SymbolPath) walk(ctx context.Context, old *pathIndex, shallow bool) (*p
 	return newPathIndex(indexes, w.faults), nil
 }
 
-// remembered returns the index that another process left, or nil. The index may be out of date.
-// Each file is checked when it is opened, and a walk looks for files that the index lacks.
+// remembered returns the index of another process, or nil. It may be out of date: each file is
+// checked when it is opened, and a walk looks for files that the index lacks.
 func (p *SymbolPath) remembered() *pathIndex {
 	roots := make([]*rootIndex, len(p.paths))
 	some := false
@@ -282,7 +279,7 @@ func (p *SymbolPath) remembered() *pathIndex {
 	return newPathIndex(roots, nil)
 }
 
-// save writes the changed indexes for the next run. It ignores errors, which only cost the next run
+// save writes the changed indexes for the next run. It ignores errors: they only cost the next run
 // time.
 func (p *SymbolPath) save(x *pathIndex) {
 	p.saved = time.Now()
@@ -299,7 +296,6 @@ func (p *SymbolPath) save(x *pathIndex) {
 	}
 }
 
-// errChanged is the error for a file that has changed since it was indexed.
 var errChanged = errors.New("changed since it was indexed")
 
 // open opens the file at a place if it has the ID of the query. Otherwise it notes the reason and
@@ -327,7 +323,7 @@ func (p *SymbolPath) open(s *search, at *place) *File {
 	return nil
 }
 
-// openMember opens a member of an archive, inflated if it is compressed.
+// openMember opens a member of an archive. It inflates a compressed member.
 func (p *SymbolPath) openMember(s *search, at *place) (*File, error) {
 	record := &at.folder.files[at.file]
 	want := record.members[at.member]
@@ -376,7 +372,7 @@ func (p *SymbolPath) openMember(s *search, at *place) (*File, error) {
 	return NewFile(item.file.File, item.file.size, at.shown(), s.where, &unpackedRef{&p.unpacked, item}), nil
 }
 
-// tempDir returns the folder for inflated members: the index folder if there is one. A cache is
+// tempDir returns the folder for inflated members: the index folder, if possible. A cache is
 // usually on a disk with space.
 func (p *SymbolPath) tempDir() string {
 	if dir, ok := p.memory.folder(true); ok {

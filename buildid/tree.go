@@ -14,18 +14,18 @@ import (
 //   - Fuchsia's build, and symbol servers: the same paths without .build-id
 //   - Sentry's symsorter ("unified"): DIR/ab/cdef…/debuginfo and DIR/ab/cdef…/executable
 //
-// It is safe for concurrent use. It keeps nothing in memory, so new files are found.
+// A Tree is safe for concurrent use. It keeps nothing in memory, so it finds new files.
 type Tree struct {
 	dir string
 }
 
-// NewTree returns the tree at dir: the folder that holds .build-id, or .build-id itself under any
-// name.
+// NewTree returns the tree at dir. dir is the folder that holds .build-id, or .build-id itself
+// under any name.
 func NewTree(dir string) *Tree { return &Tree{dir} }
 
 // Find returns the file at the place of q.ID, unless its note holds another ID. It accepts a file
-// without a note, because the operator named the tree and files in it are filed by ID. If there is
-// no debug file, a Debug or Alt query gets the program itself, which may be stripped.
+// without a note: the operator named the tree, and its files are filed by ID. Without a debug file,
+// a Debug or Alt query gets the program itself, which may be stripped.
 func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "tree " + t.dir, query: q, note: note}
 	if q.ID.IsZero() {
@@ -62,8 +62,8 @@ func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, er
 	return nil, s.miss()
 }
 
-// complete returns the only build ID in the tree that begins with the bytes of prefix. It returns
-// zero if there is none or several, or if prefix has fewer than two bytes.
+// complete returns the only build ID in the tree that begins with prefix. It returns zero if none
+// or several do, or if prefix has fewer than two bytes.
 func (t *Tree) complete(prefix ID) (id ID) {
 	if prefix.Len() < minPathID {
 		return id
@@ -93,7 +93,7 @@ func (t *Tree) complete(prefix ID) (id ID) {
 	return id
 }
 
-// maxSiblings bounds the names that are read from one of the 256 folders of a tree.
+// maxSiblings bounds the names that are read of one of a tree's 256 folders.
 const maxSiblings = 1 << 16
 
 // places returns the paths of id without a suffix. id must have at least minPathID bytes.

@@ -32,7 +32,7 @@ type unpackedItem struct {
 	used uint64 // the set's clock when refs last became 0
 }
 
-// get returns the item of key, and calls inflate if the set has none. The caller must release the
+// get returns the item of key. It calls inflate if the set has none. The caller must release the
 // item.
 func (s *unpackedSet) get(ctx context.Context, key unpackedKey, inflate func() (*tempFile, error)) (*unpackedItem, error) {
 	for {
@@ -53,7 +53,8 @@ func (s *unpackedSet) get(ctx context.Context, key unpackedKey, inflate func() (
 			return item, nil
 		}
 		s.release(item)
-		// try again if only the context of the goroutine that inflated the member has ended
+		// try again if the context of the goroutine that inflated the member has ended, but not
+		// this one
 		if ctx.Err() == nil && !isContext(item.err) {
 			return nil, item.err
 		}
@@ -83,7 +84,6 @@ func (s *unpackedSet) get(ctx context.Context, key unpackedKey, inflate func() (
 	return item, nil
 }
 
-// release ends one use of item.
 func (s *unpackedSet) release(item *unpackedItem) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +118,7 @@ func (s *unpackedSet) trim() error {
 	}
 }
 
-// close closes all unused items. An item that is still used is closed when its last use ends.
+// close closes all unused items. An item in use is closed at the end of its last use.
 func (s *unpackedSet) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,13 +126,12 @@ func (s *unpackedSet) close() error {
 	return s.trim()
 }
 
-// An unpackedRef is one use of an item; Close ends the use.
+// An unpackedRef is one use of an item. Close ends the use.
 type unpackedRef struct {
 	set  *unpackedSet
 	item *unpackedItem
 }
 
-// Close releases the item.
 func (r *unpackedRef) Close() error {
 	item := r.item
 	if item == nil {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A walk updates the folders of some roots, in several goroutines. It lists only folders, and opens
-// only files, whose state has changed.
+// A walk updates the folders of roots, in several goroutines. It lists only folders, and opens only
+// files, whose state has changed.
 type walk struct {
 	ctx     context.Context
 	shallow bool          // do not examine files in unchanged folders
@@ -44,7 +44,7 @@ type rootWalk struct {
 	changed bool
 }
 
-// newRootWalk returns the walk at path. old holds the folders found by the previous walk, if any.
+// newRootWalk returns the walk at path. old holds the folders of the previous walk, if any.
 func newRootWalk(path string, old []*folder) *rootWalk {
 	r := &rootWalk{path: path, was: make(map[string]*folder, len(old))}
 	for _, d := range old {
@@ -53,8 +53,8 @@ func newRootWalk(path string, old []*folder) *rootWalk {
 	return r
 }
 
-// run does the walk. It fails if the context is done, or if the process runs out of descriptors or
-// memory.
+// run does the walk. It fails if the context is done, or if the process or system runs out of
+// descriptors or memory.
 func (w *walk) run(roots []*rootWalk) error {
 	w.more.L = &w.mu
 	for _, r := range roots {
@@ -107,7 +107,6 @@ func (w *walk) work() {
 	}
 }
 
-// addTask adds a task for one of the workers.
 func (w *walk) addTask(task func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,8 +114,8 @@ func (w *walk) addTask(task func()) {
 	w.more.Signal()
 }
 
-// count counts the file or folder at path. It reports whether the limit allows another file or
-// folder to be examined. It records a fault for the first one beyond the limit.
+// count counts the file or folder at path, and reports whether it may be examined. The first one
+// beyond the limit becomes a fault.
 func (w *walk) count(path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +142,6 @@ func (w *walk) fault(path string, err error) {
 	}
 }
 
-// addFolder adds an examined folder to r.
 func (w *walk) addFolder(r *rootWalk, d *folder, changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,8 +152,7 @@ func (w *walk) addFolder(r *rootWalk, d *folder, changed bool) {
 	r.changed = r.changed || changed
 }
 
-// root starts the walk of a root, which is a folder or a file. A symbolic link named by the
-// operator is followed.
+// root starts the walk of a root, a folder or a file. It follows a symbolic link of the operator.
 func (w *walk) root(r *rootWalk) {
 	info, err := os.Stat(r.path)
 	if err != nil {
@@ -232,7 +229,7 @@ func sameNames(a, b *folder) bool {
 }
 
 // list reads the names in the folder at path into d, with the records of was for these names. After
-// an error, the names read before it stay in d.
+// an error, d keeps the names read before it.
 func (w *walk) list(d *folder, path string, was *folder) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
@@ -270,7 +267,6 @@ func (w *walk) list(d *folder, path string, was *folder) error {
 	return err
 }
 
-// files updates the records d.files[from:to].
 func (w *walk) files(r *rootWalk, d *folder, from, to int) {
 	changed, faulty := false, false
 	for i := from; i < to && w.ctx.Err() == nil; i++ {
@@ -289,8 +285,8 @@ func (w *walk) files(r *rootWalk, d *folder, from, to int) {
 	}
 }
 
-// look returns the current record of the file at path. r is the previous record. The result is
-// false if the file could not be examined: the next walk then tries again.
+// look returns the current record of the file at path. r is the previous record. It returns false
+// if it could not examine the file: the next walk then tries again.
 func (w *walk) look(path string, r *record) (record, bool) {
 	none := record{name: r.name}
 	info, err := os.Stat(path)
@@ -329,8 +325,8 @@ func (w *walk) look(path string, r *record) (record, bool) {
 	return now, true
 }
 
-// read examines the file f of size bytes and sets the content of r. A file of another type is not
-// an error: operators name folders that hold more than debug files.
+// read sets the content of r, from the file f of size bytes. A file of another type is not an
+// error: operators name folders that hold more than debug files.
 func (w *walk) read(r *record, f *os.File, size int64) error {
 	head := headReader{r: f}
 	n, err := f.ReadAt(head.buf[:], 0)
@@ -355,7 +351,7 @@ func (w *walk) read(r *record, f *os.File, size int64) error {
 	return nil
 }
 
-// A headReader buffers the beginning of a file, which has the headers and usually the notes.
+// A headReader buffers the beginning of a file: it has the headers and usually the notes.
 type headReader struct {
 	r   io.ReaderAt
 	buf [headSize]byte

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// maxWhole is the size in bytes of the largest file that is read whole. For a small file, the page
-// faults and tables of a mapping cost more than a copy.
+// maxWhole bounds a file that is read whole, in bytes. For a small file, the page faults and tables
+// of a mapping cost more than a copy.
 const maxWhole = 32 << 10
 
-// wholes are buffers for files that are read whole; the extra byte shows that a file has grown.
+// wholes are buffers for files that are read whole. The extra byte shows that a file has grown.
 var wholes = sync.Pool{New: func() any { return new([maxWhole + 1]byte) }}
 
 // A whole is a small file in memory.
@@ -29,8 +29,8 @@ func (w *whole) free() {
 }
 
 // readWhole reads the file at path with four system calls. The file must be regular and have at
-// most limit and maxWhole bytes. If another way to open the file may succeed, readWhole returns
-// false without an error.
+// most limit and maxWhole bytes. ok is false without an error if another way to open the file may
+// succeed.
 //
 // The type is checked before the file is opened: see openRegular. If another file replaces it
 // meanwhile, that file is read only if it has the same size.
@@ -69,7 +69,7 @@ func readWhole(path string, limit int64) (w whole, ok bool, err error) {
 	return whole{buf, buf[:n], state{st.Size, st.Mtim.Nano(), st.Ino}}, true, nil
 }
 
-// retry calls call again while a signal interrupts it.
+// retry repeats call while a signal interrupts it.
 func retry(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, syscall.EINTR) {

@@ -18,19 +18,19 @@ import (
 	"strings"
 )
 
-// zipMagic is at the beginning of an archive that is not empty.
+// zipMagic begins an archive that is not empty.
 const zipMagic = "PK\x03\x04"
 
-// errBadZip is wrapped by the errors for files that are not archives, and for archives that exceed
-// the limits.
+// errBadZip is wrapped by errors for files that are not archives, and for archives beyond the
+// limits.
 var errBadZip = errors.New("not all of this zip file can be used")
 
-// isZip reports whether a file with this name and beginning is an archive that is searched.
+// isZip reports whether a file with this name and beginning is searched as an archive.
 func isZip(name string, head []byte) bool {
 	return strings.EqualFold(filepath.Ext(name), ".zip") && strings.HasPrefix(string(head), zipMagic)
 }
 
-// A limitedReader reads from r. It fails after left bytes.
+// A limitedReader fails after left bytes of r.
 type limitedReader struct {
 	r    io.ReaderAt
 	left int64 // bytes; negative: no limit
@@ -56,7 +56,7 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	switch {
 	case errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%w: %v", errBadZip, err)
-	// insecure names are harmless: they are only shown
+	// insecure names are harmless: they are only printed
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
 		return nil, err
 	case len(z.File) > maxZipMembers:
@@ -66,9 +66,9 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	return z, nil
 }
 
-// checkDirectoryEnd returns an error if a possible end record of the archive's directory claims
-// more than maxZipMembers members. archive/zip allocates memory for as many members as fit into the
-// file's size, and a sparse file can have any size.
+// checkDirectoryEnd fails if a possible end record of the archive's directory claims more than
+// maxZipMembers members. archive/zip allocates memory for as many members as fit into the file's
+// size, and a sparse file can have any size.
 func checkDirectoryEnd(r io.ReaderAt, size int64) error {
 	const (
 		record     = "PK\x06\x06" // end record of ZIP64, the only format with more than 65,535 members
@@ -105,8 +105,7 @@ func checkDirectoryEnd(r io.ReaderAt, size int64) error {
 	}
 }
 
-// checkMember returns an error if m exceeds the limits, is encrypted, or uses an unknown
-// compression method.
+// checkMember fails if m exceeds the limits, is encrypted, or uses an unknown compression method.
 func checkMember(m *zip.File) error {
 	switch {
 	case m.Method != zip.Store && m.Method != zip.Deflate:
@@ -123,8 +122,8 @@ func checkMember(m *zip.File) error {
 	return nil
 }
 
-// readMembers returns the members of the archive in r that have build IDs. It does not open
-// archives in the archive. If it returns members and an error, other members were refused.
+// readMembers returns the members of the archive in r with build IDs. It does not open archives in
+// the archive. Members with an error mean that other members were refused.
 func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, error) {
 	z, err := openZip(r, size)
 	if err != nil {
@@ -158,7 +157,7 @@ func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, erro
 	return members, refused
 }
 
-// readMember returns the ID of m, and the number of bytes that were inflated to read it.
+// readMember returns the ID of m, and the number of bytes that it inflated to find the ID.
 func readMember(r io.ReaderAt, size int64, m *zip.File, limit int64) (ID, int64, error) {
 	if m.Method == zip.Store {
 		stored, err := storedMember(r, size, m)
@@ -178,7 +177,6 @@ func readMember(r io.ReaderAt, size int64, m *zip.File, limit int64) (ID, int64,
 	return id, int64(len(head.buf)), err
 }
 
-// storedMember returns a reader of a member that is not compressed.
 func storedMember(r io.ReaderAt, size int64, m *zip.File) (*io.SectionReader, error) {
 	off, err := m.DataOffset()
 	if err != nil {
@@ -214,7 +212,7 @@ func (h *inflatedHead) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, h.buf[off:]), nil
 }
 
-// inflate writes m to a temporary file in dir and checks its checksum.
+// inflate writes m to a temporary file in dir and verifies its checksum.
 func inflate(ctx context.Context, m *zip.File, dir string) (_ *tempFile, err error) {
 	if err := checkMember(m); err != nil {
 		return nil, err
@@ -252,7 +250,7 @@ func inflate(ctx context.Context, m *zip.File, dir string) (_ *tempFile, err err
 	return t, nil
 }
 
-// summed is a reader that computes the checksum of the bytes read. It fails once ctx is done.
+// A summed is a reader that computes the checksum of its bytes. It fails once ctx is done.
 type summed struct {
 	ctx context.Context
 	r   io.Reader
@@ -268,7 +266,7 @@ func (s *summed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A tempFile is a temporary file that no longer exists after it is closed.
+// A tempFile is a temporary file that is removed when it is closed, or earlier.
 type tempFile struct {
 	*os.File
 	size    int64
