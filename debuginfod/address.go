@@ -11,15 +11,15 @@ import (
 	"unicode"
 )
 
-// A scope is the part of the network to which an address belongs. A redirect may not lead from a
-// wider scope into a narrower one; see [scope.mayLead].
+// A scope is the part of the network of an address. A redirect must not lead from a wider scope
+// into a narrower one: see [scope.mayLead].
 type scope int
 
 const (
 	public   scope = iota // the Internet
 	private               // the site's own network
 	loopback              // this machine
-	// link-local, including the address at which clouds serve a machine's credentials
+	// link-local, including the address of clouds for a machine's credentials
 	linkLocal
 	// a host that resolvers read as different addresses
 	disguised
@@ -27,7 +27,7 @@ const (
 
 // mayLead reports whether a server at an address of scope s may redirect to an address of scope to.
 // Servers of one private network may redirect to each other, as a mirror and its store do. No
-// redirect may lead to a link-local address, or to one in disguise.
+// redirect may lead to a link-local or disguised address.
 func (s scope) mayLead(to scope) bool {
 	switch to {
 	case public:
@@ -40,9 +40,8 @@ func (s scope) mayLead(to scope) bool {
 	return false
 }
 
-// narrowest returns the scope that limits the next redirect after servers of scopes a and b. It is
-// the wider scope, since a wider scope may redirect to fewer addresses. A server at an address in
-// disguise may be public.
+// narrowest returns the scope that limits the next redirect after servers of scopes a and b: the
+// wider one, which may redirect to fewer addresses. A server at a disguised address may be public.
 func narrowest(a, b scope) scope {
 	if a == loopback && b == loopback {
 		return loopback
@@ -53,15 +52,15 @@ func narrowest(a, b scope) scope {
 	return private
 }
 
-// The ranges are parsed when the first address is checked: a run without servers needs none.
+// The ranges are parsed at the first check of an address: a run without servers needs none.
 
-// embedded lists the ranges of IPv6 addresses that contain an IPv4 address, and whose packets go to
-// that IPv4 address. at is the offset of the IPv4 address in the 16 bytes.
+// embedded lists the ranges of IPv6 addresses that contain an IPv4 address and lead to it. at is
+// the offset of the IPv4 address in the 16 bytes.
 var embedded = sync.OnceValue(func() []embedding {
 	return []embedding{
 		{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64 (RFC 6052)
 		{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // NAT64 of a site (RFC 8215)
-		// IPv4-compatible, withdrawn; :: and ::1 are handled before this list
+		// IPv4-compatible, withdrawn; scopeOf handles :: and ::1 before this list
 		{netip.MustParsePrefix("::/96"), 12},
 		{netip.MustParsePrefix("2002::/16"), 2}, // 6to4 (RFC 3056)
 	}
@@ -72,7 +71,7 @@ type embedding struct {
 	at     int
 }
 
-// reserved lists the ranges that are not on the public network and for which netip has no method.
+// reserved lists ranges outside of the public network for which netip has no method.
 var reserved = sync.OnceValue(func() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT
@@ -83,11 +82,11 @@ var reserved = sync.OnceValue(func() []netip.Prefix {
 	}
 })
 
-// thisHost is the block of 0.0.0.0, whose addresses reach this machine.
+// thisHost is the block of 0.0.0.0. Its addresses reach this machine.
 var thisHost = netip.PrefixFrom(netip.IPv4Unspecified(), 8)
 
-// scopeOf returns the scope of a. An invalid address has the scope linkLocal, to which nothing may
-// redirect.
+// scopeOf returns the scope of a. An invalid address has the scope linkLocal: nothing may redirect
+// there.
 func scopeOf(a netip.Addr) scope {
 	a = a.Unmap().WithZone("")
 	if !a.IsLoopback() && !a.IsUnspecified() {
@@ -111,8 +110,8 @@ func scopeOf(a netip.Addr) scope {
 }
 
 // scopeOfHost returns the scope of an address or a name: if a proxy resolves names, only the name
-// is known. The C library and browsers do not agree on the meaning of 127.1, 0x7f.0.0.1,
-// 2130706433, or digits of other scripts. Such addresses are disguised.
+// is known. The C library and browsers disagree on 127.1, 0x7f.0.0.1, 2130706433, and digits of
+// other scripts. Such addresses are disguised.
 func scopeOfHost(host string) scope {
 	host = strings.ToLower(strings.TrimRight(host, "."))
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -154,7 +153,7 @@ func (e *redirectError) Error() string {
 }
 
 // refuse returns a net.Dialer's Control for redirects from s. It checks the address after name
-// resolution, so that a name cannot change its address after the check.
+// resolution: a name cannot change its address after the check.
 func (s scope) refuse() dialControl {
 	return func(_, address string, _ syscall.RawConn) error {
 		ap, err := netip.ParseAddrPort(address)

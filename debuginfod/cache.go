@@ -17,8 +17,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The control files of the cache, with the names and defaults of elfutils. Only symfilter uses
-// lockName.
+// Control files of the cache, with elfutils' names and defaults. Only symfilter uses lockName.
 const (
 	cleanIntervalFile = "cache_clean_interval_s"
 	maxUnusedFile     = "max_unused_age_s"
@@ -36,12 +35,12 @@ type key struct {
 	kind   buildid.Kind // Debug or Executable
 	source string       // path of a source file; empty for other files
 
-	// X-Forwarded-For of a search for another server; empty: not for one. Such a search is a flight
-	// of its own: see [WithForwarded].
+	// X-Forwarded-For of a search for another server, otherwise empty. Such a search has its own
+	// flight: see [WithForwarded].
 	forwarded string
 }
 
-// word returns the name of the file in the directory of its build ID.
+// word returns the file's name in the directory of its build ID.
 func (k key) word() string {
 	switch {
 	case k.source != "":
@@ -52,10 +51,9 @@ func (k key) word() string {
 	return "debuginfo"
 }
 
-// path returns the path of the file in the cache.
 func (k key) path() string { return k.id.String() + "/" + k.word() }
 
-// url returns the path of the file on a server, not encoded.
+// url returns the file's path on a server, not encoded.
 func (k key) url() string {
 	if k.source != "" {
 		return "/buildid/" + k.id.String() + "/source" + k.source
@@ -63,8 +61,7 @@ func (k key) url() string {
 	return "/buildid/" + k.path()
 }
 
-// magic returns the bytes with which the file begins. A source file may be any text, so it has
-// none.
+// magic returns the file's first bytes. A source file has none: it may be any text.
 func (k key) magic() string {
 	if k.source != "" {
 		return ""
@@ -72,8 +69,8 @@ func (k key) magic() string {
 	return elfMagic
 }
 
-// verify returns an error unless f, of size bytes, is a whole ELF file with k's build ID. A source
-// file may have any content: it has no build ID.
+// verify fails unless f, of size bytes, is a whole ELF file with k's build ID. A source file has no
+// build ID and may have any content.
 func (k key) verify(f *os.File, size int64) error {
 	if k.source != "" {
 		return nil
@@ -95,14 +92,13 @@ func keys(q buildid.Query) []key {
 	return []key{{id: q.ID, kind: buildid.Debug}, {id: q.ID, kind: buildid.Executable}}
 }
 
-// A diskCache holds files that this client, or another one with elfutils' layout, fetched earlier.
-// It makes no request. It is safe for concurrent use.
+// A diskCache holds files from earlier fetches, by this client or another one with elfutils'
+// layout. It makes no request. It is safe for concurrent use.
 type diskCache struct {
 	dir    string
 	misses missCount
 }
 
-// newCache returns the cache in dir, which need not exist.
 func newCache(dir string) *diskCache {
 	if dir != "" {
 		if abs, err := filepath.Abs(dir); err == nil {
@@ -112,9 +108,9 @@ func newCache(dir string) *diskCache {
 	return &diskCache{dir: dir, misses: missCount{limits: missLimits{maxMisses, keptMisses, missLook}}}
 }
 
-// find returns the verified file that q asks for; the caller closes it. It calls note, which may be
-// nil, for each place without a usable file. The error wraps [fs.ErrNotExist], unless ctx is done
-// or the system has a temporary error. find changes only access times.
+// find returns the verified file for q; the caller closes it. It calls note, which may be nil, for
+// each place without a usable file. The error wraps [fs.ErrNotExist], unless ctx is done or the
+// system has a temporary error. find changes only access times.
 func (c *diskCache) find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
@@ -153,8 +149,8 @@ func (c *diskCache) where() string {
 	return c.dir
 }
 
-// miss returns the error of a search that found no file. It wraps fs.ErrNotExist, unless err is
-// temporary and the file may exist.
+// miss returns the error of a search without a file. It wraps fs.ErrNotExist, unless err is
+// temporary: the file may then exist.
 func (c *diskCache) miss(q buildid.Query, err error) error {
 	if err = passing(err); err != nil {
 		return fmt.Errorf("build ID %s: %s: %w", q.ID, c.where(), err)
@@ -172,15 +168,14 @@ func passing(err error) error {
 	return nil
 }
 
-// errNoCache is the error if the environment names neither a cache nor a home directory.
+// errNoCache means that the environment names neither a cache nor a home directory.
 var errNoCache = errors.New("no cache directory: set DEBUGINFOD_CACHE_PATH or HOME")
 
 var errNoDirectory = errors.New("not a directory")
 
-// open opens the cache's directory. The directory must belong to the user or root, and neither its
-// group nor others may write to it. With umask 002 elfutils makes a directory that its group may
-// write to; that one is refused, too. Files and directories in the cache are checked when they are
-// used.
+// open opens the cache's directory. It must belong to the user or root, and only its owner may
+// write to it. That excludes a directory that elfutils makes with umask 002. Files and directories
+// in the cache are checked when they are used.
 func (c *diskCache) open() (*os.Root, error) {
 	if c.dir == "" {
 		return nil, errNoCache
@@ -231,7 +226,7 @@ type look struct {
 	reason string
 	miss   bool          // the cache has an empty file that has not expired
 	age    time.Duration // age of the empty file; set for expired files, too
-	// servers that had no such file; nil if another program has written the miss
+	// servers without the file; nil if another program has written the miss
 	by      []serverMiss
 	missFor time.Duration // time for which their answers are believed
 	wrong   bool          // a regular file with the wrong content
@@ -239,8 +234,8 @@ type look struct {
 	passing error
 }
 
-// look opens k's file and verifies it through the descriptor that it returns. If there is no file,
-// the look holds the reason.
+// look opens k's file, and verifies it through the same descriptor. If it returns no file, the look
+// holds the reason.
 func (c *diskCache) look(root *os.Root, k key) (*buildid.File, look) {
 	bad := func(err error) (*buildid.File, look) {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -284,7 +279,8 @@ func (c *diskCache) look(root *os.Root, k key) (*buildid.File, look) {
 }
 
 // openRegular opens the regular file at name below root, for the given access: os.O_RDONLY or
-// os.O_RDWR. The file must belong to this user or root. It follows no link and never blocks.
+// os.O_RDWR. The file must belong to this user or root. openRegular follows no link and never
+// blocks.
 func openRegular(root *os.Root, name string, access int) (*os.File, fs.FileInfo, error) {
 	before, err := root.Lstat(name)
 	if err != nil {
@@ -316,7 +312,7 @@ type otherBuildError struct{ got buildid.ID }
 
 func (e *otherBuildError) Error() string { return "another build, " + e.got.String() }
 
-// verify returns an error unless the size bytes of f are a complete ELF file with the given ID.
+// verify fails unless the size bytes of f are a complete ELF file with the given ID.
 func verify(f *os.File, size int64, id buildid.ID) error {
 	got, err := buildid.Read(f, size)
 	switch {
@@ -331,8 +327,8 @@ func verify(f *os.File, size int64, id buildid.ID) error {
 	return checkWhole(f, size)
 }
 
-// control returns the duration in a control file, which holds a number of seconds. If there is no
-// number, it returns fallback. If create is set, it creates a missing file with fallback.
+// control returns the duration in a control file, in seconds, or fallback without a number. If
+// create is set, it creates a missing file with fallback.
 func (c *diskCache) control(root *os.Root, name string, fallback time.Duration, create bool) time.Duration {
 	f, _, err := openRegular(root, name, os.O_RDONLY)
 	if err != nil {
@@ -350,7 +346,6 @@ func (c *diskCache) control(root *os.Root, name string, fallback time.Duration, 
 	return fallback
 }
 
-// makeFile creates the file name below root. It fails if the file exists.
 func makeFile(root *os.Root, name, text string, mode fs.FileMode) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, mode)
 	if err != nil {
@@ -360,8 +355,8 @@ func makeFile(root *os.Root, name, text string, mode fs.FileMode) error {
 	return cmp.Or(err, f.Close())
 }
 
-// parseSeconds reads a control file as scanf does: blanks, a sign, digits. Text after the digits is
-// ignored.
+// parseSeconds reads a control file as scanf does: blanks, a sign, digits. It ignores text after
+// the digits.
 func parseSeconds(text string) (time.Duration, bool) {
 	text = strings.TrimLeft(text, " \t\r\n\v\f")
 	end := 0
@@ -376,8 +371,8 @@ func parseSeconds(text string) (time.Duration, bool) {
 	return time.Duration(min(max(n, 0), century)) * time.Second, true
 }
 
-// checkWhole returns an error if the file is cut off. It checks the section headers, which linkers
-// put at the end.
+// checkWhole fails if the file is cut off. It checks the section headers: linkers put them at the
+// end.
 func checkWhole(f *os.File, size int64) error {
 	var h [64]byte
 	n, _ := f.ReadAt(h[:], 0)
@@ -388,13 +383,13 @@ func checkWhole(f *os.File, size int64) error {
 	return nil
 }
 
-// hexName reports whether name may be the name of a build ID's directory.
+// hexName reports whether name can be a build ID's directory.
 func hexName(name string) bool {
 	return name != "" && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// tempName reports whether name is the name of an unfinished download of elfutils or symfilter.
-// Such a name ends with a dot and six random characters, as mkstemp makes them.
+// tempName reports whether name is an unfinished download of elfutils or symfilter: a dot and six
+// random characters, from mkstemp, end such a name.
 func tempName(name string) bool {
 	ext := path.Ext(name)
 	if base := strings.TrimSuffix(name, ext); base != "debuginfo" && base != "executable" || len(ext) != 7 {

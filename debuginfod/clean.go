@@ -19,7 +19,7 @@ type item struct {
 }
 
 // clean removes files that were not read for max_unused_age_s, and directories that were empty for
-// as long. As in elfutils, it does so at most once in each clean interval. It also removes stale
+// as long. It does so once in each clean interval, as elfutils does. It also removes stale
 // temporary files, and directories that become empty.
 func (c *diskCache) clean(now time.Time) error {
 	root, err := c.open()
@@ -35,7 +35,7 @@ func (c *diskCache) clean(now time.Time) error {
 	if err != nil || now.Sub(info.ModTime()) < interval {
 		return err
 	}
-	root.Chtimes(cleanIntervalFile, now, now) // first, so that no other process starts cleaning too
+	root.Chtimes(cleanIntervalFile, now, now) // first: no other process may start cleaning too
 	unused := c.control(root, maxUnusedFile, defaultMaxUnused, true)
 	return eachDir(root, func(dir string, items []item) {
 		removed := false
@@ -51,8 +51,8 @@ func (c *diskCache) clean(now time.Time) error {
 	})
 }
 
-// trim removes the least recently read files. most bounds the bytes that are left. trim never
-// removes keep, misses, or the records of misses.
+// trim removes the least recently read files. most bounds the remaining bytes. trim never removes
+// keep, misses, or the records of misses.
 func (c *diskCache) trim(most int64, keep string) error {
 	root, err := c.open()
 	if err != nil {
@@ -84,8 +84,8 @@ func (c *diskCache) trim(most int64, keep string) error {
 	return err
 }
 
-// eachDir calls visit for the directory of each build ID, with the files that may be removed from
-// it. It skips symbolic links and files with other names. It ends after maxCacheFiles files.
+// eachDir calls visit for the directory of each build ID, with the files that may be removed there.
+// It skips symbolic links and files with other names. It ends after maxCacheFiles files.
 func eachDir(root *os.Root, visit func(dir string, items []item)) error {
 	top, err := root.Open(".")
 	if err != nil {
@@ -126,8 +126,8 @@ func eachDir(root *os.Root, visit func(dir string, items []item)) error {
 	return nil
 }
 
-// cleanable reports whether name is the name of a file that elfutils' client caches and removes.
-// Its newer versions cache sections and sources, too.
+// cleanable reports whether elfutils' client caches and removes files with this name. Its newer
+// versions cache sections and sources, too.
 func cleanable(name string) bool {
 	return name == "debuginfo" || name == "executable" || strings.HasPrefix(name, "source") || strings.HasPrefix(name, "section")
 }

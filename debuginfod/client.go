@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A Client finds files on debuginfod servers and keeps them in the cache. It is safe for concurrent
-// use. However many callers wait for a file, the client fetches it once. Call Close after use.
+// A Client finds files on debuginfod servers and keeps them in the cache. It fetches a file once,
+// however many callers wait for it. It is safe for concurrent use. Call Close after use.
 type Client struct {
 	o       Options
 	timeout time.Duration
@@ -32,7 +32,7 @@ type Client struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
-	// slots of flights, by the servers that a request has passed
+	// slots of flights, by the number of servers that a request has passed
 	slots [MaxForwarded + 1]chan struct{}
 
 	mu      sync.Mutex
@@ -42,7 +42,7 @@ type Client struct {
 	recalled map[buildid.ID]struct{} // IDs whose misses were believed; at most maxHeld
 }
 
-// New returns a Client. It makes no request and opens no file, and fails only for invalid Options.
+// New returns a Client. It makes no request and opens no file. It fails only for invalid Options.
 func New(o Options) (*Client, error) {
 	if o.MaxSize < 0 || o.MaxTime < 0 || o.CacheMax < 0 {
 		return nil, errors.New("debuginfod: a limit in Options is negative")
@@ -82,7 +82,7 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// A Server is one of the servers that the operator named.
+// A Server is one of the operator's servers.
 type Server struct {
 	URL     string // without user and password
 	Refused string // reason why the server is never asked; empty if it may be asked
@@ -97,7 +97,7 @@ func (c *Client) Servers() []Server {
 	return all
 }
 
-// Close ends all downloads at once and waits until the client's goroutines have ended. Files that
+// Close ends all downloads at once and waits for the end of the client's goroutines. Files that
 // were returned stay open.
 func (c *Client) Close() error {
 	c.mu.Lock()
@@ -115,10 +115,10 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Find returns the file that q asks for, from the cache or a server; the caller closes it. It calls
-// note, which may be nil, for each place without the file. If ctx ends, Find returns at once. The
-// download continues if other callers wait for it. If servers are asked, the error wraps
-// [fs.ErrNotExist] only if every server answered that it has no such file.
+// Find returns the file for q, from the cache or a server; the caller closes it. It calls note,
+// which may be nil, for each place without the file. If ctx ends, Find returns at once, but the
+// download continues for other callers. If servers are asked, the error wraps [fs.ErrNotExist] only
+// if every server answered that it has no such file.
 func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
@@ -146,7 +146,7 @@ func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 		if !errors.Is(err, fs.ErrNotExist) && failed == nil {
 			failed = err
 			if f, ok := err.(*failedError); ok && !f.missed {
-				break // no server answered, so none is asked for the executable either
+				break // no server answered: none is asked for the executable either
 			}
 		}
 	}
@@ -156,7 +156,7 @@ func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 	return nil, fmt.Errorf("debuginfod: build ID %s: %w", q.ID, fs.ErrNotExist)
 }
 
-// A failedError reports that the search for a file failed: the file may exist.
+// A failedError reports a failed search: the file may exist.
 type failedError struct {
 	reason string
 	missed bool // a server answered that it has no such file
@@ -164,7 +164,7 @@ type failedError struct {
 
 func (e *failedError) Error() string { return e.reason }
 
-// find returns k's file from the cache, or fetches it by a flight.
+// find returns k's file from the cache or a flight.
 func (c *Client) find(ctx context.Context, k key, name string, note func(buildid.Attempt)) (*buildid.File, error) {
 	f, l, err := c.lookUp(k)
 	switch {
@@ -183,7 +183,7 @@ func (c *Client) find(ctx context.Context, k key, name string, note func(buildid
 	return c.join(ctx, k, name, note)
 }
 
-// lookUp searches the cache for k. It returns an error if the whole cache cannot be used.
+// lookUp searches the cache for k. The error is about the whole cache.
 func (c *Client) lookUp(k key) (*buildid.File, look, error) {
 	root, err := c.cache.open()
 	if err != nil {
@@ -197,7 +197,7 @@ func (c *Client) lookUp(k key) (*buildid.File, look, error) {
 	return f, l, nil
 }
 
-// remembered returns the Attempt for a miss that the cache remembers, and counts its build ID.
+// remembered returns the Attempt for a remembered miss, and counts its build ID.
 func (c *Client) remembered(k key, l look) buildid.Attempt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,8 +210,8 @@ func (c *Client) remembered(k key, l look) buildid.Attempt {
 	return buildid.Attempt{Where: filepath.Join(c.cache.dir, k.path()), Reason: l.missReason()}
 }
 
-// rememberedIDs returns the number of build IDs for which the cache remembers a miss, so that no
-// server was asked. It counts at most maxHeld.
+// rememberedIDs returns the number of build IDs whose misses were believed without a request, at
+// most maxHeld.
 func (c *Client) rememberedIDs() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

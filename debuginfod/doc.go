@@ -1,10 +1,10 @@
-// Package debuginfod fetches debug files by build ID from debuginfod servers, into the on-disk
-// cache that it shares with elfutils' client.
+// Package debuginfod fetches debug files by build ID from debuginfod servers. It shares its on-disk
+// cache with elfutils' client.
 //
 // A [Client] is a finder of files for the symbolizer. It asks servers for a file by build ID alone,
 // and returns a file only if the note in it holds that ID. A server can send any content under the
-// right ID, so ask only servers that you trust, over https. A client that is Offline uses no
-// network. It finds files that this client or elfutils' client fetched earlier.
+// right ID: ask only trusted servers, over https. A client that is Offline uses no network. It
+// finds files in the cache.
 //
 // Rules of the cache, as in elfutils:
 //
@@ -15,15 +15,15 @@
 //   - An empty file is a miss: the servers have no such file. It is believed for cache_miss_s
 //     seconds after it was made. elfutils' client believes it even if its servers have changed.
 //   - The files cache_clean_interval_s, max_unused_age_s and cache_miss_s in CACHE hold a number of
-//     seconds each, and are made with elfutils' defaults if they are missing. Once in each clean
-//     interval, files that were not read for max_unused_age_s are removed. The modification time of
+//     seconds each. Missing ones are made with elfutils' defaults. Once in each clean interval,
+//     files that were not read for max_unused_age_s are removed. The modification time of
 //     cache_clean_interval_s is the time of the last cleaning.
 //
 // Rules that this package adds:
 //
-//   - A record beside a miss holds the servers that had no such file, with the times of their
-//     answers. Other servers are asked. A miss by elfutils' client has no record, and is believed
-//     for every server. With [Options] AskAgain no miss is believed.
+//   - A record beside a miss holds the servers without the file, with the times of their answers.
+//     Other servers are asked. A miss by elfutils' client has no record, and is believed for every
+//     server. With [Options] AskAgain no miss is believed.
 //   - Every file is verified again when it is opened. Symbolic links, devices, files of other users
 //     and directories that others can write to are not used. An ELF file of another build is
 //     removed and fetched again.
@@ -33,19 +33,18 @@
 //     system's directory of temporary files for as long as it is open.
 //   - At most 10,000 misses are kept. The oldest are removed first, with directories that become
 //     empty.
-//   - Temporary files that a killed process left are removed after an hour.
-//   - Source files are kept under the names of elfutils 0.192, and are not verified, since a source
-//     file has no build ID. Misses of source files are not recorded.
+//   - Temporary files of killed processes are removed after an hour.
+//   - Source files are kept under the names of elfutils 0.192. A source file has no build ID, so it
+//     is not verified. Misses of source files are not recorded.
 //   - Sections are neither kept in the cache nor taken from it: the cache does not record the
 //     server of a section.
 package debuginfod
 
 import "time"
 
-// The limits. [Options] overrides a limit if its comment names an environment variable.
+// Limits. [Options] overrides a limit if its comment names an environment variable.
 const (
-	// time to connect to a server, and again for the TLS handshake; a slower server is treated as
-	// down
+	// time to connect to a server, and again for the TLS handshake; a slower server counts as down
 	connectTimeout = 10 * time.Second
 	// DEBUGINFOD_TIMEOUT: as in elfutils; servers unpack archives before they answer
 	defaultTimeout = 90 * time.Second
@@ -67,7 +66,7 @@ const (
 	freeInflate  = 16 << 20  // inflated bytes that any compressed answer may have
 	maxSection   = 256 << 20 // bytes of one section: it is kept in memory
 	maxVerdicts  = 4096      // answers remembered for each server
-	// misses on disk, of 1 or 2 inodes each; if there are more, the oldest are removed
+	// misses on disk, of 1 or 2 inodes each; beyond that, the oldest are removed
 	maxMisses  = 10000
 	keptMisses = 8000 // misses left after such a removal
 	missLook   = 1000 // misses written by this process between two counts of the misses on disk
@@ -84,25 +83,24 @@ const (
 	keepFreeMost = 1 << 30 // but at most this many bytes
 	roomEvery    = 1 << 20 // bytes written between two checks of the free space
 
-	// time to read the rest of an error answer, so that the connection can be reused; a new
-	// connection takes about as long
+	// time to read the rest of an error answer and reuse the connection; a new one takes as long
 	drainFor   = 250 * time.Millisecond
 	retryFirst = 250 * time.Millisecond // before the first retry, jittered, then doubling
 	retryMost  = 5 * time.Second        // between retries
-	// longest Retry-After that a request waits for; a server that sends a longer one is not asked
-	// until that time is over
+	// longest Retry-After that a request waits for; after a longer one the server is not asked
+	// until then
 	retryAfterMax = 10 * time.Second
 
 	breakAfter = 5                // failures in a row after which a server is not asked for a while
 	breakFirst = 30 * time.Second // first pause; doubled each time the server fails again
 	breakMost  = time.Hour
 
-	// time for which a server that sent the wrong file is not asked for it again
+	// time until a server that sent the wrong file is asked for it again
 	rememberWrong = 24 * time.Hour
 	// a temporary file that was not written for this time has no writer
 	staleTemp     = time.Hour
 	progressEvery = 100 * time.Millisecond
 	lockPoll      = 20 * time.Millisecond // interval between two attempts to take the lock
-	// the access time of a file is written again only if it is older than this
+	// minimum age of a file's access time before it is written again
 	atimeGrain = time.Hour
 )

@@ -12,7 +12,7 @@ import (
 const elfMagic = "\x7fELF"
 
 // sectionsEnd returns the offset of the end of the section headers. h is the header of the ELF
-// file; ok is false if h is not whole. With 65,280 sections or more, the header has 0 as their
+// file; ok is false if h is cut off. With 65,280 sections or more, the header has 0 as their
 // number, and one section is assumed.
 func sectionsEnd(h []byte) (end uint64, ok bool) {
 	if len(h) < 52 || string(h[:4]) != elfMagic {
@@ -38,7 +38,7 @@ func sectionsEnd(h []byte) (end uint64, ok bool) {
 	return end, end >= off
 }
 
-// noteID returns the build ID in the contents of a note section, of either byte order.
+// noteID returns the build ID in a note section, of either byte order.
 func noteID(section []byte) (buildid.ID, error) {
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		for rest := section; len(rest) >= 12; {

@@ -31,7 +31,7 @@ func failuref(format string, args ...any) *failure {
 	return &failure{reason: fmt.Sprintf(format, args...)}
 }
 
-// The causes of a canceled request.
+// causes of a canceled request
 var (
 	errSlow  = errors.New("too slow")
 	errTotal = errors.New("took too long")
@@ -41,8 +41,8 @@ var (
 // ErrClosed is returned if the Client was closed before the file was received.
 var ErrClosed = errors.New("debuginfod: the client is closed")
 
-// failed returns the failure for err, the error of a request that began at the time began and ran
-// under ctx. body is set if a part of the answer's body was received.
+// failed returns the failure for err, the error of a request under ctx since began. body is set if
+// a part of the answer's body was received.
 func (c *Client) failed(ctx context.Context, err error, began time.Time, body bool) *failure {
 	var redirect *redirectError
 	var certificate *tls.CertificateVerificationError

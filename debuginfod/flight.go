@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A flight is the search of all servers for one file, shared by all callers that want the file. It
-// is canceled when the last caller leaves.
+// A flight is the search of all servers for one file. All callers for the file share it. It is
+// canceled when the last caller leaves.
 type flight struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -25,8 +25,8 @@ type flight struct {
 	err   error
 }
 
-// join waits for the flight of k. It starts the flight if there is none. Close waits for the
-// flight's goroutine.
+// join waits for the flight of k. It starts one if necessary. Close waits for the flight's
+// goroutine.
 func (c *Client) join(ctx context.Context, k key, name string, note func(buildid.Attempt)) (*buildid.File, error) {
 	c.mu.Lock()
 	if c.closed {
@@ -58,7 +58,7 @@ func (c *Client) join(ctx context.Context, k key, name string, note func(buildid
 	return f.file.file(c), nil
 }
 
-// leave removes one waiter from f, and cancels f after the last.
+// leave removes one waiter from f. It cancels f after the last.
 func (c *Client) leave(k key, f *flight) {
 	c.mu.Lock()
 	if f.over {
@@ -78,7 +78,6 @@ func (c *Client) leave(k key, f *flight) {
 	c.mu.Unlock()
 }
 
-// fly runs f to its end.
 func (c *Client) fly(ctx context.Context, f *flight, k key, name string) {
 	defer f.cancel()
 	file, notes, err := c.fetch(ctx, k, name)
@@ -108,8 +107,8 @@ func (c *Client) fly(ctx context.Context, f *flight, k key, name string) {
 	}
 }
 
-// fetch fetches k from the first server that has it. It first waits for one of maxFlights slots and
-// for other processes that fetch k.
+// fetch fetches k from the first server that has it. It first waits for one of maxFlights slots
+// and, unless the search is forwarded, for other processes that fetch k.
 func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buildid.Attempt, error) {
 	slots := c.slots[passed(k.forwarded)]
 	select {
@@ -163,8 +162,7 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 	return file, notes, err
 }
 
-// fetchFrom lets the contenders race until one has sent the right file. It returns nil if no
-// contender does.
+// fetchFrom races the contenders until one sends the right file; nil if none does.
 func (c *Client) fetchFrom(ctx context.Context, k key, all []*contender, t *progressReporter) (*shared, []buildid.Attempt) {
 	for {
 		a := c.race(ctx, all, k.url(), k.magic())
@@ -225,7 +223,7 @@ func (c *Client) receive(a *answer, k key, t *progressReporter) (*shared, []buil
 	return file, notes, nil
 }
 
-// ended returns the error of a flight that was canceled.
+// ended returns the error of a canceled flight.
 func (c *Client) ended(ctx context.Context) error {
 	if c.ctx.Err() != nil {
 		return ErrClosed

@@ -22,8 +22,8 @@ type headersFile struct {
 	err   error
 }
 
-// headers returns the current headers, and reads the file again if it has changed. The caller must
-// not modify them.
+// headers returns the current headers. It reads the file again if it has changed. The caller must
+// not modify the headers.
 func (f *headersFile) headers() (http.Header, error) {
 	if f.path == "" {
 		return nil, nil
@@ -48,8 +48,8 @@ func (f *headersFile) headers() (http.Header, error) {
 	return f.h, f.err
 }
 
-// parseHeaders parses one header in each line, and skips blank lines. Errors name the number of the
-// line, but not its text.
+// parseHeaders parses one header in each line, and skips blank lines. Errors have the number of the
+// line, but not its text, which may be a secret.
 func parseHeaders(text string) (http.Header, error) {
 	h := http.Header{}
 	n := 0
@@ -72,7 +72,7 @@ func parseHeaders(text string) (http.Header, error) {
 	return h, nil
 }
 
-// isToken reports whether s can be the name of a header (RFC 9110, section 5.6.2).
+// isToken reports whether s is a valid name of a header (RFC 9110, section 5.6.2).
 func isToken(s string) bool {
 	for _, c := range []byte(s) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {

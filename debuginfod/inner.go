@@ -11,8 +11,7 @@ func init() {
 	access.Debuginfod = func(c any) any { return (*inner)(c.(*Client)) }
 }
 
-// An inner is a Client with methods that only packages of this Go module can call: see
-// [access.Debuginfod].
+// An inner is a Client with methods for packages of this Go module only: see [access.Debuginfod].
 type inner Client
 
 // CacheInfo examines the cache. It changes nothing.
@@ -21,19 +20,18 @@ func (i *inner) CacheInfo() access.CacheInfo { return i.cache.info() }
 // CheckCache returns the reason why an existing cache is not used, and nil if there is no cache.
 func (i *inner) CheckCache() error { return i.cache.check() }
 
-// Probe is probe: it asks one server for the debug file of id, or of a random ID if id is zero.
+// Probe asks one server for the debug file of id, or of a random ID if id is zero.
 func (i *inner) Probe(ctx context.Context, server string, id buildid.ID) access.ProbeResult {
 	return (*Client)(i).probe(ctx, server, id)
 }
 
-// OpenSource is openSource: it returns the file that Source reads.
+// OpenSource returns the file that Source reads.
 func (i *inner) OpenSource(ctx context.Context, id buildid.ID, path string) (*buildid.File, error) {
 	return (*Client)(i).openSource(ctx, id, path, func(buildid.Attempt) {})
 }
 
-// Remembered is rememberedIDs: it counts the build IDs whose misses were believed.
+// Remembered counts the build IDs whose misses were believed.
 func (i *inner) Remembered() int { return (*Client)(i).rememberedIDs() }
 
-// Unasked is unasked: it counts the build IDs for which no server was asked because too many were
-// new.
+// Unasked counts the build IDs that no server was asked for, because too many were new.
 func (i *inner) Unasked() int { return (*Client)(i).unasked() }

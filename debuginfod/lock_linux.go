@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// accessed returns the time of the last read of a file.
+// accessed returns the time of a file's last read.
 func accessed(info fs.FileInfo) time.Time {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(st.Atim.Unix())
@@ -22,9 +22,9 @@ func accessed(info fs.FileInfo) time.Time {
 }
 
 // lockFile waits until no other process holds the lock on k, or until ctx is done. The lock is one
-// byte of f at an offset derived from a hash of k, so one file serves all keys. The system releases
-// the lock when f is closed or the process ends. An error of the system means that the file system
-// has no locks.
+// byte of f at an offset from a hash of k, so one file serves all keys. The system releases the
+// lock when f is closed or the process ends. A system error means that the file system has no
+// locks.
 func lockFile(ctx context.Context, f *os.File, k key) error {
 	h := fnv.New64a()
 	h.Write(k.id.Bytes())

@@ -10,28 +10,26 @@ import (
 	"time"
 )
 
-// missedByPrefix, followed by the word of a miss, is the name of a record beside the miss. It names
-// the servers that had no such file, which elfutils does not record. Each line has the Unix time of
-// a server's answer, a space and the server's URL. elfutils' clients ignore the record, and remove
-// it like a cached source, because the name begins with "source".
+// missedByPrefix and the word of a miss are the name of a record beside the miss. The record has
+// the servers without the file, which elfutils does not record. Each line has the Unix time of a
+// server's answer, a space and the server's URL. elfutils' clients ignore the record, and remove it
+// like a cached source, because the name begins with "source".
 const missedByPrefix = "source.symfilter-"
 
 const maxMissedBy = 64 << 10 // bytes of a record: 64 URLs of 1 KiB
 
-// missedByPath returns the path of the file that names the servers of k's miss.
 func (k key) missedByPath() string { return missedByPath(k.id.String(), k.word()) }
 
 func missedByPath(dir, word string) string { return dir + "/" + missedByPrefix + word }
 
-// A serverMiss is the answer of a server that it has no such file.
+// A serverMiss is a server's answer that it has no such file.
 type serverMiss struct {
 	server string    // its name, without user and password
 	at     time.Time // in seconds
 }
 
-// missedBy returns the servers of k's miss. made is the time at which the miss was written. It
-// returns nil if the servers are not known, for example because another program has written the
-// miss.
+// missedBy returns the servers of k's miss, which was written at the time made. It returns nil if
+// they are unknown, for example if another program has written the miss.
 func missedBy(root *os.Root, k key, made time.Time) (all []serverMiss) {
 	f, info, err := openRegular(root, k.missedByPath(), os.O_RDONLY)
 	if err != nil {
@@ -39,7 +37,7 @@ func missedBy(root *os.Root, k key, made time.Time) (all []serverMiss) {
 	}
 	defer f.Close()
 	if info.ModTime().Before(made) || info.Size() > maxMissedBy || checkMode(info) != nil {
-		return nil // before: another program has renewed the miss
+		return nil // another program has renewed the miss, or the record cannot be trusted
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxMissedBy))
 	if err != nil {
@@ -56,8 +54,8 @@ func missedBy(root *os.Root, k key, made time.Time) (all []serverMiss) {
 	return all
 }
 
-// writeMissedBy names the servers of k's miss, after the miss was written. If that fails, the
-// servers are unknown, and the miss is believed for all of them.
+// writeMissedBy records the servers of k's miss after the miss. If that fails, the servers are
+// unknown, and the miss is believed for all of them.
 func writeMissedBy(root *os.Root, k key, all []serverMiss) {
 	root.Remove(k.missedByPath())
 	var b bytes.Buffer
@@ -89,7 +87,7 @@ func (c *Client) believed(l look) bool {
 	return true
 }
 
-// missOf returns the answer of s, unless it has expired.
+// missOf returns the answer of s; ok is false if it is unknown or has expired.
 func (l *look) missOf(s *server) (m serverMiss, ok bool) {
 	for _, m := range l.by {
 		if m.server == s.name && time.Since(m.at) <= l.missFor {
@@ -99,7 +97,7 @@ func (l *look) missOf(s *server) (m serverMiss, ok bool) {
 	return serverMiss{}, false
 }
 
-// recall makes a contender final if its answer is recorded beside the miss l.
+// recall makes contenders final whose answers are recorded beside the miss l.
 func (c *Client) recall(all []*contender, l look) {
 	if !l.miss || c.o.AskAgain {
 		return
@@ -112,14 +110,13 @@ func (c *Client) recall(all []*contender, l look) {
 	}
 }
 
-// answered returns the text about a remembered answer: its age, and the time for which it is still
-// believed.
+// answered describes a remembered answer: its age, and how long it is still believed.
 func answered(at time.Time, missFor time.Duration) string {
 	age := max(time.Since(at), 0)
 	return fmt.Sprintf("it answered %v ago, and is not asked again for %v", age.Round(time.Second), max(missFor-age, 0).Round(time.Second))
 }
 
-// missReason returns the text about a remembered miss: which servers answered, and when.
+// missReason describes a remembered miss: which servers answered, and when.
 func (l *look) missReason() string {
 	var names []string
 	at := time.Now().Add(-l.age)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// missFor returns the time for which a miss is valid.
+// missFor returns how long a miss is valid.
 func (c *diskCache) missFor() time.Duration {
 	root, err := c.open()
 	if err != nil {
@@ -23,9 +23,8 @@ func (c *diskCache) missFor() time.Duration {
 	return c.control(root, missFile, defaultMiss, false)
 }
 
-// rememberMiss writes a miss for k to the cache, with the servers that have no such file. The
-// caller calls boundMisses afterwards. If the miss cannot be written, the next run asks the servers
-// again.
+// rememberMiss writes a miss for k to the cache, with the servers without the file. The caller
+// calls boundMisses afterwards. If the miss cannot be written, the next run asks the servers again.
 func (c *diskCache) rememberMiss(k key, by []serverMiss) {
 	root, err := c.create()
 	if err != nil {
@@ -68,10 +67,9 @@ type missCount struct {
 
 type missLimits struct{ most, kept, look int }
 
-// boundMisses counts the misses on disk after every limits.look written misses, and removes the
-// oldest if there are too many. It is called when no caller waits for the answer, since it takes
-// seconds in a cache of 50,000 build IDs. Each further process that writes misses at the same time
-// may exceed the bound by limits.look.
+// boundMisses counts the misses on disk after at most limits.look written misses. It removes the
+// oldest if there are too many. No caller waits for it, since it takes seconds in a cache of 50,000
+// build IDs. Each other process that writes misses may exceed the bound by limits.look.
 func (c *diskCache) boundMisses() {
 	m := &c.misses
 	if m.left.Load() > 0 {
@@ -98,9 +96,9 @@ type miss struct {
 	made      time.Time
 }
 
-// trimMisses removes all but the l.kept newest misses, and directories that become empty. A cache
-// with few build IDs has few misses, so they are neither counted nor removed. trimMisses returns an
-// upper bound on the number left. It holds about 2*l.most misses in memory at most.
+// trimMisses removes all but the l.kept newest misses, and directories that become empty. With few
+// build IDs it neither counts nor removes misses. It returns an upper bound on the remaining
+// misses. It holds about 2*l.most misses in memory at most.
 func trimMisses(root *os.Root, l missLimits) int {
 	top, err := root.Open(".")
 	if err != nil {
@@ -134,7 +132,7 @@ func trimMisses(root *os.Root, l missLimits) int {
 	return len(all)
 }
 
-// countDirs returns the number of build IDs with a directory, or enough if there are more.
+// countDirs returns the number of build IDs with a directory, at most enough.
 func countDirs(top *os.File, enough int) (n int) {
 	for range idDirs(top) {
 		if n++; n == enough {
@@ -144,8 +142,7 @@ func countDirs(top *os.File, enough int) (n int) {
 	return n
 }
 
-// idDirs yields the names of the directories of build IDs. It holds at most 1,024 of them in
-// memory.
+// idDirs yields the names of the directories of build IDs, at most 1,024 of them in memory.
 func idDirs(top *os.File) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
@@ -162,7 +159,6 @@ func idDirs(top *os.File) iter.Seq[string] {
 	}
 }
 
-// appendMisses appends the misses in the directory of a build ID: at most two.
 func appendMisses(all []miss, root *os.Root, dir string) []miss {
 	for _, word := range []string{"debuginfo", "executable"} {
 		if info, err := root.Lstat(dir + "/" + word); err == nil && info.Mode().IsRegular() && info.Size() == 0 {

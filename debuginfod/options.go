@@ -21,27 +21,30 @@ type Options struct {
 	Offline  bool   // read only the cache; make no request
 	AskAgain bool   // do not believe the misses in the cache; ask the servers again
 	CacheDir string // if empty, the directory that elfutils' client uses
-	// limit in bytes; if it is exceeded, the least recently read files are removed. 0: only
-	// elfutils' rule applies
+	// bytes of the cache; beyond that, the least recently read files are removed. 0: only elfutils'
+	// rule applies
 	CacheMax int64
 	Version  string // version of this program, for the User-Agent
-	// name of this program's own debuginfod server, sent as X-Forwarded-For, so that it notices its
-	// own requests: see [WithForwarded]. Empty: not sent
+	// name of this program's own debuginfod server, sent as X-Forwarded-For: the server notices its
+	// own requests by that name. Empty: not sent. See [WithForwarded].
 	Forwarded string
 	// time for each 100 KiB from a server. 0: 90 s; negative: only MaxTime applies
 	Timeout    time.Duration
 	MaxTime    time.Duration // time for one file from all servers. 0: 10 min
 	MaxSize    int64         // bytes of one file. 0: 4 GiB
 	RetryLimit int           // retries of a failed request. 0: 2; negative: none
-	// path of a file with headers for each request, one in each line; it is read again if it
-	// changes
+	// path of a file with headers for each request, one in each line; a changed file is read again
 	HeadersFile string
 
 	// Progress is called before a file is requested, at the end, and at most ten times a second in
-	// between. One goroutine at a time calls it for each file. FirstContact is called once for each
-	// server, before the first request to it. FirstFailure is called once for each server: after a
-	// failed request that is not retried, or at once if the server cannot be reached. For servers
-	// that never get a request, see [Server]. All three must return soon.
+	// between. One goroutine at a time calls it for each file.
+	//
+	// FirstContact is called once for each server, before the first request to it.
+	//
+	// FirstFailure is called once for each server: after a failed request that is not retried, or
+	// at once if the server cannot be reached. For servers that never get a request, see [Server].
+	//
+	// All three must return soon.
 	Progress     func(Progress)
 	FirstContact func(server string)
 	FirstFailure func(server, reason string)
@@ -51,8 +54,8 @@ type Options struct {
 	Observe func(Request)
 
 	// Limited is called once, by any goroutine, when more than burst new build IDs were requested
-	// at once. After that, the servers are asked for at most perSecond new IDs in each second.
-	// Limited must return soon.
+	// at once. After that, servers are asked for at most perSecond new IDs in each second. It must
+	// return soon.
 	Limited func(burst, perSecond int)
 
 	// Verbose and ShowProgress are the values of DEBUGINFOD_VERBOSE and DEBUGINFOD_PROGRESS. Only
@@ -60,7 +63,7 @@ type Options struct {
 	Verbose, ShowProgress bool
 }
 
-// Progress describes the state of a download.
+// Progress describes a download.
 type Progress struct {
 	ID     buildid.ID
 	Kind   buildid.Kind
@@ -90,9 +93,8 @@ const (
 	Canceled Outcome = "canceled" // another server was first, or no caller waits any more
 )
 
-// OptionsFromEnv returns the Options that the DEBUGINFOD_ variables define. The error lists the
-// variables with unusable values. The Options are still usable: they have the defaults for these
-// variables.
+// OptionsFromEnv returns the Options of the DEBUGINFOD_ variables. The error lists variables with
+// unusable values. The Options are still usable, with the defaults for these variables.
 func OptionsFromEnv(getenv func(string) string) (Options, error) {
 	o := Options{
 		URLs:         strings.Fields(getenv("DEBUGINFOD_URLS")),
@@ -160,9 +162,9 @@ func cacheDir(getenv func(string) string) string {
 	return filepath.Join(home, ".cache", "debuginfod_client")
 }
 
-// SystemURLs returns the words of the *.urls files in dir, which is /etc/debuginfod on most
-// systems. Login shells put these words into DEBUGINFOD_URLS. Lines that start with # are skipped.
-// It returns no words if dir does not exist.
+// SystemURLs returns the words of the *.urls files in dir, usually /etc/debuginfod. Login shells
+// put these words into DEBUGINFOD_URLS. It skips lines that start with #. It returns no words if
+// dir does not exist.
 func SystemURLs(dir string) ([]string, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.urls"))
 	if err != nil {
@@ -184,8 +186,8 @@ func SystemURLs(dir string) ([]string, error) {
 	return words, nil
 }
 
-// readFile returns the content of the regular file at name. It fails if the file exceeds the limit
-// most, in bytes.
+// readFile returns the content of the regular file at name. It fails if the file has more than most
+// bytes.
 func readFile(name string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
@@ -206,8 +208,8 @@ func readFile(name string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// parseURLs returns the servers that words name, in order and without duplicates, but at most
-// maxURLs of them. If a server cannot be asked, its field refused holds the reason.
+// parseURLs returns the servers in words, in order and without duplicates, at most maxURLs. A
+// server's field refused has the reason if it cannot be asked.
 func parseURLs(words []string) []*server {
 	var all []*server
 	ima := ""
@@ -235,7 +237,7 @@ func parseURLs(words []string) []*server {
 	return all
 }
 
-// newServer returns the server with the URL prefix, to which paths are appended.
+// newServer returns the server with a URL prefix, to which paths are appended.
 func newServer(prefix string) *server {
 	s := &server{prefix: strings.TrimRight(prefix, "/"), verdicts: map[key]verdict{}}
 	u, err := url.Parse(s.prefix)

@@ -36,8 +36,7 @@ func (c *contender) fail(f *failure) {
 	c.final, c.fault, c.reason = true, f, f.reason
 }
 
-// An answer is a response with status 200 whose body begins as expected. The receiver must close
-// it.
+// An answer is a response with status 200 whose body begins as expected. The receiver closes it.
 type answer struct {
 	c      *contender
 	resp   *http.Response
@@ -55,7 +54,7 @@ func (a *answer) close() {
 	a.resp.Body.Close()
 }
 
-// total returns the number of bytes of the inflated body, or -1 if the server does not state it.
+// total returns the size of the inflated body in bytes, or -1 if the server does not state it.
 func (a *answer) total() int64 {
 	if !a.zipped && a.resp.ContentLength >= 0 {
 		return a.resp.ContentLength
@@ -66,9 +65,8 @@ func (a *answer) total() int64 {
 	return -1
 }
 
-// A counter counts the bytes that arrive from the network. It fails once there are more than a file
-// of maxSize bytes needs. Otherwise a stream of empty gzip members, which inflate to nothing, would
-// never end.
+// A counter counts bytes from the network. It fails after more bytes than a file of maxSize needs:
+// a stream of empty gzip members, which inflate to nothing, could otherwise be endless.
 type counter struct {
 	r       io.Reader
 	w       *watch
@@ -83,8 +81,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// contenders returns one contender for each server. The contenders of refused servers, and of
-// servers with a remembered answer about k, are final.
+// contenders returns one contender for each server. Refused servers, and servers with a remembered
+// answer about k, have final contenders.
 func (c *Client) contenders(k key) []*contender {
 	var all []*contender
 	now := time.Now()
@@ -104,9 +102,8 @@ func (c *Client) contenders(k key) []*contender {
 	return all
 }
 
-// race asks all contenders that are not final for path at the same time. It returns the first good
-// answer, whose body begins with magic. It returns nil if there is none: all contenders are then
-// final, or ctx is done.
+// race asks all contenders that are not final for path at the same time. It returns the first
+// answer whose body begins with magic. After nil, all contenders are final, or ctx is done.
 func (c *Client) race(ctx context.Context, all []*contender, path, magic string) *answer {
 	answers := make(chan *answer)
 	cancels := map[*contender]context.CancelCauseFunc{}
@@ -146,8 +143,8 @@ func (c *Client) race(ctx context.Context, all []*contender, path, magic string)
 	return won
 }
 
-// contend requests the file from one server, with retries, until the server has sent an answer, e
-// is final or ctx is done.
+// contend requests the file from one server, with retries, until the server sends an answer, e is
+// final or ctx is done.
 func (c *Client) contend(ctx context.Context, e *contender, path, magic string) *answer {
 	for {
 		if e.tries > 0 && !pause(ctx, e.wait()) {
@@ -180,14 +177,14 @@ func (c *Client) contend(ctx context.Context, e *contender, path, magic string) 
 	}
 }
 
-// answered reports the outcome of the closed answer a to the breaker of its server and to
+// answered reports the outcome of the closed answer a to its server's breaker and to
 // Options.Observe.
 func (c *Client) answered(a *answer, f *failure) {
 	a.c.s.outcome(f)
 	c.observe(a.c.s, Found, f, a.watch.bytes.Load(), a.began)
 }
 
-// observe passes a request that has ended to Options.Observe. good is its outcome if f is nil.
+// observe passes a completed request to Options.Observe. good is its outcome if f is nil.
 func (c *Client) observe(s *server, good Outcome, f *failure, bytes int64, began time.Time) {
 	if c.o.Observe == nil {
 		return
@@ -208,7 +205,7 @@ func (c *Client) reportFailure(s *server, f *failure) {
 	}
 }
 
-// mayRetry reports whether the server of e may be asked again after the failure f.
+// mayRetry reports whether e's server may be asked again after the failure f.
 func (c *Client) mayRetry(e *contender, f *failure) bool {
 	return f.retry && e.tries <= c.o.RetryLimit && f.retryAfter <= retryAfterMax
 }
@@ -222,7 +219,7 @@ func (e *contender) wait() time.Duration {
 	return d
 }
 
-// pause waits for d. It returns false if ctx was done before.
+// pause waits for d. It returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -250,10 +247,10 @@ func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*a
 	if resp.StatusCode != http.StatusOK {
 		defer undo()
 		defer resp.Body.Close()
-		// After status 101 the body is the connection itself, and no context ends reading from it.
+		// After status 101 the body is the connection itself: no context ends reading from it.
 		if resp.StatusCode != http.StatusSwitchingProtocols {
 			late := time.AfterFunc(drainFor, func() { stop(errLost) })
-			io.CopyN(io.Discard, resp.Body, maxHeader) // so that the connection can be reused
+			io.CopyN(io.Discard, resp.Body, maxHeader) // to reuse the connection
 			late.Stop()
 		}
 		miss, f := refused(resp, c.o.MaxSize)
@@ -302,8 +299,8 @@ func (c *Client) begin(a *answer, magic string) *failure {
 	return nil
 }
 
-// copyBody copies the body of a to w within the limits. It calls tell with the number of bytes
-// copied so far, and returns the final number.
+// copyBody copies the body of a to w within the limits. It calls tell with the bytes copied so far,
+// and returns their final number.
 func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes int64)) (int64, *failure) {
 	buf := make([]byte, 128<<10)
 	var n int64
@@ -335,7 +332,7 @@ func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes
 	}
 }
 
-// misses returns the answers of the contenders that have no such file.
+// misses returns the answers of the contenders without the file.
 func misses(all []*contender) (some []serverMiss) {
 	for _, e := range all {
 		if e.miss {
@@ -345,7 +342,7 @@ func misses(all []*contender) (some []serverMiss) {
 	return some
 }
 
-// verdicts stores the final answers about k, and returns an Attempt for each contender that has an
+// verdicts stores the final answers about k, and returns an Attempt for each contender with an
 // outcome.
 func verdicts(all []*contender, k key, missFor time.Duration) []buildid.Attempt {
 	var notes []buildid.Attempt

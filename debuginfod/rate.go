@@ -9,10 +9,9 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// An askRate limits the rate of requests for new build IDs, since a log may name millions of them.
-// It is a token bucket that holds newBurst tokens and gains newPerSecond tokens in each second. All
-// servers are asked at once, so one bucket bounds the rate for each of them. It is safe for
-// concurrent use.
+// An askRate limits the rate of requests for new build IDs: a log may name millions of them. It is
+// a token bucket of newBurst tokens that gains newPerSecond tokens in each second. All servers are
+// asked at once, so one bucket bounds the rate for each server. It is safe for concurrent use.
 type askRate struct {
 	mu            sync.Mutex
 	tokens        float64
@@ -24,9 +23,8 @@ type askRate struct {
 	limitedCalled bool                    // Options.Limited was called
 }
 
-// admit reports whether the servers may be asked for id at the time now. One of the last newKnown
-// admitted IDs is not new: further requests for it take no token. first is set for the first ID
-// that is refused.
+// admit reports whether the servers may be asked for id at the time now. The last newKnown admitted
+// IDs are not new: requests for them take no token. first is set for the first refused ID.
 func (r *askRate) admit(id buildid.ID, now time.Time) (ok, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,11 +66,11 @@ func (r *askRate) unasked() int {
 	return len(r.held)
 }
 
-// errTooMany is the failure if servers are not asked because too many IDs are new.
+// errTooMany is the failure of servers that are not asked because too many IDs are new.
 var errTooMany = &failure{reason: fmt.Sprintf("not asked yet: more than %d build IDs are new, and at most %d new ones are requested per second", newBurst, newPerSecond), blameless: true}
 
 // admit reports whether the contenders that are not final may be asked for id. If not, it fails
-// them, because too many IDs are new.
+// them: too many IDs are new.
 func (c *Client) admit(id buildid.ID, all []*contender) bool {
 	if !slices.ContainsFunc(all, func(e *contender) bool { return !e.final }) || c.admitID(id) {
 		return true
@@ -86,7 +84,7 @@ func (c *Client) admit(id buildid.ID, all []*contender) bool {
 }
 
 // admitID reports whether the servers may be asked for id now. It calls Options.Limited for the
-// first ID that is refused.
+// first refused ID.
 func (c *Client) admitID(id buildid.ID) bool {
 	ok, first := c.rate.admit(id, time.Now())
 	if first && c.o.Limited != nil {
@@ -95,6 +93,6 @@ func (c *Client) admitID(id buildid.ID) bool {
 	return ok
 }
 
-// unasked returns the number of build IDs for which no server was asked because too many were new.
-// It counts at most maxHeld. An ID that is requested later is no longer counted.
+// unasked returns the number of build IDs that no server was asked for, because too many were new.
+// It counts at most maxHeld. An ID that is requested later no longer counts.
 func (c *Client) unasked() int { return c.rate.unasked() }

@@ -18,7 +18,6 @@ import (
 	"time"
 )
 
-// A dialControl has the type of net.Dialer's field Control.
 type dialControl = func(network, address string, c syscall.RawConn) error
 
 // newTransport returns a transport that verifies certificates. No option or variable turns that
@@ -48,8 +47,8 @@ type watch struct {
 	last   int64
 }
 
-// newWatch starts a watch. The caller stops the watch after it has read the answer. With a d of 0
-// or less, the watch never cancels.
+// newWatch starts a watch. The caller stops it after reading the answer. With a d of 0 or less, the
+// watch never cancels.
 func newWatch(d time.Duration, cancel context.CancelCauseFunc) *watch {
 	w := &watch{d: d, cancel: cancel}
 	if d > 0 {
@@ -146,7 +145,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 	}
 }
 
-// setHeaders sets the headers of req. trusted is set if no redirect has left the operator's scheme
+// setHeaders sets the headers of req. trusted means that no redirect has left the operator's scheme
 // and host. Otherwise the operator's headers and password are left out.
 func (c *Client) setHeaders(req *http.Request, s *server, operator http.Header, trusted bool) {
 	req.Header.Set("User-Agent", c.agent)
@@ -209,8 +208,8 @@ func tooBig(maxSize int64) *failure {
 	return &failure{reason: fmt.Sprintf("its file exceeds %d bytes (DEBUGINFOD_MAXSIZE)", maxSize), verdict: true, blameless: true}
 }
 
-// retryAfter returns the time in a Retry-After header, which gives seconds or a date. It returns at
-// most breakMost, and 0 if there is no such header or it cannot be parsed.
+// retryAfter returns the time in a Retry-After header, in seconds or as a date: at most breakMost,
+// and 0 without a valid header.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {

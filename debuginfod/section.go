@@ -11,13 +11,12 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// noteSection is the section that holds the build ID.
 const noteSection = ".note.gnu.build-id"
 
-// Section returns the section called name of the file with the build ID. It asks the servers in
-// order. It first asks each server for the note of the build ID, which must hold this ID. Nothing
-// is kept in the cache. The error wraps [fs.ErrNotExist] if every server answered that it has no
-// such section or file. Older servers serve no sections at all.
+// Section returns a section of the file with the build ID. It asks the servers in order. A server
+// must first send the note of the build ID, with this ID. Nothing is kept in the cache. The error
+// wraps [fs.ErrNotExist] if every server answered that it has no such section or file. Older
+// servers serve no sections at all.
 func (c *Client) Section(ctx context.Context, id buildid.ID, name string) ([]byte, error) {
 	if id.IsZero() || name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == '/' || r >= 0x7f }) {
 		return nil, fmt.Errorf("debuginfod: section %.40q: %w", name, fs.ErrNotExist)
@@ -25,7 +24,7 @@ func (c *Client) Section(ctx context.Context, id buildid.ID, name string) ([]byt
 	c.mu.Lock()
 	closed := c.closed
 	if !closed {
-		c.running.Add(1) // so that Close waits for this call
+		c.running.Add(1) // Close must wait for this call
 	}
 	c.mu.Unlock()
 	if closed {

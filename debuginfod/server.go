@@ -23,8 +23,8 @@ type server struct {
 	verdicts map[key]verdict
 }
 
-// A verdict is a server's final answer about one file. It is remembered, so that the server is not
-// asked again.
+// A verdict is a server's final answer about one file. It is remembered: the server is not asked
+// again.
 type verdict struct {
 	miss   bool // the server has no such file; if false, the file that it sent cannot be used
 	reason string
@@ -32,7 +32,7 @@ type verdict struct {
 	until  time.Time
 }
 
-// verdictOn returns the verdict about k, if there is one that is valid at the time now.
+// verdictOn returns the valid verdict about k, if any, at the time now.
 func (s *server) verdictOn(k key, now time.Time) (verdict, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,8 +44,8 @@ func (s *server) verdictOn(k key, now time.Time) (verdict, bool) {
 	return v, ok
 }
 
-// remember stores v. If there are maxVerdicts already, it removes expired verdicts, or a random one
-// if none has expired.
+// remember stores v. Beyond maxVerdicts, it removes expired verdicts, or a random one if none has
+// expired.
 func (s *server) remember(k key, v verdict, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,9 +65,9 @@ func (s *server) remember(k key, v verdict, now time.Time) {
 	s.verdicts[k] = v
 }
 
-// A breaker pauses requests to a server that failed breakAfter times in a row. After the pause one
-// request may try the server. If that request fails too, the pause doubles. It is not safe for
-// concurrent use.
+// A breaker pauses requests to a server after breakAfter failures in a row, and until the end of a
+// long Retry-After. After a pause one request may try the server; if it fails too, the pause
+// doubles. A breaker is not safe for concurrent use.
 type breaker struct {
 	failures int           // number of failures in a row
 	pause    time.Duration // length of the last pause
@@ -106,7 +106,7 @@ func (b *breaker) bad(now time.Time, retryAfter time.Duration) {
 	}
 }
 
-// allow reports whether the breaker allows a request. If not, it returns the reason.
+// allow reports whether the breaker allows a request. If not, said is the reason.
 func (s *server) allow(now time.Time) (said string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

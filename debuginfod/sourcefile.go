@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxSource is the maximum size of a source file, in bytes.
+	// maxSource bounds a source file, in bytes.
 	maxSource = 16 << 20
 
 	maxSourcePath = 4 << 10 // bytes of a path: PATH_MAX
@@ -25,9 +25,9 @@ const (
 // without the file. If ctx ends, Source returns at once.
 //
 // The error wraps [fs.ErrNotExist] if every server answered that it has no such file, or if no
-// server can have the path. A path that leads above its root is refused, since a proxy that
-// shortens it would request something else. A source file has no build ID: its text is as
-// trustworthy as its server.
+// server can have the path. A path that leads above its root is refused: a proxy that shortens it
+// would request something else. A source file has no build ID: its text is as trustworthy as its
+// server.
 func (c *Client) Source(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) ([]byte, error) {
 	if note == nil {
 		note = func(buildid.Attempt) {}
@@ -47,7 +47,6 @@ func (c *Client) Source(ctx context.Context, id buildid.ID, path string, note fu
 	return text, nil
 }
 
-// openSource returns the file that Source reads.
 func (c *Client) openSource(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) (*buildid.File, error) {
 	if id.IsZero() || len(path) < 2 || path[0] != '/' || len(path) > maxSourcePath || strings.ContainsRune(path, 0) || !filepath.IsLocal(path[1:]) {
 		return nil, fmt.Errorf("debuginfod: source file %.200q: no build ID, or not an absolute path that a server can have: %w", path, fs.ErrNotExist)
@@ -59,7 +58,6 @@ func (c *Client) openSource(ctx context.Context, id buildid.ID, path string, not
 	return f, nil
 }
 
-// sourceFile returns the file of k from the cache or a server.
 func (c *Client) sourceFile(ctx context.Context, k key, note func(buildid.Attempt)) (*buildid.File, error) {
 	if !c.o.Offline && len(c.servers) > 0 {
 		return c.find(ctx, k, k.source, note)
@@ -75,7 +73,7 @@ func (c *Client) sourceFile(ctx context.Context, k key, note func(buildid.Attemp
 	return nil, fmt.Errorf("not in the cache, and no server is asked: %w", fs.ErrNotExist)
 }
 
-// most returns the maximum size of the file of k, in bytes.
+// most returns the maximum size of k's file, in bytes.
 func (c *Client) most(k key) int64 {
 	if k.source != "" {
 		return min(c.o.MaxSize, maxSource)

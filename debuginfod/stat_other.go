@@ -6,7 +6,6 @@ import "io/fs"
 
 const openFlags = 0
 
-// On this system access control lists apply, which the user's cache directory inherits from its
-// parent.
+// This system has access control lists, which the user's cache directory inherits from its parent.
 func checkOwner(fs.FileInfo) error { return nil }
 func checkMode(fs.FileInfo) error  { return nil }

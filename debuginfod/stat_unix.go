@@ -9,12 +9,11 @@ import (
 	"syscall"
 )
 
-// openFlags are for files that other users may have created. Opening does not follow links, wait
-// for a writer, or acquire a controlling terminal.
+// openFlags are for files of other users: opening follows no link, waits for no writer, and
+// acquires no controlling terminal.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// checkOwner returns an error if a file or directory belongs to a user other than this one and
-// root.
+// checkOwner fails if a file or directory belongs to a user other than this one and root.
 func checkOwner(info fs.FileInfo) error {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
 		return errors.New("owned by another user")
@@ -22,7 +21,7 @@ func checkOwner(info fs.FileInfo) error {
 	return nil
 }
 
-// checkMode returns an error if users other than the owner can write to a file or directory.
+// checkMode fails if users other than the owner can write to a file or directory.
 func checkMode(info fs.FileInfo) error {
 	if info.Mode().Perm()&0o022 != 0 {
 		return errors.New("writable by its group or others (chmod go-w)")

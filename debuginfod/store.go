@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/newfile"
 )
 
-// create creates the cache's directory if it is missing, and opens it as open does.
+// create creates a missing cache directory, and opens it as open does.
 func (c *diskCache) create() (*os.Root, error) {
 	root, err := c.open()
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -27,9 +27,9 @@ func (c *diskCache) create() (*os.Root, error) {
 	return c.open()
 }
 
-// lock waits until no other process fetches k. Until release is called, other processes wait. lock
-// waits for at most patience, and fails only if ctx ends. If files cannot be locked, or the other
-// process takes too long, a file may be fetched twice.
+// lock waits until no other process fetches k, at most for patience. Other processes wait until
+// release is called. lock fails only if ctx ends. If files cannot be locked, or the other process
+// takes too long, a file may be fetched twice.
 func (c *diskCache) lock(ctx context.Context, k key, patience time.Duration) (release func(), err error) {
 	nothing := func() {}
 	root, err := c.create()
@@ -37,7 +37,7 @@ func (c *diskCache) lock(ctx context.Context, k key, patience time.Duration) (re
 		return nothing, nil
 	}
 	defer root.Close()
-	makeFile(root, lockName, "", 0o600) // so that no other user can lock it
+	makeFile(root, lockName, "", 0o600) // no other user may be able to lock it
 	f, _, err := openRegular(root, lockName, os.O_RDWR)
 	if err != nil {
 		return nothing, nil
@@ -51,8 +51,8 @@ func (c *diskCache) lock(ctx context.Context, k key, patience time.Duration) (re
 	return func() { f.Close() }, nil
 }
 
-// A spool is a file that is being written: in the cache or, if that is impossible, in the directory
-// of temporary files.
+// A spool is an unfinished file: in the cache or, if that is impossible, in the directory of
+// temporary files.
 type spool struct {
 	c    *diskCache
 	k    key
@@ -115,8 +115,7 @@ func (s *spool) makeDir() error {
 	return checkDir(info)
 }
 
-// loosen moves the bytes written so far into a temporary file outside of the cache, because the
-// cache failed with err.
+// loosen moves the file out of the cache, to a temporary file, because the cache failed with err.
 func (s *spool) loosen(err error) error {
 	old, oldRoot := s.file, s.root
 	s.loose, s.f, s.root, s.file, s.sure = err, nil, nil, nil, 0
@@ -143,7 +142,7 @@ func (s *spool) loosen(err error) error {
 	return nil
 }
 
-// Write appends p. If that fails in the cache, the file is continued outside of it.
+// Write appends p. If the cache fails, it continues the file outside of the cache.
 func (s *spool) Write(p []byte) (int, error) {
 	n, err := s.write(p)
 	if err != nil && s.loose == nil {
@@ -166,10 +165,8 @@ func (s *spool) write(p []byte) (int, error) {
 	return s.f.Write(p)
 }
 
-// errNoRoom is the error for a file system that is nearly full.
 var errNoRoom = fmt.Errorf("nearly full: %w", syscall.ENOSPC)
 
-// abandon removes the file.
 func (s *spool) abandon() {
 	switch {
 	case s.root != nil:
@@ -260,13 +257,12 @@ func (s *shared) close() error {
 	return err
 }
 
-// file returns the file for one caller. refs already counts that caller.
+// file returns the file for one caller, which refs already counts.
 func (s *shared) file(c *Client) *buildid.File {
 	return buildid.NewFile(s.f, s.size, s.path, s.where, &ref{c, s})
 }
 
-// removeStale removes the temporary files in dir that no longer have a writer. It reports whether
-// it removed any.
+// removeStale removes temporary files in dir without a writer. It reports whether it removed any.
 func removeStale(root *os.Root, dir string, now time.Time) (removed bool) {
 	d, err := root.Open(dir)
 	if err != nil {
