@@ -5,16 +5,16 @@ import (
 	"encoding/binary"
 )
 
-// CallEndsAt reports whether the instruction that ends at addr is a call, so that addr may be a
-// return address. It is for formats that do not mark return addresses. known is false if the file
-// has no code before addr, as in separate debug files, or if the machine is not supported. It
-// supports x86, x86-64, Arm (32 bits, little-endian; only Thumb if addr is odd), AArch64, RISC-V,
-// PowerPC, s390x, MIPS (not microMIPS), LoongArch, AVR, and little-endian Xtensa. On MIPS a call
-// ends after its delay slot.
+// CallEndsAt reports whether the instruction that ends at addr is a call: addr may be a return
+// address. It is for formats that do not mark return addresses. known is false if the file has no
+// code before addr, as in separate debug files, or if the machine is not supported. It supports
+// x86, x86-64, Arm (32 bits, little-endian; only Thumb if addr is odd), AArch64, RISC-V, PowerPC,
+// s390x, MIPS (not microMIPS), LoongArch, AVR, and little-endian Xtensa. On MIPS a call ends after
+// its delay slot.
 //
-// Only the bytes before addr are examined. On x86, instructions begin at any address, so one in a
-// thousand addresses that do not follow a call is taken for a return address. On Xtensa and AVR it
-// is one in sixteen, on the other machines none.
+// Only the bytes before addr are examined. On x86, instructions begin at any address: one in a
+// thousand addresses that do not follow a call counts as a return address. On Xtensa and AVR it is
+// one in sixteen, on the other machines none.
 func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)
@@ -48,8 +48,8 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	return false, false
 }
 
-// InCall returns an address in the call before addr, a return address. It is addr-1, on Arm without
-// the Thumb bit of addr, or on MIPS the byte before the call's delay slot.
+// InCall returns an address in the call before addr, a return address: addr-1, on Arm without the
+// Thumb bit of addr. On MIPS it is the byte before the call's delay slot.
 func (f *File) InCall(addr uint64) uint64 {
 	const slot = 4 // bytes
 	var buf [2 * slot]byte
@@ -66,8 +66,8 @@ func (f *File) InCall(addr uint64) uint64 {
 	return addr - slot - 1
 }
 
-// codeBefore copies to buf the code right before addr, as much as fits and is in the same section.
-// In a file without sections it must be in the same segment.
+// codeBefore copies the code right before addr to buf, as far as it fits and is in one section. In
+// a file without sections, it must be in one segment.
 func (d *sectionData) codeBefore(buf []byte, addr uint64) (code []byte, ok bool) {
 	if d.Machine == elf.EM_ARM {
 		addr &^= 1
@@ -89,7 +89,7 @@ func (d *sectionData) codeBefore(buf []byte, addr uint64) (code []byte, ok bool)
 	return buf[:copy(buf, code[addr-start-min(addr-start, uint64(len(buf))):addr-start])], true
 }
 
-// codeFrom returns the code at addr, to the end of its segment.
+// codeFrom returns the code from addr to the end of its segment.
 func (d *sectionData) codeFrom(addr uint64) []byte {
 	code, start, ok := d.codeAround(addr)
 	if !ok {
@@ -98,10 +98,9 @@ func (d *sectionData) codeFrom(addr uint64) []byte {
 	return code[addr-start:]
 }
 
-// codeAround returns the code of the section with addr, to the end of its segment, and the address
-// of that code. In a file without sections, the code begins with the segment. ok is false if the
-// file has no code at addr. Unlike Loaded, codeAround looks only at sections with code: a file may
-// have many others.
+// codeAround returns the code of the section with addr, to the end of the segment, and the code's
+// address. Without sections, the code begins with the segment. ok is false if the file has no code
+// at addr. Unlike Loaded, codeAround looks only at sections with code: a file may have many others.
 func (d *sectionData) codeAround(addr uint64) (code []byte, start uint64, ok bool) {
 	if len(d.sections) > 1 {
 		s := d.codeSection(addr)
@@ -125,15 +124,15 @@ func (d *sectionData) codeAround(addr uint64) (code []byte, start uint64, ok boo
 	return nil, 0, false
 }
 
-// A callSite is the code right before an address, at most 8 bytes. The method of each machine
-// reports whether the code ends in a call.
+// A callSite is the code right before an address, at most 8 bytes. Each machine's method reports
+// whether it ends in a call.
 type callSite struct {
 	h    *headers
 	addr uint64
 	code []byte
 }
 
-// little returns the little-endian 32-bit word that begins n bytes before the address, or 0 if the
+// little returns the little-endian 32-bit word that begins n bytes before the address; 0 if the
 // code is shorter.
 func (c *callSite) little(n int) uint32 {
 	if n > len(c.code) {
@@ -142,7 +141,7 @@ func (c *callSite) little(n int) uint32 {
 	return binary.LittleEndian.Uint32(c.code[len(c.code)-n:])
 }
 
-// ordered is like little, but in the byte order of the file.
+// ordered is little in the byte order of the file.
 func (c *callSite) ordered(n int) uint32 {
 	if n > len(c.code) {
 		return 0
@@ -151,7 +150,7 @@ func (c *callSite) ordered(n int) uint32 {
 }
 
 // x86 reports whether the code ends in a call: relative, to code, or through a register or memory.
-// Prefixes come before these bytes, and are not read.
+// It does not read prefixes.
 func (c *callSite) x86() bool {
 	code, n := c.code, len(c.code)
 	if n >= 5 && code[n-5] == 0xe8 {
@@ -229,7 +228,7 @@ func (c *callSite) riscv() bool {
 func (c *callSite) powerpc() bool {
 	w := c.ordered(4)
 	bl := w&0xfc000001 == 0x48000001
-	// not the call that only reads the program counter
+	// not bcl 20,31,.+4, which only reads the program counter
 	bcl := w&0xfc000001 == 0x40000001 && w != 0x429f0005
 	register := w&0xfc00ffff&^0x1800 == 0x4c000421 || w&0xfc00ffff&^0x1800 == 0x4c000021
 	return c.addr%4 == 0 && (bl || bcl || register)

@@ -6,9 +6,9 @@ import (
 )
 
 // CallTarget returns the target of the direct call that ends at addr, on x86, x86-64, little-endian
-// Arm, AArch64 and RISC-V. A function in Thumb code has an even address here. ok is false if there
-// is no such call, or if its target is not code of this file. For a function of another file, the
-// target is the code that jumps to it: see [File.CalledImport].
+// Arm, AArch64 and RISC-V. The address of a function in Thumb code is even. ok is false without
+// such a call, or if its target is not code of this file. For a function of another file, the
+// target is the stub that jumps to it: see [File.CalledImport].
 func (f *File) CallTarget(addr uint64) (target uint64, ok bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)
@@ -82,7 +82,7 @@ func (c *callSite) armTarget() (target uint64, thumb, ok bool) {
 	return end + offset, thumb, true
 }
 
-// riscvTarget decodes jal, auipc followed by jalr, and c.jal, which is in 32-bit code only.
+// riscvTarget decodes jal, auipc with jalr, and c.jal, which only 32-bit code has.
 func (c *callSite) riscvTarget() (target uint64, ok bool) {
 	w, before := c.little(4), c.little(8)
 	switch {

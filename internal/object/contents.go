@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// contents are the bytes of a file, and the memory taken for copies of them. The bytes are a
-// mapping, the parts of a small file, or a reader.
+// contents are the bytes of a file, and the memory of copies. The bytes are a mapping, the parts of
+// a small file, or a reader.
 type contents struct {
 	r        io.ReaderAt
 	mapped   []byte      // the whole file; nil if image is set, or it is read on demand
@@ -34,8 +34,7 @@ func (c *contents) held(off, size uint64) (b []byte, ok bool) {
 // Held reports whether the file needs no reader: it is mapped, or in memory.
 func (c *contents) Held() bool { return c.mapped != nil || c.image != nil }
 
-// bytes returns a reader of the file's bytes: of the mapping, if there is one, since the descriptor
-// may be closed.
+// bytes returns a reader of the file's bytes. It prefers the mapping: the descriptor may be closed.
 func (c *contents) bytes() io.ReaderAt {
 	if c.mapped != nil {
 		return bytes.NewReader(c.mapped)
@@ -63,10 +62,10 @@ func (c *contents) read(s *Section) (k kept) {
 	return k // keep releases the memory
 }
 
-// Spills reports whether sections that do not fit into memory may be inflated into files.
+// Spills reports whether sections that exceed the memory may be inflated into files.
 func (c *contents) Spills() bool { return c.room.SpillDir != "" && canMap }
 
-// Granted returns the bytes of memory that Options.Take granted and that the file holds.
+// Granted returns the bytes that Options.Take granted and the file still holds.
 func (c *contents) Granted() (n int64) {
 	c.room.mu.Lock()
 	defer c.room.mu.Unlock()
@@ -76,8 +75,8 @@ func (c *contents) Granted() (n int64) {
 	return n
 }
 
-// alloc returns size bytes for a section, and their arena; they are valid until release or Close.
-// Without Take, and for small sections, they are on the heap and the arena is nil.
+// alloc returns size bytes for a section, and their arena. They are valid until release or Close.
+// Without Take, and for small sections, they are on the heap, and the arena is nil.
 func (c *contents) alloc(size uint64) (b []byte, a *arena, err error) {
 	if c.room.Take == nil || size < minArena {
 		return make([]byte, size), nil, nil
@@ -90,13 +89,13 @@ func (c *contents) alloc(size uint64) (b []byte, a *arena, err error) {
 }
 
 // Alloc returns size bytes that are valid until Close, granted like the bytes of a section. If
-// onHeap is set the caller must count them, since Footprint does not.
+// onHeap is set the caller must count them: Footprint does not.
 func (c *contents) Alloc(size int) (b []byte, onHeap bool, err error) {
 	b, a, err := c.alloc(uint64(size))
 	return b, !a.offHeap(), err
 }
 
-// footprint returns the bytes of heap of the file itself.
+// footprint returns the file's own bytes of heap.
 func (c *contents) footprint() int64 {
 	n := c.image.footprint()
 	if c.onHeap {
@@ -105,7 +104,6 @@ func (c *contents) footprint() int64 {
 	return n
 }
 
-// close releases the mapping and all memory.
 func (c *contents) close() error {
 	m := c.mapped
 	c.closed, c.mapped, c.image = true, nil, nil

@@ -10,17 +10,17 @@ import (
 	"unsafe"
 )
 
-// sectionData are the bytes of sections and segments as their readers need them: inflated, with
-// relocations applied, and kept.
+// sectionData are the bytes of sections and segments in the form for readers: inflated, relocated,
+// and kept.
 type sectionData struct {
 	contents
 	headers
-	// sections that were inflated or copied, by the requested name or another key
+	// inflated or copied sections, by the requested name or another key
 	kept   map[string]kept
 	claims claims
 }
 
-// A kept is a section in memory, or the error for it: a decompression bomb is not inflated twice.
+// A kept is a section in memory, or its error: a decompression bomb is not inflated twice.
 type kept struct {
 	data    []byte
 	offHeap bool   // data is not on the Go heap
@@ -28,19 +28,20 @@ type kept struct {
 	err     error
 }
 
-// Data returns the bytes of the section of this name. A section that is not compressed is a slice
-// of the mapping, or is read whole and once. Compressed sections are inflated: SHF_COMPRESSED with
-// zlib or zstd, and .zdebug_x if the name is .debug_x. Debug sections of an object file that was
-// not linked (ET_REL) are copies with their relocations applied. The slice is valid until Close and
-// must not be changed. Data returns nil, nil if there is no such section or its bytes are not in
-// this file (SHT_NOBITS). Errors are a *[FormatError], a *[LimitError], or come from the decoder or
-// the reader; they are kept too, except [ErrMemory]. After Close they wrap [os.ErrClosed].
+// Data returns the bytes of the first section with a name; nil, nil if it is missing or has no
+// bytes in this file (SHT_NOBITS). The slice is valid until Close and must not be changed.
+//
+// A section that is not compressed is a slice of the mapping, or is read whole and once. Compressed
+// sections are inflated: SHF_COMPRESSED with zlib or zstd, and .zdebug_x if the name is .debug_x.
+// Debug sections of an object file (ET_REL) are copies with relocations applied.
+//
+// Errors are a *[FormatError], a *[LimitError], or come from the decoder or the reader. They are
+// kept too, except [ErrMemory]. After Close they wrap [os.ErrClosed].
 func (d *sectionData) Data(name string) ([]byte, error) {
 	return d.fetch(name, name, d.section(name))
 }
 
-// fetch returns the bytes of s, which was requested by name. If they are not mapped, it keeps them
-// under key.
+// fetch returns the bytes of s for a request of name. It keeps copies under key.
 func (d *sectionData) fetch(key, name string, s *Section) ([]byte, error) {
 	switch k, ok := d.kept[key]; {
 	case d.closed:
@@ -55,7 +56,7 @@ func (d *sectionData) fetch(key, name string, s *Section) ([]byte, error) {
 	return d.stored(key, s, isLegacy(name, s))
 }
 
-// stored returns the bytes of s, which are kept by name if they are copied or inflated.
+// stored returns the bytes of s. It keeps copied or inflated bytes by name.
 func (d *sectionData) stored(name string, s *Section, legacy bool) ([]byte, error) {
 	if err := d.inFile("section "+name, s); err != nil {
 		return nil, err
@@ -75,8 +76,8 @@ func (d *sectionData) stored(name string, s *Section, legacy bool) ([]byte, erro
 	return d.keep(name, d.read(s))
 }
 
-// keep keeps k as the answer for name, unless it failed for lack of memory. The memory of a section
-// that failed is released.
+// keep keeps k as the answer for name, unless it failed for lack of memory. It releases the memory
+// of a failed section.
 func (d *sectionData) keep(name string, k kept) ([]byte, error) {
 	if k.err != nil {
 		d.room.release(k.arena)
@@ -93,8 +94,8 @@ func (d *sectionData) keep(name string, k kept) ([]byte, error) {
 }
 
 // HeapCost returns the bytes of memory that Data(name) would newly hold: 0 if the section is
-// mapped, missing, kept already, or one that Data refuses. For a compressed section it is the size
-// that its header claims, which Data enforces.
+// mapped, missing, kept already, or refused by Data. For a compressed section it is the size that
+// its header claims, which Data enforces.
 func (d *sectionData) HeapCost(name string) int64 {
 	s := d.section(name)
 	if _, ok := d.kept[name]; ok || d.closed || s == nil || s.Type == elf.SHT_NOBITS || !within(s.Offset, s.Size, d.size) {
@@ -122,8 +123,8 @@ func isLegacy(name string, s *Section) bool {
 	return strings.HasPrefix(s.Name, zdebug) && !strings.HasPrefix(name, zdebug)
 }
 
-// DataOf is [File.Data] for the section at index i of [File.Sections]. Files that were not linked
-// have several sections of one name, in groups, which the linker would join or choose from.
+// DataOf is [File.Data] for section i of [File.Sections]. Object files have several sections of one
+// name, in groups, which the linker would join or choose from.
 func (d *sectionData) DataOf(i int) (data []byte, err error) {
 	s := &d.sections[i]
 	key := s.Name
@@ -143,7 +144,7 @@ func (d *sectionData) tableData(s *Section) ([]byte, error) {
 	return d.stored(key, s, false)
 }
 
-// nameSections sets the names of the sections; table has their headers.
+// nameSections sets the names of the sections from table, their headers.
 func (d *sectionData) nameSections(table []byte) error {
 	sections := d.sections
 	index := uint64(d.shstrndx)
@@ -182,8 +183,7 @@ func (d *sectionData) nameSections(table []byte) error {
 	return nil
 }
 
-// small returns a copy of the bytes of a section that is not compressed and has at most limit
-// bytes. For other sections it returns nil.
+// small returns a copy of an uncompressed section of at most limit bytes; nil for other sections.
 func (d *sectionData) small(name string, limit uint64) []byte {
 	s := d.section(name)
 	if d.closed || s == nil || s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.Size > limit || !within(s.Offset, s.Size, d.size) {
@@ -196,7 +196,7 @@ func (d *sectionData) small(name string, limit uint64) []byte {
 	return b
 }
 
-// footprint returns the bytes of heap of the file, its headers and the sections kept.
+// footprint returns the bytes of heap of the file, its headers and the kept sections.
 func (d *sectionData) footprint() int64 {
 	n := d.contents.footprint() + d.headers.footprint()
 	for _, k := range d.kept {
@@ -207,7 +207,7 @@ func (d *sectionData) footprint() int64 {
 	return n
 }
 
-// sectionNames returns the names in s: in the image, which does not change, or in a copy.
+// sectionNames returns the names in s, from the image, which is immutable, or in a copy.
 func (d *sectionData) sectionNames(s *Section) (string, error) {
 	if d.image != nil {
 		b := d.image.find(s.Offset, s.Size)

@@ -1,16 +1,15 @@
-// Package object reads one ELF file in place: mapped if the system can do that, every count bounded
-// by the bytes of the file.
+// Package object reads one ELF file in place. It maps the file if possible, and bounds every count
+// by the file's size.
 //
-// [Open] reads the headers and the section names, and nothing else. Section bytes are slices of the
-// mapping; compressed sections are inflated once, within limits, when [File.Data] is called for
-// them. [File.Symbol] names an address by the rule of llvm-symbolizer. It builds nothing for its
-// first lookups. If the table that LLVM uses has no symbol, it searches the other tables and
-// MiniDebugInfo. [BuildID] reads the identity of a file with a few small reads. For formats with
-// little information about their addresses there are [File.UnwindRange], [File.CallEndsAt] and
-// [File.SymbolsNamed].
+// [Open] reads only the headers and the section names. Section bytes are slices of the mapping.
+// [File.Data] inflates compressed sections, once and within limits. [File.Symbol] names an address
+// by the rule of llvm-symbolizer. Its first lookups build nothing. If LLVM's table has no symbol,
+// it searches the other tables and MiniDebugInfo. [BuildID] reads a file's build ID with a few
+// small reads. [File.UnwindRange], [File.CallEndsAt] and [File.SymbolsNamed] are for formats with
+// little information about their addresses.
 //
 // A File is made of layers; a layer knows only the layers below it. From the bottom they are
-// contents (the bytes, and memory for copies of them), headers (sections and segments), sectionData
+// contents (the bytes, and memory for copies), headers (sections and segments), sectionData
 // (sections inflated and relocated), symbolTables, and File, whose methods need several layers.
 // rawSymbols are the entries of one symbol table, callSite is the code before one address.
 //
@@ -19,8 +18,7 @@
 // the package panic, as long as the file keeps its length. A mapped file that another process
 // truncates faults when it is read (SIGBUS): callers read from the mapping within [Guard]. [Open]
 // and the function [BuildID] read with ReadAt, never from the mapping, and so cannot fault.
-// Compressed sections are read with ReadAt too, since their decoders may use goroutines of their
-// own.
+// Compressed sections are read with ReadAt too: their decoders may use goroutines of their own.
 //
 // The format is defined by the System V gABI (ELF-32 and ELF-64, both byte orders), with the GNU
 // extensions .zdebug_* and SHT_NOTE build IDs.

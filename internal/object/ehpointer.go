@@ -17,8 +17,8 @@ const (
 	peOmit     = 0xff
 )
 
-// A cursor reads numbers from data, which is loaded at addr. After the end it reads zeros, and is
-// bad.
+// A cursor reads numbers from data, which is loaded at addr. Beyond the end it reads zeros, and
+// sets bad.
 type cursor struct {
 	h    *header
 	data []byte
@@ -43,7 +43,7 @@ func (c *cursor) u16() uint16 { return c.h.u16(c.take(2)) }
 func (c *cursor) u32() uint32 { return c.h.u32(c.take(4)) }
 func (c *cursor) u64() uint64 { return c.h.u64(c.take(8)) }
 
-// uleb reads an unsigned LEB128 number, or skips a signed one; at most ten bytes.
+// uleb reads an unsigned LEB128 number, or skips a signed one, of at most ten bytes.
 func (c *cursor) uleb() (v uint64) {
 	for shift := 0; shift < 70; shift += 7 {
 		b := c.u8()
@@ -56,7 +56,6 @@ func (c *cursor) uleb() (v uint64) {
 	return 0
 }
 
-// pointer reads a pointer in an encoding.
 func (c *cursor) pointer(encoding byte) (v uint64) {
 	at := c.addr + uint64(c.at)
 	switch encoding & 0x0f {

@@ -10,8 +10,8 @@ import (
 // address of that call is the outermost address of a stack.
 const EntrySpan = 64
 
-// Main returns the address of the function that the code at Entry passes to the C library, or 0 if
-// it passes no function. It works on x86-64, AArch64, 64-bit RISC-V and in Thumb code.
+// Main returns the address of the function that the code at Entry passes to the C library; 0
+// without such a function. It works on x86-64, AArch64, 64-bit RISC-V and in Thumb code.
 func (f *File) Main() (addr uint64) {
 	if !f.mainKnown {
 		f.main, f.mainKnown = f.findMain(), true
@@ -40,9 +40,9 @@ func (f *File) findMain() (addr uint64) {
 	return addr
 }
 
-// argument returns the address that two instructions of code, which begins at Entry, load into the
-// register of the first argument. Instructions begin at multiples of align. decode returns the
-// address that the two instructions at an address form; load is set if they load the word at that
+// argument returns the address that two instructions of code load into the register of the first
+// argument. code begins at Entry; instructions begin at multiples of align. decode returns the
+// address that the instructions at an address form. load means that they load the word at that
 // address.
 func (f *File) argument(code []byte, align int, decode func(at uint64, first, second uint32) (addr uint64, load, ok bool)) (addr uint64) {
 	for i := 0; i+8 <= len(code); i += align {
@@ -75,7 +75,7 @@ func aarch64Argument(at uint64, first, second uint32) (addr uint64, load, ok boo
 	return adrp(at, first) + uint64(low), load, first&0x9f00001f == 0x90000000 && (load || second&0xffc003ff == 0x91000000)
 }
 
-// adrp returns the page that the instruction w of AArch64 forms at an address.
+// adrp returns the page that w, an adrp of AArch64, forms at an address.
 func adrp(at uint64, w uint32) uint64 {
 	return at&^0xfff + signed((w>>5&0x7ffff<<2|w>>29&3)<<11, 11)<<12
 }

@@ -9,9 +9,8 @@ import (
 	"unsafe"
 )
 
-// A File is one open ELF file, with the methods of its layers and methods that need several layers.
-// One goroutine at a time may use it; any number of goroutines may read the results of its methods
-// until Close.
+// A File is an open ELF file, with methods that need several layers. One goroutine at a time may
+// use it. Any number of goroutines may read the results of its methods until Close.
 type File struct {
 	symbolTables
 	unwind    unwind
@@ -21,9 +20,9 @@ type File struct {
 }
 
 // Open reads the headers of an ELF file of size bytes. If osFile is not nil, it must be the file
-// that r reads; Open maps it if the system can do that. Otherwise sections are read from r on
-// demand. The caller closes r and osFile: r must be readable until Close; osFile may be closed
-// after Open if r is another reader.
+// that r reads; Open maps it if possible. Otherwise sections are read from r on demand. The caller
+// closes r and osFile. r must be readable until Close; osFile may be closed after Open if r is
+// another reader.
 //
 // A file with unreadable section headers still opens if its program headers are good, and vice
 // versa; [File.Damage] returns the fault. Errors are a *[FormatError], a *[LimitError], or come
@@ -44,7 +43,6 @@ func Open(r io.ReaderAt, size int64, osFile *os.File) (*File, error) {
 	return f, nil
 }
 
-// openHeaders returns the file of size bytes that r reads, with its headers.
 func openHeaders(r io.ReaderAt, size uint64) (*File, error) {
 	h, err := readHeader(r, size)
 	if err != nil {
@@ -91,19 +89,18 @@ func both(a, b error) error {
 }
 
 // Symbol returns the symbol at addr by the rule of llvm-symbolizer. It considers functions, objects
-// and untyped symbols that are defined in a loaded section. Of these it takes the symbol with the
-// greatest address not above addr, then the largest. Of aliases with one size it takes the last in
-// the table that is not internal: see [symbols.isInternal]. With Options.LastAlias it takes the
-// last, as in LLVM. The symbol must cover addr. A symbol without a size reaches to the next symbol,
-// but, unlike in LLVM, not beyond the end of its section, and not into another function of the
-// unwind information.
+// and untyped symbols that are defined in a loaded section. The greatest address not above addr
+// wins, then the largest size. Of aliases with one size it takes the last in the table that is not
+// internal: see [symbols.isInternal]. With Options.LastAlias it takes the last, as in LLVM. The
+// symbol must cover addr. A symbol without a size reaches to the next symbol. Unlike in LLVM, it
+// ends with its section, and before another function of the unwind information.
 //
 // The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. If that table has
-// no symbol with a size for addr, .dynsym and MiniDebugInfo are searched by the same rule.
-// MiniDebugInfo is unpacked for that. The first symbol whose size covers addr is returned. If there
-// is none, the nearest symbol without a size is returned, from the first table that has it.
+// no symbol with a size for addr, .dynsym and MiniDebugInfo, which is unpacked, are searched by the
+// same rule. The first symbol whose size covers addr is returned. Otherwise the nearest symbol
+// without a size is returned, from the first table that has it.
 //
-// The first lookups scan a table in the file (1 ms for 130,000 symbols); later ones use a sorted
+// The first lookups scan a table in the file (1 ms for 130,000 symbols). Later ones use a sorted
 // table of 16 bytes a symbol, built once.
 func (f *File) Symbol(addr uint64) (Symbol, bool) {
 	if f.closed {
@@ -116,8 +113,8 @@ func (f *File) Symbol(addr uint64) (Symbol, bool) {
 	return best, found
 }
 
-// Close unmaps the file. Byte slices that the File's methods returned are invalid afterwards. A
-// second Close does nothing.
+// Close unmaps the file. Byte slices from the File's methods are invalid afterwards. A second Close
+// does nothing.
 func (f *File) Close() error {
 	if f.closed {
 		return nil
@@ -129,7 +126,7 @@ func (f *File) Close() error {
 	return f.contents.close()
 }
 
-// Footprint returns the bytes of heap that the file holds: headers, sections inflated or read, the
+// Footprint returns the bytes of heap that the file holds: headers, inflated or read sections, the
 // symbol table. It counts neither mapped pages nor the bytes that Options.Take granted.
 func (f *File) Footprint() int64 {
 	return int64(unsafe.Sizeof(*f)) + f.symbolTables.footprint() + f.unwind.footprint() + f.imports.footprint()

@@ -20,8 +20,8 @@ const (
 	chdrSize32, chdrSize64 = 12, 24
 )
 
-// A layout is the width and byte order of a file's numbers. Its methods read from the front of b,
-// which the caller has checked for length.
+// A layout is the width and byte order of a file's numbers. Its methods read the first bytes of b;
+// the caller has checked its length.
 type layout struct {
 	is64, big bool
 }
@@ -55,7 +55,7 @@ func (l layout) pick(size32, size64 int) int {
 	return size32
 }
 
-// A header is the ELF header. Counts that do not fit into it were read from section 0.
+// A header is the ELF header, with large counts from section 0.
 type header struct {
 	layout
 	Type     elf.Type
@@ -66,11 +66,11 @@ type header struct {
 	shoff    uint64
 	shnum    uint64
 	shstrndx uint32
-	// why the counts could not be read from section 0; nil if they were, or if they fit
+	// why the counts in section 0 could not be read; nil if they were, or if they fit
 	extended error
 }
 
-// readFull reads len(b) bytes at off, or returns an error.
+// readFull reads len(b) bytes at off. It fails if r has fewer.
 func readFull(r io.ReaderAt, b []byte, off uint64) error {
 	if off > math.MaxInt64 {
 		return io.ErrUnexpectedEOF
@@ -162,7 +162,7 @@ func readHeader(r io.ReaderAt, size uint64) (header, error) {
 // pnXnum as e_phnum means that the number is in sh_info of section 0.
 const pnXnum = 0xffff
 
-// readExtended reads from section 0 the counts that do not fit into the ELF header (gABI "Section
+// readExtended reads from section 0 the counts that exceed the ELF header's fields (gABI "Section
 // Headers", index 0).
 func (h *header) readExtended(r io.ReaderAt, size uint64, shnum, phnum, shstrndx bool) error {
 	n := uint64(h.pick(shdrSize32, shdrSize64))
@@ -186,7 +186,7 @@ func (h *header) readExtended(r io.ReaderAt, size uint64, shnum, phnum, shstrndx
 	return nil
 }
 
-// decodeSection decodes a section header, but not the name.
+// decodeSection decodes a section header without the name.
 func (h *header) decodeSection(b []byte) (s Section) {
 	s.Type = elf.SectionType(h.u32(b[4:]))
 	if h.is64 {
@@ -203,7 +203,6 @@ func (h *header) decodeSection(b []byte) (s Section) {
 	return s
 }
 
-// decodeSegment decodes one program header.
 func (h *header) decodeSegment(b []byte) Segment {
 	if h.is64 {
 		return Segment{
@@ -219,8 +218,8 @@ func (h *header) decodeSegment(b []byte) Segment {
 	}
 }
 
-// readTable reads num entries of entry bytes each, after checking that the file has them. The
-// result may alias the file.
+// readTable reads num entries of entry bytes each. It checks that the file has them. The result may
+// alias the file.
 func readTable(r io.ReaderAt, size uint64, what string, off, num uint64, entry int, limit uint64) ([]byte, error) {
 	if num == 0 {
 		return nil, nil
@@ -258,8 +257,7 @@ func (h *header) readSegments(r io.ReaderAt, size uint64) ([]Segment, error) {
 	return segments, nil
 }
 
-// readSections returns the sections without their names, and the table that they are from: see
-// nameAt.
+// readSections returns the sections without their names, and their table for nameAt.
 func (h *header) readSections(r io.ReaderAt, size uint64) (sections []Section, table []byte, err error) {
 	if h.shoff == 0 {
 		return nil, nil, nil
@@ -279,8 +277,8 @@ func (h *header) readSections(r io.ReaderAt, size uint64) (sections []Section, t
 	return sections, table, nil
 }
 
-// nameAt returns the offset in the section names at which the name of section i begins; table has
-// the section headers.
+// nameAt returns the offset of section i's name in the section names. table has the section
+// headers.
 func (h *header) nameAt(table []byte, i int) uint32 {
 	return h.u32(table[i*h.pick(shdrSize32, shdrSize64):])
 }

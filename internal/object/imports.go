@@ -10,10 +10,9 @@ import (
 	"unsafe"
 )
 
-// CalledImport returns the name of the function in another file to which the call before addr
-// leads. The call goes through the procedure linkage table, or on x86-64 through the global offset
-// table. CalledImport works on x86-64, little-endian Arm, AArch64 and RISC-V. name is valid until
-// Close.
+// CalledImport returns the name of the function in another file that the call before addr leads to.
+// The call goes through the procedure linkage table, or on x86-64 through the global offset table.
+// CalledImport works on x86-64, little-endian Arm, AArch64 and RISC-V. name is valid until Close.
 func (f *File) CalledImport(addr uint64) (name []byte, ok bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)
@@ -27,7 +26,7 @@ func (f *File) CalledImport(addr uint64) (name []byte, ok bool) {
 	return f.StubImport(target)
 }
 
-// StubImport returns the name of the function to which an entry of a procedure linkage table jumps.
+// StubImport returns the name of the function that an entry of a procedure linkage table jumps to.
 // target is the entry's address. It works on the machines of [File.CalledImport].
 func (f *File) StubImport(target uint64) (name []byte, ok bool) {
 	if f.Machine == elf.EM_386 {
@@ -40,8 +39,8 @@ func (f *File) StubImport(target uint64) (name []byte, ok bool) {
 	return f.importAt(f.wrap(slot))
 }
 
-// CallMayLeave reports whether the call that ends at addr may lead to another file. It may if it is
-// indirect, or leads to an entry of the procedure linkage table. It works on the machines of
+// CallMayLeave reports whether the call that ends at addr may lead to another file: it is indirect,
+// or leads to an entry of the procedure linkage table. It works on the machines of
 // [File.CallTarget].
 func (f *File) CallMayLeave(addr uint64) bool {
 	target, ok := f.CallTarget(addr)
@@ -55,8 +54,8 @@ func (f *File) IsStub(target uint64) bool {
 	return ok
 }
 
-// stubSlot returns the address of the word that holds the destination of the jump at target. ok is
-// false if target is not an entry of a procedure linkage table. On i386 slot is 0.
+// stubSlot returns the address of the word with the destination of the jump at target. ok is false
+// if target is not an entry of a procedure linkage table. On i386 slot is 0.
 func (f *File) stubSlot(target uint64) (slot uint64, ok bool) {
 	code := f.codeFrom(target)
 	switch f.Machine {
@@ -118,15 +117,15 @@ func armSlot(code []byte, target uint64) (slot uint64, ok bool) {
 	return 0, false
 }
 
-// An importSlot is a word to which the loader writes the address of a symbol.
+// An importSlot is a word that the loader sets to the address of a symbol.
 type importSlot struct {
 	slot   uint64
 	table  uint32 // section of the symbol's table
 	symbol uint32
 }
 
-// importSlots are the words that the loader fills, sorted by address. In the zero value they are
-// not read yet.
+// importSlots are the words that the loader sets, sorted by address. The zero value means that they
+// were not read yet.
 type importSlots struct {
 	all  []importSlot
 	read bool
@@ -136,8 +135,8 @@ func (t *importSlots) footprint() int64 {
 	return int64(cap(t.all)) * int64(unsafe.Sizeof(importSlot{}))
 }
 
-// importAt returns the name of the symbol whose address the loader writes to the word at slot. The
-// first call reads all tables of relocations.
+// importAt returns the name of the symbol for the word at slot. The first call reads all tables of
+// relocations.
 func (f *File) importAt(slot uint64) (name []byte, ok bool) {
 	if !f.imports.read {
 		f.imports = importSlots{all: f.readImports(), read: true}
@@ -150,7 +149,7 @@ func (f *File) importAt(slot uint64) (name []byte, ok bool) {
 	return f.nameOf(int(s.table), uint64(s.symbol))
 }
 
-// readImports returns the words to which relocations with a symbol write.
+// readImports returns the words of relocations with a symbol.
 func (f *File) readImports() (all []importSlot) {
 	left := f.entriesIn(relSize32)
 	for i := range f.sections {
@@ -188,7 +187,7 @@ func (f *File) readImports() (all []importSlot) {
 	return slices.Clip(all)
 }
 
-// nameOf returns the name of symbol i of a table, which is the section at index.
+// nameOf returns the name of symbol i of the table in section index.
 func (f *File) nameOf(index int, i uint64) (name []byte, ok bool) {
 	t := rawSymbols{d: &f.sectionData}
 	if !t.loadSection(index, &f.sections[index]) || i == 0 || i >= t.count() {

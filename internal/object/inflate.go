@@ -25,7 +25,7 @@ func (d *sectionData) inflate(s *Section, legacy, spill bool) (k kept) {
 		return kept{err: err}
 	}
 	defer giveBack()
-	// if to is nil, the buffer grows as bytes arrive: an unlikely size is rarely the real one
+	// if to is nil, the buffer grows as bytes arrive: an implausible size is rarely real
 	var to []byte
 	if d.room.Take != nil || p.Likely() {
 		to, k.arena, k.err = d.alloc(p.Size + unpack.Slack)
@@ -50,7 +50,6 @@ func (d *sectionData) inflate(s *Section, legacy, spill bool) (k kept) {
 	return kept{data: a.bytes[:p.Size:p.Size], offHeap: true, err: a.written()}
 }
 
-// stream returns the compressed bytes of a section.
 func (d *sectionData) stream(s *Section, legacy bool) (p unpack.Stream, err error) {
 	method, size, n, err := d.compression(s, legacy)
 	if err != nil {
@@ -66,13 +65,12 @@ func (d *sectionData) stream(s *Section, legacy bool) (p unpack.Stream, err erro
 	return unpack.Stream{Zstd: method == elf.COMPRESS_ZSTD, Size: size, Packed: packed, Src: src}, nil
 }
 
-// claims are the sums of the sizes of the compressed sections requested so far.
+// claims are the sizes of the compressed sections requested so far.
 type claims struct {
 	of              map[*Section]bool
 	claimed, packed uint64 // bytes
 }
 
-// add adds a section to the sums.
 func (c *claims) add(s *Section, p *unpack.Stream) {
 	if c.of[s] || p.Size > maxHeapSection {
 		return
@@ -99,8 +97,8 @@ func (c *claims) refuse(p *unpack.Stream) error {
 	return nil
 }
 
-// compression reads the header of a compressed section: the method, the inflated size, and the size
-// of the header.
+// compression reads the header of a compressed section. claimed is the inflated size, length the
+// header's size.
 func (d *sectionData) compression(s *Section, legacy bool) (method elf.CompressionType, claimed, length uint64, err error) {
 	n := d.pick(chdrSize32, chdrSize64)
 	if legacy {

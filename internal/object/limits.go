@@ -12,7 +12,7 @@ const (
 	manySections = 256      // least number of sections for which a map finds them by name
 	maxSegments  = 4 << 16  // headers; core files of many mappings pass 65,535 by PN_XNUM
 	maxNames     = 16 << 20 // bytes of section names read
-	// bytes of one section name; longer names are cut: no such name is looked up
+	// bytes of one section name; longer names are cut: no lookup needs them
 	maxName = 4 << 10
 
 	// bytes of notes searched for a build ID; vmlinux has 500, a core file may have gigabytes
@@ -23,40 +23,38 @@ const (
 	maxLink        = 8 << 10
 	maxPackageNote = 16 << 10 // bytes of a package note; real notes have 200
 
-	// ratio of inflated to compressed bytes; deflate cannot do better than 1,032:1, real debug
-	// sections stay below 20:1
+	// ratio of inflated to compressed bytes; deflate's limit is 1,032:1, real debug sections stay
+	// below 20:1
 	maxRatio  = 1000
 	ratioFree = 16 << 20 // bytes that may be inflated whatever the ratio
-	// the same ratio for all requested sections of a file together; real debug sections stay below
-	// 10:1
+	// ratio for all requested sections of a file; real debug sections stay below 10:1
 	maxRatioFile  = 32
 	ratioFreeFile = 1 << 30 // bytes of all sections that may be inflated whatever their ratio: 2 s
 
-	// bytes of one section in memory: 4 GiB, or 512 MiB if an address has 32 bits
+	// bytes of one section in memory: 4 GiB, or 512 MiB if an int has 32 bits
 	maxHeapSection = 1 << (29 + 3*(bits.UintSize/64))
 
 	// bytes of MiniDebugInfo, inflated: as much as the symbol table of a 1 GB binary
 	maxMini       = 128 << 20
 	maxDictionary = 64 << 20 // bytes of history that a block of xz may ask for: as much as xz -9
-	// bytes of history that all blocks of xz together may ask for, in addition to their inflated
-	// size
+	// bytes of dictionaries of all blocks of xz, in addition to their inflated size
 	maxDictionaries = 256 << 20
 
 	// first searches for a name, which scan the table: building the table of hashes costs as much
 	// as 4 scans, and a trace has a dozen names
 	linearNames = 2
-	// first searches for the symbol after another symbol, which scan the table: building the list
-	// costs as much as 15 scans
+	// first searches for the next symbol, which scan the table: building the list costs as much as
+	// 15 scans
 	linearNext    = 6
 	maxNameHashed = 64 << 10 // bytes of a symbol's name that can be searched for
 	// bytes of names hashed for one table, in addition to twice the size of the string table. If
-	// overlapping names add up to more, the table is not built
+	// overlapping names exceed that, the table is not built
 	maxNamesHashed = 256 << 20
 	maxNamed       = 4 << 10 // symbols of one name
 
 	maxImports = 4 << 20  // relocations with a symbol; radosgw has 31,000
 	maxUnwind  = 16 << 20 // functions of unwind information; Chromium has 1 million
-	// common entries of .eh_frame whose encoding is remembered; linkers merge equal entries
+	// common entries of .eh_frame with a cached encoding; linkers merge equal entries
 	maxCommon = 64 << 10
 
 	minArena  = 64 << 10 // smallest size in bytes that gets a mapping of its own

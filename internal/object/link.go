@@ -7,8 +7,8 @@ import (
 
 // DebugLink returns the contents of .gnu_debuglink: the name of this file's debug file, usually
 // without a directory, and its CRC-32 (IEEE). The name is not empty, but otherwise unchecked: it
-// may be hostile. ok is false if there is no such section or it is not well formed. DebugLink reads
-// at most a few KiB, and keeps nothing.
+// may be hostile. ok is false if the section is missing or malformed. DebugLink reads at most a few
+// KiB, and keeps nothing.
 func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 	data := f.small(".gnu_debuglink", maxLink)
 	end := bytes.IndexByte(data, 0)
@@ -23,9 +23,9 @@ func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 }
 
 // AltLink returns the contents of .gnu_debugaltlink: the name and build ID of the supplementary
-// file, made by dwz, to which this file's debug information refers. The name is absolute, or
-// relative to this file. It is not empty, but otherwise unchecked: it may be hostile. The build ID
-// has 1 to 64 bytes. ok is false if there is no such section or it is not well formed.
+// file, made by dwz, for this file's debug information. The name is absolute, or relative to this
+// file. It is not empty, but otherwise unchecked: it may be hostile. The build ID has 1 to 64
+// bytes. ok is false if the section is missing or malformed.
 func (f *File) AltLink() (name string, id []byte, ok bool) {
 	data := f.small(".gnu_debugaltlink", maxLink)
 	end := bytes.IndexByte(data, 0)
@@ -39,9 +39,9 @@ func (f *File) AltLink() (name string, id []byte, ok bool) {
 	return string(data[:end]), id, true
 }
 
-// A PackageNote names the package and distribution for which a file was built. It is the JSON in a
-// note of owner FDO ("Package Metadata for Executable Files", UAPI group). Fields missing in the
-// note are empty. The values are not checked: they have up to 16 KiB of any characters.
+// A PackageNote names the package and distribution of a file. It is the JSON in a note of owner FDO
+// ("Package Metadata for Executable Files", UAPI group). Missing fields are empty. The values are
+// not checked: they have up to 16 KiB of any characters.
 type PackageNote struct {
 	Type         string `json:"type"` // "deb", "rpm", "apk", …
 	Name         string `json:"name"`
@@ -56,15 +56,15 @@ type PackageNote struct {
 
 const ntFDOPackaging = 0xcafe1a7e
 
-// PackageNote returns the packaging metadata of the file. ok is false if there is no metadata, or
-// if it is not a JSON object of strings. Like [BuildID] it reads at most 1 MiB of notes.
+// PackageNote returns the packaging metadata of the file. ok is false if the metadata is missing,
+// or is not a JSON object of strings. Like [BuildID] it reads at most 1 MiB of notes.
 func (f *File) PackageNote() (p PackageNote, ok bool) {
 	if f.closed {
 		return p, false
 	}
 	search := noteSearch{header: &f.header, r: f.bytes(), size: f.size, budget: maxNotes, owner: "FDO\x00", kind: ntFDOPackaging, limit: maxPackageNote}
 	desc, _ := search.file(f.segments, f.sections)
-	// Some tools pad the text with NULs.
+	// some tools pad the text with NULs
 	desc = bytes.TrimRight(desc, "\x00")
 	if len(desc) == 0 || json.Unmarshal(desc, &p) != nil {
 		return PackageNote{}, false

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Loaded returns the bytes of the file that are loaded at addr, to the end of the PT_LOAD segment
-// that covers addr. They are a slice of the mapping, or of a copy of the segment that is kept if
-// the file is not mapped. The slice is valid until Close and must not be changed. Loaded returns
-// nil if no bytes of the file are loaded at addr. In a separate debug file the segments describe
-// the program, so Loaded returns nil for addresses in sections without bytes.
+// Loaded returns the bytes of the file that are loaded at addr, to the end of the PT_LOAD segment.
+// It returns nil if no bytes of the file are loaded at addr. The slice is valid until Close and
+// must not be changed. It is part of the mapping, or of a kept copy of the segment. The segments of
+// a separate debug file describe the program: Loaded returns nil for addresses in sections without
+// bytes.
 func (d *sectionData) Loaded(addr uint64) []byte {
 	if d.closed {
 		return nil
@@ -29,8 +29,8 @@ func (d *sectionData) Loaded(addr uint64) []byte {
 	return nil
 }
 
-// SegmentData returns the bytes of segment i in the file, up to the end of the file; nil if they
-// cannot be read. See [File.Loaded].
+// SegmentData returns the bytes of segment i, at most to the end of the file; nil if they cannot be
+// read. See [File.Loaded].
 func (d *sectionData) SegmentData(i int) []byte {
 	if d.closed || i < 0 || i >= len(d.segments) {
 		return nil
@@ -80,8 +80,8 @@ func (d *sectionData) RelativeRelocations(visit func(addr, value uint64) bool) {
 	}
 }
 
-// entriesIn returns how many entries of this size the file has room for. The sections of a hostile
-// file may overlap, so a count in the headers is not a bound.
+// entriesIn returns the number of entries of this size that fit into the file. A count in the
+// headers is not a bound: the sections of a hostile file may overlap.
 func (d *sectionData) entriesIn(entry int) int { return int(d.size / uint64(entry)) }
 
 // relativeKind returns the type of the relocation that adds the load bias, for machines whose
@@ -163,7 +163,6 @@ func (d *sectionData) dynamicTable(at, length elf.DynTag) (addr, size uint64) {
 	return 0, 0
 }
 
-// word reads an address from the front of b.
 func (l layout) word(b []byte) uint64 {
 	if l.is64 {
 		return l.u64(b)
@@ -171,9 +170,8 @@ func (l layout) word(b []byte) uint64 {
 	return uint64(l.u32(b))
 }
 
-// Code returns the bytes of the code section that covers addr, and the section's address. It
-// returns nil if the file has no such bytes. In a file that was not linked, relocations are not
-// applied. The slice is valid until Close and must not be changed.
+// Code returns the code section that covers addr, and the section's address; nil if the file has no
+// such bytes. Relocations are not applied. The slice is valid until Close and must not be changed.
 func (d *sectionData) Code(addr uint64) (code []byte, start uint64) {
 	if d.closed {
 		return nil, 0

@@ -14,7 +14,7 @@ const canMap = false
 
 func anonymous(uint64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
-// InMemory reports false: this system does not report the kind of a file system.
+// InMemory returns false: this system does not report the kind of a file system.
 func InMemory(string) bool { return false }
 
 func scratch(string, uint64) (*os.File, []byte, error) { return nil, nil, errors.ErrUnsupported }

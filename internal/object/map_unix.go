@@ -24,7 +24,8 @@ func mapFile(file *os.File, size int64) ([]byte, error) {
 	}
 	var m []byte
 	var mapErr error
-	// Not file.Fd(): Control keeps the descriptor open while it is used and leaves its mode alone.
+	// Control, unlike file.Fd(), keeps the descriptor open while it is used, and its mode
+	// unchanged.
 	err = conn.Control(func(fd uintptr) {
 		m, mapErr = unix.Mmap(int(fd), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE)
 	})
@@ -44,8 +45,8 @@ func unmap(m []byte) error {
 	return nil
 }
 
-// ReleasePages lets the system reclaim the mapped pages that were read; later reads come from its
-// page cache. Other goroutines may read meanwhile; the file must stay open.
+// ReleasePages lets the system reclaim mapped pages that were read. Later reads come from its page
+// cache. Other goroutines may read meanwhile; the file must stay open.
 func (c *contents) ReleasePages() {
 	if len(c.mapped) > 0 && !c.inMemory {
 		unix.Madvise(c.mapped, unix.MADV_DONTNEED) // an error does no harm: this is advice

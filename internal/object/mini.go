@@ -9,13 +9,13 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// miniSection holds MiniDebugInfo: an ELF file, compressed by xz, whose .symtab has the functions
+// miniSection holds MiniDebugInfo: an ELF file, compressed by xz. Its .symtab has the functions
 // that .dynsym lacks.
 const miniSection = ".gnu_debugdata"
 
-// Mini returns the MiniDebugInfo of the file as an ELF file of its own, with the same addresses.
-// The first call unpacks it, and Close closes it. Mini returns nil, nil if there is none. An error
-// is kept too, except [ErrMemory].
+// Mini returns the MiniDebugInfo of the file, an ELF file with the same addresses; nil, nil without
+// MiniDebugInfo. The first call unpacks it, and Close closes it. Errors are kept, except
+// [ErrMemory].
 func (ts *symbolTables) Mini() (*File, error) {
 	if !ts.mini.tried && !ts.closed {
 		ts.mini.file, ts.mini.err = ts.openMini()
@@ -50,7 +50,7 @@ func (ts *symbolTables) openMini() (m *File, err error) {
 	}
 	defer giveBack()
 	packed := make([]byte, s.Size)
-	// from the mapping if there is one, since the reader may be closed
+	// from the mapping if possible: the reader may be closed
 	if b, ok := ts.held(s.Offset, s.Size); ok {
 		copy(packed, b)
 	} else if err := readFull(ts.r, packed, s.Offset); err != nil {
@@ -76,7 +76,6 @@ func (ts *symbolTables) openMini() (m *File, err error) {
 	return m, nil
 }
 
-// openImage opens a file that is in memory.
 func openImage(image []byte) (*File, error) {
 	f, err := Open(bytes.NewReader(image), int64(len(image)), nil)
 	if err != nil {
@@ -86,8 +85,8 @@ func openImage(image []byte) (*File, error) {
 	return f, nil
 }
 
-// unpackMini inflates packed, which xz compressed. If it took an arena for image, it returns the
-// arena too, even with an error.
+// unpackMini inflates packed, which xz compressed. It also returns the image's arena, if any, even
+// with an error.
 func (c *contents) unpackMini(packed []byte) (image []byte, a *arena, err error) {
 	cost, err := costOfMini(packed)
 	if err != nil {
@@ -117,8 +116,7 @@ func (c *contents) unpackMini(packed []byte) (image []byte, a *arena, err error)
 	return b, a, nil
 }
 
-// costOfMini returns the cost of inflating the xz data of MiniDebugInfo, or an error if it exceeds
-// the limits.
+// costOfMini returns the cost of inflating MiniDebugInfo from xz. It fails beyond the limits.
 func costOfMini(packed []byte) (c unpack.XZCost, err error) {
 	c, err = unpack.MeasureXZ(packed)
 	n := uint64(len(packed))

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// A nameTable finds the symbols with a name: the first linearNames times by scanning the symbol
-// table, then by a table of hashes.
+// A nameTable finds the symbols with a name. The first linearNames searches scan the symbol table;
+// later ones use a table of hashes.
 type nameTable struct {
 	searches int
 	built    bool
@@ -21,19 +21,19 @@ type nameTable struct {
 	shift    uint       // bits of a hash that do not choose its bucket
 }
 
-// A nameHash is the hash of a symbol's name, and the index of the next symbol of its bucket; 0 if
-// there is none.
+// A nameHash is the hash of a symbol's name. next is the index of the bucket's next symbol; 0 for
+// none.
 type nameHash struct{ hash, next uint32 }
 
 func (n *nameTable) footprint() int64 {
 	return int64(cap(n.symbols))*int64(unsafe.Sizeof(nameHash{})) + int64(cap(n.first))*int64(unsafe.Sizeof(n.first[0]))
 }
 
-// SymbolsNamed returns the functions, objects and untyped symbols of this name that are defined in
+// SymbolsNamed returns the functions, objects and untyped symbols with a name that are defined in
 // loaded sections, from .symtab, .dynsym and MiniDebugInfo. They are in order of address, one for
-// each address, at most 4,096. The name must match exactly, including a version
-// ("memcpy@@GLIBC_2.14" if a .symtab has that). The first searches scan the tables (1 ms for
-// 130,000 symbols); later ones use a list of 10 bytes a symbol, built once.
+// each address, at most 4,096. The name must match exactly, with its version ("memcpy@@GLIBC_2.14"
+// if a .symtab has that). The first searches scan the tables (1 ms for 130,000 symbols). Later ones
+// use a list of 10 bytes a symbol, built once.
 func (ts *symbolTables) SymbolsNamed(name string) []Symbol {
 	if ts.closed || name == "" {
 		return nil
@@ -46,8 +46,8 @@ func (ts *symbolTables) SymbolsNamed(name string) []Symbol {
 	return slices.CompactFunc(all, func(a, b Symbol) bool { return a.Addr == b.Addr })
 }
 
-// SearchCost returns the cost of the next call of SymbolsNamed for unpacking, scanning or listing
-// tables, in steps of about 50 ns. It is 0 once they are listed.
+// SearchCost returns the cost of the next SymbolsNamed for unpacking, scanning or listing tables,
+// in steps of about 50 ns. It is 0 after they are listed.
 func (ts *symbolTables) SearchCost() int {
 	if ts.closed {
 		return 0
@@ -62,7 +62,6 @@ func (ts *symbolTables) SearchCost() int {
 	return cost
 }
 
-// searchCost returns the cost of the next call of named.
 func (t *symbols) searchCost() int {
 	if len(t.raw) == 0 || t.names.built {
 		return 0
@@ -76,7 +75,6 @@ func (t *symbols) searchCost() int {
 	}
 }
 
-// named appends the symbols with this name.
 func (t *symbols) named(dst []Symbol, name string) []Symbol {
 	if len(t.raw) == 0 || len(name) >= len(t.strings) {
 		return dst
@@ -120,8 +118,8 @@ func (t *symbols) ifNamed(dst []Symbol, index uint64, name string) []Symbol {
 	return append(dst, sym)
 }
 
-// hashNames builds the table of hashes. It begins with the last symbol, so that the symbols of a
-// bucket are in the order of the symbol table.
+// hashNames builds the table of hashes. It begins with the last symbol: the symbols of a bucket are
+// then in the order of the symbol table.
 func (t *symbols) hashNames() {
 	n := &t.names
 	if n.built || n.hostile {

@@ -9,12 +9,12 @@ import (
 	"unsafe"
 )
 
-// A nextTable finds the symbol after another symbol in code: the first linearNext times by scanning
-// the symbol table, then by a list.
+// A nextTable finds the next symbol in code. The first linearNext searches scan the symbol table;
+// later ones use a list.
 type nextTable struct {
 	searches int
-	// addresses of the symbols in executable sections, each with the index of its section; sorted
-	// by section and address, without duplicates; nil until built
+	// addresses of symbols in executable sections, with the sections' indexes; sorted by section
+	// and address, without duplicates; nil until built
 	codes []symbolEntry
 }
 
@@ -22,11 +22,11 @@ func (n *nextTable) footprint() int64 {
 	return int64(cap(n.codes)) * int64(unsafe.Sizeof(symbolEntry{}))
 }
 
-// NextSymbol returns the lowest address, above the address from, of a function, object or untyped
-// symbol in the section of sym. ok is false if there is no such symbol. Symbols at the section's
-// end are ignored. sym must come from the same File.
+// NextSymbol returns the lowest address above from of a function, object or untyped symbol in sym's
+// section. ok is false without such a symbol. Symbols at the section's end are ignored. sym must
+// come from the same File.
 //
-// The first calls scan the table (0.15 ms for 130,000 symbols); later ones use a list of 16 bytes
+// The first calls scan the table (0.15 ms for 130,000 symbols). Later ones use a list of 16 bytes
 // for each symbol of code, built once. If sym is not in a section of code, all calls scan.
 func (ts *symbolTables) NextSymbol(sym *Symbol, from uint64) (addr uint64, ok bool) {
 	t := sym.table
@@ -41,10 +41,10 @@ func (ts *symbolTables) NextSymbol(sym *Symbol, from uint64) (addr uint64, ok bo
 	return t.nextScanned(from, in, section)
 }
 
-// nextScanned implements NextSymbol with a scan of the table. section is the symbol's st_shndx. The
-// parameter in is its section, or nil if the file has no such section.
+// nextScanned implements NextSymbol with a scan of the table. section is the symbol's st_shndx; in
+// is its section, or nil if the file has no such section.
 func (t *symbols) nextScanned(from uint64, in *Section, section uint16) (addr uint64, ok bool) {
-	// smallest distance above from+1 found so far; every address is nearer than this initial value
+	// smallest distance above from+1 so far; every address is nearer than this initial value
 	least := math.MaxUint64 - from
 	common := t.hasCommonLayout()
 	i := uint64(0)
@@ -76,7 +76,7 @@ func (t *symbols) nextListed(from uint64, in *Section, section uint16) (addr uin
 	return n.codes[i].addr, true
 }
 
-// listCodes returns the list. It allocates only as much memory as it needs: half of a kernel's
+// listCodes returns the list. It allocates only the memory that it needs: half of a kernel's
 // symbols are not code, and the first use of a page is slow.
 func (t *symbols) listCodes() []symbolEntry {
 	ofCode := make([]bool, min(len(t.d.sections), int(elf.SHN_LORESERVE)))

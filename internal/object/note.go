@@ -7,16 +7,16 @@ import (
 	"io"
 )
 
-// ErrNoBuildID is returned for an ELF file without a build ID.
+// ErrNoBuildID reports an ELF file without a build ID.
 var ErrNoBuildID = errors.New("no build ID")
 
-// ntGNUBuildID is the type of the note that holds the build ID; its owner is "GNU".
+// ntGNUBuildID is the type of the build ID's note; its owner is "GNU".
 const ntGNUBuildID = 3
 
-// BuildID returns the build ID, 1 to 64 bytes, of the ELF file of size bytes that r reads. It uses
-// a few small reads. It searches at most 1 MiB of notes: first in the segments, then in the
-// sections. The segments of a separate debug file may have no bytes, and object files have no
-// segments. Errors are [ErrNoBuildID], a *[FormatError], a *[LimitError], or come from r.
+// BuildID returns the build ID, 1 to 64 bytes, of the ELF file of size bytes in r. It uses a few
+// small reads. It searches at most 1 MiB of notes: first in the segments, then in the sections. The
+// segments of a separate debug file may have no bytes, and object files have no segments. Errors
+// are [ErrNoBuildID], a *[FormatError], a *[LimitError], or come from r.
 func BuildID(r io.ReaderAt, size int64) ([]byte, error) {
 	if size < 0 {
 		return nil, &FormatError{"file size", fmt.Sprintf("%d bytes", size)}
@@ -58,7 +58,7 @@ func (f *File) BuildID() ([]byte, error) {
 	return nil, ErrNoBuildID
 }
 
-// A noteSearch searches the notes of one file, within its budget.
+// A noteSearch searches the notes of one file for one note, within its budget.
 type noteSearch struct {
 	header *header
 	r      io.ReaderAt
@@ -71,8 +71,8 @@ type noteSearch struct {
 	limit uint64 // most bytes of its contents, which must not be empty
 }
 
-// file returns the contents of the note to find, from the segments first, or nil and the error of
-// the first read that failed.
+// file returns the contents of the wanted note, from the segments first, or nil and the error of
+// the first failed read.
 func (s *noteSearch) file(segments []Segment, sections []Section) ([]byte, error) {
 	for _, p := range segments {
 		if p.Type == elf.PT_NOTE {
@@ -91,7 +91,7 @@ func (s *noteSearch) file(segments []Segment, sections []Section) ([]byte, error
 	return nil, s.err
 }
 
-// in returns the contents of the note to find among the size bytes of notes at off, or nil.
+// in returns the contents of the wanted note among the size bytes of notes at off, or nil.
 func (s *noteSearch) in(off, size, align uint64) []byte {
 	if off > s.size {
 		return nil
@@ -114,13 +114,13 @@ func (s *noteSearch) in(off, size, align uint64) []byte {
 		if desc := s.find(b, 8); desc != nil {
 			return desc
 		}
-		// Some linkers put notes aligned to 4 into segments aligned to 8.
+		// some linkers put notes aligned to 4 into segments aligned to 8
 	}
 	return s.find(b, 4)
 }
 
-// find returns the contents of the note to find, from notes whose parts are aligned to align bytes
-// (gABI "Note Section"), or nil. The result aliases notes.
+// find returns the contents of the wanted note, or nil. Parts of notes are aligned to align bytes
+// (gABI "Note Section"). The result aliases notes.
 func (s *noteSearch) find(notes []byte, align uint64) []byte {
 	const head = 12 // n_namesz, n_descsz, n_type
 	l := s.header.layout
@@ -142,5 +142,5 @@ func (s *noteSearch) find(notes []byte, align uint64) []byte {
 // alignUp rounds n up to a multiple of align, a power of two.
 func alignUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }
 
-// BuildIDOf is [BuildID] for the bytes of a whole file; the result is a slice of data.
+// BuildIDOf is [BuildID] for the bytes of a whole file. The result is a slice of data.
 func BuildIDOf(data []byte) ([]byte, error) { return BuildID(inHand(data), int64(len(data))) }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// The sections of an object file that was not linked all begin at address 0. Each section with
-// code, except the first, gets addresses of its own, above relocatedBase. So each function has an
-// address of its own, as after linking.
+// All sections of an object file begin at address 0. Each section with code, except the first, gets
+// addresses of its own, above relocatedBase. So each function has its own address, as after
+// linking.
 const (
 	relocatedBase32 = 1 << 31
 	relocatedBase64 = 1 << 40
@@ -46,10 +46,10 @@ func (h *headers) placeSections() {
 // [File.Place].
 func (h *headers) Placed() bool { return h.placed }
 
-// Place returns the address that placeSections gave to the code at addr, in an object file that was
-// not linked. As in llvm-symbolizer, an address that is within several sections belongs to the
-// first section with code that is long enough. Addresses in other files, and addresses that were
-// placed already, are returned unchanged.
+// Place returns the address that placeSections gave to the code at addr in an object file. As in
+// llvm-symbolizer, an address within several sections belongs to the first section with code that
+// is long enough. Place returns addresses in other files, and addresses that were placed already,
+// unchanged.
 func (h *headers) Place(addr uint64) uint64 {
 	if !h.placed {
 		return addr

@@ -1,8 +1,8 @@
 package object
 
 // sortByAddr sorts entries by address and keeps the order of entries with equal addresses. It is a
-// radix sort, 11 bits a pass, of the bits in which addresses differ. A comparing sort takes eight
-// times as long, and would take most of the time for the first addresses in a big file.
+// radix sort, 11 bits a pass, of the bits that differ. A comparing sort takes eight times as long,
+// most of the time for the first addresses in a big file.
 func sortByAddr(entries []symbolEntry) {
 	const bits = 11
 	if len(entries) < 2 {

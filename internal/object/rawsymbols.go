@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// rawSymbols are the entries of a symbol table, as they are in the file.
+// rawSymbols are the entries of a symbol table in the file.
 type rawSymbols struct {
 	d        *sectionData
 	loaded   bool
@@ -25,7 +25,7 @@ func (t *rawSymbols) count() uint64 {
 	return uint64(len(t.raw)) / t.entry
 }
 
-// load loads the first table of this kind that has symbols.
+// load loads the first table of a kind with symbols.
 func (t *rawSymbols) load(kind elf.SectionType) {
 	t.loaded = true
 	for i := range t.d.sections {
@@ -36,8 +36,8 @@ func (t *rawSymbols) load(kind elf.SectionType) {
 	}
 }
 
-// loadSection makes s, the section at index, the symbol table if it has a symbol besides the null
-// symbol. It reports whether it did.
+// loadSection makes s, the section at index, the symbol table. It returns false if s has no symbol
+// besides the null symbol, or cannot be read.
 func (t *rawSymbols) loadSection(index int, s *Section) bool {
 	d := t.d
 	entry := uint64(d.pick(symSize32, symSize64))
@@ -87,9 +87,9 @@ func (t *rawSymbols) sectionIndex(index uint64) (shndx uint16) {
 	return h.u16(t.raw[index*t.entry+uint64(h.pick(14, 6)):])
 }
 
-// section returns the section in which an entry is defined, and whether that is loaded. It returns
-// nil, true if the entry has an extended index (SHN_XINDEX) but the file has no table of such
-// indexes. It returns nil, false for other entries without a section.
+// section returns the section of an entry, and whether that is loaded. It returns nil, true if the
+// entry has an extended index (SHN_XINDEX) but the file has no table of such indexes. It returns
+// nil, false for other entries without a section.
 func (t *rawSymbols) section(index uint64, shndx uint16) (s *Section, ok bool) {
 	d := t.d
 	n := uint64(shndx)
@@ -119,14 +119,14 @@ func (t *rawSymbols) placedAt(addr, index uint64, shndx uint16) uint64 {
 	return addr
 }
 
-// hasCommonLayout reports whether the addresses in the entries are little-endian 64-bit numbers
-// that can be used unchanged.
+// hasCommonLayout reports whether the entries' addresses are little-endian 64-bit numbers that can
+// be used unchanged.
 func (t *rawSymbols) hasCommonLayout() bool {
 	h := &t.d.header
 	return h.is64 && !h.big && !t.d.hasModeBit() && !t.d.placed
 }
 
-// counts reports whether an entry names something that can cover an address.
+// counts reports whether an entry can cover an address.
 func (t *rawSymbols) counts(sym *Symbol, name uint32, shndx uint16) bool {
 	switch sym.Type {
 	case elf.STT_NOTYPE, elf.STT_FUNC, elf.STT_OBJECT, elf.STT_GNU_IFUNC:
@@ -153,8 +153,7 @@ func (t *rawSymbols) counts(sym *Symbol, name uint32, shndx uint16) bool {
 
 // mappingSymbol reports whether the name at the front of b marks a change between code and data,
 // for disassemblers. The ABIs of Arm and RISC-V have "$d" and "$d.anything"; on RISC-V the
-// instruction set may follow "$x", as in "$xrv64gc". It reads only the first bytes, however long
-// the name is.
+// instruction set may follow "$x", as in "$xrv64gc". It reads only the first bytes of a long name.
 func (h *headers) mappingSymbol(b []byte) bool {
 	var kinds string
 	switch h.Machine {
@@ -171,8 +170,8 @@ func (h *headers) mappingSymbol(b []byte) bool {
 	return b[2] == 0 || b[2] == '.' || h.Machine == elf.EM_RISCV && bytes.HasPrefix(b, []byte("$xrv"))
 }
 
-// replaces reports whether sym is preferred to other, which has the same address and is before sym
-// in the table.
+// replaces reports whether sym is preferred to other, an earlier symbol of the table with the same
+// address.
 func (t *rawSymbols) replaces(sym, other *Symbol) bool {
 	if sym.Size != other.Size || t.d.room.LastAlias {
 		return sym.Size >= other.Size
@@ -180,8 +179,8 @@ func (t *rawSymbols) replaces(sym, other *Symbol) bool {
 	return !t.isInternal(sym) || t.isInternal(other)
 }
 
-// isInternal reports whether sym has a name that glibc uses for its own calls: people know
-// __GI___clone3 as clone3. It reads only the first bytes of the name.
+// isInternal reports whether sym has a name of glibc's own calls: people know __GI___clone3 as
+// clone3. It reads only the first bytes of the name.
 func (t *rawSymbols) isInternal(sym *Symbol) bool {
 	name := t.strings[min(uint64(t.d.u32(t.raw[sym.index*t.entry:])), uint64(len(t.strings))):]
 	return bytes.HasPrefix(name, []byte("__GI_"))

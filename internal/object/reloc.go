@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// In object files (ET_REL), which were not linked, addresses in debug sections, and references
-// between debug sections, are relocations. As in llvm-symbolizer they are applied as if the linker
-// had left every section at its header's address, 0, except sections that placeSections moved.
+// In object files (ET_REL), addresses in debug sections, and references between debug sections, are
+// relocations. They are applied as in llvm-symbolizer: every section stays at its header's address,
+// 0, except sections that placeSections moved.
 
-// relocates reports whether s, found by name, needs relocations applied.
 func (h *headers) relocates(name string, s *Section) bool {
 	return h.Type == elf.ET_REL && strings.HasPrefix(name, ".debug_") && s.Flags&elf.SHF_ALLOC == 0 && h.relocs[s] != nil
 }
 
-// relocated returns a copy of the bytes of s with relocations applied. It skips relocations of
-// unknown kinds, without a symbol, or outside of the section.
+// relocated returns a copy of s with relocations applied. It skips relocations of unknown kinds,
+// without a symbol, or outside of the section.
 func (d *sectionData) relocated(s *Section, legacy bool) (k kept) {
 	if err := d.inFile("section", s); err != nil {
 		return kept{err: err}
@@ -68,8 +67,8 @@ func (d *sectionData) relocate(data []byte, addr uint64, r *Section) error {
 	return nil
 }
 
-// once returns the bytes of a section that is read once, and does not keep them. They are valid
-// until release. The caller calls release even after an error.
+// once returns the bytes of a section without keeping them. They are valid until release. The
+// caller calls release even after an error.
 func (d *sectionData) once(s *Section) (data []byte, release func(), err error) {
 	if err := d.inFile("section "+s.Name, s); err != nil {
 		return nil, func() {}, err
@@ -81,7 +80,7 @@ func (d *sectionData) once(s *Section) (data []byte, release func(), err error) 
 	return k.data, func() { d.room.release(k.arena) }, k.err
 }
 
-// A fieldRelocation is one entry of a section of relocations.
+// A fieldRelocation is an entry of a relocation section.
 type fieldRelocation struct {
 	off    uint64 // in the section
 	symbol uint64
@@ -89,7 +88,6 @@ type fieldRelocation struct {
 	addend uint64
 }
 
-// relocationAt reads the entry at the front of b.
 func (h *header) relocationAt(b []byte, hasAddend bool) (x fieldRelocation) {
 	if !h.is64 {
 		info := h.u32(b[4:])
@@ -135,7 +133,7 @@ func (h *headers) relocationSymbol(table []byte, index uint64) (addr uint64, ok 
 	return addr, true
 }
 
-// A relocation is the change that one kind of relocation makes to a field.
+// A relocation is the effect of one kind of relocation on a field.
 type relocation struct {
 	bytes uint8 // bytes of the field; 0: no change
 	does  relocationKind
@@ -194,8 +192,7 @@ func (h *headers) apply(field []byte, how relocation, implicit bool, value, adde
 	}
 }
 
-// relocationTables lists the effects of relocations, from the machines' ABIs, for the kinds that
-// occur in debug sections.
+// relocationTables lists the effects of relocations in debug sections, from the machines' ABIs.
 var relocationTables = []struct {
 	machine elf.Machine
 	kinds   []relocation // by number
@@ -300,7 +297,7 @@ var sparcRelocations = []relocation{
 	elf.R_SPARC_DISP32: {4, relative},
 }
 
-// relocationsOf returns the relocations of a machine by their numbers.
+// relocationsOf returns a machine's relocations by number.
 func relocationsOf(m elf.Machine) []relocation {
 	for i := range relocationTables {
 		if relocationTables[i].machine == m {
@@ -310,7 +307,7 @@ func relocationsOf(m elf.Machine) []relocation {
 	return nil
 }
 
-// Relocations of BPF, which debug/elf has no names for.
+// relocations of BPF, which debug/elf does not name
 const (
 	bpfAbs64 = 2
 	bpfAbs32 = 3

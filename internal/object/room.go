@@ -11,27 +11,29 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// Options are the memory and the disk that a file may use beyond its own bytes. The zero value
-// grants all memory, on the heap.
+// Options bound the memory and disk of a file beyond its own bytes. The zero value grants all
+// memory, on the heap.
 type Options struct {
 	// Take asks for n bytes of memory before sections are inflated, read or copied, or
 	// MiniDebugInfo is unpacked; Give returns them. Single sections below 64 KiB are on the Go heap
-	// without a call. Take refuses with an error that must wrap [ErrMemory]. The sections then go
-	// to SpillDir, or fail with that error. Memory taken is outside of the Go heap, in anonymous
-	// mappings, if the system has them, and is unmapped when the file is closed. Both must be safe
-	// for concurrent use. Set both or neither.
+	// without a call. Errors of Take must wrap [ErrMemory]. The sections then go to SpillDir, or
+	// fail with that error.
+	//
+	// Taken memory is outside of the Go heap, in anonymous mappings, if the system has them. It is
+	// unmapped when the file is closed. Both functions must be safe for concurrent use. Set both or
+	// neither.
 	Take func(n int64) error
 	Give func(n int64)
 
-	// SpillDir is the directory for sections that Take does not grant: they are inflated into files
-	// without a name, which are mapped. Their blocks are allocated before anything is written, and
-	// 1 GiB of the file system is left to others. The directory is made if it does not exist. A
-	// directory in memory (tmpfs) is refused. If SpillDir is empty, or the system cannot map files,
-	// sections do not go to files.
+	// SpillDir is the directory for sections that Take does not grant: they are inflated into
+	// mapped files without a name. Their blocks are allocated before anything is written, and 1 GiB
+	// of the file system is left to others. A missing directory is made. A directory in memory
+	// (tmpfs) is refused. If SpillDir is empty, or the system cannot map files, sections do not go
+	// to files.
 	SpillDir string
 
-	// LastAlias makes Symbol return the last symbol in the table if several have the same address
-	// and size, as llvm-symbolizer does.
+	// LastAlias makes Symbol prefer the last of several symbols with one address and size, as
+	// llvm-symbolizer does.
 	LastAlias bool
 }
 
@@ -62,7 +64,7 @@ type room struct {
 	arenas []*arena   // memory of sections
 }
 
-// add adds an arena. It is freed by release, or by free when the file is closed.
+// add adds an arena. release, or free at the end, frees it.
 func (r *room) add(a *arena) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +80,7 @@ type arena struct {
 	file   *os.File // open while the arena is written
 }
 
-// newArena returns size bytes of memory that take grants. It may be called by any goroutine.
+// newArena returns size bytes of memory that take grants. Any goroutine may call it.
 func (o *Options) newArena(size uint64, take func(int64) error) (*arena, error) {
 	if err := take(int64(size)); err != nil {
 		return nil, err
@@ -94,8 +96,8 @@ func (o *Options) newArena(size uint64, take func(int64) error) (*arena, error) 
 	return &arena{bytes: b, taken: int64(size)}, nil
 }
 
-// spill returns size bytes of a new file in SpillDir; denied is the reason why no memory was
-// granted. It may be called by any goroutine.
+// spill returns size bytes of a new file in SpillDir. denied is the reason why no memory was
+// granted. Any goroutine may call it.
 func (o *Options) spill(size uint64, denied error) (*arena, error) {
 	if o.SpillDir == "" || !canMap || size < minSpill || !errors.Is(denied, ErrMemory) {
 		return nil, denied
@@ -110,16 +112,15 @@ func (o *Options) spill(size uint64, denied error) (*arena, error) {
 	return &arena{bytes: b, file: file}, nil
 }
 
-// spilled reports whether the arena is a file.
 func (a *arena) spilled() bool { return a.taken == 0 && !a.onHeap }
 
-// fill unpacks a stream to the arena's file, at offset at. It writes the file, which is not mapped
-// for writing: a page fault that waits for the disk would hold up the whole process.
+// fill unpacks a stream to the arena's file, at offset at. It writes the file instead of its
+// mapping: a page fault that waits for the disk would hold up the whole process.
 func (a *arena) fill(p unpack.Stream, at uint64) error {
 	return p.To(io.NewOffsetWriter(a.file, int64(at)))
 }
 
-// written closes the arena's file, if it has one, after the file was written.
+// written closes the arena's file, if any, after writing.
 func (a *arena) written() error {
 	if a.file == nil {
 		return nil
@@ -129,7 +130,6 @@ func (a *arena) written() error {
 	return err
 }
 
-// free returns the arena's memory.
 func (a *arena) free(o *Options) error {
 	b := a.bytes
 	a.bytes = nil
@@ -157,7 +157,6 @@ func (r *room) release(a *arena) error {
 	return nil
 }
 
-// offHeap reports whether there is an arena and it is not on the heap.
 func (a *arena) offHeap() bool { return a != nil && !a.onHeap }
 
 // borrow takes n bytes for a decoder; the caller returns them with giveBack.
@@ -171,7 +170,6 @@ func (o *Options) borrow(n uint64) (giveBack func(), err error) {
 	return func() { o.Give(int64(n)) }, nil
 }
 
-// free returns all memory.
 func (r *room) free() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

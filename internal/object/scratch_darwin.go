@@ -6,14 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inMemory reports false: this system does not report whether a file system is in memory.
+// inMemory returns false: this system does not report whether a file system is in memory.
 func inMemory(*unix.Statfs_t) bool { return false }
 
 // populate does nothing: this system has no such advice.
 func populate([]byte) {}
 
-// allocate allocates the blocks of file.
 func allocate(file *os.File, size int64) error { return fill(file, size) }
 
-// unnamed returns a new file in dir whose name was removed.
+// unnamed returns a new file in dir after removing its name.
 func unnamed(dir string) (*os.File, error) { return removed(dir) }

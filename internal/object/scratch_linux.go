@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inMemory reports whether a file system is in memory, not on a disk.
 func inMemory(disk *unix.Statfs_t) bool {
 	switch uint32(disk.Type) {
 	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.HUGETLBFS_MAGIC:
@@ -15,9 +14,8 @@ func inMemory(disk *unix.Statfs_t) bool {
 	return false
 }
 
-// unnamed returns a new file in dir that never had a name, so that a killed process leaves nothing.
-// On file systems without such files (NFS, some overlays) the file has a name that is removed at
-// once.
+// unnamed returns a new file in dir that never had a name: a killed process leaves nothing. On file
+// systems without such files (NFS, some overlays) it removes the name at once.
 func unnamed(dir string) (*os.File, error) {
 	if file, err := os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE|unix.O_EXCL, 0o600); err == nil {
 		return file, nil
@@ -31,7 +29,6 @@ func populate(b []byte) {
 	unix.Madvise(b, unix.MADV_POPULATE_WRITE)
 }
 
-// allocate allocates the blocks of file.
 func allocate(file *os.File, size int64) error {
 	err := unix.Fallocate(int(file.Fd()), 0, 0, size)
 	if err == unix.EOPNOTSUPP || err == unix.ENOSYS {

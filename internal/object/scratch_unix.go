@@ -38,8 +38,8 @@ func InMemory(dir string) bool {
 	return false
 }
 
-// scratch returns a new file of size bytes in dir, without a name, and its mapping for reading. All
-// blocks of the file are allocated.
+// scratch returns a new file of size bytes in dir, without a name, and its mapping for reading. It
+// allocates all blocks of the file.
 func scratch(dir string, size uint64) (file *os.File, b []byte, err error) {
 	if size > math.MaxInt64-spareDisk || size > math.MaxInt {
 		return nil, nil, unix.ENOSPC
@@ -74,7 +74,7 @@ func scratch(dir string, size uint64) (file *os.File, b []byte, err error) {
 	return file, b, nil
 }
 
-// fill allocates blocks by writing zeros, for systems without another way.
+// fill allocates blocks by writing zeros, on systems without another way.
 func fill(file *os.File, size int64) error {
 	zeros := make([]byte, 1<<20)
 	for size > 0 {
@@ -87,8 +87,8 @@ func fill(file *os.File, size int64) error {
 	return nil
 }
 
-// removed returns a new file in dir whose name was removed. If the process is killed in between,
-// the name remains.
+// removed returns a new file in dir after removing its name. A process that is killed in between
+// leaves the name.
 func removed(dir string) (*os.File, error) {
 	file, err := os.CreateTemp(dir, ".symfilter-*")
 	if err != nil {

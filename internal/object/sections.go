@@ -9,8 +9,7 @@ import (
 	"unsafe"
 )
 
-// headers are the section and program headers of a file: the offset, address and name of each part
-// of the file.
+// headers are the section and program headers of a file.
 type headers struct {
 	header
 	Class elf.Class
@@ -23,9 +22,9 @@ type headers struct {
 	names    int      // bytes of section names on the heap
 	exec     []uint32 // indexes of the sections with code
 	placed   bool     // sections have addresses from placeSections
-	// the first section of each name; nil if there are fewer than manySections
+	// the first section of each name; nil below manySections sections
 	byName map[string]*Section
-	// the first section with relocations for each section, in an object file that was not linked
+	// in an object file, the first section with relocations for each section
 	relocs map[*Section]*Section
 }
 
@@ -63,8 +62,8 @@ type Segment struct {
 // fault, sections or segments may be missing.
 func (h *headers) Damage() error { return h.damage }
 
-// CutOff returns the size that the whole file has by its section headers, and whether the file is
-// shorter. It ignores segments, whose contents a debug file need not have.
+// CutOff returns the size of the whole file by its section headers, and whether the file is
+// shorter. It ignores segments: a debug file need not have their contents.
 func (h *headers) CutOff() (whole uint64, cut bool) {
 	entry := uint64(h.pick(shdrSize32, shdrSize64))
 	ends := func(off, size uint64) {
@@ -91,7 +90,7 @@ func (h *headers) Sections() []Section { return h.sections }
 // slice.
 func (h *headers) Segments() []Segment { return h.segments }
 
-// Section returns the first section of this name. The name .debug_x finds .zdebug_x too.
+// Section returns the first section with a name. The name .debug_x finds .zdebug_x too.
 func (h *headers) Section(name string) (Section, bool) {
 	if s := h.section(name); s != nil {
 		return *s, true
@@ -132,11 +131,11 @@ func (h *headers) inFile(what string, s *Section) error {
 	return &FormatError{what, fmt.Sprintf("%d bytes at %#x reach beyond the end of the file (%d bytes)", s.Size, s.Offset, h.size)}
 }
 
-// zdebug is the prefix of sections that are compressed in the format before SHF_COMPRESSED.
+// zdebug begins the names of sections in the compressed format before SHF_COMPRESSED.
 const zdebug = ".zdebug_"
 
-// listSections fills exec, byName and relocs. The maps save time in files that were not linked:
-// relocating such a file looks up each of its sections.
+// listSections fills exec, byName and relocs. The maps save time in object files: relocation looks
+// up each of their sections.
 func (h *headers) listSections() {
 	many := len(h.sections) >= manySections
 	if many {
@@ -161,7 +160,6 @@ func (h *headers) listSections() {
 	}
 }
 
-// codeSection returns the executable section that covers addr.
 func (h *headers) codeSection(addr uint64) *Section {
 	for _, i := range h.exec {
 		if s := &h.sections[i]; s.covers(addr) {
@@ -194,7 +192,6 @@ func (h *headers) ExecCovers(addr uint64) bool {
 	return false
 }
 
-// withoutBytes reports whether addr is in a section without bytes in the file.
 func (h *headers) withoutBytes(addr uint64) bool {
 	for i := range h.sections {
 		if s := &h.sections[i]; s.Type == elf.SHT_NOBITS && s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_TLS == 0 && s.covers(addr) {
@@ -214,8 +211,7 @@ func (h *headers) footprint() int64 {
 		int64(cap(h.sections))*int64(unsafe.Sizeof(Section{})) + int64(cap(h.segments))*int64(unsafe.Sizeof(Segment{}))
 }
 
-// HasCode reports whether the file has a section with the bytes of code, unlike a separate debug
-// file.
+// HasCode reports whether the file has the bytes of a code section, unlike a separate debug file.
 func (f *File) HasCode() bool {
 	return slices.ContainsFunc(f.Sections(), func(s Section) bool {
 		return s.Flags&elf.SHF_EXECINSTR != 0 && s.Type != elf.SHT_NOBITS

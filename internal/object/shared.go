@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// A SymbolTable is the table that File.Symbol searches first. Many goroutines may use it at once.
-// If no section of the File is compressed, they may do so while another goroutine uses the File,
-// until the File is closed.
+// A SymbolTable is the table that File.Symbol searches first. Many goroutines may use it, until the
+// File is closed. If no section of the File is compressed, another goroutine may use the File
+// meanwhile.
 type SymbolTable struct {
 	t       symbols      // does not change
 	lookups atomic.Int64 // number of lookups that scanned the table
@@ -15,8 +15,8 @@ type SymbolTable struct {
 	sorted  atomic.Pointer[symbols] // t with its sorted table; nil until that is built
 }
 
-// SymbolTable returns the table that Symbol searches first. The two share the sorted table, which
-// is built once.
+// SymbolTable returns the table that Symbol searches first. Both share a sorted table, which is
+// built once.
 func (ts *symbolTables) SymbolTable() *SymbolTable {
 	if ts.closed {
 		return new(SymbolTable)
@@ -32,8 +32,8 @@ func (ts *symbolTables) SymbolTable() *SymbolTable {
 	return t.shared
 }
 
-// Symbol returns the symbol with a size that covers addr. If this table has no such symbol,
-// File.Symbol may find one.
+// Symbol returns the symbol of this table with a size that covers addr. Otherwise File.Symbol may
+// still find one.
 func (s *SymbolTable) Symbol(addr uint64) (sym Symbol, found bool) {
 	if len(s.t.raw) == 0 {
 		return sym, false

@@ -9,21 +9,19 @@ import (
 	"unsafe"
 )
 
-// A smallImage has the bytes of a small file that are in its sections and segments. The headers,
-// and the bytes with which linkers fill pages, are not kept: of a library of 16 KiB, 5 KiB are
-// kept.
+// A smallImage has the bytes of a small file that are in its sections and segments. It lacks
+// headers and page padding: of a library of 16 KiB, it has 5 KiB.
 type smallImage struct {
 	bytes   []byte
 	extents []extent // in the order of their offsets; none touches the next
 }
 
-// An extent is a stretch of the file: size bytes from the offset off, which begin at
-// smallImage.bytes[at].
+// An extent is a stretch of the file: size bytes from offset off, at smallImage.bytes[at:].
 type extent struct{ off, size, at uint32 }
 
 // OpenSmall is [OpenWith] for a file that the caller has read completely into data. It copies the
-// bytes that it keeps. So the File needs neither a mapping nor a descriptor, and cannot be cut off
-// while it is used.
+// bytes that it keeps. So the File needs neither a mapping nor a descriptor, and a later truncation
+// of the file does no harm.
 func OpenSmall(data []byte, o Options) (*File, error) {
 	if uint64(len(data)) > math.MaxUint32 {
 		return nil, &LimitError{"bytes of a small file", uint64(len(data)), math.MaxUint32}
@@ -36,7 +34,7 @@ func OpenSmall(data []byte, o Options) (*File, error) {
 	return f, nil
 }
 
-// inHand are the bytes of a whole file.
+// inHand is a whole file's bytes.
 type inHand []byte
 
 // ReadAt implements [io.ReaderAt].
@@ -88,8 +86,7 @@ func (h *headers) imageOf(data []byte) *smallImage {
 	return m
 }
 
-// maxGap is the largest gap between two sections, in bytes, that is kept so that they share an
-// extent.
+// maxGap is the largest gap in bytes between two parts of one extent.
 const maxGap = 16
 
 // find returns the size bytes at off, or nil if no extent has all of them.

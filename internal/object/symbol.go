@@ -20,7 +20,7 @@ type Symbol struct {
 	table *symbols // table of the symbol
 }
 
-// symbols is a symbol table of a file: its raw bytes, and after enough lookups the sorted
+// symbols is a symbol table of a file: its raw bytes and, after enough lookups, the sorted
 // addresses.
 type symbols struct {
 	rawSymbols
@@ -43,7 +43,7 @@ type symbolEntry struct {
 	index uint32
 }
 
-// footprint does not include sections, which Data counts.
+// footprint does not count sections: Data counts them.
 func (t *symbols) footprint() int64 {
 	if t == nil {
 		return 0
@@ -64,8 +64,7 @@ func (t *symbols) covering(addr uint64) (Symbol, bool) {
 	return sym, true
 }
 
-// nearest returns the symbol with the greatest address that is not above addr, even if the symbol
-// does not cover addr.
+// nearest returns the nearest symbol at or below addr, even if it does not cover addr.
 func (t *symbols) nearest(addr uint64) (sym Symbol, found bool) {
 	if len(t.raw) == 0 {
 		return Symbol{}, false
@@ -82,7 +81,6 @@ func (t *symbols) nearest(addr uint64) (sym Symbol, found bool) {
 	return t.search(addr)
 }
 
-// listFiles finds the STT_FILE symbols.
 func (t *symbols) listFiles() {
 	t.filesListed = true
 	info := t.d.pick(12, 4)
@@ -148,8 +146,8 @@ func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
 	return best, found
 }
 
-// nearest64 returns, in at, the indexes of all entries, of any kind, with the greatest address not
-// above addr. It returns nil if at has no room for all of them. It is for the common layout, and
+// nearest64 returns, in at, the indexes of all entries with the greatest address not above addr, of
+// any kind. It returns nil if at has no room for all of them. It is for the common layout, and
 // scans 5 GB/s.
 func (t *symbols) nearest64(addr uint64, at []uint64) []uint64 {
 	top, more := uint64(0), false // greatest address so far; whether at has too little room
@@ -175,7 +173,7 @@ func (t *symbols) setName(sym *Symbol) {
 	sym.Name = t.name(t.d.u32(t.raw[sym.index*t.entry:]))
 }
 
-// makeSorted builds the sorted table, unless that was done before.
+// makeSorted builds the sorted table once.
 func (t *symbols) makeSorted() {
 	if t.sorted == nil && t.shared != nil {
 		if s := t.shared.sort(); s != nil {
@@ -187,7 +185,6 @@ func (t *symbols) makeSorted() {
 	}
 }
 
-// sort builds the sorted table.
 func (t *symbols) sort() {
 	n := t.count()
 	all := make([]symbolEntry, 0, n)
@@ -198,7 +195,7 @@ func (t *symbols) sort() {
 		}
 	}
 	sortByAddr(all)
-	// One of the symbols at each address is kept.
+	// one of the symbols at each address is kept
 	kept := all[:0]
 	for _, e := range all {
 		if last := len(kept) - 1; last >= 0 && kept[last].addr == e.addr {

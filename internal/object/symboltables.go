@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// symbolTables are the symbol tables of a file, and of the MiniDebugInfo in it. Each is read when
-// it is first needed.
+// symbolTables are the symbol tables of a file, and of its MiniDebugInfo. Each is read when it is
+// first needed.
 type symbolTables struct {
 	sectionData
 	symbols symbols  // .symtab, or .dynsym if that is missing or empty
@@ -16,8 +16,7 @@ type symbolTables struct {
 }
 
 // primary returns the table that is searched first: .symtab, or .dynsym if that is missing or
-// empty. A table that cannot be read is treated as missing: an address without a name is still an
-// address.
+// empty. An unreadable table counts as missing: an address without a name is still an address.
 func (ts *symbolTables) primary() *symbols {
 	t := &ts.symbols
 	if !t.loaded {
@@ -41,8 +40,8 @@ func (ts *symbolTables) secondary() *symbols {
 	return ts.dynamic
 }
 
-// covering returns the symbol with a size that covers addr, from the first table that has one. If
-// there is none, it returns the nearest symbol without a size, from the first table that has it.
+// covering returns the symbol with a size that covers addr, from the first table that has one.
+// Otherwise it returns the nearest symbol without a size, from the first table that has it.
 func (ts *symbolTables) covering(addr uint64) (best Symbol, found bool) {
 	best, found = ts.primary().covering(addr)
 	if found && best.Size != 0 {
@@ -84,7 +83,7 @@ func (ts *symbolTables) ReadySymbol(addr uint64) (Symbol, bool) {
 	return sym, found && sym.Size != 0
 }
 
-// SymbolReaching is Symbol by llvm-symbolizer's rule. Only the first table is searched. A symbol
+// SymbolReaching is Symbol by llvm-symbolizer's rule. It searches only the first table. A symbol
 // without a size reaches to the next symbol, past the end of its section and beyond the last
 // section.
 func (ts *symbolTables) SymbolReaching(addr uint64) (Symbol, bool) {
@@ -98,10 +97,10 @@ func (ts *symbolTables) SymbolReaching(addr uint64) (Symbol, bool) {
 	return sym, true
 }
 
-// SourceFile returns the name of the last STT_FILE symbol before sym, if sym is a local symbol. The
-// name is the source file as given to the compiler, usually without a directory. sym must come from
-// ts. It returns nil for global symbols and if there is no such name. The name aliases the file.
-// The first call scans the table.
+// SourceFile returns the source file of a local symbol, as given to the compiler, usually without a
+// directory: the name of the last STT_FILE symbol before sym. It returns nil for global symbols and
+// without such a name. sym must come from ts. The name aliases the file. The first call scans the
+// table.
 func (ts *symbolTables) SourceFile(sym Symbol) []byte {
 	t := sym.table
 	if !sym.Local || t == nil || sym.index >= t.count() {
@@ -159,7 +158,7 @@ func (ts *symbolTables) AllSymbols() iter.Seq[Symbol] {
 	}
 }
 
-// each calls yield for the symbols until it returns false, and then returns false.
+// each calls yield for the symbols. It stops and returns false if yield does.
 func (t *symbols) each(yield func(Symbol) bool) bool {
 	for i := uint64(1); (i+1)*max(t.entry, 1) <= uint64(len(t.raw)); i++ {
 		if !t.give(i, yield) {
@@ -180,7 +179,6 @@ func (t *symbols) give(i uint64, yield func(Symbol) bool) bool {
 	return len(sym.Name) == 0 || yield(sym)
 }
 
-// footprint returns the bytes of heap of the file and of its symbol tables.
 func (ts *symbolTables) footprint() int64 {
 	n := ts.sectionData.footprint() + ts.symbols.footprint() + ts.dynamic.footprint()
 	if ts.mini.file != nil {

@@ -5,8 +5,7 @@ import (
 	"iter"
 )
 
-// A TableEntry is an entry of a symbol table as it is in the file, of any type. Its name aliases
-// the file.
+// A TableEntry is an entry of a symbol table, of any type. Its name aliases the file.
 type TableEntry struct {
 	Name    []byte
 	Addr    uint64 // without the Thumb bit
@@ -18,8 +17,8 @@ type TableEntry struct {
 	Index   uint64
 }
 
-// TableEntries returns all entries of the first table of a kind with symbols, in their order, but
-// not the null entry. The File must stay open while the sequence and the names are used.
+// TableEntries returns all entries but the null entry of the first table of a kind with symbols, in
+// order. The File must stay open while the sequence and the names are used.
 func (ts *symbolTables) TableEntries(kind elf.SectionType) iter.Seq[TableEntry] {
 	return func(yield func(TableEntry) bool) {
 		if ts.closed {
@@ -43,7 +42,7 @@ func (ts *symbolTables) TableEntries(kind elf.SectionType) iter.Seq[TableEntry] 
 	}
 }
 
-// sectionNumber returns the index of the section in which an entry is defined; 0 if none is.
+// sectionNumber returns the index of an entry's section; 0 for none.
 func (t *rawSymbols) sectionNumber(index uint64, shndx uint16) int {
 	n := uint64(shndx)
 	switch i := elf.SectionIndex(shndx); {

@@ -11,8 +11,8 @@ import (
 )
 
 // An Unpacking inflates compressed sections of a file. [File.Unpack] begins it and Keep or Drop
-// ends it, in the goroutine that uses the file. Run may be called in another goroutine while the
-// file is used; the file must stay open.
+// ends it, in the goroutine that uses the file. Another goroutine may call Run meanwhile; the file
+// must stay open.
 type Unpacking struct {
 	d     *sectionData
 	jobs  []*unpacked
@@ -76,9 +76,9 @@ func (d *sectionData) Unpack(names ...string) *Unpacking {
 // Size returns the bytes of memory that Run takes.
 func (u *Unpacking) Size() int64 { return int64(u.size + u.extra) }
 
-// Run inflates as many sections at a time as there are CPUs. take and must, unless nil, are called
-// instead of Options.Take, and may wait: take for the sections, and must for the decoders' own
-// memory, which cannot go to a file. Run returns after its goroutines have ended.
+// Run inflates sections, as many at a time as there are CPUs. take and must, unless nil, replace
+// Options.Take, and may wait: take for the sections, and must for the decoders' own memory, which
+// cannot go to a file. Run returns after its goroutines have ended.
 func (u *Unpacking) Run(take, must func(int64) error) {
 	o := &u.d.room.Options
 	if take == nil {
@@ -163,7 +163,7 @@ func (u *Unpacking) Drop() {
 	}
 }
 
-// Spilled returns the bytes that went to a file.
+// Spilled returns the number of bytes in a spill file.
 func (u *Unpacking) Spilled() int64 {
 	if u.arena == nil || !u.arena.spilled() {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// An unwind has the bounds of functions, from unwind information. In the zero value, nothing was
-// read yet.
+// An unwind has the bounds of functions, from unwind information. The zero value means that nothing
+// was read yet.
 type unwind struct {
 	d      *sectionData  // nil: not looked for
 	table  []byte        // the search table of .eh_frame_hdr, and the bytes after it
@@ -22,10 +22,10 @@ type unwindRange struct{ start, end uint64 }
 func (u *unwind) footprint() int64 { return int64(cap(u.ranges)) * int64(unsafe.Sizeof(unwindRange{})) }
 
 // UnwindRange returns the bounds of the function at addr, from .eh_frame, or on 32-bit Arm from
-// .ARM.exidx. In .ARM.exidx a function ends where the next begins. Unwind information has no names,
-// but stays in stripped files. A function that the compiler split (".cold") has several ranges. ok
-// is false if no unwind information covers addr. If .eh_frame_hdr has no table, the first call
-// scans all of .eh_frame and builds a table.
+// .ARM.exidx, where a function ends at the next one. ok is false if no unwind information covers
+// addr. Unwind information has no names, but remains in stripped files. A function that the
+// compiler split (".cold") has several ranges. If .eh_frame_hdr has no table, the first call scans
+// all of .eh_frame and builds a table.
 func (f *File) UnwindRange(addr uint64) (start, end uint64, ok bool) {
 	if f.closed {
 		return 0, 0, false
@@ -38,7 +38,6 @@ func (f *File) UnwindRange(addr uint64) (start, end uint64, ok bool) {
 	return u.at(addr)
 }
 
-// at returns the bounds of the function at addr.
 func (u *unwind) at(addr uint64) (start, end uint64, ok bool) {
 	if u.count > 0 {
 		return u.search(addr)
@@ -62,7 +61,6 @@ func (f *File) unwindSeparates(start, addr uint64) bool {
 	return ok && addr >= end
 }
 
-// find finds the table, or makes one.
 func (u *unwind) find() {
 	d := u.d
 	if d.Machine == elf.EM_ARM {
@@ -96,8 +94,8 @@ func (u *unwind) find() {
 	u.walk(data, frames)
 }
 
-// readHeader reads .eh_frame_hdr at the address at. It returns the address of .eh_frame, or 0 if
-// the header gives none.
+// readHeader reads .eh_frame_hdr at the address at. It returns the address of .eh_frame; 0 if the
+// header has none.
 func (u *unwind) readHeader(at uint64) (frames uint64) {
 	b := u.d.Loaded(at)
 	if len(b) < 4 || b[0] != 1 {
@@ -113,7 +111,6 @@ func (u *unwind) readHeader(at uint64) (frames uint64) {
 	return frames
 }
 
-// search finds the entry of the table whose function covers addr.
 func (u *unwind) search(addr uint64) (start, end uint64, ok bool) {
 	h, table := &u.d.header, u.table
 	if uint64(len(table)) < u.count*8 {
@@ -136,7 +133,7 @@ func (u *unwind) search(addr uint64) (start, end uint64, ok bool) {
 	return start, end, ok && addr >= start && addr < end
 }
 
-// walk makes a table of all functions in data, which is .eh_frame, loaded at addr.
+// walk makes a table of all functions in data, the .eh_frame at addr.
 func (u *unwind) walk(data []byte, addr uint64) {
 	encodings := make(map[uint64]byte)
 	for at := uint64(0); at < uint64(len(data)) && len(u.ranges) < maxUnwind; {
@@ -160,8 +157,8 @@ func (u *unwind) sort() {
 }
 
 // frameAt reads the entry at data[at:]; data begins at the address addr. It returns the bounds of
-// the entry's function, if it has one, and the offset of the next entry, or 0 if there is none.
-// encodings, if not nil, remembers the encodings of common entries.
+// the entry's function, if any, and the offset of the next entry, or 0 at the end. encodings, if
+// not nil, caches the encodings of common entries.
 func (u *unwind) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte) (start, end, next uint64, ok bool) {
 	c := cursor{h: &u.d.header, data: data, addr: addr, at: int(at)}
 	length := uint64(c.u32())
@@ -200,8 +197,8 @@ func (u *unwind) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte
 	return start, end, next, !c.bad && size != 0 && end > start && encoding&peIndirect == 0
 }
 
-// frameEncoding returns the pointer encoding that the common entry at data[at:] sets for the
-// addresses of functions.
+// frameEncoding returns the pointer encoding of functions' addresses from the common entry at
+// data[at:].
 func (u *unwind) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) {
 	c := cursor{h: &u.d.header, data: data, at: int(at)}
 	length := uint64(c.u32())
@@ -257,7 +254,7 @@ func (u *unwind) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) 
 }
 
 // readExidx makes a table of the functions in .ARM.exidx (Exception Handling ABI for the Arm
-// Architecture, 5). Only their starts are recorded: a function ends where the next begins.
+// Architecture, 5). It records only their starts: a function ends where the next begins.
 func (u *unwind) readExidx() {
 	d := u.d
 	var addr, size uint64

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Limits of the table of words.
+// limits of the table of words
 const (
 	// first searches for a word, which read all names: making the table takes as long as 3 of them
 	linearWords = 1
@@ -16,15 +16,15 @@ const (
 	maxDigits   = 4       // digits of the length of a word
 )
 
-// A wordTable finds the mangled names that have a word: an identifier after its length, or the
-// whole name.
+// A wordTable finds the mangled names with a word: an identifier after its length, or the whole
+// name.
 type wordTable struct {
 	searches int
 	built    bool
 	large    bool // there are too many words, or names overlap: no table is made
 	seed     maphash.Seed
 	hashes   []uint32 // hashes of the words of all names
-	// for each symbol, the number of hashes of the words of that symbol and all symbols before it
+	// for each symbol, the number of hashes up to and with its own
 	ends []uint32
 }
 
@@ -34,8 +34,7 @@ func (w *wordTable) footprint() int64 {
 
 // SymbolsWithWord returns the symbols of .symtab and .dynsym whose mangled names have word as an
 // identifier, and maybe others. steps is the cost of the search, in steps of about 50 ns. The first
-// search reads all names. The second makes a table of 4 bytes for each word, which later searches
-// read.
+// search reads all names. The second makes a table of 4 bytes for each word, for later searches.
 func (ts *symbolTables) SymbolsWithWord(word string) (all iter.Seq[Symbol], steps int) {
 	if ts.closed {
 		return func(func(Symbol) bool) {}, 0
@@ -70,7 +69,6 @@ func (t *symbols) findWord() int {
 	return 4 * count
 }
 
-// hashWords makes the table of words.
 func (t *symbols) hashWords() {
 	count := t.count()
 	w := &t.words
@@ -89,8 +87,7 @@ func (t *symbols) hashWords() {
 	}
 }
 
-// withWord calls yield for the symbols that may have word until it returns false, and then returns
-// false.
+// withWord calls yield for symbols that may have word. It stops and returns false if yield does.
 func (t *symbols) withWord(word string, yield func(Symbol) bool) bool {
 	w := &t.words
 	if !w.built {
@@ -111,8 +108,8 @@ func (t *symbols) withWord(word string, yield func(Symbol) bool) bool {
 }
 
 // eachWord calls yield for each word of a mangled name: the whole name without a version, and the n
-// bytes after each number n. Each number that ends a run of digits is tried, since digits before it
-// may be the end of another word. In Rust an underscore may separate the number from the word.
+// bytes after each number n. Digits before a number may be the end of another word, so each number
+// that ends a run of digits is tried. In Rust an underscore may separate the number from the word.
 func eachWord(name []byte, yield func(word []byte)) {
 	whole := len(name)
 	for i := 0; i < len(name); i++ {
