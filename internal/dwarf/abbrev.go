@@ -5,8 +5,7 @@ import (
 	"unsafe"
 )
 
-// An abbrev is a declaration of .debug_abbrev (DWARF 5, 7.5.3), compiled for skipping the entries
-// that use it.
+// An abbrev is a declaration of .debug_abbrev (DWARF 5, 7.5.3), compiled for skipping its entries.
 type abbrev struct {
 	code     uint64
 	fixed    int32  // bytes of all attributes; -1 if that varies
@@ -24,19 +23,19 @@ type abbrev struct {
 
 type abbrevFlags uint8
 
-// Flags of declarations. An entryWalk may stop at entries of a declaration, or pass over their
-// children by DW_AT_sibling.
+// Flags of declarations. An entryWalk may stop at entries of a declaration, or skip their children
+// by DW_AT_sibling.
 const (
 	isFunction abbrevFlags = 1 << iota // a subprogram with code
 	// an inlined call, or a function, which may be nested in another function
 	isCall
 	isVariable
-	isScope // a namespace, a class, or a function whose children cannot be passed over
+	isScope // a namespace, a class, or a function whose children cannot be skipped
 
 	leapFunctions // no function except perhaps a lambda is below the entry: see scanAgain
 	leapCalls     // no inlined call is below the entry
 	leapVariables // no variable with an address is below the entry
-	leapTypes     // the entry is not a unit: walks over scopes and types may pass over its children
+	leapTypes     // the entry is not a unit: walks over scopes and types may skip its children
 )
 
 // An attrSpec is an attribute of a declaration.
@@ -45,8 +44,8 @@ type attrSpec struct {
 	implicit   int32 // index into the table's implicit values
 }
 
-// A step skips a part of an entry: fixed bytes, then one attribute of form, whose size varies. If
-// form is 0, it skips only the fixed bytes.
+// A step skips a part of an entry: fixed bytes, then one attribute of form, whose size varies.
+// Without a form it skips only the fixed bytes.
 type step struct {
 	fixed uint16
 	form  uint16
@@ -65,7 +64,6 @@ type abbrevTable struct {
 	broken   bool // the declarations end in damage; list has the declarations before the damage
 }
 
-// get returns the declaration of a code, or nil.
 func (t *abbrevTable) get(code uint64) *abbrev {
 	if t.byCode == nil {
 		if i := code - t.first; i < uint64(len(t.list)) {
@@ -87,7 +85,7 @@ func (t *abbrevTable) footprint() int64 {
 	return int64(unsafe.Sizeof(*t)) + sizeOf(t.list) + sizeOf(t.specs) + sizeOf(t.steps) + sizeOf(t.implicit) + int64(len(t.byCode))*32
 }
 
-// reset empties t for another encoding, and keeps its memory.
+// reset empties t for another encoding, but keeps its memory.
 func (t *abbrevTable) reset(e encoding) {
 	*t = abbrevTable{list: t.list[:0], specs: t.specs[:0], steps: t.steps[:0], implicit: t.implicit[:0], enc: e}
 }
@@ -99,8 +97,8 @@ func (t *abbrevTable) clone() *abbrevTable {
 	return &c
 }
 
-// parse reads declarations until the table ends, or, if only is not 0, until the declaration with
-// that code.
+// parse reads declarations to the end of the table, or to the declaration of code only, if that is
+// not 0.
 func (t *abbrevTable) parse(c cursor, e encoding, only uint64) {
 	t.reset(e)
 	t.broken = true
@@ -159,7 +157,7 @@ func (t *abbrevTable) add(a abbrev) {
 	t.list = append(t.list, a)
 }
 
-// skimSpecs returns the position after the attributes of a declaration, or -1 if they are damaged.
+// skimSpecs returns the position after the attributes of a declaration; -1 if they are damaged.
 func (t *abbrevTable) skimSpecs(b []byte, p int) int {
 	for p >= 0 && p+1 < len(b) {
 		attr, form := uint64(b[p]), uint64(b[p+1])
@@ -284,8 +282,7 @@ func (a *abbrev) classify(hasPC bool) {
 	}
 }
 
-// sibling returns the position that DW_AT_sibling gives, or -1 if it is damaged or does not lead
-// forward.
+// sibling returns the position in DW_AT_sibling; -1 if it is damaged or does not lead forward.
 func (t *abbrevTable) sibling(b []byte, p int, a *abbrev, big bool) int {
 	start := p
 	if a.sibSteps > 0 {

@@ -1,15 +1,15 @@
 package dwarf
 
-// dwz moves entries and strings that several files have in common to a supplementary file (DWARF 5,
-// 7.3.6; before it, GNU's .gnu_debugaltlink). That file has no code: only names and types are read
-// from it.
+// dwz moves common entries and strings of several files to a supplementary file (DWARF 5, 7.3.6;
+// before it, GNU's .gnu_debugaltlink). That file has no code: only names and types are read from
+// it.
 
 // isAlt reports whether v refers to an entry of the supplementary file.
 func (v value) isAlt() bool {
 	return v.form == formGNURefAlt || v.form == formRefSup4 || v.form == formRefSup8
 }
 
-// altName is entryName for the entry of the supplementary file at off. It falls back to name.
+// altName is entryName for the supplementary file's entry at off. It falls back to name.
 func (l *links) altName(off uint64, name strRef, declared bool) (strRef, bool) {
 	alt := l.supplementary()
 	if alt == nil {
@@ -44,7 +44,6 @@ func (l *links) altName(off uint64, name strRef, declared bool) (strRef, bool) {
 	return found, linkage
 }
 
-// supplementary returns the Data of the supplementary file, or nil.
 func (l *links) supplementary() *Data {
 	if l == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 )
 
 // An addressIndex finds the unit of an address. The first lookups scan the ranges in .debug_aranges
-// and in the root entries of units not listed there. After coldLookups the ranges are swept into a
-// sorted set.
+// and in the root entries of unlisted units. After coldLookups the ranges are swept into a sorted
+// set.
 type addressIndex struct {
 	d           *Data
 	listed      rangeSet    // ranges in .debug_aranges
@@ -80,7 +80,6 @@ func (x *addressIndex) nextListed(c *cursor) (s arangeSet, ok, more bool) {
 	return s, ok, more
 }
 
-// pair returns the i-th range.
 func (s *arangeSet) pair(i int, big bool) (addr, length uint64) {
 	if s.size == 8 {
 		b := s.pairs[i*16 : i*16+16]
@@ -92,7 +91,7 @@ func (s *arangeSet) pair(i int, big bool) (addr, length uint64) {
 
 func (s *arangeSet) len() int { return len(s.pairs) / (2 * int(s.size)) }
 
-// listedUnit returns the unit that .debug_aranges lists for addr, or noUnit.
+// listedUnit returns the unit of addr in .debug_aranges, or noUnit.
 func (x *addressIndex) listedUnit(addr uint64) uint64 {
 	d := x.d
 	if x.listed == nil && d.shelf != nil {
@@ -132,8 +131,8 @@ func (x *addressIndex) sweepListed() []unitRange {
 	return sweep(all)
 }
 
-// fewNear is the number of ranges near an address for which room is made. It suffices for most
-// files: C++ programs have about 5,000 such ranges.
+// fewNear is the initial capacity for ranges near an address. It suffices for most files: C++
+// programs have about 5,000 such ranges.
 const fewNear = 8 << 10
 
 // coldListedUnit scans .debug_aranges. It returns sure as settle does. Several units may claim the
@@ -166,7 +165,7 @@ func (x *addressIndex) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	return settleNear(near, addr)
 }
 
-// appendNear appends the ranges of the set that may matter for settle: see unitRange.near.
+// appendNear appends the set's ranges that may matter for settle: see unitRange.near.
 func (s *arangeSet) appendNear(dst []unitRange, addr uint64, big, zeroCode bool) []unitRange {
 	if s.size == 8 && !big { // nearly always the case
 		for b := s.pairs; len(b) >= 16; b = b[16:] {
@@ -192,7 +191,7 @@ func appendIfNear(dst []unitRange, unit, addr, lo, n uint64, zeroCode bool) []un
 	return dst
 }
 
-// listedRange returns a range of .debug_aranges, and whether it is a range of code.
+// listedRange returns a range of .debug_aranges. ok reports whether it is a range of code.
 func listedRange(unit, lo, n uint64, zeroCode bool) (r unitRange, ok bool) {
 	hi := lo + n
 	if hi < lo {
@@ -201,7 +200,6 @@ func listedRange(unit, lo, n uint64, zeroCode bool) (r unitRange, ok bool) {
 	return unitRange{lo, hi, unit}, n > 0 && (lo != 0 || zeroCode)
 }
 
-// eachListed yields all ranges of .debug_aranges.
 func (x *addressIndex) eachListed() iter.Seq[unitRange] {
 	d := x.d
 	return func(yield func(unitRange) bool) {
@@ -224,8 +222,8 @@ func (x *addressIndex) eachListed() iter.Seq[unitRange] {
 	}
 }
 
-// unlistedUnit returns the unit whose root entry covers addr, among the units that .debug_aranges
-// does not list, or noUnit.
+// unlistedUnit returns the unit of addr among the units that .debug_aranges does not list, by their
+// root entries, or noUnit.
 func (x *addressIndex) unlistedUnit(addr uint64) uint64 {
 	d := x.d
 	if x.unlisted == nil && d.shelf != nil {

@@ -15,7 +15,6 @@ type budget struct {
 	afford func(bytes int64) bool // see Afford; nil: all memory is granted
 }
 
-// begin begins a lookup.
 func (b *budget) begin() {
 	b.tick++
 	b.work, b.err = maxWork, nil
@@ -24,7 +23,8 @@ func (b *budget) begin() {
 // continues makes b continue a lookup of another Data.
 func (b *budget) continues(of *budget) { b.tick, b.work, b.err = of.tick, of.work, nil }
 
-// spend takes n steps from the budget of the current lookup, and reports whether there were enough.
+// spend takes n steps from the budget of the current lookup. It returns false if there were not
+// enough.
 func (b *budget) spend(n int) bool {
 	b.work -= n
 	b.meter.steps += int64(n)
@@ -61,16 +61,16 @@ type meter struct {
 	exhausted bool
 }
 
-// Spent returns the number of steps that lookups took since the last call of Spent. A step takes 3
-// to 10 ns. exhausted reports whether a lookup used up its budget.
+// Spent returns the steps of all lookups since the last Spent. A step takes 3 to 10 ns. exhausted
+// reports whether a lookup used up its budget.
 func (b *budget) Spent() (steps int64, exhausted bool) {
 	m := *b.meter
 	*b.meter = meter{}
 	return m.steps, m.exhausted
 }
 
-// Read returns the approximate number of bytes of the file that were read since the last call of
-// Read. Their pages stay in memory until they are released.
+// Read returns about how many bytes of the file were read since the last Read. Their pages stay in
+// memory until they are released.
 func (b *budget) Read() int64 {
 	n := b.read
 	b.read = 0
@@ -78,8 +78,7 @@ func (b *budget) Read() int64 {
 }
 
 // Estimates for Read: the bytes read for the inlined calls of a function, and for a name. The
-// system maps further pages around each page that is read, but several functions and names often
-// share them.
+// system maps further pages around each page, but functions and names often share pages.
 const (
 	callBytes = 16 << 10
 	nameBytes = 1 << 10

@@ -6,11 +6,11 @@ import (
 )
 
 // A coldRun runs a whole line program for the row of one address. Unless keep is set, it keeps no
-// rows, which is much cheaper for one lookup. It records the place of each sequence in the program,
-// so that the next lookup runs only one sequence.
+// rows, which is much cheaper for one lookup. It records the place of each sequence in the program:
+// the next lookup runs only one sequence.
 //
-// The run reads only the program, and writes only the coldRun and its lists. So it may take place
-// in another goroutine while the lookup's goroutine reads the functions of the unit.
+// The run reads only the program, and writes only the coldRun and its lists. So another goroutine
+// may run it while the lookup's goroutine reads the functions of the unit.
 type coldRun struct {
 	m    lineRun
 	addr uint64
@@ -24,7 +24,7 @@ type coldRun struct {
 	panicked any    // value that the other goroutine recovered
 }
 
-// release drops the references of c to its file, after end.
+// release drops c's references to its file, after end.
 func (c *coldRun) release() { *c = coldRun{} }
 
 const (
@@ -35,12 +35,11 @@ const (
 	// a unit's rows are kept after 1/rerunShare of its line program was run again for single
 	// addresses: a run that keeps rows takes as long as two that keep none
 	rerunShare = 2
-	// sequences whose places are kept, 24 bytes each: 1.5 MiB. Large units have about 2,000
-	// sequences
+	// recorded sequences, 24 bytes each: 1.5 MiB. Large units have about 2,000 sequences
 	maxSequences = 1 << 16
 )
 
-// beginCold prepares a run for addr. It returns nil if the budget of the lookup is used up.
+// beginCold prepares a run for addr. It returns nil if the lookup's budget is used up.
 func (u *unit) beginCold(addr uint64) *coldRun {
 	if !u.d.spend(u.lines.programSteps()) {
 		return nil
@@ -48,7 +47,7 @@ func (u *unit) beginCold(addr uint64) *coldRun {
 	return u.prepareCold(addr)
 }
 
-// beginKeeping is beginCold for a run that keeps the rows. It returns nil if they may not be kept.
+// beginKeeping is beginCold for a run that keeps the rows. It returns nil if it may not keep them.
 func (u *unit) beginKeeping(addr uint64) *coldRun {
 	if !u.mayKeep() {
 		return nil
@@ -113,7 +112,6 @@ func (c *coldRun) start() {
 	})
 }
 
-// wait waits for the end of the run.
 func (c *coldRun) wait() {
 	if c.join != nil {
 		c.join()
@@ -143,8 +141,7 @@ func (c *coldRun) end() lineHit {
 	return c.best
 }
 
-// covering returns the sequence with the lowest end above addr. It returns an empty sequence if
-// that sequence does not cover addr.
+// covering returns the sequence with the lowest end above addr; empty if that does not cover addr.
 func (t *lineTable) covering(addr uint64) sequence {
 	best := sequence{hi: ^uint64(0)}
 	for i := range t.seqs {
@@ -158,8 +155,7 @@ func (t *lineTable) covering(addr uint64) sequence {
 	return best
 }
 
-// lineFromProgram runs the opcodes of s, the sequence that covers addr, and returns the row of
-// addr.
+// lineFromProgram returns the row of addr. It runs the opcodes of s, the sequence that covers addr.
 func (u *unit) lineFromProgram(s sequence, addr uint64) lineHit {
 	d := u.d
 	if s.n == 0 || !d.spend(len(u.lines.seqs)/4+int(s.n)/4) {
@@ -175,8 +171,8 @@ func (u *unit) lineFromProgram(s sequence, addr uint64) lineHit {
 	return near
 }
 
-// innermostAndRow returns the results of innermost in hu, which has the functions of u, and the row
-// that c finds, perhaps in another goroutine.
+// innermostAndRow returns the results of innermost in hu, which has the functions of u. It also
+// returns the row from c, which may run in another goroutine.
 func (u *unit) innermostAndRow(hu *unit, c *coldRun) (at int, calls []call, row lineHit) {
 	c.start()
 	defer c.wait() // also if innermost panics

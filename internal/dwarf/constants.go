@@ -1,6 +1,6 @@
 package dwarf
 
-// The names used here, from the DWARF 5 standard, section 7, and the GNU extensions.
+// Names from the DWARF 5 standard, section 7, and the GNU extensions.
 const (
 	tagLexicalBlock      = 0x0b
 	tagCompileUnit       = 0x11
@@ -92,7 +92,7 @@ const (
 	unitSplit     = 0x05
 	unitSplitType = 0x06
 
-	// Columns of a package's index, in version 2 (GNU's) and version 5.
+	// columns of a package's index, in version 2 (GNU's) and version 5
 	sectInfo       = 1
 	sectAbbrev     = 3
 	sectStrOffsets = 6

@@ -6,8 +6,8 @@ import (
 )
 
 // A cursor reads forward through bytes that may hold anything. Its error is sticky: a read past the
-// end sets bad and returns zero, as do all reads after it. So a sequence of reads needs one check,
-// before the first use that matters.
+// end sets bad, and all reads from then on return zero. So a sequence of reads needs one check,
+// before the first use of a value.
 type cursor struct {
 	buf []byte
 	pos int // never outside 0..len(buf)
@@ -15,8 +15,8 @@ type cursor struct {
 	bad bool
 }
 
-// cursorAt returns a cursor at an offset that was read from a file. If the offset is outside buf,
-// the cursor is bad from the start.
+// cursorAt returns a cursor at an offset from a file. If the offset is outside buf, the cursor is
+// bad from the start.
 func cursorAt(buf []byte, off uint64, big bool) cursor {
 	if off > uint64(len(buf)) {
 		return cursor{buf: buf, pos: len(buf), big: big, bad: true}
@@ -106,8 +106,8 @@ func (c *cursor) word(size uint8) uint64 {
 	return 0
 }
 
-// length reads a unit_length (DWARF 5, 7.4). It returns the number of bytes that follow it, and the
-// size of offsets in them. A length that reaches beyond the end makes the cursor bad.
+// length reads a unit_length (DWARF 5, 7.4). It returns the number of following bytes, and the size
+// of offsets in them. A length that reaches beyond the end makes the cursor bad.
 func (c *cursor) length() (n int, offSize uint8) {
 	v, offSize := uint64(c.u32()), uint8(4)
 	if v == 0xffffffff {
@@ -124,7 +124,7 @@ func (c *cursor) length() (n int, offSize uint8) {
 	return int(v), offSize
 }
 
-// uleb reads an unsigned LEB128. Bits beyond the 64th are dropped, however many bytes there are.
+// uleb reads an unsigned LEB128 of any length. It drops bits beyond the 64th.
 func (c *cursor) uleb() uint64 {
 	v, n := uleb(c.buf, c.pos)
 	if n < 0 {
@@ -155,7 +155,6 @@ func (c *cursor) sleb() int64 {
 	return 0
 }
 
-// skipString moves past the next NUL.
 func (c *cursor) skipString() {
 	n := bytes.IndexByte(c.buf[c.pos:], 0)
 	if n < 0 {
@@ -165,8 +164,8 @@ func (c *cursor) skipString() {
 	c.pos += n + 1
 }
 
-// uleb reads an unsigned LEB128 at p, and returns the position after it, or -1 if b ends first. p
-// may be the end of b.
+// uleb reads an unsigned LEB128 at p, which may be the end of b. It returns the position after the
+// number, or -1 if b ends first.
 func uleb(b []byte, p int) (uint64, int) {
 	var v uint64
 	for shift := uint(0); p < len(b); shift += 7 {
@@ -194,7 +193,7 @@ func load64(b []byte, big bool) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-// operand reads an unsigned operand, which nearly always is one byte; the position is -1 if it is
+// operand reads an unsigned operand, nearly always one byte. The position is -1 if the operand is
 // cut off.
 func operand(b []byte, p int) (uint64, int) {
 	if p < len(b) && b[p] < 0x80 {

@@ -13,25 +13,23 @@ import (
 // ErrNoDebugInfo reports that a file has no .debug_info, or an empty one.
 var ErrNoDebugInfo = errors.New("no debug information")
 
-// ErrDamaged reports that a part of the debug information contradicts itself, points outside its
-// section, or breaks a limit.
+// ErrDamaged reports debug information that contradicts itself, points outside its section, or
+// breaks a limit.
 var ErrDamaged = errors.New("damaged debug information")
 
-// A Frame is a function, or an inlined call of one, that covers an address.
+// A Frame is a function or an inlined call that covers an address.
 type Frame struct {
-	// Name is the linkage (mangled) name, or the plain name if there is no other; nil if unknown.
-	// It aliases a file, and is valid until the next Lookup or Shrink, which may close the file of
-	// a split unit.
+	// Name is the linkage (mangled) name, otherwise the plain name; nil if unknown. It aliases a
+	// file, and is valid until the next Lookup or Shrink, which may close the file of a split unit.
 	Name       []byte
 	HasLinkage bool // Name is a linkage name
-	// number of the name, for [Data.Name]; set after LazyNames, instead of Name, except in split
-	// units. Equal numbers mean equal names
+	// Ref is the number of the name, for [Data.Name]. After LazyNames it replaces Name, except in
+	// split units. Equal numbers mean equal names.
 	Ref uint64
 
 	File    string // as recorded: joined with its directories, not cleaned; "" if unknown
 	CompDir int    // bytes of File that are the compilation directory and its separator
-	// bytes of File before the name of the file as recorded, which may itself begin with
-	// directories
+	// bytes of File before the file's name as recorded, which may itself begin with directories
 	Dir int
 
 	PlainFile bool // File is printable ASCII
@@ -86,7 +84,6 @@ func New(f *object.File, l Links) (*Data, error) {
 // A Naming selects the names that Lookup returns.
 type Naming uint8
 
-// The namings.
 const (
 	Linkage         Naming = iota // linkage names
 	AllDeclared                   // the names in declarations (DW_AT_name)
@@ -107,18 +104,17 @@ func newData(s sections) *Data {
 	return d
 }
 
-// connect makes d the owner of its parts.
 func (d *Data) connect() {
 	d.unitTable.d, d.addressIndex.d, d.sharing.d, d.vars.d = d, d, d, d
 }
 
 // Lookup appends the functions that contain the code at addr, a link-time address: innermost first,
 // the function with the machine code last. If only the line is known, it appends one frame without
-// a name; if nothing is known, it appends nothing. For units that it has parsed it allocates only
-// dst and new paths.
+// a name. If nothing is known, it appends nothing. In parsed units it allocates only dst and new
+// paths.
 //
-// An error wraps ErrDamaged, or is the reason why a section could not be loaded. Frames returned
-// with an error are valid.
+// An error wraps ErrDamaged, or is the reason why a section could not be loaded. Frames with an
+// error are valid.
 func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	d.begin()
 	if d.shelf != nil {
@@ -140,7 +136,7 @@ func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	return dst, d.firstErr(u)
 }
 
-// lookup is Lookup in u, the unit that describes addr. Its functions are in hu, which is u itself
+// lookup is Lookup in u, the unit that describes addr. The functions are in hu, which is u itself
 // unless u is split.
 func (u *unit) lookup(hu *unit, dst []Frame, addr uint64) []Frame {
 	var frame Frame
@@ -200,7 +196,6 @@ func (u *unit) lookup(hu *unit, dst []Frame, addr uint64) []Frame {
 	}
 }
 
-// inFile returns a frame in a source file.
 func inFile(p path) Frame {
 	return Frame{File: p.text, CompDir: int(p.comp), Dir: int(p.dir), PlainFile: p.plain}
 }
@@ -217,7 +212,7 @@ func (d *Data) firstErr(u *unit) error {
 
 // Beside makes long lookups pass a part of their work to start, as run. run reads nothing that the
 // rest of the lookup writes. start calls run, in this or in another goroutine, and returns a
-// function that waits until run has ended. Beside must come before the first Lookup.
+// function that waits for its end. Beside must come before the first Lookup.
 func (d *Data) Beside(start func(run func()) (wait func())) { d.beside = start }
 
 // Footprint returns the bytes of heap held by parsed units and tables. It only adds up counters. It

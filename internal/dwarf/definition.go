@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// If possible, Clang describes a class in a single unit, with its constructor or its virtual table.
+// Clang usually describes a class in a single unit, with its constructor or its virtual table.
 // Other units declare the class by name, in the same namespaces.
 
 // A definition is a type that other units may declare.
@@ -17,7 +17,7 @@ type definition struct {
 	entry uint32
 }
 
-// complete returns the definition of the type that t declares; the zero typeAt if there is none.
+// complete returns the definition of the type that t declares; the zero typeAt without one.
 func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 	d, v := t.u.d, &t.u.d.vars
 	if !v.defined {
@@ -57,9 +57,8 @@ func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 	return def
 }
 
-// findDefinitions returns at most maxDefinitions definitions of all units, sorted by
-// definition.scope. If several have the same scope, it returns only the first. It returns nil if
-// .debug_info is too large, or is in a package.
+// findDefinitions returns the first definition of each scope in all units, sorted by scope, at most
+// maxDefinitions. It returns nil if .debug_info is too large, or is in a package.
 func (v *variables) findDefinitions() []definition {
 	d := v.d
 	if d.packaged || len(d.sec.get(secInfo)) > maxDefinitionScan {
@@ -95,9 +94,8 @@ func (v *variables) findDefinitions() []definition {
 	return slices.Clip(slices.CompactFunc(all, func(a, b definition) bool { return a.scope == b.scope }))
 }
 
-// walkScopes calls visit for the named classes, structs and unions of a unit that are not in
-// functions, until visit returns false. It reads at most limit entries, and returns how many it has
-// read.
+// walkScopes calls visit for the named classes, structs and unions of a unit outside of functions,
+// until visit returns false. It returns the number of entries that it has read, at most limit.
 func (u *unit) walkScopes(limit int, visit func(entry uint32, scope uint64, declaration bool) bool) int {
 	const none = 0 // a scope whose types have no name outside of it
 	const global = 14695981039346656037

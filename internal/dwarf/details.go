@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Details are the parts of a frame that are printed only in the formats of other symbolizers.
+// Details are the parts of a frame that only the formats of other symbolizers show.
 type Details struct {
 	Discriminator uint32 // tells apart the blocks of one line; 0: none
 	Declared      Declaration
@@ -21,7 +21,7 @@ type Details struct {
 	Within string
 }
 
-// A Declaration is the place at which a function or variable is declared.
+// A Declaration is the place where a function or variable is declared.
 type Declaration struct {
 	File    string // as Frame.File; "" if unknown
 	CompDir int    // as Frame.CompDir
@@ -34,7 +34,7 @@ type Declaration struct {
 func (d *Data) WithDetails() { d.detailed = true }
 
 // details returns the details of the frame of an entry of hu. It also returns the discriminator of
-// the call, which belongs to the frame around it.
+// the call, which belongs to the caller's frame.
 func (u *unit) details(hu *unit, entry, discriminator uint32) (*Details, uint32) {
 	v := &Details{Discriminator: discriminator, Declared: u.declaration(hu, entry), Entry: hu.off + uint64(entry) + 1}
 	var call uint32
@@ -54,7 +54,7 @@ func (u *unit) details(hu *unit, entry, discriminator uint32) (*Details, uint32)
 	return v, call
 }
 
-// within returns the value of Details.Within for a frame in a file of u.
+// within returns Details.Within for a frame in a file of u.
 func (u *unit) within(file uint32) string {
 	if !u.path(file).loose {
 		return ""
@@ -62,9 +62,8 @@ func (u *unit) within(file uint32) string {
 	return string(u.d.text(u.compDir))
 }
 
-// isLinkerName reports whether the name of an entry of u, which has no linkage name, is the
-// linker's. It is if the unit with the name is in a language like C: the codes are from DWARF 5,
-// 7.12.
+// isLinkerName reports whether the plain name of an entry of u is the linker's: the unit with the
+// name is in a language like C. The codes are from DWARF 5, 7.12.
 func (u *unit) isLinkerName(entry uint32) bool {
 	for range maxChain {
 		named := false
@@ -104,8 +103,8 @@ func (u *unit) isLinkerName(entry uint32) bool {
 	return false
 }
 
-// declaration returns the declaration of an entry of hu, whose line table is u's. The file and the
-// line may be in different entries: in this one, or in entries that it refers to.
+// declaration returns the declaration of an entry of hu, whose line table is u's. File and line may
+// be in this entry, or in entries that it refers to.
 func (u *unit) declaration(hu *unit, entry uint32) (v Declaration) {
 	var file, line value
 	lines := u
@@ -146,7 +145,6 @@ func (u *unit) declaration(hu *unit, entry uint32) (v Declaration) {
 	return v
 }
 
-// attributesAt calls visit with the attributes of an entry.
 func (u *unit) attributesAt(entry uint32, visit func(attr uint32, v value)) {
 	c := cursorAt(u.data, uint64(entry), u.d.big)
 	code := c.uleb()
@@ -178,8 +176,8 @@ type discriminatorTable struct {
 
 func (t *discriminatorTable) footprint() int64 { return sizeOf(t.rows) + sizeOf(t.seqs) }
 
-// discriminator returns the discriminator of the row of addr. Like the first lookups of lines, the
-// first calls run the whole program for one address. Later calls use a table.
+// discriminator returns the discriminator of the row of addr. The first calls run the whole program
+// for one address, as the first lookups of lines do. Later calls use a table.
 func (u *unit) discriminator(row lineHit, addr uint64) uint32 {
 	t := &u.lines.discriminators
 	if !row.ok {
@@ -202,7 +200,7 @@ func (u *unit) discriminator(row lineHit, addr uint64) uint32 {
 	return 0
 }
 
-// keepDiscriminators fills the table. It stays empty if it would have too many rows.
+// keepDiscriminators fills the table. The table stays empty if it would have too many rows.
 func (u *unit) keepDiscriminators() {
 	t := &u.lines.discriminators
 	t.kept = true
@@ -218,8 +216,9 @@ func (u *unit) keepDiscriminators() {
 	t.rows, t.seqs = slices.Clone(rows), slices.Clone(seqs)
 }
 
-// discriminatorOnce runs the line program and returns the discriminator of addr. It is in the last
-// row with the highest address not above addr, in the sequence with the lowest end above addr.
+// discriminatorOnce runs the line program and returns the discriminator of addr. It uses the
+// sequence with the lowest end above addr, and there the last row with the highest address not
+// above addr.
 func (u *unit) discriminatorOnce(addr uint64) (best uint32) {
 	if !u.d.spend(u.lines.programSteps()) {
 		return 0

@@ -1,10 +1,10 @@
-// Package dwarf answers two questions from DWARF debug information read in place: the functions,
-// files and lines of an address of code, and the variable and member at an address of data.
+// Package dwarf finds the functions, files and lines of an address of code, and the variable and
+// member at an address of data. It reads DWARF debug information in place.
 //
-// It reads versions 2 to 5, in 32- and 64-bit form and both byte orders, straight from the bytes of
-// an [object.File], which usually are the mapped file. Parts are parsed only when needed: a first
-// lookup scans .debug_aranges, then parses the unit that covers the address. Parsed units are kept,
-// in slices without pointers, until [Data.Shrink] drops them.
+// It reads versions 2 to 5, in 32- and 64-bit form and both byte orders, from the bytes of an
+// [object.File], usually the mapped file. It parses parts only when needed: a first lookup scans
+// .debug_aranges, then parses the unit that covers the address. Parsed units are kept, in slices
+// without pointers, until [Data.Shrink] drops them.
 //
 // # Rules
 //
@@ -20,16 +20,15 @@
 // for one address. But nearly all compilers write such an address either as DW_OP_addr and its
 // bytes or as an index into .debug_addr. So the first question scans the bytes of the whole
 // .debug_info, at 4 GB/s. It keeps, for each address, the units that may have a variable there.
-// Types are read for each question, as far as needed: their entries are walked, never turned into a
+// Each question reads types only as far as needed: it walks over their entries, and never builds a
 // graph.
 //
 // # Damaged and hostile files
 //
 // No input makes this package panic, loop, or allocate more than a small multiple of its size.
-// Offsets are checked against their section, counts against the bytes that remain, chains and
-// depths against a constant of limits.go. All work of one lookup has a budget. Damage in one unit
-// leaves the others usable. (A mapped file that shrinks still faults: callers read within
-// [object.Guard].)
+// Offsets are checked against their section, counts against the remaining bytes, chains and depths
+// against a constant of limits.go. All work of one lookup has a budget. Damage in one unit leaves
+// the others usable. A mapped file that shrinks still faults: callers read within [object.Guard].
 //
 // # Left out
 //

@@ -1,13 +1,13 @@
 package dwarf
 
-// An encoding has the properties of a unit on which the sizes of its attributes depend.
+// An encoding has the properties of a unit that determine the sizes of its attributes.
 type encoding struct {
 	version  uint16
 	addrSize uint8 // bytes: 4 or 8
 	offSize  uint8 // bytes: 4, or 8 in 64-bit DWARF
 }
 
-// maxAddr is the highest address, which linkers write for discarded code.
+// maxAddr is the highest address. Linkers write it for discarded code.
 func (e encoding) maxAddr() uint64 {
 	if e.addrSize == 4 {
 		return 1<<32 - 1
@@ -15,9 +15,9 @@ func (e encoding) maxAddr() uint64 {
 	return 1<<64 - 1
 }
 
-// A value is an attribute as read: the meaning of u depends on the form. For DW_FORM_string it is
-// the position of the string in the cursor's bytes; for blocks it is unused. The zero value is a
-// missing attribute.
+// A value is an attribute as read. The meaning of u depends on the form. For DW_FORM_string it is
+// the string's position in the cursor's bytes; for blocks it is unused. The zero value is a missing
+// attribute.
 type value struct {
 	u    uint64
 	form uint16
@@ -43,7 +43,7 @@ func (v value) isConst() bool {
 	return false
 }
 
-// Results of formSize that are not a number of bytes.
+// results of formSize that are not a number of bytes
 const (
 	sizeVaries  = -1
 	sizeUnknown = -2
@@ -100,7 +100,7 @@ func (t *sizeTable) of(form uint16, e encoding) int {
 }
 
 // value reads one attribute. implicit is the value of DW_FORM_implicit_const. An unknown form makes
-// the cursor bad, since the next attribute cannot be found.
+// the cursor bad: the next attribute cannot be found.
 func (c *cursor) value(form uint16, implicit int64, e encoding) value {
 	if form == formIndirect {
 		form = uint16(min(c.uleb(), 0xffff))

@@ -6,20 +6,20 @@ import (
 	"sort"
 )
 
-// A functionTable holds the concrete functions of a unit.
+// A functionTable holds the functions of a unit that have code.
 type functionTable struct {
 	scanned bool
 	leapt   bool // the scan skipped entries by DW_AT_sibling
 	rescan  bool // the scan was repeated without skipping
 
-	// list holds the functions of the first scan, whose ranges are in main, then the functions of
-	// the repeated scan, whose ranges are in rest. rest is searched only if main does not cover an
-	// address. So no answer depends on whether the scan was already repeated.
+	// list holds the functions of the first scan, with ranges in main, then the functions of the
+	// repeated scan, with ranges in rest. rest is searched only if main does not cover an address.
+	// So no answer depends on whether the scan was already repeated.
 	list []function
 	main functionSet
 	rest functionSet
 
-	// Parts of the functions that lookups have used:
+	// parts of the functions that lookups have used
 	calls  []call
 	spans  []span
 	starts []callStart
@@ -29,7 +29,7 @@ type functionTable struct {
 	all      []reach // see callAmong
 }
 
-// A function is a DW_TAG_subprogram with code, and the place of its calls after they are parsed.
+// A function is a DW_TAG_subprogram with code, and the place of its parsed calls.
 type function struct {
 	entry    uint32
 	parsed   bool
@@ -48,8 +48,8 @@ func (f *functionTable) footprint() int64 {
 	return sizeOf(f.list) + f.main.footprint() + f.rest.footprint() + sizeOf(f.calls) + sizeOf(f.spans) + sizeOf(f.starts) + sizeOf(f.bases) + sizeOf(f.all)
 }
 
-// A functionSet holds ranges of functions: in the order of their entries at first, and in clusters
-// after some lookups.
+// A functionSet holds ranges of functions: first in the order of their entries, after some lookups
+// in clusters.
 type functionSet struct {
 	spans    []span
 	clusters []cluster
@@ -91,7 +91,7 @@ func (s *functionSet) find(addr uint64) int {
 	return -1
 }
 
-// sort makes the clusters. Ranges of different clusters do not overlap, so pick need not see them
+// sort makes the clusters. Ranges of different clusters do not overlap: pick need not see them
 // together.
 func (s *functionSet) sort() {
 	s.sorted = true
@@ -121,7 +121,7 @@ func (u *unit) functionAt(addr uint64) int {
 	return f.rest.find(addr)
 }
 
-// scan finds the functions of the unit, once. It skips the children of most entries that have a
+// scan finds the functions of the unit, once. It skips the children of most entries with a
 // DW_AT_sibling: see scanFunctions.
 func (u *unit) scan() {
 	if f := &u.funcs; !f.scanned {
@@ -130,8 +130,8 @@ func (u *unit) scan() {
 	}
 }
 
-// scanAgain finds the functions that scan skipped, unless that was done before: GCC puts the entry
-// of a lambda below the function around it.
+// scanAgain finds, once, the functions that scan skipped: GCC puts the entry of a lambda below the
+// function around it.
 func (u *unit) scanAgain() {
 	if f := &u.funcs; f.leapt && !f.rescan {
 		f.rescan = true
@@ -139,9 +139,8 @@ func (u *unit) scanAgain() {
 	}
 }
 
-// Room is made for fewFunctions functions of a unit, and one more for each functionBytes of
-// entries. Most units need less. The room is for at most manyFunctions, 1 MiB, since a unit may
-// have any size.
+// Initial capacity for the functions of a unit: fewFunctions, plus one for each functionBytes of
+// entries. Most units need less. manyFunctions, 1 MiB, bounds it: a unit may have any size.
 const (
 	fewFunctions  = 200
 	functionBytes = 2 << 10
@@ -150,7 +149,8 @@ const (
 
 // scanFunctions walks over the unit's entries, appends the functions to u.funcs.list and returns
 // their ranges. Unless full is set, it skips the children of functions, classes and most other
-// entries that have a DW_AT_sibling. With full it adds only functions that are not in the list yet.
+// entries with a DW_AT_sibling. If full is set, it adds only functions that are not in the list
+// yet.
 func (u *unit) scanFunctions(full bool) []span {
 	d := u.d
 	f := &u.funcs
@@ -199,7 +199,7 @@ func hasFunction(list []function, entry uint32) bool {
 	return found
 }
 
-// An entryData holds the attributes of a function or an inlined call that lookups use.
+// An entryData holds a function's or inlined call's attributes for lookups.
 type entryData struct {
 	lowPC, highPC, ranges            value
 	sibling                          uint64 // 0: none
@@ -207,7 +207,6 @@ type entryData struct {
 	name, linkage, origin, specified value
 }
 
-// readEntry reads the attributes of the entry with abbrev a.
 func (u *unit) readEntry(c *cursor, a *abbrev) entryData {
 	var e entryData
 	t := u.abbrevs

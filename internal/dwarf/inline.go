@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A call is a call inlined into a function; the first call in a function's list is the function
+// A call is a call inlined into a function. The first call in a function's list is the function
 // itself. Large programs have a million calls, of 32 bytes each.
 type call struct {
 	name     uint64 // offset in section
@@ -19,7 +19,6 @@ type call struct {
 	state    nameState
 }
 
-// A nameState is the state of a call's name.
 type nameState uint8
 
 const (
@@ -31,7 +30,7 @@ const (
 
 const noParent = ^uint32(0)
 
-// A layout determines how the call that covers an address is searched for.
+// A layout selects the search for the call that covers an address.
 type layout uint8
 
 const (
@@ -47,7 +46,7 @@ type callStart struct {
 }
 
 // innermost finds the innermost call that covers addr, in any function. It returns all calls of
-// that function, and the index of the innermost call among them, or -1 if there is no such call.
+// that function, and the index of the innermost call among them, or -1 without such a call.
 func (u *unit) innermost(addr uint64) (int, []call) {
 	fn := u.functionAt(addr)
 	switch {
@@ -94,13 +93,12 @@ func (u *unit) callAt(fn int, addr uint64) (int, []call) {
 	return 0, calls
 }
 
-// parseCalls reads the calls inlined into a function, and prepares them for searching.
 func (u *unit) parseCalls(f *function) {
 	u.keepSpans(f, u.readCalls(f))
 }
 
-// keepSpans prepares the ranges of a function's calls, in the order of their entries, for
-// searching.
+// keepSpans prepares the ranges of a function's calls for searching. spans are in the order of the
+// calls' entries.
 func (u *unit) keepSpans(f *function, spans []span) {
 	table := &u.funcs
 	if len(table.starts)/2+len(table.spans)+len(spans) > maxRanges {
@@ -117,8 +115,8 @@ func (u *unit) keepSpans(f *function, spans []span) {
 	table.spans = append(table.spans, spans...)
 }
 
-// readCalls reads the calls that were inlined into a function. It returns their ranges in the order
-// of their entries, in memory of the scratch.
+// readCalls reads the calls inlined into a function. It returns their ranges in the order of their
+// entries, in memory of the scratch.
 func (u *unit) readCalls(f *function) []span {
 	d := u.d
 	table := &u.funcs
@@ -163,8 +161,8 @@ func (u *unit) readCalls(f *function) []span {
 }
 
 // sortCalls sorts spans and reports whether they are tidy: if two overlap, the later entry's range
-// is inside the earlier one's. If they are, it prepares a binary search for the deepest range that
-// covers an address, which is the range that pick would find.
+// is inside the earlier one's. If so, it prepares a binary search for the deepest range that covers
+// an address, which is the range that pick would find.
 func (t *functionTable) sortCalls(f *function, spans []span) bool {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(b.hi, a.hi), cmp.Compare(a.order, b.order))

@@ -18,11 +18,10 @@ const (
 	// declarations in one abbreviation table; the largest seen have about 3,000 declarations
 	maxAbbrevs = 1 << 16
 	maxSpecs   = 1 << 10 // attributes of one declaration; the largest seen have about 40
-	// address ranges of the functions of one unit and of the calls inlined into them: 12 MiB
+	// address ranges of a unit's functions and of the calls inlined into them: 12 MiB
 	maxRanges = 1 << 19
 	maxCalls  = 1 << 20 // inlined calls kept for one unit: 32 MiB
-	// address ranges kept for all units together: 24 MiB. A browser of 30,000 units has about
-	// 700,000 ranges
+	// address ranges kept for all units: 24 MiB. A browser of 30,000 units has about 700,000 ranges
 	maxUnitRanges = 1 << 20
 	// line rows kept for one unit: 48 MiB. For a table with more rows, stops are kept
 	maxRows      = 4 << 20
@@ -35,7 +34,7 @@ const (
 	maxFiles     = 1 << 20 // files, or directories, of one unit: 40 MiB
 	// fields described for an entry of a version 5 file table; DWARF defines 5
 	maxFormats = 32
-	// length of a name; longer names are unknown. The demangler's limit is far below
+	// bytes of a name; longer names are unknown. The demangler's limit is far below
 	maxNameBytes = 1 << 20
 	maxPathBytes = 64 << 10 // length of a file's whole path; PATH_MAX is 4 KiB
 	// .dwo files of one program open at a time: each takes a mapping, and nearby lines of a log
@@ -45,11 +44,11 @@ const (
 	// a few
 	maxProbes = 1 << 16
 	openCost  = 1 << 14 // steps charged for opening a file: 0.1 ms
-	// bytes of a list of a scratch that are kept from one lookup to the next
+	// bytes of a list of a scratch that are kept between lookups
 	maxScratchKept = 4 << 20
 )
 
-// Lookups after which tables are built.
+// numbers of lookups before tables are built
 const (
 	// scans of .debug_aranges before it is sorted: a scan costs 30 µs for a kernel, sorting 2 ms
 	coldLookups     = 64
@@ -62,12 +61,11 @@ const (
 	bigProgram  = 32 << 10 // bytes of a line program: its unit has much of the file's code
 )
 
-// Limits of the search for variables.
+// limits of the search for variables
 const (
 	// bytes of .debug_info and .debug_addr scanned for variables: 0.25 s
 	maxStaticScan = 1 << 30
-	// bytes that are inflated only for variables: 0.2 s. Otherwise one variable in a log would cost
-	// seconds
+	// bytes inflated only for variables: 0.2 s. Otherwise one variable in a log would cost seconds
 	maxStaticInflate = 64 << 20
 	maxStatics       = 1 << 20 // addresses of variables kept: 16 MiB. A kernel has about 53,000
 	// units, and entries, read for one address: one variable may have copies in many units

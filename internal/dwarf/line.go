@@ -1,8 +1,8 @@
 package dwarf
 
-// A lineTable is a unit's part of .debug_line (DWARF 5, 6.2): rows with the address at which the
-// code of a line begins. The rows are in sequences. Each sequence covers a stretch of addresses
-// without a gap; sequences are in any order.
+// A lineTable is a unit's part of .debug_line (DWARF 5, 6.2): rows with the start addresses of
+// lines' code, in sequences. Each sequence covers a stretch of addresses without a gap. Sequences
+// are in any order.
 type lineTable struct {
 	opened  bool
 	present bool // the unit has a table with a sound header
@@ -53,7 +53,6 @@ func (t *lineTable) footprint() int64 {
 	return sizeOf(t.rows) + sizeOf(t.stops) + sizeOf(t.seqs) + t.files.footprint() + t.discriminators.footprint()
 }
 
-// openLines reads the header of the unit's line table.
 func (u *unit) openLines() *lineTable {
 	t := &u.lines
 	if t.opened || !u.stmtList.ok() {
@@ -146,7 +145,7 @@ func (u *unit) beginLine(addr uint64) (row lineHit, cold *coldRun) {
 	return u.lineFromRows(addr), nil
 }
 
-// lineFromRows returns the row of addr from the rows, or stops, that are kept.
+// lineFromRows returns the row of addr from the kept rows or stops.
 func (u *unit) lineFromRows(addr uint64) lineHit {
 	t := &u.lines
 	s := sequenceAt(t.seqs, addr)
@@ -163,8 +162,7 @@ func (u *unit) lineFromRows(addr uint64) lineHit {
 	return lineHit{r.line, r.file, r.column, true}
 }
 
-// sequenceAt returns the sequence that covers addr; nil if there is none. seqs are sorted by their
-// ends.
+// sequenceAt returns the sequence that covers addr, or nil. seqs are sorted by their ends.
 func sequenceAt(seqs []sequence, addr uint64) *sequence {
 	i, end := 0, len(seqs)
 	for i < end {

@@ -50,8 +50,8 @@ func (w *typeWalk) variable(t typeAt) (info variableInfo) {
 	return info
 }
 
-// language notes whether u is in Fortran or Rust, whose member paths are written differently. The
-// codes are from DWARF 5, 7.12, and later additions.
+// language notes whether u is in Fortran or Rust, which write member paths differently. The codes
+// are from DWARF 5, 7.12, and later additions.
 func (w *typeWalk) language(u *unit) {
 	var e typeEntry
 	if !w.read(typeAt{u, u.root}, &e) {
@@ -83,8 +83,8 @@ func (w *typeWalk) member(t typeAt, off, limit uint64) string {
 	return string(w.path)
 }
 
-// resolve follows t through typedefs and qualifiers, and from a declaration to its definition, and
-// reads the entry there.
+// resolve follows t through typedefs and qualifiers, and from a declaration to its definition. It
+// reads the entry there into e.
 func (w *typeWalk) resolve(t typeAt, e *typeEntry) (typeAt, bool) {
 	for range maxTypeDepth {
 		if !w.read(t, e) {
@@ -110,7 +110,6 @@ func (w *typeWalk) resolve(t typeAt, e *typeEntry) (typeAt, bool) {
 	return typeAt{}, false
 }
 
-// size returns the bytes of an object of a type.
 func (w *typeWalk) size(t typeAt, depth int) (n uint64, ok bool) {
 	var e typeEntry
 	if depth > maxTypeDepth {
@@ -215,7 +214,7 @@ func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool 
 	return a.stride > 0
 }
 
-// dimension reads one dimension of an array. known is false if it has no fixed number of elements.
+// dimension reads one dimension of an array. known is false without a fixed number of elements.
 func (w *typeWalk) dimension(e *typeEntry) (d dimension, known bool) {
 	if w.fortran {
 		d.lower = 1
@@ -236,8 +235,8 @@ func (w *typeWalk) dimension(e *typeEntry) (d dimension, known bool) {
 	return d, true
 }
 
-// signed returns v as a signed number. The upper bound of an array without elements is -1, which
-// compilers write in four or eight bytes.
+// signed returns v as a signed number. The upper bound of an array without elements is -1:
+// compilers write it in four or eight bytes.
 func signed(v value) int64 {
 	if v.form == formData4 && v.u == 1<<32-1 {
 		return -1
@@ -246,7 +245,7 @@ func signed(v value) int64 {
 }
 
 // walk appends the path from an object of type t with limit bytes to its byte at off. rest is the
-// number of bytes from the path's last part to the byte; exact is false if no named part contains
+// number of bytes from the path's last part to the byte. exact is false if no named part contains
 // the byte.
 func (w *typeWalk) walk(t typeAt, off, limit uint64, depth int) (rest uint64, exact bool) {
 	var e typeEntry
@@ -315,9 +314,9 @@ type partial struct {
 	rest uint64
 }
 
-// try follows the part of an object that begins at offset at. name is nil for a part without a
-// name. done reports whether the search has ended. If not, the path is unchanged, and a path to
-// padding is kept in p.
+// try follows the part of an object at offset at. name is nil for a part without a name. done
+// reports whether the search has ended. If not, the path is unchanged, and p keeps a path to
+// padding.
 func (w *typeWalk) try(p *partial, name []byte, t typeAt, off, at, limit uint64, depth int) (rest uint64, done bool) {
 	base := len(w.path)
 	w.appendName(name)
@@ -473,7 +472,7 @@ func memberOffset(e *typeEntry) (n uint64, ok bool) {
 	return 0, true // a member of a union, or the first member
 }
 
-// bitField returns the first and the last byte that have bits of a bit-field.
+// bitField returns the first and the last byte with bits of a bit-field.
 func bitField(t typeAt, e *typeEntry, w *typeWalk) (first, last uint64, ok bool) {
 	n := e.bitSize.u
 	start, _ := memberOffset(e)

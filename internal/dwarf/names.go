@@ -21,7 +21,7 @@ func (d *Data) text(s strRef) []byte {
 }
 
 // LazyNames makes Lookup return, if possible, a number in Frame.Ref instead of a name. Callers need
-// not read a name that they have seen before.
+// not read known names again.
 func (d *Data) LazyNames() { d.lazyNames = true }
 
 // Name returns the name for a Frame's Ref, or nil.
@@ -32,7 +32,7 @@ func (d *Data) Name(ref uint64) []byte {
 	return d.text(strRef{ref&(1<<refBits-1) - 1, section(ref >> refBits), true})
 }
 
-// refBits is the number of low bits of a name's number that hold its offset in a section plus one.
+// refBits is the number of low bits in a name's number for its offset in a section plus one.
 const refBits = 56
 
 // number returns a number that no other string of the file has; 0 for no string.
@@ -43,7 +43,7 @@ func (s strRef) number() uint64 {
 	return uint64(s.sec)<<refBits | (s.off + 1)
 }
 
-// nameCall reads the name of a call, if it was not read before, and returns its place.
+// nameCall reads the name of a call, once, and returns its place.
 func (u *unit) nameCall(c *call) strRef {
 	if c.state == unread {
 		name, linkage := u.entryName(c.entry, u.d.names == AllDeclared || u.d.names == InlinedDeclared && !c.function)
@@ -96,7 +96,7 @@ func (u *unit) entryName(entry uint32, declared bool) (name strRef, linkage bool
 	return name, false
 }
 
-// follow returns the entry that a reference names, or nil if it is in a type unit or another file.
+// follow returns the entry of a reference, or nil if it is in a type unit or another file.
 func (u *unit) follow(ref value) (*unit, uint32) {
 	off := ref.u
 	switch ref.form {

@@ -36,7 +36,7 @@ type reach struct {
 	fn, call uint32 // in functionTable.list, and among its calls
 }
 
-// callAmong is callAt for all functions of a unit together. addr must be in a cold part.
+// callAmong is callAt for all functions of a unit. addr must be in a cold part.
 func (u *unit) callAmong(addr uint64) (int, []call) {
 	t := &u.funcs
 	u.gather()
@@ -108,7 +108,6 @@ func (u *unit) gather() {
 	u.d.read = read + int64(len(u.data))
 }
 
-// coldParts returns the ranges of cold parts, sorted.
 func (t *functionTable) coldParts() functionSet {
 	var cold functionSet
 	for _, set := range []*functionSet{&t.main, &t.rest} {
@@ -132,15 +131,15 @@ func (s *functionSet) touches(r span) bool {
 // giveSteps is the cost of one reachMap.give in steps.
 const giveSteps = 32
 
-// A reachMap is LLVM's map while it is filled: reaches in the order of their starts. They are in
-// pieces, so that an insertion moves few of them. No piece is empty.
+// A reachMap is LLVM's map during its construction: reaches in the order of their starts. They are
+// in pieces: an insertion moves few of them. No piece is empty.
 type reachMap [][]reach
 
 // maxPiece is the number of reaches at which a piece is split.
 const maxPiece = 256
 
 // find returns the place of the last reach that starts at addr or below: a piece, and an index in
-// the piece. The index is -1 if there is no such reach.
+// the piece. The index is -1 without such a reach.
 func (m reachMap) find(addr uint64) (piece, i int) {
 	piece = sort.Search(len(m), func(i int) bool { return m[i][0].lo > addr }) - 1
 	if piece < 0 {
@@ -149,8 +148,8 @@ func (m reachMap) find(addr uint64) (piece, i int) {
 	return piece, above(m[piece], addr) - 1
 }
 
-// give adds a reach as LLVM adds to its map. The reach in which r starts is split, and its part
-// after r becomes another reach.
+// give adds a reach as LLVM adds to its map. It splits the reach in which r starts: the part after
+// r becomes another reach.
 func (m *reachMap) give(r reach) {
 	if p, i := m.find(r.lo); i >= 0 && r.lo < (*m)[p][i].hi {
 		around := &(*m)[p][i]

@@ -82,7 +82,7 @@ func readFile(c *cursor, base uint64) fileEntry {
 	return e
 }
 
-// An entryFormat describes a field of the entries of a table of version 5.
+// An entryFormat describes a field of an entry in a table of version 5.
 type entryFormat struct {
 	content uint64
 	form    uint16
@@ -133,7 +133,7 @@ func (u *unit) readEntries(c *cursor, dst []fileEntry) []fileEntry {
 }
 
 // defineFile adds the file of a DW_LNE_define_file, unless an earlier run of the program did. base
-// is where arg starts in .debug_line.
+// is the start of arg in .debug_line.
 func (u *unit) defineFile(arg cursor, base uint64) {
 	f := &u.lines.files
 	if f.defined || u.lines.enc.version >= 5 {
@@ -145,8 +145,9 @@ func (u *unit) defineFile(arg cursor, base uint64) {
 	}
 }
 
-// path returns the path of file i, joined as in LLVM from the compilation directory, the directory
-// and the name, neither cleaned nor shortened. It is empty if there is no such file.
+// path returns the path of file i. As in LLVM, it joins the compilation directory, the directory
+// and the name, and neither cleans nor shortens the path. It returns an empty path for an unknown
+// file.
 func (u *unit) path(i uint32) path {
 	t := u.openLines()
 	if !t.present {
@@ -222,7 +223,6 @@ func isPlain(s string) bool {
 	return true
 }
 
-// appendPart appends a directory and a separator.
 func appendPart(path, part []byte) []byte {
 	if len(part) == 0 {
 		return path

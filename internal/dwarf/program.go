@@ -6,7 +6,6 @@ type special struct {
 	line    int16
 }
 
-// specials fills the table of special opcodes.
 func (t *lineTable) specials(table *[256]special) {
 	unit := uint16(t.advanceUnit())
 	ops, line := uint16(0), uint8(0)
@@ -22,7 +21,7 @@ func (t *lineTable) specials(table *[256]special) {
 }
 
 // advanceUnit returns the factor for operands that advance the address: the bytes of the shortest
-// instruction. It returns 1 if an instruction holds several operations, since such operands count
+// instruction. If an instruction holds several operations, it returns 1: such operands count
 // operations.
 func (t *lineTable) advanceUnit() uint8 {
 	if t.maxOps > 1 {
@@ -31,8 +30,7 @@ func (t *lineTable) advanceUnit() uint8 {
 	return t.minInst
 }
 
-// registers are the state of a line program (DWARF 5, 6.2.2), without the registers that rows do
-// not keep.
+// registers are the state of a line program (DWARF 5, 6.2.2), without registers that rows lack.
 type registers struct {
 	pc      uint64
 	opIndex uint64 // operation within the instruction, if it holds several
@@ -41,7 +39,6 @@ type registers struct {
 	column  uint16
 }
 
-// hit returns the row that the registers make.
 func (r *registers) hit() lineHit { return lineHit{r.line, r.file, r.column, true} }
 
 // A lineRun runs a line program from one row to the next:
@@ -53,7 +50,7 @@ func (r *registers) hit() lineHit { return lineHit{r.line, r.file, r.column, tru
 //		// a sequence has ended, with the addresses [m.lo,m.hi)
 //	}
 //
-// Rows of code that the linker discarded are left out.
+// It leaves out rows of code that the linker discarded.
 type lineRun struct {
 	registers
 	d       *Data
@@ -106,7 +103,7 @@ func (m *lineRun) resume(from *lineStop, end uint64) {
 func (m *lineRun) running() bool { return uint(m.pos) < uint(len(m.prog)) }
 
 // finish completes the file table, adds the bytes of the run to Data.read, and reports a damaged
-// program. Until then the run only reads, so that another goroutine may use the unit.
+// program. Until then the run only reads: another goroutine may use the unit.
 func (m *lineRun) finish() {
 	for _, at := range m.files {
 		m.u.defineFile(cursor{buf: m.prog[at[0]:at[1]], pos: 1, big: m.t.program.big}, uint64(at[0]))
@@ -126,15 +123,14 @@ type linePlace struct {
 
 func (m *lineRun) place() linePlace { return linePlace{m.pos, len(m.files), m.dead} }
 
-// goBack makes the run continue at an earlier place.
 func (m *lineRun) goBack(p linePlace) {
 	m.pos, m.files, m.dead = p.pos, m.files[:p.files], p.dead
 	m.opened, m.live = false, false
 	m.registers = registers{line: 1, file: 1}
 }
 
-// next runs the program to the next row. It returns false at the end of a sequence, and at the end
-// of the program.
+// next runs the program to the next row. It returns false at the end of a sequence or of the
+// program.
 func (m *lineRun) next() bool {
 	m.lo, m.hi, m.discriminator = 0, 0, 0
 	prog, p := m.prog, m.pos
@@ -216,8 +212,8 @@ func (m *lineRun) next() bool {
 	return false
 }
 
-// noteDiscriminator sets the discriminator of the next row if op, an extended opcode with its
-// operand, gives one and discriminating is set.
+// noteDiscriminator sets the discriminator of the next row if discriminating is set and op, an
+// extended opcode with its operand, has one.
 func (m *lineRun) noteDiscriminator(op []byte) {
 	if m.discriminating && len(op) > 1 && op[0] == lneSetDiscriminator {
 		v, _ := operand(op, 1)
@@ -235,8 +231,8 @@ func (m *lineRun) bytes(n uint64) uint64 {
 	return n
 }
 
-// open makes a row at pc the first of its sequence, unless the sequence has one or its code was
-// discarded. It reports whether it did.
+// open makes a row at pc the first of its sequence, and reports whether it did. It does not if the
+// sequence has a row, or if its code was discarded.
 func (m *lineRun) open(pc uint64) bool {
 	if m.opened || m.dead || pc == 0 && !m.d.sec.zeroCode {
 		return false

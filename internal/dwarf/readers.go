@@ -8,10 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// Several goroutines may look up addresses of one file at once, each with a Data of its own. They
-// share parsed units: a unit is lent to one reader at a time, which may parse more of it. One
-// reader makes the tables of the whole file, which do not change afterwards. Readers share nothing
-// else.
+// Several goroutines may look up addresses of one file at once, each with its own Data. They share
+// parsed units: a unit is lent to one reader at a time, which may parse more of it. One reader
+// makes each table of the whole file, which is then immutable. Readers share nothing else.
 
 // ErrNotAlone is returned by readers from [Data.Reader]. It replaces answers and errors that only
 // the Data itself may return.
@@ -48,14 +47,13 @@ func (s *sharing) Share() {
 	s.shelf = &shelf{units: make(map[uint64]*unit), abbrevs: make(map[abbrevKey]*abbrevTable)}
 }
 
-// Reader returns another reader for Lookup, which another goroutine may use while d is used. It
-// loads the sections of d that Lookup reads, and must be called by the goroutine that uses d. A
-// Reader that is not in use may make further Readers in any goroutine. If Share was not called,
-// Reader returns nil.
+// Reader returns another reader for Lookup, for use by another goroutine while d is used. It loads
+// the sections of d that Lookup reads, and must be called by the goroutine that uses d. An idle
+// Reader may make further Readers in any goroutine. Without Share, Reader returns nil.
 //
 // A lookup of a Reader fails with ErrNotAlone if d would open a file for it, or would return an
-// error. After an error in its own lookup, the Reader drops the unit, so that d finds the same as
-// without Readers. Then all later lookups of the Reader fail with ErrNotAlone, too.
+// error. After an error in its own lookup, the Reader drops the unit: d then finds the same as
+// without Readers. All later lookups of the Reader fail with ErrNotAlone, too.
 func (s *sharing) Reader() *Data {
 	d := s.d
 	if s.shelf == nil {
@@ -119,8 +117,8 @@ func (s *sharing) lookupShared(dst []Frame, addr uint64) (frames []Frame, err er
 	return s.alone(frames, start, err)
 }
 
-// alone returns the results of a lookup. If the reader is from Reader and has met an error, it
-// returns ErrNotAlone instead.
+// alone returns the results of a lookup; ErrNotAlone if the reader is from Reader and has met an
+// error.
 func (s *sharing) alone(frames []Frame, start int, err error) ([]Frame, error) {
 	if s.leftOff = s.leftOff || err != nil && s.besideOther; s.leftOff {
 		return frames[:start], ErrNotAlone
@@ -157,8 +155,7 @@ func (s *sharing) borrow(off uint64) *unit {
 	}
 }
 
-// put puts a new unit on the shelf, unless another reader has put one there. It returns the unit on
-// the shelf.
+// put returns the unit on the shelf at u's offset: u, unless another reader has put one there.
 func (s *shelf) put(u *unit) *unit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,15 +168,14 @@ func (s *shelf) put(u *unit) *unit {
 	return u
 }
 
-// abbrevsOf returns a table of abbreviations, or nil.
 func (s *shelf) abbrevsOf(key abbrevKey) *abbrevTable {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.abbrevs[key]
 }
 
-// putAbbrevs puts a table of abbreviations on the shelf, unless another reader has put one there.
-// It returns the table on the shelf.
+// putAbbrevs returns the table of abbreviations on the shelf: t, unless another reader has put one
+// there.
 func (s *shelf) putAbbrevs(key abbrevKey, t *abbrevTable) *abbrevTable {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +187,7 @@ func (s *shelf) putAbbrevs(key abbrevKey, t *abbrevTable) *abbrevTable {
 	return t
 }
 
-// drop takes a unit, which is locked, off the shelf.
+// drop takes a locked unit off the shelf.
 func (s *shelf) drop(u *unit) {
 	if u.dropped {
 		return
@@ -222,7 +218,7 @@ func (s *shelf) idle() map[*unit]uint64 {
 	return used
 }
 
-// dropIdle drops a unit, unless a reader uses it, and returns the bytes that it had.
+// dropIdle drops a unit, unless a reader uses it. It returns the bytes that the unit had.
 func (s *shelf) dropIdle(u *unit) (freed int64) {
 	if !u.mu.TryLock() {
 		return 0
@@ -253,7 +249,6 @@ func (s *shelf) dropTables() {
 	s.epoch.Add(1)
 }
 
-// footprint returns the bytes of heap of everything on the shelf.
 func (s *shelf) footprint() int64 {
 	if s == nil {
 		return 0
@@ -274,7 +269,7 @@ func (t *common[T]) withdraw(s *shelf) {
 	}
 }
 
-// of returns the table for d; it calls make if no reader has made the table. A reader from Reader
+// of returns the table for d. It calls make if no reader has made the table. A reader from Reader
 // that met an error does not share its table.
 func (t *common[T]) of(d *Data, make func() []T) []T {
 	if v := t.made.Load(); v != nil {

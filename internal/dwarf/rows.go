@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// rowBytes estimates the bytes of a line program for each row. Terse compilers write that few.
+// rowBytes estimates the bytes of a line program for each row: terse compilers write that few.
 const rowBytes = 5
 
-// The room made for a line program: one row for each keptBytes of it, and fewSequences sequences
-// plus one for each sequenceBytes. Most programs need less.
+// Initial capacity for a line program: a row for each keptBytes, and fewSequences sequences plus
+// one for each sequenceBytes. Most programs need less.
 const (
 	keptBytes     = 12  // bytes of the program for each row that is kept
 	fewSequences  = 100 // and one for each sequenceBytes
@@ -19,12 +19,12 @@ const (
 // maxSequence bounds the bytes of a sequence: its rows have 32-bit addresses.
 const maxSequence = 1<<32 - 1
 
-// programSteps estimates the steps that running the line program takes, to be charged with spend:
-// one for every four bytes.
+// programSteps estimates the steps of a run of the line program, for spend: one for every four
+// bytes.
 func (t *lineTable) programSteps() int { return (len(t.program.buf) - t.program.pos) / 4 }
 
-// nearest runs the program to the end of a sequence. It returns the last of the rows with the
-// highest address not above addr, if the sequence has one.
+// nearest runs the program to the end of a sequence. It returns the last row with the highest
+// address not above addr, if any.
 func (m *lineRun) nearest(addr uint64) (near lineHit) {
 	var nearPC uint64
 	if m.opened {
@@ -39,7 +39,6 @@ func (m *lineRun) nearest(addr uint64) (near lineHit) {
 	return near
 }
 
-// keepLines runs the line program and stores its result in the table.
 func (u *unit) keepLines() {
 	if !u.mayKeep() {
 		return
@@ -62,8 +61,8 @@ func (u *unit) mayKeep() bool {
 	return !t.crowded
 }
 
-// collect runs the program and returns its rows and sequences, in the memory of the arguments if
-// that is enough. ok is false if there are too many rows.
+// collect runs the program and returns its rows and sequences. It uses the memory of the arguments
+// if that is enough. ok is false if there are too many rows.
 func (m *lineRun) collect(rows []lineRow, seqs []sequence) (_ []lineRow, _ []sequence, ok bool) {
 	bytes := len(m.prog) - m.pos
 	rows, seqs = room(rows, min(bytes/keptBytes, maxRows)), room(seqs, fewSequences+bytes/sequenceBytes)
@@ -92,7 +91,7 @@ func (m *lineRun) collect(rows []lineRow, seqs []sequence) (_ []lineRow, _ []seq
 
 // appendSorted runs the program to the end of a sequence and appends its rows. It leaves out rows
 // that compact would drop, about three in four. sorted is false if a row has a lower address than
-// the row before it; then that row and later rows are missing. fits is false if there are too many
+// the row before it; that row and later rows are then missing. fits is false if there are too many
 // rows.
 func (m *lineRun) appendSorted(rows []lineRow) (_ []lineRow, sorted, fits bool) {
 	first, last := len(rows), uint32(0)
@@ -127,7 +126,7 @@ func (m *lineRun) appendAll(rows []lineRow) (_ []lineRow, fits bool) {
 	return rows, true
 }
 
-// row returns the row that the registers make. rel is its address in the sequence.
+// row returns the row in the registers. rel is its address in the sequence.
 func (m *lineRun) row(rel uint32) lineRow {
 	if m.discriminating {
 		return lineRow{addr: rel, line: m.discriminator}
@@ -135,8 +134,8 @@ func (m *lineRun) row(rel uint32) lineRow {
 	return lineRow{rel, m.line, m.file, m.column}
 }
 
-// storeRows stores what collect has returned: the rows and sequences, or, if there are too many
-// rows, stops in their place.
+// storeRows stores the results of collect: the rows and sequences, or stops if there are too many
+// rows.
 func (u *unit) storeRows(m *lineRun, rows []lineRow, seqs []sequence, ok bool) {
 	d, t := u.d, &u.lines
 	d.space().rows = rows
@@ -158,8 +157,8 @@ func (t *lineTable) keepSequences(seqs []sequence) {
 	t.seqs, t.listed, t.decoded = seqs, false, true
 }
 
-// compact drops the rows of rows[first:] that cover no address or equal the row before. It expects
-// these rows sorted by address.
+// compact drops the rows of rows[first:] that cover no address or equal the preceding row. These
+// rows must be sorted by address.
 func compact(rows []lineRow, first int) []lineRow {
 	all := rows[first:]
 	rows = rows[:first]
@@ -170,7 +169,7 @@ func compact(rows []lineRow, first int) []lineRow {
 }
 
 // appendRow appends r to the rows of a sequence, rows[first:]. r replaces a row with the same
-// address. r is dropped if the row before has the same file, line and column.
+// address. It drops r if the preceding row has the same file, line and column.
 func appendRow(rows []lineRow, first int, r lineRow) []lineRow {
 	n := len(rows)
 	if n > first && rows[n-1].addr == r.addr { // the last of several wins

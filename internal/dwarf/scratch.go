@@ -2,9 +2,9 @@ package dwarf
 
 import "sync"
 
-// A scratch is memory that a lookup, or the walk over a unit, needs only while it runs. Afterwards
-// it returns to a pool, so that a file with a single lookup keeps none of it. Its lists begin with
-// room for most units: growing step by step would touch several times as many pages.
+// A scratch is memory for one lookup, or one walk over a unit. It returns to a pool afterwards: a
+// file with a single lookup keeps none of it. Its lists begin with room for most units: growing
+// step by step would touch several times as many pages.
 type scratch struct {
 	spans     []span
 	functions []function
@@ -17,7 +17,7 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// space returns the scratch of the current lookup, which trim returns to the pool.
+// space returns the scratch of the current lookup. trim returns it to the pool.
 func (d *Data) space() *scratch {
 	if d.scratch == nil {
 		d.scratch = scratches.Get().(*scratch)
@@ -25,7 +25,7 @@ func (d *Data) space() *scratch {
 	return d.scratch
 }
 
-// trim returns the scratch of d and of its supplementary file to the pool, except lists that an
+// trim returns the scratches of d and of its supplementary file to the pool, except lists that an
 // unusual lookup made large.
 func (d *Data) trim() {
 	if alt := d.links.supplementary(); alt != nil {
@@ -57,7 +57,7 @@ func trimmed[T any](list *[]T) {
 }
 
 // room returns an empty list with room for n: in the memory of list if that suffices, otherwise in
-// new memory. It uses make, since slices.Grow would touch every page of the new memory to clear it.
+// new memory. It uses make: slices.Grow would touch every page of the new memory to clear it.
 func room[T any](list []T, n int) []T {
 	if cap(list) < n {
 		return make([]T, 0, n)

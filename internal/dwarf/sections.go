@@ -4,7 +4,6 @@ import (
 	"fmt"
 )
 
-// A section identifies a section of the file.
 type section uint8
 
 const (
@@ -21,7 +20,7 @@ const (
 	secCUIndex // index of a package
 	secTypes   // type units, before version 5
 
-	// Of the supplementary file.
+	// sections of the supplementary file
 	secAltInfo
 	secAltStr
 	secAltLineStr
@@ -36,11 +35,10 @@ var sectionNames = [numSections]string{
 // altSections are the sections of the supplementary file, and their usual numbers there.
 var altSections = [...]struct{ id, there section }{{secAltInfo, secInfo}, {secAltStr, secStr}, {secAltLineStr, secLineStr}}
 
-// thereOf returns the usual number of a section of the supplementary file.
 func thereOf(id section) section { return altSections[id-secAltInfo].there }
 
-// sections holds the bytes to read. Each section is loaded, and inflated if compressed, when it is
-// first needed.
+// sections holds the sections' bytes. Each section is loaded, and inflated if compressed, when it
+// is first needed.
 type sections struct {
 	big      bool // byte order
 	placed   bool // sections have addresses that the file does not have: see object.File.Place
@@ -52,8 +50,7 @@ type sections struct {
 	err      error // error of the first section that failed to load; such sections are empty
 
 	alt *sections // sections of the supplementary file, or nil
-	// sections of the file with the skeletons, which split units use, too; nil if these units are
-	// not split
+	// sections of the file with the skeletons, which split units also use; nil without split units
 	skeletons *sections
 }
 

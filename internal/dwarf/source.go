@@ -2,13 +2,13 @@ package dwarf
 
 import "bytes"
 
-// Entries of a line table that describe the contents of a source file. Lookups of code skip them.
+// Line table entries with the contents of a source file. Lookups of code skip them.
 const (
 	lnctMD5        = 0x05
 	lnctLLVMSource = 0x2001 // DW_LNCT_LLVM_source, from clang's -gembed-source
 )
 
-// MaxSource bounds the bytes of an embedded source text: generated sources of 10 MB exist.
+// MaxSource bounds an embedded source text, in bytes: generated sources of 10 MB exist.
 const MaxSource = 16 << 20
 
 // A Source is the text or the checksum of a source file, from debug information.
@@ -22,7 +22,7 @@ type Source struct {
 // the [Frame.File] of a frame in that unit. ok is false if the unit has neither; only line tables
 // of version 5 can have them.
 //
-// The table of files is read again each time, so that lookups of code keep nothing for it.
+// It reads the table of files each time: lookups of code keep nothing for it.
 func (d *Data) Source(addr uint64, file string) (s Source, ok bool, err error) {
 	d.begin()
 	u := d.unitFor(addr)
@@ -49,7 +49,7 @@ func (u *unit) source(file string) (s Source, ok bool) {
 		if !text.ok() && !md5.ok() {
 			return false
 		}
-		// the name rules out most files, so their paths need not be joined
+		// the name rules out most files: their paths need not be joined
 		recorded := u.d.text(e.name)
 		if !u.d.spend(1 + len(recorded)/256) {
 			return false
@@ -81,8 +81,7 @@ func lastSlash(s string) int {
 	return -1
 }
 
-// longText returns the bytes of the string v of a line table, or nil if it is empty or has more
-// than MaxSource bytes.
+// longText returns the string v of a line table; nil if it is empty or exceeds MaxSource bytes.
 func (u *unit) longText(v value) []byte {
 	s := u.stringOf(v, secLine)
 	if !s.ok {
@@ -103,8 +102,8 @@ func (u *unit) longText(v value) []byte {
 	return b[:n:n]
 }
 
-// entry reads an entry of a table of version 5, and the values of its source text and checksum. The
-// value of a checksum is its offset in the cursor.
+// entry reads an entry of a table of version 5, with its source text and checksum. The value of a
+// checksum is its offset in the cursor.
 func (u *unit) entry(c *cursor, formats []entryFormat) (e fileEntry, text, md5 value) {
 	for _, f := range formats {
 		at := c.pos
@@ -123,8 +122,8 @@ func (u *unit) entry(c *cursor, formats []entryFormat) (e fileEntry, text, md5 v
 	return e, text, md5
 }
 
-// eachEntry calls visit with the results of entry for the entries of a table of version 5, until
-// visit returns false. For a damaged table, visit is called with the entries before the damage.
+// eachEntry calls visit with the results of entry for each entry of a table of version 5, until
+// visit returns false. In a damaged table, it visits the entries before the damage.
 func (u *unit) eachEntry(c *cursor, visit func(e fileEntry, text, md5 value) bool) {
 	var buf [maxFormats]entryFormat
 	formats, count := u.entryFormats(c, &buf)

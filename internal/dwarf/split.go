@@ -12,7 +12,7 @@ import (
 
 // Compilers can put most of a unit into another file (DWARF 5, 3.1.2 and 7.3; before it, GNU's
 // DebugFission). The linked file keeps a skeleton, with the addresses, the line table, and the name
-// and ID of the split unit. The split unit describes the functions; it is in a .dwo file, or in a
+// and ID of the split unit. The split unit describes the functions. It is in a .dwo file, or in a
 // package (.dwp) with all split units of a program.
 
 // Links opens files with further debug information. A nil function opens none.
@@ -22,12 +22,12 @@ type Links struct {
 	Package func() Linked
 
 	// Split opens the .dwo file of a unit. name and dir are the recorded name and compilation
-	// directory. Split tries name in dir, then other places, and returns the first file that the
-	// function holds accepts.
+	// directory. Split tries name in dir, then other places, and returns the first file that holds
+	// accepts.
 	Split func(dir, name string, holds func(*object.File) bool) Linked
 }
 
-// Linked is an open file, which Close closes. If Object is nil there is no file.
+// Linked is an open file. Close closes it. A nil Object means no file.
 type Linked struct {
 	Object *object.File
 	Close  func()
@@ -69,15 +69,14 @@ type part struct {
 	abbrev, strOffsets, rnglists uint64
 }
 
-// link makes d follow l.
 func (d *Data) link(l Links) {
 	if l.Package != nil || l.Split != nil {
 		d.links = &links{Links: l, d: d}
 	}
 }
 
-// UseAlt makes f the supplementary file, which has entries and strings that dwz moved. A file with
-// another byte order is ignored. UseAlt must come before the first Lookup, and f must stay open as
+// UseAlt makes f the supplementary file, which has entries and strings that dwz moved. It ignores a
+// file with another byte order. UseAlt must come before the first Lookup, and f must stay open as
 // long as d is in use.
 func (d *Data) UseAlt(f *object.File) {
 	if (f.Order == binary.BigEndian) != d.big {
@@ -116,7 +115,7 @@ func (l *links) footprint() int64 {
 	return l.held + l.keyHeap
 }
 
-// all returns the files that were opened; some may be closed by now.
+// all returns the opened files; some may be closed by now.
 func (l *links) all() []*splitFile {
 	if l == nil {
 		return nil
@@ -143,7 +142,6 @@ func (l *links) close(f *splitFile) {
 	f.file, f.data, f.index, f.held = Linked{}, nil, unitIndex{}, 0
 }
 
-// drop forgets a file that is no longer useful.
 func (l *links) drop(f *splitFile) {
 	if l.pack == f {
 		l.pack = nil
@@ -153,8 +151,8 @@ func (l *links) drop(f *splitFile) {
 	l.keyHeap -= fileCost + int64(len(f.key))
 }
 
-// shrink drops the parsed units of the supplementary file, and lets the package be looked for
-// again.
+// shrink drops the parsed units of the supplementary file, and allows another search for the
+// package.
 func (l *links) shrink() {
 	if l == nil {
 		return
@@ -166,15 +164,15 @@ func (l *links) shrink() {
 	l.held = 0
 }
 
-// count brings the heap held by f up to date.
+// count updates the heap held by f.
 func (l *links) count(f *splitFile) {
 	n := f.file.Object.Footprint() + f.data.Footprint()
 	l.held += n - f.held
 	f.held = n
 }
 
-// enterSplit returns the unit that describes the functions of u. For a skeleton, it returns the
-// split unit if the unit's file can be opened. Otherwise it returns u. leaveSplit must follow.
+// enterSplit returns the unit that describes the functions of u: for a skeleton, the split unit, if
+// its file can be opened, otherwise u. leaveSplit must follow.
 func (l *links) enterSplit(u *unit) *unit {
 	if l == nil || !u.dwoName.ok() {
 		return u
@@ -229,8 +227,7 @@ func (u *unit) relocate(p part) {
 	}
 }
 
-// findHalf looks for the split unit of a skeleton: in the package, if there is one, then in its own
-// file.
+// findHalf looks for the split unit of a skeleton: in the package, if any, then in its own file.
 func (l *links) findHalf(u *unit) *half {
 	d := l.d
 	d.spend(openCost)
@@ -288,7 +285,7 @@ func (l *links) findHalf(u *unit) *half {
 // fileCost is the heap in bytes of an entry of links.files, without its key and its parsed units.
 const fileCost = int64(unsafe.Sizeof(splitFile{})+unsafe.Sizeof(Data{})) + 64
 
-// newSplit returns the split units of a file, or nil if it has no split units for d.
+// newSplit returns the split units of a file, or nil if it has none for d.
 func (l *links) newSplit(o *object.File) *Data {
 	d := l.d
 	if s, ok := o.Section(sectionNames[secInfo] + ".dwo"); !ok || s.Size == 0 || (o.Order == binary.BigEndian) != d.big {
@@ -300,8 +297,8 @@ func (l *links) newSplit(o *object.File) *Data {
 	return c
 }
 
-// chooseInfo selects the section .debug_info of o that has the units with code. In a file that was
-// not linked, GCC writes each type unit to a section of its own, also named .debug_info.
+// chooseInfo selects the section .debug_info of o with the units of code. In an object file, GCC
+// writes each type unit to a section of its own, also named .debug_info.
 func (d *Data) chooseInfo(o *object.File) {
 	name := d.sec.name(secInfo)
 	d.sec.vars.unlinked = o
@@ -318,7 +315,6 @@ func (d *Data) chooseInfo(o *object.File) {
 	}
 }
 
-// openPackage returns the package, or nil.
 func (l *links) openPackage() *splitFile {
 	d := l.d
 	if l.pack != nil || l.noPack || l.Package == nil {
@@ -364,8 +360,8 @@ func (f *splitFile) find(id uint64) (off uint64, p part, ok bool) {
 	if x.version >= 5 {
 		p.rnglists, _, _ = x.contribution(row, sectRnglists)
 	}
-	// The index has 32 bits of each offset. In a larger section the unit's ID decides which of the
-	// possible places is right.
+	// The index has 32 bits of each offset. In a larger section the unit's ID decides among the
+	// possible places.
 	n := uint64(len(c.sec.get(secInfo)))
 	for c.work = maxWork / 8; off < n; off += 1 << 32 {
 		if got, ok := c.idOf(off, p); ok && got == id {

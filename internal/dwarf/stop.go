@@ -5,14 +5,14 @@ import (
 	"sort"
 )
 
-// A lineStop is a place in the line program of a huge table, after a row, from which the program
-// can be resumed.
+// A lineStop is a place after a row in the line program of a huge table. The program can be resumed
+// there.
 type lineStop struct {
 	registers
 	pos uint64 // in the section
 }
 
-// A stopper chooses the stops of a table whose rows are too many to keep: the first row of each
+// A stopper chooses the stops of a table with too many rows to keep: the first row of each
 // sequence, and every stopRows-th.
 type stopper struct {
 	list  []lineStop
@@ -20,12 +20,11 @@ type stopper struct {
 	last  uint64 // address of the last row, relative to the start of the sequence
 	rows  int    // since the last stop
 	at    int    // position of the last stop in the program
-	// a sequence is not in the order of addresses, or there are too many stops, or they are too far
-	// apart
+	// a sequence is not in the order of addresses, or stops are too many or too far apart
 	lost bool
 }
 
-// row is called for each row: rel is its address in the sequence.
+// row is called for each row. rel is its address in the sequence.
 func (s *stopper) row(m *lineRun, rel uint64) {
 	first := len(s.list) == s.first
 	s.lost = s.lost || rel < s.last && !first

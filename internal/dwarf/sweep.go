@@ -25,8 +25,8 @@ func (r rangeSet) find(addr uint64) uint64 {
 	return r[i-1].unit
 }
 
-// nearBytes is the number of bytes before an address that settle considers. These bytes must
-// include a place that fewer than two units claim; such places are at most a few functions apart.
+// nearBytes is the number of bytes before an address that settle considers. They must include a
+// place that fewer than two units claim. Such places are at most a few functions apart.
 const nearBytes = 64 << 10
 
 // near reports whether r may matter for settle: it starts at addr or below, and ends above
@@ -35,8 +35,8 @@ func (r *unitRange) near(addr, within uint64) bool {
 	return r.lo <= addr && (addr < within || r.hi > addr-within)
 }
 
-// settleNear is settle for the ranges that are near addr, which it reorders. It first tries a
-// sixteenth of nearBytes, which usually suffices.
+// settleNear is settle for the ranges near addr, which it reorders. It first tries a sixteenth of
+// nearBytes, which usually suffices.
 func settleNear(near []unitRange, addr uint64) (unit uint64, sure bool) {
 	const less = nearBytes / 16
 	n := 0
@@ -82,9 +82,9 @@ func settle(near []unitRange, addr, within uint64) (unit uint64, sure bool) {
 	return sweep(near).find(addr), sure
 }
 
-// sweep makes ranges disjoint as LLVM does. It sorts all by lo, and goes through all starts and
-// ends in order. The stretch between two of them belongs to the unit of the preceding stretch, if
-// that unit claims it, too. Otherwise it belongs to the first unit in .debug_info that claims it.
+// sweep makes ranges disjoint as LLVM does. It goes through all starts and ends in order. The
+// stretch between two of them belongs to the unit of the preceding stretch, if that unit also
+// claims it. Otherwise it belongs to the first unit in .debug_info that claims it.
 func sweep(all []unitRange) rangeSet {
 	out := make(rangeSet, 0, len(all))
 	slices.SortFunc(all, func(a, b unitRange) int { return cmp.Compare(a.lo, b.lo) })

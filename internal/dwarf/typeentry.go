@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// Names from the standard for types and variables.
+// names from the standard for types and variables
 const (
 	tagArrayType       = 0x01
 	tagClassType       = 0x02
@@ -69,7 +69,7 @@ type typeAt struct {
 	entry uint32
 }
 
-// A typeEntry holds the attributes that lookups use, of a type or of a part of one.
+// A typeEntry holds the attributes of a type, or of a part of a type, that lookups use.
 type typeEntry struct {
 	tag      uint16
 	children bool
@@ -86,8 +86,8 @@ type typeEntry struct {
 	location                                 []byte
 }
 
-// A typeWalk reads types as far as one answer needs. It keeps no types, so that hostile types cost
-// only steps.
+// A typeWalk reads types as far as one answer needs. It keeps no types: hostile types cost only
+// steps.
 type typeWalk struct {
 	left    int // steps
 	begun   int
@@ -104,13 +104,12 @@ func (v *variables) newTypeWalk() *typeWalk {
 	return &typeWalk{left: n, begun: n, alt: d.links.supplementary()}
 }
 
-// charge takes the steps of w off the budget of the lookup.
+// charge takes the steps of w from the budget of the lookup.
 func (w *typeWalk) charge(d *Data) {
 	d.work -= w.begun - w.left
 	d.meter.steps += int64(w.begun - w.left)
 }
 
-// spend takes n steps from the budget, and reports whether there were enough.
 func (w *typeWalk) spend(n int) bool {
 	if w.left -= n; w.left < 0 {
 		w.left = 0
@@ -247,7 +246,7 @@ func (w *typeWalk) behind(t typeAt, e *typeEntry) int {
 	return below.pos
 }
 
-// text returns the string that an attribute of an entry in t's unit holds.
+// text returns the string of an attribute of an entry in t's unit.
 func (w *typeWalk) text(t typeAt, v value) []byte {
 	if v.form == formString { // the string is in the unit itself
 		if v.u >= uint64(len(t.u.data)) {
@@ -263,7 +262,7 @@ func (w *typeWalk) text(t typeAt, v value) []byte {
 	return t.u.d.text(t.u.stringOf(v, secInfo))
 }
 
-// follow returns the entry that v, an attribute of an entry in t's unit, refers to.
+// follow returns the entry that v refers to. v is an attribute of an entry in t's unit.
 func (w *typeWalk) follow(t typeAt, v value) typeAt {
 	switch {
 	case !v.ok() || !w.spend(4):
@@ -294,8 +293,7 @@ type signature struct {
 	own      bool // the unit is in .debug_types
 }
 
-// signedType returns the type with a signature, from its type unit; the zero typeAt if there is
-// none.
+// signedType returns the type with a signature, from its type unit; the zero typeAt without one.
 func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 	if d.packaged {
 		return typeIn(d.vars.packagedTypeUnit(sig))
@@ -316,7 +314,7 @@ func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 	return typeIn(d.unitAt(at.off))
 }
 
-// typeIn returns the type of a type unit; the zero typeAt if there is none.
+// typeIn returns the type of a type unit; the zero typeAt without one.
 func typeIn(u *unit) typeAt {
 	if u == nil || u.isCompile() {
 		return typeAt{}
@@ -331,7 +329,7 @@ func typeIn(u *unit) typeAt {
 	return typeAt{u, uint32(entry)}
 }
 
-// packagedTypeUnit returns the type unit that the index of a package has for a signature, or nil.
+// packagedTypeUnit returns the type unit with a signature in the index of a package, or nil.
 func (v *variables) packagedTypeUnit(sig uint64) *unit {
 	d := v.d
 	o := d.sec.vars.unlinked
@@ -404,8 +402,8 @@ func (v *variables) typeUnitList() []signature {
 	return slices.Clip(slices.CompactFunc(list, func(a, b signature) bool { return a.sig == b.sig }))
 }
 
-// typesSection returns .debug_types. For a file that was not linked it joins all sections with type
-// units, which may be named .debug_info too.
+// typesSection returns .debug_types. In an object file it joins all sections with type units, which
+// may also be named .debug_info.
 func (v *variables) typesSection() []byte {
 	d := v.d
 	o := d.sec.vars.unlinked

@@ -19,7 +19,7 @@ type unit struct {
 	abbrevOff uint64
 	abbrevs   *abbrevTable
 
-	// From the root entry.
+	// from the root entry
 	lowPC      value
 	highPC     value
 	ranges     value
@@ -31,13 +31,13 @@ type unit struct {
 	rngBase    uint64
 	listBase   uint64 // base of the offsets of range lists; 0 except in split units
 
-	// For a skeleton, whose functions a split unit describes.
+	// for a skeleton, whose functions a split unit describes
 	dwoName    value
 	dwoID      uint64 // ID that the skeleton and its split unit share
 	rangesBase uint64 // the split unit's listBase, before version 5
 	half       *half  // the split unit; nil: not looked for yet
 
-	// on a shelf, held by the reader that has borrowed the unit; guards the fields below
+	// on a shelf, the reader that has borrowed the unit holds mu, which guards the fields below
 	mu      sync.Mutex
 	dropped bool // the unit was taken off the shelf
 
@@ -103,8 +103,7 @@ func (u *unit) parseHeader(d *Data, info []byte, off uint64) (end uint64, ok boo
 // isCompile reports whether the unit may describe code.
 func (u *unit) isCompile() bool { return u.kind != unitType && u.kind != unitSplitType }
 
-// parseRoot reads the attributes of the root entry, with abbreviations that include the entry's
-// own.
+// parseRoot reads the attributes of the root entry. The abbreviations in t include its own.
 func (u *unit) parseRoot(t *abbrevTable) bool {
 	c := cursorAt(u.data, uint64(u.root), u.d.big)
 	a := t.get(c.uleb())
@@ -148,7 +147,7 @@ func (u *unit) parseRoot(t *abbrevTable) bool {
 			u.rangesBase = v.u
 		}
 	}
-	// Indexed forms can be resolved only now, after the bases are read.
+	// Indexed forms need the bases, which are read by now.
 	u.compDir = u.stringOf(compDir, secInfo)
 	if addr, ok := u.addrOf(u.lowPC); ok {
 		u.base = addr
@@ -178,7 +177,6 @@ func (t *abbrevTable) implicitOf(s attrSpec) int64 {
 	return 0
 }
 
-// addrOf returns the address that an attribute of an address form holds.
 func (u *unit) addrOf(v value) (uint64, bool) {
 	switch {
 	case v.form == formAddr:
@@ -203,8 +201,7 @@ func (u *unit) indexedAddr(i uint64) (uint64, bool) {
 	return addr, !c.bad
 }
 
-// stringOf returns the string that an attribute holds; home is the section that the attribute was
-// read from.
+// stringOf returns the string of an attribute. home is the attribute's section.
 func (u *unit) stringOf(v value, home section) strRef {
 	d := u.d
 	switch v.form {
@@ -228,8 +225,8 @@ func (u *unit) stringOf(v value, home section) strRef {
 	return strRef{}
 }
 
-// homeBase returns the offset, in the section home, at which a cursor's bytes start: cursors over
-// units start at the unit.
+// homeBase returns the offset, in the section home, of a cursor's first byte: cursors over units
+// start at the unit.
 func (u *unit) homeBase(home section) uint64 {
 	if home == secInfo {
 		return u.off

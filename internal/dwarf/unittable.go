@@ -1,6 +1,6 @@
 package dwarf
 
-// A unitTable has the units and abbreviations of a file that were parsed, by their offsets.
+// A unitTable has the parsed units and abbreviations of a file, by offset.
 type unitTable struct {
 	d       *Data
 	units   map[uint64]*unit
@@ -12,10 +12,10 @@ type unitTable struct {
 	packaged bool // these are the split units of a package
 }
 
-// unitAt returns the parsed unit whose header is at off, or nil. Damage is noted in d.err.
+// unitAt returns the parsed unit whose header is at off, or nil. It notes damage in d.err.
 func (t *unitTable) unitAt(off uint64) *unit { return t.unitIn(off, part{}) }
 
-// unitIn is unitAt for a unit in a package, whose contributions are at the offsets in p.
+// unitIn is unitAt for a unit in a package, with contributions at the offsets in p.
 func (t *unitTable) unitIn(off uint64, p part) *unit {
 	if u, ok := t.units[off]; ok {
 		return u
@@ -33,7 +33,6 @@ func (t *unitTable) unitIn(off uint64, p part) *unit {
 	return u
 }
 
-// parseUnit parses the header of a unit and its root entry.
 func (t *unitTable) parseUnit(off uint64, p part) *unit {
 	d := t.d
 	u := new(unit)
@@ -56,7 +55,7 @@ func (t *unitTable) parseUnit(off uint64, p part) *unit {
 	return u
 }
 
-// count brings d.held up to date after u was parsed further.
+// count updates d.held after u was parsed further.
 func (t *unitTable) count(u *unit) {
 	d := t.d
 	n := u.footprint()
@@ -70,7 +69,6 @@ func (t *unitTable) count(u *unit) {
 	u.held = n
 }
 
-// An abbrevKey identifies an abbrevTable.
 type abbrevKey struct {
 	off uint64
 	enc encoding
@@ -126,7 +124,6 @@ func (t *unitTable) unitOf(off uint64) *unit {
 	return u
 }
 
-// unitOffsets returns the offsets of all unit headers, in order.
 func (t *unitTable) unitOffsets() []uint64 {
 	d := t.d
 	if !t.walked {
@@ -160,7 +157,6 @@ func (t *unitTable) readOffsets() (offsets []uint64) {
 	return offsets
 }
 
-// unitWithID returns the offset of the unit with an ID.
 func (t *unitTable) unitWithID(id uint64) (off uint64, ok bool) {
 	d := t.d
 	defer d.trim()
@@ -172,7 +168,7 @@ func (t *unitTable) unitWithID(id uint64) (off uint64, ok bool) {
 	return 0, false
 }
 
-// idOf returns the ID of the split unit at off, if there is one.
+// idOf returns the ID of the split unit at off. ok is false if the unit is not a split unit.
 func (t *unitTable) idOf(off uint64, p part) (id uint64, ok bool) {
 	d := t.d
 	var u unit

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Variable is a static variable, with the part of it at the address.
+// A Variable is a static variable, with its part at the address.
 type Variable struct {
 	Name       []byte // see Frame.Name
 	HasLinkage bool
@@ -38,7 +38,7 @@ type varSections struct {
 	ranges []dataRange
 	dear   bool // too many bytes would have to be inflated
 
-	// the file, if it was not linked: each type unit may have a section of its own
+	// the object file, or nil: each type unit may have a section of its own
 	unlinked *object.File
 }
 
@@ -49,8 +49,7 @@ func varSectionsOf(f *object.File) varSections {
 	return varSections{unread: f, dear: f.HeapCost(sectionNames[secInfo]) > maxStaticInflate}
 }
 
-// read fills ranges. It is called for the first question about a variable, which most files never
-// get.
+// read fills ranges. The first question about a variable calls it: most files never get one.
 func (v *varSections) read() {
 	for _, s := range v.unread.Sections() {
 		if s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_EXECINSTR == 0 && s.Size > 0 && s.Addr+s.Size > s.Addr {
@@ -145,7 +144,7 @@ func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error
 }
 
 // VariablesAreDear reports whether Variable never finds a variable, because it would have to
-// inflate all of a large section.
+// inflate a large section.
 func (d *Data) VariablesAreDear() bool { return d.sec.vars.dear }
 
 // inVariableUnit calls do with the unit that has the entries of u's variables: its split unit, or
@@ -166,10 +165,10 @@ type variableChoice struct {
 	score int
 }
 
-// bestVariable returns the variable of sym. Of the variables at sym's address it prefers a variable
-// with sym's name, then with sym's size, then the first in .debug_info. If no name agrees, the size
-// must agree: a symbol may name several variables that the compiler merged. Without a symbol, it
-// returns the first variable at the highest address not above addr.
+// bestVariable returns the variable of sym. Among the variables at sym's address, sym's name comes
+// first, then sym's size, then the order in .debug_info. If no name agrees, the size must agree: a
+// symbol may name several variables that the compiler merged. Without a symbol, it returns the
+// first variable at the highest address not above addr.
 func (v *variables) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 	d := v.d
 	starts := v.starts
@@ -225,7 +224,7 @@ func (u *unit) agree(entry uint32, sym Extent) (score int) {
 	if bytes.Equal(info.linkage, name) || bytes.Equal(info.name, name) {
 		return score + 2
 	}
-	// counter.0 is a variable in a function for GCC, function.counter for Clang; a mangled name
+	// counter.0 is a variable in a function for GCC, function.counter for Clang. A mangled name
 	// contains the variable's plain name.
 	for part := range bytes.SplitSeq(name, []byte(".")) {
 		if len(part) > 0 && (bytes.Equal(info.name, part) || bytes.Equal(info.linkage, part)) {
@@ -238,7 +237,6 @@ func (u *unit) agree(entry uint32, sym Extent) (score int) {
 	return score
 }
 
-// describe returns the variable at addr from its entry.
 func (u *unit) describe(entry uint32, addr uint64, sym Extent) (v Variable, ok bool) {
 	d := u.d
 	w := d.vars.newTypeWalk()
@@ -263,11 +261,11 @@ func (u *unit) describe(entry uint32, addr uint64, sym Extent) (v Variable, ok b
 	return v, true
 }
 
-// findStatics returns the addresses at which variables may be, with their units. It returns nil if
-// the sections are too large. Compilers write the place of a static variable in two ways. One is an
-// expression of one operation, DW_OP_addr: its bytes are searched for without reading the entries.
-// The other is an index into .debug_addr: all addresses of data in that section are taken. Bytes
-// that match by chance are rejected when the unit is parsed.
+// findStatics returns the addresses of possible variables, with their units. It returns nil if the
+// sections are too large. Compilers write the place of a static variable in two ways. One is an
+// expression of one operation, DW_OP_addr: findStatics searches for its bytes without reading the
+// entries. The other is an index into .debug_addr: it takes all addresses of data in that section.
+// Bytes that match by chance are rejected when the unit is parsed.
 func (v *variables) findStatics() []static {
 	d := v.d
 	info, addrs := d.sec.get(secInfo), d.sec.get(secAddr)
@@ -339,7 +337,6 @@ func (v *variables) staticsByIndex(addrs []byte, size int) []static {
 	return starts
 }
 
-// addrBases returns the offsets of the units' parts in .debug_addr, in order.
 func (v *variables) addrBases() []static {
 	d := v.d
 	info, abbrev := d.sec.get(secInfo), d.sec.get(secAbbrev)
@@ -399,8 +396,8 @@ func (u *unit) variables(hu *unit) []variableEntry {
 	return list
 }
 
-// scanVariables walks over the unit's entries and returns the variables with a fixed address. It
-// includes variables inside of functions.
+// scanVariables walks over the unit's entries and returns the variables with a fixed address, also
+// in functions.
 func (u *unit) scanVariables() []variableEntry {
 	var list []variableEntry
 	limit := min(maxDIEs, u.d.work)
@@ -440,7 +437,7 @@ func (u *unit) variableAddr(c *cursor, a *abbrev) (addr uint64, ok bool) {
 	return addr, ok
 }
 
-// fixedAddr returns the address that an expression gives, if it is constant.
+// fixedAddr returns the address of an expression, if it is constant.
 func (u *unit) fixedAddr(expr []byte) (addr uint64, ok bool) {
 	c := cursor{buf: expr, big: u.d.big}
 	switch c.u8() {

@@ -3,15 +3,14 @@ package dwarf
 import "encoding/binary"
 
 // An entryWalk goes through entries of a unit in the order of .debug_info: one entry and all
-// entries below it. It stops at entries of the kinds in stop, and passes over all others. The
-// caller reads the entry at which the walk stops. It then sets pos to the position after the
-// attributes, or calls leapTo.
+// entries below it. It stops only at entries of the kinds in stop. The caller reads the entry
+// there, and then sets pos to the position after the attributes, or calls leapTo.
 type entryWalk struct {
 	data  []byte // bytes of the unit
 	table *abbrevTable
 	big   bool
 	stop  abbrevFlags
-	leap  abbrevFlags // kinds of entries whose children are passed over, by DW_AT_sibling
+	leap  abbrevFlags // kinds of entries whose children are skipped, by DW_AT_sibling
 
 	entry int     // position of the current entry
 	pos   int     // position after the attributes read so far
@@ -19,7 +18,7 @@ type entryWalk struct {
 	depth int     // number of entries around the current entry in this walk
 	low   int     // lowest depth since the last stop: entries at that depth or deeper have ended
 	left  int     // entries that may still be read; -1 if there were more
-	leapt bool    // children were passed over
+	leapt bool    // children were skipped
 	fault string  // what ended the walk early; "" for nothing
 }
 
@@ -31,13 +30,12 @@ func (u *unit) walkFrom(entry uint32, stop, leap abbrevFlags, limit int) entryWa
 	return entryWalk{data: u.data, table: u.abbrevs, big: u.d.big, stop: stop, leap: leap, pos: int(entry), left: limit}
 }
 
-// attributes returns a cursor at the attributes of the current entry.
 func (w *entryWalk) attributes() cursor { return cursor{buf: w.data, pos: w.pos, big: w.big} }
 
 // leapTo continues the walk at a sibling of the current entry.
 func (w *entryWalk) leapTo(sibling int) { w.pos, w.decl, w.leapt = sibling, nil, true }
 
-// next moves to the next entry of a kind in w.stop. It returns false if there is none.
+// next moves to the next entry of a kind in w.stop, if any.
 func (w *entryWalk) next() bool {
 	b, t := w.data, w.table
 	p, depth, left := w.pos, w.depth, w.left
@@ -131,8 +129,8 @@ type openEntry struct {
 	value uint64
 }
 
-// around returns the open entries that enclose w's current entry, and the value of the innermost of
-// them, or outer if there are none.
+// around returns the open entries around w's current entry, and the value of the innermost, or
+// outer without open entries.
 func (o openEntries) around(w *entryWalk, outer uint64) (openEntries, uint64) {
 	for len(o) > 0 && o[len(o)-1].depth >= w.low {
 		o = o[:len(o)-1]

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// To make an index, a whole program is walked over. The result agrees with Lookup at every address.
+// An index needs a walk over a whole program. Its result agrees with Lookup at every address.
 
 const (
 	stepsPerByte  = 32 // steps per byte that a walk over a unit may take: about 2 are needed
@@ -69,7 +69,7 @@ func (d *Data) Stretches() ([]Stretch, error) {
 	return all, nil
 }
 
-// load loads all sections except .debug_types, which frames do not need.
+// load loads all sections except .debug_types: frames do not need it.
 func (d *Data) load() {
 	for id := range numSections {
 		if id == secTypes {
@@ -112,7 +112,7 @@ type Unit struct {
 	u *unit
 }
 
-// A Call is a function or a call that was inlined into another.
+// A Call is a function, or a call inlined into another call.
 type Call struct {
 	Name   uint64 // for [Data.Name]; 0: none
 	Parent int    // the call that it was inlined into; -1: a function
@@ -134,7 +134,8 @@ func (w *Unit) Call(i int) Call {
 // Calls returns the number of calls.
 func (w *Unit) Calls() int { return len(w.u.funcs.calls) }
 
-// File returns the path of a file, or "" if there is none, and the ends of its parts as in [Frame].
+// File returns the path of a file, with the ends of its parts as in [Frame]; "" for an unknown
+// file.
 func (w *Unit) File(i uint32) (path string, compDir, dir int) {
 	p := w.u.path(i)
 	return p.text, int(p.comp), int(p.dir)
@@ -202,7 +203,6 @@ type walker struct {
 	deep  bool
 }
 
-// stretch goes through [lo,hi).
 func (k *walker) stretch(lo, hi uint64) {
 	f := &k.w.u.funcs
 	for lo < hi {
@@ -215,7 +215,7 @@ func (k *walker) stretch(lo, hi uint64) {
 	}
 }
 
-// findUntil returns the result of find at lo, and the address, at most hi, up to which it is the
+// findUntil returns the result of find at lo, and the address, at most hi, up to which it stays the
 // same. It advances *behind, the number of clusters that end at lo or below.
 func (s *functionSet) findUntil(behind *int, lo, hi uint64, d *Data) (fn int, end uint64) {
 	for *behind < len(s.clusters) && s.clusters[*behind].hi <= lo {
@@ -239,7 +239,8 @@ func (s *functionSet) findUntil(behind *int, lo, hi uint64, d *Data) (fn int, en
 	return int(spans[i].id), end
 }
 
-// pickUntil is pick, and also returns the address, at most hi, up to which the answer is the same.
+// pickUntil is pick, but also returns the address, at most hi, up to which the answer stays the
+// same.
 func pickUntil(spans []span, lo, hi uint64, d *Data) (i int, end uint64) {
 	d.spend(len(spans) / 4)
 	for j := range spans {
@@ -317,7 +318,7 @@ func (k *walker) function(fn int, lo, hi uint64) {
 	}
 }
 
-// coldPart goes through a stretch of a function that is the cold part of another function.
+// coldPart goes through a stretch of a cold part of another function.
 func (k *walker) coldPart(lo, hi uint64) {
 	u := k.w.u
 	t := &u.funcs
@@ -345,7 +346,7 @@ func (k *walker) coldPart(lo, hi uint64) {
 	}
 }
 
-// depth returns the depth of inlined calls in f, or 0 if f has too few calls to exceed maxFrames.
+// depth returns the depth of inlined calls in f; 0 if f has too few calls to exceed maxFrames.
 func (t *functionTable) depth(f *function) int {
 	if f.numCalls < maxFrames-1 {
 		return 0
@@ -377,8 +378,8 @@ type lineWalk struct {
 	row int // first row of the sequence above the address
 }
 
-// at returns the result of lineFromRows at lo, and the address, at most hi, up to which it is the
-// same.
+// at returns the result of lineFromRows at lo, and the address, at most hi, up to which it stays
+// the same.
 func (l *lineWalk) at(lo, hi uint64) (hit lineHit, end uint64) {
 	seqs := l.t.seqs
 	for l.seq < len(seqs) && seqs[l.seq].hi <= lo {
