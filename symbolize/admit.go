@@ -14,7 +14,6 @@ type admission struct {
 	end time.Time       // deadline of all waits for this file; zero before the first wait
 }
 
-// admit returns an admission for e's file.
 func (c *cache) admit(ctx context.Context, e *entry) *admission {
 	return &admission{c: c, ctx: ctx, e: e}
 }
@@ -41,9 +40,9 @@ func (a *admission) spare(n int64) error {
 	return m.shortage(n)
 }
 
-// await asks for n bytes that cannot be spilled to a file, and waits for them. All waits of one
-// file for memory last at most admitWait together, including the wait for memory.turn. Meanwhile
-// other files may be inflated.
+// await asks for n bytes that cannot be spilled to a file, and waits for them. admitWait bounds all
+// waits of one file for memory, including the wait for memory.turn. Other files may be inflated
+// meanwhile.
 func (a *admission) await(n int64) error {
 	m := &a.c.memory
 	if m.take(n, &m.sections) {
@@ -87,5 +86,5 @@ func (a *admission) await(n int64) error {
 	}
 }
 
-// now asks for n bytes without waiting; other files make room for them.
+// now asks for n bytes without waiting. Other files make room for them.
 func (a *admission) now(n int64) error { return a.c.take(n, &a.c.memory.sections, a.e) }

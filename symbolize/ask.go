@@ -22,9 +22,9 @@ const (
 	Local
 	// Now waits for nothing: it opens no file, inflates and parses nothing, and does not wait for
 	// other questions about the file. It answers from the index of an open module and from the
-	// answers found in the background since the question was first asked. Other questions are
-	// queued for the background. The queue holds at most 1,024 locations, and at most 64 of one
-	// module while its file is searched for or inflated.
+	// answers found in the background since the first question. Other questions are queued for the
+	// background. The queue holds at most 1,024 locations, and at most 64 of one module while its
+	// file is searched for or inflated.
 	Now
 )
 
@@ -65,21 +65,21 @@ func (s *Symbolizer) AskData(ctx context.Context, l Location, p Policy) (Variabl
 	return s.data(ctx, l)
 }
 
-// code is Ask with Servers: it waits for the module's file until ctx is done.
+// code is Ask with Servers.
 func (s *Symbolizer) code(ctx context.Context, dst []Frame, l Location) ([]Frame, error) {
 	dst, _, err := s.codeUntil(ctx, dst, l)
 	return dst, err
 }
 
-// data is AskData with Servers: it waits for the module's file until ctx is done.
+// data is AskData with Servers.
 func (s *Symbolizer) data(ctx context.Context, l Location) (Variable, error) {
 	v, _, err := s.dataUntil(ctx, l)
 	return v, err
 }
 
-// awaitLocal waits until the search for a location's file has only servers left to ask. If the
-// file's sections are being inflated, it waits until that ends. It starts neither a search nor an
-// inflation, and returns early if ctx is done.
+// awaitLocal waits until the search for a location's file has only servers left to ask, or until a
+// running inflation of the file's sections ends. It starts neither, and returns early if ctx is
+// done.
 func (s *Symbolizer) awaitLocal(ctx context.Context, l Location) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil || !s.warmer.lock(ctx, e) {
@@ -97,7 +97,6 @@ func (s *Symbolizer) awaitLocal(ctx context.Context, l Location) {
 	}
 }
 
-// askNow is Ask with Now.
 func (s *Symbolizer) askNow(dst []Frame, l Location) ([]Frame, error) {
 	frames, err := s.known(dst, l)
 	if errors.Is(err, ErrPending) {
@@ -106,7 +105,6 @@ func (s *Symbolizer) askNow(dst []Frame, l Location) ([]Frame, error) {
 	return frames, err
 }
 
-// askDataNow is AskData with Now.
 func (s *Symbolizer) askDataNow(l Location) (Variable, error) {
 	v, err := s.knownData(l)
 	if errors.Is(err, ErrPending) {

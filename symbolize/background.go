@@ -39,8 +39,8 @@ type pin struct {
 	close func() error
 }
 
-// later reports whether the pin is held. If so, the pin calls close when it is released; if not,
-// the caller must call close.
+// later reports whether the pin is held. If so, the pin calls close at its release; otherwise the
+// caller must call close.
 func (p *pin) later(close func() error) bool {
 	if p == nil {
 		return false
@@ -73,7 +73,6 @@ func (p *pin) release() {
 	}
 }
 
-// paysToIndex reports whether an index of m should be made.
 func (b *background) paysToIndex(m *module) bool {
 	if m.index != nil || len(m.source.ID) == 0 || m.dw == nil || m.packed || m.fault != nil || m.lookups < packedAsks {
 		return false
@@ -81,7 +80,7 @@ func (b *background) paysToIndex(m *module) bool {
 	return m.inflated || m.lookups >= b.least && m.cost > m.indexPrice()/b.part
 }
 
-// indexPrice returns how long one processor takes to make m's index.
+// indexPrice returns one processor's time to make m's index.
 func (m *module) indexPrice() time.Duration {
 	var n uint64
 	for _, name := range []string{".debug_info", ".debug_line"} {
@@ -148,10 +147,9 @@ func (s *Symbolizer) index(e *entry) {
 	})
 }
 
-// lessImportant lowers the priority of the calling goroutine until it ends.
 func lessImportant() {
-	// the thread is never unlocked: it exits with the goroutine, so the lowered priority stays
-	// local
+	// the thread is never unlocked: it exits with the goroutine, so its lowered priority affects
+	// nothing else
 	runtime.LockOSThread()
 	lowerPriority(indexNice)
 }

@@ -3,8 +3,8 @@ package symbolize
 import "runtime"
 
 // beside calls run, which is part of a lookup, in another goroutine if there are several
-// processors. That goroutine also looks up the symbol, unless another goroutine does so already.
-// wait waits for run and for that symbol.
+// processors. That goroutine also looks up the symbol, unless another goroutine does. wait waits
+// for both.
 func (m *module) beside(run func()) (wait func()) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		run()
@@ -28,8 +28,8 @@ func apart(run func()) (wait func()) {
 	return func() { <-done }
 }
 
-// An earlySymbol looks up the symbol at an address while the same address is looked up in debug
-// information.
+// An earlySymbol looks up the symbol at an address while debug information is searched for the same
+// address.
 type earlySymbol struct {
 	names *names // demangles the symbol's name; nil if no symbol is wanted
 	addr  uint64
@@ -38,10 +38,9 @@ type earlySymbol struct {
 	symbol
 }
 
-// begin prepares the lookup of the symbol at addr, unless another goroutine may change the data
-// that the lookup reads. If the lookup is slow and there are several processors, begin starts it in
-// a goroutine. The first lookup in a file gets no goroutine, since starting a thread takes as long
-// as the lookup.
+// begin prepares the lookup of the symbol at addr, unless another goroutine may change its data. If
+// the lookup is slow and there are several processors, begin starts it in a goroutine. The first
+// lookup in a file gets no goroutine: starting a thread takes as long as the lookup.
 func (y *earlySymbol) begin(m *module, n *names, addr uint64) {
 	y.names, y.addr, y.wait, y.found = nil, addr, nil, false
 	// compressed sections may be inflated and released meanwhile
@@ -72,7 +71,6 @@ func (y *earlySymbol) find(m *module) {
 	}
 }
 
-// end waits until the symbol has been looked up.
 func (y *earlySymbol) end() {
 	if y.wait != nil {
 		y.wait()

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/pagefault"
 )
 
-// maxBeside bounds the questions with a deadline that run at a time. An abandoned question keeps
-// its slot, and about 10 KiB of memory, until it ends.
+// maxBeside bounds the running questions with a deadline. An abandoned question keeps its slot, and
+// about 10 KiB of memory, until it ends.
 const maxBeside = 256
 
 // codeWithin is code, but also returns when within is done; nil sets no limit. Another goroutine
@@ -92,7 +92,7 @@ func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, n
 	if within == nil {
 		return s.examine(ctx, id, name, do)
 	}
-	// set by the examination when it begins, or by the caller when it gives up
+	// set by the examination at its start, or by the caller when it gives up
 	var taken atomic.Bool
 	ended := make(chan any, 1)
 	err, ok := askWithin(s, ctx, within, func(ctx context.Context) error {
@@ -125,7 +125,7 @@ func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, n
 	return err
 }
 
-// askWithin calls do in another goroutine, with a context that ends with ctx or within. It reports
+// askWithin calls do in another goroutine, with a context that ends with ctx or within. ok reports
 // whether do ended before within was done. If within is done already, or maxBeside questions run,
 // it does not call do.
 func askWithin[T any](s *Symbolizer, ctx, within context.Context, do func(context.Context) T) (answer T, ok bool) {
@@ -172,8 +172,7 @@ func (w *warmer) spawn(do func()) bool {
 	return true
 }
 
-// lock locks e.mu, which a question may hold for long. It gives up when ctx is done, and reports
-// whether it has the lock.
+// lock locks e.mu, which a question may hold for long. It returns false if ctx ends first.
 func (w *warmer) lock(ctx context.Context, e *entry) bool {
 	if e.mu.TryLock() {
 		return true

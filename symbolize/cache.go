@@ -22,7 +22,7 @@ type cache struct {
 	counts counts
 }
 
-// key names a module: by its ID, or by its name if it has none.
+// A key names a module: by its ID, or by its name if it has none.
 type key struct {
 	id   buildid.ID
 	name string // at most maxModuleName bytes; empty if there is an ID
@@ -35,7 +35,7 @@ func keyOf(id buildid.ID, name string) key {
 	return key{id: id}
 }
 
-// entry returns the entry of a module, adding it if necessary.
+// entry returns the entry of a module, a new one if necessary.
 func (c *cache) entry(id buildid.ID, name string) (*entry, error) {
 	k := keyOf(id, name)
 	c.mu.RLock()
@@ -73,9 +73,9 @@ func (c *cache) existing(id buildid.ID, name string) *entry {
 	return c.entries[keyOf(id, name)]
 }
 
-// forget drops entries that have neither a file nor a task. It begins with the entries that the
-// last half of all questions did not use. If there is still no room, it drops the others, too. It
-// skips locked entries. c.mu is held.
+// forget drops entries with neither a file nor a task. It begins with entries that the last half of
+// all questions did not use. If there is still no room, it drops the others, too. It skips locked
+// entries. c.mu is held.
 func (c *cache) forget() {
 	now := c.clock.Load()
 	for _, young := range []uint64{now / 2, now + 1} {
@@ -102,7 +102,6 @@ func (c *cache) remove(e *entry) {
 	e.heap = 0
 }
 
-// all returns all entries.
 func (c *cache) all() []*entry {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -25,7 +25,7 @@ type crew struct {
 	table   *object.SymbolTable
 	seed    *dwarf.Data // all readers are made from it; it does no lookups itself
 	readers []crewReader
-	// limit for owed; a file that owes more gets a single reader, which finds out whether the file
+	// limit for owed; beyond it, the file gets a single reader, which finds out whether the file
 	// costs too much
 	mayOwe int64
 
@@ -54,10 +54,10 @@ type crewReader struct {
 	_       [64]byte // padding: other goroutines write to the next reader
 }
 
-// MaxJobs bounds Options.Jobs, since each reader has its own tables of names.
+// MaxJobs bounds Options.Jobs: each reader has its own tables of names.
 const MaxJobs = 64
 
-// jobs returns how many goroutines may read one file at once.
+// jobs returns the number of goroutines that may read one file at once.
 func (o *Options) jobs() int {
 	if o.Jobs > 0 {
 		return min(o.Jobs, MaxJobs)
@@ -93,8 +93,8 @@ func (c *crew) retire() {
 	}
 }
 
-// pause keeps lookups from beginning if on is set, and allows them again otherwise. Lookups pause
-// while an index is made, since they would take processors from the indexer.
+// pause stops new lookups if on is set, and allows them again otherwise. Lookups pause while an
+// index is made: they would take processors from the indexer.
 func (c *crew) pause(on bool) {
 	if c != nil {
 		c.paused.Store(on)
@@ -115,7 +115,7 @@ func (c *crew) close() {
 	}
 }
 
-// tryClose closes the crew if no lookup is running, and reports whether it did. It never waits.
+// tryClose closes the crew unless a lookup is running, and reports whether it did. It never waits.
 func (c *crew) tryClose() bool {
 	if c == nil {
 		return true
@@ -162,7 +162,7 @@ func (c *crew) footprint() int64 {
 	return c.own.Load()
 }
 
-// borrow returns a locked reader, or nil if all are in use.
+// borrow returns a locked reader, or nil if all are in use or the crew is paused or retired.
 func (c *crew) borrow() *crewReader {
 	if c.paused.Load() || c.done.Load() {
 		return nil
@@ -191,8 +191,8 @@ func (c *crew) borrow() *crewReader {
 	return nil
 }
 
-// code is question.code for addresses that debug information and the symbol table answer
-// completely.
+// code is question.code for addresses with a complete answer in debug information and the symbol
+// table.
 func (c *crew) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	r := c.borrow()
 	if r == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// data returns the symbol that covers addr, with the member at addr from debug information. If
-// there is no symbol, it returns the variable that debug information describes: linkers may omit
-// the symbols of local variables. Any error except ErrNoSymbol makes the whole file unusable.
+// data returns the symbol that covers addr, with the member at addr from debug information. Without
+// a symbol, it returns the variable in debug information: linkers may omit the symbols of local
+// variables. Any error except ErrNoSymbol makes the whole file unusable.
 func (q *question) data(addr uint64) (Variable, error) {
 	detailed := q.s.o.Reaching && q.s.o.Details
 	sym, err := q.symbol(addr, detailed)
@@ -46,8 +46,8 @@ func (q *question) data(addr uint64) (Variable, error) {
 	return v, nil
 }
 
-// declared returns a Variable with only the declaration of the variable at addr, as LLVM finds it:
-// without regard to the symbol. The error makes the whole file unusable.
+// declared returns a Variable with only the declaration of the variable at addr. As in LLVM, the
+// symbol does not matter. The error makes the whole file unusable.
 func (q *question) declared(addr uint64) (Variable, error) {
 	v, err := q.debugVariable(addr, dwarf.Extent{})
 	if err == ErrNoSymbol {
@@ -56,9 +56,8 @@ func (q *question) declared(addr uint64) (Variable, error) {
 	return Variable{Declared: v.Declared}, err
 }
 
-// debugVariable returns the variable that debug information describes at addr; if sym has a name,
-// only the variable of that symbol. The error is ErrNoSymbol or object.ErrFault; other errors are
-// noted.
+// debugVariable returns the variable at addr in debug information; if sym has a name, only the
+// variable of that symbol. The error is ErrNoSymbol or object.ErrFault; other errors are noted.
 func (q *question) debugVariable(addr uint64, sym dwarf.Extent) (v Variable, err error) {
 	s, m := q.s, q.m
 	if m.dw == nil || m.packed || s.o.Reaching && !s.o.Details {

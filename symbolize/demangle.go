@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/demangle"
 )
 
-// names copies names out of mapped files and demangles them. It remembers recent names, within a
-// bound in bytes. Many goroutines may use it.
+// names copies names out of mapped files and demangles them. It keeps recent names, within a bound
+// in bytes. Many goroutines may use it.
 type names struct {
 	plain  bool // names are not demangled
 	llvm   bool // Options.OldRustAsLLVM
@@ -30,14 +30,12 @@ type nameShard struct {
 	oldSize    int64
 }
 
-// name is a symbol's name.
 type name struct {
 	linkage string // as in the file
 	shown   string // demangled, if it can be
 	plain   bool   // shown is printable ASCII
 }
 
-// isPlain reports whether s is printable ASCII.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] >= 0x7f {
@@ -76,8 +74,8 @@ func (n *names) get(linkage string) name {
 	return v
 }
 
-// knownNames are the names of one file by their place in it, so that a name is recognized without
-// reading its bytes. The zero value is empty.
+// knownNames are the names of one file by their place in it: a known name is found without reading
+// its bytes. The zero value is empty.
 type knownNames struct {
 	few   []knownName     // in no order, until there are more than fewNames
 	byRef map[uint64]name // nil: few has all
@@ -95,7 +93,7 @@ const (
 	fewNames = 8
 )
 
-// find returns the name at ref. It calls read only for a name that it does not know yet.
+// find returns the name at ref. It calls read only for unknown names.
 func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) name {
 	for i := range k.few {
 		if k.few[i].ref == ref {
@@ -168,7 +166,7 @@ func (s *nameShard) put(v name, budget int64) int64 {
 // entry points of PowerPC. It takes Rust's old mangling for C++ and does not know the clones for
 // transactional memory. It puts a C++ name's suffix, which begins at the first dot, in one pair of
 // parentheses. LLVM 19 makes mistakes in template parameters around generic lambdas and in the
-// types of template parameters; this function does not copy them.
+// types of template parameters; demangled does not copy them.
 func demangled(s string, oldRustAsLLVM bool) string {
 	if !looksMangled(strings.TrimPrefix(s, ".")) {
 		return s
@@ -199,7 +197,7 @@ func oldRust(s string) (name, suffix string, ok bool) {
 	return name, suffix, suffix == "" || suffix[0] == '.'
 }
 
-// spellLLVM returns s as LLVM's symbolizer shows it. It returns false if s is not a mangled name or
+// spellLLVM returns s as LLVM's symbolizer shows it. ok is false if s is not a mangled name or
 // takes too many steps.
 func spellLLVM(s string) (shown string, ok bool) {
 	mangled, dot := strings.CutPrefix(s, ".")
@@ -247,8 +245,8 @@ func quick(mangled string) (shown, suffix string, ok bool) {
 	return shown, suffix, ok
 }
 
-// slowName returns the demangled form of s for an index to store. It returns "" if the form need
-// not be stored: s does not look mangled, or is demangled fast.
+// slowName returns the demangled form of s for an index to store. It returns "" if s does not look
+// mangled, or is demangled fast.
 func slowName(s string) string {
 	if !looksMangled(strings.TrimPrefix(s, ".")) {
 		return ""
@@ -264,7 +262,7 @@ func slowName(s string) string {
 	return demangled(s, false)
 }
 
-// spaced returns a name with blanks in the places where LLVM prints them.
+// spaced inserts blanks into a name where LLVM prints them.
 func spaced(name string) string {
 	name = spacing.Replace(name)
 	// After a conversion to a pointer to member, the parenthesis begins the operator's own
@@ -277,7 +275,6 @@ func spaced(name string) string {
 	return name
 }
 
-// spacing puts blanks where LLVM does.
 var spacing = strings.NewReplacer("operator<< <", "operator<<<", "operator< <", "operator<<", "::*(", "::* (", "(*(", "(* (")
 
 // parse returns the syntax tree of a C++ name, and its suffix, the text from the first dot outside
@@ -298,7 +295,7 @@ func parse(mangled string) (tree demangle.AST, suffix string) {
 			n += len(clone.Suffix)
 		}
 	}
-	// The demangler accepts no suffix after a name without parameters; Rust's identifiers have
+	// The demangler accepts no suffix after a name without parameters. Rust's identifiers have
 	// dots, too.
 	first, last := strings.IndexByte(mangled, '.'), strings.LastIndex(mangled, "E.")+1
 	if last == first {
@@ -315,7 +312,6 @@ func parse(mangled string) (tree demangle.AST, suffix string) {
 	return nil, ""
 }
 
-// looksMangled reports whether s begins like a mangled name.
 func looksMangled(s string) bool {
 	if strings.HasPrefix(s, "_R") {
 		return true

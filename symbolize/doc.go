@@ -10,7 +10,7 @@
 // The search asks the finders in order, then follows the debug link of a stripped file, then asks
 // the servers. The first file with debug information ends the search and is used. If no file has
 // debug information, a full symbol table is preferred to dynamic symbols only, and earlier finders
-// to later finders. A file that cannot be read is noted and passed over.
+// to later finders. A file that cannot be read is noted and skipped.
 //
 // # How long state is kept
 //
@@ -19,16 +19,15 @@
 //     finder fails with an error other than a plain miss.
 //   - A file without debug information answers from its symbols. The first question after 5 s
 //     starts a search for a better file in the background. The time doubles, up to a minute.
-//   - A file that can no longer be read is closed. The debug information of a file is left alone,
+//   - A file that can no longer be read is closed. The debug information of a file is set aside,
 //     and the file's symbols answer, if the reader panics, if a lookup exceeds its bound for the
 //     second time, or if lookups take more steps than their answers are worth. Such a fault is a
 //     strike, or two if lookups cost too much. The file is tried again 2 s after a first strike, 10
 //     minutes after the second, doubling up to a day. Strikes belong to the module and outlive its
 //     file.
-//   - Debug information that does not fit into memory is left alone for 5 s,
-//     doubling up to a minute.
-//   - Under memory pressure modules without a file are forgotten, and their
-//     strikes with them.
+//   - Debug information that does not fit into memory is set aside for 5 s. The time doubles, up to
+//     a minute.
+//   - Under memory pressure modules without a file are forgotten, with their strikes.
 //   - Strings in answers are copies: they are valid after Close.
 package symbolize
 
@@ -36,9 +35,9 @@ import (
 	"time"
 )
 
-// Limits, one a line, with unit and reason.
 const (
-	// bytes of memory; LLVM's symbolizer takes four times as much for one big C++ program
+	// DefaultMaxMemory is the default of Options.MaxMemory, in bytes. LLVM's symbolizer takes four
+	// times as much for one big C++ program.
 	DefaultMaxMemory = 512 << 20
 
 	maxMapped     = 32768   // files mapped at once: half of the kernel's default vm.max_map_count
@@ -56,7 +55,7 @@ const (
 	maxAttempts  = 64       // attempts remembered for one build ID
 	maxSaid      = 512      // bytes of each text of a remembered attempt
 	maxName      = 64 << 10 // bytes of a symbol's name; longer names are cut off
-	// strikes after which debug information is left alone; a strike is a lookup that exceeded a
+	// strikes after which debug information is set aside; a strike is a lookup that exceeded a
 	// bound or panicked
 	maxStrikes = 2
 	// lookups in a file between two measurements of its footprint: a measurement visits all parsed
@@ -71,10 +70,9 @@ const (
 	// doubles
 	betterMin = 5 * time.Second
 	betterMax = time.Minute // bound of the times that double
-	// how long a question waits, whatever its context, until a file that was closed to save memory
-	// is open again
+	// how long a question waits, whatever its context, for a file that was closed to save memory
 	reopenWait = time.Second
-	// how long a file is left alone after maxStrikes strikes; doubles
+	// how long a file is set aside after maxStrikes strikes; doubles
 	asideMin = 10 * time.Minute
 	asideMax = 24 * time.Hour
 
@@ -82,9 +80,8 @@ const (
 	// megabytes
 	accountSpent = 2 * time.Millisecond
 
-	// What the debug information of one file may cost. A step of its reader takes 3 to 10 ns. steps
-	// that a question may take: 0.2 to 0.6 ms. In files of 300 MiB a question takes 10,000 steps on
-	// average, even if their units do not fit in memory
+	// steps that a question may take: 0.2 to 0.6 ms, since a step takes 3 to 10 ns. In files of 300
+	// MiB a question takes 10,000 steps on average, even if their units do not fit in memory
 	answerSteps = 1 << 16
 	// steps that a file may owe beyond answerSteps for each question: 1 to 2.5 s. Files of 300 MiB
 	// owe 30 million steps after most of their units were parsed for the first time
@@ -93,7 +90,7 @@ const (
 	// maxOwed: about 2 are needed
 	indexSteps = 16
 
-	// Sections that were released for lack of memory may be inflated again, up to these bounds.
+	// bounds for inflating sections again that were released for lack of memory
 	maxCrowded  = 2 << 30  // bytes inflated again, beyond answerBytes for each answer: 4 s
 	answerBytes = 16 << 10 // bytes that may be inflated again for each answer: 40 µs
 
@@ -103,7 +100,7 @@ const (
 	maxWhole   = 32 << 10 // bytes of a file that is read whole, not mapped
 	// no file is read whole while more than a quarter of the budget is in use
 	wholeShare = 4
-	// files inflated at a time, each by several goroutines; few, so that the first files are ready
+	// files inflated at a time, each by several goroutines: with few, the first files are ready
 	// early
 	maxInflating = 2
 	// bytes that may be inflated while a log line waits: 40 ms
@@ -111,12 +108,12 @@ const (
 	maxPart   = 512 << 20 // bytes of compressed sections of a split or supplementary file: 1 s
 	// files that hold fewer bytes stay open: closing them frees too little
 	smallHeap = 64 << 10
-	// OffHeap is called when its figure has changed by this many bytes
+	// OffHeap is called after its figure has changed by this many bytes
 	tellEvery = 8 << 20
 	// longest wait for memory that others hold: five times the time to inflate a GiB
 	admitWait = 10 * time.Second
 	// interval of checks whether other files can release memory
 	admitAgain = 100 * time.Millisecond
-	// inflated sections without a lookup yet are kept for this long
+	// how long inflated sections without a lookup are kept
 	freshFor = time.Second
 )

@@ -41,7 +41,7 @@ type entry struct {
 	open     openFiles         // files of module counted in memory.mapped and memory.byFD
 }
 
-// A state is how an entry can answer. Its transitions:
+// A state describes how an entry can answer. Its transitions:
 //
 //	unsought ──search──► answering, missing, setAside
 //	suspended ─search──► answering, missing, setAside, unsought
@@ -62,8 +62,8 @@ const (
 	forgotten // the cache has dropped the entry: ask the cache for a new entry
 )
 
-// A task is the search or inflation that a goroutine does for an entry. A task is immutable;
-// entry.task is nil again once the task has ended.
+// A task is a goroutine's search or inflation for an entry. It is immutable; entry.task is nil
+// again after its end.
 type task struct {
 	purpose purpose
 	// closed once all local finders have answered, at the latest with done; equals done for an
@@ -83,8 +83,8 @@ const (
 	inflation // inflate the debug sections of module
 )
 
-// isProvisional reports whether a question should wait for the end of e's task, since the answer
-// may be better then. The module may already be open. e.mu is held.
+// isProvisional reports whether a question should wait for the end of e's task: the answer may be
+// better then. The module may already be open. e.mu is held.
 func (e *entry) isProvisional() bool { return e.task != nil && e.task.purpose != betterFile }
 
 // unpacking reports whether the sections of e's module are being inflated; e.mu is held.
@@ -104,7 +104,6 @@ const (
 	byDebugInfo
 )
 
-// level returns the best source of answers that m currently has.
 func (m *module) level() level {
 	switch {
 	case m.dw != nil && (!m.packed || m.index != nil):
@@ -171,7 +170,7 @@ func (e *entry) wants(name string) bool {
 	return true
 }
 
-// name returns the first name used for the module in a question, without its state; e.mu is held.
+// name returns the first name for the module in a question, without its state; e.mu is held.
 func (e *entry) name() string {
 	name := e.key.name
 	if len(e.names) > 0 {
@@ -185,8 +184,7 @@ func (e *entry) name() string {
 // information; e.mu is held.
 func (e *entry) due() bool { return time.Now().After(e.retry) }
 
-// better schedules the next search for a file with debug information, which e's module lacks; e.mu
-// is held.
+// better schedules the next search for a file with debug information; e.mu is held.
 func (e *entry) better(now time.Time) {
 	e.pace = min(max(2*e.pace, betterMin), betterMax)
 	e.retry = now.Add(e.pace)

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// goTable is the function table of a Go program. It is searched for when the first address without
-// debug information is looked up.
+// A goTable is the function table of a Go program. The first address without debug information
+// starts the search for it.
 type goTable struct {
 	tried   bool
 	table   *gopcln.Table // nil: the file has no such table

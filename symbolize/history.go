@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A history holds the facts that an entry remembers about its files, even after they were closed.
+// A history holds an entry's facts about its files, even after they were closed.
 type history struct {
 	strikes   int    // number of strikes: a file broke its reader, or cost too much
 	broken    broken // the file whose debug information is left alone
@@ -15,7 +15,7 @@ type history struct {
 	unindexed bool   // an index could not be made
 	owes      int64  // steps that lookups took, less answerSteps for each
 	crowded   int64  // bytes that were inflated repeatedly, less answerBytes for each answer
-	// how long debug information was last left alone for lack of memory; doubles; 0 if never
+	// how long debug information was last set aside for lack of memory; doubles; 0 if never
 	denied time.Duration
 	// number of times that inflated sections were released to make room for others
 	evicted atomic.Int32
@@ -28,10 +28,10 @@ type broken struct {
 	until time.Time
 }
 
-// applies reports whether the debug information of the file at path is left alone.
+// applies reports whether the debug information of the file at path is set aside.
 func (b *broken) applies(path string) bool { return path == b.path && time.Now().Before(b.until) }
 
-// strike counts a strike and returns how long the file is left alone.
+// strike counts a strike and returns how long the file is set aside.
 func (h *history) strike() time.Duration {
 	h.strikes++
 	if h.strikes < maxStrikes {

@@ -17,7 +17,7 @@ import (
 )
 
 // An indexer writes the index of one file. Several goroutines walk over its units. Their results
-// are joined in the order of the units, so that a file always gives the same index.
+// are joined in the order of the units: a file always gives the same index.
 type indexer struct {
 	dw      *dwarf.Data
 	obj     *object.File
@@ -60,8 +60,8 @@ const (
 	namesAtOnce = 1 << 10 // names demangled by one goroutine at a time
 )
 
-// errLaterPart reports that a file cannot be indexed, since its debug information needs other
-// files, which may be missing later.
+// errLaterPart reports a file that cannot be indexed: its debug information needs other files,
+// which may be missing later.
 var errLaterPart = errors.New("parts of its debug information are in other files")
 
 // hasSupplement reports whether names may be in a supplementary file.
@@ -83,7 +83,7 @@ func newIndexer(obj *object.File, dw *dwarf.Data) *indexer {
 	}
 }
 
-// debugBytes returns the bytes of debug information that an index is made from.
+// debugBytes returns the size of the debug information for an index.
 func debugBytes(obj *object.File) (n int64) {
 	for _, name := range []string{".debug_info", ".debug_line"} {
 		data, _ := obj.Data(name) // an unreadable section adds nothing
@@ -92,7 +92,7 @@ func debugBytes(obj *object.File) (n int64) {
 	return n
 }
 
-// charge adds the steps that d has taken, and fails if the index costs too much.
+// charge adds the steps that d has taken. It fails if the index costs too much.
 func (x *indexer) charge(d *dwarf.Data) error {
 	steps, _ := d.Spent()
 	if x.spent.Add(steps) > x.limit {
@@ -101,7 +101,6 @@ func (x *indexer) charge(d *dwarf.Data) error {
 	return nil
 }
 
-// plan lists the units and symbols to index.
 func (x *indexer) plan() (err error) {
 	if hasSupplement(x.obj) {
 		return errLaterPart
@@ -134,7 +133,6 @@ func (x *indexer) enter() {
 	}
 }
 
-// write writes the index.
 func (x *indexer) write(ctx context.Context, w *symindex.Writer) error {
 	x.w = w
 	ctx, cancel := context.WithCancel(ctx)
@@ -162,7 +160,6 @@ func (x *indexer) write(ctx context.Context, w *symindex.Writer) error {
 	return x.writeNames(ctx)
 }
 
-// name returns the number of a name.
 func (x *indexer) name(b []byte) uint32 {
 	text := ""
 	if len(b) > 0 {
@@ -171,13 +168,12 @@ func (x *indexer) name(b []byte) uint32 {
 	return x.names.of(text)
 }
 
-// numbered is a list of distinct values; the number of a value is its index in all.
+// numbered is a list of distinct values. The number of a value is its index in all.
 type numbered[T comparable] struct {
 	all    []T
 	number map[T]uint32
 }
 
-// of returns the number of v, adding v if necessary.
 func (s *numbered[T]) of(v T) uint32 {
 	n, ok := s.number[v]
 	if !ok {
@@ -188,7 +184,6 @@ func (s *numbered[T]) of(v T) uint32 {
 	return n
 }
 
-// walk walks over the units and adds them in order.
 func (x *indexer) walk(ctx context.Context) error {
 	return ordered(ctx, x.workers, len(x.units), func() func(int) (*unitIndex, error) {
 		x.enter()
@@ -222,7 +217,7 @@ func (x *indexer) walk(ctx context.Context) error {
 	})
 }
 
-// A unitIndex is the part of an index that one unit makes.
+// A unitIndex is one unit's part of an index.
 type unitIndex struct {
 	symindex.Unit
 	names       []uint64
@@ -275,7 +270,7 @@ func (x *indexer) touched(bytes int64) {
 	}
 }
 
-// file returns the number of a file, from 1, or 0 if the unit has no path for it.
+// file returns the number of a file, from 1; 0 if the unit has no path for it.
 func (b *unitWriter) file(i uint32) uint32 {
 	if i >= maxUnitFiles {
 		return 0
@@ -293,7 +288,7 @@ func (b *unitWriter) file(i uint32) uint32 {
 	return b.files[i] - 1
 }
 
-// call returns the number of call i; at is the file of the row or inlined call inside it.
+// call returns the number of call i. at is the file of the row or inlined call inside it.
 func (b *unitWriter) call(w *dwarf.Unit, i int, at uint32) uint32 {
 	if i < len(b.number) && b.number[i] != 0 {
 		return b.number[i]
@@ -351,8 +346,8 @@ func (x *indexer) writeNames(ctx context.Context) error {
 }
 
 // ordered does n jobs in the given number of goroutines, or in the caller's if workers is at most
-// 1. Each worker gets its function from newWorker. ordered calls finish with one result after
-// another, in order. At most 4 results per worker wait for finish. The first error ends the work.
+// 1. Each worker gets its function from newWorker. ordered calls finish with the results, in order.
+// At most 4 results per worker wait for finish. The first error ends the work.
 func ordered[T any](ctx context.Context, workers, n int, newWorker func() func(int) (T, error), finish func(int, T) error) error {
 	if workers <= 1 {
 		do := newWorker()

@@ -86,7 +86,6 @@ func newIndexed(index *symindex.Index, o *Options) *indexed {
 	return x
 }
 
-// forget drops all copies.
 func (x *indexed) forget() {
 	if x == nil {
 		return
@@ -119,7 +118,6 @@ func (x *indexed) footprint() int64 {
 	return x.index.Footprint() + x.copies.Load().size.Load()
 }
 
-// closeIndex closes m's index, if it has one.
 func (m *module) closeIndex() error {
 	x := m.index
 	m.index = nil
@@ -260,7 +258,7 @@ func (x *indexed) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	return frames, true
 }
 
-// frames appends copies of the frames at addr; an error means that the index is damaged.
+// frames appends copies of the frames at addr. An error means that the index is damaged.
 func (x *indexed) frames(dst []Frame, addr uint64) ([]Frame, error) {
 	start := len(dst)
 	var room [8]symindex.Frame
@@ -290,7 +288,7 @@ func (x *indexed) frames(dst []Frame, addr uint64) ([]Frame, error) {
 	return dst, nil
 }
 
-// symbol returns the symbol that covers addr; ok is false if there is no such symbol with a size.
+// symbol returns the symbol that covers addr; ok is false without such a symbol with a size.
 func (x *indexed) symbol(addr uint64) (v symbol, ok bool, err error) {
 	sym, found, err := x.index.Symbol(addr)
 	if err != nil || !found || sym.Size == 0 || addr-sym.Addr >= sym.Size {
@@ -305,7 +303,7 @@ func (x *indexed) symbol(addr uint64) (v symbol, ok bool, err error) {
 	return v, true, nil
 }
 
-// name returns name i; it is empty if the index has no text for it.
+// name returns name i, empty if the index has no text for it.
 func (x *indexed) name(i uint32) (*name, error) {
 	c := x.copies.Load()
 	if int(i)/chunk >= len(c.names) {
@@ -339,7 +337,6 @@ func (x *indexed) name(i uint32) (*name, error) {
 	return n, nil
 }
 
-// path returns path i.
 func (x *indexed) path(i uint32) (*indexPath, error) {
 	c := x.copies.Load()
 	if int(i)/chunk >= len(c.paths) {

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// indexFile makes the index of the ELF file at path, unless there is a good one and o.Again is not
-// set. For a file that cannot have an index, the error wraps access.ErrNotIndexed and gives the
+// indexFile makes the index of the ELF file at path, unless a good one exists and o.Again is not
+// set. For a file that cannot have an index, the error wraps access.ErrNotIndexed and has the
 // reason.
 func indexFile(ctx context.Context, path string, o access.IndexOptions) (done access.Indexed, err error) {
 	file, err := buildid.OpenRegular(path, "")

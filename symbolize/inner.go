@@ -15,7 +15,7 @@ func init() {
 	access.Symbolizer = func(s any) any { return (*inner)(s.(*Symbolizer)) }
 }
 
-// An inner is a Symbolizer with methods that only packages of this Go module can call: see
+// An inner is a Symbolizer with methods for packages of this Go module only: see
 // [access.Symbolizer].
 type inner Symbolizer
 
@@ -55,7 +55,7 @@ func (i *inner) Source(ctx context.Context, l Location, file string) (text []byt
 	return s.text, s.md5, s.hasMD5, err
 }
 
-// AwaitLocal is awaitLocal: it waits until a file has been looked for everywhere but on servers.
+// AwaitLocal is awaitLocal: it waits until only servers are left to ask for a file.
 func (i *inner) AwaitLocal(ctx context.Context, l Location) { (*Symbolizer)(i).awaitLocal(ctx, l) }
 
 // Search starts to look for a module's file, and never waits.
@@ -65,7 +65,7 @@ func (i *inner) Search(id buildid.ID, name string) { i.warmer.search(id, name) }
 // much. After a fault the answers from a file may differ from earlier answers.
 func (i *inner) Faults() int64 { return i.cache.counts.faults.Load() }
 
-// Jobs returns how many goroutines may read the debug information of one file at once.
+// Jobs returns the number of goroutines that may read the debug information of one file at once.
 func (i *inner) Jobs() int { return i.o.jobs() }
 
 // Take grants the caller n more bytes of Options.MaxMemory for its own memory, and reports whether

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// frameJSON is a Frame with the member names of --output=json: see log.schema.json of package
+// A frameJSON is a Frame with the member names of --output=json: see log.schema.json of package
 // filter.
 type frameJSON struct {
 	Function string  `json:"function"`
@@ -57,7 +57,7 @@ func (f *Frame) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// variableJSON is a Variable with the member names of --output=json.
+// A variableJSON is a Variable with the member names of --output=json.
 type variableJSON struct {
 	Name    string `json:"name"`
 	Linkage string `json:"linkage,omitempty"`

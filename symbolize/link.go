@@ -18,14 +18,14 @@ import (
 
 // parts are the files that a module reads in addition to its own.
 type parts struct {
-	// link to the debug file of a stripped program; without a Name if there is none
+	// link to the debug file of a stripped program; without a link it has no Name
 	link fileLink
-	// the supplementary file of the module's debug information; without a name if there is none
+	// the supplementary file of the module's debug information; without one it has no name
 	sup supplement
 	alt *part // the open supplementary file; nil: none
 	// the program whose symbols are used; nil if the debug file's symbols are used
 	table *part
-	// paths of files in whose folders related files are searched for
+	// paths of files whose folders are searched for related files
 	near []string
 
 	oldTable bool  // the program's symbols are used even if the debug file has some
@@ -104,7 +104,6 @@ func (n *openFiles) add(p *part) {
 	}
 }
 
-// openFiles returns how many files m keeps open.
 func (m *module) openFiles() (n openFiles) {
 	n.add(&part{m.file, m.obj})
 	n.add(m.alt)
@@ -114,7 +113,6 @@ func (m *module) openFiles() (n openFiles) {
 	return n
 }
 
-// linked returns how many files of split units are open.
 func (m *module) linked() int {
 	if m.dw == nil {
 		return 0
@@ -132,7 +130,6 @@ func (m *module) closeParts() error {
 	return err
 }
 
-// symbolObject returns the file whose symbol table is used.
 func (m *module) symbolObject() *object.File {
 	if m.table != nil {
 		return m.table.obj
@@ -140,8 +137,8 @@ func (m *module) symbolObject() *object.File {
 	return m.obj
 }
 
-// borrow makes m use the symbols of o, the stripped file of the same build. It does so if m has no
-// symbols, or if LLVM would use o's. It takes over o's open file, and is called before o is closed.
+// borrow makes m use the symbols of o, the stripped file of the same build, if m has no symbols, or
+// if LLVM would use o's. It takes over o's open file. The caller closes o afterwards.
 func (m *module) borrow(o *module) {
 	has := func(obj *object.File) bool {
 		s, ok := obj.Section(".symtab")
@@ -157,7 +154,7 @@ func (m *module) borrow(o *module) {
 	m.source = symindex.Source{}
 }
 
-// A fileLink is the content of a program's section .gnu_debuglink.
+// A fileLink is the content of .gnu_debuglink in a program.
 type fileLink struct {
 	Name string // name of its debug file, without a folder; untrusted
 	CRC  uint32 // checksum of all bytes of that file
@@ -169,22 +166,22 @@ type debugLink struct {
 	near string // path of the program
 }
 
-// linkedFiles finds the files to which a file links: see [access.BuildID].
+// linkedFiles finds the files of a file's links: see [access.BuildID].
 type linkedFiles interface {
 	// FindLink returns the debug file of the program at near, with this name and the checksum crc.
 	// It looks where GDB does, and also below dirs. Unless id is zero, it skips files with another
 	// build ID.
 	FindLink(ctx context.Context, name string, crc uint32, near string, dirs []string, id buildid.ID, note func(buildid.Attempt)) (*buildid.File, error)
 
-	// FindAlt returns the supplementary file with the build ID id. name is its path as recorded in
-	// the debug file at near.
+	// FindAlt returns the supplementary file with the build ID id. name is its path in the debug
+	// file at near.
 	FindAlt(ctx context.Context, id buildid.ID, name, near string, dirs []string, note func(buildid.Attempt)) (*buildid.File, error)
 }
 
 func linked() linkedFiles { return access.BuildID(nil).(linkedFiles) }
 
-// followLink searches this machine, once, for the debug file to which a stripped file links. It
-// keeps that file if it is the best one. It reports whether that file has debug information.
+// followLink searches this machine, once, for the debug file in a stripped file's link. It keeps
+// that file if it is the best one. It reports whether that file has debug information.
 func (x *search) followLink() bool {
 	s := x.s
 	if x.followed || x.link.Name == "" || s.ctx.Err() != nil {
@@ -233,7 +230,7 @@ func (m *module) readLinks() {
 	}
 }
 
-// maxSup bounds the bytes of a .debug_sup section, which holds a path and a checksum.
+// maxSup bounds a .debug_sup section, in bytes: it holds a path and a checksum.
 const maxSup = 8 << 10
 
 // readSup reads .debug_sup (DWARF 5, 7.3.6): the name of the supplementary file and its checksum.
@@ -299,8 +296,8 @@ func (x *search) findSupplement(m *module) (*part, error) {
 	return openPart(file, &s.o, altSections)
 }
 
-// findSum finds m's supplementary file by its path, and compares the checksum in .debug_sup: the
-// file has no build ID.
+// findSum finds m's supplementary file by its path and by the checksum in .debug_sup: the file has
+// no build ID.
 func (x *search) findSum(m *module) (*part, error) {
 	places := []string{m.sup.name}
 	if !filepath.IsAbs(m.sup.name) {

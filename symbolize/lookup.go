@@ -11,11 +11,10 @@ import (
 // code appends the frames at addr to dst. It notes broken debug information in m.fault and skips
 // it; an error makes the whole file unusable.
 //
-// As in LLVM, the symbol that covers the address, if there is one, names the physical frame.
-// Symbols have suffixes such as ".cold" and ".isra.0", which debug information lacks. Inlined calls
-// get their names from debug information. If debug information does not cover addr, the function
-// table of a Go program is used. LLVM does not read that table, so it is not used with
-// Options.Reaching.
+// As in LLVM, the symbol that covers the address, if any, names the physical frame: debug
+// information lacks suffixes such as ".cold" and ".isra.0". Inlined calls get their names from
+// debug information. If debug information does not cover addr, the function table of a Go program
+// is used, except with Options.Reaching: LLVM does not read that table.
 func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
 	o, start := &q.s.o, len(dst)
 	addr = q.m.obj.Place(addr)
@@ -57,14 +56,13 @@ func (q *question) code(dst []Frame, addr uint64) ([]Frame, error) {
 	return dst, nil
 }
 
-// takeName gives f the name of the symbol.
 func (f *Frame) takeName(symbol *Frame) {
 	f.Func, f.Linkage, f.PlainFunc, f.FromSymbol = symbol.Func, symbol.Linkage, symbol.PlainFunc, true
 	f.SymbolFile = symbol.SymbolFile
 }
 
-// debugFrames appends copies of the frames that debug information has for addr. If it returns an
-// error, complain has noted it; only object.ErrFault makes the file unusable.
+// debugFrames appends copies of the frames at addr in debug information. complain has noted an
+// error; only object.ErrFault makes the file unusable.
 func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err error) {
 	s, m := q.s, q.m
 	if dst, ok := q.indexFrames(dst, addr); ok {
@@ -130,7 +128,6 @@ func appendFrames(dst []Frame, found []dwarf.Frame, all *names, known *knownName
 	return dst
 }
 
-// detailsOf returns a copy of v.
 func detailsOf(v *dwarf.Details) *Details {
 	if v == nil {
 		return nil
@@ -182,7 +179,7 @@ func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 	return v, nil
 }
 
-// named returns sym with its name; known holds names of symbols of the same module.
+// named returns sym with its name. known holds names of symbols of the same module.
 func named(known *knownNames, all *names, sym object.Symbol) (v symbol) {
 	v.addr, v.size = sym.Addr, sym.Size
 	// The address of the name's bytes is the key of its copy in known, which saves reading the

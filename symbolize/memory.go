@@ -39,7 +39,6 @@ type memory struct {
 	outside outside
 }
 
-// limits are the bounds of a memory.
 type limits struct {
 	budget int64 // bytes of memory
 	// bytes of budget that are never granted: room for memory that is counted only after its use
@@ -140,12 +139,11 @@ func (m *memory) reportSections() {
 	}
 }
 
-// shortage returns the error for n bytes that were not granted.
 func (m *memory) shortage(n int64) error {
 	return fmt.Errorf("%w: %d MiB are needed; %d of %d are in use", object.ErrMemory, n>>20, m.held()>>20, m.budget>>20)
 }
 
-// take grants n bytes, counted in where; if necessary the files of entries other than self make
+// take grants n bytes, counted in where. If necessary the files of entries other than self make
 // room. It does not wait. The caller may hold an entry's lock.
 func (c *cache) take(n int64, where *atomic.Int64, self *entry) error {
 	m := &c.memory
@@ -160,7 +158,7 @@ func (c *cache) take(n int64, where *atomic.Int64, self *entry) error {
 	return m.shortage(n)
 }
 
-// takeNow grants n bytes for sections; it is the Take of object.Options.
+// takeNow grants n bytes for sections. It is the Take of object.Options.
 func (c *cache) takeNow(n int64) error { return c.take(n, &c.memory.sections, nil) }
 
 // lend grants n bytes for tables that a lookup makes. At the end of the question repay moves them
@@ -219,8 +217,8 @@ func (c *cache) shrinkTo(e *entry, footprint int64) {
 }
 
 // evict closes e's file, unless a pin or a running lookup keeps it open, or closing it frees too
-// little. e.mu is held. A file whose sections were just inflated is kept until it has answered a
-// question, but at most for freshFor.
+// little. e.mu is held. A file with newly inflated sections is kept until its next answer, but at
+// most for freshFor.
 func (c *cache) evict(e *entry) {
 	m := e.module
 	if m == nil || m.pin.isHeld() || e.heap+m.granted() < smallHeap || m.inflated && m.lookups == m.lookupsThen && time.Since(m.inflatedAt) < freshFor {
@@ -265,10 +263,8 @@ func (c *cache) account(e *entry) {
 	}
 }
 
-// held returns the bytes that count against the budget.
 func (c *cache) held() int64 { return c.memory.held() }
 
-// over reports whether memory or files exceed their limits.
 func (c *cache) over() bool {
 	m := &c.memory
 	return c.held() > max(m.budget, m.enough.Load()) || m.mapped.Load() > m.maxMapped || m.byFD.Load() > m.maxByFD
@@ -299,7 +295,7 @@ func (c *cache) byUse() []usedEntry {
 
 // trim releases the least recently used memory. It begins with modules without a file, down to a
 // sixteenth of the budget. Then it releases parsed units, then whole files. It stops at three
-// quarters of the budget, so that it is not called again at once. One goroutine at a time trims.
+// quarters of the budget, to make the next trim rare. One goroutine at a time trims.
 func (c *cache) trim() {
 	m := &c.memory
 	m.trimming.Lock()

@@ -18,7 +18,7 @@ import (
 // Holds is the best source of answers in a file.
 type Holds uint8
 
-// In increasing order of quality.
+// in increasing order of quality
 const (
 	Nothing        Holds = iota // no symbols at all
 	DynamicSymbols              // .dynsym: what the dynamic linker needs
@@ -30,7 +30,7 @@ func (h Holds) String() string {
 	return [...]string{"no symbols", "dynamic symbols only", "a symbol table without debug information", "debug information"}[h]
 }
 
-// A module is an open file with its readers; one goroutine at a time uses it.
+// A module is an open file with its readers. One goroutine at a time uses it.
 type module struct {
 	path, where string // path of the file; the finder that has it
 	holds       Holds
@@ -200,7 +200,6 @@ func release(file *buildid.File, obj *object.File) (*buildid.File, error) {
 	return file, nil
 }
 
-// hasCompressed reports whether obj has compressed sections.
 func hasCompressed(obj *object.File) bool {
 	sections := obj.Sections()
 	for i := range sections {
@@ -217,7 +216,7 @@ var lookupSections = []string{
 	".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_aranges",
 }
 
-// close unmaps the file; slices that alias it must not be used afterwards.
+// close unmaps the file. Slices that alias it must not be used afterwards.
 func (m *module) close() error {
 	m.closeCrew()
 	err := errors.Join(m.closeParts(), m.closeIndex())
@@ -239,7 +238,7 @@ func (m *module) touched(n int64) {
 	}
 }
 
-// closeCrew ends m's crew, if it has one, after the running lookups.
+// closeCrew ends m's crew, if any, after the running lookups.
 func (m *module) closeCrew() {
 	m.crew.close()
 	m.crew = nil
@@ -306,5 +305,4 @@ func panicError(recovered any) error {
 	return fmt.Errorf("%w: %s", errPanic, clip(strings.ToValidUTF8(fmt.Sprint(recovered), "?"), maxSaid))
 }
 
-// brokeReader reports whether err means that a reader faulted or panicked.
 func brokeReader(err error) bool { return errors.Is(err, object.ErrFault) || errors.Is(err, errPanic) }

@@ -57,7 +57,7 @@ func (q *question) begin(s *Symbolizer, e *entry) {
 	e.used.Store(s.cache.clock.Add(1))
 }
 
-// start returns the task for which a question under name must wait, since e has no file or a
+// start returns the task that a question under name must wait for, since e has no file or a
 // provisional one. e.mu is held. If there is no task, start begins a search. If e has an error,
 // start returns it, and begins another search if that is due. If e is forgotten, start returns nil
 // without an error.
@@ -106,7 +106,6 @@ func (s *Symbolizer) await(ctx context.Context, e *entry, t *task, reopens bool)
 	}
 }
 
-// hasFile reports whether e has a file to answer from.
 func (e *entry) hasFile() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -22,16 +22,16 @@ type Report struct {
 	Package Package
 
 	// The file in use loads the module-relative addresses in [Low,High). Both are 0 if it has no
-	// loaded segments, as in an object file that was not linked.
+	// loaded segments, as an object file.
 	Low, High uint64
 }
 
-// A Package is the package note that a distribution's build tools put into a file.
+// A Package is the package note from a distribution's build tools in a file.
 type Package struct {
 	Type, Name, Version, Architecture string // for example deb, hello, 2.10-3, amd64
 }
 
-// packageOf returns the package that m's file names; the zero Package if the file names no package.
+// packageOf returns the package in the note of m's file; the zero Package without one.
 func packageOf(m *module) (p Package, err error) {
 	err = guard(func() error {
 		if note, ok := m.obj.PackageNote(); ok {
@@ -42,7 +42,6 @@ func packageOf(m *module) (p Package, err error) {
 	return p, err
 }
 
-// loads returns the half-open range of addresses that m's file loads.
 func (m *module) loads() (low, high uint64) {
 	for _, p := range m.obj.Segments() {
 		if end := p.Addr + p.MemSize; p.Type == elf.PT_LOAD && end > p.Addr {
@@ -55,7 +54,7 @@ func (m *module) loads() (low, high uint64) {
 	return low, high
 }
 
-// Report returns the state of a module. It starts no search; a module that neither a question nor
+// Report returns the state of a module. It starts no search. A module that neither a question nor
 // Prefetch has named has an empty Report.
 func (s *Symbolizer) Report(id buildid.ID, name string) Report {
 	e := s.cache.existing(id, name)

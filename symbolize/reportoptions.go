@@ -11,17 +11,17 @@ import (
 // ReportOptions are the options that all readers of reports share: valgrind, callgrind and rtrace.
 // The zero value leaves every frame as it is in the report, and waits for nothing.
 type ReportOptions struct {
-	// Symbolizer resolves the frames; if it is nil, they stay unresolved.
+	// Symbolizer resolves the frames. If it is nil, they stay unresolved.
 	Symbolizer *Symbolizer
 
 	// Elements is for the readers' NewMarkup. Every frame in a file with a build ID becomes an
 	// element, for another program to resolve. Frames in other files do not become elements.
 	Elements bool
 
-	// Sysroot is the folder that holds the files named by the report, if not the root folder.
-	// PrefixMap replaces the first prefix that matches the name of a file; the result is then the
-	// path, without Sysroot. Both apply to object files and to source files. Basenames shows source
-	// files without their folders.
+	// Sysroot is the folder of the files in the report, if not the root folder. PrefixMap replaces
+	// the first prefix that matches the name of a file; the result is then the path, without
+	// Sysroot. Both apply to object files and to source files. Basenames shows source files without
+	// their folders.
 	Sysroot   string
 	PrefixMap []buildid.PrefixMap
 	Basenames bool
@@ -36,7 +36,7 @@ type ReportOptions struct {
 	Context context.Context
 
 	// Filter, if it is a *filter.Filter, receives the elements of NewMarkup. Its Options.Patience
-	// replaces Wait and Context, so that the report does not wait in addition to the filter.
+	// replaces Wait and Context: the report does not wait in addition to the filter.
 	Filter io.Writer
 
 	// Memory grants the heap that grows with a profile or with the calls of a report. Take reports
@@ -54,14 +54,14 @@ type ReportOptions struct {
 
 	// Diagnose receives one-line diagnostics: defects of the report, and the reasons why frames of
 	// an object remain unresolved. Named receives, once at the end, the number of frames that
-	// symbols named; after it, Unresolved receives the unresolved frames by object. Elements of
+	// symbols named. After it, Unresolved receives the unresolved frames by object. Elements of
 	// NewMarkup are counted by their filter. Each may be nil.
 	Diagnose   func(string)
 	Named      func(int64)
 	Unresolved func([]Unresolved)
 }
 
-// Unresolved counts the frames of a report, or the elements of a log, that have no name, for one
+// Unresolved counts the frames of a report, or the elements of a log, without a name, for one
 // object file.
 type Unresolved struct {
 	ID buildid.ID // build ID of the object file; zero if the file is missing or has none

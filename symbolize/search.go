@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// errBusy reports that no search is started, since maxQueued tasks run or wait.
+// errBusy means that maxQueued tasks run or wait: no search is started.
 var errBusy = errors.New("too many searches")
 
 // find starts a search for e's file in a goroutine. It fails if too many searches wait or the
@@ -116,9 +116,8 @@ func (x *search) run() {
 	x.followLink()
 }
 
-// ask asks finder for the file under each name. It reports whether the search has ended because it
-// found a file with debug information. If has is set, e has a file already, and only a better file
-// replaces it.
+// ask asks finder for the file under each name. ended means that it found a file with debug
+// information. If has is set, e has a file already, and only a better file replaces it.
 func (x *search) ask(finder Finder, has bool) (ended bool) {
 	s := x.s
 	for _, name := range x.names {
@@ -188,7 +187,6 @@ func (x *search) open(file *buildid.File) (*module, error) {
 	return m, nil
 }
 
-// note remembers an attempt to find the file.
 func (x *search) note(a buildid.Attempt) {
 	a.Where, a.Reason = clip(a.Where, maxSaid), clip(a.Reason, maxSaid)
 	if len(x.attempts) < maxAttempts && !slices.Contains(x.attempts, a) {
@@ -197,8 +195,7 @@ func (x *search) note(a buildid.Attempt) {
 }
 
 // lend gives e the best file so far, which has no debug information. e answers from it while the
-// search continues, since the next finder may be a slow server. It reports whether e has a file
-// now.
+// search continues: the next finder may be a slow server. has reports whether e has a file now.
 func (x *search) lend() (has bool) {
 	e := x.e
 	came := false

@@ -1,7 +1,7 @@
 package symbolize
 
-// A Snippet is the line of a source file that a Frame names, with the lines around it. The zero
-// value has no lines. Lines alias memory that must not be modified.
+// A Snippet is the source line of a Frame, with the lines around it. The zero value has no lines.
+// Lines alias memory that must not be modified.
 type Snippet struct {
 	First uint32   // number of the first line, from 1
 	Lines [][]byte // without line ends; any bytes

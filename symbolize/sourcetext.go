@@ -8,17 +8,17 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A sourceText is the text or checksum of a source file, as recorded in debug information. It is
-// zero for most compilers, which record neither.
+// A sourceText is the text or checksum of a source file in debug information. It is zero for most
+// compilers, which record neither.
 type sourceText struct {
 	text   []byte // the whole file, a copy; nil: not embedded
 	md5    [16]byte
 	hasMD5 bool
 }
 
-// source returns the text or checksum that debug information has for file, the [Frame.File] of a
-// Frame at l. It waits for the module's file as code does. It uses no index: it opens the module's
-// file, and inflates it if it is compressed.
+// source returns the text or checksum in debug information for file, the [Frame.File] of a Frame at
+// l. It waits for the module's file as code does. It uses no index: it opens the module's file, and
+// inflates it if it is compressed.
 func (s *Symbolizer) source(ctx context.Context, l Location, file string) (sourceText, error) {
 	q, err := s.acquire(ctx, l)
 	if err == nil {
@@ -39,8 +39,8 @@ func (s *Symbolizer) source(ctx context.Context, l Location, file string) (sourc
 	return text, err
 }
 
-// source returns a copy of the text or checksum that debug information has for a file. The error
-// makes the whole module file unusable; complain notes other errors.
+// source returns a copy of a file's text or checksum in debug information. The error makes the
+// whole module file unusable; complain notes other errors.
 func (q *question) source(addr uint64, file string) (s sourceText, err error) {
 	m := q.m
 	if m.dw == nil || m.packed {

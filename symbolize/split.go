@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// splitLinks returns the functions that open the files of m's split units. They are called while
-// m's entry is locked.
+// splitLinks returns the functions that open the files of m's split units. Their caller holds the
+// lock of m's entry.
 func (m *module) splitLinks(o *Options) dwarf.Links {
 	return dwarf.Links{
 		Package: func() dwarf.Linked { return m.openPackage(o) },
@@ -24,7 +24,7 @@ func (m *module) splitLinks(o *Options) dwarf.Links {
 	}
 }
 
-// openPackage opens the package of m's split units, if there is one.
+// openPackage opens the package of m's split units, if any.
 func (m *module) openPackage(o *Options) dwarf.Linked {
 	if o.DWP != "" {
 		return m.openFirst(o, []string{o.DWP}, isPackage)
@@ -81,8 +81,8 @@ func (m *module) openFirst(o *Options, places []string, holds func(*object.File)
 	return l
 }
 
-// openOne opens the first file, in the order of places, that the function holds accepts. It opens
-// only regular files, since the paths come from operators or debug files.
+// openOne opens the first file in places that holds accepts. It opens only regular files: the paths
+// come from operators or debug files.
 func (m *module) openOne(o *Options, places []string, holds func(*object.File) bool) (dwarf.Linked, error) {
 	var missing error
 	for _, path := range places {
@@ -100,15 +100,12 @@ func (m *module) openOne(o *Options, places []string, holds func(*object.File) b
 	return dwarf.Linked{}, missing
 }
 
-// An absentError reports a file that does not exist.
 type absentError struct{ error }
 
 func (absentError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// errOtherUnit reports that a file belongs to another build.
 var errOtherUnit = errors.New("a file of another build: the ID of its unit differs")
 
-// tryPart opens the file at path if holds accepts it.
 func (m *module) tryPart(o *Options, path string, holds func(*object.File) bool) (dwarf.Linked, error) {
 	file, err := buildid.OpenRegular(path, "split unit")
 	if err != nil {

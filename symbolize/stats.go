@@ -2,7 +2,6 @@ package symbolize
 
 import "sync/atomic"
 
-// counts are the counters of a Symbolizer since New.
 type counts struct {
 	byIndex  atomic.Int64
 	searches atomic.Int64

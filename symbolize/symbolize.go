@@ -31,9 +31,8 @@ type Options struct {
 	// information. Servers may be slow, and learn the build IDs.
 	Servers []Finder
 
-	// LinkDirs are the folders that hold the files to which a file links: its debug file
-	// (.gnu_debuglink) and the supplementary file of dwz. Both are also searched for next to the
-	// file.
+	// LinkDirs are folders with the files of links: debug files (.gnu_debuglink) and the
+	// supplementary files of dwz. Both are also searched for next to the file with the link.
 	LinkDirs []string
 
 	// DWP is the path of the package of split units for every module. If it is empty, the package
@@ -51,19 +50,18 @@ type Options struct {
 
 	// OffHeap is called with the number of bytes held outside of the Go heap whenever that number
 	// has changed by 8 MiB. The caller can lower the heap's limit by that number. OffHeap must not
-	// call the Symbolizer. nil: not called.
+	// call the Symbolizer. It may be nil.
 	OffHeap func(bytes int64)
 
 	// Notify is called once for each file that is set aside: the parser failed, lookups cost too
 	// much, or the file needs too much memory. The message names the file. Notify must not call the
-	// Symbolizer. Many goroutines may call it. nil: the message is only in Reports.
+	// Symbolizer. Many goroutines may call it. If nil, the message is only in Reports.
 	Notify func(message string)
 
-	// Came is called when a build ID has a file that can answer more than earlier files. That is so
-	// for the first file, for debug information after symbols, and after compressed sections were
-	// inflated in the background. A file that was closed to save memory and is opened again is not
-	// reported. Many goroutines may call it. It may ask with Now, and must return soon. nil: not
-	// called.
+	// Came is called when a build ID has a file that can answer more than earlier files: for the
+	// first file, for debug information after symbols, and after compressed sections were inflated
+	// in the background. A file that was closed to save memory and is opened again is not reported.
+	// Many goroutines may call Came. It may ask with Now, and must return soon. It may be nil.
 	Came func(id buildid.ID)
 
 	// SpillDir is the directory for compressed debug sections that do not fit into MaxMemory when
@@ -104,8 +102,8 @@ type Options struct {
 	// uses its own symbols, even if the debug file has some.
 	Reaching bool
 
-	// Details sets Frame.Details and the declaration of a Variable. Indexes are then not used,
-	// since they have no details, and lookups take longer.
+	// Details sets Frame.Details and the declaration of a Variable. Indexes have no details, so
+	// they are not used, and lookups take longer.
 	Details bool
 
 	placement
@@ -171,7 +169,7 @@ type Frame struct {
 
 	Details *Details // nil unless Options.Details is set
 
-	// Until is the time at which the answer expires. A better file will be searched for then, or
+	// Until is the time at which the answer expires: a better file will be searched for then, or
 	// debug information is still being inflated. The zero time means never.
 	Until time.Time
 }
@@ -186,7 +184,7 @@ type Variable struct {
 	// known
 	Member string
 
-	// Declared is where debug information declares the variable at the address; only with
+	// Declared is the declaration in debug information of the variable at the address; only with
 	// Options.Details. It may be known without a symbol: then AskData returns it with ErrNoSymbol.
 	// If Line is 0, File is the source file of a local symbol, without folders.
 	Declared Declaration
@@ -247,7 +245,7 @@ func (e *NotFoundError) Error() string {
 	return "build ID " + e.ID.String() + ": no debug file found"
 }
 
-// Unwrap returns fs.ErrNotExist and the error that kept a finder from looking.
+// Unwrap returns fs.ErrNotExist and Err, unless that is nil.
 func (e *NotFoundError) Unwrap() []error {
 	if e.Err != nil {
 		return []error{fs.ErrNotExist, e.Err}
@@ -293,7 +291,7 @@ func clipName(name string) string {
 	return name
 }
 
-// New returns a Symbolizer that asks o.Finders.
+// New returns a Symbolizer with these options.
 func New(o Options) *Symbolizer {
 	if o.MaxMemory <= 0 {
 		o.MaxMemory = DefaultMaxMemory
@@ -333,7 +331,7 @@ func (s *Symbolizer) place() {
 	}
 }
 
-// Close ends all searches, waits for that, and closes the files. Later questions fail with
+// Close ends all searches, waits for their end, and closes the files. Later questions fail with
 // ErrClosed.
 func (s *Symbolizer) Close() error {
 	s.cache.mu.Lock()

@@ -13,9 +13,9 @@ import (
 // log never occur in its frames. Above memory.inline bytes a goroutine inflates it. Meanwhile
 // questions wait as for a search, or get answers from symbols.
 
-// inflate inflates the packed debug sections of e's module for a lookup. It reports whether a
-// goroutine continues the inflation; e.mu is held. If there is no memory for the sections, the
-// module answers from symbols for a time.
+// inflate inflates the packed debug sections of e's module for a lookup. goesOn means that a
+// goroutine continues the inflation. e.mu is held. Without memory for the sections, the module
+// answers from symbols for a time.
 func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	m := e.module
 	u := m.unpack()
@@ -78,7 +78,7 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	return true
 }
 
-// An unpacking inflates sections of a module and of its supplementary file, if it has one.
+// An unpacking inflates sections of a module and of its supplementary file, if any.
 type unpacking []*object.Unpacking
 
 // unpack returns the unpacking of the sections that lookups in m need.
@@ -136,8 +136,8 @@ func (u unpacking) keep() error {
 	return err
 }
 
-// inflated keeps the sections that u has inflated for e's module. If there was no memory, it denies
-// the module its debug information. e.mu is held.
+// inflated keeps the sections that u has inflated for e's module. Without memory, it denies the
+// module its debug information. e.mu is held.
 func (s *Symbolizer) inflated(e *entry, u unpacking) {
 	m := e.module
 	size := u.size()

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Limits of the questions that are asked in the background.
+// limits of the questions that are asked in the background
 const (
 	maxErrands = 1024 // waiting questions, about 100 KiB; a crash asks about a hundred
 	maxParked  = 64   // waiting questions about one module that is being searched for or inflated
@@ -59,7 +59,7 @@ const (
 	ledgerErrand            // counts the names that an index has copied
 )
 
-// A warmAnswer is the answer to an errand about code or data. It never changes.
+// A warmAnswer is the answer to an errand about code or data. It is immutable.
 type warmAnswer struct {
 	frames   []Frame
 	variable Variable
@@ -79,6 +79,7 @@ func (w *warmer) init(s *Symbolizer) {
 }
 
 // search starts to look for a module's file in the background, as Prefetch does, and never waits.
+// It returns false if the queue is full.
 func (w *warmer) search(id buildid.ID, name string) bool {
 	return w.send(newErrand(searchErrand, Location{ID: id, Name: name}))
 }
@@ -106,7 +107,7 @@ func (w *warmer) known(kind errandKind, l Location) (a warmAnswer, err error) {
 	return a, a.err
 }
 
-// refusal returns the error for a module without a known answer, and starts a search for the
+// refusal returns the error for a module without a known answer. It starts a search for the
 // module's file if that is due.
 func (w *warmer) refusal(l Location) error {
 	e, err := w.s.cache.entry(l.ID, l.Name)
@@ -193,7 +194,7 @@ func (w *warmer) run(t errand) {
 		a = w.ask(t.kind, l) // the task has ended meanwhile, or has found a file
 	}
 	if errors.Is(a.err, ErrPending) && !a.empty() {
-		// the answer expires at once, since the file was found before the search ended
+		// the answer expires at once: the file was found before the search ended
 		a.err, a.until = nil, time.Now()
 	}
 	if a.err == nil || a.err == ErrNoSymbol {
