@@ -15,23 +15,22 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A score is the base-2 logarithm of a ratio: the probability of a fact at the true bias, divided
-// by its probability at another bias. forCall is 4 because about one in 25 places in code follows a
-// call.
+// A score is the base-2 logarithm of the probability of a fact at the true bias, divided by its
+// probability at another. forCall is 4 because about one in 25 places in code follows a call.
 const (
 	forCall     = 4
-	againstCall = -5 // 2 % of the frames taken for callers are not callers
+	againstCall = -5 // 2 % of the frames that look like callers are not callers
 	forSignal   = 10 // the code ends a signal handler; a file has it once or twice
-	forRequest  = 8  // Valgrind's own code makes a request to Valgrind
+	forRequest  = 8  // a preloaded library of Valgrind makes a client request there
 	forTarget   = 9  // the call is to the function of the next inner frame
-	// the address is in a function with another name; nameBits is the score for the right name
+	// the address is in a function with another name; nameBits scores the right name
 	againstName = -8
-	forLine     = 9  // the address has the line of the report
+	forLine     = 9  // the symbolizer gives the address the line in the report
 	forData     = 10 // the variable is at the address in the report
-	againstGap  = -3 // the unwind information has no function at the address
+	againstGap  = -3 // the unwind information has no function there
 	overlap     = -8 // another object is in the same place
-	prior       = 10 // the bias is the usualBias of the object
-	// required lead of the best bias: the probability of all others together is at most 1 in 256
+	prior       = 10 // the bias is the object's usualBias
+	// minimum lead: the best bias is then 256 times as probable as all others together
 	margin = 8
 )
 
@@ -42,30 +41,30 @@ const (
 	linkerBias = 0x4000000
 )
 
-// How a bias became known.
+// Ways to learn a bias.
 const (
 	byMap      = "map"      // from a Map
 	byFile     = "file"     // the program can be loaded at one place only
-	bySegments = "segments" // with any other bias the addresses are not in code
+	bySegments = "segments" // no other bias puts all addresses into code
 	byFacts    = "facts"    // from the file's symbols, calls and unwind information
 	byPrior    = "prior"    // from facts, and because Valgrind usually loads such objects there
 )
 
-// The unit of work is one comparison of an address with a candidate.
+// One comparison of an address with a candidate is a unit of work.
 const (
 	stageSize    = 8   // addresses compared between two rounds of dropping candidates
-	dropped      = 40  // distance from the best score at which a candidate is dropped
-	askedWork    = 128 // work of a question to the symbolizer
-	demangleWork = 4   // work of demangling a name
-	symbolSize   = 512 // bytes of symbol tables that cost one unit of work
+	dropped      = 40  // a candidate this far below the best score is dropped
+	askedWork    = 128 // units for a question to the symbolizer
+	demangleWork = 4   // units to demangle a name
+	symbolSize   = 512 // bytes of symbol tables for one unit
 )
 
-// A candidate is a bias that an epoch may have.
+// A candidate is a possible bias of an epoch.
 type candidate struct {
 	bias  uint64
-	code  int32 // the score of the epoch's addresses
-	lines int32 // the score of the symbolizer's answers
-	score int   // the score from all facts, at the last try
+	code  int32 // score of the epoch's addresses
+	lines int32 // score of the symbolizer's answers
+	score int   // score of all facts, at the last try
 }
 
 const candidateSize = 24 // bytes
@@ -75,12 +74,11 @@ type solver struct {
 	maps     []Map
 	demangle func(string) string
 	answers  *answerer // nil if there is no symbolizer
-	work     int       // the work done so far
-	allowed  int       // the work that may be done
+	work     int       // units of work so far
+	allowed  int
 }
 
-// spendWork adds n units of work and returns true, or returns false if the limit was already
-// exceeded.
+// spendWork adds n units of work. It returns false if the limit was already exceeded.
 func (s *solver) spendWork(n int) bool {
 	if s.work > s.allowed {
 		return false
@@ -117,9 +115,8 @@ func (s *solver) solveEpoch(e *epoch) bool {
 	return e.located
 }
 
-// solveAll looks for the biases of all objects of a process, in rounds, until a round finds none.
-// Each located object occupies a place, and may show that a signal interrupted code in another
-// object. A file that is still doubted at the end is not the file that ran.
+// solveAll searches in rounds, until a round locates no object: each located object may help to
+// locate others. A file still doubted at the end is not the file that ran.
 func (s *solver) solveAll(p *process) {
 	for before := -1; len(p.places) != before; {
 		before = len(p.places)
@@ -199,8 +196,7 @@ func (e *epoch) locate(bias uint64, by string) {
 	e.kept = 0
 }
 
-// keepBytes counts size bytes for a fact of e, if the limits allow them, and reports whether they
-// do.
+// keepBytes counts size bytes for a fact of e. It returns false if a limit forbids them.
 func (e *epoch) keepBytes(size int) bool {
 	ok := e.of.proc.keepBytes(size)
 	if ok {
@@ -209,15 +205,13 @@ func (e *epoch) keepBytes(size int) bool {
 	return ok
 }
 
-// dropCandidates drops the candidates for which out reports true.
 func (e *epoch) dropCandidates(out func(candidate) bool) {
 	before := len(e.left)
 	e.left = slices.DeleteFunc(e.left, out)
 	e.keepBytes((len(e.left) - before) * candidateSize)
 }
 
-// mapBias returns the bias that a Map gives for an epoch's object, if the epoch's addresses agree
-// with it.
+// mapBias returns the bias from a Map, if the epoch's addresses agree with it.
 func (s *solver) mapBias(e *epoch, f *file) (uint64, bool) {
 	for i := range s.maps {
 		if bias, ok := s.maps[i].bias(e.of.name, f); ok && (isInAny(e.windows, bias) || e.loadedAt(f, bias)) {
@@ -236,8 +230,8 @@ func isLinker(name string) bool {
 	return len(b) > 3 && b[:3] == "ld-" || len(b) > 5 && b[:5] == "ld.so" || len(b) > 4 && b[:4] == "ld64"
 }
 
-// narrowCandidates drops the candidates outside the windows. If none are left, it makes a candidate
-// for each bias in the windows. It returns false if these are too many, or if there is no memory
+// narrowCandidates drops candidates outside the windows. If none are left, it makes one for
+// each bias in the windows. It returns false if these are too many, or if there is no memory
 // for them.
 func (e *epoch) narrowCandidates() bool {
 	e.dropCandidates(func(c candidate) bool { return !isInAny(e.windows, c.bias) })
@@ -272,8 +266,8 @@ func (e *epoch) places() (n int) {
 	return n
 }
 
-// lead sorts the candidates, best first. It returns the base-2 logarithm of the best candidate's
-// probability divided by the sum of all others' probabilities.
+// lead sorts the candidates, best first. It returns the base-2 logarithm of the best
+// probability divided by the sum of all others.
 func lead(all []candidate) float64 {
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	others := 0.0
@@ -283,8 +277,8 @@ func lead(all []candidate) float64 {
 	return -math.Log2(others)
 }
 
-// scoreFacts compares the candidates with the addresses that were not scored yet. It drops bad
-// candidates early: see dropped. It returns false if the work limit is exceeded.
+// scoreFacts compares the candidates with new addresses, and drops bad candidates early. It
+// returns false if the work limit is exceeded.
 func (s *solver) scoreFacts(e *epoch, f *file) bool {
 	for e.counted < len(e.ips) {
 		part := e.ips[e.counted:min(len(e.ips), e.counted+stageSize)]
@@ -299,7 +293,7 @@ func (s *solver) scoreFacts(e *epoch, f *file) bool {
 			best = max(best, c.code)
 		}
 		e.dropCandidates(func(c candidate) bool { return c.code < best-dropped })
-		if f.hasUnwindInfo() { // a slower lookup, done only for the remaining candidates
+		if f.hasUnwindInfo() { // slower, so only for the remaining candidates
 			for i := range e.left {
 				c := &e.left[i]
 				c.code += scoreGaps(part, f, c.bias)
@@ -312,8 +306,8 @@ func (s *solver) scoreFacts(e *epoch, f *file) bool {
 	return s.spendWork(len(e.left)*len(e.of.proc.places)/16) && s.scoreOverlaps(e, f) && s.scoreData(e, f) && s.scoreNames(e, f)
 }
 
-// scoreOverlaps scores candidates that put the object in the place of another object. Such a
-// candidate is right only if the other object was unloaded.
+// scoreOverlaps scores candidates that overlap another located object. Such a candidate is
+// right only if the other object was unloaded.
 func (s *solver) scoreOverlaps(e *epoch, f *file) bool {
 	for _, other := range e.of.proc.places {
 		if other.of == e.of {
@@ -346,9 +340,8 @@ func (s *solver) scoreData(e *epoch, f *file) bool {
 	return true
 }
 
-// scoreNames scores the functions named in the report, each as one fact. A name without a symbol in
-// the file is not a fact: the function may be inlined, or named only in debug information. It
-// returns false if the work limit is exceeded.
+// scoreNames scores each function named in the report as one fact. It ignores a name without a
+// symbol, since the function may be inlined. It returns false if the work limit is exceeded.
 func (s *solver) scoreNames(e *epoch, f *file) bool {
 	byName := make(map[string][]uint64) // addresses
 	var names []string
@@ -368,7 +361,7 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 			continue
 		}
 		favour, against := nameBits(named), againstName
-		// several functions have this name; some may be missing
+		// Valgrind prints several functions as (below main), and some may have no symbol
 		if fn == "(below main)" && !f.hasSymtab() {
 			against = 0
 		}
@@ -383,8 +376,8 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 	return true
 }
 
-// symbolsNamed returns the symbols called name from known, or else from find. ok is false if the
-// work limit is exceeded.
+// symbolsNamed returns the symbols called name, from known or else from find. ok is false if
+// the work limit is exceeded.
 func (s *solver) symbolsNamed(f *file, known *map[string][]object.Symbol, name string, find func() []object.Symbol) (all []object.Symbol, ok bool) {
 	if all, ok = (*known)[name]; ok {
 		return all, true
@@ -400,14 +393,13 @@ func (s *solver) symbolsNamed(f *file, known *map[string][]object.Symbol, name s
 	return all, true
 }
 
-// hasSymtab reports whether the file has a full symbol table.
 func (f *file) hasSymtab() bool {
 	_, ok := f.Image.Section(".symtab")
 	return ok
 }
 
-// scoreLines compares the functions and lines in the report with the symbolizer's answers. It stops
-// and returns true if one candidate leads by margin.
+// scoreLines compares functions and lines in the report with the symbolizer's answers. It
+// returns true as soon as one candidate leads by margin.
 func (s *solver) scoreLines(e *epoch, f *file) bool {
 	scores := make([]int32, min(len(e.left), maxAsked))
 	for e.asked < min(len(e.names), maxAsked/16) && len(e.left) <= maxAsked && s.spendWork(len(e.left)*askedWork) {
@@ -415,7 +407,7 @@ func (s *solver) scoreLines(e *epoch, f *file) bool {
 		for i := range e.left {
 			got := s.answers.Frames(nil, f.Object, n.ip-e.left[i].bias)
 			if got.Pending {
-				return false // the next try will ask again
+				return false // the next try asks again
 			}
 			scores[i] = int32(n.agreement(got.Frames))
 		}
@@ -434,7 +426,6 @@ func (s *solver) scoreLines(e *epoch, f *file) bool {
 	return false
 }
 
-// agreement returns the score of an answer for the address of the fact.
 func (n *nameFact) agreement(frames []symbolize.Frame) int {
 	if len(frames) == 0 {
 		return 0
@@ -450,11 +441,11 @@ func (n *nameFact) agreement(frames []symbolize.Frame) int {
 	case outer.HasLine == (n.line != 0):
 		return againstName
 	}
-	return 0 // the symbol may extend too far, or have several names
+	return 0 // the symbol may reach too far, or have several names
 }
 
-// nameBits returns the score for an address in one of these symbols. Smaller symbols give a higher
-// score.
+// nameBits returns the score for an address in one of these symbols. Smaller symbols score
+// higher.
 func nameBits(named []object.Symbol) int {
 	size := uint64(0)
 	for i := range named {
@@ -473,8 +464,8 @@ func areInside(named []object.Symbol, ips []uint64, bias uint64) bool {
 	return true
 }
 
-// scoreCalls returns the score of facts at a bias. An address that follows no call may be in the
-// trampoline of a signal handler, or in code that a signal interrupted.
+// scoreCalls returns the score of facts at a bias. An address that follows no call may be in a
+// signal trampoline, or in code that a signal interrupted.
 func (e *epoch) scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 	for i := range facts {
 		fact := &facts[i]
@@ -503,8 +494,8 @@ func (e *epoch) scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 	return score
 }
 
-// isInterrupted reports whether a fact is about code that a signal interrupted, not about a caller.
-// In that case the next inner frame is the trampoline that ends the handler.
+// isInterrupted reports whether a signal interrupted the code of a fact. The next inner frame
+// is then the trampoline that ends the handler.
 func (e *epoch) isInterrupted(fact *ipFact, f *file, bias uint64) (is bool) {
 	if fact.innerOf == e.of {
 		return f.endsHandler(fact.inner + 1 - bias)
@@ -519,8 +510,8 @@ func (e *epoch) isInterrupted(fact *ipFact, f *file, bias uint64) (is bool) {
 	return is
 }
 
-// endsHandler reports whether the code at addr is the trampoline that ends a signal handler with
-// the system call sigreturn. The kernel or Valgrind makes a handler return to it; no code calls it.
+// endsHandler reports whether the code at addr ends a signal handler with the system call
+// sigreturn. Handlers return to this trampoline; no code calls it.
 func (f *file) endsHandler(addr uint64) bool {
 	switch f.Image.Machine {
 	case elf.EM_X86_64:
@@ -534,12 +525,11 @@ func (f *file) endsHandler(addr uint64) bool {
 	return false
 }
 
-// hasCode reports whether these bytes are at addr.
 func (f *file) hasCode(addr uint64, code string) bool {
 	return bytes.HasPrefix(f.Image.Loaded(addr), []byte(code))
 }
 
-// scoreGaps returns the score of addresses that are not in a function.
+// scoreGaps returns the score of addresses outside the functions of the unwind information.
 func scoreGaps(facts []ipFact, f *file, bias uint64) (score int32) {
 	for _, fact := range facts {
 		if _, _, ok := f.Image.UnwindRange(fact.ip - bias); !ok {
@@ -549,7 +539,7 @@ func scoreGaps(facts []ipFact, f *file, bias uint64) (score int32) {
 	return score
 }
 
-// endsRequest reports whether the code before addr is a request to Valgrind (valgrind.h). It looks
+// endsRequest reports whether a client request to Valgrind (valgrind.h) ends at addr. It looks
 // only at Valgrind's preloaded libraries, which replace malloc and other functions.
 func (f *file) endsRequest(addr uint64) bool {
 	code := ""
@@ -564,13 +554,12 @@ func (f *file) endsRequest(addr uint64) bool {
 	return f.ours && code != "" && f.hasCode(addr-uint64(len(code)), code)
 }
 
-// hasUnwindInfo reports whether the file has unwind information, which bounds its functions.
 func (f *file) hasUnwindInfo() bool {
 	_, ok := f.Image.Section(".eh_frame")
 	return ok
 }
 
-// callsFunction reports whether the code before addr is a direct call of the function that contains
+// callsFunction reports whether a direct call before addr leads to the function that contains
 // callee. It recognizes only x86 calls.
 func (f *file) callsFunction(addr, callee uint64) bool {
 	start, _, ok := f.Image.UnwindRange(callee)
@@ -584,9 +573,9 @@ func (f *file) callsFunction(addr, callee uint64) bool {
 	return addr+uint64(int64(int32(binary.LittleEndian.Uint32(code[1:])))) == start
 }
 
-// checkBias locates the epoch at a bias, unless too few callers follow a call: then the file is not
-// the one that ran. Code that a signal interrupted follows no call. It cannot be recognized before
-// the object with the handler's trampoline is located; until then the file may be doubted.
+// checkBias locates the epoch, unless too few callers follow a call: then the file is not the
+// one that ran. Code that a signal interrupted follows no call. Until the object with the
+// handler's trampoline is located, the file is only doubted.
 func (e *epoch) checkBias(f *file, bias uint64, by string) {
 	calls, others, open := 0, 0, 0
 	for i := range e.ips {
@@ -613,7 +602,7 @@ func (e *epoch) checkBias(f *file, bias uint64, by string) {
 	}
 }
 
-// tooFew reports whether too few callers follow a call for the file to be the one that ran.
+// tooFew reports whether too few callers follow a call.
 func tooFew(calls, callers int) bool {
 	return callers >= 3 && calls*2 < callers || callers >= 10 && calls*5 < callers*4
 }

@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// A builder collects the parts of the current record. Their positions are relative to the record's
+// A builder collects the parts of the current record. Positions are relative to the record's
 // beginning, since the buffer may move.
 type builder struct {
-	active    bool // there is a current record
+	active    bool // a record has begun
 	at        int  // index in the buffer at which the record begins
 	name      string
 	continued bool // an earlier part of the record was handed over
 	latin1    bool // the report is in ISO 8859-1
 
-	open   []string // the names of the open elements, the outermost first
+	open   []string // names of the open elements, outermost first
 	items  []rawItem
 	frames []rawFrame
-	rest   []string // the elements that are open at the end of a record whose rest follows
+	rest   []string // elements to reopen in the rest of a divided record
 	stack  int      // index in items of the open stack, plus 1; 0 if no stack is open
 	holder int      // index in open of the element whose end tag closes the open stack
 
-	// Buffers of the record that is handed over; reused for the next one.
+	// Buffers of the last record, reused for the next one.
 	record    Record
 	outItems  []Item
 	outFrames []Frame
-	arena     []byte // texts with their entities decoded
+	arena     []byte // decoded texts
 }
 
-// A span is a part of the record; the zero span is not set.
+// A span is a part of the record. The zero span is not set.
 type span struct {
 	from, to int32
 	escaped  bool // the text has an '&', or ISO 8859-1 characters beyond ASCII
@@ -64,7 +64,7 @@ func (b *builder) begin(name string, at int) {
 	}
 }
 
-// resume begins the continuation of a record in which these elements are open.
+// resume begins the rest of a record in which these elements are open.
 func (b *builder) resume(name string, open []string, at int) {
 	b.name, b.at, b.active, b.continued = name, at, true, true
 	b.open = append(b.open, open...)
@@ -81,8 +81,8 @@ func (b *builder) resume(name string, open []string, at int) {
 	}
 }
 
-// isTooLong reports whether the record, up to the given index of the buffer, must be handed over in
-// parts. If possible, the record is not divided within a frame.
+// isTooLong reports whether the record must be divided at the given index of the buffer. A
+// frame is divided only if necessary.
 func (b *builder) isTooLong(at int) bool {
 	size := at - b.at
 	if size <= maxRecord && len(b.items) < maxItems && len(b.frames) < maxItems {
@@ -91,7 +91,6 @@ func (b *builder) isTooLong(at int) bool {
 	return len(b.open) == 0 || b.open[len(b.open)-1] != "frame" || size > maxRecord+maxLeaf || len(b.items) > 2*maxItems
 }
 
-// push enters an element.
 func (b *builder) push(name string) {
 	depth := len(b.open)
 	if depth == maxDepth {
@@ -112,7 +111,7 @@ func (b *builder) push(name string) {
 	}
 }
 
-// closeFrom ends the open elements from this index on.
+// closeFrom closes the open elements from index i on.
 func (b *builder) closeFrom(i int) {
 	if b.stack > 0 && i <= b.holder {
 		b.endStack()
@@ -120,20 +119,20 @@ func (b *builder) closeFrom(i int) {
 	b.open = b.open[:i]
 }
 
-// closeLoss ends the open element of a kind of lost memory, if any, and the elements in it.
+// closeLoss closes the open kind of lost memory, if any, and the elements in it.
 func (b *builder) closeLoss() {
 	if i := slices.IndexFunc(b.open[min(1, len(b.open)):], isLoss); i >= 0 {
 		b.closeFrom(i + 1)
 	}
 }
 
-// isInStack reports whether the innermost open element is a stack, and may contain another element.
+// isInStack reports whether the innermost open element is a stack, and may contain another.
 func (b *builder) isInStack() bool {
 	return b.stack > 0 && len(b.open) < maxDepth && b.open[len(b.open)-1] == "stack"
 }
 
-// beginStack ends the open stack, if any, and begins another at this depth. The new stack ends with
-// the element at index holder of open.
+// beginStack ends the open stack, if any, and begins another at this depth. The new stack ends
+// with the element open[holder].
 func (b *builder) beginStack(depth, holder int) {
 	b.holder = holder
 	b.endStack()
@@ -159,19 +158,17 @@ func (b *builder) dropEmptyFrame() {
 	}
 }
 
-// addFrame adds a whole frame to the open stack.
 func (b *builder) addFrame(f *rawFrame) {
 	b.dropEmptyFrame()
 	b.frames = append(b.frames, *f)
 }
 
-// addLeaf adds an element that holds nothing but text.
+// addLeaf adds an element that contains only text.
 func (b *builder) addLeaf(name string, text span) {
 	b.items = append(b.items, rawItem{name: name, text: text, depth: int32(max(0, len(b.open)-1)), isLeaf: true})
 }
 
-// addText adds a text between two elements, or extends the last item if it is the text directly
-// before.
+// addText adds a text between two elements. Adjacent texts at one depth become one item.
 func (b *builder) addText(s span) {
 	depth := int32(len(b.open) - 1)
 	if n := len(b.items); n > 0 {
@@ -183,8 +180,8 @@ func (b *builder) addText(s span) {
 	b.items = append(b.items, rawItem{text: s, depth: depth, isLeaf: true})
 }
 
-// addToFrame adds an element that holds nothing but text to the open frame. It returns false if no
-// frame is open, if frames have no such element, or if the line is not a number.
+// addToFrame adds a text element to the open frame. It returns false if no frame is open, if
+// frames have no such element, or if the line is not a number.
 func (b *builder) addToFrame(name string, s span, text []byte) bool {
 	if n := len(b.open); n == 0 || b.open[n-1] != "frame" || len(b.frames) == 0 {
 		return false
@@ -267,8 +264,8 @@ func (b *builder) text(buf []byte, s span) []byte {
 	return b.arena[start:len(b.arena):len(b.arena)]
 }
 
-// inUTF8 returns a text of the record in UTF-8. Text between records comes from the program, so it
-// is not in the report's encoding.
+// inUTF8 converts a text of the record to UTF-8. Text between records comes from the program,
+// so the report's encoding does not apply.
 func (b *builder) inUTF8(text []byte) []byte {
 	if b.latin1 && b.name != "" {
 		return fromLatin1(text)

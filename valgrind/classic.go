@@ -11,12 +11,12 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// NewText returns a writer that converts the report written to it to Valgrind's plain text:
-// "==PID== Invalid read of size 4". It writes the text to w. Frames look as if Valgrind had found
-// the debug information. Facts that the XML lacks are omitted, such as the sizes in HEAP SUMMARY
+// NewText returns a writer that converts a report to Valgrind's plain text, such as "==PID==
+// Invalid read of size 4", and writes the text to w. Frames look as if Valgrind had found the
+// debug information. Facts that the XML lacks are omitted, such as the sizes in HEAP SUMMARY
 // before protocol 6. If the logged command line has --quiet, the heading and the summaries are
-// omitted, as in Valgrind. Close writes the rest, and does not close w. All errors come from w. The
-// writer is for one goroutine.
+// omitted, as in Valgrind. Close writes the rest, and does not close w. All errors come from w.
+// The writer is for one goroutine.
 func NewText(w io.Writer, o Options) io.WriteCloser {
 	c := &classic{w: w, o: &o, t: newTracker(&o)}
 	c.names = newNamer(&o, c.t)
@@ -36,7 +36,7 @@ type classic struct {
 	out    []byte
 	prefix []byte // prefix of the current process: "==7== "
 	in     *spoken
-	repeat []byte // the last suppression, which Valgrind 3.19 writes twice
+	repeat []byte // the last suppression; Valgrind 3.19 writes it twice
 	frames []textFrame
 }
 
@@ -44,15 +44,15 @@ type classic struct {
 type spoken struct {
 	of       *process
 	begun    bool   // the heading was written
-	preamble []byte // lines, each with its line end
-	thread   string // the last thread that was named
+	preamble []byte // lines with their line ends
+	thread   string // the last named thread
 }
 
 // A textFrame is a line of a stack.
 type textFrame struct {
 	ip             uint64
 	raw            []byte // printed instead of ip if <ip> is not a number
-	name, position string // empty if not known; position is FILE:LINE
+	name, position string // empty if unknown; position is FILE:LINE
 	object         []byte
 }
 
@@ -78,7 +78,6 @@ func (c *classic) send() {
 	c.out = c.out[:0]
 }
 
-// take writes a record.
 func (c *classic) take(rec *Record) error {
 	c.names.answers.time = time.Time{}
 	p := c.t.cur
@@ -108,7 +107,6 @@ func (c *classic) take(rec *Record) error {
 	return c.err
 }
 
-// process returns the state of the text about the current process.
 func (c *classic) process() *spoken {
 	if c.in == nil || c.in.of != c.t.cur {
 		c.in = &spoken{of: c.t.cur, thread: "1"}
@@ -146,7 +144,6 @@ func (c *classic) line(before string, text []byte) {
 	c.out = append(appendClean(c.out, text), '\n')
 }
 
-// lines writes text of one or several lines.
 func (c *classic) lines(before string, text []byte) {
 	text = bytes.TrimRight(text, " \t\r\n")
 	for len(text) > 0 {
@@ -204,7 +201,6 @@ func (c *classic) write(rec *Record, isHeader bool) {
 	}
 }
 
-// error writes an error.
 func (c *classic) error(rec *Record) {
 	s := c.process()
 	helgrind := s.of.tool == "helgrind"
@@ -232,10 +228,9 @@ func (c *classic) error(rec *Record) {
 	}
 }
 
-// items writes the texts and the stacks of a record.
 func (c *classic) items(rec *Record) {
 	helgrind := c.t.cur.tool == "helgrind"
-	suppression := -1 // depth of the suppression that is being skipped
+	suppression := -1 // depth of the suppression to skip; -1 if none
 	for i := range rec.Items {
 		it := &rec.Items[i]
 		if suppression >= 0 && it.Depth > suppression {
@@ -280,8 +275,8 @@ func (c *classic) segment(rec *Record, i int, heading string) {
 	}
 }
 
-// aux writes a text about the next stack. Helgrind prints a blank line before some of these texts,
-// and does not indent some of them.
+// aux writes a text about the next stack. Helgrind prints a blank line before some of these
+// texts, and indents only some.
 func (c *classic) aux(text []byte, helgrind bool) {
 	before := " "
 	switch has := func(s string) bool { return bytes.HasPrefix(text, []byte(s)) }; {
@@ -296,8 +291,8 @@ func (c *classic) aux(text []byte, helgrind bool) {
 	c.lines(before, c.names.describe(text))
 }
 
-// suppression writes a suppression, without a prefix. It omits one repetition of the last
-// suppression: see classic.repeat.
+// suppression writes a suppression without a prefix. It omits one copy of the last suppression:
+// see classic.repeat.
 func (c *classic) suppression(raw []byte) {
 	if raw == nil || bytes.Equal(raw, c.repeat) {
 		c.repeat = nil
@@ -307,7 +302,6 @@ func (c *classic) suppression(raw []byte) {
 	c.out = append(escape.AppendText(c.out, raw, "\t\n"), '\n')
 }
 
-// signal writes the signal that ended the process.
 func (c *classic) signal(rec *Record) {
 	if !rec.Continued {
 		c.line("", nil)
@@ -322,7 +316,7 @@ func (c *classic) signal(rec *Record) {
 	c.items(rec)
 }
 
-// message writes a message of the program. The lines of its text have stars around the PID.
+// message writes a message of the program, with stars around the PID.
 func (c *classic) message(rec *Record) {
 	stars := bytes.ReplaceAll(c.prefix, []byte("="), []byte("*"))
 	for i := range rec.Items {
@@ -412,7 +406,6 @@ func (c *classic) memory(rec *Record) {
 	c.line("", nil)
 }
 
-// losses writes the leak summary of the document.
 func (c *classic) losses() {
 	s := &c.t.cur.summary
 	c.line("LEAK SUMMARY:", nil)
@@ -422,8 +415,8 @@ func (c *classic) losses() {
 	c.line("", nil)
 }
 
-// summaries writes the error summary of the ending document, and its leak summary unless that was
-// written already.
+// summaries writes the error summary of the ending document. It writes the leak summary too,
+// unless already written.
 func (c *classic) summaries() {
 	s := &c.t.cur.summary
 	if s.hasLosses() && !s.statedLeaks {
@@ -437,7 +430,7 @@ func (c *classic) summaries() {
 	*s = summary{}
 }
 
-// appendFrames appends the frames of a stack with their names, as lines of text.
+// appendFrames appends the frames of a stack, with their names, as lines of text.
 func (n *namer) appendFrames(dst []textFrame, frames []Frame) []textFrame {
 	for s, added := range n.all(frames) {
 		last := &s.frames[len(s.frames)-1]

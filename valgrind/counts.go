@@ -10,24 +10,22 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// An errorAt is an error that error counts refer to: its kind, and the function in which it
-// occurred, with the calls inlined there.
+// An errorAt is the kind and the place of an error that error counts refer to.
 type errorAt struct {
 	kind   string
-	frames []Frame // with copied texts; empty if the error has no stack, or long names
+	frames []Frame // texts are copied; empty without a stack, or if names are long
 }
 
-// maxErrors bounds the errors that are kept for the error counts of a process. Valgrind stops after
-// 1,000 different errors, unless --error-limit=no is given. maxPlace bounds the bytes of names and
-// paths kept for an error. Each error count, about 60 bytes in the report, repeats these names in
-// the output.
+// maxErrors bounds the errors kept for a process. Valgrind stops after 1,000 different errors,
+// unless --error-limit=no is given. maxPlace bounds the bytes of names and paths kept for an
+// error, since each error count repeats them in the output.
 const (
 	maxErrors = 1 << 14
 	maxPlace  = 2 << 10
 )
 
-// keepError keeps the kind and the place of an error, for up to maxErrors errors. Errors with the
-// same kind and place share an errorAt: they can differ only in their callers.
+// keepError keeps the kind and the place of at most maxErrors errors. Errors with the same kind
+// and place share an errorAt.
 func (p *process) keepError(rec *Record) {
 	number := rec.Get("unique")
 	if rec.Name != "error" || rec.Continued || len(number) == 0 || len(number) > maxName || len(p.errors) >= maxErrors {
@@ -69,7 +67,7 @@ func (p *process) keepError(rec *Record) {
 	p.errors[string(number)] = e
 }
 
-// appendErrorKey appends a key that is unique to an error's kind and place.
+// appendErrorKey appends a key that is unique to a kind and place.
 func appendErrorKey(dst, kind []byte, frames []Frame) []byte {
 	text := func(b []byte) {
 		dst = append(binary.AppendUvarint(dst, uint64(len(b))), b...)
@@ -79,7 +77,7 @@ func appendErrorKey(dst, kind []byte, frames []Frame) []byte {
 		f := &frames[i]
 		dst = binary.AppendUvarint(binary.AppendUvarint(dst, f.IP), f.Line)
 		for _, b := range [...][]byte{f.RawIP, f.Obj, f.Fn, f.Dir, f.File} {
-			if b == nil { // not the same as empty
+			if b == nil { // differs from empty
 				dst = append(dst, 0)
 				continue
 			}
@@ -121,8 +119,8 @@ func (r closing) findCounted(rec *Record) {
 	}
 }
 
-// renderCounts renders how often each error occurred, with its kind and its first function. If one
-// of these is not known, the number of the error is rendered instead.
+// renderCounts renders how often each error occurred, with its kind and first function. If one
+// of these is not known, it renders the error's number instead.
 func (r closing) renderCounts(rec *Record) {
 	r.renderPairs(rec, "Errors by kind and place:", "unique", func(number []byte) {
 		e := r.t.cur.errors[string(number)]
@@ -141,8 +139,7 @@ func (r closing) renderCounts(rec *Record) {
 	})
 }
 
-// renderPlace renders a site within a line, as an element or in package filter's layout of an
-// element.
+// renderPlace renders a site within a line, as an element or in package filter's layout.
 func (r closing) renderPlace(s *site) {
 	if s.at != nil && s.at.shown && r.isElement(s) {
 		r.sendElement(markup.PC{Addr: s.addr, Kind: s.kind})
@@ -199,8 +196,8 @@ func (r closing) renderLosses(rec *Record) {
 	}
 }
 
-// appendLoss appends a line of a leak summary. The kinds of leaks are right-aligned. If the number
-// of blocks is not known, blocks is nil.
+// appendLoss appends a line of a leak summary, with the kind right-aligned. blocks is nil if
+// their number is unknown.
 func appendLoss(b []byte, element string, size, blocks []byte) []byte {
 	const column = len("   definitely lost")
 	name := words(element)
@@ -227,8 +224,8 @@ func (r closing) renderErrorSummary(rec *Record) {
 }
 
 // appendErrors appends Valgrind's line about all errors. It ends with the number of suppressed
-// contexts: "(suppressed: 4 from 2)". If the report lacks that number, the line has the number of
-// used suppressions instead.
+// contexts: "(suppressed: 4 from 2)". If the report lacks that number, the line has the number
+// of used suppressions.
 func (s *summary) appendErrors(b []byte) []byte {
 	b = append(b, "ERROR SUMMARY: "...)
 	all, contexts := s.errors()
@@ -278,10 +275,9 @@ func (s *summary) appendLosses(b []byte) []byte {
 	return b
 }
 
-// commas returns a number as Valgrind writes it.
+// commas formats a number as Valgrind does, such as 1,234.
 func commas(n uint64) []byte { return []byte(wording.Commas(strconv.FormatUint(n, 10))) }
 
-// printSummary prints the errors and leaks of the ending document.
 func (r *reporter) printSummary(p *process) {
 	s := &p.summary
 	if s.counted || s.hasLosses() {

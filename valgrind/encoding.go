@@ -19,8 +19,8 @@ func encodingOf(declaration []byte) string {
 	return string(name[:min(len(name), maxName)])
 }
 
-// isUTF8 reports whether the bytes of a report in this encoding are UTF-8. It returns true for
-// UTF-16, since such a report is decoded before it gets here.
+// isUTF8 reports whether a report in this encoding arrives here as UTF-8. UTF-16 counts, since
+// it is decoded earlier.
 func isUTF8(encoding string) bool {
 	switch strings.ToUpper(encoding) {
 	case "", "UTF-8", "UTF8", "US-ASCII", "ASCII", "UTF-16", "UTF-16LE", "UTF-16BE":
@@ -29,8 +29,7 @@ func isUTF8(encoding string) bool {
 	return false
 }
 
-// isLatin1 reports whether encoding is ISO 8859-1. Its bytes are the first 256 characters of
-// Unicode.
+// isLatin1 reports whether encoding is ISO 8859-1, the first 256 characters of Unicode.
 func isLatin1(encoding string) bool {
 	switch strings.ToUpper(encoding) {
 	case "ISO-8859-1", "ISO_8859-1", "ISO8859-1", "LATIN-1", "LATIN1", "L1":
@@ -39,7 +38,6 @@ func isLatin1(encoding string) bool {
 	return false
 }
 
-// isASCII reports whether b has only ASCII characters.
 func isASCII(b []byte) bool {
 	for _, c := range b {
 		if c >= utf8.RuneSelf {
@@ -49,7 +47,7 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// fromLatin1 returns b, which is in ISO 8859-1, in UTF-8.
+// fromLatin1 converts b from ISO 8859-1 to UTF-8.
 func fromLatin1(b []byte) []byte {
 	if isASCII(b) {
 		return b

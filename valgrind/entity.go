@@ -24,8 +24,7 @@ func appendSections(dst, b []byte) []byte {
 	return dst[:start+copy(dst[start:], text)]
 }
 
-// appendDecoded appends b with the entities of XML decoded. An '&' that does not begin an entity is
-// kept.
+// appendDecoded appends b with the entities of XML decoded. Any other '&' is kept.
 func appendDecoded(dst, b []byte) []byte {
 	for {
 		i := bytes.IndexByte(b, '&')

@@ -12,15 +12,14 @@ import (
 // page is the smallest page size of any machine, in bytes. Load biases are multiples of it.
 const page = 4096
 
-// files holds the object files that a report names, each opened once.
+// files holds the object files of a report, each opened once.
 type files struct {
 	objects *report.Objects
 	byName  map[string]*file
 	kept    int // bytes of the facts about all files
 }
 
-// keepBytes counts size bytes for another fact, if the limit allows them, and reports whether it
-// does.
+// keepBytes counts size bytes for another fact. It returns false if the limit forbids them.
 func (fs *files) keepBytes(size int) bool {
 	if fs.kept+size > maxFacts {
 		return false
@@ -32,15 +31,14 @@ func (fs *files) keepBytes(size int) bool {
 // A file is an object file that a report names.
 type file struct {
 	*report.Object
-	from, to uint64 // addresses of the first loaded byte, and after the last one
-	ours     bool   // the file is a library of Valgrind, preloaded into programs
+	from, to uint64 // addresses of the first loaded byte and after the last one
+	ours     bool   // a preloaded library of Valgrind
 
 	size      int                        // bytes of its symbol tables
-	functions map[string][]object.Symbol // the functions looked for so far, by the name in the report
-	variables map[string][]object.Symbol // the variables looked for so far
+	functions map[string][]object.Symbol // symbols found so far, by name in the report
+	variables map[string][]object.Symbol // the same for variables
 }
 
-// named returns the file of an object by its name in the report.
 func (fs *files) named(name string) *file {
 	if f := fs.byName[name]; f != nil {
 		return f
@@ -68,8 +66,8 @@ func (fs *files) named(name string) *file {
 	return f
 }
 
-// safely calls use, which reads from the mapping. It sets f.Err if another process truncates the
-// file during the call.
+// safely calls use, which reads from the mapping. It sets f.Err if the file is truncated during
+// the call.
 func (f *file) safely(use func()) {
 	if err := object.Guard(use); err != nil {
 		f.Err = err
@@ -81,7 +79,7 @@ func (fs *files) close() {
 	fs.byName = nil
 }
 
-// overlaps reports whether two files at these biases have an address in common.
+// overlaps reports whether two files at these biases share an address.
 func overlaps(a *file, biasA uint64, b *file, biasB uint64) bool {
 	if a.from+biasA >= b.to+biasB || b.from+biasB >= a.to+biasA {
 		return false
@@ -102,9 +100,9 @@ func (e *epoch) overlaps(other *epoch) bool {
 	return e != other && overlaps(e.of.file, e.bias, other.of.file, other.bias)
 }
 
-// findSymbols returns the symbols that Valgrind prints as fn, at most maxNames. They have this
-// name, with or without a version, demangled or not, or replace a function of this name. If the
-// search reaches maxDemangled it returns none, since some may be missing.
+// findSymbols returns at most maxNames symbols that Valgrind prints as fn. Names match with or
+// without a version, demangled or not, or if they replace fn. If the search reaches
+// maxDemangled, it returns none, since some may be missing.
 func (f *file) findSymbols(fn string, demangle func(string) string) (all []object.Symbol) {
 	same := func(name string) bool { return name == fn }
 	if fn == report.BelowMain {
@@ -133,14 +131,14 @@ func (f *file) findSymbols(fn string, demangle func(string) string) (all []objec
 			all = append(all, s)
 		}
 	}
-	if tries == maxDemangled { // some symbols may be missing
+	if tries == maxDemangled {
 		all = nil
 	}
 	return all
 }
 
-// identifier returns the last identifier in a function's name, which the mangled name also
-// contains. It returns a mangled name unchanged, and "" for an operator.
+// identifier returns the last identifier in a function's name, which the mangled name contains
+// too. It returns a mangled name unchanged, and "" for an operator.
 func identifier(fn string) string {
 	if i := strings.Index(fn, "operator"); i >= 0 {
 		return ""
@@ -168,8 +166,8 @@ func identifier(fn string) string {
 	return string(word)
 }
 
-// replacedName returns the name of the function that a symbol in Valgrind's libraries replaces: for
-// _vgr10010ZU_libcZdsoZa_malloc, malloc.
+// replacedName returns the function that a symbol in Valgrind's libraries replaces. It returns
+// malloc for _vgr10010ZU_libcZdsoZa_malloc.
 func replacedName(name string) (string, bool) {
 	if !strings.HasPrefix(name, "_vg") || len(name) < 12 || name[3] != 'r' && name[3] != 'w' {
 		return "", false
@@ -180,7 +178,7 @@ func replacedName(name string) (string, bool) {
 		return "", false
 	}
 	encoded := rest[i+1] == 'Z'
-	_, fn, ok := strings.Cut(rest[i+3:], "_") // after the soname, in which '_' is encoded
+	_, fn, ok := strings.Cut(rest[i+3:], "_") // after the soname, which has its '_' encoded
 	if encoded {
 		fn = decodeZ(fn)
 	}
@@ -189,7 +187,7 @@ func replacedName(name string) (string, bool) {
 
 // decodeZ decodes the names of replacements (include/pub_tool_redir.h).
 func decodeZ(s string) string {
-	const letters, means = "acpsuhdDALRBZ", "*:+/_-. @()%Z" // each letter after a 'Z', and its meaning
+	const letters, means = "acpsuhdDALRBZ", "*:+/_-. @()%Z" // letters after 'Z', and what they mean
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == 'Z' && i+1 < len(s) {

@@ -18,7 +18,7 @@ func newFinder(s *findings.Collection, input string, own *findings.Own, o Option
 	return f
 }
 
-// A finder makes findings of records.
+// A finder makes findings from records.
 type finder struct {
 	*Reader
 	o       *Options
@@ -31,9 +31,9 @@ type finder struct {
 	sites  []site
 	stack  []*findings.TraceFrame // scratch: the current stack
 	shared sharing
-	texts  map[string]string // kinds and texts of earlier errors, for sharing
-	runs   map[int]*run      // by number of the process in the report
-	byPID  map[string]int    // the number in the findings of the last process with a PID
+	texts  map[string]string // kinds and texts of earlier errors, to share their memory
+	runs   map[int]*run      // by the process's number in the report
+	byPID  map[string]int    // by PID: the last process's number in the findings
 }
 
 // A run is the state of one process in the findings.
@@ -41,11 +41,11 @@ type run struct {
 	number   int                // number of the process in the findings
 	errors   map[string]counted // by their unique numbers
 	finished bool               // the process has the state FINISHED
-	// threads has the stacks in which the process created its threads, by Helgrind's thread number.
+	// threads holds the stacks that created threads, by Helgrind's thread number.
 	threads map[string]findings.Trace
 
-	// stub is set if the report ends after the command line: a forked child has executed a program
-	// that Valgrind does not trace. Other reports continue with the state RUNNING.
+	// stub is set if the report ends after the command line: a forked child runs a program that
+	// Valgrind does not trace. Other reports continue with the state RUNNING.
 	stub bool
 }
 
@@ -67,7 +67,6 @@ func (f *finder) Close() error {
 	return err
 }
 
-// take adds the errors and process facts of a record to the findings.
 func (f *finder) take(rec *Record) error {
 	f.answers.time = time.Time{}
 	p := f.t.cur
@@ -117,7 +116,7 @@ func (f *finder) take(rec *Record) error {
 	return nil
 }
 
-// runOf returns the run of a process, and begins one for a new process.
+// runOf returns the run of a process, and begins it for a new process.
 func (f *finder) runOf(p *process) *run {
 	r := f.runs[p.number]
 	if r == nil {
@@ -130,8 +129,8 @@ func (f *finder) runOf(p *process) *run {
 	return r
 }
 
-// describe updates the facts about a process. After an exec, the report of the old program has no
-// end. It is complete if another report with the same PID follows.
+// describe updates the facts about a process. After an exec, the old program's report has no
+// end: it is complete if another report with its PID follows.
 func (f *finder) describe(p *process) {
 	r := f.runOf(p)
 	to := f.to.Process(r.number)
@@ -151,13 +150,12 @@ func (f *finder) describe(p *process) {
 			to.Complete = true
 		}
 	}
-	if len(f.byPID) >= maxProcesses { // no loss: after exec, the next report follows soon
+	if len(f.byPID) >= maxProcesses { // no loss: after an exec, the next report follows soon
 		clear(f.byPID)
 	}
 	f.byPID[p.pid] = r.number
 }
 
-// isLast reports whether the process with this number is the last one with the PID.
 func (f *finder) isLast(pid string, number int) bool {
 	last, known := f.byPID[pid]
 	return known && last == number
@@ -173,8 +171,8 @@ func (f *finder) forget() {
 	}
 }
 
-// complete marks the report of a process as complete if its document has ended and has the state
-// FINISHED. The state alone does not prove a complete report, since the leaks come after it.
+// complete marks the report of a process whose document has ended in the state FINISHED. The
+// state alone proves nothing, since leaks follow it.
 func (f *finder) complete(p *process) {
 	r := f.runOf(p)
 	if to := f.to.Process(r.number); to != nil && r.finished {
@@ -182,7 +180,6 @@ func (f *finder) complete(p *process) {
 	}
 }
 
-// addError adds an error to the findings.
 func (f *finder) addError(rec *Record, x *findings.Finding) {
 	if rec.Continued { // the first part became the finding
 		return
@@ -200,7 +197,7 @@ func (f *finder) addError(rec *Record, x *findings.Finding) {
 	}
 }
 
-// count sets how often errors occurred, from error counts, which include all occurrences so far.
+// count sets how often errors occurred. Error counts include all occurrences so far.
 func (f *finder) count(rec *Record) {
 	r := f.runOf(f.t.cur)
 	var n uint64
@@ -219,9 +216,9 @@ func (f *finder) count(rec *Record) {
 	}
 }
 
-const maxDetails = 16 // lines of an error's text that are kept beside its message
+const maxDetails = 16 // lines of an error's text besides its message
 
-// finding returns an error as a finding, with all its stacks, each cut to maxThreadFrames.
+// finding converts an error, with all its stacks, each cut to maxThreadFrames.
 func (f *finder) finding(rec *Record) *findings.Finding {
 	x := &findings.Finding{Kind: f.text(rec.Get("kind"))}
 	if what, ok := whatOf(rec); ok {
@@ -236,7 +233,7 @@ func (f *finder) finding(rec *Record) *findings.Finding {
 	if stacks > 0 {
 		x.Traces = make([]findings.Trace, 0, stacks)
 	}
-	said := "" // the last line of text, which may be about the next stack
+	said := "" // the last line of text, possibly about the next stack
 	detail := func() {
 		if said != "" && len(x.Detail) < maxDetails {
 			x.Detail = append(x.Detail, said)
@@ -275,8 +272,8 @@ func (f *finder) finding(rec *Record) *findings.Finding {
 	return x
 }
 
-// keepLinkage takes linkage names from the suppression of an error, which has a line for each frame
-// of the first stack. Frames have only demangled names.
+// keepLinkage takes linkage names from the suppression of an error, since frames have only
+// demangled names. The suppression has a line for each frame of the first stack.
 func (f *finder) keepLinkage(rec *Record) {
 	var frames []Frame
 	for i := range rec.Items {
@@ -304,15 +301,15 @@ func (f *finder) keepLinkage(rec *Record) {
 	}
 }
 
-// maxThreads bounds the threads of a process whose creation stacks are kept. maxThreadFrames bounds
-// the frames of every stack in a finding.
+// maxThreads bounds the creation stacks kept for a process. maxThreadFrames bounds the frames
+// of each stack in a finding.
 const (
 	maxThreads      = 256
 	maxThreadFrames = 64
 )
 
-// keepThread keeps the stack that created a thread, for up to maxThreads threads. Helgrind reports
-// it before the first error that names the thread.
+// keepThread keeps the stack that created a thread. Helgrind reports it before the first error
+// that names the thread.
 func (f *finder) keepThread(rec *Record) {
 	number := string(rec.Get("hthreadid"))
 	r := f.runOf(f.t.cur)
@@ -330,8 +327,8 @@ func (f *finder) keepThread(rec *Record) {
 	}
 }
 
-// addThreads adds the creation stacks of the threads that an error names, each once, for at most
-// maxDetails threads.
+// addThreads adds the creation stacks of the threads that an error names: each once, at most
+// maxDetails.
 func (f *finder) addThreads(x *findings.Finding, rec *Record) {
 	threads := f.runOf(f.t.cur).threads
 	if len(threads) == 0 {
@@ -364,8 +361,7 @@ func (f *finder) signal(rec *Record) *findings.Finding {
 	return x
 }
 
-// clean returns the text of an element with single spaces between its words, and no blanks or line
-// ends around them.
+// clean returns the words of a text, separated by single spaces.
 func clean(text []byte) string {
 	if isClean(text) {
 		return string(text)
@@ -373,7 +369,7 @@ func clean(text []byte) string {
 	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(text, []byte("\uFFFD")))), " ")
 }
 
-// isClean reports whether text is printable ASCII with single spaces, which are between words only.
+// isClean reports whether text is printable ASCII with single spaces between words only.
 func isClean(text []byte) bool {
 	before := byte(' ')
 	for _, c := range text {
@@ -385,14 +381,13 @@ func isClean(text []byte) bool {
 	return before != ' ' || len(text) == 0
 }
 
-// maxTexts bounds the number of texts kept for sharing, and maxText bounds the bytes of each.
+// maxTexts bounds the texts kept for sharing, maxText the bytes of each.
 const (
 	maxTexts = 256
 	maxText  = 256
 )
 
-// text returns b as a string. Findings share short texts, since most texts other than messages are
-// repeated.
+// text returns b as a string. Findings share short texts, which are often repeated.
 func (f *finder) text(b []byte) string {
 	known, ok := f.texts[string(b)]
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A sharing holds frames and stacks of a process for several findings. Frames take most of the
-// memory of findings, and programs with many errors have few different frames.
+// A sharing holds frames and stacks that findings of a process share. Frames take most of the
+// memory of findings, and few of them differ.
 type sharing struct {
 	sites  map[siteKey]*sharedSite
 	bytes  int    // approximate memory of the sites
@@ -26,7 +26,7 @@ type siteKey struct {
 type sharedSite struct {
 	from    []sharedFrame // the frames in the report
 	frames  []*findings.TraceFrame
-	named   bool // the symbolizer has named them
+	named   bool // the symbolizer named the frames
 	unnamed bool // the frames have no names: a later answer may be better
 
 	// Memory of from and frames, enough for most sites.
@@ -35,7 +35,7 @@ type sharedSite struct {
 	oneFrame [1]findings.TraceFrame
 }
 
-// A sharedFrame has the texts of a frame of a report.
+// A sharedFrame holds the texts of a frame of a report.
 type sharedFrame struct {
 	object, fn, source string
 	dir                int // length of the folder in source
@@ -43,7 +43,7 @@ type sharedFrame struct {
 	has [4]bool
 }
 
-// maxSharedBytes bounds the memory of the shared sites, sharedStacks the number of shared stacks.
+// maxSharedBytes bounds the memory of shared sites, sharedStacks the number of shared stacks.
 // The errors of a program as large as a compiler have about 10,000 sites.
 const (
 	maxSharedBytes  = 16 << 20
@@ -65,7 +65,7 @@ func (s *sharing) site(k siteKey, frames []Frame) *sharedSite {
 	return known
 }
 
-// is reports whether f has the texts of s, and a number as its address.
+// is reports whether f has the texts of s and a numeric address.
 func (s *sharedFrame) is(f *Frame) bool {
 	file := s.source
 	if s.dir > 0 {
@@ -79,7 +79,7 @@ func textsOf(f *Frame) [4]bool {
 	return [...]bool{f.Obj != nil, f.Fn != nil, f.Dir != nil, f.File != nil}
 }
 
-// newSite returns a site with copies of the texts of frames, which all have the given object.
+// newSite returns a site with copies of the texts of frames. All frames have the given object.
 func (s *sharing) newSite(frames []Frame, object string) *sharedSite {
 	b := s.text[:0]
 	for i := range frames {
@@ -112,7 +112,7 @@ func (s *sharing) newSite(frames []Frame, object string) *sharedSite {
 	return site
 }
 
-// trace sets the frames of s to n frames with zero values, and returns these for the caller to set.
+// trace gives s n zero frames, and returns them for the caller to set.
 func (s *sharedSite) trace(n int) []findings.TraceFrame {
 	if n != 1 {
 		all := make([]findings.TraceFrame, n)
@@ -124,8 +124,8 @@ func (s *sharedSite) trace(n int) []findings.TraceFrame {
 	return s.oneFrame[:]
 }
 
-// keep stores a site under its key, unless it alone takes more than a 16th of maxSharedBytes. If
-// the bound is reached, keep first drops all other sites.
+// keep stores a site, unless it alone takes more than a 16th of maxSharedBytes. At the bound,
+// it first drops all other sites.
 func (s *sharing) keep(k siteKey, site *sharedSite) {
 	size := sharedFrameSize * len(site.from)
 	for i := range site.from {
@@ -151,7 +151,7 @@ func (s *sharing) stack(frames []*findings.TraceFrame) []*findings.TraceFrame {
 	if slices.Equal(*slot, frames) {
 		return *slot
 	}
-	// exact size, since findings are kept: a slice grown by append would be half unused
+	// exact size: in a slice grown by append, up to half would be unused
 	*slot = append(make([]*findings.TraceFrame, 0, len(frames)), frames...)
 	return *slot
 }
@@ -166,7 +166,8 @@ func (f *finder) frames(frames []Frame) []*findings.TraceFrame {
 	return f.shared.stack(f.stack)
 }
 
-// traceOf returns the frames of a site: the symbolizer's if they have more than the report's.
+// traceOf returns the symbolizer's frames if they have more than the report's, or else the
+// report's.
 func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 	last := &s.frames[len(s.frames)-1]
 	k := siteKey{ip: last.IP, line: last.Line, at: s.at}
@@ -227,8 +228,8 @@ func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 	return site.frames
 }
 
-// reported converts from, a frame of the report, and keeps its names. text has copies of its texts.
-// The symbolizer's answer, got, may be nil.
+// reported converts from, a frame of the report, and keeps its names. text holds copies of its
+// texts. got, the symbolizer's answer, may be nil.
 func (f *finder) reported(from *Frame, text *sharedFrame, got *answer) (to symbolize.Frame) {
 	to.Func = text.fn
 	to.Linkage = got.linkageFor(from)
@@ -248,7 +249,7 @@ func (f *finder) reported(from *Frame, text *sharedFrame, got *answer) (to symbo
 	return to
 }
 
-// objectName returns the name of an object as a string, which the objects of the process share.
+// objectName returns name as a string. Frames of a known object share the string.
 func (t *tracker) objectName(name []byte) string {
 	if o := t.cur.knownObject(name); o != nil {
 		return o.name

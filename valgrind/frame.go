@@ -2,9 +2,9 @@ package valgrind
 
 import "bytes"
 
-// wholeFrame reads the frame at the current position if the view has all of it, in Valgrind's
-// layout. Otherwise it returns false and reads nothing. Frames are most of a report, and reading
-// them tag by tag takes three times as long.
+// wholeFrame reads the frame at the current position, if the view has all of it in Valgrind's
+// layout. Otherwise it returns false and reads nothing. Frames are most of a report, and
+// reading them tag by tag takes three times as long.
 func (r *Reader) wholeFrame() bool {
 	const startTag, endTag = "<frame>", "</frame>"
 	b := r.in.view

@@ -71,8 +71,8 @@ func (r *renderer) renderOptions(rec *Record) {
 	}
 }
 
-// renderHeading renders the first line of an error. It returns the name of the item that this line
-// replaces, or "" if there is none.
+// renderHeading renders the first line of an error. It returns the name of the item that the
+// line replaces, or "".
 func (r *renderer) renderHeading(rec *Record) (took string) {
 	if rec.Continued {
 		return ""
@@ -146,7 +146,7 @@ func (r *renderer) renderThread(rec *Record) {
 	r.renderItems(rec, "hthreadid", "isrootthread")
 }
 
-// renderSignal renders the record of the signal that ended a process.
+// renderSignal renders the signal that ended a process.
 func (r *renderer) renderSignal(rec *Record) {
 	if rec.Continued {
 		r.renderItems(rec)

@@ -2,10 +2,10 @@ package valgrind
 
 import "bytes"
 
-// A leafText is the end of the text of an element.
+// A leafText is the end of an element's text.
 type leafText struct {
-	end, next int  // the ends of the text and of the end tag
-	isLeaf    bool // nothing but text is in the element
+	end, next int  // ends of the text and of the end tag
+	isLeaf    bool // the element contains only text
 	isCut     bool // the end tag is missing
 }
 
@@ -62,8 +62,8 @@ func (l *lexer) leafAt(name string, k kind, from int) (t leafText) {
 	}
 }
 
-// cutLeaf returns the text of an element that the end of the view cuts off, without the beginning
-// of its end tag. If at least two bytes of the end tag are present, the text is whole.
+// cutLeaf returns a text that the end of the view cuts off, without the beginning of its end
+// tag. With two bytes of the end tag, the text is whole.
 func (l *lexer) cutLeaf(name string, from int) leafText {
 	end := len(l.view)
 	for n := min(len(name)+2, end-from); n > 0; n-- {
@@ -83,9 +83,8 @@ func (l *lexer) isEndTag(at int, name string) bool {
 	return l.has(at, "</"+name+">")
 }
 
-// isStructure reports whether the '<' at the given index begins a tag, rather than text that was
-// not escaped. A tag is <?xml, </valgrindoutput>, or the tag of a known element at the beginning of
-// a line.
+// isStructure reports whether the '<' at the given index begins a tag, not unescaped text. Tags
+// are <?xml, </valgrindoutput>, and known elements at the beginning of a line.
 func (l *lexer) isStructure(at int) bool {
 	for _, tag := range []string{"<?xml", "</" + document + ">"} {
 		if l.has(at, tag) {
@@ -146,8 +145,8 @@ func (l *lexer) userCommentAt(from int) (t leafText) {
 	return t
 }
 
-// isPart reports whether a part of the report follows the blanks at i: an element that begins a
-// record, or the end tag of the document.
+// isPart reports whether a part of the report follows the blanks at i. A part is an element
+// that begins a record, or the end tag of the document.
 func (l *lexer) isPart(i int) bool {
 	for i < len(l.view) && l.view[i] <= ' ' {
 		i++

@@ -2,9 +2,8 @@ package valgrind
 
 import "bytes"
 
-// A lexer holds the bytes of a report that were not handed over yet. It finds the end of the token
-// at its position. If an answer depends on bytes that have not arrived yet, the lexer sets short,
-// and the answer is meaningless.
+// A lexer holds the bytes not yet handed over, and finds the end of the token at its position.
+// If an answer depends on later bytes, the lexer sets short, and the answer is meaningless.
 type lexer struct {
 	buf  []byte
 	pos  int // place in buf: the next token, or the blanks before it
@@ -12,24 +11,23 @@ type lexer struct {
 	seek int // place in buf: the token at pos does not end before seek
 
 	view  []byte // prefix of buf that the token at pos may reach
-	final bool   // no more bytes of the view follow
+	final bool   // no bytes follow the view
 	short bool   // the token at pos needs bytes beyond the view
 
-	none [len(marks)]gap // by mark: the range of buf in which a search found none
-	// range in buf of the whole CDATA sections of the text that begins at sections.from; empty if
-	// there are none
+	none [len(marks)]gap // by mark: a range of buf without it
+	// whole CDATA sections of the text that begins at sections.from; empty if there are none
 	sections gap
 
 	lines int // line ends in the blanks between two records, so far
 
-	next int // 1 + the place in buf of the first error after the last search's start; 0: not known
+	next int // 1 + index in buf of the first error after the last search's start; 0 if unknown
 
 	work int // bytes examined or moved; a test compares this with the bytes written
 }
 
 // add appends p. It first drops the bytes before keep, which were handed over, if they are the
-// whole buffer. If the buffer would have to grow, it also drops them if they are at least half of
-// it. It subtracts moved, the number of bytes dropped, from all positions.
+// whole buffer. To avoid growth, it also drops them if they are at least half. Positions move
+// down by moved, the number of bytes dropped.
 func (l *lexer) add(p []byte, keep int) (moved int) {
 	if stays := len(l.buf) - keep; keep > 0 && (stays == 0 || len(l.buf)+len(p) > cap(l.buf) && keep >= stays) {
 		l.buf = l.buf[:copy(l.buf, l.buf[keep:])]
@@ -53,7 +51,6 @@ func (l *lexer) add(p []byte, keep int) (moved int) {
 	return moved
 }
 
-// advance moves the position to the next token.
 func (l *lexer) advance(to int) { l.pos, l.seek = to, to }
 
 // lookAt sets the view to the bytes that a token at the given index may reach.
@@ -63,15 +60,15 @@ func (l *lexer) lookAt(at int, final bool) {
 	l.short = false
 }
 
-// needsMore notes that an answer depends on the byte after the view, and reports whether that byte
-// may follow.
+// needsMore records that an answer depends on the byte after the view. It reports whether that
+// byte may follow.
 func (l *lexer) needsMore() bool {
 	l.short = l.short || !l.final
 	return !l.final
 }
 
-// skipBlanks returns the range of blanks that were not examined yet. NUL bytes are blanks only
-// within a record. Within a record it also moves the position over the blanks.
+// skipBlanks returns the range of new blanks. Within a record, NUL is a blank too, and the
+// position moves past the blanks.
 func (l *lexer) skipBlanks(inRecord bool) (from, end int) {
 	from = max(l.pos, l.word)
 	end = from
@@ -90,14 +87,14 @@ func (l *lexer) skipBlanks(inRecord bool) (from, end int) {
 
 var lineEnd = []byte{'\n'}
 
-// takeLines returns the number of line ends since the preceding record.
+// takeLines returns and resets the number of line ends since the preceding record.
 func (l *lexer) takeLines() (n int) {
 	n, l.lines = l.lines, 0
 	return n
 }
 
-// blanksBefore returns the blanks directly before the record at the given index, in the same line,
-// but at most maxIndent bytes.
+// blanksBefore returns the blanks directly before a record in its line, at most maxIndent
+// bytes.
 func (l *lexer) blanksBefore(at int) []byte {
 	from := at
 	for from > max(0, at-maxIndent) && (l.buf[from-1] == ' ' || l.buf[from-1] == '\t') {
@@ -106,9 +103,9 @@ func (l *lexer) blanksBefore(at int) []byte {
 	return l.buf[from:at]
 }
 
-// dropLines moves the position over the blanks up to end; the blanks after from are new. It keeps
-// the blanks after the last line end, which may begin a line of text. If final is set, or if they
-// are more than maxLeaf bytes, it also drops them.
+// dropLines moves the position past the last line end in the blanks between from and end. The
+// blanks after it may begin a line of text. It drops them too if final is set, or if they are
+// more than maxLeaf bytes.
 func (l *lexer) dropLines(from, end int, final bool) {
 	if nl := bytes.LastIndexByte(l.buf[from:end], '\n'); nl >= 0 {
 		l.pos = from + nl + 1
@@ -126,8 +123,8 @@ func (l *lexer) endOfZeros(from int) (end int) {
 	return end
 }
 
-// textEnd returns the end of a text between elements: the next tag. Outside records, the text also
-// ends at the end of the line.
+// textEnd returns the end of a text between elements: the next tag. Outside records, the end of
+// the line ends the text too.
 func (l *lexer) textEnd(inRecord bool) (end int) {
 	ends := "<\n"
 	if inRecord {
@@ -154,7 +151,7 @@ func (l *lexer) textEnd(inRecord bool) (end int) {
 }
 
 // isTag reports whether the '<' at the given index begins a tag. At the end of the report, the
-// beginning of a possible tag counts as a tag.
+// beginning of a possible tag counts.
 func (l *lexer) isTag(at int) bool {
 	if at+1 == len(l.view) {
 		l.needsMore()
@@ -171,9 +168,9 @@ func (l *lexer) isTag(at int) bool {
 	return ok || size == 0
 }
 
-// tagName returns the name of the tag at the given index, and the size of the tag with its
-// attributes. The name begins nameAt bytes after the index. If ok is false the '<' does not begin a
-// tag; then size is 0 if the report ends too early to decide.
+// tagName returns the name of the tag at the given index, and the tag's size with attributes.
+// The name begins nameAt bytes after the index. If ok is false, the '<' begins no tag, or size
+// is 0 and the report ends too early to decide.
 func (l *lexer) tagName(at, nameAt int) (name []byte, size int, ok bool) {
 	b := l.view[at:]
 	i := nameAt
@@ -213,7 +210,6 @@ func isName(c byte) bool {
 	return isLetter(c) || '0' <= c && c <= '9' || c == '-' || c == '.' || c == ':'
 }
 
-// has reports whether text is at the given index.
 func (l *lexer) has(at int, text string) bool {
 	b := l.view[at:min(len(l.view), at+len(text))]
 	if len(b) < len(text) && string(b) == text[:len(b)] {
@@ -228,11 +224,11 @@ type mark int
 
 const (
 	userEnd        mark = iota
-	userEndAndPart      // only if a part of the report follows
+	userEndAndPart      // only before a part of the report
 	instructionEnd
 	commentEnd
 	cdataEnd
-	errorBegin // an error, at the beginning of a line
+	errorBegin // an error at the beginning of a line
 )
 
 var marks = [...]string{
@@ -245,8 +241,8 @@ const cdataBegin = "<![CDATA["
 // A gap is a part of buf that need not be searched again. It is empty if from equals to.
 type gap struct{ from, to int }
 
-// find returns the first place of the mark in the view, not before from, or -1 if there is none. It
-// skips the gap in which an earlier search has not found the mark.
+// find returns the first index of the mark in the view, from from on, or -1. It skips the gap
+// in which an earlier search found none.
 func (l *lexer) find(m mark, from int) int {
 	g := &l.none[m]
 	if from < g.from || from > g.to {
@@ -264,8 +260,7 @@ func (l *lexer) find(m mark, from int) int {
 	return -1
 }
 
-// nextError returns the place of the first error in the view, not before from, or -1 if there is
-// none.
+// nextError returns the index of the first error in the view, from from on, or -1.
 func (l *lexer) nextError(from int) int {
 	if l.next <= from {
 		l.next = l.find(errorBegin, from) + 1

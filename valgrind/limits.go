@@ -5,7 +5,7 @@ import "time"
 // Limits, with units and reasons.
 const (
 	maxRecord  = 4 << 20 // bytes of a record kept at once; 500 callers in five stacks take 1 MiB
-	maxLeaf    = 1 << 20 // bytes of a text; a longer text is divided
+	maxLeaf    = 1 << 20 // bytes of a text; longer texts are divided
 	maxItems   = 1 << 16 // items, and frames, of a record; Valgrind's --num-callers ends at 500
 	maxDepth   = 32      // depth of elements within elements; 5 in Valgrind's reports
 	maxName    = 64      // bytes of an element's name
@@ -25,15 +25,15 @@ const (
 	maxOpen      = 256      // object files open at once, each with a mapping
 	maxAnswers   = 1 << 14  // addresses whose frames are kept
 	maxMapFile   = 16 << 20 // bytes of a --map file
-	maxSymbols   = 8 << 20  // entries of a symbol table that are read
+	maxSymbols   = 8 << 20  // entries read of a symbol table
 	maxDemangled = 1 << 16  // names of a file that are demangled to find one, 2 µs each
 	maxFacts     = 64 << 20 // bytes of all facts, of all processes together
 	factSize     = 128      // bytes of a fact, with its entry in a map
 	epochSize    = 3 << 10  // bytes of an epoch without facts
 	maxWork      = 1 << 24  // comparisons of a fact with a candidate, 0.5 µs each;
-	frameWork    = 32       // plus this many for each frame of the report
+	frameWork    = 32       // plus this many for each frame
 	maxAsked     = 1024     // candidates looked up in the symbolizer, 0.1 ms each at first
 
-	// lifetime of the answer that no symbol covers an address, since a debug file may arrive
+	// lifetime of the answer that no symbol covers an address: a debug file may arrive
 	nothingHolds = time.Second
 )

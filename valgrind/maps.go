@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A Map holds the load addresses of objects in a process. The zero value has no objects. Several
+// A Map holds load addresses of objects in a process. The zero Map has no objects. Several
 // readers may use one Map at once.
 type Map struct {
 	biases map[string]uint64 // by name
@@ -22,15 +22,15 @@ type start struct {
 	addr, offset uint64
 }
 
-// Bias returns a Map of one object. object is its path, or the last part of the path. An address in
+// Bias returns a Map of one object. object is its path, or the path's last part. An address in
 // the process is bias plus the address in the file.
 func Bias(object string, bias uint64) Map {
 	return Map{biases: map[string]uint64{object: bias}}
 }
 
-// ReadMap reads /proc/PID/maps, or a log of Valgrind that was made with -v -v or -d -d. It reads at
-// most 16 MiB. It fails if r does, for a line longer than 64 KiB, and if the input has no line of
-// either kind.
+// ReadMap reads /proc/PID/maps, or a log that Valgrind made with -v -v or -d -d. It reads at
+// most 16 MiB. It fails if r fails, if a line is longer than 64 KiB, or if no line is of either
+// kind.
 func ReadMap(r io.Reader) (Map, error) {
 	m := Map{biases: make(map[string]uint64)}
 	var reading string
@@ -88,7 +88,7 @@ func parseStart(line string) (s start, ok bool) {
 	return s, ok1 && ok2
 }
 
-// bias returns the bias of an object, or false if the map does not have it.
+// bias returns the bias of an object, if the map has it.
 func (m *Map) bias(name string, f *file) (uint64, bool) {
 	for _, n := range []string{name, baseName(name)} {
 		if b, ok := m.biases[n]; ok {

@@ -12,10 +12,10 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// NewMarkup returns a writer that renders the report written to it to dst. The text reads like
-// Valgrind's own report, with elements for frames and for addresses of variables. Each process
-// begins with a reset. A record is rendered when it is whole. Close renders the rest, and does not
-// close dst. All errors come from dst. The writer is for one goroutine.
+// NewMarkup returns a writer that renders a report to dst. The text reads like Valgrind's own
+// report, with elements for frames and for addresses of variables. Each process begins with a
+// reset. A record is rendered when it is whole. Close renders the rest, and does not close dst.
+// All errors come from dst. The writer is for one goroutine.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{dst: dst, t: newTracker(&o), o: &o}
 	r.answers = r.t.answers
@@ -23,7 +23,7 @@ func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	return r
 }
 
-// A renderer makes text and elements of records.
+// A renderer converts records to text and elements.
 type renderer struct {
 	*Reader
 	o       *Options
@@ -63,7 +63,6 @@ func (r *renderer) sendElement(e markup.Element) {
 	}
 }
 
-// renderRecord renders a record.
 func (r *renderer) renderRecord(rec *Record) error {
 	r.answers.time = time.Time{}
 	if rec.Name == "/"+document {
@@ -107,8 +106,8 @@ func (r *renderer) findSites(rec *Record) {
 	r.writeMapsFor(r.sites)
 }
 
-// writeMapsFor writes the maps that these sites need. If two objects were in the same place at
-// different times, it writes the maps of the first. renderStack writes the other object's maps.
+// writeMapsFor writes the maps that these sites need. If two objects were at one place at
+// different times, it writes the first object's maps. renderStack writes the other's.
 func (r *renderer) writeMapsFor(sites []site) {
 	missing := func(s *site) bool { return s.at != nil && !s.at.shown && r.isElement(s) }
 	if !slices.ContainsFunc(sites, func(s site) bool { return missing(&s) }) {
@@ -126,7 +125,7 @@ func (r *renderer) writeMapsFor(sites []site) {
 	r.writeMaps(needed...)
 }
 
-// A stackSites is the range of the sites of the stack that begins with this frame.
+// A stackSites is the range of the sites of a stack, which begins with this frame.
 type stackSites struct{ frame, from, to int }
 
 // reset writes a reset, which ends all maps.
@@ -140,9 +139,9 @@ func (r *renderer) reset() {
 	r.flush()
 }
 
-// writeMaps writes the modules and maps of objects that dst does not have yet. The objects must not
-// overlap each other. If one of them replaces an earlier object, a reset comes first: other filters
-// ignore a map that overlaps an earlier one.
+// writeMaps writes the modules and maps that dst lacks. The objects must not overlap each
+// other. A reset comes first if an object replaces an earlier one, since other filters ignore
+// overlapping maps.
 func (r *renderer) writeMaps(all ...*epoch) {
 	if slices.ContainsFunc(all, func(e *epoch) bool { return !e.shown && slices.ContainsFunc(r.shown, e.overlaps) }) {
 		r.reset()
@@ -154,7 +153,6 @@ func (r *renderer) writeMaps(all ...*epoch) {
 	}
 }
 
-// writeModule writes the module and the maps of an object.
 func (r *renderer) writeModule(e *epoch) {
 	f := e.of.file
 	r.shown = append(r.shown, e)
@@ -176,7 +174,6 @@ func (r *renderer) writeModule(e *epoch) {
 	}
 }
 
-// renderStack renders the frames of a stack.
 func (r *renderer) renderStack(it *Item) {
 	if it.First == it.Last {
 		return
@@ -196,9 +193,8 @@ func (r *renderer) renderStack(it *Item) {
 }
 
 // isElement reports whether a site becomes an element. Its place must be known. Without a
-// symbolizer, or with Options.Elements, its file must have a build ID. Otherwise a site that the
-// report does not name becomes one, unless it is known that no symbol covers it. For a named site,
-// the symbolizer must have more than the report.
+// symbolizer, or with Options.Elements, its file must have a build ID. Otherwise the symbolizer
+// must have more than the report; an unnamed site becomes one unless no symbol covers it.
 func (r *renderer) isElement(s *site) bool {
 	if s.at == nil {
 		return false
@@ -214,8 +210,7 @@ func (r *renderer) isElement(s *site) bool {
 	return r.answers.answerFor(s).improvesOn(s)
 }
 
-// frameText renders a site with the functions and lines of the report, in the layout of package
-// filter.
+// frameText renders a site with the report's functions and lines, in package filter's layout.
 func (r *renderer) frameText(s *site) {
 	if last := &s.frames[len(s.frames)-1]; last.Fn == nil && last.File == nil {
 		r.t.countUnresolved(s, nil)
@@ -239,7 +234,7 @@ func (r *renderer) frameText(s *site) {
 		if f.RawIP != nil {
 			b = appendClean(b, f.RawIP)
 		} else {
-			b = append(b, "0x"...) // package fmt takes a tenth of a report's time for this
+			b = append(b, "0x"...) // package fmt would take a tenth of a report's time
 			const hex = "0123456789abcdef"
 			for shift := 60; shift >= 0; shift -= 4 {
 				b = append(b, hex[f.IP>>shift&15])
@@ -257,9 +252,8 @@ func (r *renderer) frameText(s *site) {
 	}
 }
 
-// appendObject appends the object of a frame, with the address in its file if that is known. If the
-// frame has neither function nor file, it adds the build ID, so that another tool can resolve the
-// frame.
+// appendObject appends the object of a frame, with the address in its file if known. If a frame
+// has neither function nor file, the build ID follows, for tools that can resolve it.
 func appendObject(b []byte, s *site, f *Frame) []byte {
 	b = appendClean(append(b, '('), base(f.Obj))
 	if s.at != nil {
@@ -285,7 +279,7 @@ func (r *renderer) renderFunction(fn []byte) {
 	r.line = append(r.line, ' ')
 }
 
-// isMangled reports whether a name is mangled, as in C++ or Rust.
+// isMangled reports whether fn looks like a mangled name of C++ or Rust.
 func isMangled(fn []byte) bool {
 	if len(fn) < 3 || len(fn) > maxPath || fn[0] != '_' || fn[1] != 'Z' && fn[1] != 'R' {
 		return false

@@ -7,15 +7,15 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// The reasons why a frame has no place in a file.
+// Reasons why a frame has no place in a file.
 var (
 	errNoObject  = errors.New("the report names no object file for the address")
 	errNoPlace   = errors.New("the load address of the object is not known; use --bias or --map")
 	errOtherFile = errors.New("not the file that ran: its code does not fit the addresses in the report")
 )
 
-// whyUnplaced returns the reason why a frame has no place in its object's file. The file is nil if
-// it is not known.
+// whyUnplaced returns the reason why a frame has no place in its object's file. The file is nil
+// if unknown.
 func (p *process) whyUnplaced(f *Frame) (*file, error) {
 	if f.Obj == nil || f.RawIP != nil {
 		return nil, errNoObject
@@ -32,9 +32,9 @@ func (p *process) whyUnplaced(f *Frame) (*file, error) {
 	return o.file, errNoPlace
 }
 
-// countUnresolved counts a site that gets no name; err is the symbolizer's error.
+// countUnresolved counts a site without a name. err is the symbolizer's error.
 func (t *tracker) countUnresolved(s *site, err error) {
-	if t.o.Elements { // another program answers
+	if t.o.Elements { // another program resolves the frames
 		return
 	}
 	var f *file

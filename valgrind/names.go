@@ -5,15 +5,15 @@ import "slices"
 // document is the name of the element that holds the report of a process.
 const document = "valgrindoutput"
 
-// A kind classifies elements by what they may contain.
+// A kind classifies elements by their content.
 type kind uint8
 
 const (
-	unknown   kind = iota // text, or other elements, depending on the first '<' in it
-	leaf                  // text; a '<' in it was not escaped
+	unknown   kind = iota // text or other elements, depending on the first '<'
+	leaf                  // text; a '<' in it is not escaped
 	rawLeaf               // text that Valgrind does not escape
 	container             // other elements
-	topLevel              // other elements; begins a record even if the last record has no end
+	topLevel              // other elements; begins a record even if the last one has no end
 )
 
 // isLoss reports whether name is a kind of lost memory in a leak_summary, such as
@@ -22,14 +22,13 @@ func isLoss(name string) bool {
 	return slices.ContainsFunc(lossKinds[:], func(k lossKind) bool { return k.element == name })
 }
 
-// An element is the name and the kind of an element that reports have.
 type element struct {
 	name string
 	kind kind
 }
 
-// elements lists all elements that reports have, in the order of their keys: see key. Unlike a map,
-// an array needs no code when the program starts.
+// elements lists all elements of reports, sorted by key. Unlike a map, an array needs no code
+// when the program starts.
 var elements = [...]element{
 	{"arg", leaf},
 	{"args", topLevel},
@@ -100,11 +99,10 @@ var elements = [...]element{
 	{"xauxwhat", container},
 }
 
-// key returns a number by which elements are sorted. Nearly every name has a different number, and
-// numbers are compared faster than names.
+// key returns a number that sorts elements. Most names have different keys, and numbers compare
+// faster than names.
 func key(first byte, length int) int { return int(first)<<8 | length }
 
-// elementNamed returns the name of an element as a string, and its kind.
 func elementNamed(name []byte) (string, kind) {
 	if len(name) == 0 {
 		return "", unknown

@@ -9,9 +9,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A namer adds the symbolizer's names to the frames of a report. It spells them as Valgrind does
-// with debug information. A function has the demangled linkage name, and an inlined call has the
-// bare name in the source.
+// A namer adds the symbolizer's names to frames, spelled as Valgrind does with debug
+// information. A function has its demangled linkage name, and an inlined call its bare name in
+// the source.
 type namer struct {
 	o       *report.Options
 	t       *tracker
@@ -23,7 +23,7 @@ func newNamer(o *Options, t *tracker) *namer {
 	return &namer{o: o.report(), t: t, answers: t.answers}
 }
 
-// all yields the sites of a stack, each with the symbolizer's frames if they have more than the
+// all yields the sites of a stack, with the symbolizer's frames if they have more than the
 // report's. It first starts the search for all debug files.
 func (n *namer) all(stack []Frame) iter.Seq2[*site, []symbolize.Frame] {
 	return func(yield func(*site, []symbolize.Frame) bool) {
@@ -48,7 +48,7 @@ func lacksLine(s *site) bool {
 }
 
 // answerOf returns the symbolizer's frames for a site, if they have more than the report's. It
-// counts sites that get a name, and sites that have none.
+// counts sites with and without a name.
 func (n *namer) answerOf(s *site) []symbolize.Frame {
 	last := &s.frames[len(s.frames)-1]
 	var why error
@@ -68,7 +68,7 @@ func (n *namer) answerOf(s *site) []symbolize.Frame {
 	return nil
 }
 
-// learnOption records an option of Valgrind's command line, if it changes the settings.
+// learnOption records an option of Valgrind that changes its output.
 func (p *process) learnOption(option []byte) {
 	switch {
 	case bytes.HasPrefix(option, []byte(leakErrorsOption)):
@@ -82,7 +82,6 @@ func (p *process) learnOption(option []byte) {
 	}
 }
 
-// function returns the name of the function of a frame, or "" if it has none.
 func (n *namer) function(f *symbolize.Frame) string {
 	if f.Inlined {
 		return spaced(report.BareName(f.Func))
@@ -92,7 +91,7 @@ func (n *namer) function(f *symbolize.Frame) string {
 		return name
 	}
 	switch {
-	// its symbol does not have the type of functions, so Valgrind ignores it
+	// its type is not function, so Valgrind ignores this symbol
 	case link == "__restore_rt":
 		return ""
 	case !n.t.cur.belowMain && report.IsBelowMain(link) && link != "_start":
@@ -103,8 +102,8 @@ func (n *namer) function(f *symbolize.Frame) string {
 	return spaced(report.FuncName(n.o.Symbolizer, f))
 }
 
-// spaced returns a demangled name in the spelling of Valgrind's demangler, which has a blank
-// between the closing brackets of templates.
+// spaced returns a demangled name as Valgrind spells it: with a blank between the closing
+// brackets of templates.
 func spaced(name string) string {
 	if !strings.Contains(name, ">>") {
 		return name
@@ -119,7 +118,7 @@ func spaced(name string) string {
 	return string(b)
 }
 
-// describe returns text, which is about an address, with the name of the variable at the address.
+// describe adds the name of a variable to a text about its address.
 // Valgrind does not find the name in a stripped program:
 //
 //	Address 0x10e168 is in the BSS segment of /bin/app

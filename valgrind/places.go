@@ -8,13 +8,12 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// places finds the load addresses of one process's object files, and looks up frames by their
-// addresses in the process. It serves files of DHAT and Massif, which like the XML have addresses
-// but no map. One goroutine at a time may use it.
+// places locates one process's object files, and looks up frames by address. It serves files of
+// DHAT and Massif, which have addresses but no map. One goroutine at a time may use it.
 type places struct {
 	t      *tracker
-	solved bool            // no fact is newer than the last search for biases
-	named  bool            // the search for the debug files of located objects has begun
+	solved bool            // no fact is newer than the last search
+	named  bool            // the search for debug files has begun
 	wanted map[string]bool // objects with a frame that has no name
 }
 
@@ -27,9 +26,9 @@ func newPlaces(program string, o Options) *places {
 	return &places{t: t, wanted: make(map[string]bool)}
 }
 
-// Learn records that the address of f is in the code of its object. If f is a caller, inner is the
-// frame that it called, or the zero value if unknown. Call Learn for all frames before Frames,
-// since a bias is chosen by the facts known so far.
+// Learn records that the address of f is in the code of its object. inner is the frame that f
+// called, or the zero value if unknown. Call Learn for all frames before Frames, since a bias
+// is chosen by the facts known so far.
 func (p *places) Learn(f, inner report.RawFrame) {
 	var in *Frame
 	if !f.Exact && inner.Object != "" {
@@ -43,9 +42,9 @@ func (p *places) Learn(f, inner report.RawFrame) {
 	p.solved = false
 }
 
-// Frames returns the frames at the address of f, innermost first. They must add a name or a line to
-// the report. Otherwise it returns none, and counts f for Options.Unresolved if the report has no
-// name either. The build ID of the object, id, is zero if it is not known. Frames waits for debug
+// Frames returns the frames at the address of f, innermost first, if they add a name or a line
+// to the report. Otherwise it returns none, and counts f for Options.Unresolved if the report
+// has no name either. id is the object's build ID, zero if unknown. Frames waits for debug
 // files as the Options allow. The frames must not be modified.
 func (p *places) Frames(f report.RawFrame) (frames []symbolize.Frame, id buildid.ID) {
 	t := p.t
@@ -81,7 +80,7 @@ func (p *places) Frames(f report.RawFrame) (frames []symbolize.Frame, id buildid
 	return nil, id
 }
 
-// Close reports why frames have no names, for each object that was not located. It passes the
+// Close reports each object that has unnamed frames because it was not located. It passes the
 // counts of frames to the Options, and closes the object files.
 func (p *places) Close() {
 	p.t.cur.order = slices.DeleteFunc(p.t.cur.order, func(o *loaded) bool { return !p.wanted[o.name] })

@@ -13,17 +13,17 @@ import (
 // A process is one process of a report, with one address space.
 type process struct {
 	files     *files
-	number    int // number of its document, from 1; 0 for everything before the first document
+	number    int // number of its document, from 1; 0 before the first document
 	pid, ppid string
 	tool      string
 	exe       string // the name by which the program was called
 	args      []string
 	objects   map[string]*loaded
-	order     []*loaded // the values of objects, in the order of their appearance
-	last      *loaded   // the object that was looked up last
+	order     []*loaded // values of objects, in order of appearance
+	last      *loaded   // the last object looked up
 	data      []dataFact
 	kept      int      // bytes of facts
-	places    []*epoch // the epochs that are located
+	places    []*epoch // located epochs
 
 	settings
 	summary  summary             // summary of the current document
@@ -32,7 +32,7 @@ type process struct {
 	errorKey []byte              // the kind and the place of the last error
 }
 
-// The settings of a process are options of Valgrind's command line that change what it prints.
+// The settings of a process are options of Valgrind that change its output.
 type settings struct {
 	mangled    bool   // --demangle=no
 	belowMain  bool   // --show-below-main=yes
@@ -45,7 +45,7 @@ type loaded struct {
 	name   string // as in the report
 	file   *file
 	proc   *process
-	epochs []*epoch // periods at different places, in the order of their appearance
+	epochs []*epoch // periods at different places, in order of appearance
 }
 
 // An epoch is the period during which an object is loaded at one place.
@@ -56,9 +56,9 @@ type epoch struct {
 
 	located bool
 	bias    uint64
-	by      string // how the bias became known: byMap, byFile, …
+	by      string // source of the bias: byMap, byFile, …
 	stale   bool   // the file is another build than the one that ran
-	doubted bool   // stale, unless an object not yet located has the trampoline of signal handlers
+	doubted bool   // stale, unless an object not yet located has the signal trampoline
 	kept    int    // bytes of the facts and candidates
 
 	returns [64]returns // some answers of isTrampoline, by address
@@ -67,9 +67,9 @@ type epoch struct {
 	number uint64 // number of its module at the sink
 }
 
-// The facts of an epoch are the facts in the report about its object during that period.
+// The facts of an epoch are the report's facts about its object during that period.
 type facts struct {
-	windows []window // the biases that put every address into code; nil: any
+	windows []window // biases that put every address into code; nil means any
 	ips     []ipFact
 	seen    map[factKey]struct{} // all of ips
 	recent  [64]factKey          // some of ips, by address
@@ -89,18 +89,18 @@ type search struct {
 // A window is an interval of biases, both ends included.
 type window struct{ from, to uint64 }
 
-// An ipFact is an address of code in a stack. The address of a caller is one byte before the return
-// address. The addresses of a signal trampoline and of the interrupted code are also one byte too
-// low, although no call ends there. Only the bytes of the trampoline distinguish them from callers.
+// An ipFact is a code address in a stack. A caller's address is one byte before the return
+// address. Frames of a signal trampoline and of interrupted code look like callers: only the
+// trampoline's bytes distinguish them.
 type ipFact struct {
 	ip      uint64
 	caller  bool    // the frame is not the first of its stack
-	inner   uint64  // address of the next inner frame, which is in the function that a caller calls
-	innerOf *loaded // the object of that frame; nil if the report names none
+	inner   uint64  // address of the next inner frame, in the function that a caller calls
+	innerOf *loaded // object of that frame; nil if the report has none
 }
 
-// A factKey distinguishes the facts about one object. It omits the address of the next inner frame
-// if that frame is in another object. Frames that differ only in this address have the same key.
+// A factKey distinguishes facts about one object. It omits the inner frame's address if that
+// frame is in another object.
 type factKey struct {
 	ip, inner uint64 // inner is 0 if it is in another object
 	caller    bool
@@ -128,7 +128,7 @@ type nameKey struct {
 
 // A dataFact is an address in a variable.
 type dataFact struct {
-	addr, offset uint64 // offset is the distance from the beginning of the variable
+	addr, offset uint64 // offset is the distance from the variable's beginning
 	name         string
 }
 
@@ -136,7 +136,7 @@ func newProcess(fs *files, number int) *process {
 	return &process{files: fs, number: number, objects: make(map[string]*loaded)}
 }
 
-// knownObject returns the object of this name, or nil if it has not appeared yet.
+// knownObject returns the object of this name, or nil.
 func (p *process) knownObject(name []byte) *loaded {
 	if p.last == nil || p.last.name != string(name) {
 		o := p.objects[string(name)]
@@ -148,8 +148,7 @@ func (p *process) knownObject(name []byte) *loaded {
 	return p.last
 }
 
-// object returns the object of this name, and adds it if it is new. It returns nil if there is no
-// room for it.
+// object returns the object of this name, added if new. It returns nil if there is no room.
 func (p *process) object(name []byte) *loaded {
 	if o := p.knownObject(name); o != nil {
 		return o
@@ -172,7 +171,7 @@ func baseName(name string) string { return name[strings.LastIndexByte(name, '/')
 
 func base(name []byte) []byte { return name[bytes.LastIndexByte(name, '/')+1:] }
 
-// learnHeader takes the properties of the process from a record, and reports whether the record
+// learnHeader takes properties of the process from a record. It reports whether the record
 // contains only such properties.
 func (p *process) learnHeader(r *Record) bool {
 	switch r.Name {
@@ -208,8 +207,7 @@ func (p *process) learnHeader(r *Record) bool {
 	return true
 }
 
-// keepBytes counts size bytes for a fact of p, if the limit allows them, and reports whether it
-// does.
+// keepBytes counts size bytes for a fact of p. It returns false if a limit forbids them.
 func (p *process) keepBytes(size int) bool {
 	ok := p.files.keepBytes(size)
 	if ok {
@@ -218,8 +216,7 @@ func (p *process) keepBytes(size int) bool {
 	return ok
 }
 
-// keepText returns a copy of a text of the header, cut to maxPath, or "" if there is no room for
-// it.
+// keepText copies a text of the header, cut to maxPath. It returns "" if there is no room.
 func (p *process) keepText(b []byte) string {
 	b = b[:min(len(b), maxPath)]
 	if !p.keepBytes(factSize + len(b)) {
@@ -228,7 +225,6 @@ func (p *process) keepText(b []byte) string {
 	return string(b)
 }
 
-// learn takes the facts about objects from a record.
 func (p *process) learn(r *Record) {
 	for i := range r.Items {
 		it := &r.Items[i]
@@ -247,7 +243,7 @@ func (p *process) learnStack(frames []Frame) {
 	for i := range frames {
 		f := &frames[i]
 		if f.Obj == nil || f.RawIP != nil || i+1 < len(frames) && haveSameAddress(&frames[i+1], f) {
-			continue // the last of several frames at one address is the function itself
+			continue // the last of several frames at one address is the physical function
 		}
 		first := i
 		for first > 0 && haveSameAddress(&frames[first-1], f) {
@@ -261,8 +257,8 @@ func (p *process) learnStack(frames []Frame) {
 	}
 }
 
-// learnFrame takes the facts about the object of a frame. If the frame is a caller, inner is the
-// frame that it called, or nil if that is not known.
+// learnFrame takes the facts about a frame's object. If the frame is a caller, inner is the
+// frame that it called, or nil if unknown.
 func (p *process) learnFrame(f *Frame, caller bool, inner *Frame) {
 	o := p.object(f.Obj)
 	if o == nil {
@@ -277,8 +273,8 @@ func (p *process) learnFrame(f *Frame, caller bool, inner *Frame) {
 	}
 }
 
-// addFact returns the epoch of a fact, and adds the fact to the epoch unless its bias is known. It
-// returns nil without a file, for a fact about data, and if there is no room for another epoch.
+// addFact returns the epoch of a fact, and adds the fact unless the epoch's bias is known. It
+// returns nil without a file, for a fact about data, or if there is no room for another epoch.
 func (o *loaded) addFact(fact ipFact) *epoch {
 	f := o.file
 	if f.Err != nil {
@@ -307,12 +303,12 @@ func (o *loaded) addFact(fact ipFact) *epoch {
 	}
 	e := &epoch{of: o, facts: facts{seen: make(map[factKey]struct{}), named: make(map[nameKey]struct{})}}
 	o.epochs = append(o.epochs, e)
-	e.stale = !e.addFact(fact, f) // no bias puts this address into its code
+	e.stale = !e.addFact(fact, f) // no bias puts all addresses into code
 	return e
 }
 
-// addFact narrows the windows by a fact, and keeps the fact if it is new and there is room. It
-// reports false, and changes nothing, if no bias agrees with all facts.
+// addFact narrows the windows by a fact, and keeps the fact if it is new and there is room. If
+// no bias agrees with all facts, it changes nothing and returns false.
 func (e *epoch) addFact(fact ipFact, f *file) bool {
 	key := fact.key(e.of)
 	slot := &e.recent[fact.ip%uint64(len(e.recent))]
@@ -338,15 +334,15 @@ func (e *epoch) addFact(fact ipFact, f *file) bool {
 	return true
 }
 
-// isData reports whether the addresses of an epoch are in data: they are in its object at the bias
-// of another epoch. Valgrind names the object of every address in the file's mappings. A program
-// may jump to data, and the unwinding of a broken stack may find an address of data.
+// isData reports whether all addresses of an epoch are in its object at another epoch's bias,
+// and thus in data. A program may jump to data, and the unwinding of a broken stack may find
+// its address.
 func (e *epoch) isData(f *file) bool {
 	return slices.ContainsFunc(e.of.epochs, func(other *epoch) bool { return other.located && e.loadedAt(f, other.bias) })
 }
 
-// mayBeData reports whether the addresses of an epoch may be in data. They may be at the bias that
-// Valgrind usually chooses, or at a bias of another epoch with more callers.
+// mayBeData reports whether the addresses of an epoch may be in data. They then fit the usual
+// bias, or the bias of another epoch with more callers.
 func (e *epoch) mayBeData(f *file) bool {
 	if usual := e.of.usualBias(); usual%page == 0 && !isInAny(e.windows, usual) && e.loadedAt(f, usual) || e.isData(f) {
 		return true

@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// A Reader finds the records of a report in the bytes that are written to it. It hands over a
-// record as soon as the record's end has been written. It accepts any bytes: it returns only errors
-// of the function that takes the records. A Reader is for one goroutine.
+// A Reader finds the records of a report in the bytes written to it. It hands over a record as
+// soon as the record's end is written. It accepts any bytes, and returns only errors of the
+// function that takes the records. A Reader is for one goroutine.
 //
-// A token (a tag, a text with its end tag, a line of text) is read as if the report were whole. If
-// the lexer needs more bytes than it has, the state is unchanged. The token is then read again
-// after the next Write.
+// A token (a tag, a text with its end tag, a line of text) is read as if the report were whole.
+// If the lexer needs more bytes, the state is unchanged, and the next Write reads the token
+// again.
 type Reader struct {
 	take func(*Record) error
 	err  error
 
-	in   lexer   // the bytes that were not handed over yet
-	rec  builder // the current record
-	hole bool    // zeros were read, followed by nothing but blanks
+	in   lexer // the bytes not yet handed over
+	rec  builder
+	hole bool // NUL bytes were read, followed only by blanks
 
 	encoding string // encoding of the report if it is not supported: its bytes are not converted
 }
 
-// NewReader returns a Reader that passes records to take, which must not keep them. Reading ends at
-// the first error of take.
+// NewReader returns a Reader that passes records to take. take must not keep them. Reading ends
+// at the first error of take.
 func NewReader(take func(*Record) error) *Reader { return &Reader{take: take} }
 
-// Write reads p, and hands over the records that end in it. If the end of a record depends on bytes
+// Write reads p, and hands over the records that end in it. If a record's end depends on bytes
 // after p, a later call hands over the record.
 func (r *Reader) Write(p []byte) (int, error) {
 	for n := 0; n < len(p); {
@@ -54,7 +54,7 @@ func (r *Reader) Close() error {
 	return r.err
 }
 
-// add appends p to the buffer, which keeps the current record.
+// add appends p to the buffer, which still holds the current record.
 func (r *Reader) add(p []byte) {
 	keep := r.in.pos
 	if r.rec.active {
@@ -98,9 +98,8 @@ func (r *Reader) parse(final bool) {
 	}
 }
 
-// zeros skips NUL bytes between records. They arise if one process truncates the file while another
-// continues to write at its old position. A run of zeros is handed over as one record without a
-// name.
+// zeros skips NUL bytes between records. They arise if a process writes at its old position
+// after another has truncated the file. A run of zeros becomes one record without a name.
 func (r *Reader) zeros(from int) {
 	end := r.in.endOfZeros(from)
 	r.in.advance(end)
@@ -123,14 +122,14 @@ func (r *Reader) text() {
 	}
 }
 
-// notTag reads the '<' at the current position as the beginning of a text.
+// notTag reads the '<' at the current position as text.
 func (r *Reader) notTag() {
 	r.in.seek = max(r.in.seek, r.in.pos+1)
 	r.text()
 }
 
-// addText adds the text between from and end, which is outside of records, or between two elements
-// of a record. It then continues at next.
+// addText adds the text between from and end, outside of records or between two elements. It
+// then moves the position to next.
 func (r *Reader) addText(from, end, next int) {
 	in := &r.in
 	text := in.buf[from:end]
@@ -146,7 +145,6 @@ func (r *Reader) addText(from, end, next int) {
 	}
 }
 
-// tag reads the token that begins with the '<' at the current position.
 func (r *Reader) tag() {
 	in := &r.in
 	b := in.view[in.pos:]
@@ -220,7 +218,7 @@ func (r *Reader) declaration() {
 		next = in.nextError(in.pos)
 	}
 	switch {
-	// the program printed the beginning of a comment without an end
+	// the program printed the beginning of a comment, without an end
 	case next >= 0 && (at < 0 || next < at):
 		r.notTag()
 	case at < 0:
@@ -234,8 +232,8 @@ func (r *Reader) declaration() {
 	}
 }
 
-// endTag ends the innermost element of this name, and the elements in it. It ignores the end tag of
-// an element that was not begun.
+// endTag ends the innermost element of this name, and the elements in it. It ignores an end tag
+// without an open element.
 func (r *Reader) endTag(name []byte) {
 	if string(name) == document {
 		r.cutOff()
@@ -255,7 +253,7 @@ func (r *Reader) endTag(name []byte) {
 }
 
 // startTag begins the element whose tag, of this size, is at the current position. It reads an
-// element that holds nothing but text as a whole.
+// element that contains only text as a whole.
 func (r *Reader) startTag(tag []byte, size int) {
 	in := &r.in
 	name, kind := elementNamed(tag)
@@ -295,8 +293,8 @@ func (r *Reader) startTag(tag []byte, size int) {
 	}
 }
 
-// addLeaf adds an element that holds nothing but text, and hands over the record if the element is
-// the whole record. A cut text never becomes part of a frame: half an address is not an address.
+// addLeaf adds an element that contains only text, and hands over the record if this is the
+// whole record. A cut text never becomes part of a frame: half an address is not an address.
 func (r *Reader) addLeaf(name string, s span, text []byte, isCut bool) {
 	if isCut || !r.rec.addToFrame(name, s, text) {
 		r.rec.addLeaf(name, s)
@@ -306,15 +304,15 @@ func (r *Reader) addLeaf(name string, s span, text []byte, isCut bool) {
 	}
 }
 
-// cutOff hands over the current record, if there is one: it has no end tag.
+// cutOff hands over the current record, if any, without its end tag.
 func (r *Reader) cutOff() {
 	if r.rec.active {
 		r.emit(true)
 	}
 }
 
-// carryOn hands over the first part of a record that is too long to keep. The rest follows as its
-// continuation.
+// carryOn hands over the first part of a record that is too long to keep. The rest follows as
+// its continuation.
 func (r *Reader) carryOn() {
 	name, open := r.rec.name, slices.Clone(r.rec.open)
 	r.rec.rest = open
@@ -330,7 +328,7 @@ func (r *Reader) event(name string) {
 	}
 }
 
-// emit hands over the current record; cut means that its rest is missing, or follows as another
+// emit hands over the current record. cut means that its rest is missing, or follows as another
 // record.
 func (r *Reader) emit(cut bool) {
 	at := r.rec.at

@@ -2,43 +2,43 @@ package valgrind
 
 import "github.com/symfilter/symfilter/internal/report"
 
-// A Record is one element of a report: a child of <valgrindoutput>, or text between such elements.
-// It and its slices are valid during the call that hands it over.
+// A Record is a child element of <valgrindoutput>, or text between such elements. It and its
+// slices are valid only during the call that hands it over.
 type Record struct {
 	// Name is the name of the element: "error", "clientmsg", "pid". "valgrindoutput" begins a
-	// process, "/valgrindoutput" ends a document. Text outside elements has the name "". A Record
-	// with neither Name nor Text marks a run of NUL bytes, in place of lost bytes.
+	// process, "/valgrindoutput" ends a document. Text outside elements has the name "". A
+	// Record with neither Name nor Text marks a run of NUL bytes, which replace lost bytes.
 	Name string
 
-	Text   []byte  // the text of an element that holds nothing else; nil otherwise
-	Items  []Item  // the content of the element, in the document's order
-	Frames []Frame // the frames of its stacks, in the document's order
+	Text   []byte  // text of an element that contains only text; nil otherwise
+	Items  []Item  // content of the element, in the document's order
+	Frames []Frame // frames of its stacks, in the document's order
 
-	Continued bool // an earlier Record has the beginning of this very long element
+	Continued bool // an earlier Record has the beginning of this long element
 	Cut       bool // the rest of the element is missing, or follows as another Record
 
-	raw  []byte   // the bytes of the element, or of this part of it
-	lead []byte   // the blanks before raw in its line
+	raw  []byte   // bytes of the element, or of this part
+	lead []byte   // blanks before raw in its line
 	gap  int      // line ends between the preceding Record and this one
-	open []string // the names of the elements that are open at the end of raw, if the rest follows
+	open []string // names of the elements open at the end of raw, if the rest follows
 
-	encoding string // encoding of the report if it is not supported; otherwise empty
+	encoding string // encoding of the report if it is not supported; empty otherwise
 }
 
 // An Item is an element within a Record, or text between two such elements.
 type Item struct {
 	Name  string // "" for text between elements
 	Depth int    // 0 for a child of the record's element
-	Text  []byte // the text of a leaf; nil otherwise
-	Leaf  bool   // nothing but Text is in the element; otherwise its children follow, one level deeper
+	Text  []byte // text of a leaf; nil otherwise
+	Leaf  bool   // the element contains only Text; otherwise its children follow, one level deeper
 
-	First, Last int // the frames of a stack are Record.Frames[First:Last]
+	First, Last int // for a stack: its frames are Record.Frames[First:Last]
 }
 
 // A Frame is one line of a stack.
 type Frame struct {
-	IP                 uint64 // address of the instruction; in callers, one byte before the return address
-	RawIP              []byte // the text of <ip> if it is not a number, empty if there is no <ip>; nil if IP is set
+	IP                 uint64 // in callers, one byte before the return address
+	RawIP              []byte // text of <ip> if not a number, empty without <ip>; nil if IP is set
 	Obj, Fn, Dir, File []byte // nil if the report has none
 	Line               uint64 // 0 if the report has none
 }
@@ -61,8 +61,8 @@ func (r *Record) Get(name string) []byte {
 	return nil
 }
 
-// parseNumber reads a number as Valgrind writes numbers: decimal, with or without thousands
-// separators, or hex after 0x.
+// parseNumber reads a number of a report: decimal, with or without thousands separators, or hex
+// after 0x.
 func parseNumber(text []byte) (n uint64, ok bool) {
 	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
 		return report.Hex(text[2:])

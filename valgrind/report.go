@@ -13,10 +13,10 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// NewReport returns a writer that prints the report written to it to w as JSON Lines, with the
-// schema report.schema.json. Each record becomes an object with all its content in order. The
-// symbolizer of o resolves the frames. A record is printed when it is whole. Close prints the rest,
-// and does not close w. All errors come from w. The writer is for one goroutine.
+// NewReport returns a writer that prints a report to w as JSON Lines, with the schema
+// report.schema.json. Each record becomes an object with all its content in order. The
+// symbolizer of o resolves the frames. A record is printed when it is whole. Close prints the
+// rest, and does not close w. All errors come from w. The writer is for one goroutine.
 func NewReport(w io.Writer, o Options) io.WriteCloser {
 	r := &reporter{w: w, o: &o, t: newTracker(&o)}
 	r.answers = r.t.answers
@@ -24,7 +24,7 @@ func NewReport(w io.Writer, o Options) io.WriteCloser {
 	return r
 }
 
-// A reporter makes JSON objects of records.
+// A reporter converts records to JSON objects.
 type reporter struct {
 	*Reader
 	w       io.Writer
@@ -60,10 +60,9 @@ func (r *reporter) send() error {
 	return err
 }
 
-// sendSize bounds the bytes of objects that are collected during one Write.
+// sendSize bounds the bytes of objects collected during one Write.
 const sendSize = 256 << 10
 
-// printRecord prints the object of a record.
 func (r *reporter) printRecord(rec *Record) error {
 	r.answers.time = time.Time{}
 	p := r.t.cur
@@ -105,7 +104,6 @@ func (r *reporter) printRecord(rec *Record) error {
 	return nil
 }
 
-// beginObject begins an object of a process.
 func (r *reporter) beginObject(p *process, record string) {
 	r.out.Line()
 	r.out.Members(r.o.Members)
@@ -116,8 +114,8 @@ func (r *reporter) beginObject(p *process, record string) {
 	r.out.String("record", record)
 }
 
-// printObjects prints an object for each file of a record that was not printed before. It starts
-// the searches for all debug files of the record, so that servers are asked for them at once.
+// printObjects prints an object for each new file of a record. It starts the searches for all
+// debug files of the record at once.
 func (r *reporter) printObjects(rec *Record) {
 	for i := range rec.Frames {
 		e := r.t.epochOf(&rec.Frames[i])
@@ -138,7 +136,7 @@ func (r *reporter) printObjects(rec *Record) {
 	}
 }
 
-// printMembers prints the content of a record: the items that isMember selects as members, the
+// printMembers prints the content of a record: items that isMember selects as members, the
 // others as items.
 func (r *reporter) printMembers(rec *Record) {
 	if what, ok := whatOf(rec); ok && rec.Name == "error" {
@@ -156,7 +154,7 @@ func (r *reporter) printMembers(rec *Record) {
 		if n, ok := parseNumber(it.Text); ok && it.Name != "unique" && it.Name != "siaddr" && n < 1<<53 {
 			r.out.Uint(it.Name, n)
 		} else if code, err := strconv.ParseInt(string(it.Text), 10, 32); it.Name == "sicode" && err == nil {
-			// negative for signals sent by programs
+			// programs send signals with negative codes
 			r.out.Int(it.Name, code)
 		} else if it.Name == "isrootthread" {
 			r.out.Bool(it.Name, true)
@@ -170,8 +168,7 @@ func (r *reporter) printMembers(rec *Record) {
 	r.printItems(rec, 0, len(rec.Items), true)
 }
 
-// whatOf returns the description of an error, from its element what, or from the text in its
-// element xwhat. Both mean the same.
+// whatOf returns the description of an error, from its element what or from the text in xwhat.
 func whatOf(rec *Record) (text []byte, ok bool) {
 	for i := range rec.Items {
 		switch it := &rec.Items[i]; {
@@ -197,7 +194,6 @@ func isMember(name string) bool {
 	return false
 }
 
-// printItems prints the items from i to end.
 func (r *reporter) printItems(rec *Record, i, end int, top bool) {
 	r.out.Array("items")
 	for i < end {
@@ -301,8 +297,8 @@ func (r *reporter) printFrame(s *site) {
 	r.out.EndObject()
 }
 
-// linkageFor returns the linkage name of a function that the report names. It returns "" if the
-// answer has another function.
+// linkageFor returns the linkage name of the function of f, or "" if the answer has another
+// function.
 func (a *answer) linkageFor(f *Frame) string {
 	if a == nil || len(a.frames) == 0 {
 		return ""
@@ -332,7 +328,6 @@ func (r *reporter) printReportFrame(f *Frame, inlined bool, linkage string) {
 	r.out.EndObject()
 }
 
-// printReported prints the fields of a frame in the report.
 func (r *reporter) printReported(f *Frame) {
 	r.out.Item()
 	for _, m := range []struct {
@@ -372,7 +367,7 @@ func (r *reporter) printVariables(text []byte) {
 	}
 }
 
-// variable returns the variable at addr in the current process. ok is false if there is none.
+// variable returns the variable at addr in the current process, if any.
 func (a *answerer) variable(t *tracker, addr uint64) (v symbolize.Variable, ok bool) {
 	e := t.epochCovering(addr)
 	if e == nil {

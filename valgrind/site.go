@@ -11,20 +11,20 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A site is one physical frame of a stack: a function, and the calls that were inlined into it.
+// A site is a physical frame of a stack: a function with the calls inlined into it.
 type site struct {
 	number uint64  // index in its stack, from 0
 	frames []Frame // the report's frames, innermost first
-	at     *epoch  // the epoch of its object; nil if not known
-	addr   uint64  // the address in an element
+	at     *epoch  // epoch of its object; nil if unknown
+	addr   uint64  // address in an element
 	kind   markup.PCKind
-	rel    uint64 // the address to look up, in the object's file
+	rel    uint64 // address to look up in the object's file
 	ended  bool   // the site is the trampoline that ends a signal handler
 }
 
 // appendSites appends the physical frames of a stack. Successive frames at one address are one
-// function with its inlined calls. If their names and lines repeat, each repetition is a call of
-// the function by itself.
+// function with its inlined calls. If names and lines repeat, each repetition is a recursive
+// call.
 func (t *tracker) appendSites(dst []site, frames []Frame) []site {
 	number := uint64(0)
 	for i := 0; i < len(frames); {
@@ -56,9 +56,8 @@ func areEqual(a, b *Frame) bool {
 	return a.Line == b.Line && bytes.Equal(a.Fn, b.Fn) && bytes.Equal(a.File, b.File) && bytes.Equal(a.Dir, b.Dir)
 }
 
-// locateSite sets the place of s. The address of the first frame is exact. The addresses of callers
-// are one byte before the return address. The address of code that a signal interrupted is one byte
-// before the exact one.
+// locateSite sets the place of s. The first frame's address is exact. Addresses of callers, and
+// of code that a signal interrupted, are one byte too low.
 func (t *tracker) locateSite(s *site, before []site, number uint64) {
 	f := &s.frames[len(s.frames)-1]
 	s.at = t.epochOf(f)
@@ -83,7 +82,7 @@ func (t *tracker) locateSite(s *site, before []site, number uint64) {
 	}
 }
 
-// isTrampoline sets s.ended and returns it. The address of a trampoline is exact, since the handler
+// isTrampoline sets s.ended and returns it. A trampoline's address is exact, since the handler
 // returns to its beginning.
 func (t *tracker) isTrampoline(s *site) bool {
 	slot := &s.at.returns[s.addr%uint64(len(s.at.returns))]
@@ -108,18 +107,17 @@ type answerer struct {
 	*report.Asker
 	known     map[placeKey]*answer
 	variables map[placeKey]symbolize.Variable
-	time      time.Time // time of the current record; zero until it is needed
+	time      time.Time // time of the current record; zero until needed
 }
 
-// An answer is the symbolizer's answer for a place.
 type answer struct {
 	frames []symbolize.Frame
 	err    error
-	until  time.Time // time at which the answer expires; zero if never
+	until  time.Time // expiry of the answer; zero if never
 
 	// The last comparison with a site, and its result.
 	compared  Frame // the outermost function of the site
-	depth     int   // the number of the site's frames
+	depth     int   // number of the site's frames
 	wasBetter bool
 
 	json jsonout.Buffer // frames as printed; empty before the first print
@@ -135,7 +133,6 @@ func newAnswerer(o *report.Options) *answerer {
 	return &answerer{Asker: report.NewAsker(o), known: make(map[placeKey]*answer), variables: make(map[placeKey]symbolize.Variable)}
 }
 
-// answerFor returns the answer for a site that has a place.
 func (a *answerer) answerFor(s *site) *answer {
 	if known := a.keptAnswer(s); known != nil {
 		return known
@@ -144,7 +141,7 @@ func (a *answerer) answerFor(s *site) *answer {
 }
 
 // hasNoSymbol reports whether no symbol covers a site that has a place. It does not wait, and
-// reports false if the answer is not known yet.
+// returns false if the answer is not yet known.
 func (a *answerer) hasNoSymbol(s *site) bool {
 	known := a.keptAnswer(s)
 	if known == nil {
@@ -157,7 +154,7 @@ func (a *answerer) hasNoSymbol(s *site) bool {
 	return len(known.frames) == 0
 }
 
-// keptAnswer returns the kept answer for a site, or nil if there is none, or if it has expired.
+// keptAnswer returns the kept answer for a site, or nil if there is none or it has expired.
 func (a *answerer) keptAnswer(s *site) *answer {
 	known := a.known[placeKey{s.at, s.rel}]
 	if known != nil && !known.until.IsZero() && a.now().After(known.until) {
@@ -166,7 +163,7 @@ func (a *answerer) keptAnswer(s *site) *answer {
 	return known
 }
 
-// keepAnswer returns an answer, and stores it if it may be kept. The answer that no symbol covers a
+// keepAnswer returns an answer, and stores it if allowed. The answer that no symbol covers a
 // site expires after nothingHolds, since a debug file may arrive.
 func (a *answerer) keepAnswer(s *site, from report.Answer) *answer {
 	got := &answer{frames: from.Frames, err: from.Err, until: from.Until}
@@ -191,9 +188,9 @@ func (a *answerer) now() time.Time {
 	return a.time
 }
 
-// improvesOn reports whether an answer has more about a site than the report. If the report has
-// lines, it was made with the debug files. Then an answer that agrees with the report improves on
-// it by columns and whole names, and no other answer does.
+// improvesOn reports whether an answer has more about a site than the report. A report with
+// lines was made with the debug files. An answer must then agree with it, and improves on it by
+// columns and whole names.
 func (a *answer) improvesOn(s *site) bool {
 	if len(a.frames) == 0 {
 		return false
@@ -219,13 +216,13 @@ func (a *answer) hasMore(s *site, last *Frame) bool {
 	if last.Fn == nil {
 		return line || named
 	}
-	if _, is := replacedName(outer.Linkage); is { // the report names the replaced function
+	if _, is := replacedName(outer.Linkage); is { // the report has the replaced function
 		return false
 	}
 	return line
 }
 
-// agrees reports whether an answer has the same functions and lines as the report.
+// agrees reports whether an answer and the report have the same functions and lines.
 func (a *answer) agrees(s *site) bool {
 	if len(a.frames) != len(s.frames) {
 		return false
@@ -239,7 +236,7 @@ func (a *answer) agrees(s *site) bool {
 		if report.Closed(got.Func) == report.Closed(fn) || got.Linkage == fn {
 			continue
 		}
-		if !got.Inlined || identifier(got.Func) != identifier(fn) { // Valgrind has bare names for inlined calls
+		if !got.Inlined || identifier(got.Func) != identifier(fn) { // Valgrind prints bare names for inlined calls
 			return false
 		}
 	}

@@ -23,41 +23,39 @@ var lossKinds = [...]lossKind{
 	{"", "", "suppressed"},
 }
 
-// indirectlyLost is the index of indirectly lost blocks in lossKinds.
 const indirectlyLost = 1
 
 // A loss is an amount of leaked memory.
 type loss struct {
 	bytes, blocks uint64
 	known         bool
-	noBlocks      bool // the number of blocks is not known
+	noBlocks      bool // the number of blocks is unknown
 }
 
-// A summary adds up the errors and leaks of a document, as Valgrind's ERROR SUMMARY and LEAK
-// SUMMARY do. Protocols before 6 have neither; in protocol 6, the report's own summaries are used.
+// A summary adds up the errors and leaks of a document, like Valgrind's ERROR SUMMARY and LEAK
+// SUMMARY. Protocol 6 has both; earlier protocols have neither.
 type summary struct {
-	counted          bool   // the document has error counts; without them the errors are not known
+	counted          bool   // the document has error counts; without them the errors are unknown
 	counts, contexts uint64 // from the last errorcounts: all errors, and distinct ones
 	leaks            uint64 // leaks that are errors: see countsAsError
-	suppressed       uint64 // suppressed errors
-	suppressions     uint64 // suppressions that were used
+	suppressed       uint64
+	suppressions     uint64 // suppressions in use
 
 	suppressedContexts uint64 // different suppressed errors
-	statedContexts     bool   // an error_summary has suppressedContexts
+	statedContexts     bool   // suppressedContexts is from an error_summary
 
-	statedErrors bool // an error_summary has the errors
-	statedLeaks  bool // a leak_summary has the leaks
+	statedErrors bool // the errors are from an error_summary
+	statedLeaks  bool // the leaks are from a leak_summary
 	losses       [len(lossKinds)]loss
-	nested       uint64 // bytes of indirectly lost blocks in the texts of other leaks
-	// number and total of the last loss record, which restart from 1 in each leak check
+	nested       uint64 // bytes of indirectly lost blocks in texts about other leaks
+	// number and total of the last loss record; they restart from 1 in each leak check
 	number, of uint64
 	finished   bool // the next leak belongs to the leak check at the end
 }
 
-// leakErrorsOption is the option that sets which kinds of leaks are errors.
+// leakErrorsOption is the option that selects the kinds of leaks that are errors.
 const leakErrorsOption = "--errors-for-leak-kinds="
 
-// learnSummary adds a record to the summary of its document.
 func (p *process) learnSummary(rec *Record) {
 	s := &p.summary
 	switch rec.Name {
@@ -95,7 +93,7 @@ func (p *process) learnSummary(rec *Record) {
 	}
 }
 
-// addCounts adds the counts of pairs.
+// addCounts adds the counts of a record to sum, and their number to pairs.
 func addCounts(rec *Record, sum, pairs uint64) (uint64, uint64) {
 	for i := range rec.Items {
 		if it := &rec.Items[i]; it.Leaf && it.Name == "count" {
@@ -107,7 +105,7 @@ func addCounts(rec *Record, sum, pairs uint64) (uint64, uint64) {
 	return sum, pairs
 }
 
-// plus adds without overflow.
+// plus returns a + b, or the largest number if that overflows.
 func plus(a, b uint64) uint64 {
 	if a > math.MaxUint64-b {
 		return math.MaxUint64
@@ -115,8 +113,8 @@ func plus(a, b uint64) uint64 {
 	return a + b
 }
 
-// countsAsError reports whether Valgrind counts a leak of this kind as an error. Unless
-// --errors-for-leak-kinds is given, definite and possible leaks are errors.
+// countsAsError reports whether Valgrind counts a leak of this kind as an error. By default,
+// definite and possible leaks are errors.
 func (p *process) countsAsError(kind string) bool {
 	switch p.leakErrors {
 	case "":
@@ -127,8 +125,8 @@ func (p *process) countsAsError(kind string) bool {
 	return slices.Contains(strings.Split(p.leakErrors, ","), kind)
 }
 
-// addLeak adds a loss record. Each leak check lists all leaks again. The record begins another
-// check in three cases: its number is not above the last one, its total differs, or the process has
+// addLeak adds a loss record. Each leak check lists all leaks again. A record begins another
+// check if its number is not above the last one, its total differs, or the process has
 // finished.
 func (s *summary) addLeak(rec *Record, kind int) {
 	if s.statedLeaks {
@@ -171,7 +169,7 @@ func (s *summary) addLeak(rec *Record, kind int) {
 	*sum = loss{bytes: plus(sum.bytes, l.bytes), blocks: plus(sum.blocks, l.blocks), known: true}
 }
 
-// lossNumber returns the numbers of "… in loss record 2 of 4".
+// lossNumber returns the two numbers of "… in loss record 2 of 4".
 func lossNumber(text []byte) (number, of uint64) {
 	_, rest, _ := bytes.Cut(text, []byte(" in loss record "))
 	first, last, _ := bytes.Cut(rest, []byte(" of "))
@@ -180,7 +178,6 @@ func lossNumber(text []byte) (number, of uint64) {
 	return number, of
 }
 
-// takeLosses takes the leaks from a leak_summary.
 func (s *summary) takeLosses(rec *Record) {
 	if !rec.Continued {
 		s.losses, s.nested = [len(lossKinds)]loss{}, 0
@@ -198,12 +195,11 @@ func (s *summary) takeLosses(rec *Record) {
 	}
 }
 
-// takeErrors takes the numbers of an error_summary.
 func (s *summary) takeErrors(rec *Record) {
 	s.statedErrors, s.counted = true, true
 	s.counts, _ = parseNumber(rec.Get("errors"))
 	s.contexts, _ = parseNumber(rec.Get("error_contexts"))
-	s.leaks = 0 // the leaks are included in the counts
+	s.leaks = 0 // the counts include the leaks
 	if n, ok := parseNumber(rec.Get("suppressed")); ok {
 		s.suppressed = n
 	}
@@ -215,8 +211,8 @@ func (s *summary) errors() (all, contexts uint64) {
 	return plus(s.counts, s.leaks), plus(s.contexts, s.leaks)
 }
 
-// leaked returns the leaks by kind. If indirectly lost blocks have no loss records, their bytes are
-// taken from the texts about other leaks.
+// leaked returns the leaks by kind. If indirectly lost blocks have no loss records, their bytes
+// come from the texts about other leaks.
 func (s *summary) leaked() [len(lossKinds)]loss {
 	all := s.losses
 	if l := &all[indirectlyLost]; !l.known && s.nested > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// renderContent renders a record in the layout of Valgrind's text. A record that Valgrind's text
-// does not have becomes a list of its fields.
+// renderContent renders a record in the layout of Valgrind's text. A record unknown to that
+// text becomes a list of its fields.
 func (r *renderer) renderContent(rec *Record) {
 	if r.aboutProcess(rec) {
 		return
@@ -79,8 +79,8 @@ func (r *renderer) renderContent(rec *Record) {
 	}
 }
 
-// aboutProcess renders a record about the process, or a text outside of elements. It returns false
-// for other records.
+// aboutProcess renders a record about the process, or a text outside of elements. It returns
+// false for other records.
 func (r *renderer) aboutProcess(rec *Record) bool {
 	switch rec.Name {
 	case "pid", "ppid", "tool", "protocolversion", "protocoltool":
@@ -116,7 +116,7 @@ func (r *renderer) aboutProcess(rec *Record) bool {
 	return true
 }
 
-// textOf returns the text of a record, or of its first item.
+// textOf returns the text of a record, or else of its first item.
 func textOf(rec *Record) []byte {
 	if rec.Text != nil || len(rec.Items) == 0 {
 		return rec.Text
@@ -124,7 +124,7 @@ func textOf(rec *Record) []byte {
 	return rec.Items[0].Text
 }
 
-// childText returns the text of the first child of this name that the item at i has.
+// childText returns the text of the first child of item i with this name.
 func childText(rec *Record, i int, name string) []byte {
 	depth := rec.Items[i].Depth + 1
 	for _, it := range rec.Items[i+1:] {
@@ -138,8 +138,8 @@ func childText(rec *Record, i int, name string) []byte {
 	return nil
 }
 
-// renderItems renders the content of a record without the items in its heading. These are the first
-// items whose names are in inHeading.
+// renderItems renders the content of a record. It omits the first item of each name in
+// inHeading, which is in the heading.
 func (r *renderer) renderItems(rec *Record, inHeading ...string) {
 	for i := 0; i < len(rec.Items); {
 		it := &rec.Items[i]
@@ -148,7 +148,7 @@ func (r *renderer) renderItems(rec *Record, inHeading ...string) {
 			i = r.renderItem(rec, i)
 			continue
 		}
-		inHeading[j] = "" // later items of this name are rendered
+		inHeading[j] = "" // only the first item of this name is omitted
 		i++
 		if !it.Leaf {
 			i = r.renderFields(rec, i-1)
@@ -156,8 +156,8 @@ func (r *renderer) renderItems(rec *Record, inHeading ...string) {
 	}
 }
 
-// renderItem renders the item at i, with its children unless these can be rendered as items of
-// their own. It returns the index of the next item to render.
+// renderItem renders the item at i. Its children may remain, as items of their own. It returns
+// the index of the next item to render.
 func (r *renderer) renderItem(rec *Record, i int) int {
 	it := &rec.Items[i]
 	indent := strings.Repeat(" ", it.Depth+1)
@@ -209,19 +209,18 @@ func (r *renderer) renderItem(rec *Record, i int) int {
 	return i + 1
 }
 
-// isInHeading reports whether the error's heading already has an item's number of bytes or blocks,
-// as in protocols 1 to 3.
+// isInHeading reports whether the error's heading already has the item's number, as in
+// protocols 1 to 3.
 func (r *renderer) isInHeading(rec *Record, it *Item) bool {
 	return (it.Name == "leakedbytes" || it.Name == "leakedblocks") && containsValue(rec.Get("what"), it.Text)
 }
 
-// containsValue reports whether text contains value as a whole word or number, with or without
+// containsValue reports whether text contains value as a whole word or number, even with
 // thousands separators.
 func containsValue(text, value []byte) bool {
 	return hasWord(text, value) || bytes.IndexByte(text, ',') >= 0 && hasWord(bytes.ReplaceAll(text, []byte(","), nil), value)
 }
 
-// hasWord reports whether text contains word as a whole word or number.
 func hasWord(text, word []byte) bool {
 	for from := 0; len(word) > 0; from++ {
 		i := bytes.Index(text[from:], word)
@@ -236,8 +235,8 @@ func hasWord(text, word []byte) bool {
 	return false
 }
 
-// wordContinues reports whether the word or number that ends in c continues at i, in the direction
-// of step.
+// wordContinues reports whether the word or number that ends in c continues at i, in the
+// direction of step.
 func wordContinues(text []byte, i, step int, c byte) bool {
 	at := func(i int) byte {
 		if i < 0 || i >= len(text) {
@@ -245,7 +244,7 @@ func wordContinues(text []byte, i, step int, c byte) bool {
 		}
 		return text[i]
 	}
-	if at(i) == ',' && isHex(c) { // this may separate thousands
+	if at(i) == ',' && isHex(c) { // possibly a thousands separator
 		i += step
 		return '0' <= at(i) && at(i) <= '9'
 	}
@@ -254,8 +253,8 @@ func wordContinues(text []byte, i, step int, c byte) bool {
 
 func isWord(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
 
-// renderFields renders the children of the xwhat at i without its text and the values that the text
-// contains. It returns the index of the next item to render.
+// renderFields renders the children of the xwhat at i, except its text and the values in that
+// text. It returns the index of the next item to render.
 func (r *renderer) renderFields(rec *Record, i int) int {
 	depth := rec.Items[i].Depth
 	text := childText(rec, i, "text")
@@ -274,7 +273,7 @@ func (r *renderer) renderFields(rec *Record, i int) int {
 	return i
 }
 
-// renderGroup renders an element that holds other elements, on one line if these are few and short:
+// renderGroup renders an element that contains others, on one line if these are few and short:
 // "definitely lost: 48 bytes in 1 blocks". It returns the index of the next item to render.
 func (r *renderer) renderGroup(rec *Record, i int, indent string) int {
 	depth := rec.Items[i].Depth
@@ -309,7 +308,6 @@ func (r *renderer) renderGroup(rec *Record, i int, indent string) int {
 	return end
 }
 
-// renderField renders an element that holds text.
 func (r *renderer) renderField(name string, text []byte, indent string) {
 	r.line = append(append(r.line, indent...), title(name)...)
 	if text = bytes.TrimSpace(text); len(text) > 0 {
@@ -319,7 +317,7 @@ func (r *renderer) renderField(name string, text []byte, indent string) {
 	r.line = append(r.line, '\n')
 }
 
-// title returns the name of an element as the beginning of a line.
+// title returns an element's name in words, with a capital first letter.
 func title(name string) string {
 	s := []byte(words(name))
 	if len(s) > 0 && 'a' <= s[0] && s[0] <= 'z' {
@@ -328,14 +326,13 @@ func title(name string) string {
 	return string(s)
 }
 
-// words returns the name of an element as words.
 func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// renderPairs renders pairs of a count and an item named what, each on one line. render renders the
+// renderPairs renders pairs of a count and an item named what, one a line. render renders the
 // item's text.
 func (r *renderer) renderPairs(rec *Record, heading, what string, render func(text []byte)) {
 	if !slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Name != "" }) {
-		r.line = bytes.TrimSuffix(r.line, []byte("\n")) // no pairs follow
+		r.line = bytes.TrimSuffix(r.line, []byte("\n")) // no pairs follow the heading
 	} else if !rec.Continued {
 		r.line = append(append(r.line, heading...), '\n')
 	}
@@ -364,8 +361,8 @@ func (r *renderer) renderPairs(rec *Record, heading, what string, render func(te
 	}
 }
 
-// renderSuppression renders the items from i to end, the suppression of an error. It returns end.
-// Users copy suppressions, so the raw text is used if there is one.
+// renderSuppression renders the items from i to end, an error's suppression, and returns end.
+// It prefers the raw text, since users copy suppressions.
 func (r *renderer) renderSuppression(rec *Record, i, end int) int {
 	raw := i
 	for raw < end && !(rec.Items[raw].Leaf && rec.Items[raw].Name == "rawtext") {
@@ -388,7 +385,6 @@ func (r *renderer) renderSuppression(rec *Record, i, end int) int {
 	return end
 }
 
-// renderLines renders text of one or several lines.
 func (r *renderer) renderLines(indent string, text []byte) {
 	text = bytes.TrimRight(text, " \t\r\n")
 	for len(text) > 0 {
@@ -436,8 +432,8 @@ func eachAddress(text []byte, visit func(end int, addr uint64)) {
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// epochCovering returns the epoch of the object at addr. It returns nil if none is known, or if
-// several objects were at addr.
+// epochCovering returns the epoch of the object at addr, or nil if none or several are
+// possible.
 func (t *tracker) epochCovering(addr uint64) (at *epoch) {
 	for _, e := range t.cur.places {
 		f := e.of.file
@@ -452,7 +448,7 @@ func (t *tracker) epochCovering(addr uint64) (at *epoch) {
 	return at
 }
 
-// isVariable reports whether addr becomes an element. If so, it writes the maps of the object at
+// isVariable reports whether addr becomes an element. It first writes the maps of the object at
 // addr.
 func (r *renderer) isVariable(addr uint64) bool {
 	e := r.t.epochCovering(addr)

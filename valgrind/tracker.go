@@ -8,22 +8,22 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A tracker keeps the processes of a report, and knows the current one.
+// A tracker keeps the processes of a report, and the current one.
 type tracker struct {
 	o       *Options
 	files   *files
 	solver  solver
-	begun   int         // documents that have begun
-	open    []*process  // the processes whose documents have not ended, the innermost last
-	closed  bool        // the current document has ended; later records are from a forked child
-	ahead   []*process  // the processes of Options.Ahead that have not begun yet, by number
-	cur     *process    // the current process
+	begun   int        // number of documents begun
+	open    []*process // processes whose documents have not ended, innermost last
+	closed  bool       // the current document has ended; later records are from a forked child
+	ahead   []*process // processes of Options.Ahead not yet begun, by number
+	cur     *process
 	once    report.Once // for messages about the report
 	missing report.Missing
 	answers *answerer
-	reads   bool // the report is read ahead: facts are kept after the end of their process
+	reads   bool // the report is read ahead, so facts outlive their process
 
-	hasElements bool // an element of a report was read
+	hasElements bool // the report has an element
 }
 
 func newTracker(o *Options) *tracker {
@@ -55,9 +55,9 @@ func (t *tracker) nextProcess() *process {
 	return p
 }
 
-// prefetch starts the search for the debug file of each object of p that is located.
+// prefetch starts the search for the debug file of each located object of p.
 func (t *tracker) prefetch(p *process) {
-	if t.o.Elements { // another program answers
+	if t.o.Elements { // another program resolves the frames
 		return
 	}
 	for _, e := range p.places {
@@ -71,7 +71,7 @@ type turn uint8
 const (
 	same    turn = iota // the record is about the current process
 	begins              // another process begins
-	resumes             // the process that the current one interrupted continues
+	resumes             // the interrupted process continues
 	ends                // the document of the current process ends
 )
 
@@ -101,7 +101,7 @@ func (t *tracker) changeProcess(r *Record) turn {
 	return same
 }
 
-// forget gives the bytes of an ended process back to the budget of the files.
+// forget returns the bytes of an ended process to the budget of the files.
 func (t *tracker) forget(p *process) {
 	if !t.reads {
 		t.files.kept -= p.kept
@@ -109,10 +109,10 @@ func (t *tracker) forget(p *process) {
 	}
 }
 
-// newestProtocol is the newest version of the format that Valgrind writes, as of 3.26.
+// newestProtocol is the newest format of Valgrind, as of version 3.26.
 const newestProtocol = 6
 
-// checkVersion reports a version of the format, or an encoding, that is not known.
+// checkVersion reports an unknown version of the format, or an unknown encoding.
 func (t *tracker) checkVersion(r *Record) {
 	if r.encoding != "" {
 		t.once.Report(fmt.Sprintf("the report is in the encoding %.20q; UTF-8 and ISO-8859-1 are read, and other bytes are printed unchanged", r.encoding))
@@ -126,18 +126,18 @@ func (t *tracker) checkVersion(r *Record) {
 	}
 }
 
-// learn takes the facts from a record, and looks for the places of objects.
+// learn takes the facts from a record, and searches for the places of objects.
 func (t *tracker) learn(r *Record) {
 	t.solver.allowed += len(r.Frames) * frameWork
 	if t.o.Ahead != nil && t.begun <= len(t.ahead) && !t.hasUnplaced(r) {
-		return // reading ahead has found the facts
+		return // the facts are known from reading ahead
 	}
 	t.cur.learn(r)
 	t.solver.solveAll(t.cur)
 }
 
-// hasUnplaced reports whether a record has a frame in an object whose place is not known. There
-// may be one even after reading ahead, if the report has grown since.
+// hasUnplaced reports whether a record has a frame in an object without a place. This is
+// possible even after reading ahead, if the report has grown since.
 func (t *tracker) hasUnplaced(r *Record) bool {
 	for i := range r.Frames {
 		if f := &r.Frames[i]; f.Obj != nil && f.RawIP == nil && t.epochOf(f) == nil {
@@ -147,7 +147,7 @@ func (t *tracker) hasUnplaced(r *Record) bool {
 	return false
 }
 
-// epochOf returns the epoch of a frame's object, or nil if it is not known.
+// epochOf returns the epoch of a frame's object, or nil.
 func (t *tracker) epochOf(f *Frame) *epoch {
 	if f.Obj == nil || f.RawIP != nil {
 		return nil
@@ -158,8 +158,8 @@ func (t *tracker) epochOf(f *Frame) *epoch {
 	return nil
 }
 
-// epochAt returns the located epoch in which ip is an address of the object, or nil if there is
-// none. It prefers an epoch in which ip is in code.
+// epochAt returns the located epoch whose object covers ip, or nil. It prefers an epoch with ip
+// in code.
 func (o *loaded) epochAt(ip uint64) (data *epoch) {
 	for i := len(o.epochs) - 1; i >= 0; i-- {
 		e := o.epochs[i]
@@ -174,7 +174,7 @@ func (o *loaded) epochAt(ip uint64) (data *epoch) {
 	return data
 }
 
-// reportUnplaced reports which objects of a process have no place, each once.
+// reportUnplaced reports each object of a process without a place, once.
 func (t *tracker) reportUnplaced(p *process) {
 	for _, o := range p.order {
 		f := o.file
@@ -195,8 +195,7 @@ func (t *tracker) reportUnplaced(p *process) {
 	}
 }
 
-// finish reports the objects without a place and the frames that remain unresolved, and closes the
-// files.
+// finish reports the objects without a place and the unresolved frames, and closes the files.
 func (t *tracker) finish() {
 	for _, p := range t.open {
 		t.reportUnplaced(p)
@@ -209,7 +208,7 @@ func (t *tracker) finish() {
 	t.files.close()
 }
 
-// Ahead holds the facts of a whole report about where its objects were loaded. It keeps the
+// Ahead holds the facts of a whole report about the places of its objects. It keeps the
 // objects' files open.
 type Ahead struct {
 	processes []*process
@@ -217,9 +216,9 @@ type Ahead struct {
 	answers   *answerer // shared with the reader, including its patience
 }
 
-// ReadAhead reads the whole report to find where its objects were loaded: the facts that the first
-// frame needs may be at the end. Pass the returned Ahead, in the same o, to exactly one writer of
-// this package; closing that writer closes the files. ReadAhead fails only if r does.
+// ReadAhead reads the whole report to find the places of its objects, since a fact about the
+// first frame may be at the end. Pass the returned Ahead, in the same o, to exactly one writer
+// of this package; closing that writer closes the files. ReadAhead fails only if r does.
 func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 	o.Ahead = nil
 	t := newTracker(&o)

@@ -7,21 +7,20 @@ import (
 )
 
 // A wellFormed checks that bytes of a report may be copied into a document of XML 1.0. It also
-// refuses attributes, processing instructions and names with a colon, since Valgrind does not write
-// them.
+// rejects attributes, processing instructions and names with a colon, which Valgrind does not
+// write.
 type wellFormed struct {
-	open   [][]byte   // the names of the open elements, the outermost first
-	frames []rawPlace // the frames, in the order of their start tags
-	inside int        // the index in open of the open frame, plus 1; 0 if no frame is open
+	open   [][]byte   // names of the open elements, outermost first
+	frames []rawPlace // frames, in the order of their start tags
+	inside int        // index in open of the open frame, plus 1; 0 if no frame is open
 }
 
-// A rawPlace is the place of a frame in the bytes of its record: the indexes of its start tag, and
-// after its end tag. If an earlier part of the record has the start tag, from is -1. If a later
-// part has the end tag, to is -1.
+// A rawPlace has the indexes of a frame's start tag, and after its end tag, in the record. An
+// index is -1 if the tag is in another part of the record.
 type rawPlace struct{ from, to int }
 
-// check reports whether b is well-formed within the elements in begun, which an earlier part of the
-// record has begun. It sets w.open to the elements that are open after b.
+// check reports whether b is well-formed within begun, the elements that an earlier part of the
+// record has opened. It sets w.open to the elements open after b.
 func (w *wellFormed) check(b []byte, begun []string) bool {
 	w.open, w.frames, w.inside = w.open[:0], w.frames[:0], 0
 	for i, name := range begun {
@@ -49,8 +48,8 @@ func (w *wellFormed) check(b []byte, begun []string) bool {
 	return true
 }
 
-// tag reads the tag, comment or CDATA section at the beginning of b, which is at the given index of
-// the record. It returns its size, or 0 if it is not well-formed.
+// tag reads the tag, comment or CDATA section at the beginning of b, at the given index of the
+// record. It returns its size, or 0 if it is not well-formed.
 func (w *wellFormed) tag(b []byte, at int) int {
 	if len(b) < 2 {
 		return 0
@@ -100,7 +99,7 @@ func (w *wellFormed) tag(b []byte, at int) int {
 	return end + 1
 }
 
-// hasOpen reports whether exactly the elements of these names are open.
+// hasOpen reports whether exactly these elements are open.
 func (w *wellFormed) hasOpen(names []string) bool {
 	return slices.EqualFunc(names, w.open, func(name string, open []byte) bool { return string(open) == name })
 }
@@ -125,7 +124,7 @@ func sectionSize(b []byte) int {
 	return len(begin) + n + len(end)
 }
 
-// plain marks the bytes that need no check in XML text.
+// plain is true for bytes that need no check in XML text.
 var plain = func() (is [256]bool) {
 	for c := ' '; c < 0x7f; c++ {
 		is[c] = c != '&' && c != '<' && c != ']'
@@ -134,7 +133,7 @@ var plain = func() (is [256]bool) {
 	return is
 }()
 
-// isXMLText reports whether b is text of XML between two tags.
+// isXMLText reports whether b may be text between two XML tags.
 func isXMLText(b []byte) bool {
 	i := 0
 	for i < len(b) && plain[b[i]] {
@@ -178,7 +177,7 @@ func isReference(digits []byte) bool {
 	return len(digits) > 0
 }
 
-// isXML reports whether all characters of b may be in XML 1.0.
+// isXML reports whether XML 1.0 allows all characters of b.
 func isXML(b []byte) bool {
 	for len(b) > 0 {
 		if b[0] < utf8.RuneSelf {
@@ -197,8 +196,8 @@ func isXML(b []byte) bool {
 	return true
 }
 
-// appendXML appends text escaped for XML. A control character that XML 1.0 forbids becomes \x and
-// its digits; invalid UTF-8, U+FFFE and U+FFFF become U+FFFD.
+// appendXML appends text escaped for XML. A forbidden control character becomes \x and its
+// digits. Invalid UTF-8, U+FFFE and U+FFFF become U+FFFD.
 func appendXML(dst, text []byte) []byte {
 	from := 0
 	for i := 0; i < len(text); {
@@ -217,7 +216,7 @@ func appendXML(dst, text []byte) []byte {
 			if i+2 < len(text) && text[i+1] == ']' && text[i+2] == '>' {
 				size, instead = 3, "]]&gt;"
 			}
-		case c == '\r': // a parser would turn it into a line end
+		case c == '\r': // a parser would convert it to a line end
 			instead = "&#13;"
 		case c < ' ':
 			const hex = "0123456789abcdef"
@@ -238,7 +237,6 @@ func appendXML(dst, text []byte) []byte {
 	return append(dst, text[from:]...)
 }
 
-// appendSection appends text as a CDATA section.
 func appendSection(dst, text []byte) []byte {
 	dst = append(dst, cdataBegin...)
 	for {
@@ -257,7 +255,7 @@ func appendSection(dst, text []byte) []byte {
 	return append(appendCharacters(dst, text), marks[cdataEnd]...)
 }
 
-// appendCharacters appends text in a CDATA section. It replaces characters that XML forbids as
+// appendCharacters appends text in a CDATA section. It replaces forbidden characters as
 // appendXML does.
 func appendCharacters(dst, text []byte) []byte {
 	for len(text) > 0 {

@@ -11,12 +11,12 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// NewXML returns a writer that copies the report written to it to w, as XML that any parser can
-// read. It adds the functions, files and lines that the report lacks, and a frame for each inlined
-// call. Well-formed records are copied; others are written in Valgrind's layout. w gets a document
-// for each process, one after another. If another process interrupts a report, the rest of that
-// report is another document, with the header repeated. Close ends the last document, and does not
-// close w. All errors come from w. The writer is for one goroutine.
+// NewXML returns a writer that copies a report to w, as XML that any parser can read. It adds
+// the functions, files and lines that the report lacks, and a frame for each inlined call.
+// Well-formed records are copied; others are written in Valgrind's layout. w gets a document
+// for each process, one after another. If another process interrupts a report, its rest is
+// another document, with the header repeated. Close ends the last document, and does not close
+// w. All errors come from w. The writer is for one goroutine.
 func NewXML(w io.Writer, o Options) io.WriteCloser {
 	x := newRewriter(func() (Document, error) { return following{w}, nil }, o)
 	x.single = true
@@ -27,24 +27,24 @@ func NewXML(w io.Writer, o Options) io.WriteCloser {
 type Document interface {
 	io.Writer
 
-	// End is called after the last Write, with the PID of the process, or "" if the report has
-	// none.
+	// End is called after the last Write. pid is the PID of the process, or "" if the report
+	// has none.
 	End(pid string) error
 }
 
-// NewXMLDocuments is [NewXML] with a Document for each process. At most 65 are open at the same
-// time: those of 64 nested processes, and the current one. All errors come from begin and from
+// NewXMLDocuments is [NewXML] with a Document for each process. At most 65 are open at once:
+// for 64 nested processes, and for the current one. All errors come from begin and from
 // Documents.
 func NewXMLDocuments(begin func() (Document, error), o Options) io.WriteCloser {
 	return newRewriter(begin, o)
 }
 
-// following is a Document that is appended to a writer.
+// A following is a Document appended to a writer.
 type following struct{ io.Writer }
 
 func (following) End(string) error { return nil }
 
-// A rewriter makes documents of records.
+// A rewriter converts records to documents.
 type rewriter struct {
 	*Reader
 	o      *Options
@@ -53,10 +53,10 @@ type rewriter struct {
 	begin  func() (Document, error)
 	single bool // all documents go to one writer
 
-	docs  []*xmlDocument // documents that have not ended
+	docs  []*xmlDocument // documents not yet ended
 	cur   *xmlDocument   // document of the current process; nil before the first record
 	early []byte         // text before the first document, as XML
-	out   []byte         // text to be written to cur
+	out   []byte         // text not yet written to cur
 	err   error
 
 	check wellFormed
@@ -66,14 +66,14 @@ type rewriter struct {
 // An xmlDocument is the document of a process.
 type xmlDocument struct {
 	of     *process
-	to     Document // nil before its beginning, and after another process has interrupted it
-	path   []string // the open elements of a record whose rest follows
-	lines  int      // line ends before its end tag; 0 if the report has no end tag
-	header []byte   // the records about the process, as XML
+	to     Document // nil before its beginning, and after an interruption by another process
+	path   []string // open elements of a record whose rest follows
+	lines  int      // line ends before its end tag; 0 without an end tag in the report
+	header []byte   // records about the process, as XML
 }
 
-// An addedFrames has the symbolizer's frames for the frame with this index in a record, innermost
-// first. The last one is the frame itself; the others were inlined into it.
+// An addedFrames has the symbolizer's frames for the frame with this index in a record,
+// innermost first. The last is the frame itself; the others are inlined into it.
 type addedFrames struct {
 	frame  int
 	frames []symbolize.Frame
@@ -81,7 +81,7 @@ type addedFrames struct {
 
 // Limits of the rewriter, in bytes.
 const (
-	// bytes of the repeated header of a process, and of the text before all documents
+	// bytes of a process's repeated header, and of the text before all documents
 	maxHeader = 64 << 10
 	maxGap    = 64 // line ends between two records
 )
@@ -103,7 +103,7 @@ func (x *rewriter) Write(p []byte) (int, error) {
 // Close writes the record that the end of the report cuts off, and ends all documents.
 func (x *rewriter) Close() error {
 	err := x.Reader.Close()
-	if x.cur == nil && len(x.early) > 0 { // there is only text
+	if x.cur == nil && len(x.early) > 0 { // the report is only text
 		x.document()
 	}
 	x.endAll(func(*xmlDocument) bool { return true })
@@ -119,7 +119,6 @@ func (x *rewriter) send() {
 	x.out = x.out[:0]
 }
 
-// take writes a record.
 func (x *rewriter) take(rec *Record) error {
 	x.names.answers.time = time.Time{}
 	before := x.t.cur
@@ -137,7 +136,7 @@ func (x *rewriter) take(rec *Record) error {
 		if rec.Name == document {
 			x.document()
 		}
-	case ends: // the end tag waits until it is certain that no forked process continues
+	case ends: // the end tag waits: a forked process may continue
 		x.t.reportUnplaced(before)
 		x.document().lines = rec.gap
 	case same:
@@ -153,7 +152,7 @@ func (x *rewriter) take(rec *Record) error {
 	return x.err
 }
 
-// document switches to the document of the current process, beginning it if necessary.
+// document returns the document of the current process, which begins if necessary.
 func (x *rewriter) document() *xmlDocument {
 	if x.cur == nil {
 		i := slices.IndexFunc(x.docs, func(d *xmlDocument) bool { return d.of == x.t.cur })
@@ -175,7 +174,6 @@ func (x *rewriter) document() *xmlDocument {
 	return d
 }
 
-// endAll ends the documents for which ended reports true.
 func (x *rewriter) endAll(ended func(*xmlDocument) bool) {
 	x.send()
 	kept := x.docs[:0]
@@ -271,7 +269,7 @@ func (x *rewriter) appendLead(rec *Record, lines int) {
 	x.out = append(x.out, rec.lead...)
 }
 
-// findAdded finds the frames of a record for which the symbolizer has more than the report.
+// findAdded finds the frames of a record to which the symbolizer adds.
 func (x *rewriter) findAdded(rec *Record) {
 	x.added = x.added[:0]
 	for i := range rec.Items {
@@ -289,7 +287,7 @@ func (x *rewriter) findAdded(rec *Record) {
 	}
 }
 
-// appendRaw appends the bytes of a record, with the frames and names that the symbolizer adds.
+// appendRaw appends the bytes of a record, with the symbolizer's frames and names added.
 func (x *rewriter) appendRaw(rec *Record) {
 	from := 0
 	for i := range x.added {
@@ -325,7 +323,7 @@ func (x *rewriter) appendRaw(rec *Record) {
 
 const blanks = " \t\r\n"
 
-// appendNames appends the fields of a frame that the symbolizer has, with a separator before each.
+// appendNames appends the symbolizer's fields of a frame, with a separator before each.
 func (x *rewriter) appendNames(dst []byte, f *symbolize.Frame, named bool, separator []byte) []byte {
 	field := func(name, text string) {
 		dst = append(append(append(dst, separator...), '<'), name...)

@@ -47,17 +47,16 @@ func (x *rewriter) appendRecord(rec *Record, d *xmlDocument) {
 	d.path = e.path
 }
 
-// An elementWriter writes the elements of a record.
 type elementWriter struct {
 	x    *rewriter
 	rec  *Record
-	path []string // the open elements, the outermost first
-	next int      // the index in rewriter.added of the next frames
+	path []string // open elements, outermost first
+	next int      // index in rewriter.added of the next frames
 }
 
-// resumed returns the index of the first item that no earlier part of the record has begun. It
-// writes the frames of a stack that continues. It first ends an open frame, since frames do not
-// continue.
+// resumed returns the index of the first item that is new in this part of the record. It first
+// ends an open frame, since frames do not continue. It writes the frames of a stack that
+// continues.
 func (e *elementWriter) resumed() (first int) {
 	if i := slices.Index(e.path, "frame"); i >= 0 {
 		e.closeTo(i)
@@ -83,13 +82,12 @@ func (e *elementWriter) begin(name string) {
 	e.path = append(e.path, name)
 }
 
-// appendName appends the name of an element. It replaces a colon, which would need the declaration
-// of a namespace.
+// appendName appends the name of an element. It replaces colons, which would need a namespace.
 func appendName(dst []byte, name string) []byte {
 	return append(dst, strings.ReplaceAll(name, ":", "_")...)
 }
 
-// indent begins a line within the open elements.
+// indent begins a line, indented by the number of open elements.
 func (e *elementWriter) indent() {
 	e.x.out = append(e.x.out, '\n')
 	for range e.path {
@@ -97,7 +95,7 @@ func (e *elementWriter) indent() {
 	}
 }
 
-// closeTo ends the open elements except the outermost n.
+// closeTo closes all but the outermost n elements.
 func (e *elementWriter) closeTo(n int) {
 	for i := len(e.path) - 1; i >= n; i-- {
 		name := e.path[i]
@@ -107,8 +105,8 @@ func (e *elementWriter) closeTo(n int) {
 	}
 }
 
-// reach opens and ends elements until exactly the elements with these names are open. It opens
-// neither a frame nor an element in a frame.
+// reach opens and closes elements until exactly these are open. It opens neither a frame nor an
+// element in a frame.
 func (e *elementWriter) reach(names []string) {
 	if i := slices.Index(names, "frame"); i >= 0 {
 		names = names[:i]
@@ -147,14 +145,13 @@ func (e *elementWriter) item(it *Item) {
 	}
 }
 
-// appendLeaf appends an element that has nothing but text.
 func (x *rewriter) appendLeaf(name string, text []byte) {
 	x.out = append(appendName(append(x.out, '<'), name), '>')
 	x.out = append(appendXML(x.out, text), "</"...)
 	x.out = append(appendName(x.out, name), '>')
 }
 
-// frames writes the frames of a stack, with the frames that the symbolizer adds.
+// frames writes the frames of a stack, with those that the symbolizer adds.
 func (e *elementWriter) frames(it *Item) {
 	for i := it.First; i < it.Last; i++ {
 		f := &e.rec.Frames[i]
@@ -186,7 +183,7 @@ func (e *elementWriter) frames(it *Item) {
 	}
 }
 
-// field writes a field of a frame, if the frame has it.
+// field writes a field of a frame, unless text is nil.
 func (e *elementWriter) field(name string, text []byte) {
 	if text != nil {
 		e.indent()
@@ -194,7 +191,7 @@ func (e *elementWriter) field(name string, text []byte) {
 	}
 }
 
-// addressText returns the text of the address of a frame, or nil if it has none.
+// addressText returns the text of a frame's address, or nil if it has none.
 func addressText(f *Frame) []byte {
 	switch {
 	case f.RawIP == nil:
@@ -205,7 +202,7 @@ func addressText(f *Frame) []byte {
 	return f.RawIP
 }
 
-// appendAddress appends an address as Valgrind writes it: 0x4A4304C.
+// appendAddress appends an address as Valgrind writes it, such as 0x4A4304C.
 func appendAddress(dst []byte, addr uint64) []byte {
 	const hex = "0123456789ABCDEF"
 	dst = append(dst, "0x"...)
