@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-const usualAround = 3 // lines shown before and after each line with costs, unless Options.Around is set
+const usualAround = 3 // lines around each line with costs, unless Options.Around is set
 
 // A sourceLine holds the costs of a line of a source file.
 type sourceLine struct {
@@ -24,8 +24,8 @@ type sourceLine struct {
 	calls []uint32 // indexes of the calls from the line
 }
 
-// sources prints source files with the costs of their lines, the files with the highest cost first.
-// It prints at most maxSources files.
+// sources prints source files with the costs of their lines, highest cost first. It prints at
+// most maxSources files.
 func (t *listing) sources() {
 	g, m := t.g, t.g.m
 	lines := make(map[nameID]map[uint32]*sourceLine)
@@ -96,8 +96,8 @@ func (t *listing) sources() {
 	t.unshown("Source files outside of "+roots.String()+", not opened (--source-root names their folder):", outside, totals, all)
 }
 
-// sourceRoots opens the folders below which sources may be opened: SourceRoots or the current
-// folder, and the targets of the prefix maps. It reports source roots that cannot be opened.
+// sourceRoots opens SourceRoots, or the current folder, and the targets of the prefix maps. It
+// reports source roots that cannot be opened.
 func (o *Options) sourceRoots() source.Roots {
 	named := o.SourceRoots
 	if len(named) == 0 {
@@ -133,8 +133,8 @@ func (t *listing) unshown(heading string, files []nameID, totals map[nameID]int6
 	}
 }
 
-// readSource returns the contents and the path of a source file below one of the roots. It fails if
-// the file is too large.
+// readSource returns a source file below one of the roots, with its path. It fails if the file
+// is too large.
 func readSource(roots source.Roots, path string) (text []byte, at string, err error) {
 	file, err := roots.Open(path, "the profile")
 	if err != nil {
@@ -207,8 +207,8 @@ func (t *listing) numbered(number uint32, line []byte) {
 	t.b = append(escape.AppendText(t.b, string(expand(line[:min(len(line), maxSourceLine)])), ""), '\n')
 }
 
-// costs prints the columns of a line, without the inclusive one. A cost of 0 is blank, and so are
-// all costs if costs is nil.
+// costs prints the columns of a line, without the inclusive one. A cost of 0 is blank, and so
+// are nil costs.
 func (t *listing) costs(costs []int64) {
 	for i := range t.columns {
 		c := &t.columns[i]

@@ -6,11 +6,11 @@ import (
 )
 
 // A splitter splits names such as f'2 and f'g'h. Callgrind appends the level of recursion
-// (--separate-recs) and the callers (--separate-callers) to a function's name. A quote may also be
-// part of a name, as in ns::'lambda'() or for<'a> fn(&'a T). So only the name of a function of the
-// profile is taken for a caller.
+// (--separate-recs) and the callers (--separate-callers) to a name. A quote may also be part of
+// a name, as in ns::'lambda'() or for<'a> fn(&'a T). So only the name of a function in the
+// profile counts as a caller.
 type splitter struct {
-	known map[string]uint32 // the nodes of names, and of names up to a quote
+	known map[string]uint32 // nodes by name, and by name up to a quote
 }
 
 // maxQuotes bounds the quotes in a name that is searched for callers. --separate-callers=N makes N
@@ -38,15 +38,14 @@ func newSplitter(v *resolution) *splitter {
 	return s
 }
 
-// quotes reports whether a name has quotes, and neither too many nor too much text to be searched
-// for callers.
+// quotes reports whether a name has quotes, and is short enough to search for callers.
 func quotes(name string) bool {
 	n := strings.Count(name, "'")
 	return n > 0 && n <= maxQuotes && len(name) <= maxCompared
 }
 
-// split splits a function's name into the name without level and callers, and the callers,
-// innermost first.
+// split cuts the level and the callers off a function's name. It returns the callers innermost
+// first.
 func (s *splitter) split(name string) (base string, callers []string) {
 	if !quotes(name) {
 		return name, nil

@@ -28,8 +28,8 @@ type changedFile struct {
 // maxVersions bounds the files of one side that get the same name by substitutions.
 const maxVersions = 4
 
-// sources prints the changed lines of source files, the files with the largest changes first. A
-// file is shown if its text is the same on both sides.
+// sources prints the changed lines of source files, largest changes first. It shows only files
+// with the same text on both sides.
 func (t *changeTable) sources() {
 	files := t.changedFiles()
 	roots := t.o.sourceRoots()
@@ -137,14 +137,13 @@ func (t *changeTable) findMoved(files map[string]*changedFile) {
 	}
 }
 
-// ofLine returns the costs of a line on both sides.
 func (t *changeTable) ofLine(l *[2][]int64, p *pair) (before, after int64) {
 	return p[0].value(l[0]), p[1].value(l[1])
 }
 
-// commonText returns the text of a file that is the same on both sides, or the reason why there is
-// none. If both sides name one file, it may have changed between the builds. A function that begins
-// at another line proves a change.
+// commonText returns the text of a file that is the same on both sides, or the reason why there
+// is none. A file on both sides may have changed between the builds. A function that begins at
+// another line proves a change.
 func (t *changeTable) commonText(roots source.Roots, f *changedFile) (text []byte, reason string) {
 	if len(f.paths[0]) == 0 || len(f.paths[1]) == 0 {
 		return nil, "in one profile only (--mod-filename can give both the same name):"
@@ -179,7 +178,7 @@ func (t *changeTable) commonText(roots source.Roots, f *changedFile) (text []byt
 	return text, ""
 }
 
-// source prints the lines of a file whose costs changed, and the lines around them.
+// source prints the lines of a file with changed costs, and the lines around them.
 func (t *changeTable) source(f *changedFile, text []byte) {
 	var columns []changeColumn
 	for _, p := range t.shown {

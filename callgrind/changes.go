@@ -11,14 +11,13 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// A changeTable is the table of a comparison.
 type changeTable struct {
 	*listing
 	c       *Comparison
-	shown   []pair // measures that have columns
+	shown   []pair // measures with columns
 	sorting []pair
 	columns []changeColumn
-	called  bool // a side has calls, so that inclusive costs differ from the functions' own
+	called  bool // a side has calls, so inclusive costs may differ from own costs
 }
 
 // A pair is a measure on both sides. An event may have a different number on each side.
@@ -72,7 +71,7 @@ func (c *Comparison) costs(r *change, p *pair, inclusive bool) (before, after in
 	return before, after
 }
 
-// table prints the comparison; common are the names of the events that both sides have.
+// table prints the comparison. common has the names of the events on both sides.
 func (c *Comparison) table(common []string) (err error) {
 	t := &changeTable{listing: &listing{printer: &c.out, o: &c.o}, c: c}
 	names := c.o.Show
@@ -112,10 +111,9 @@ func (c *Comparison) table(common []string) (err error) {
 	return nil
 }
 
-// inclusive reports whether the first columns have inclusive costs.
 func (t *changeTable) inclusive() bool { return t.o.Inclusive && t.called }
 
-// choose returns the rows to show, the largest changes first, and the number of rows with smaller
+// choose returns the rows to show, largest changes first, and the number of rows with smaller
 // changes.
 func (t *changeTable) choose() (rows []change, rest int) {
 	type weighed struct {
@@ -215,7 +213,6 @@ func (col *changeColumn) text(before, after int64) (number, share string) {
 	return number, share
 }
 
-// heads prints the names of both profiles and the headings.
 func (t *changeTable) heads() {
 	line := func(name, value string) {
 		t.put(faint, name)
@@ -252,7 +249,6 @@ func (col *changeColumn) width() int {
 	return max(col.numbers+col.shares, utf8.RuneCountInString(col.heading))
 }
 
-// row prints the line of a function.
 func (t *changeTable) row(r *change) {
 	side, n := t.c.sides[1], r.after
 	if n < 0 {
@@ -275,8 +271,7 @@ func (t *changeTable) row(r *change) {
 	})
 }
 
-// note returns a remark on a function that is only on one side, or that the compiler cloned in
-// another way.
+// note returns a remark on a function that is only on one side, or has other compiler clones.
 func (c *Comparison) note(r *change) string {
 	switch {
 	case r.before < 0:
@@ -309,8 +304,8 @@ func cloneKinds(suffixes []string) string {
 	return strings.Join(slices.Compact(all), " ")
 }
 
-// line prints the numbers, the name, the location and the note of a row. If the location and the
-// note do not fit, they are printed on the next line. costs returns the costs for a column, and
+// line prints the numbers, the name, the location and the note of a row. The location and the
+// note are on the next line if they do not fit. costs returns the costs for a column, and
 // whether the column is filled.
 func (t *changeTable) line(name, location, note string, costs func(*changeColumn) (before, after int64, ok bool)) {
 	indent := 0
@@ -339,7 +334,6 @@ func (t *changeTable) line(name, location, note string, costs func(*changeColumn
 	t.b = append(t.b, '\n')
 }
 
-// cell prints the number and the percentage of a column, and the blanks after them.
 func (t *changeTable) cell(col *changeColumn, before, after int64) {
 	number, share := col.text(before, after)
 	t.pad(col.width() - col.shares - len(number))

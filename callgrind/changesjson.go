@@ -2,8 +2,8 @@ package callgrind
 
 import "github.com/symfilter/symfilter/internal/report"
 
-// json prints the comparison as objects: both profiles, their functions in the order of the
-// profiles, and the verdicts.
+// json prints the comparison as objects: both profiles, their functions in the profiles' order,
+// and the verdicts.
 func (c *Comparison) json() {
 	p := &c.out
 	var measures [2][]measure
@@ -31,7 +31,6 @@ func (c *Comparison) json() {
 	c.gate.json(p, true)
 }
 
-// jsonRow prints a function.
 func (c *Comparison) jsonRow(r *change, measures [2][]measure) {
 	p := &c.out
 	b := p.object("change")

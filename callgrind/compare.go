@@ -10,11 +10,11 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A Comparison compares two profiles, each of one or several inputs, and prints how the costs of
-// functions changed. One goroutine at a time may use it.
+// A Comparison compares two profiles, each of one or several inputs, and prints how the costs
+// changed. One goroutine at a time may use it.
 type Comparison struct {
-	// Before and After sum the inputs of each side; Report.Begin begins an input. They print
-	// nothing. The Comparison closes them.
+	// Before and After sum the inputs of each side, and print nothing. Report.Begin begins an
+	// input. The Comparison closes both.
 	Before, After *Report
 
 	o     Options
@@ -24,10 +24,10 @@ type Comparison struct {
 	rows  []change
 }
 
-// A change is a row of a comparison: a function, and its node on each side.
+// A change is a row of a comparison: a function with its node on each side.
 type change struct {
 	key           functionKey
-	before, after int // node of the side's graph; -1 if the side does not have it
+	before, after int // node of the side's graph; -1 if missing
 }
 
 // NewComparison returns a Comparison whose Close prints to w, in the form of Options.Output: Table,
@@ -35,7 +35,7 @@ type change struct {
 // costs. Folded has two costs for each stack.
 func NewComparison(w io.Writer, o Options) *Comparison {
 	c := &Comparison{out: printer{w: w, members: o.Members}}
-	o.Diagnose = (&report.Once{To: o.Diagnose}).Report // reports a diagnostic of both sides once
+	o.Diagnose = (&report.Once{To: o.Diagnose}).Report // reports a diagnostic once
 	c.o = o
 	o.Output, o.Foreign = Table, nil
 	c.Before, c.After = NewReport(io.Discard, o), NewReport(io.Discard, o)
@@ -68,7 +68,7 @@ func (c *Comparison) Close() error {
 }
 
 // comparable reports whether both sides have costs. If a side has no costs or was cut, the
-// comparison has failed.
+// comparison fails.
 func (c *Comparison) comparable() bool {
 	ok := true
 	for i, r := range []*Report{c.Before, c.After} {
@@ -86,7 +86,6 @@ func (c *Comparison) comparable() bool {
 	return ok
 }
 
-// compare prints how the costs changed.
 func (c *Comparison) compare(found []*resolution) (err error) {
 	if c.sides, err = joinSides(found...); err != nil {
 		return err
@@ -110,7 +109,7 @@ func (c *Comparison) compare(found []*resolution) (err error) {
 	return c.table(common)
 }
 
-// match finds the functions of both sides.
+// match pairs the functions of both sides.
 func (c *Comparison) match() {
 	a, b := c.sides[0], c.sides[1]
 	for i, key := range a.keys {
@@ -129,7 +128,7 @@ func (c *Comparison) match() {
 	}
 }
 
-// common returns the names of the events that both sides count, events with costs first.
+// common returns the names of the events on both sides, events with costs first.
 func (c *Comparison) common() (names []string, err error) {
 	a, b := c.Before, c.After
 	var idle []string

@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// eachPlace calls visit with the keys of each place, sorted by object and address. The keys of a
+// eachPlace calls visit with the keys of each place, sorted by object and address. Keys of one
 // place have the same function, address, source file and line.
 func (g *graph) eachPlace(visit func(same []uint32)) {
 	keys := g.m.costs.keys
@@ -59,6 +59,6 @@ func (g *graph) filesOf(n uint32) (all []fileCost) {
 	return all
 }
 
-// maxFiles bounds the result of filesOf: if a function has more files, the last entry sums the
-// rest, without a name.
+// maxFiles bounds the result of filesOf. The last entry may sum the remaining files, without a
+// name.
 const maxFiles = 256

@@ -9,17 +9,17 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// An eventType is a kind of event that a profile counts, or that is calculated from others.
+// An eventType is an event that a profile counts, or that is calculated from others.
 type eventType struct {
 	Name string // such as Ir
 	Long string // such as Instruction Fetches; may be empty
 
-	// Terms define an event that is calculated; nil for a counted event.
+	// Terms define a calculated event; nil for a counted one.
 	Terms   []eventTerm
 	Formula string // Terms, as the profile writes them
 }
 
-// An eventTerm is one term of a sum: a factor and the event whose cost it multiplies.
+// An eventTerm is a term of a sum: a factor and an event.
 type eventTerm struct {
 	Factor int64
 	Event  string
@@ -70,15 +70,15 @@ func parseFormula(s string) (terms []eventTerm, err error) {
 	return terms, nil
 }
 
-// events holds the events of all parts of a profile. counted has the counted ones, in the order in
-// which they were first named. defined has the definitions of "event:" lines.
+// events holds the events of all parts of a profile. counted has the counted ones, in order of
+// appearance. defined has the definitions of "event:" lines.
 type events struct {
 	counted []eventType
 	defined []eventType
 }
 
-// column returns the index of an event among the counted events. It adds the event if it is new,
-// and returns -1 if there are too many.
+// column returns the index of a counted event, added if new. It returns -1 if there are too
+// many.
 func (e *events) column(name string) int {
 	i := slices.IndexFunc(e.counted, func(c eventType) bool { return c.Name == name })
 	if i >= 0 {
@@ -128,7 +128,6 @@ func (e *events) derived() (all []eventType) {
 	return all
 }
 
-// find returns the event with the given name.
 func (e *events) find(name string) (eventType, bool) {
 	for _, all := range [][]eventType{e.counted, e.defined} {
 		if i := slices.IndexFunc(all, func(c eventType) bool { return c.Name == name }); i >= 0 {

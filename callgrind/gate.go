@@ -62,8 +62,7 @@ func (r *Report) checkLimits(v *resolution) {
 	}
 }
 
-// incomplete fails the gate if an input of a report was cut. flag is the option that the diagnostic
-// names.
+// incomplete fails the gate if an input of a report was cut. The diagnostic names flag.
 func (g *gate) incomplete(r *Report, flag string) {
 	if len(r.in.cut) == 0 {
 		return
@@ -114,9 +113,9 @@ func (g *gate) judge(limits []Limit, sides []*side) error {
 	return nil
 }
 
-// namesOf returns the demangled names of the functions that a limit calls function. A limit may use
-// a demangled name, a linkage name, or a name without arguments if only one function has it. If
-// there is no such function, missing is the reason.
+// namesOf returns the demangled names of a limit's function. function may be a demangled name,
+// a linkage name, or a unique name without arguments. If there is no such function, missing is
+// the reason.
 func namesOf(function string, sides []*side) (names map[string]bool, missing string) {
 	names, near := make(map[string]bool), make(map[string]bool)
 	link, _ := report.Unversioned(function)
@@ -152,9 +151,9 @@ func namesOf(function string, sides []*side) (names map[string]bool, missing str
 	return nil, "no such function"
 }
 
-// costOf returns the cost to which a limit applies; found is false if its function or object is
-// missing. names are the names of the function. isProgram is set if the object is the program of
-// one side. The program may have another name on this side.
+// costOf returns the cost to which a limit applies. found is false if its function or object is
+// missing. names are the function's names. isProgram is set if the object is the program of a
+// side, which may have another name here.
 func (s *side) costOf(l *Limit, names map[string]bool, isProgram bool, m *measure) (n int64, found bool) {
 	if l.function == "" && l.object == "" {
 		return m.value(s.g.total), true
@@ -194,7 +193,7 @@ func (v *verdict) value() string {
 		return "0 to " + commas(v.after)
 	}
 	text := percent(v.before, v.after, 1)
-	// a change that rounding moves across the bound gets more decimal places
+	// more decimal places, if rounding moves a change across the bound
 	for places := 2; places <= maxPlaces; places++ {
 		f, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 		scale := 1.0
@@ -209,7 +208,7 @@ func (v *verdict) value() string {
 	return text
 }
 
-// percent returns a change in percent, with its sign; before is not 0.
+// percent returns a change in percent, with its sign. before is not 0.
 func percent(before, after int64, places int) string {
 	change := (float64(after) - float64(before)) * 100 / float64(distance(0, before))
 	text := strconv.FormatFloat(change, 'f', places, 64)
@@ -229,7 +228,6 @@ func (v *verdict) word() string {
 	return "exceeded"
 }
 
-// lines returns a line for each verdict.
 func (g *gate) lines() (all []string) {
 	wide, wider := 0, 0
 	for i := range g.verdicts {
@@ -243,7 +241,6 @@ func (g *gate) lines() (all []string) {
 	return all
 }
 
-// table prints the verdicts after a table.
 func (g *gate) table(t *listing) {
 	for i, line := range g.lines() {
 		s := faint
@@ -255,7 +252,6 @@ func (g *gate) table(t *listing) {
 	}
 }
 
-// json prints the verdicts as objects.
 func (g *gate) json(p *printer, compared bool) {
 	for i := range g.verdicts {
 		v := &g.verdicts[i]

@@ -15,21 +15,21 @@ type graph struct {
 	width int
 	total []int64
 
-	signed []bool // by event: some costs are negative, so that a part may exceed the whole
+	signed []bool // by event: some costs are negative, and a part may exceed the whole
 
-	cycle   []uint32 // by node: the number of its cycle; a node outside of all cycles has its own
-	members []uint32 // by cycle: the number of its nodes
-	cycleOf []uint32 // by cycle: the number by which it is shown, from 1; 0 if it has one node
-	whole   []int64  // by cycle and event: its cost, with the calls to functions outside
+	cycle   []uint32 // by node: number of its cycle; each node outside of cycles has its own
+	members []uint32 // by cycle: number of its nodes
+	cycleOf []uint32 // by cycle: number shown, from 1; 0 for a single node
+	whole   []int64  // by cycle and event: its cost, with calls to functions outside
 
 	self, inclusive []int64 // by node and event
-	calls           []int64 // the number of calls, by node
-	// by node: inclusive and calls are approximate, since a stripped tail call hides some calls
+	calls           []int64 // by node: number of calls
+	// by node: inclusive and calls are approximate, since stripped tail calls hide some calls
 	approximate []bool
 	edges       []edge        // sorted by caller, then by callee
 	costs       []int64       // by edge and event
-	from, to    stacks.Groups // the edges from each node, and to it
-	placesOf    stacks.Groups // the places of each node; zero until they are needed
+	from, to    stacks.Groups // edges from each node, and to it
+	placesOf    stacks.Groups // places of each node; zero until needed
 }
 
 // An edge sums all calls from one function to another.
@@ -43,7 +43,6 @@ func (g *graph) selfOf(n uint32) []int64   { return g.self[int(n)*g.width:][:g.w
 func (g *graph) inclOf(n uint32) []int64   { return g.inclusive[int(n)*g.width:][:g.width] }
 func (g *graph) edgeCost(e uint32) []int64 { return g.costs[int(e)*g.width:][:g.width] }
 
-// callees yields the edges from a node.
 func (g *graph) callees(n uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for e := g.from.First[n]; e < g.from.First[n+1] && yield(e); e++ {
@@ -51,7 +50,6 @@ func (g *graph) callees(n uint32) iter.Seq[uint32] {
 	}
 }
 
-// callersOf returns the edges to a node.
 func (g *graph) callersOf(n uint32) []uint32 { return g.to.Of(n) }
 
 // A part is a part of an edge: the calls from one place, or the code of one function inside
@@ -62,7 +60,6 @@ type part struct {
 	implied  bool
 }
 
-// newGraph sums up the functions and calls of v.
 func newGraph(v *resolution, total []int64) *graph {
 	m := v.m
 	g := &graph{resolution: v, width: m.costs.width, total: total}
@@ -98,8 +95,7 @@ func newGraph(v *resolution, total []int64) *graph {
 	return g
 }
 
-// sign records which events have negative costs in rows. The last g.width numbers of each row are
-// costs.
+// sign records which events have negative costs in rows. Each row ends with g.width costs.
 func (g *graph) sign(rows []int64, width int) {
 	for i, n := range rows {
 		if e := i%width - (width - g.width); n < 0 && e >= 0 {
@@ -108,7 +104,7 @@ func (g *graph) sign(rows []int64, width int) {
 	}
 }
 
-// connect makes the edges of g from parts of edges: parts with the same ends become one edge.
+// connect makes the edges of g: parts with the same ends become one edge.
 func (g *graph) connect(parts []part) {
 	slices.SortFunc(parts, func(a, b part) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.index, b.index))
@@ -141,11 +137,10 @@ func (g *graph) connect(parts []part) {
 	g.to = stacks.GroupBy(n, len(g.edges), func(i int) uint32 { return g.edges[i].to })
 }
 
-// include computes the inclusive cost of each function. As in callgrind_annotate, it is the cost of
-// the calls from other functions. Without such calls it is the function's own cost plus the cost of
-// its calls. If the profile has several parts, the larger of these two sums is used, except in
-// cycles. In a cycle, the cost is at most the cost of the whole cycle, since nested calls are
-// counted several times.
+// include computes the inclusive costs. As in callgrind_annotate, a function costs what other
+// functions' calls cost, or, without such calls, its own cost plus its calls. If the profile
+// has several parts, the larger sum is used, except in cycles. In a cycle, the cost of the
+// whole cycle is the limit, since nested calls are counted several times.
 func (g *graph) include() {
 	n := uint32(len(g.all))
 	g.inclusive = make([]int64, int(n)*g.width)
@@ -185,7 +180,7 @@ func (g *graph) include() {
 		if some && (g.m.head.parts == 1 || members[cycle[i]] > 1) {
 			copy(incl, called) // as callgrind_annotate does
 		} else if some {
-			for e := range incl { // a call that begins in one part and ends in another is in neither
+			for e := range incl { // neither part has a call that spans both
 				incl[e] = max(incl[e], called[e])
 			}
 		}
@@ -211,9 +206,8 @@ func (g *graph) include() {
 	}
 }
 
-// limit caps the cost of calls inside a cycle, recursive calls included, at the inclusive costs of
-// both functions. Otherwise nested calls would be counted several times. Events with negative costs
-// are not capped.
+// limit caps the cost of calls inside a cycle at the inclusive costs of both functions, since
+// nested calls are counted several times. Events with negative costs are not capped.
 func (g *graph) limit(costs []int64, from, to uint32) {
 	if g.cycle[from] != g.cycle[to] {
 		return
@@ -226,11 +220,11 @@ func (g *graph) limit(costs []int64, from, to uint32) {
 	}
 }
 
-// cycleNumber returns the number of a node's cycle, from 1; 0 if it is in none.
+// cycleNumber returns the number of a node's cycle, from 1, or 0.
 func (g *graph) cycleNumber(n uint32) uint32 { return g.cycleOf[g.cycle[n]] }
 
-// wholes returns the cost of each cycle: the own costs of its functions, and the costs of their
-// calls to functions outside. A cycle of one function has 0.
+// wholes returns the cost of each cycle: own costs, and the costs of calls to functions
+// outside. A cycle of one function has 0.
 func (g *graph) wholes(cycle, members []uint32) []int64 {
 	whole := make([]int64, len(members)*g.width)
 	for i := range uint32(len(g.all)) {
@@ -248,8 +242,8 @@ func (g *graph) wholes(cycle, members []uint32) []int64 {
 	return whole
 }
 
-// limits returns the largest possible cost of a function, by event. It is the total of the profile
-// or the sum of all own costs, whichever is larger. Events with negative costs have no limit.
+// limits returns the largest possible cost of a function, by event: the profile's total, or the
+// sum of all own costs if larger. Events with negative costs have no limit.
 func (g *graph) limits() []int64 {
 	all := make([]int64, g.width)
 	for i := range g.all {
@@ -264,8 +258,8 @@ func (g *graph) limits() []int64 {
 	return all
 }
 
-// cycles returns the number of each node's cycle, and the number of cycles. A node outside of all
-// cycles has a cycle of its own (Tarjan's algorithm).
+// cycles numbers the cycles of the graph (Tarjan's algorithm). It returns the number of each
+// node's cycle, and the number of cycles. A node outside of all cycles has a cycle of its own.
 func (g *graph) cycles() (of []uint32, count uint32) {
 	n := uint32(len(g.all))
 	of = make([]uint32, n)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// header reads "key: value". A key that begins a part ends the part before it. The sums belong to
+// header reads "key: value". A key that begins a part ends the part before. The sums belong to
 // the current part.
 func (r *recordReader) header(line, key, value []byte) error {
 	k := string(key)
@@ -57,7 +57,7 @@ func (r *recordReader) header(line, key, value []byte) error {
 	return r.give(headerRecord)
 }
 
-// headerKeys are the keys in the description of the format.
+// headerKeys are the keys in the format's description.
 var headerKeys = []string{"version", "creator", "pid", "cmd", "part", "thread", "desc", "positions", "event", "events"}
 
 // isWord reports whether b may be a key: letters, _ and -.
@@ -70,7 +70,7 @@ func isWord(b []byte) bool {
 	return len(b) > 0
 }
 
-// startPart begins a document or a part if a header line with this key begins one.
+// startPart begins a document or a part, if this key begins one.
 func (r *recordReader) startPart(key string) error {
 	switch {
 	case r.documents == 0:
@@ -129,8 +129,7 @@ func (r *recordReader) setColumns(names []string) {
 	r.costs = make([]int64, len(r.ev.counted))
 }
 
-// assume gives the profile one event, named assumed. It is called if costs come before any events:
-// line.
+// assume gives the profile one event, named assumed, since costs come before any events: line.
 func (r *recordReader) assume() error {
 	if r.documents == 0 {
 		if err := r.newDocument(); err != nil {

@@ -11,29 +11,27 @@ import (
 
 // An Input is one of several inputs whose profiles are summed: the files of a run.
 type Input struct {
-	// Label is its name.
+	// Label is the input's name.
 	Label string
 
-	// Diagnose and Foreign replace the fields of these names in the report's Options until the
-	// input ends.
+	// Diagnose and Foreign replace these fields of the report's Options until the input ends.
 	Diagnose func(string)
 	Foreign  io.WriteCloser
 }
 
-// inputs are the inputs of a report.
 type inputs struct {
-	labels   []string // labels of the inputs that were not empty, or of all if all are empty
-	empty    []string // labels
+	labels   []string // labels of the nonempty inputs, or of all if all are empty
+	empty    []string // labels of the empty inputs
 	last     string   // label of the current input
 	diagnose func(string)
 	open     bool     // the current input has not ended
-	lines    int      // lines of all inputs that have ended
+	lines    int      // lines of all ended inputs
 	costs    bool     // the current input has costs
 	cut      []string // labels of inputs that end in the middle, or have neither costs nor totals
 }
 
-// Begin ends the current input and begins another: a file of the same run, whose costs are added.
-// Each input numbers its names separately. Without Begin, everything written is one input.
+// Begin ends the current input and begins another: a file of the same run, whose costs are
+// added. Each input numbers its names separately. Without Begin, all data written is one input.
 func (r *Report) Begin(in Input) error {
 	err := r.End()
 	r.in.last, r.in.open, r.in.costs = in.Label, true, false
@@ -44,7 +42,7 @@ func (r *Report) Begin(in Input) error {
 	return err
 }
 
-// End ends the input that Begin has begun, if there is one. Close also does this.
+// End ends the current input, if any. Close also does this.
 func (r *Report) End() error {
 	if !r.in.open {
 		return nil
@@ -74,7 +72,6 @@ func (r *Report) End() error {
 // errNoProfile reports an input without costs.
 const errNoProfile = "not a profile: it has neither an events: line nor costs"
 
-// endReading ends the last input.
 func (r *Report) endReading() error {
 	if len(r.in.labels)+len(r.in.empty) == 0 && !r.in.open { // Begin was not called
 		r.in.open, r.in.last = true, r.o.Label
@@ -115,8 +112,8 @@ func (r *Report) describe() string {
 	return strings.Join(from, ", ")
 }
 
-// restart prepares r for another input: lines are counted from 1, and the input has its own tables
-// of names. Names and events keep their numbers in records.
+// restart prepares r for another input: lines count from 1, and the tables of names are new.
+// Names and events keep their numbers in records.
 func (r *recordReader) restart() {
 	r.newPart()
 	r.documents, r.number, r.truncated = 0, 0, false

@@ -22,13 +22,11 @@ func (p *printer) object(record string) *jsonout.Buffer {
 	return b
 }
 
-// end ends an object.
 func (p *printer) end(b *jsonout.Buffer) {
 	b.EndLine()
 	p.send()
 }
 
-// jsonPart prints the costs of a part.
 func (r *Report) jsonPart() {
 	p := &r.out
 	b := p.object("part")
@@ -46,7 +44,6 @@ func (r *Report) jsonPart() {
 	p.end(b)
 }
 
-// counted returns the measures of the events that were counted.
 func counted(events []eventType) []measure {
 	all := make([]measure, len(events))
 	for i, e := range events {
@@ -55,7 +52,7 @@ func counted(events []eventType) []measure {
 	return all
 }
 
-// measures returns the measures of all events, the calculated ones last.
+// measures returns the measures of all events, calculated ones last.
 func (r *recordReader) measures() []measure {
 	all := counted(r.Events())
 	for _, e := range r.Derived() {
@@ -66,7 +63,6 @@ func (r *recordReader) measures() []measure {
 	return all
 }
 
-// appendTexts appends a member with texts.
 func appendTexts(b *jsonout.Buffer, name string, texts []string) {
 	b.Array(name)
 	for _, text := range texts {
@@ -75,7 +71,6 @@ func appendTexts(b *jsonout.Buffer, name string, texts []string) {
 	b.EndArray()
 }
 
-// appendCosts appends a member with costs.
 func appendCosts(b *jsonout.Buffer, name string, measures []measure, costs []int64) {
 	b.Object(name)
 	for i := range measures {
@@ -141,7 +136,6 @@ func (j *objectPrinter) profile(r *Report) {
 	j.end(b)
 }
 
-// objects prints the object files of the profile.
 func (j *objectPrinter) objects() {
 	for _, n := range slices.Sorted(maps.Keys(j.g.s.objects.byName)) {
 		f := j.g.s.objects.byName[n]
@@ -234,7 +228,6 @@ func (j *objectPrinter) jumps() {
 	}
 }
 
-// endOfJump appends an end of a jump.
 func (j *objectPrinter) endOfJump(b *jsonout.Buffer, name string, addr uint64, at jumpTarget) {
 	b.Object(name)
 	if addr != 0 {
@@ -250,7 +243,6 @@ func (j *objectPrinter) endOfJump(b *jsonout.Buffer, name string, addr uint64, a
 	b.EndObject()
 }
 
-// function prints a function.
 func (j *objectPrinter) function(n uint32) {
 	g := j.g
 	at := &g.all[n]

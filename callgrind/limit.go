@@ -60,7 +60,6 @@ func ParseLimit(text string) (Limit, error) {
 	return l, nil
 }
 
-// parseBound parses a BOUND.
 func (l *Limit) parseBound(s string) error {
 	fail := fmt.Errorf("the bound %q is neither a count, such as 10000 or 700k, nor a change, such as +5%%", s)
 	number, percent := strings.CutSuffix(s, "%")
@@ -94,7 +93,7 @@ func (l *Limit) parseBound(s string) error {
 	return nil
 }
 
-// holds reports whether a cost is within the limit; before is the cost to which a change refers.
+// holds reports whether a cost is within the limit. A change is relative to before.
 func (l *Limit) holds(before, after int64) bool {
 	if !l.relative {
 		return after <= l.bound

@@ -5,10 +5,10 @@ const (
 	maxLine      = 1 << 20  // bytes of a line; a function's name with its callers takes some KiB
 	maxName      = 64 << 10 // bytes of a name that are kept: ten times the longest C++ name seen
 	maxNames     = 4 << 20  // names of objects, files and functions, all together
-	maxIDs       = 1 << 22  // numbers of names in a dense table: each takes 4 bytes
+	maxIDs       = 1 << 22  // numbers of names in a dense table, 4 bytes each
 	maxSparse    = 1 << 18  // names with larger numbers
-	maxEvents    = 64       // kinds of events; Callgrind has some 20
-	maxEventName = 128      // bytes of the name of an event; Callgrind's have up to ten
+	maxEvents    = 64       // kinds of events; Callgrind has about 20
+	maxEventName = 128      // bytes of an event's name; Callgrind's have up to ten
 	maxTerms     = 64       // terms of a derived event
 	maxPositions = 4        // numbers of a position: address, block, line
 	maxHeader    = 1 << 12  // lines of the header of a part that are kept
@@ -24,8 +24,8 @@ const (
 	// bytes of a name that is compared with a demangled one, or searched for callers
 	maxCompared   = 4 << 10
 	maxInline     = 128      // inlined calls at one address
-	maxSource     = 64 << 20 // bytes of a source file that is shown
-	maxSources    = 1000     // source files that are shown
+	maxSource     = 64 << 20 // bytes of a source file to show
+	maxSources    = 1000     // source files to show
 	maxSourceLine = 4 << 10  // bytes of a line of source
 
 	maxFrames      = 1 << 25 // locations of all stacks together

@@ -56,7 +56,7 @@ func (r *recordReader) numbers(b []byte) error {
 		}
 	}
 	if r.passed && !good && r.next == aCost {
-		return nil // the line of a log that begins with a number, such as a time
+		return nil // a line of a log that begins with a number, such as a time
 	}
 	r.rec.Costs = costs
 	switch r.next {
@@ -68,18 +68,18 @@ func (r *recordReader) numbers(b []byte) error {
 		if err := r.give(jumpRecord); err != nil || !some {
 			return err
 		}
-		// after the position of a jump the format allows no costs, so these are the place's own
+		// after a jump's position the format allows no costs, so these are the place's own
 		return r.give(costRecord)
 	}
 	return r.give(costRecord)
 }
 
-// shortest and longest bound the digits of a decimal number that certainly fits into an int64.
+// shortest and longest bound the digits of a decimal number that always fits into an int64.
 const shortest, longest = 1, 18
 
-// decimal parses the decimal digits from i, and returns the index after them. It is small enough to
-// be inlined. number need not be called if isShort confirms the result, as it does for most
-// numbers.
+// decimal parses the decimal digits from i, and returns the index after them. It is small
+// enough to be inlined. Most numbers are short, and then number need not be called: see
+// isShort.
 func decimal(b []byte, i int) (v uint64, end int) {
 	for ; i < len(b) && b[i]-'0' < 10; i++ {
 		v = v*10 + uint64(b[i]-'0')
@@ -87,8 +87,8 @@ func decimal(b []byte, i int) (v uint64, end int) {
 	return v, i
 }
 
-// isShort reports whether the digits from start to end, which decimal has parsed, are a whole word
-// of at most longest digits.
+// isShort reports whether decimal's digits from start to end are a whole word of at most
+// longest digits.
 func isShort(b []byte, start, end int) bool {
 	return uint(end-start-shortest) <= longest-shortest && isWordEnd(b, end)
 }
@@ -126,8 +126,8 @@ func number(b []byte, i int) (n int64, end int, ok bool) {
 	return n, end, true
 }
 
-// checkSize reports a count that does not fit into an int64. The reader uses the largest int64
-// instead, or its negative.
+// checkSize reports a count beyond int64. The reader uses the largest int64 instead, or its
+// negative.
 func (r *recordReader) checkSize(count []byte) {
 	if len(count) < len("0x8000000000000000") { // shorter than any such number
 		return
@@ -141,7 +141,7 @@ func (r *recordReader) checkSize(count []byte) {
 	}
 }
 
-// word returns the bytes from i up to a blank.
+// word returns the bytes from i to the next blank.
 func word(b []byte, i int) []byte {
 	end := i
 	for end < len(b) && b[end] != ' ' && b[end] != '\t' {
@@ -150,8 +150,8 @@ func word(b []byte, i int) []byte {
 	return b[i:end]
 }
 
-// digits parses a decimal or hexadecimal number, and returns how many bytes it has. A number that
-// is too large becomes the largest uint64.
+// digits parses a decimal or hexadecimal number, and returns the number of bytes used. A number
+// that is too large becomes the largest uint64.
 func digits(b []byte) (v uint64, used int) {
 	base, first := uint64(10), 0
 	if len(b) > 2 && b[0] == '0' && b[1]|0x20 == 'x' {
@@ -256,7 +256,7 @@ func (r *recordReader) call(b []byte) error {
 	r.rec.Count = int64(min(count, math.MaxInt64))
 	r.checkSize(b[i : i+used])
 	r.target(b, i+used)
-	if r.calledOb || r.calledFile || r.calledFn { // otherwise it is the preceding call's callee
+	if r.calledOb || r.calledFile || r.calledFn { // otherwise the preceding call's callee remains
 		if !r.calledOb {
 			r.callee.Object = r.rec.Object
 		}
@@ -273,7 +273,6 @@ func (r *recordReader) call(b []byte) error {
 	return nil
 }
 
-// target reads the target position of a call or a jump.
 func (r *recordReader) target(b []byte, i int) {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
 		i++

@@ -14,11 +14,11 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// NewMarkup returns a writer that renders the profile written to it to dst, in the order of the
-// profile. It writes the header as text, a heading for each function, and a line for each cost,
-// call and jump. Their addresses become elements. Each object becomes a module at a made-up load
-// address, since the addresses of a profile are relative to the object files. Write renders whole
-// lines; Close renders the rest. One goroutine at a time may use the writer.
+// NewMarkup returns a writer that renders a profile to dst, in the profile's order. It writes
+// the header as text, a heading for each function, and a line for each cost, call and jump.
+// Their addresses become elements. Each object becomes a module at a made-up load address,
+// since the profile's addresses are relative to the object files. Write renders whole lines;
+// Close renders the rest. One goroutine at a time may use the writer.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{o: &o, dst: dst, shown: make(map[nameID]uint64), missing: make(map[nameID]bool)}
 	r.recordReader = newReader(r.renderRecord, o.report().Report, o.Memory)
@@ -35,23 +35,22 @@ type renderer struct {
 	objects objects
 	err     error
 
-	line   []byte            // text that is not yet in dst
-	shown  map[nameID]uint64 // the module's load address of each object that was shown; 0: no module
+	line   []byte            // text not yet in dst
+	shown  map[nameID]uint64 // load address of each shown object's module; 0: no module
 	number uint64            // number of the last module
 	at     codePlace         // the function of the current heading
 	source nameID            // the source file of the current lines
 	began  bool              // a document has begun
 
-	missing map[nameID]bool // objects whose addresses are not elements
+	missing map[nameID]bool // objects with addresses that are not elements
 }
 
-// moduleShift is the distance between the load addresses of modules, as a power of two. It is
-// larger than any object.
+// moduleShift is the distance between the load addresses of modules, as a power of two. Objects
+// are smaller.
 const moduleShift = 40
 
-// Close renders the last line, if it has no line end. It reports object files that cannot be used,
-// at most maxDiagnostics, if an address in them is therefore not an element. It does not close the
-// sink.
+// Close renders a last line without a line end, and does not close the sink. It reports
+// unusable object files, at most maxDiagnostics, if their addresses are not elements.
 func (r *renderer) Close() error {
 	defer r.share.Release()
 	err := r.recordReader.Close()
@@ -90,7 +89,7 @@ func (r *renderer) end() error {
 	return r.err
 }
 
-// log renders a line that does not belong to a profile, unchanged.
+// log renders a line outside of profiles, unchanged.
 func (r *renderer) log(line []byte) error {
 	r.flush()
 	if r.err == nil {
@@ -99,7 +98,6 @@ func (r *renderer) log(line []byte) error {
 	return r.err
 }
 
-// renderRecord renders a record.
 func (r *renderer) renderRecord(rec *record) error {
 	switch rec.Kind {
 	case documentRecord:
@@ -179,7 +177,6 @@ func (r *renderer) heading(rec *record) {
 	}
 }
 
-// name returns the text of a name.
 func (r *renderer) name(n nameID) string {
 	if n == 0 {
 		return unknown
@@ -218,7 +215,6 @@ func (r *renderer) called(at *codePlace) {
 	r.clean(suffix)
 }
 
-// target renders the target of a call.
 func (r *renderer) target(to *codePlace) {
 	if to.Addr != 0 && r.base(to.Object) != 0 {
 		r.address(to.Object, to.Addr)
@@ -243,7 +239,7 @@ func (r *renderer) place(at *codePlace) {
 	}
 }
 
-// address renders an address as an element, and reports whether that was possible.
+// address renders an address as an element. It returns false if that is impossible.
 func (r *renderer) address(object nameID, addr uint64) bool {
 	base := r.base(object)
 	if base == 0 || addr>>moduleShift != 0 {
@@ -291,7 +287,6 @@ func (r *renderer) present(object nameID) {
 	r.flush()
 }
 
-// costs renders costs.
 func (r *renderer) costs(costs []int64) {
 	for i, n := range costs {
 		if n == 0 && len(costs) > 1 {

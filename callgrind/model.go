@@ -8,8 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// A model sums up a profile, or a part of one. It has one entry for each place, with the names of
-// the profile.
+// A model sums a profile, or a part of one, by place. It has the profile's names.
 type model struct {
 	r *recordReader
 
@@ -22,16 +21,16 @@ type model struct {
 	calls     sums // by place and callee: the number of calls, then the costs
 	jumps     sums // by place and target: how often followed, how often executed
 	keepJumps bool // jumps are summed, too
-	stacked   bool // stacks follow: places leave 3/8 of the budget for them
-	full      bool // the costs of new places are added to their functions
+	stacked   bool // stacks follow, so places leave 3/8 of the budget
+	full      bool // costs of new places are added to their functions
 
-	charged int64 // bytes of heap taken from the budget for the model
+	charged int64 // bytes of heap taken from the budget
 
 	head headings
 	sums partSums
 }
 
-// A function is a function as the profile names it.
+// A function has the names in the profile.
 type function struct{ object, file, name nameID }
 
 // headings are the values of header lines that a report shows.
@@ -46,18 +45,18 @@ type headings struct {
 	all                            []string // the descriptions of the part
 }
 
-// partSums holds the costs of the current part, and of all parts that have ended.
+// partSums holds the costs of the current part, and of all ended parts.
 type partSums struct {
 	begun           bool
 	self            []int64 // sum of the part's lines
-	summary, totals []int64 // values of the part's summary: and totals: lines; nil without them
+	summary, totals []int64 // the part's summary: and totals: lines; nil without them
 	line            int     // number of the totals: line
 	summaryLine     int     // number of the summary: line
 	total           []int64 // sum over all ended parts
 	// costs of the last ended part: from its header, and as the sum of its lines
 	ended, lines              []int64
 	endedSummary, endedTotals []int64 // summary and totals of the last ended part; nil without them
-	calculated                bool    // total contains a part whose costs are the sum of its lines
+	calculated                bool    // total includes a part whose costs are the sum of its lines
 }
 
 func newModel(r *recordReader) *model {
@@ -67,7 +66,6 @@ func newModel(r *recordReader) *model {
 	return m
 }
 
-// addRecord adds a record to the sums.
 func (m *model) addRecord(rec *record) error {
 	switch rec.Kind {
 	case documentRecord, partRecord:
@@ -118,7 +116,7 @@ func (m *model) addRecord(rec *record) error {
 
 func line32(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
-// place returns the index in costs for the place of a record. It adds the place if it is new.
+// place returns the index in costs for the place of a record, added if new.
 func (m *model) place(rec *record) int {
 	if len(rec.Costs) > m.costs.width {
 		m.widen(len(rec.Costs))
@@ -132,7 +130,7 @@ func (m *model) place(rec *record) int {
 	if i >= 0 {
 		return i
 	}
-	if m.isFull(&m.costs) { // the cost is added to the function as a whole
+	if m.isFull(&m.costs) { // add the cost to the function as a whole
 		k.addr, k.line, k.to = 0, 0, 0
 		if m.isTooFull(&m.costs) {
 			k.from = 0
@@ -178,8 +176,8 @@ func (m *model) isFull(s *sums) bool {
 // isTooFull reports whether there is no room even for a function as a whole.
 func (m *model) isTooFull(s *sums) bool { return !m.hasRoom(s.keyCost(), 0) }
 
-// hasRoom reports whether the budget grants more bytes and keeps spare bytes after that. Bytes
-// taken for an earlier part are reused for the next.
+// hasRoom reports whether the budget grants more bytes and still has spare bytes. Bytes taken
+// for an earlier part are reused.
 func (m *model) hasRoom(more, spare int64) bool {
 	need := m.cost() + more
 	if need <= m.charged {
@@ -192,7 +190,7 @@ func (m *model) hasRoom(more, spare int64) bool {
 	return true
 }
 
-// cost returns the bytes that the current contents of the model cost the budget.
+// cost returns the bytes that the model's contents cost the budget.
 func (m *model) cost() int64 {
 	return int64(m.size())*placeHalves/2 + int64(len(m.functions))*functionCost
 }
@@ -221,7 +219,6 @@ func (p *partSums) widen(events int) {
 	}
 }
 
-// jump adds a jump to the sums.
 func (m *model) jump(rec *record) {
 	from := m.place(rec)
 	to := m.functionNumber(function{rec.To.Object, rec.To.File, rec.To.Function})
@@ -296,13 +293,12 @@ func (m *model) header(rec *record) {
 	}
 }
 
-// endPart removes the values of the current part.
 func (h *headings) endPart() {
 	h.thread, h.trigger, h.number, h.all = "", "", "", h.all[:0]
 }
 
-// endPart adds the costs of the current part to the total: its summary, otherwise its totals,
-// otherwise the sum of its lines. It reports sums that do not agree.
+// endPart adds the current part to the total: its summary, or else its totals, or else the sum
+// of its lines. It reports sums that disagree.
 func (m *model) endPart() {
 	p := &m.sums
 	if !p.begun {
@@ -321,7 +317,7 @@ func (m *model) endPart() {
 			break
 		}
 	}
-	if !isZero(p.summary) { // otherwise the part was written without
+	if !isZero(p.summary) { // otherwise the part has no summary
 		for e, n := range p.summary {
 			if n < p.self[e] {
 				m.r.complainOf(p.summaryLine, "sums", "gives part %d the cost %d %s, less than its lines: they add up to %d",
@@ -358,7 +354,7 @@ func (m *model) endPart() {
 	p.begun, p.summary, p.totals = false, nil, nil
 }
 
-// checkSum reports the first sum of costs that has reached a limit of [stacks.Plus].
+// checkSum reports the first sum of costs at a limit of [stacks.Plus].
 func (m *model) checkSum(of string, sums []int64) {
 	for e, n := range sums {
 		if n == math.MaxInt64 || n == math.MinInt64 {
@@ -368,8 +364,9 @@ func (m *model) checkSum(of string, sums []int64) {
 	}
 }
 
-// lacksEnd reports whether the current part lacks its last line: Callgrind ends a part with totals,
-// Xdebug and Cachegrind with a summary. Cachegrind is recognized by a command without a creator.
+// lacksEnd reports whether the current part lacks its last line. Callgrind ends a part with
+// totals, Xdebug and Cachegrind with a summary. Only Cachegrind writes a command without a
+// creator.
 func (m *model) lacksEnd() bool {
 	switch h := &m.head; {
 	case strings.HasPrefix(h.creator, "callgrind-"):

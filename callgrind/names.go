@@ -1,7 +1,7 @@
 package callgrind
 
-// A nameID is the number of the name of an object, a file or a function. Equal names of one reader
-// have equal numbers. 0 means that there is no name.
+// A nameID is the number of a name: of an object, a file or a function. Equal names of one
+// reader have equal numbers. 0 is no name.
 type nameID uint32
 
 // names holds the names of a profile, each once.
@@ -41,14 +41,14 @@ func (n *names) intern(text []byte) nameID {
 // unknown is Callgrind's name for an unknown object, file or function.
 const unknown = "???"
 
-// A definition is the meaning of a number. The low nameBits bits are a nameID, the bits above them
-// the kind of the line that gave the name. If no line gave one, the kind is 0 and the name is the
-// number's text, such as "(5)". The definition 0 is a number not used yet.
+// A definition is the meaning of a number. Its low nameBits bits are a nameID, the bits above
+// the kind of the line with the name. Without such a line, the kind is 0 and the name is the
+// number's text, such as "(5)". The definition 0 is an unused number.
 type definition uint32
 
 const nameBits = 24 // maxNames needs 23
 
-// definedBy returns the definition that a line with this key makes.
+// definedBy returns the definition by a line with this key.
 func definedBy(key []byte, name nameID) definition {
 	kind := key[0] // the first letter of cob, cfn, cfi and jfn, the second of ob, fn, fl, fi and fe
 	if len(key) == 2 {
@@ -59,8 +59,8 @@ func definedBy(key []byte, name nameID) definition {
 
 func (d definition) name() nameID { return nameID(d & (1<<nameBits - 1)) }
 
-// clashes reports whether lines of two kinds give a number different names. In the format, each
-// kind of line has a table. In all known profiles, the lines for one kind of name share a table.
+// clashes reports whether lines of two kinds give a number different names. The format has a
+// table for each kind of line, but all known profiles have one for each kind of name.
 func (d definition) clashes(now definition) bool {
 	return d>>nameBits != 0 && d.name() != now.name() && d>>nameBits != now>>nameBits
 }
@@ -71,7 +71,7 @@ type table struct {
 	high map[uint64]definition
 }
 
-// denseIDs bounds the numbers that a table keeps in a slice even if they do not count up.
+// denseIDs bounds the numbers kept in a slice even if they do not count up.
 const denseIDs = 1 << 16
 
 func (t *table) get(id uint64) definition {
@@ -81,7 +81,7 @@ func (t *table) get(id uint64) definition {
 	return t.high[id]
 }
 
-// set assigns a name to a number, and reports whether there was room.
+// set assigns a name to a number. It returns false if there is no room.
 func (t *table) set(id uint64, d definition) bool {
 	switch {
 	case id < uint64(len(t.low)):

@@ -22,8 +22,8 @@ type objects struct {
 type objectFile struct {
 	*report.Object
 
-	asked   int   // addresses that were looked up
-	outside int   // looked-up addresses that are outside of the code
+	asked   int   // addresses looked up
+	outside int   // addresses outside of the code
 	failed  error // the first failure of the symbolizer
 }
 

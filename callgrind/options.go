@@ -31,19 +31,18 @@ const (
 
 // Options are the options of all readers of reports, and the options for profiles. Unresolved
 // counts functions, not frames. With Elements, only addresses in files with a build ID become
-// elements. Memory bounds the names, places and calls of the profile: beyond it, the costs of new
-// places are added to their functions.
+// elements. Memory bounds the names, places and calls of the profile. Beyond it, the costs of
+// new places are added to their functions.
 type Options struct {
 	symbolize.ReportOptions
 
-	// Foreign receives the lines that are not part of the profile, unchanged. NewReport uses it
-	// with Table only, and closes it before the table is printed. NewMarkup renders such lines as
-	// text. If Foreign is nil, and in other outputs, such lines are left out and reported to
-	// Diagnose.
+	// Foreign receives the lines outside of the profile, unchanged. NewReport uses it with
+	// Table only, and closes it before the table. NewMarkup renders such lines as text. If
+	// Foreign is nil, and in other outputs, such lines are left out and reported to Diagnose.
 	Foreign io.WriteCloser
 
-	// Label is the profile's name, for the heading of a table. Inputs of [Report.Begin] have their
-	// own.
+	// Label is the profile's name in the heading of a table. Inputs of [Report.Begin] have
+	// their own.
 	Label string
 
 	// Parts and Threads select parts of the profile by the numbers in the part: and thread: lines
@@ -51,39 +50,39 @@ type Options struct {
 	// parts are read. NewMarkup reads all parts.
 	Parts, Threads []int
 
-	// Output is the form that NewReport prints. The options from Tree to Around, and Color, apply
-	// to Table only. There are two exceptions. Show also selects the events of stacks. Inclusive,
-	// Show and Sort also decide the order of functions in JSON.
+	// Output is the form that NewReport prints. The options from Tree to Around, and Color,
+	// apply to Table only, with two exceptions. Show also selects the events of stacks.
+	// Inclusive, Show and Sort also order the functions in JSON.
 	Output Output
 
 	// Tree adds the callers and callees of each function. Inclusive sorts functions by their
-	// inclusive cost (with all functions that they called), not by their own.
+	// cost including all functions they called, not by their own cost.
 	Tree      Tree
 	Inclusive bool
 
-	// Show lists the events that have columns, by name or by definition (Name = 2 Ir + Dr). If it
-	// is empty, as many of the profile's events are shown as fit. Sort lists the events by which
-	// functions are sorted; if it is empty, they are sorted by the events shown.
+	// Show lists the events that have columns, by name or by definition (Name = 2 Ir + Dr). If
+	// Show is empty, as many events are shown as fit. Sort lists the events that order the
+	// functions. If Sort is empty, the events shown do.
 	Show, Sort []string
 
-	// Threshold is the percentage of the costs for which the shown functions account. With
-	// Inclusive, functions with a share below 100 - Threshold percent are not shown. 0 selects the
-	// default, 99.
+	// Threshold is the percentage of the costs that the shown functions have together. With
+	// Inclusive, functions with a share below 100 - Threshold percent are omitted. 0 selects
+	// the default, 99.
 	Threshold float64
 
-	// Source shows source files with the costs of their lines. The profile names the files; only
-	// files below SourceRoots, and below the New folders of PrefixMap, are opened. Symbolic links
-	// do not lead out of these folders. If SourceRoots is empty, the current folder is used. A
-	// relative name is searched for below each root.
+	// Source shows source files with the costs of their lines. Only files below SourceRoots,
+	// and below the New folders of PrefixMap, are opened. Symbolic links do not lead out of
+	// these folders. If SourceRoots is empty, the current folder is used. A relative name is
+	// searched for below each root.
 	Source      bool
 	SourceRoots []string
 
-	// Around is the number of lines that are shown before and after each line with costs. 0 selects
-	// the default, 3. A negative number selects no lines.
+	// Around is the number of lines shown before and after each line with costs. 0 selects the
+	// default, 3. A negative number selects no lines.
 	Around int
 
-	// Limits are bounds of costs. If one does not hold, or the profile was cut or has no costs, the
-	// report has failed: see [Report.Failed].
+	// Limits are bounds of costs. The report fails if a limit does not hold, or if the profile
+	// was cut or has no costs: see [Report.Failed].
 	Limits []Limit
 
 	// FunctionNames and FileNames change the names by which a [Comparison] matches functions and
@@ -94,5 +93,4 @@ type Options struct {
 	Color bool
 }
 
-// report returns the options that all readers share.
 func (o *Options) report() *report.Options { return (*report.Options)(&o.ReportOptions) }

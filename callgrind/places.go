@@ -1,9 +1,9 @@
 package callgrind
 
-// A key identifies a place, a call or a jump. For a place, from is the function, and to is the
-// source file. For a call, from is the place, and to is the function. For a jump, from is the
-// place, and to is twice the function, plus 1 for a conditional jump. The position of the place or
-// the target is in addr and line.
+// A key identifies a place, a call or a jump. addr and line are the position of the place or of
+// the target. For a place, from is the function, and to the source file. For a call, from is
+// the place, and to the function. For a jump, from is the place, and to is twice the function,
+// plus 1 if conditional.
 type key struct {
 	addr uint64
 	from uint32
@@ -25,10 +25,10 @@ type sums struct {
 	keys   []key
 	counts []int64
 	slots  []uint32 // by hash: 1 + the index of a key; 0 if free
-	last   int      // the index that find or insert returned last
+	last   int      // the last index from find or insert
 }
 
-// keySize is the size of a key with its slot, in bytes, without its counts.
+// keySize is the size of a key with its slot, in bytes, without counts.
 const keySize = 24 + 12
 
 func (s *sums) size() int { return len(s.keys) * (keySize + 8*s.width) }
@@ -38,8 +38,8 @@ func (s *sums) keyCost() int64 { return int64(keySize+8*s.width) * placeHalves /
 
 func (s *sums) countsOf(i int) []int64 { return s.counts[i*s.width : (i+1)*s.width : (i+1)*s.width] }
 
-// find returns the index of a key, or -1. It first tries the index after the last one: the parts of
-// a profile have their places in similar order.
+// find returns the index of a key, or -1. It first tries the index after the last one, since
+// the parts of a profile have similar orders.
 func (s *sums) find(k key) int {
 	if i := s.last + 1; i < len(s.keys) && s.keys[i] == k {
 		s.last = i
@@ -61,7 +61,7 @@ func (s *sums) find(k key) int {
 	return -1
 }
 
-// insert adds a key that is not present, and returns its index.
+// insert adds a new key, and returns its index.
 func (s *sums) insert(k key) int {
 	if 4*(len(s.keys)+1) > 3*len(s.slots) {
 		s.grow()

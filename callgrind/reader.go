@@ -16,7 +16,7 @@ type recordReader struct {
 	diagnose func(string)
 	err      error
 
-	// foreign gets the lines that do not belong to a profile, unchanged. If it is nil, they are
+	// foreign gets the lines outside of profiles, unchanged. If foreign is nil, such lines are
 	// left out and reported.
 	foreign func(line []byte) error
 
@@ -42,8 +42,8 @@ type recordReader struct {
 	documents            int
 	truncated            bool  // the profile ends in the middle
 	positions            int   // numbers of a position
-	addrIndex, lineIndex int   // index of the address and of the line among them; -1 if missing
-	columns              []int // by column of costs: the index of its event; -1 if left out
+	addrIndex, lineIndex int   // index of the address and of the line; -1 if missing
+	columns              []int // by column of costs: index of its event; -1 if left out
 	last                 codePosition
 	costs                []int64
 	next                 expectation
@@ -64,9 +64,9 @@ const (
 	aJump             // the place of a jump
 )
 
-// newReader returns a recordReader that passes each record to handle and stops at the first error
-// of handle. It reports defects of the profile to diagnose, which may be nil. If memory is nil, its
-// memory is bounded by report.DefaultMaxMemory.
+// newReader returns a recordReader that passes records to handle, and stops at the first error
+// of handle. It reports defects of the profile to diagnose, which may be nil. If memory is nil,
+// report.DefaultMaxMemory bounds its memory.
 func newReader(handle func(*record) error, diagnose func(string), memory report.Ledger) *recordReader {
 	r := &recordReader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(memory)}, complaints: make(map[string]int), positions: 1, addrIndex: -1}
 	r.names = newNames(&r.share)
@@ -81,15 +81,15 @@ func (r *recordReader) Text(n nameID) string {
 	return ""
 }
 
-// Events returns the counted events of the parts read so far, in the order of the costs of a
-// record. Events of later parts are appended. Callers must not modify the slice.
+// Events returns the counted events read so far, in the order of a record's costs. Later parts
+// append events. Callers must not modify the slice.
 func (r *recordReader) Events() []eventType { return r.ev.counted }
 
-// Derived returns the events that are calculated from the counted ones.
+// Derived returns the calculated events.
 func (r *recordReader) Derived() []eventType { return r.ev.derived() }
 
-// newPart begins a part: relative positions restart. A part without positions: and events: lines
-// has the layout of the preceding part.
+// newPart begins a part: relative positions restart. Without positions: and events: lines, a
+// part has the layout of the preceding part.
 func (r *recordReader) newPart() {
 	r.body, r.summed, r.numbered, r.placed, r.named = false, false, false, false, false
 	r.last = codePosition{}
@@ -112,7 +112,6 @@ func (r *recordReader) newDocument() error {
 	return r.give(documentRecord)
 }
 
-// give passes the record to handle.
 func (r *recordReader) give(k recordKind) error {
 	r.rec.Kind = k
 	r.rec.Line = r.number
@@ -126,7 +125,7 @@ func (r *recordReader) Write(p []byte) (int, error) {
 	}
 	rest := p
 	for len(rest) > 0 && r.err == nil {
-		// a shortcut for the first case below: most lines of a profile have fewer than ten bytes
+		// shortcut for the first case below: most lines have fewer than ten bytes
 		if n := bytes.IndexByte(rest, '\n') + 1; n > 0 && n <= maxLine && r.cut.IsEmpty() {
 			r.read(rest[:n])
 			rest = rest[n:]
@@ -149,8 +148,8 @@ func (r *recordReader) Write(p []byte) (int, error) {
 	return len(p) - len(rest), r.err
 }
 
-// Close reads the last line if it has no line end, and reports how many diagnostics were
-// suppressed. It returns the first error of handle.
+// Close reads a last line without a line end, and reports the number of suppressed diagnostics.
+// It returns the first error of handle.
 func (r *recordReader) Close() error {
 	if line, _ := r.cut.Finish(); len(line) > 0 && r.err == nil {
 		r.read(line)
@@ -176,8 +175,8 @@ func (r *recordReader) complain(kind, format string, args ...any) {
 	r.complainOf(r.number, kind, format, args...)
 }
 
-// complainOf reports a defect like complain: of the given line, or of the whole profile if line is
-// 0.
+// complainOf reports a defect of the given line, or of the whole profile if line is 0: see
+// complain.
 func (r *recordReader) complainOf(line int, kind, format string, args ...any) {
 	r.complaints[kind]++
 	r.truncated = r.truncated || kind == "cut"
@@ -190,10 +189,9 @@ func (r *recordReader) complainOf(line int, kind, format string, args ...any) {
 	}
 }
 
-// maxComplaints returns how many defects of a kind are reported one by one. Lines that are passed
-// on are visible anyway. One line before the first event shows that the input is not a profile. One
-// clash of numbers shows that its producer has separate tables. If one sum is too large, others are
-// too.
+// maxComplaints bounds the defects of a kind that are reported one by one. Some kinds repeat:
+// if one line is not of a profile, or one sum is too large, others are too. Lines passed on are
+// visible anyway.
 func maxComplaints(kind string) int {
 	switch kind {
 	case "before", "passed", "version", "events", "clash", "limit":
@@ -202,7 +200,6 @@ func maxComplaints(kind string) int {
 	return maxDiagnostics
 }
 
-// read reads one line, with or without its line end.
 func (r *recordReader) read(line []byte) {
 	r.raw, r.passed = line, false
 	if err := r.readLine(line); err != nil && r.err == nil {
@@ -259,7 +256,7 @@ const byteOrderMark = "\xef\xbb\xbf"
 // maxKey bounds the bytes of a key before a '=' or a ':'.
 const maxKey = 32
 
-// bad passes on the current line, which does not belong to a profile, or reports it.
+// bad passes on the current line, which is not part of a profile, or reports it.
 func (r *recordReader) bad(b []byte) {
 	if r.foreign == nil {
 		kind := "none"
@@ -272,8 +269,8 @@ func (r *recordReader) bad(b []byte) {
 	r.pass()
 }
 
-// pass passes the current line to foreign, once, if foreign is set. Readable costs in it are
-// counted nevertheless.
+// pass passes the current line to foreign once, if foreign is set. Readable costs in it still
+// count.
 func (r *recordReader) pass() {
 	if r.foreign == nil || r.passed {
 		return
@@ -289,7 +286,7 @@ func (r *recordReader) pass() {
 	}
 }
 
-// spec reads a line that names the place of the following costs, a callee, or the target of a jump.
+// spec reads a line that names a place of costs, a callee, or the target of a jump.
 func (r *recordReader) spec(line, key, value []byte) error {
 	if r.documents == 0 {
 		if err := r.newDocument(); err != nil {
@@ -337,8 +334,8 @@ func (r *recordReader) spec(line, key, value []byte) error {
 	return nil
 }
 
-// begin is called for lines that name a place. It reports an expected line that is missing: the
-// cost of a call, or the place of a jump.
+// begin is called for lines that name a place. It reports a missing line: the cost of a call,
+// or the place of a jump.
 func (r *recordReader) begin() {
 	switch r.next {
 	case aCall:
@@ -349,8 +346,8 @@ func (r *recordReader) begin() {
 	r.next = aCost
 }
 
-// name returns the ID of the name that a line with this key gives: NAME, (NUMBER) NAME, or the
-// (NUMBER) of an earlier name. A NUMBER is decimal or hexadecimal.
+// name returns the ID of the name on a line with this key: NAME, (NUMBER) NAME, or the (NUMBER)
+// of an earlier name. NUMBER is decimal or hexadecimal.
 func (r *recordReader) name(t *table, key, b []byte) nameID {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 		b = b[1:]
@@ -385,7 +382,6 @@ func (r *recordReader) name(t *table, key, b []byte) nameID {
 	return name
 }
 
-// text returns the ID of b.
 func (r *recordReader) text(b []byte) nameID {
 	if len(b) > maxName {
 		r.complain("names", "has a name of %d bytes; only %d are kept", len(b), maxName)

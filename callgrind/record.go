@@ -1,13 +1,11 @@
 package callgrind
 
-// A recordKind is the kind of a record.
 type recordKind uint8
 
-// The kinds of records.
 const (
 	documentRecord recordKind = iota // a profile begins, with its own tables of names
 	partRecord                       // a part begins: the costs of one thread, or of one period
-	headerRecord                     // a line of the header, or the sums at the end, in Key and Value
+	headerRecord                     // a header line, or the sums at the end, in Key and Value
 	costRecord                       // the cost of a place
 	callRecord                       // calls from a place, and their inclusive cost
 	jumpRecord                       // jumps from a place to another
@@ -39,8 +37,8 @@ type record struct {
 
 	// These are set for calls and jumps.
 	To          codePlace
-	Count       int64 // number of calls, or of jumps that were followed
-	Executed    int64 // number of times that a conditional jump was executed, followed or not
+	Count       int64 // calls, or jumps that were followed
+	Executed    int64 // executions of a conditional jump, followed or not
 	Conditional bool
 
 	Key, Value []byte // set for a header

@@ -10,10 +10,10 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// NewReport returns a writer that sums the profile written to it and prints a report to w. The form
-// of the report is Options.Output. The symbolizer of o resolves its locations. Profile, and the
-// costs of parts in JSON, are printed as each part ends; Close prints the rest. One goroutine at a
-// time may use the writer.
+// NewReport returns a writer that sums a profile and prints a report to w, in the form
+// Options.Output. The symbolizer of o resolves its locations. Profile, and the costs of parts
+// in JSON, are printed as each part ends; Close prints the rest. One goroutine at a time may
+// use the writer.
 func NewReport(w io.Writer, o Options) *Report {
 	r := &Report{o: &o, in: inputs{diagnose: o.Diagnose}}
 	r.chosen.parts, r.chosen.threads = o.Parts, o.Threads
@@ -57,7 +57,6 @@ type Report struct {
 // Write reads the lines that end in p. It returns the first error of the output.
 func (r *Report) Write(p []byte) (int, error) { return r.reader.Write(p) }
 
-// addRecord adds a record to the report.
 func (r *Report) addRecord(rec *record) error {
 	if rec.Kind <= partRecord {
 		r.endPart()
@@ -72,7 +71,7 @@ func (r *Report) addRecord(rec *record) error {
 	if r.again != nil {
 		r.again.keepHeader(rec)
 	}
-	// the search for the object's debug file runs while the rest of the profile is read
+	// the search for the object's debug file runs while the rest is read
 	if rec.Kind == costRecord && rec.Object != r.object {
 		r.object = rec.Object
 		r.s.objects.file(rec.Object)
@@ -107,8 +106,8 @@ func (r *Report) passForeign(line []byte) error {
 	return err
 }
 
-// endForeign closes Foreign. If the last line passed to Foreign has no line end, it adds one first:
-// the table begins at the start of a line.
+// endForeign closes Foreign. If the last line has no line end, it adds one first: the table
+// begins at the start of a line.
 func (r *Report) endForeign() error {
 	if r.reader.foreign == nil {
 		return nil
@@ -161,7 +160,7 @@ func (r *Report) Close() error {
 	return err
 }
 
-// resolved looks up all functions and places, once everything is read.
+// resolved looks up all functions and places, after the last input.
 func (r *Report) resolved() *resolution {
 	r.m.widen(len(r.reader.Events())) // the last events may have no costs
 	return resolve(r.m, r.s)
@@ -192,8 +191,8 @@ const xtreeUnknown = "UnknownFn???"
 // errNoFrames advises how to get a report with the addresses of stripped code.
 const errNoFrames = "reports of --xtree-memory and --xtree-leak in this form have no addresses of stripped code (" + xtreeUnknown + "): for its names, use --xtree-memory-file=FILE.ms with symfilter profile; for leaks, Memcheck's --xml=yes"
 
-// lacksAddresses reports whether a profile by Callgrind lacks the addresses that --dump-instr=yes
-// adds. It returns false if stripped code has at most a hundredth of the costs of the first event.
+// lacksAddresses reports whether a Callgrind profile lacks the addresses that --dump-instr=yes
+// adds. It returns false if stripped code has at most a hundredth of the first event's costs.
 func (v *resolution) lacksAddresses() bool {
 	m := v.m
 	if m.addresses() || !strings.HasPrefix(m.head.creator, "callgrind-") {
@@ -231,12 +230,12 @@ func (r *Report) countMissing(needed, named map[nameID]int) {
 // A printer buffers output and writes it in large pieces.
 type printer struct {
 	w       io.Writer
-	members []byte // members that each JSON object gets
+	members []byte // members of each JSON object
 	b       []byte
 	err     error
 }
 
-// sendSize is how many bytes a printer collects before it writes them.
+// sendSize is the number of bytes that a printer collects before it writes.
 const sendSize = 256 << 10
 
 // send writes the buffer if it is large enough.

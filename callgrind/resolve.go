@@ -21,7 +21,6 @@ type node struct {
 	merged  bool // known only from code that other functions jumped into
 }
 
-// nodeKey identifies a node.
 type nodeKey struct{ object, file, fn nameID }
 
 // A resolution maps the functions and places of a model to nodes and lines.
@@ -32,11 +31,11 @@ type resolution struct {
 	index map[nodeKey]uint32
 
 	ofFunction []uint32 // by function of the profile: its node
-	ofPlace    []uint32 // by place: its node, usually its function's
+	ofPlace    []uint32 // by function of the profile: 1 + index of the physical one; 0 if unknown
 	file       []nameID // by place
 	line       []uint32
 
-	// by function: its name or file is missing in the profile, and the object file may have it
+	// by function: the profile lacks its name or file, and the object file may have it
 	needy   []bool
 	needed  map[nameID]int
 	named   map[nameID]int      // needy functions that got a name
@@ -60,7 +59,7 @@ func resolve(m *model, s *symbols) *resolution {
 	if s.o.Output == Profile {
 		v.asValgrind()
 	}
-	for i, n := range v.ofPlace { // a place without a line gets at least the function's file
+	for i, n := range v.ofPlace { // a place without a line has at least the function's file
 		if v.line[i] == 0 && v.all[n].link != 0 && v.isUnknown(v.file[i]) {
 			v.file[i] = v.all[n].file
 		}
@@ -68,7 +67,7 @@ func resolve(m *model, s *symbols) *resolution {
 	return v
 }
 
-// nodeFor returns the index of the node with the names of n, and adds n if there is none.
+// nodeFor returns the index of the node with the names of n, added if new.
 func (v *resolution) nodeFor(n node) uint32 {
 	k := nodeKey{n.object, n.file, n.fn}
 	i, ok := v.index[k]
@@ -97,7 +96,7 @@ func (v *resolution) isUnknown(file nameID) bool {
 	return file == 0 || v.m.r.Text(file) == unknown
 }
 
-// findNeedy finds the functions whose name or file is missing in the profile. It counts the
+// findNeedy finds the functions whose name or file is missing in the profile. It counts
 // functions without a name in needed, by object.
 func (v *resolution) findNeedy() {
 	m := v.m
@@ -163,10 +162,9 @@ func (v *resolution) places() {
 	}
 }
 
-// findHomes returns the physical function of each function of the profile. pairs has an address for
-// each function of the profile and each physical function in which it has places: that of the first
-// of these places. If the function jumped into that physical function, findHomes replaces the
-// address by the number of the physical function's node.
+// findHomes returns the physical function of each function of the profile. pairs has the first
+// address of each function in each physical function. If the function jumped there, findHomes
+// replaces the address by the number of the physical function's node.
 func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 	m := v.m
 	homes := make([]uint32, len(m.functions))
@@ -225,7 +223,7 @@ func (v *resolution) orUnknown(file nameID) nameID {
 // functions makes the nodes of the profile's functions.
 func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 	m := v.m
-	entries := make([]codePosition, len(m.functions)) // by function: the position at which it is called
+	entries := make([]codePosition, len(m.functions)) // by function: position at which it is called
 	for i := range m.calls.keys {
 		k := &m.calls.keys[i]
 		e := &entries[k.to]
@@ -278,8 +276,8 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 	}
 }
 
-// asValgrind sets each function's source file and line to the position of its first instruction, as
-// Valgrind does. The instruction may be in an inlined function.
+// asValgrind gives each function the source file and line of its first instruction, as Valgrind
+// does. The instruction may be in an inlined function.
 func (v *resolution) asValgrind() {
 	for i := range v.all {
 		if n := &v.all[i]; n.link != 0 && n.addr != 0 {
@@ -291,9 +289,9 @@ func (v *resolution) asValgrind() {
 }
 
 // levels returns the suffix of a function's name: its level of recursion and its callers. It
-// replaces the addresses of callers by their names.
+// replaces callers' addresses by names.
 func (v *resolution) levels(fn uint32, rest string) string {
-	if strings.HasPrefix(rest, " [") { // drop the section: the function has a name now
+	if strings.HasPrefix(rest, " [") { // drop the section, since the function now has a name
 		if i := strings.IndexByte(rest, '\''); i >= 0 {
 			return v.levels(fn, rest[i:])
 		}
@@ -342,11 +340,11 @@ func (v *resolution) base(fn uint32) string {
 	return name
 }
 
-// maxCallers bounds the callers kept for a function, and the functions of one name that levels
-// follows to find a caller.
+// maxCallers bounds the callers kept for a function. It also bounds the functions of one name
+// in which levels searches for a caller.
 const maxCallers = 16
 
-// findCallers finds the functions that call each function, at most maxCallers for each.
+// findCallers finds at most maxCallers callers of each function.
 func (v *resolution) findCallers() {
 	if v.callers != nil {
 		return
@@ -362,17 +360,17 @@ func (v *resolution) findCallers() {
 	}
 }
 
-// An impliedCall is a call that the profile lacks. Its caller, from, jumped into the code of to,
-// and the profile has the costs of that code under from. If Callgrind knows both functions, it
-// writes such a jump as a call.
+// An impliedCall is a call that the profile lacks. Its caller, from, jumped into the code of
+// to, and the profile has the costs of that code under from. If Callgrind knows both functions,
+// it writes a call.
 type impliedCall struct {
 	from, to uint32
 	count    int64
 	costs    []int64 // costs of the code and its calls
-	addr     uint64  // address at which the code begins
+	addr     uint64  // address of the first byte of the code
 }
 
-// imply finds the calls that are missing in the profile.
+// imply finds the calls that the profile lacks.
 func (v *resolution) imply() {
 	m := v.m
 	index := make(map[[2]uint32]int)
@@ -396,7 +394,7 @@ func (v *resolution) imply() {
 		stacks.AddTo(c.costs, m.costs.countsOf(int(i)))
 		if c.addr == 0 || c.addr == k.addr {
 			c.addr = k.addr
-			if counts { // the count of its first instruction is the number of calls
+			if counts { // the first instruction's count is the number of calls
 				c.count = stacks.Plus(c.count, m.costs.countsOf(int(i))[0])
 			}
 		}
@@ -409,8 +407,8 @@ func (v *resolution) imply() {
 	}
 }
 
-// unite merges functions that were called but have no cost with functions of the same name that
-// have one. Some producers do not write the object or the file of a called function.
+// unite merges called functions without costs into functions of the same name with costs. Some
+// producers omit the object or the file of a called function.
 func (v *resolution) unite() {
 	costs := make([]bool, len(v.all))
 	for _, at := range v.ofPlace {

@@ -16,7 +16,7 @@ type rewriter struct {
 	m *model
 	s *symbols
 
-	lines    []headerLine // lines of the header of the current part
+	lines    []headerLine // header lines of the current part
 	written  [3]map[nameID]int
 	last     codePosition
 	object   nameID // object of the last ob= line
@@ -32,18 +32,17 @@ type rewriter struct {
 	placed bool // the document has a positions: line
 }
 
-// A headerLine is a line of a header, unchanged.
 type headerLine struct{ key, value string }
 
-// The tables of names of the output.
+// Tables of names in the output.
 const (
 	obTable = iota
 	flTable
 	fnTable
 )
 
-// keepHeader keeps a line of a header, unless the rewriter prints that line itself, or has
-// maxHeader lines. A new document restarts the tables of names.
+// keepHeader keeps at most maxHeader lines of a header, without the lines that the rewriter
+// prints itself. A new document restarts the tables of names.
 func (w *rewriter) keepHeader(rec *record) {
 	switch {
 	case rec.Kind == documentRecord:
@@ -91,7 +90,6 @@ func (w *rewriter) part(summary, totals []int64) {
 	w.m.forget()
 }
 
-// head prints the header of a part.
 func (w *rewriter) head(addresses bool, summary []int64) {
 	switch {
 	case w.begun:
@@ -125,8 +123,8 @@ func (w *rewriter) head(addresses bool, summary []int64) {
 	}
 }
 
-// isCachegrinds reports whether the part is in the form of Cachegrind, for cg_annotate. It has
-// descriptions and a command, then only files, functions and lines.
+// isCachegrinds reports whether the part is in Cachegrind's form, for cg_annotate. It then has
+// descriptions and a command, followed only by files, functions and lines.
 func (w *rewriter) isCachegrinds() bool {
 	if w.placed || len(w.m.calls.keys) > 0 || len(w.m.jumps.keys) > 0 || len(w.lines) == 0 {
 		return false
@@ -207,16 +205,16 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 		}
 		w.send()
 	}
-	for _, n := range slices.Sorted(maps.Keys(implied)) { // functions with no code of their own
+	for _, n := range slices.Sorted(maps.Keys(implied)) { // functions without code of their own
 		begin(n)
 	}
 }
 
-// inOrder returns the places in the order of the output: by function, by file, and by address. The
-// function's own file comes first.
+// inOrder returns the places in the order of the output: by function, by file, and by address.
+// The function's own file comes first.
 func (v *resolution) inOrder() []uint32 {
-	// By node: the last place of the function in the profile. If several functions share a file,
-	// callgrind_annotate shows the object of the last one, so the order is kept.
+	// By node: its last place in the profile. If several functions share a file,
+	// callgrind_annotate shows the last one's object, so functions keep their order.
 	order := make([]uint32, len(v.all))
 	for i, n := range v.ofPlace {
 		order[n] = uint32(i)
@@ -225,7 +223,6 @@ func (v *resolution) inOrder() []uint32 {
 		if x, y := v.ofPlace[a], v.ofPlace[b]; x != y {
 			return cmp.Compare(order[x], order[y])
 		}
-		// the function's own file first
 		if x, y := v.file[a] == v.all[v.ofPlace[a]].file, v.file[b] == v.all[v.ofPlace[b]].file; x != y {
 			if x {
 				return -1
@@ -258,7 +255,7 @@ func (w *rewriter) begin(n *node) {
 	w.name("fn=", fnTable, n.fn)
 }
 
-// name prints a name: in full at its first use, its number afterwards.
+// name prints a name: in full at first, later by number.
 func (w *rewriter) name(spec string, table int, n nameID) {
 	w.b = append(w.b, spec...)
 	if w.native {
@@ -283,7 +280,6 @@ func (w *rewriter) name(spec string, table int, n nameID) {
 	w.b = append(w.b, '\n')
 }
 
-// appendName appends the text of a name.
 func (w *rewriter) appendName(b []byte, table int, n nameID) []byte {
 	text := w.m.r.Text(n)
 	switch {
@@ -324,8 +320,8 @@ func appendPosition(b []byte, n, last uint64, base int) []byte {
 	return strconv.AppendUint(b, n, base)
 }
 
-// appendCosts appends costs, each after a blank, without zeros at the end unless cg_annotate needs
-// them.
+// appendCosts appends costs, each after a blank. It omits zeros at the end, unless cg_annotate
+// needs them.
 func (w *rewriter) appendCosts(b []byte, costs []int64) []byte {
 	for !w.native && len(costs) > 1 && costs[len(costs)-1] == 0 {
 		costs = costs[:len(costs)-1]
@@ -336,14 +332,12 @@ func (w *rewriter) appendCosts(b []byte, costs []int64) []byte {
 	return b
 }
 
-// cost prints the cost of a place.
 func (w *rewriter) cost(p codePosition, costs []int64, addresses bool) {
 	w.position(p, addresses)
 	w.b = append(w.appendCosts(w.b, costs), '\n')
 	w.last = p
 }
 
-// call prints calls from a place.
 func (w *rewriter) call(to *node, count int64, target, from codePosition, costs []int64, addresses bool) {
 	if to.object != w.object {
 		w.name("cob=", obTable, to.object)
@@ -359,13 +353,12 @@ func (w *rewriter) call(to *node, count int64, target, from codePosition, costs 
 	w.cost(from, costs, addresses)
 }
 
-// implied prints a call that is missing in the profile.
+// implied prints a call that the profile lacks.
 func (w *rewriter) implied(v *resolution, c *impliedCall, addresses bool) {
 	from, to := &v.all[c.from], &v.all[c.to]
 	w.call(to, max(c.count, 1), codePosition{c.addr, uint64(to.line)}, codePosition{from.addr, uint64(from.line)}, c.costs, addresses)
 }
 
-// jump prints a jump from a place.
 func (w *rewriter) jump(v *resolution, place uint32, j int, from codePosition, addresses bool) {
 	m := w.m
 	k := &m.jumps.keys[j]
@@ -398,7 +391,6 @@ type jumpTarget struct {
 	line uint64 // 0 if unknown
 }
 
-// jumpTarget returns the target of a jump.
 func (v *resolution) jumpTarget(k *key) jumpTarget {
 	m, fn := v.m, k.to>>1
 	to := jumpTarget{node: v.ofPlace[k.from], file: m.functions[fn].file, line: uint64(k.line)}

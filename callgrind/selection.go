@@ -15,22 +15,22 @@ type selection struct {
 
 	// The current part.
 	position int  // number of the part in its document, from 1
-	part     int  // number in the part: line; 0 if there is none
-	thread   int  // number in the thread: line; 0 if there is none
+	part     int  // number in the part: line; 0 without one
+	thread   int  // number in the thread: line; 0 without one
 	taken    bool // a part was chosen
 
-	// numbers of the parts and threads read so far, at most maxListedParts of each
+	// numbers of parts and threads so far, at most maxListedParts of each
 	seenParts, seenThreads []int
 }
 
 // maxListedParts bounds the numbers that the message about a missing part lists.
 const maxListedParts = 64
 
-// some reports whether the selection leaves parts out.
+// some reports whether parts or threads are selected.
 func (s *selection) some() bool { return len(s.parts)+len(s.threads) > 0 }
 
-// takes reports whether a record is used. It must begin a part, be a line of a header, or belong to
-// a chosen part. takes must get all records of a report, in order.
+// takes reports whether a record begins a part, is a header line, or belongs to a chosen part.
+// takes must get all records of a report, in order.
 func (s *selection) takes(rec *record) bool {
 	if !s.some() {
 		return true
@@ -64,7 +64,7 @@ func (s *selection) takes(rec *record) bool {
 	return ok
 }
 
-// number32 parses the number of a part or a thread; it returns 0 if b is not such a number.
+// number32 parses the number of a part or a thread. It returns 0 for other text.
 func number32(b []byte) int {
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(b[:min(len(b), 32)])), 10, 32)
 	if err != nil {
@@ -73,7 +73,7 @@ func number32(b []byte) int {
 	return int(n)
 }
 
-// see adds a number to a sorted list of different numbers, unless the list is full.
+// see adds a number to a sorted set, unless the set is full.
 func see(all *[]int, n int) {
 	if i, ok := slices.BinarySearch(*all, n); !ok && len(*all) < maxListedParts {
 		*all = slices.Insert(*all, i, n)
@@ -88,7 +88,7 @@ func (e *PartError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *PartError) Unwrap() error { return e.Err }
 
-// missing reports whether there are parts but none was chosen. If so, it sets err.
+// missing reports whether there are parts but none was chosen. It then sets err.
 func (s *selection) missing(err *error) bool {
 	if !s.some() || s.taken || len(s.seenParts) == 0 {
 		return false
@@ -113,7 +113,7 @@ func (s *selection) missing(err *error) bool {
 	return true
 }
 
-// numbers returns a list of numbers with commas between them.
+// numbers joins numbers with commas.
 func numbers(all []int) string {
 	words := make([]string, len(all))
 	for i, n := range all {
@@ -125,7 +125,7 @@ func numbers(all []int) string {
 // dropPart removes the data of a part that was not chosen.
 func (r *Report) dropPart() {
 	r.m.head.endPart()
-	if r.again != nil { // keep header lines of the whole profile
+	if r.again != nil { // keep the whole profile's header lines
 		r.again.lines = slices.DeleteFunc(r.again.lines, func(l headerLine) bool {
 			return !slices.Contains([]string{"version", "creator", "pid", "cmd"}, l.key)
 		})

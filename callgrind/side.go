@@ -10,21 +10,21 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A functionKey identifies a function across builds of a program. Its levels of recursion, its
-// callers (--separate-callers) and the clones that the compiler made of it have the same key.
+// A functionKey identifies a function across builds of a program. A function's levels of
+// recursion, callers (--separate-callers) and compiler clones have one key.
 type functionKey struct {
-	object string // base name without version; empty for the program itself, and if it is unknown
+	object string // base name without version; empty for the program itself, or if unknown
 	name   string // demangled
-	file   string // base name; set if functions in several files have the same object and name
+	file   string // base name; set if several files have a function with this object and name
 }
 
-// A side is a profile whose functions are joined by their keys. It is a side of a comparison, or a
-// profile to which limits apply.
+// A side is a profile whose functions are joined by key: a side of a comparison, or a profile
+// with limits.
 type side struct {
 	o    *Options
 	g    *graph
 	keys []functionKey // by node of g
-	// by node: suffixes of clones, such as .isra.0; nil if there are no clones
+	// by node: suffixes of clones, such as .isra.0; nil without clones
 	clones map[uint32][]string
 	links  map[string]string // by linkage name without suffix: the name in a key
 	index  map[functionKey]uint32
@@ -32,15 +32,15 @@ type side struct {
 	program string // base name of the program's object
 }
 
-// joinedCost is the heap charged for a function of a side, in bytes: its key, its entries in
+// joinedCost is the heap charged for a joined function, in bytes: its key, its entries in
 // indexes, and its costs.
 const joinedCost = 320
 
 // ErrMemory reports that there is not enough memory to join functions by their keys.
 var ErrMemory = errors.New("not enough memory for the functions of the profiles: raise --max-memory")
 
-// joinSides joins the functions of profiles. If only their files distinguish functions of one side,
-// the files are part of the keys of these functions on all sides.
+// joinSides joins the functions of profiles by key. If only files distinguish functions of one
+// side, the keys of these functions have files on all sides.
 func joinSides(profiles ...*resolution) ([]*side, error) {
 	sides := make([]*side, len(profiles))
 	named := make([][]naming, len(profiles))
@@ -75,18 +75,17 @@ func joinSides(profiles ...*resolution) ([]*side, error) {
 type naming struct {
 	key   functionKey // without file
 	file  string      // base name; empty if unknown
-	clone string      // suffix that the compiler added to the name
+	clone string      // suffix added by the compiler
 	plain bool        // the name has neither clone nor level
 	hex   bool        // the name is an address
 }
 
-// nameless is the name in the key of all functions that have only addresses. Another build has
-// other addresses.
+// nameless is the name in the key of all functions with only addresses, since addresses differ
+// between builds.
 const nameless = "(functions without names)"
 
-// joinNameless joins, for each object, the functions whose names are only addresses. It does not
-// join them if at least half of the addresses of one side are also on the other. Then both sides
-// ran the same build.
+// joinNameless joins the functions of an object that have only addresses. It leaves them if at
+// least half of one side's addresses are on the other side: then both sides ran the same build.
 func joinNameless(sides [][]naming) {
 	if len(sides) != 2 {
 		return
@@ -115,7 +114,6 @@ func joinNameless(sides [][]naming) {
 	}
 }
 
-// naming returns the name of a node across builds.
 func (s *side) naming(v *resolution, n *node) (at naming) {
 	text := v.m.r.Text
 	link, fn := text(n.link), text(n.fn)
@@ -154,13 +152,14 @@ func (s *side) naming(v *resolution, n *node) (at naming) {
 	return at
 }
 
-// keepsMangled reports whether mangled names are shown: then the Symbolizer leaves link unchanged.
+// keepsMangled reports whether mangled names are shown. The Symbolizer then leaves link
+// unchanged.
 func (s *side) keepsMangled(link string) bool {
 	sym := s.o.Symbolizer
 	return sym != nil && sym.Demangle(link) == link
 }
 
-// withoutHash returns a demangled name of Rust without the hash at its end, which depends on the
+// withoutHash removes the hash at the end of a demangled Rust name, since it depends on the
 // compiler.
 func withoutHash(name string) string {
 	if n := len(name) - len("::h0123456789abcdef"); n > 0 && name[n:n+3] == "::h" && strings.Trim(name[n+3:], "0123456789abcdef") == "" {
@@ -169,8 +168,8 @@ func withoutHash(name string) string {
 	return name
 }
 
-// withoutLevel returns a name without the suffixes that Callgrind appends: the level of recursion
-// ('2) and the callers ('main'(below main)).
+// withoutLevel removes Callgrind's suffixes from a name: the level of recursion ('2) and the
+// callers ('main'(below main)).
 func withoutLevel(fn string) string {
 	for {
 		i := strings.LastIndexByte(fn, '\'')
@@ -186,7 +185,7 @@ func withoutLevel(fn string) string {
 			depth++
 		case ')', '>', '}', ']':
 			depth = max(0, depth-1)
-		case '\'': // within brackets it is a lifetime of Rust
+		case '\'': // within brackets, the quote begins a lifetime of Rust
 			if depth == 0 && i > 0 {
 				return fn[:i]
 			}
@@ -195,7 +194,7 @@ func withoutLevel(fn string) string {
 	return fn
 }
 
-// objectOf returns the name of an object across builds.
+// objectOf returns an object's name across builds: "" for the program or an unknown object.
 func (s *side) objectOf(name string) string {
 	name = baseOf(name)
 	if name == unknown || name == s.program {
@@ -204,8 +203,8 @@ func (s *side) objectOf(name string) string {
 	return withoutVersion(name)
 }
 
-// withoutVersion returns the base name of a library without its version: libc.so for libc.so.6 and
-// libc-2.31.so.
+// withoutVersion removes the version from a library's base name: libc.so.6 and libc-2.31.so
+// become libc.so.
 func withoutVersion(name string) string {
 	if i := strings.Index(name, ".so."); i > 0 && strings.Trim(name[i+len(".so."):], "0123456789.") == "" {
 		name = name[:i+len(".so")]
@@ -218,7 +217,7 @@ func withoutVersion(name string) string {
 	return name
 }
 
-// baseOf returns the part of a path after the last slash.
+// baseOf returns the part of a path after the last slash or backslash.
 func baseOf(name string) string { return name[strings.LastIndexAny(name, `/\`)+1:] }
 
 // join makes the graph, with one function for each key.
@@ -240,7 +239,7 @@ func (s *side) join(v *resolution, named []naming, collide map[functionKey]bool)
 			s.index[key] = i
 			j.all = append(j.all, v.all[n])
 			s.keys, plain = append(s.keys, key), append(plain, at.plain)
-		case at.plain && !plain[i]: // a plain name has the line of the function
+		case at.plain && !plain[i]: // a plain name has the function's line
 			j.all[i], plain[i] = v.all[n], true
 		}
 		of[n] = i

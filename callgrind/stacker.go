@@ -11,22 +11,22 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A stacker makes the call graph of a profile whose functions and places were looked up.
+// A stacker makes the call graph of a resolved profile.
 type stacker struct {
 	*resolution
 	p        *stacks.Profile
 	detail   detail
 	measures []measure
-	scale    []int64 // by measure: the units of a value per event
+	scale    []int64 // by measure: units of a value per event
 
 	split     *splitter
-	rank      []uint32 // by node: its number in the graph, in the order of names
+	rank      []uint32 // by node: its number in the graph, by name
 	byRank    []uint32
 	functions []stacks.Function // by node
 	mapping   map[nameID]uint32
 	location  []uint32 // by place
-	entries   []uint32 // by node: the location of the function as a whole; 0 if it was not needed
-	sink, arc []uint32 // by place and by call: the index in the graph
+	entries   []uint32 // by node: location of the whole function; 0 until needed
+	sink, arc []uint32 // by place and by call: index in the graph
 	frames    []symbolize.Frame
 	lines     []stacks.Line
 	room      []stacks.Line // for the lines of the next locations
@@ -46,8 +46,8 @@ func newStacker(v *resolution, measures []measure, d detail) *stacker {
 	return s
 }
 
-// sortNodes ranks the nodes by name, file and object. Thus the order of equal costs does not depend
-// on the order of the profile.
+// sortNodes ranks the nodes by name, file and object. The order of equal costs then does not
+// depend on the profile's order.
 func (s *stacker) sortNodes() {
 	text := s.m.r.Text
 	s.byRank = stacks.Order(len(s.all), func(a, b uint32) int {
@@ -60,8 +60,8 @@ func (s *stacker) sortNodes() {
 	}
 }
 
-// nameNodes finds the function of each node. All levels of a recursion are one function, and so are
-// the nodes of a function that differ by caller.
+// nameNodes finds the function of each node. All levels of a recursion are one function, and so
+// are nodes that differ only by caller.
 func (s *stacker) nameNodes() {
 	s.functions = make([]stacks.Function, len(s.all))
 	for i := range s.all {
@@ -82,8 +82,8 @@ func (s *stacker) nameNodes() {
 	s.firstLines()
 }
 
-// firstLines sets the line at which each function begins: the lowest known one. The line of its
-// entry may be a line of inlined code, and pprof lists no line before the first.
+// firstLines sets the first line of each function to the lowest known one, since pprof lists no
+// earlier line. The line of its entry may be of inlined code.
 func (s *stacker) firstLines() {
 	first := make(map[stacks.Function]uint32)
 	note := func(n, line uint32) {
@@ -119,8 +119,8 @@ func (s *stacker) shownName(name string) string {
 	return name
 }
 
-// mappings adds the objects of the profile, beginning with the program: viewers take the first
-// mapping for the program.
+// mappings adds the objects of the profile. The program is first, since viewers take the first
+// mapping for it.
 func (s *stacker) mappings() {
 	program, _, _ := strings.Cut(s.m.head.command, " ")
 	names := make(map[nameID]bool)
@@ -163,12 +163,11 @@ func (s *stacker) mappings() {
 		}
 		s.mapping[n] = s.p.AddMapping(m.Symbolized())
 	}
-	if len(s.p.Mappings) == 0 && program != "" { // pprof warns if there is no mapping
+	if len(s.p.Mappings) == 0 && program != "" { // pprof warns about a profile without mappings
 		s.p.AddMapping(stacks.Mapping{File: program}.Symbolized())
 	}
 }
 
-// lastName returns the last element of a path.
 func lastName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // places adds the locations of all places, in the order of their functions and lines.
@@ -244,9 +243,9 @@ func (s *stacker) place(i uint32) uint32 {
 	return s.addLocation(l)
 }
 
-// addLocation adds a location, unless it equals the last one, and returns its number. Equal
-// locations are adjacent, since the places are sorted. An index of all locations would take more
-// memory than the locations.
+// addLocation returns the number of a location, added unless it equals the last one. Equal
+// locations are adjacent, since the places are sorted. An index of all locations would take
+// more memory than the locations.
 func (s *stacker) addLocation(l stacks.Location) uint32 {
 	n := len(s.p.Locations)
 	if n > 0 {
@@ -265,7 +264,6 @@ func (s *stacker) addLocation(l stacks.Location) uint32 {
 	return uint32(n + 1)
 }
 
-// lineOf returns a line of an inlined function.
 func (s *stacker) lineOf(f stacks.Function, file string, line uint32, known bool) stacks.Line {
 	if !known {
 		return stacks.Line{Function: s.p.AddFunction(f)}
@@ -274,7 +272,7 @@ func (s *stacker) lineOf(f stacks.Function, file string, line uint32, known bool
 	return stacks.Line{Function: s.p.AddFunction(f), Line: int64(line)}
 }
 
-// entry returns a location of a function as a whole.
+// entry returns a location of the whole function.
 func (s *stacker) entry(n uint32) uint32 {
 	if s.entries == nil {
 		s.entries = make([]uint32, len(s.all))
@@ -309,8 +307,8 @@ func (s *stacker) graph() *stacks.Graph {
 	return g
 }
 
-// merged returns the different elements of all, sorted, as once. index has, for each element of
-// all, its index in once.
+// merged returns the elements of all, sorted and without duplicates, as once. index has the
+// index in once of each element of all.
 func merged[E comparable](all []E, compare func(a, b E) int) (once []E, index []uint32) {
 	index = make([]uint32, len(all))
 	for _, i := range stacks.Order(len(all), func(a, b uint32) int { return compare(all[a], all[b]) }) {
@@ -322,7 +320,7 @@ func merged[E comparable](all []E, compare func(a, b E) int) (once []E, index []
 	return once, index
 }
 
-// costs writes the costs of the graph's sinks and arcs by a measure.
+// costs writes the costs of the graph's sinks and arcs by one measure.
 func (s *stacker) costs(value int, sinks, arcs []int64) {
 	m, scale := &s.measures[value], s.scale[value]
 	add := func(to *int64, costs []int64) { *to = stacks.Plus(*to, stacks.Times(scale, m.value(costs))) }
@@ -344,7 +342,7 @@ func (s *stacker) above(rank uint32) (locations []uint32) {
 	n := s.byRank[rank]
 	_, callers := s.split.split(s.m.r.Text(s.all[n].fn))
 	for _, name := range callers {
-		locations = append(locations, s.entry(s.split.known[name])) // split checks that it is known
+		locations = append(locations, s.entry(s.split.known[name])) // split checks the name
 	}
 	return locations
 }

@@ -11,10 +11,8 @@ import (
 // guess is the note about stacks: a profile has no chains of calls.
 const guess = "self costs and calls are exact; each chain of three or more functions is one of several possible chains"
 
-// isStacked reports whether the output has stacks.
 func (o Output) isStacked() bool { return o == Pprof || o == Folded || o == Speedscope }
 
-// stacks prints the profile as stacks.
 func (r *Report) stacks(v *resolution) error {
 	measures, err := r.stackMeasures(v)
 	if err != nil {
@@ -55,7 +53,7 @@ func (r *Report) decompose(v *resolution, measures []measure, output Output) (*s
 	for ; ; d++ {
 		s := newStacker(v, measures, d)
 		g := s.graph()
-		if output == Folded { // names are repeated in each line
+		if output == Folded { // each line repeats names
 			g.Weights = s.p.FoldedWeight()
 		}
 		loss := stacks.Decompose(s.p, g, s.costs, frames)
@@ -78,7 +76,7 @@ func (r *Report) decompose(v *resolution, measures []measure, output Output) (*s
 	}
 }
 
-// stacks prints the stacks of both profiles, with the events of these names.
+// stacks prints the stacks of both profiles. common has the names of the events on both sides.
 func (c *Comparison) stacks(found []*resolution, common []string) error {
 	if len(c.o.Show) > 0 {
 		common = c.o.Show
@@ -106,12 +104,11 @@ func (c *Comparison) stacks(found []*resolution, common []string) error {
 	return stacks.Difference(sides[0], sides[1]).WritePprof(c.out.w)
 }
 
-// errFolded returns the error for several events of folded stacks.
 func errFolded(events []string) error {
 	return &EventError{fmt.Errorf("folded stacks can have only one event, but %s names %d", strings.Join(events, ","), len(events))}
 }
 
-// reportNegative reports the costs that speedscope refuses.
+// reportNegative reports negative costs, which speedscope rejects.
 func (r *Report) reportNegative(p *stacks.Profile) {
 	for i, v := range p.Values {
 		sum := int64(0)
@@ -124,8 +121,8 @@ func (r *Report) reportNegative(p *stacks.Profile) {
 	}
 }
 
-// stackMeasures returns the measures of the stacks: the events of Options.Show, or else all events
-// that were counted. Folded stacks have one, by default the first event with costs.
+// stackMeasures returns the measures of the stacks: the events of Options.Show, or else all
+// counted events. Folded stacks have one, by default the first event with costs.
 func (r *Report) stackMeasures(v *resolution) ([]measure, error) {
 	if len(r.o.Show) == 0 {
 		all := counted(r.reader.Events())
@@ -143,7 +140,7 @@ func (r *Report) stackMeasures(v *resolution) ([]measure, error) {
 }
 
 // stackValue returns the value of stacks for an event. Some producers write the unit after the
-// event's name: Xdebug Time_(10ns), pprof cpu(nanoseconds).
+// event's name, as in Time_(10ns) by Xdebug and cpu(nanoseconds) by pprof.
 func stackValue(event string) (v stacks.ValueType, scale int64) {
 	if name, unit, ok := strings.Cut(strings.TrimSuffix(event, ")"), "("); ok && strings.HasSuffix(event, ")") {
 		name = strings.TrimRight(name, "_")
@@ -156,7 +153,7 @@ func stackValue(event string) (v stacks.ValueType, scale int64) {
 	return stacks.ValueType{Name: event, Unit: "count"}, 1
 }
 
-// stackUnits are the units after the names of events, and the units of stacks with their factors.
+// stackUnits lists the units after event names, and the units of stacks with their factors.
 var stackUnits = []struct {
 	names []string
 	unit  string

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// A Substitution replaces text in names, as a command s/OLD/NEW/ of sed and Perl does. Its zero
+// A Substitution replaces text in names, like the command s/OLD/NEW/ of sed and Perl. Its zero
 // value replaces nothing.
 type Substitution struct {
 	old   *regexp.Regexp
 	with  string
-	every bool // every match is replaced, not only the first one
+	every bool // replace every match, not only the first
 }
 
 // ParseSubstitution parses s/OLD/NEW/ with the flags g (every match) and i (any case). OLD is a
@@ -93,7 +93,6 @@ func expansion(with string) string {
 	return b.String()
 }
 
-// replaced returns name after the substitution s.
 func (s *Substitution) replaced(name string) string {
 	if s.old == nil {
 		return name
@@ -109,7 +108,7 @@ func (s *Substitution) replaced(name string) string {
 	return string(append(s.old.ExpandString(b, s.with, name, at), name[at[1]:]...))
 }
 
-// rewrite returns name after all substitutions, applied one after the other, cut to maxName bytes.
+// rewrite applies the substitutions to name in order. It cuts each result to maxName bytes.
 func rewrite(all []Substitution, name string) string {
 	for i := range all {
 		if name = all[i].replaced(name); len(name) > maxName {

@@ -12,7 +12,7 @@ import (
 // A physical is a function of a debug file.
 type physical struct {
 	object nameID
-	shown  nameID // name in the spelling of the output
+	shown  nameID // name as the output spells it
 	link   nameID // the linker's name
 	file   nameID
 }
@@ -25,7 +25,6 @@ type code struct {
 	caller uint32 // line in the physical function
 }
 
-// A location is an address in an object.
 type location struct {
 	object nameID
 	addr   uint64
@@ -52,7 +51,6 @@ func newSymbols(r *recordReader, o *Options) *symbols {
 // maxKnown bounds the cached answers.
 const maxKnown = 1 << 20
 
-// codeAt returns the code at a location.
 func (s *symbols) codeAt(l location) code {
 	if c, ok := s.known[l]; ok {
 		return c
@@ -94,7 +92,7 @@ func (s *symbols) ask(l location) (c code) {
 	return c
 }
 
-// spell returns the name of a function in Valgrind's spelling, like the other names of the profile.
+// spell returns a function's name in Valgrind's spelling, like the other names of the profile.
 func (s *symbols) spell(f *symbolize.Frame) string {
 	link := report.LinkName(f)
 	switch {
@@ -118,8 +116,8 @@ func entry(name string) (addr uint64, rest string, ok bool) {
 	return addr, rest, err == nil && (rest == "" || rest[0] == '\'' || strings.HasPrefix(rest, " ["))
 }
 
-// isCalled reports whether p may be the function that a profile calls name. A name in a profile may
-// end with a version and a level of recursion.
+// isCalled reports whether name in a profile may mean p. The name may end with a version and a
+// level of recursion.
 func (s *symbols) isCalled(name string, p *physical) bool {
 	for _, n := range []nameID{p.link, p.shown} {
 		own := s.r.Text(n)
@@ -138,9 +136,8 @@ func (s *symbols) isCalled(name string, p *physical) bool {
 	return ok && (rest == "" || rest[0] == '\'' || rest[0] == '@')
 }
 
-// style infers two of Valgrind's options from the names in a part of the profile. Mangled names
-// show --demangle=no. Names such as _start show --show-below-main=yes. Both are kept for the next
-// part, which may have no such names.
+// style infers two options of Valgrind from the names in a part, and keeps them for later
+// parts. Mangled names show --demangle=no. Names such as _start show --show-below-main=yes.
 func (s *symbols) style(m *model) {
 	plain := false
 	for _, f := range m.functions[1:] {

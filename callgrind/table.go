@@ -24,17 +24,17 @@ const (
 // A measure is an event whose costs a table shows.
 type measure struct {
 	name, long string
-	weights    []weight // the weights other than 0; a counted event has one
+	weights    []weight // nonzero weights; a counted event has one
 }
 
-// A weight is the factor of a counted event in a measure. Functions with equal costs are compared
-// by all measures: storing weights of 0 would multiply the time by the number of events.
+// A weight is the factor of a counted event in a measure. Weights of 0 are not stored, since
+// they would slow down the comparison of functions with equal costs.
 type weight struct {
 	event  int // index of the counted event
 	factor int64
 }
 
-// newMeasure returns the measure of an event with these factors of the counted events.
+// newMeasure returns the measure of an event. factors are by counted event.
 func newMeasure(e eventType, factors []int64) measure {
 	m := measure{name: e.Name, long: e.Long}
 	for i, f := range factors {
@@ -45,7 +45,6 @@ func newMeasure(e eventType, factors []int64) measure {
 	return m
 }
 
-// value returns the value of the measure for the given costs.
 func (m *measure) value(costs []int64) (n int64) {
 	for _, w := range m.weights {
 		if w.event < len(costs) {
@@ -73,10 +72,9 @@ type listing struct {
 	order   []uint32
 	sorting []measure
 	left    []string // events without a column
-	marked  bool     // a function with approximate values was shown
+	marked  bool     // an approximate value was shown
 }
 
-// table prints the functions of g.
 func (r *Report) table(g *graph) {
 	t := &listing{printer: &r.out, o: r.o, g: g}
 	if err := t.choose(); err != nil {
@@ -195,7 +193,6 @@ func (c *column) heading() string {
 	return c.name + " self"
 }
 
-// cost returns the number in a column for a function.
 func (t *listing) cost(c *column, n uint32) int64 {
 	if c.inclusive {
 		return c.value(t.g.inclOf(n))
@@ -203,7 +200,7 @@ func (t *listing) cost(c *column, n uint32) int64 {
 	return c.value(t.g.selfOf(n))
 }
 
-// sort sets t.order to the functions that are present, by decreasing cost.
+// sort sets t.order to the present functions, by decreasing cost.
 func (t *listing) sort() {
 	g := t.g
 	costs := func(n uint32) []int64 {
@@ -242,12 +239,12 @@ func (t *listing) costlier(a, b []int64) int {
 	return 0
 }
 
-// isPresent reports whether a function has costs, was called, or has called another.
+// isPresent reports whether a function has costs or calls, or was called.
 func (g *graph) isPresent(n uint32) bool {
 	return !isZero(g.selfOf(n)) || !isZero(g.inclOf(n)) || g.calls[n] != 0 || len(g.callersOf(n)) > 0 || g.from.First[n] != g.from.First[n+1]
 }
 
-// compare orders functions by name.
+// compare orders functions by name, then by file and object.
 func (g *graph) compare(a, b uint32) int {
 	x, y := &g.all[a], &g.all[b]
 	text := g.m.r.Text
@@ -266,7 +263,6 @@ const (
 	good  style = "\x1b[32m"
 )
 
-// put appends text in a style.
 func (t *listing) put(s style, text string) {
 	if !t.o.Color || s == plain || text == "" {
 		t.b = append(t.b, text...)
@@ -410,7 +406,7 @@ func (t *listing) cycles(shown map[uint32]bool) {
 	}
 }
 
-// nameless prints how many functions have only addresses, and in which objects.
+// nameless prints the number of functions with only addresses, and their objects.
 func (t *listing) nameless() {
 	needed := t.g.needed
 	var where []string
@@ -437,7 +433,7 @@ func (t *listing) threshold() float64 {
 	for i := range t.sorting[:min(1, len(t.sorting))] {
 		for _, w := range t.sorting[i].weights {
 			if w.event < len(t.g.signed) && t.g.signed[w.event] {
-				return 100 // with negative costs, no subset of the functions accounts for a share of the total
+				return 100 // with negative costs, functions have no shares of the total
 			}
 		}
 	}
@@ -471,7 +467,6 @@ func (t *listing) neighbours(edges []uint32, mark string, other func(edge) uint3
 	}
 }
 
-// function prints the line of a function.
 func (t *listing) function(n uint32, mark string) {
 	for i := range t.columns {
 		c := &t.columns[i]
@@ -500,7 +495,7 @@ func (t *listing) number(c *column, n int64, s style) {
 }
 
 // name prints the rest of a line: the number of calls and the name. Text that does not fit is
-// printed on a separate line.
+// on a separate line.
 func (t *listing) name(n uint32, calls int64, mark string, approximate bool, s style) {
 	g := t.g
 	indent := len(mark)
@@ -548,7 +543,7 @@ func (g *graph) title(n uint32) string {
 	return name
 }
 
-// titleInCycle returns the name of a function with its cycle, as KCachegrind and gprof write it.
+// titleInCycle returns the title of a function with its cycle, as in KCachegrind and gprof.
 func (g *graph) titleInCycle(n uint32) string {
 	title := g.title(n)
 	if c := g.cycleNumber(n); c > 0 {
@@ -579,8 +574,8 @@ func (g *graph) location(n uint32) string {
 	return string(b)
 }
 
-// share returns n as a percentage of total. It returns "" if total is not positive, if n is
-// negative, or if the percentage is 1000 or more. Only negative costs lead to these cases.
+// share returns n as a percentage of total. It returns "" if total is 0, and for numbers that
+// only negative costs can cause.
 func share(n, total int64) string {
 	if total <= 0 || n < 0 || n/10 >= total {
 		return ""
@@ -588,7 +583,6 @@ func share(n, total int64) string {
 	return " " + strconv.FormatFloat(float64(n)*100/float64(total), 'f', 1, 64) + "%"
 }
 
-// commas formats a number with commas between its thousands.
 func commas(n int64) string { return wording.Commas(strconv.FormatInt(n, 10)) }
 
 func numberWidth(n int64) int { return len(commas(n)) }
