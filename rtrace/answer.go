@@ -15,7 +15,7 @@ import (
 type answerer struct {
 	*report.Asker
 	cached map[place]*answer
-	now    time.Time // the time of the current block
+	now    time.Time // time of the current block
 }
 
 // place is an address in the code of a file.
@@ -28,15 +28,15 @@ type place struct {
 type answer struct {
 	report.Answer
 
-	text [][]byte       // text after the address in a report, one line for each frame
-	json jsonout.Buffer // the frames as JSON; empty until they are printed
+	text [][]byte       // text after the address in a report, a line for each frame
+	json jsonout.Buffer // frames as JSON; empty until printed
 }
 
 func newAnswerer(o *report.Options) *answerer {
 	return &answerer{Asker: report.NewAsker(o), cached: make(map[place]*answer)}
 }
 
-// ask returns the frames of a site whose place in a file is known.
+// ask returns the frames of a site whose place is known.
 func (a *answerer) ask(s site) *answer {
 	k := place{s.at.file, s.rel}
 	if known := a.cached[k]; known != nil && (known.Until.IsZero() || a.now.Before(known.Until)) {
@@ -52,9 +52,9 @@ func (a *answerer) ask(s site) *answer {
 	return got
 }
 
-// better reports whether an answer is better than the text of the report. It must have a function
-// or a source file. If the report's last line for the frame has a source file, the answer must have
-// one.
+// better reports whether an answer is better than the report's text. It must have a function or
+// a source file. If the last line of the report for the frame has a source file, the answer
+// must have one too.
 func (a *answer) better(rec *record) bool {
 	named, lined := false, false
 	for i := range a.Frames {
@@ -68,7 +68,7 @@ func (a *answer) better(rec *record) bool {
 	return lined || len(rec.Reported) == 0 || parseSymbol(rec.Reported[len(rec.Reported)-1]).file == nil
 }
 
-// lines returns the text after the address in a report, one line for each frame.
+// lines returns the text after the address in a report, a line for each frame.
 func (a *answer) lines(o *Options, module string) [][]byte {
 	if a.text == nil {
 		for i := range a.Frames {
@@ -78,7 +78,7 @@ func (a *answer) lines(o *Options, module string) [][]byte {
 	return a.text
 }
 
-// line returns the text after the address of a frame in a report; an unknown function is left out:
+// line returns the text after the address of a frame in a report. An unknown function is left out:
 //
 //	in main() at a.c:12
 //	in memcpy() from /lib/libc.so.6
@@ -97,14 +97,12 @@ func (o *Options) line(f *symbolize.Frame, module string) (b []byte) {
 	return fromModule(b, module)
 }
 
-// fromModule appends the module of a frame.
 func fromModule(b []byte, module string) []byte {
 	return escape.AppendText(append(b, " from "...), module, "")
 }
 
 // hasParameters reports whether a demangled name ends with parameters, as in "f(int) const".
-// Parentheses inside of the name are not parameters, as in "(anonymous namespace)::f" and
-// "call<(A,)>".
+// Other parentheses do not count, as in "(anonymous namespace)::f" and "call<(A,)>".
 func hasParameters(name string) bool {
 	name = strings.ReplaceAll(name, "(anonymous namespace)", "")
 	depth := 0

@@ -12,13 +12,12 @@ import (
 // A file is an object file that a report names.
 type file struct {
 	*report.Object
-	parts  []object.Segment // segments that may have been mapped, sorted by address
+	parts  []object.Segment // segments that may be mapped, sorted by address
 	end    uint64           // end of all segments in memory, as an address of the file
-	shown  bool             // the module of the file was rendered
+	shown  bool             // its module was rendered
 	number uint64           // number of the module
 }
 
-// newFile returns the file for an object.
 func newFile(o *report.Object) *file {
 	f := &file{Object: o}
 	for _, s := range o.Loads {
@@ -39,10 +38,10 @@ func newFile(o *report.Object) *file {
 
 func isCode(s object.Segment) bool { return s.Flags&elf.PF_X != 0 }
 
-// fits returns the possible link-time addresses of the start of a mapping: one for each segment
-// with the size of the mapping. The kernel maps whole pages, whose size the report does not give.
-// If all readable segments are executable, adjacent segments of the file are one mapping. Some
-// producers write one map for all pages of the image.
+// fits returns the possible link-time addresses of a mapping's start: one for each segment of
+// this size. The kernel maps whole pages, and the report does not give their size. If all
+// readable segments are executable, adjacent segments are one mapping. Some producers write one
+// map for the whole image.
 func (f *file) fits(from, to uint64) (all []uint64) {
 	// some producers write the last address instead of the end
 	size := (to - from + pages[0] - 1) &^ (pages[0] - 1)
@@ -75,8 +74,8 @@ func (f *file) fits(from, to uint64) (all []uint64) {
 	return nil
 }
 
-// sizes returns the sizes in bytes of two mappings: of the file's first segment with code, and of
-// the whole image. Messages use them.
+// sizes returns the sizes of two mappings in bytes, for messages: of the file's first segment
+// with code, and of the whole image.
 func (f *file) sizes() (code, image uint64) {
 	page := pages[0]
 	s := &f.parts[slices.IndexFunc(f.parts, isCode)]

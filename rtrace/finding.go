@@ -23,26 +23,26 @@ type finder struct {
 	to      *findings.Collection
 	input   string
 	own     *findings.Own
-	process int // number of the current process in the findings; -1 if it is not in them
+	process int // number of the current process in the findings; -1 without one
 	begun   bool
 
-	first  string // the first type in the report's list, used for calls without a type
+	first  string // first type in the report's list, for calls without a type
 	leaks  []leak // leaks of the current group, by type
 	frames []findings.TraceFrame
 	framed bool
 }
 
-// A leak sums the resources of one type that were allocated at one place.
+// A leak sums the resources of one type allocated at one place.
 type leak struct {
 	kind          string
 	blocks, bytes uint64
 }
 
-// types of the resources of a group; calls of further types are added to the last one
+// types of a group's resources; further types are added to the last one
 const maxLeakTypes = 64
 
-// Close adds the last leaks. It adds to Left the number of calls that Processing left out for lack
-// of memory.
+// Close adds the last leaks. It adds to Left the calls that Processing left out for lack of
+// memory.
 func (f *finder) Close() error {
 	err := f.translator.Close()
 	f.finish()
@@ -50,7 +50,7 @@ func (f *finder) Close() error {
 	return err
 }
 
-// take adds an allocation or a frame to the current group. When the group ends, it adds the group's
+// take adds an allocation or a frame to the current group. At the end of the group, it adds its
 // leaks to the findings.
 func (f *finder) take(rec *record) error {
 	switch rec.Kind {
@@ -86,9 +86,9 @@ func (f *finder) take(rec *record) error {
 	return nil
 }
 
-// begin adds a process to the findings, unless there is one since the last header. Without a header
-// the process has no name. Each report is taken as complete, since the format does not mark the
-// end.
+// begin adds a process to the findings, unless there is one since the last header. Without a
+// header the process has no name. Each report counts as complete, since the format does not
+// mark the end.
 func (f *finder) begin(header *record) {
 	if f.process >= 0 {
 		return
@@ -126,7 +126,6 @@ func (f *finder) call(rec *record) {
 	l.bytes += uint64(max(0, rec.Size))
 }
 
-// finish adds the current group.
 func (f *finder) finish() {
 	var frames []*findings.TraceFrame
 	if len(f.leaks) > 0 {
@@ -151,8 +150,8 @@ func (f *finder) finish() {
 	f.leaks, f.frames, f.framed = f.leaks[:0], f.frames[:0], false
 }
 
-// frame appends the frames at the address of rec: the symbolizer's if they are better than the
-// report's, otherwise the report's. If the report has none, it appends a frame without a name.
+// frame appends the symbolizer's frames at the address of rec, if they are better than the
+// report's. Otherwise it appends the report's, or a frame without a name.
 func (t *translator) frame(dst []findings.TraceFrame, rec *record) []findings.TraceFrame {
 	s := t.space.site(rec)
 	place := findings.TraceFrame{Address: rec.Addr}

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// filters are the names of the steps of processing in a header, in their order.
+// filters are the processing steps in a header, in order.
 var filters = [...]string{"leaks", "compress", "resolve"}
 
 // byteOrderMark may begin a file written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// header records the steps of this processing in the header of a report. If calls are kept until
-// the end, it also notes whether an earlier step has compressed the report: then the calls are not
-// in the order of time.
+// header records this processing in the header of a report. If calls are kept, it also notes
+// whether the report was compressed before: then the calls are not in the order of time.
 func (p *processor) header(rec *record) {
 	compressed := bytes.Contains(rec.headerValue("filter"), []byte("compress"))
 	p.kept.unordered = compressed && p.keeps()
@@ -35,7 +34,7 @@ func (p *processor) header(rec *record) {
 	h.store(rec)
 }
 
-// A header is a report's header that is being changed. Unchanged fields keep the spelling of their
+// A header is a report's header during changes. Unchanged fields keep the spelling of their
 // values.
 type header struct {
 	before    string
@@ -65,7 +64,6 @@ func cloneFields(fields []headerField) (clone []headerField) {
 	return clone
 }
 
-// filters returns the steps of processing that the header lists.
 func (h *header) filters() (all []string) {
 	for _, f := range h.fields {
 		if string(f.Key) == "filter" && len(f.Value) > 0 {
@@ -95,8 +93,8 @@ func (h *header) setFilter(name string, done bool) {
 	h.set("filter", strings.Join(all, "|"))
 }
 
-// set sets the value of a field, or removes the field if value is empty. A new field gets the place
-// that sp-rtrace gives it.
+// set sets a field, or removes it if value is empty. A new field gets the place that sp-rtrace
+// gives it.
 func (h *header) set(key, value string) {
 	h.changed = true
 	at := 0

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/jsonout"
 )
 
-// jsonPrinter prints a report as JSON Lines. The object of a call contains its arguments and
-// frames; calls that share a backtrace form one object.
+// jsonPrinter prints a report as JSON Lines. A call's object contains its arguments and frames.
+// Calls that share a backtrace form one object.
 type jsonPrinter struct {
 	*printer
 	process int // number of headers so far
@@ -22,12 +22,12 @@ type jsonPrinter struct {
 	frames    jsonout.Buffer // the frames of the current object
 	framed    bool           // the calls have frames
 	number    int            // number of calls in the object and in its printed parts
-	grouped   bool           // the calls are a group, even if there is only one
+	grouped   bool           // the calls are a group, even a single one
 	blocks    int64
 	size      int64
-	continued bool // a first part of the object has been printed
+	continued bool // a first part of the object was printed
 
-	resource []byte // the resource that the last comment names
+	resource []byte // resource in the last comment
 }
 
 // Close prints the last object. It does not close the writer.
@@ -37,7 +37,6 @@ func (j *jsonPrinter) Close() error {
 	return cmp.Or(err, j.send())
 }
 
-// print prints a record.
 func (j *jsonPrinter) print(rec *record) error {
 	switch rec.Kind {
 	case allocRecord, freeRecord:
@@ -87,8 +86,8 @@ func (j *jsonPrinter) print(rec *record) error {
 	return nil
 }
 
-// other prints a record that is an object by itself. The summary after grouped calls becomes a part
-// of the calls' object.
+// other prints a record that is an object by itself. The summary after grouped calls becomes
+// part of their object.
 func (j *jsonPrinter) other(rec *record) {
 	switch rec.Kind {
 	case commentRecord:
@@ -145,8 +144,7 @@ func (j *jsonPrinter) other(rec *record) {
 	j.out.EndLine()
 }
 
-// leaks prints the sum of the leaks that a comment states. The preceding comment names the
-// resource.
+// leaks prints the sum of leaks in a comment. The preceding comment names the resource.
 func (j *jsonPrinter) leaks(comment []byte) {
 	resource := j.resource
 	j.resource = j.resource[:0]
@@ -168,7 +166,6 @@ func (j *jsonPrinter) leaks(comment []byte) {
 	j.out.EndLine()
 }
 
-// begin opens an object.
 func (j *jsonPrinter) begin(kind string) {
 	j.out.Line()
 	j.out.Members(j.o.Members)
@@ -176,13 +173,11 @@ func (j *jsonPrinter) begin(kind string) {
 	j.out.String("record", kind)
 }
 
-// named appends the name of a record, and a second member.
 func named(b *jsonout.Buffer, rec *record, member string, value []byte) {
 	b.Bytes("name", rec.Name)
 	b.Bytes(member, value)
 }
 
-// addCall adds a call to the current object.
 func (j *jsonPrinter) addCall(rec *record) {
 	j.endCall()
 	b := &j.calls
@@ -219,8 +214,8 @@ func (j *jsonPrinter) endCall() {
 	j.inCall, j.arguments = false, 0
 }
 
-// finish prints the current calls. If continues is set, another object has the rest of the calls or
-// of their frames.
+// finish prints the current calls. If continues is set, the rest of the calls or frames is in
+// another object.
 func (j *jsonPrinter) finish(continues bool) {
 	j.endCall()
 	if j.number == 0 {
@@ -269,7 +264,6 @@ func (j *jsonPrinter) mapped(rec *record) {
 	}
 }
 
-// site appends the members of a frame.
 func (j *jsonPrinter) site(b *jsonout.Buffer, rec *record) {
 	b.Uint("frame", rec.Frame)
 	b.Hex("address", rec.Addr)
@@ -320,7 +314,7 @@ var (
 	errUnusable = errors.New("the file cannot be used")
 )
 
-// reported appends the frames that the report itself names, and reports whether there are any.
+// reported appends the report's own frames, and reports whether one has a function or a file.
 func reported(b *jsonout.Buffer, rec *record) (named bool) {
 	start := len(*b)
 	b.String("source", "report")
@@ -344,7 +338,7 @@ func reported(b *jsonout.Buffer, rec *record) (named bool) {
 	return named
 }
 
-// withoutCall returns the name of a function without the parentheses that reports write after it.
+// withoutCall removes the parentheses that reports write after a function's name.
 func withoutCall(name []byte) []byte {
 	short, _ := bytes.CutSuffix(name, []byte("()"))
 	if bytes.HasSuffix(short, []byte("operator")) && isWordAt(string(short), len(short)-len("operator"), len(short)) {
@@ -353,7 +347,6 @@ func withoutCall(name []byte) []byte {
 	return short
 }
 
-// hasField reports whether fields has this key.
 func hasField(fields []headerField, key []byte) bool {
 	return slices.ContainsFunc(fields, func(f headerField) bool { return bytes.Equal(f.Key, key) })
 }

@@ -17,7 +17,7 @@ type kept struct {
 	first, end *call // linked in the order of the output
 	traces     map[traceKey]*trace
 	table      map[resource]*call // calls whose resource is not freed yet
-	unordered  bool               // calls are not sorted by time: frees are matched at the end
+	unordered  bool               // calls are not sorted by time, so frees are matched at the end
 	comments   []comment
 
 	share   report.Share
@@ -62,16 +62,16 @@ type trace struct {
 
 func (t *trace) cost() int64 { return int64(len(t.lines)) + traceOverhead }
 
-// A traceKey identifies a backtrace by two hashes of its addresses. Their seeds are random, so no
+// A traceKey identifies a backtrace by two hashes of its addresses. The seeds are random, so no
 // report can be made to have collisions.
 type traceKey struct {
 	hashes [2]uint64
 	frames int
-	epoch  int // epoch of the mappings that contain the addresses
+	epoch  int // epoch of the mappings with the addresses
 }
 
-// A comment is a comment between calls. index is the index of the preceding call. The comment is
-// printed before the first call with a larger index.
+// A comment is a comment between calls. index is the preceding call's. The comment is printed
+// before the first call with a larger index.
 type comment struct {
 	line  string
 	index uint64
@@ -82,13 +82,12 @@ func (k *kept) reset() {
 	*k = kept{traces: make(map[traceKey]*trace), table: make(map[resource]*call), share: report.NewShare(k.share.Budget)}
 }
 
-// fits takes size more bytes of the budget, and reports whether it had them.
+// fits takes size more bytes of the budget. It returns false if they are not left.
 func (k *kept) fits(size int64) bool { return k.share.Reserve(k.used + size) }
 
 // mebibytes returns the size of the budget, for messages.
 func (k *kept) mebibytes() int64 { return k.share.Budget.Most() >> 20 }
 
-// comment keeps a comment.
 func (k *kept) comment(p *processor, rec *record) {
 	if size := int64(len(rec.Raw)) + commentOverhead; k.fits(size) {
 		k.used += size
@@ -98,8 +97,8 @@ func (k *kept) comment(p *processor, rec *record) {
 	}
 }
 
-// addGroup keeps the calls of a group with their backtrace. For Leaks, it first matches frees with
-// allocations, and keeps only allocations that are not freed.
+// addGroup keeps the calls of a group with their backtrace. For Leaks, it first matches frees
+// with allocations, and keeps only allocations not freed.
 func (k *kept) addGroup(p *processor, g *group) {
 	if p.Leaks && !k.unordered {
 		n := 0
@@ -150,7 +149,7 @@ func (k *kept) link(c *call) {
 	k.end = c
 }
 
-// drop removes a call. A call of the current group is not linked yet, and is only marked.
+// drop removes a call. A call of the current group is not linked yet, so drop only marks it.
 func (k *kept) drop(c *call) {
 	if c.trace == nil {
 		c.dropped = true
@@ -174,8 +173,8 @@ func (k *kept) drop(c *call) {
 	c.trace.uses--
 }
 
-// pair matches a call with earlier calls, and reports whether the call is kept. Frees are not kept,
-// and neither are repeated allocations of a resource that counts them. pair drops the call whose
+// pair matches a call with earlier calls, and reports whether the call is kept. It keeps
+// neither frees nor repeated allocations of a counted resource. It drops the call whose
 // resource is freed.
 func (k *kept) pair(c *call) bool {
 	key := resource{c.kind, c.id}
@@ -197,7 +196,6 @@ func (k *kept) pair(c *call) bool {
 	return false
 }
 
-// sort sorts the calls by time and index.
 func (k *kept) sort() {
 	var all []*call
 	for c := k.first; c != nil; c = c.next {
@@ -246,7 +244,7 @@ func (k *kept) print(p *processor) error {
 	return p.rereader.err
 }
 
-// printComments passes on the comments that precede the call with this index.
+// printComments passes on the comments before the call with this index.
 func (k *kept) printComments(p *processor, index uint64) {
 	n := 0
 	for n < len(k.comments) && k.comments[n].index < index {
@@ -307,7 +305,7 @@ func (k *kept) printLeaks(p *processor) {
 		size   int64
 	}
 	sums := make(map[string]sum)
-	if len(p.types) == 0 { // a report that lists no types has one sum
+	if len(p.types) == 0 { // a report without a list of types has one sum
 		sums[""] = sum{}
 	}
 	for c := k.first; c != nil; c = c.next {
@@ -324,7 +322,7 @@ func (k *kept) printLeaks(p *processor) {
 			print(t.name)
 		}
 	}
-	for _, kind := range slices.Sorted(maps.Keys(sums)) { // types that the report does not list
+	for _, kind := range slices.Sorted(maps.Keys(sums)) { // types missing in the report's list
 		if kind != "" {
 			fmt.Fprintf(p.rereader, "# Resource - %s:%s", kind, p.lineEnd)
 		}
@@ -332,8 +330,7 @@ func (k *kept) printLeaks(p *processor) {
 	}
 }
 
-// whole returns lines with a line end after the last line, which may have none at the end of the
-// report.
+// whole adds a line end after the last line, unless there is one.
 func (p *processor) whole(lines string) string {
 	if n := len(lines); n > 0 && lines[n-1] != '\n' {
 		return lines + p.lineEnd

@@ -9,17 +9,17 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// NewMarkup returns a writer that renders the report written to it to dst. Maps and frames become
-// elements if their files are known; all other lines are unchanged. A header begins a process with
-// a reset. Write renders whole lines, except for calls that o.Processing keeps; Close renders the
-// rest. One goroutine at a time may use the writer.
+// NewMarkup returns a writer that renders a report to dst. Maps and frames become elements if
+// their files are known; all other lines are unchanged. A header begins a process with a reset.
+// Write renders whole lines, except for calls that o.Processing keeps; Close renders the rest.
+// One goroutine at a time may use the writer.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{dst: dst}
 	r.translator = newTranslator(&o, r.render)
 	return r
 }
 
-// A translator is the part that all outputs share.
+// A translator is the part common to all outputs.
 type translator struct {
 	*recordReader
 	o           *Options
@@ -31,7 +31,7 @@ type translator struct {
 	isReport    bool       // a header, map, call or another declaration of a report was read
 }
 
-// newTranslator returns a translator that passes the records that remain after processing to use.
+// newTranslator returns a translator that passes the processed records to use.
 func newTranslator(o *Options, use func(*record) error) *translator {
 	t := &translator{o: o, diagnostics: &report.Once{To: o.Diagnose}, answers: newAnswerer(o.report())}
 	t.space = newSpace(o, t.diagnostics)
@@ -55,8 +55,7 @@ func (t *translator) Write(p []byte) (int, error) {
 	return t.recordReader.Write(p)
 }
 
-// mapped adds a map to the address space, and starts the search for the debug file of the mapped
-// file.
+// mapped adds a map to the address space, and starts the search for its debug file.
 func (t *translator) mapped(rec *record) *mapping {
 	m := t.space.addMapping(string(rec.Path), rec.From, rec.To)
 	if m != nil && m.placed {
@@ -65,7 +64,7 @@ func (t *translator) mapped(rec *record) *mapping {
 	return m
 }
 
-// Close passes the remaining records on, and then the counts of unresolved frames.
+// Close passes on the remaining records, and then the counts of unresolved frames.
 func (t *translator) Close() error {
 	err := t.recordReader.Close()
 	if !t.isReport {
@@ -80,7 +79,7 @@ func (t *translator) Close() error {
 	return err
 }
 
-// miss counts a frame that remains without a name, unless the report itself names it.
+// miss counts a frame without a name, unless the report names it.
 func (t *translator) miss(rec *record, s site, err error) {
 	for _, text := range rec.Reported {
 		if parseSymbol(text).function != nil {
@@ -120,8 +119,8 @@ func (r *renderer) render(rec *record) error {
 
 var newline = []byte{'\n'}
 
-// mapped renders a map as elements if the mapped part of the file is known. With Options.Elements
-// the file must also have a build ID. Otherwise the map is rendered as text.
+// mapped renders a map as elements if the mapped part of the file is known, and otherwise as
+// text. With Options.Elements, the file must also have a build ID.
 func (r *renderer) mapped(rec *record) error {
 	r.begun = true
 	m := r.translator.mapped(rec) // also starts the search for the debug file
@@ -168,9 +167,9 @@ func (r *renderer) frame(rec *record) error {
 	return r.dst.Text(rec.end())
 }
 
-// isElement reports whether a frame becomes an element. Its place must be known, and be the same in
-// the maps rendered last. With Options.Elements its file must have a build ID. Otherwise the answer
-// must be better than the report's own text, if there is one.
+// isElement reports whether a frame becomes an element. Its place must be known, and be the
+// same in the maps rendered last. With Options.Elements, its file must have a build ID.
+// Otherwise the answer must be better than the report's own text, if any.
 func (r *renderer) isElement(rec *record, s site) bool {
 	if !s.usable() {
 		return false

@@ -21,17 +21,18 @@ const (
 	Speedscope
 )
 
-// Options are the options of all readers of reports, the output, and the processing of the records.
-// The zero value prints the report unchanged. Unless Elements is set, NewMarkup renders a frame as
-// text if the report's own text is better than the Symbolizer's answer. Memory limits the calls
-// that are kept for profiles, and for Addresses, Leaks and Compress of Processing.
+// Options are the options of all readers of reports, the output, and the processing of the
+// records. The zero value prints the report unchanged. Unless Elements is set, NewMarkup
+// renders a frame as text if the report's own text is better than the Symbolizer's answer.
+// Memory limits the calls kept for profiles, and for Addresses, Leaks and Compress of
+// Processing.
 type Options struct {
 	symbolize.ReportOptions
 
 	// Output is the form that NewReport prints.
 	Output Output
 
-	// Processing selects the records that are printed, and their order.
+	// Processing selects the records to print, and their order.
 	Processing Processing
 }
 
@@ -53,5 +54,4 @@ func (s site) unresolved(err error) symbolize.Unresolved {
 	return s.at.file.Unresolved(1, err)
 }
 
-// report returns the options that all readers share.
 func (o *Options) report() *report.Options { return (*report.Options)(&o.ReportOptions) }

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// parse classifies a line, which has no line end, and fills in rec. first is set if only empty
+// parse classifies a line without its line end, and fills in rec. first is set if only empty
 // lines precede the line.
 func parse(rec *record, line []byte, first bool) {
 	text := trim(line)
@@ -141,7 +141,7 @@ func parseCall(rec *record, line []byte) bool {
 	return true
 }
 
-// splitType splits "malloc<memory>" into function and type. The function's own name may contain
+// splitType splits "malloc<memory>" into function and type. The function's name may contain
 // angle brackets.
 func splitType(name []byte) (function, typ []byte) {
 	n := len(name)
@@ -162,7 +162,7 @@ func splitType(name []byte) (function, typ []byte) {
 	return name, nil
 }
 
-// isTime reports whether text is a time: 14:54:26.319.
+// isTime reports whether text is a time, such as 14:54:26.319.
 func isTime(text []byte) bool {
 	digits := false
 	for _, c := range text {
@@ -244,8 +244,7 @@ func parseResource(rec *record, line []byte) bool {
 	return true
 }
 
-// parseAttachment parses the name and path of a file that belongs to the report: "maps :
-// /tmp/maps".
+// parseAttachment parses a file that belongs to the report: "maps : /tmp/maps".
 func parseAttachment(rec *record, line []byte) bool {
 	name, path, ok := bytes.Cut(line, []byte(" :"))
 	if !ok {
@@ -270,7 +269,7 @@ func parseArgument(rec *record, line []byte) bool {
 	return true
 }
 
-// keys are the keys of headers, in their order.
+// keys are the keys of headers, in order.
 var keys = [...]string{"version", "arch", "timestamp", "process", "pid", "filter", "backtrace depth", "origin", "timestamps"}
 
 // parseHeader parses a header: keys and values. The first line of a report is a header if it has a
@@ -308,8 +307,8 @@ func parseHeader(rec *record, line []byte, first bool) {
 	rec.Kind = headerRecord
 }
 
-// endOfValue returns the end of the value at the beginning of text. A value ends at a comma before
-// another key, at a comma at the end of text, or with text.
+// endOfValue returns the end of the value at the beginning of text. A value ends before a comma
+// if another key or nothing follows, or at the end of text.
 func endOfValue(text []byte) int {
 	for i := 0; i < len(text); i++ {
 		if text[i] != ',' {
@@ -350,8 +349,8 @@ func decimal(text []byte) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-// signed parses a size. A size is negative if it overflowed in the program that printed it. Empty
-// text is zero, for calls without a size.
+// signed parses a size, which is negative if it overflowed in the program. Empty text is 0, for
+// calls without a size.
 func signed(text []byte) (n int64, ok bool) {
 	if len(text) == 0 {
 		return 0, true
@@ -371,7 +370,6 @@ func signed(text []byte) (n int64, ok bool) {
 	return int64(u), ok
 }
 
-// trim returns text without leading and trailing blanks.
 func trim(text []byte) []byte {
 	for len(text) > 0 && (text[0] == ' ' || text[0] == '\t') {
 		text = text[1:]

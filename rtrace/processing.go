@@ -11,38 +11,38 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// Processing selects the records of a report that are printed. Its fields are the options of
-// sp-rtrace-postproc, with the same meanings. If any is set, temporary comments are dropped. The
-// header lists the steps Depth, Leaks and Compress.
+// Processing selects the records to print. Its fields are the options of sp-rtrace-postproc,
+// with the same meanings. If any is set, temporary comments are dropped. The header lists the
+// steps Depth, Leaks and Compress.
 //
 // The result is as if the steps were done in this order: Depth, Resources, Addresses, Include,
-// Exclude, Contexts, Leaks, Compress. Leaks and Compress keep calls until the end of the report,
-// and Addresses until the end of their backtrace; the other steps keep nothing.
+// Exclude, Contexts, Leaks, Compress. Leaks and Compress keep calls until the end of the
+// report, and Addresses until the end of their backtrace. The other steps keep nothing.
 type Processing struct {
-	// Depth is the number of frames of each backtrace that are printed; nil prints all.
+	// Depth is the number of frames printed of each backtrace; nil prints all.
 	Depth *int
 
-	// Resources selects calls by the types of their resources, as a mask of the bits in the report;
-	// 0 selects all. A call without a type has the first type that the report lists. A call is also
-	// selected if the report does not list its type.
+	// Resources selects calls by the types of their resources, as a mask of the bits in the
+	// report; 0 selects all. A call without a type has the first type in the report's list. A
+	// call with a type outside of the list is also selected.
 	Resources uint64
 
 	// Addresses selects calls whose backtrace has an address in one of these ranges; nil selects
 	// all.
 	Addresses []Range
 
-	// Include selects calls by their indexes; nil selects all. Exclude removes calls by their
-	// indexes, unless Include is set.
+	// Include selects calls by index; nil selects all. Exclude removes calls by index, unless
+	// Include is set.
 	Include, Exclude Indexes
 
-	// Contexts selects the calls made in one of these contexts, as a mask of bits. 0 selects calls
-	// made in no context; nil selects all.
+	// Contexts selects the calls made in one of these contexts, as a mask of bits. 0 selects
+	// calls outside of contexts; nil selects all.
 	Contexts *uint64
 
-	// Leaks selects allocations that were not freed. A resource is identified by its type and ID.
-	// If its type counts references, it is free after as many frees as allocations. For other
-	// types, a repeated allocation of an ID is another resource. The report then ends with the
-	// leaks of each type.
+	// Leaks selects allocations that were not freed. Its type and ID identify a resource. If
+	// the type counts references, a resource is free after as many frees as allocations. For
+	// other types, a repeated allocation of an ID is another resource. The report then ends
+	// with the leaks of each type.
 	Leaks bool
 
 	// Compress groups calls with the same backtrace. Sort is the order of the groups.
@@ -69,14 +69,14 @@ const (
 	ByCount
 )
 
-// A Range is a range of addresses from From up to, but not including, To.
+// A Range is a range of addresses from From to To, without To.
 type Range struct{ From, To uint64 }
 
 // Indexes is a set of indexes of calls.
 type Indexes map[uint64]struct{}
 
-// ReadIndexes reads a set of indexes: the number at the beginning of each line. Lines without a
-// number are skipped. It fails if r fails, for a line longer than 64 KiB, and beyond 4 Mi indexes.
+// ReadIndexes reads the number at the beginning of each line. It skips lines without a number.
+// It fails if r fails, for a line longer than 64 KiB, and beyond 4 Mi indexes.
 func ReadIndexes(r io.Reader) (Indexes, error) {
 	all := make(Indexes)
 	scan := bufio.NewScanner(r)
@@ -104,7 +104,7 @@ func ReadIndexes(r io.Reader) (Indexes, error) {
 type processor struct {
 	*Processing
 	out         func(*record) error
-	rereader    *recordReader // reads lines that were kept, and passes their records to out
+	rereader    *recordReader // reads kept lines, and passes their records to out
 	space       *space        // address space of the process
 	diagnostics *report.Once
 
@@ -112,17 +112,17 @@ type processor struct {
 	lineEnd string // line end of the report: "\n" or "\r\n"
 	types   resourceTypes
 
-	// The calls that share the current backtrace.
+	// Calls that share the current backtrace.
 	open       bool // there is such a call
 	wanted     bool // one of the calls is selected
 	lastWanted bool // the last call is selected
 	group      group
 
 	kept kept
-	lost int64 // calls that were left out for lack of memory, of all reports so far
+	lost int64 // calls left out for lack of memory, of all reports so far
 }
 
-// A resourceType is a type of resource that the report lists.
+// A resourceType is a type of resource in the report's list.
 type resourceType struct {
 	name, description string
 	mask              uint64
@@ -132,8 +132,8 @@ type resourceType struct {
 // A group collects calls that share a backtrace, if a step needs the whole backtrace.
 type group struct {
 	calls   []*call
-	text    []byte // lines of the last call and its arguments
-	lines   []byte // lines of the frames
+	text    []byte // lines of the last call with its arguments
+	lines   []byte
 	hashes  [2]maphash.Hash
 	frames  int
 	matches bool // a frame is in one of Addresses
@@ -152,10 +152,9 @@ func newProcessor(o *Options, s *space, t *report.Once, out func(*record) error)
 	return r
 }
 
-// collects reports whether calls are collected until their backtrace is complete.
+// collects reports whether calls wait for the end of their backtrace.
 func (p *processor) collects() bool { return p.keeps() || p.Addresses != nil }
 
-// addRecord processes a record of the report.
 func (p *processor) addRecord(rec *record) error {
 	begun := p.begun
 	p.begun = true
@@ -220,14 +219,14 @@ func (p *processor) pass(rec *record) error {
 // resourceTypes are the types of resources, in the order of the report.
 type resourceTypes []resourceType
 
-// add adds the type of a record, unless the list is full or already has a type of this name.
+// add adds the type of a record, unless the list is full or has a type of this name.
 func (all *resourceTypes) add(rec *record) {
 	if len(*all) < maxTypes && all.named(string(rec.Name)) == nil {
 		*all = append(*all, resourceType{string(rec.Name), string(rec.Description), rec.Mask, rec.RefCount})
 	}
 }
 
-// named returns the type with this name, or nil if the report has not listed it.
+// named returns the type with this name, or nil.
 func (all resourceTypes) named(name string) *resourceType {
 	if i := slices.IndexFunc(all, func(t resourceType) bool { return t.name == name }); i >= 0 {
 		return &all[i]
@@ -235,7 +234,7 @@ func (all resourceTypes) named(name string) *resourceType {
 	return nil
 }
 
-// ofCall returns the type of the resource of a call, or nil if it is unknown.
+// ofCall returns the type of a call's resource, or nil.
 func (all resourceTypes) ofCall(rec *record) *resourceType {
 	if rec.Type != nil {
 		return all.named(string(rec.Type))
@@ -375,7 +374,7 @@ func (p *processor) collect(rec *record) {
 	p.group.calls = append(p.group.calls, c)
 }
 
-// endCall stores the lines of the last call of the group.
+// endCall stores the lines of the group's last call.
 func (p *processor) endCall() {
 	if n := len(p.group.calls); n > 0 {
 		c := p.group.calls[n-1]
@@ -385,7 +384,7 @@ func (p *processor) endCall() {
 	p.group.text = p.group.text[:0]
 }
 
-// endGroup processes the collected calls that share a backtrace.
+// endGroup processes the collected calls of a backtrace.
 func (p *processor) endGroup() error {
 	g := &p.group
 	p.endCall()
@@ -419,7 +418,7 @@ func (p *processor) endGroup() error {
 	return err
 }
 
-// end passes on all that is kept at the end of a report.
+// end passes on the kept calls at the end of a report.
 func (p *processor) end() error {
 	err := p.endGroup()
 	if err == nil && p.keeps() {

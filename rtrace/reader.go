@@ -16,19 +16,18 @@ type recordReader struct {
 
 	cut lines.Cutter
 
-	headed bool // a line that is not empty was read: later headers begin with version=
+	headed bool // a line that is not empty was read, so later headers begin with version=
 
 	// The state of calls and their frames.
 	open       bool // frames of a call may follow
 	framed     bool // the call has a frame
-	compressed bool // the header lists the step "compress": calls may share backtraces
+	compressed bool // the header lists the step "compress", so calls may share backtraces
 	ends       ends // the mark that ends calls in this report
 	number     uint64
 
-	// The lines of frames with names at one address: inlined calls, or a function that calls
-	// itself.
+	// Lines of named frames at one address: inlined calls, or a function that calls itself.
 	run      []byte
-	lines    []int // the end of each line in run
+	lines    []int // end of each line in run
 	runAddr  uint64
 	reported [][]byte
 
@@ -44,8 +43,8 @@ const (
 	endCall         // the next call
 )
 
-// newReader returns a recordReader that calls visit for each record. Reading ends at the first
-// error of visit, which Write and Close return.
+// newReader returns a recordReader that calls visit for each record. Reading ends at visit's
+// first error, which Write and Close return.
 func newReader(visit func(*record) error) *recordReader {
 	return &recordReader{visit: visit, cut: lines.Cutter{Max: maxLine}}
 }
@@ -61,7 +60,7 @@ func IsRecord(header, line []byte) (ok bool) {
 		return nil
 	})
 	for _, b := range [][]byte{header, newline, line, newline} {
-		r.Write(b) // it fails for no input
+		r.Write(b) // Write fails for no input
 	}
 	r.Close()
 	return ok
@@ -94,7 +93,7 @@ func (r *recordReader) Close() error {
 	return r.err
 }
 
-// visitPart emits a part of a line that is too long as a comment.
+// visitPart emits a part of a long line as a comment.
 func (r *recordReader) visitPart(line []byte) {
 	r.endRun()
 	r.headed = true
@@ -109,7 +108,6 @@ func (r *recordReader) emit() {
 	}
 }
 
-// readLine reads a whole line.
 func (r *recordReader) readLine(line []byte) {
 	text := bare(line)
 	if addr, after, ok := parseFrame(text); ok && (text[0] == '\t' || r.open) {
@@ -152,7 +150,6 @@ func (r *recordReader) readLine(line []byte) {
 // endTrace ends a call and its backtrace.
 func (r *recordReader) endTrace() { r.open, r.framed, r.number = false, false, 0 }
 
-// frame reads a line of a frame.
 func (r *recordReader) frame(line []byte, addr uint64, after []byte) {
 	r.headed, r.framed = true, true
 	if s := parseSymbol(after); s.function == nil && s.file == nil { // not an inlined call
@@ -179,8 +176,8 @@ func (r *recordReader) emitFrame() {
 	r.emit()
 }
 
-// endRun emits the frames of the lines at one address. If the lines repeat, each repetition is a
-// frame.
+// endRun emits the frames of the lines at one address. If the lines repeat, each repetition is
+// a frame.
 func (r *recordReader) endRun() {
 	n := len(r.lines)
 	if n == 0 {

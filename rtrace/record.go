@@ -1,11 +1,9 @@
 package rtrace
 
-// A recordKind is the kind of a record.
 type recordKind uint8
 
-// The kinds of records.
 const (
-	commentRecord    recordKind = iota // a comment, and any line that is not another kind
+	commentRecord    recordKind = iota // a comment, or any unknown line
 	headerRecord                       // the first line of a report
 	mapRecord                          // a mapped file
 	allocRecord                        // a call that allocated a resource
@@ -28,7 +26,7 @@ type record struct {
 	Kind recordKind
 	Raw  []byte // the lines of the report, with their line ends
 
-	// Set for a comment that the next post-processing drops ("# ...").
+	// set for a comment that the next post-processing drops ("# ...")
 	Temporary bool
 
 	Fields []headerField // set for a header
@@ -36,8 +34,8 @@ type record struct {
 	Path     []byte // set for a map and an attachment
 	From, To uint64 // set for a map; To is exclusive
 
-	// Set for a call. Joined means that the call shares the backtrace of the preceding call, as in
-	// a compressed report.
+	// Set for a call. Joined is true if the call shares the preceding call's backtrace, as in a
+	// compressed report.
 	Index    uint64
 	Contexts uint64 // a mask of bits
 	Time     []byte // nil if the report has none
@@ -53,21 +51,21 @@ type record struct {
 	Mask        uint64 // set for a context and a resource type
 	Description []byte // set for a resource type
 	Flags       []byte // set for a resource type, separated by '|'
-	RefCount    bool   // resources of the type count how often they were allocated
+	RefCount    bool   // resources of the type count their allocations
 
-	// Set for a frame. Reported holds the texts after the address, one for each line that has one,
+	// Set for a frame. Reported holds the texts after the address, of each line with text,
 	// inlined calls first.
 	Frame    uint64 // number in the backtrace, from 0
 	Addr     uint64 // a return address
 	Reported [][]byte
 
-	epoch int // epoch of the mappings of a kept frame; 0 for the present mappings
+	epoch int // epoch of the mappings of a kept frame; 0 for the present ones
 }
 
 // A headerField is a key of a header with its value.
 type headerField struct{ Key, Value []byte }
 
-// headerValue returns the value of a header's field, or nil without that field.
+// headerValue returns the value of a header's field, or nil.
 func (r *record) headerValue(key string) []byte {
 	for i := range r.Fields {
 		if string(r.Fields[i].Key) == key {
@@ -77,8 +75,8 @@ func (r *record) headerValue(key string) []byte {
 	return nil
 }
 
-// end returns the line end of the record's last line: "\n", "\r\n", or nothing if the report ends
-// without one.
+// end returns the line end of the record's last line: "\n", "\r\n", or nothing at the end of a
+// report.
 func (r *record) end() []byte { return r.Raw[len(bare(r.Raw)):] }
 
 // bare returns a line without its line end.

@@ -72,8 +72,8 @@ func (p *printer) send() error {
 type reporter struct {
 	*printer
 	begun    bool
-	header   record // the header, held back until a frame is resolved if printer.waits
-	held     []byte // the output after the header
+	header   record // the header, held back while printer.waits is set
+	held     []byte // output after the header
 	unmarked bool   // the header was printed without the step "resolve"
 }
 
@@ -84,8 +84,8 @@ func (r *reporter) Close() error {
 	return cmp.Or(err, r.send())
 }
 
-// release prints the header that is held back, and the output after it. If resolved is set, the
-// header gets the step "resolve".
+// release prints the header and the output held back. If resolved is set, the header gets the
+// step "resolve".
 func (r *reporter) release(resolved bool) {
 	if !r.waits {
 		return
@@ -126,7 +126,6 @@ func (r *reporter) print(rec *record) error {
 	return r.appendBytes(rec.Raw)
 }
 
-// appendBytes appends b to the output.
 func (r *reporter) appendBytes(b []byte) error {
 	if r.waits {
 		if r.held = append(r.held, b...); len(r.held) > maxHold {
@@ -168,8 +167,8 @@ func (r *reporter) frame(rec *record) error {
 	return r.appendBytes(rec.end())
 }
 
-// unresolved prints a frame that gets no name. It adds the module if that is known, a Symbolizer is
-// set, and the report has no text after the address.
+// unresolved prints a frame without a name. It adds the module if that is known, a Symbolizer
+// is set, and the report has no text after the address.
 func (r *reporter) unresolved(rec *record, s site) error {
 	if len(rec.Reported) > 0 || s.at == nil || r.o.Symbolizer == nil {
 		return r.appendBytes(rec.Raw)
@@ -178,7 +177,7 @@ func (r *reporter) unresolved(rec *record, s site) error {
 	return r.appendBytes(append(line, rec.end()...))
 }
 
-// lineEnd returns the line end for the lines of a frame: the report's, or a line feed if the report
+// lineEnd returns the report's line end for the lines of a frame, or a line feed if the report
 // ends without one.
 func (r *reporter) lineEnd(rec *record) []byte {
 	if end := rec.end(); len(end) > 0 {

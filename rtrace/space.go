@@ -9,13 +9,13 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A mapping is an address range of the process into which a file was mapped.
+// A mapping is an address range of the process with a mapped file.
 type mapping struct {
 	from, to uint64 // the range is [from, to)
 	path     string
 	file     *file  // nil if it is not a file, such as [vdso]
 	placed   bool   // the mapped part of the file is known
-	rel      uint64 // the link-time address of from
+	rel      uint64 // link-time address of from
 	since    int    // the first epoch of the mapping
 	until    int    // the last epoch of the mapping; 0 if it is still present
 }
@@ -30,8 +30,8 @@ type space struct {
 	gone        []*mapping // the last replaced mappings
 	objects     *report.Objects
 	files       map[string]*file
-	last        *mapping // the mapping that find returned last
-	epoch       int      // from 1; each replacement begins a new epoch
+	last        *mapping // the last mapping that find returned
+	epoch       int      // from 1; each replacement begins another
 }
 
 func newSpace(o *Options, t *report.Once) *space {
@@ -59,8 +59,8 @@ func (s *space) retire(m *mapping) {
 	s.gone = append(s.gone, m)
 }
 
-// addMapping adds a map of the report, and returns the mapping. It returns nil if the mapping is
-// known already, or there are too many.
+// addMapping adds a map of the report, and returns the mapping. It returns nil if the mapping
+// is known, or if there are too many.
 func (s *space) addMapping(path string, from, to uint64) *mapping {
 	m := &mapping{from: from, to: to, path: path}
 	if strings.HasPrefix(path, "/") {
@@ -115,9 +115,9 @@ func (s *space) addMapping(path string, from, to uint64) *mapping {
 	return m
 }
 
-// join finds the part of the file that a mapping contains. If no segment has the size of the
-// mapping, it joins the mapping with its neighbours. A segment is mapped in pieces if the process
-// changed the protection of a part.
+// join finds the part of the file in a mapping. If no segment has the mapping's size, it joins
+// the mapping with its neighbours. A segment has several mappings if the process changed the
+// protection of a part.
 func (s *space) join(m *mapping) {
 	f := m.file
 	if f == nil || f.Err != nil || s.place(m) {
@@ -146,14 +146,14 @@ func (s *space) continues(i int, m *mapping) bool {
 	return i < len(s.maps) && s.maps[i].path == m.path && !s.maps[i].placed
 }
 
-// place finds the segment that a mapping contains, by its size, and reports whether there is one.
+// place finds the segment of a mapping by size. It returns false if there is none.
 func (s *space) place(m *mapping) bool {
 	fits := m.file.fits(m.from, m.to)
 	if len(fits) == 0 {
 		return false
 	}
 	m.placed, m.rel = true, fits[0]
-	// several segments have this size: take the one with the load bias of the file's other mappings
+	// several segments fit: take the load bias of the file's other mappings
 	if len(fits) > 1 {
 		at := s.after(m.from)
 		for _, old := range s.maps[max(0, at-maxPieces):min(len(s.maps), at+maxPieces)] {
@@ -201,7 +201,6 @@ func (s *space) findThen(addr uint64, epoch int) *mapping {
 	return nil
 }
 
-// file returns the file for a path in the report.
 func (s *space) file(name string) *file {
 	f := s.files[name]
 	if f == nil {
@@ -216,11 +215,11 @@ func (s *space) file(name string) *file {
 // A site is the place of a frame.
 type site struct {
 	at  *mapping // nil if no mapping contains the address
-	rel uint64   // the address to look up, in the file
+	rel uint64   // address to look up, in the file
 }
 
-// site returns the place of a frame. A return address is after the call, so the byte before it is
-// looked up.
+// site returns the place of a frame. A return address is after the call, so the place is the
+// byte before.
 func (s *space) site(rec *record) site {
 	if rec.Addr == 0 {
 		return site{}
@@ -242,5 +241,4 @@ func (s *space) site(rec *record) site {
 	return site{m, rec.Addr - 1 - m.bias()}
 }
 
-// usable reports whether the place in the file is known.
 func (s site) usable() bool { return s.at != nil && s.at.placed }

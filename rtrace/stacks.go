@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// The values of a stack, as in Go's heap profiles.
+// Values of a stack, as in Go's heap profiles.
 const (
 	allocObjects = iota
 	allocSpace
@@ -37,7 +37,7 @@ type stacker struct {
 	p     stacks.Profile
 	begun bool
 	share report.Share
-	left  int64 // calls that were left out for lack of memory
+	left  int64 // calls left out for lack of memory
 
 	unordered bool       // frees may come before allocations, in a compressed report
 	frees     []resource // frees of an unordered report, kept until its end
@@ -54,7 +54,6 @@ type stacker struct {
 	lines  []stacks.Line
 }
 
-// A groupedCall is a call of the current group.
 type groupedCall struct {
 	resource
 	alloc  bool
@@ -62,17 +61,17 @@ type groupedCall struct {
 	labels []stacks.Label
 }
 
-// A held is a resource that is not freed yet. A counted resource may have allocations with
-// different stacks; the latest one is freed first.
+// A held is a resource not yet freed. A counted resource may have several allocations; the
+// latest is freed first.
 type held struct {
 	stack  []uint32
 	labels []stacks.Label
 	size   int64
-	before *held // an earlier allocation of a resource that counts them
+	before *held // an earlier allocation of a counted resource
 }
 
-// Approximate memory, in bytes, of a resource that is not freed, and of one of its frames. A
-// resource has an entry in the table, and a stack and labels in the profile.
+// Approximate bytes of a resource in use, and of one of its frames. A resource has an entry in
+// the table, and a stack and labels in the profile.
 const (
 	heldCost      = 512
 	heldFrameCost = 16
@@ -106,7 +105,6 @@ func (t *translator) lostCalls() int64 {
 	return t.processor.lost
 }
 
-// take adds the calls and frees of a record to the profile.
 func (s *stacker) take(rec *record) error {
 	switch rec.Kind {
 	case headerRecord:
@@ -145,7 +143,6 @@ func (s *stacker) take(rec *record) error {
 	return nil
 }
 
-// call adds a call to the current group.
 func (s *stacker) call(rec *record) {
 	kind := string(rec.Type)
 	if rec.Type == nil && len(s.types) > 0 {
@@ -183,7 +180,7 @@ func (s *stacker) contextsOf(mask uint64) string {
 	return strings.Join(names, "|")
 }
 
-// location adds the frame to the stack of the current group, unless the stack has maxStack frames.
+// location adds a frame to the stack of the current group, up to maxStack frames.
 func (s *stacker) location(rec *record) {
 	if len(s.stack) >= maxStack {
 		return
@@ -191,7 +188,7 @@ func (s *stacker) location(rec *record) {
 	s.frames = s.frame(s.frames[:0], rec)
 	l := stacks.Location{}
 	if rec.Addr > 0 {
-		l.Address = rec.Addr - 1 // in the call
+		l.Address = rec.Addr - 1 // inside the call
 	}
 	if at := s.space.site(rec).at; at != nil {
 		l.Mapping = s.mapping(at)
@@ -225,7 +222,6 @@ func (s *stacker) mapping(at *mapping) uint32 {
 	return n
 }
 
-// finish adds the current group.
 func (s *stacker) finish() {
 	for i := range s.calls {
 		c := &s.calls[i]
@@ -255,7 +251,7 @@ func (s *stacker) finish() {
 	s.calls, s.stack, s.framed = s.calls[:0], s.stack[:0], false
 }
 
-// freeAll applies the frees of an unordered report, which were kept until its end.
+// freeAll applies the frees of an unordered report at its end.
 func (s *stacker) freeAll() {
 	for _, r := range s.frees {
 		s.freed(r)
@@ -263,7 +259,7 @@ func (s *stacker) freeAll() {
 	s.frees = nil
 }
 
-// freed removes a resource from the resources in use.
+// freed ends the use of a resource.
 func (s *stacker) freed(r resource) {
 	h := s.live[r]
 	if h == nil {
@@ -277,7 +273,6 @@ func (s *stacker) freed(r resource) {
 	s.add(h.labels, h.stack, [...]int64{0, 0, -1, -h.size})
 }
 
-// add adds values to the sample of a stack.
 func (s *stacker) add(labels []stacks.Label, stack []uint32, values [4]int64) {
 	s.p.AddSample(stacks.Sample{Stack: stack, Values: values[:], Labels: labels})
 }
