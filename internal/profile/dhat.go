@@ -9,20 +9,20 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// Limits of the table of frames of a DHAT file.
+// Limits of a DHAT file's table of frames.
 const (
 	maxDHATFrames = 1 << 18 // frames; 20,000 in the file of a large program
 	maxInlined    = 128     // calls inlined at one address
 	entrySize     = 320     // bytes of a frame in memory, without its texts
 )
 
-// isDHAT reports whether a file that begins with head is DHAT's.
+// isDHAT reports whether head begins a DHAT file.
 func isDHAT(head []byte) bool {
 	rest, ok := bytes.CutPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
 	return ok && bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(`"dhatFileVersion"`))
 }
 
-// readDHAT reads the table of frames of a DHAT file, and the facts about the frames in its stacks.
+// readDHAT reads the frame table of a DHAT file, and the facts about the frames in its stacks.
 func readDHAT(f *traceFile, o *Options, m *memory) (document, error) {
 	x := &dhatIndex{file: f, o: o, m: m}
 	x.scan.part = x.learn
@@ -34,7 +34,7 @@ func readDHAT(f *traceFile, o *Options, m *memory) (document, error) {
 	return x, nil
 }
 
-// A dhatIndex holds the table of frames of a DHAT file, and the facts about each frame in the
+// A dhatIndex holds the frame table of a DHAT file, and the facts about each frame in the
 // stacks.
 type dhatIndex struct {
 	file     *traceFile
@@ -44,11 +44,11 @@ type dhatIndex struct {
 	spelling spelling
 
 	version, command, mode string
-	bytes, blocks          string // the names of the units, if the file has them
+	bytes, blocks          string // names of the units, if the file has them
 	lifetimes              bool   // points have the counts at the peak and at the end
 
 	frames    []dhatFrameInfo
-	inner     []uint32 // by number of a frame: 1 + the number of the frame that it called first; 0 if none
+	inner     []uint32 // by frame: 1 + number of the frame that it called first; 0 if none
 	separator string   // text between the first two texts of the table
 	after     string   // text after the last frame of the table
 
@@ -58,16 +58,15 @@ type dhatIndex struct {
 	foreign  int // stacks that are not arrays of numbers
 	left     int // frames beyond maxDHATFrames
 	stack    []uint32
-	expands  bool            // calls were inlined into a function of the table
+	expands  bool            // a function of the table has inlined calls
 	profile  *stacks.Profile // nil before stacks
 }
 
-// A dhatFrameInfo is a frame of the table.
 type dhatFrameInfo struct {
 	named
 	text    string // as in the file: JSON without quotation marks
 	isFrame bool   // raw is set
-	inlined bool   // a call that was inlined into a frame with the same address
+	inlined bool   // a call inlined into a frame with the same address
 }
 
 // learn adds a part of the file to the index.
@@ -117,12 +116,12 @@ func (x *dhatIndex) learnMember(value []byte) {
 // maxHeader bounds the bytes of a text about the run.
 const maxHeader = 64 << 10
 
-// maxSeparator bounds the bytes kept of the text between two frames of the table, and of the text
-// after the last frame. DHAT writes three bytes between frames.
+// maxSeparator bounds the bytes kept of the text between two frames, and after the last frame.
+// DHAT writes three bytes between frames.
 const maxSeparator = 64
 
-// between returns the bytes to write between two texts of the new table: the file's own separator
-// if it has a comma, otherwise a comma.
+// between returns the bytes to write between two texts of the new table: the file's own
+// separator if it has a comma, or else a comma.
 func (x *dhatIndex) between() string {
 	if strings.ContainsRune(x.separator, ',') {
 		return x.separator
@@ -130,8 +129,8 @@ func (x *dhatIndex) between() string {
 	return ","
 }
 
-// unquoted returns the text of a JSON value. Numbers and words are unchanged; a text that is not
-// valid JSON only loses its quotation marks.
+// unquoted returns the text of a JSON value. Numbers and words are unchanged. An invalid text
+// only loses its quotation marks.
 func unquoted(value []byte) string {
 	if value[0] != '"' {
 		return string(value)
@@ -170,8 +169,7 @@ func (x *dhatIndex) learnStack(text []byte) error {
 	return nil
 }
 
-// learnFrame adds a text of the table to frames. Texts after the first maxDHATFrames are only
-// counted.
+// learnFrame adds a text of the table to frames. Beyond maxDHATFrames, texts are only counted.
 func (x *dhatIndex) learnFrame(text []byte) error {
 	if len(x.frames) == maxDHATFrames {
 		x.left++
@@ -186,7 +184,7 @@ func (x *dhatIndex) learnFrame(text []byte) error {
 	return nil
 }
 
-// called returns the number of the frame that frame i called first, or -1 if none is known.
+// called returns the number of the frame that frame i called first, or -1.
 func (x *dhatIndex) called(i int) int {
 	if i < 0 || i >= len(x.inner) || int(x.inner[i]) > len(x.frames) {
 		return -1
@@ -194,7 +192,7 @@ func (x *dhatIndex) called(i int) int {
 	return int(x.inner[i]) - 1
 }
 
-// resolve finds where the objects of the frames were loaded, and asks for the names of the frames.
+// resolve locates the objects of the frames, and asks for the frames' names.
 func (x *dhatIndex) resolve(*resolver) error {
 	n := newNamer(x.o, x.m, x.command)
 	defer n.close()
@@ -213,7 +211,7 @@ func (x *dhatIndex) resolve(*resolver) error {
 	return nil
 }
 
-// teach passes facts from the stacks to n: the calls of each frame, and which addresses are exact.
+// teach passes facts from the stacks to n: the call of each frame, and the exact addresses.
 func (x *dhatIndex) teach(n *namer) {
 	at := func(i int) uint64 { return x.frames[i].raw.Addr }
 	for i := range x.frames {
@@ -229,7 +227,7 @@ func (x *dhatIndex) teach(n *namer) {
 		if !f.isFrame || f.inlined {
 			continue
 		}
-		for range maxInlined { // past the calls that were inlined into f
+		for range maxInlined { // skip the calls inlined into f
 			if in < 0 || at(in) != at(i) {
 				break
 			}
@@ -269,8 +267,8 @@ func (x *dhatIndex) reportDefects() {
 	}
 }
 
-// mayRenumber reports whether frames may get new numbers. The file must be whole, and every stack
-// and every frame in it must be known.
+// mayRenumber reports whether frames may get new numbers. The file must be whole, and all its
+// stacks and frames known.
 func (x *dhatIndex) mayRenumber() bool {
 	return x.hasTable && x.isWhole && x.foreign == 0 && x.left == 0 && len(x.inner) <= len(x.frames)
 }

@@ -34,7 +34,7 @@ const (
 	dhatTableEnd                 // the bracket that ends the table of frames
 )
 
-// A dhatLevel is a JSON value around the scanner's position.
+// A dhatLevel is the kind of a JSON value around the scanner's position.
 type dhatLevel uint8
 
 const (
@@ -45,8 +45,8 @@ const (
 	dhatTable
 )
 
-// A dhatScanner cuts a DHAT file into its parts. Each byte of the file is in exactly one part, in
-// order. The scanner does not check that the file is JSON: unknown content is text.
+// A dhatScanner cuts a DHAT file into its parts. Each byte of the file is in exactly one part,
+// in order. The scanner does not check the JSON: unknown content is text.
 type dhatScanner struct {
 	part func(p dhatPart, b []byte) error // b is valid during the call
 
@@ -61,7 +61,7 @@ type dhatScanner struct {
 	inLong  bool   // within a text that is longer than maxDHATToken
 }
 
-// scan passes all of r to part, and returns the first error of r or part.
+// scan passes all of r to part. It returns the first error of r or part.
 func (s *dhatScanner) scan(r io.Reader) error {
 	buf := make([]byte, dhatBlock)
 	for {
@@ -80,11 +80,10 @@ func (s *dhatScanner) scan(r io.Reader) error {
 	}
 }
 
-// isWhole reports whether the file's object has ended, and nothing before its end deviates from
-// DHAT's format.
+// isWhole reports whether the file's object has ended without deviating from DHAT's format.
 func (s *dhatScanner) isWhole() bool { return s.over && !s.lost }
 
-// write scans the next bytes; final is set if none follow.
+// write scans the next bytes. final is set if none follow.
 func (s *dhatScanner) write(p []byte, final bool) error {
 	if len(s.tail) > 0 {
 		s.joined = append(append(s.joined[:0], s.tail...), p...)
@@ -121,7 +120,7 @@ func (s *dhatScanner) write(p []byte, final bool) error {
 	return s.give(p[text:i], dhatText, nil)
 }
 
-// give passes text, which has no meaning, and then b, a part, to s.part. Either may be empty.
+// give passes text without meaning, and then the part b, to s.part. Either may be empty.
 func (s *dhatScanner) give(text []byte, part dhatPart, b []byte) error {
 	if len(text) > 0 {
 		if err := s.part(dhatText, text); err != nil {
@@ -134,8 +133,8 @@ func (s *dhatScanner) give(text []byte, part dhatPart, b []byte) error {
 	return s.part(part, b)
 }
 
-// token returns the length and the kind of the token that p begins with. The length is not positive
-// if the end of the token is missing.
+// token returns the length and kind of the token at the beginning of p. The length is not
+// positive if the token's end is missing.
 func (s *dhatScanner) token(p []byte) (n int, part dhatPart) {
 	switch c := p[0]; c {
 	case ' ', '\t', '\r', '\n', ':':
@@ -162,14 +161,14 @@ func (s *dhatScanner) token(p []byte) (n int, part dhatPart) {
 		}
 		return n, s.valuePart()
 	}
-	if s.level() == dhatTable { // frames could not be counted
+	if s.level() == dhatTable { // later frames could not be numbered
 		s.lost = true
 	}
 	return bytes.IndexAny(p, ",]}: \t\r\n\"[{"), s.valuePart()
 }
 
-// giveUp skips the token that begins with c, which is too long or has no end. A text is skipped to
-// its end. After any other token, or a text of the table of frames, the rest of the file has no
+// giveUp skips the token that begins with c, which is too long or has no end. A text is skipped
+// to its end. After any other token, or a text of the frame table, the rest of the file has no
 // meaning: later frames could not be numbered.
 func (s *dhatScanner) giveUp(c byte) {
 	if c == '"' && s.level() != dhatTable {
@@ -179,8 +178,8 @@ func (s *dhatScanner) giveUp(c byte) {
 	}
 }
 
-// textLength returns the length of the text at the beginning of b, with its quotation marks; 0 if
-// its end is missing.
+// textLength returns the length of the text at the beginning of b, with its quotation marks. It
+// returns 0 if the end is missing.
 func textLength(b []byte) int {
 	for i := 1; i < len(b); i++ {
 		n := bytes.IndexByte(b[i:], '"')
@@ -199,9 +198,8 @@ func textLength(b []byte) int {
 	return 0
 }
 
-// endLong returns the index after the end of a long text. If the end is not in p, it returns the
-// length of p. An escaped quotation mark also ends the text; the bytes after it are scanned as
-// tokens.
+// endLong returns the index after the end of a long text, or the length of p if the end is not
+// in p. An escaped quotation mark also ends the text; the bytes after it are scanned as tokens.
 func (s *dhatScanner) endLong(p []byte) int {
 	i := bytes.IndexByte(p, '"')
 	s.inLong = i < 0
@@ -255,8 +253,8 @@ func (s *dhatScanner) open(c byte) {
 	s.isKey = object
 }
 
-// close leaves the value that the bracket c ends, and returns the kind of part of that bracket. It
-// sets lost if c does not end a value.
+// close leaves the value that the bracket c ends, and returns the kind of part of that bracket.
+// It sets lost if c ends no value.
 func (s *dhatScanner) close(c byte) dhatPart {
 	if len(s.levels) == 0 || s.inObject() != (c == '}') {
 		s.lost = true
@@ -275,8 +273,8 @@ func (s *dhatScanner) close(c byte) dhatPart {
 	return dhatText
 }
 
-// parseStack appends the numbers of frames in text, an array of JSON, to dst, which is empty. ok is
-// false unless text is an array of numbers of at most nine digits.
+// parseStack appends the frame numbers in text, a JSON array, to dst, which is empty. ok is
+// false unless all are numbers of at most nine digits.
 func parseStack(dst []uint32, text []byte) (stack []uint32, ok bool) {
 	n, digits, comma := uint64(0), 0, false
 	for _, c := range text[1:] {

@@ -8,15 +8,15 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// A dhatValue is a value of the samples: a count that points have.
+// A dhatValue is a count of points, and the value of samples for it.
 type dhatValue struct {
 	key  string // key of the count in a point
 	kind stacks.ValueType
 }
 
-// values returns the values of the samples. If points have lifetimes, the values have the names of
-// Go's heap profiles, since viewers know them. The values at the peak of the heap have similar
-// names. Otherwise the values have the names of the file's units.
+// values returns the values of the samples. If points have lifetimes, the values have the names
+// of Go's heap profiles, which viewers know. The values at the peak have similar names.
+// Otherwise the file's units are the names.
 func (x *dhatIndex) values() []dhatValue {
 	if x.lifetimes {
 		return []dhatValue{
@@ -38,7 +38,6 @@ func (x *dhatIndex) values() []dhatValue {
 	}
 }
 
-// stacks returns the stacks of the file with names.
 func (x *dhatIndex) stacks() (*stacks.Profile, error) {
 	if x.profile != nil {
 		return x.profile, nil
@@ -56,7 +55,7 @@ func (x *dhatIndex) stacks() (*stacks.Profile, error) {
 	}
 	maker := &stackMaker{p: p, o: x.o, m: x.m}
 	c := &dhatSampler{x: x, maker: maker, values: values, sums: make([]int64, len(values)), locations: make([]uint32, len(x.frames))}
-	for n := range x.frames { // the program is the first mapping, by which viewers name the profile
+	for n := range x.frames { // viewers name the profile by its first mapping, so this is the program
 		if f := &x.frames[n]; f.isFrame && isProgram(f.raw.Object, x.command) {
 			if _, err := c.location(uint32(n)); err != nil {
 				return nil, err
@@ -105,7 +104,6 @@ func (c *dhatSampler) part(p dhatPart, b []byte) error {
 	return nil
 }
 
-// add makes a sample of the current point.
 func (c *dhatSampler) add() error {
 	c.at = c.at[:0]
 	for _, n := range c.stack {
@@ -121,8 +119,8 @@ func (c *dhatSampler) add() error {
 	return err
 }
 
-// location returns the number of the location of a frame. Frames that the file does not have share
-// one location.
+// location returns the number of a frame's location. Frames missing in the file share one
+// location.
 func (c *dhatSampler) location(n uint32) (uint32, error) {
 	if int(n) >= len(c.x.frames) {
 		return c.maker.special("[missing in the file]"), nil

@@ -11,8 +11,8 @@ import (
 )
 
 // rewrite prints the file with names. If calls were inlined and the file is whole, stacks get
-// frames for these calls. All frames then get new numbers in the order in which stacks refer to
-// them, as in DHAT. Everything else stays the same, byte by byte.
+// frames for these calls. All frames then get new numbers in the order of the stacks, as in
+// DHAT. All other bytes stay the same.
 func (x *dhatIndex) rewrite(w io.Writer) error {
 	if err := x.file.rewind(); err != nil {
 		return err
@@ -20,7 +20,7 @@ func (x *dhatIndex) rewrite(w io.Writer) error {
 	out := &dhatWriter{x: x, w: buffered(w), numbers: make([][]uint32, len(x.frames))}
 	if x.expands && x.mayRenumber() {
 		out.table = make(map[string]uint32)
-		if _, err := out.numbersOf(0); err != nil { // the root, which no stack has
+		if _, err := out.numbersOf(0); err != nil { // the root, which is in no stack
 			return err
 		}
 	}
@@ -32,23 +32,23 @@ func (x *dhatIndex) rewrite(w io.Writer) error {
 	return out.w.Flush()
 }
 
-// A dhatWriter prints a DHAT file with names. It reads the file for the second time.
+// A dhatWriter prints a DHAT file with names, while it reads the file a second time.
 type dhatWriter struct {
 	x    *dhatIndex
 	w    *bufio.Writer
 	scan dhatScanner
 
-	// row of the new table, by the text of the frame; nil if the old table stays
+	// by the text of the frame: row of the new table; nil if the old table stays
 	table map[string]uint32
 	texts []string // the new table
-	// by number in the old table: the new numbers; nil before the first stack with the frame
+	// by old number: the new numbers; nil before the first stack with the frame
 	numbers [][]uint32
 
 	row     int  // row of the next text in the old table
 	inTable bool // the writer is in the old table, which a new one replaces
 	stack   []uint32
 	b       []byte
-	dropped int // frames of inlined calls that are left out
+	dropped int // frames of inlined calls left out
 }
 
 func (out *dhatWriter) part(p dhatPart, b []byte) error {
@@ -74,8 +74,8 @@ func (out *dhatWriter) part(p dhatPart, b []byte) error {
 	return err
 }
 
-// writeRow prints a text of the old table with the name of the physical function. Inlined calls are
-// left out, since stacks refer to the text as one frame.
+// writeRow prints a text of the old table with the name of the physical function. Inlined calls
+// are left out, since the text is one frame of the stacks.
 func (out *dhatWriter) writeRow(row int, b []byte) error {
 	if row < len(out.x.frames) {
 		if texts := out.x.texts(row); len(texts) > 0 {
@@ -88,8 +88,8 @@ func (out *dhatWriter) writeRow(row int, b []byte) error {
 	return err
 }
 
-// texts returns the texts that replace a frame, innermost first, as JSON without quotation marks.
-// It returns none if the frame keeps its text.
+// texts returns the texts that replace a frame, innermost first, as JSON without quotation
+// marks. It returns none if the frame keeps its text.
 func (x *dhatIndex) texts(row int) []string {
 	f := &x.frames[row]
 	if len(f.frames) == 0 {
@@ -103,8 +103,8 @@ func (x *dhatIndex) texts(row int) []string {
 	return texts
 }
 
-// numbersOf returns the numbers in the new table for frame n: of its inlined calls, then of the
-// frame itself. It adds texts that the table does not have yet.
+// numbersOf returns the new numbers of frame n: of its inlined calls, then of the frame itself.
+// It adds new texts to the table.
 func (out *dhatWriter) numbersOf(n uint32) ([]uint32, error) {
 	if out.numbers[n] != nil {
 		return out.numbers[n], nil
@@ -156,10 +156,10 @@ func (out *dhatWriter) writeStack(text []byte) error {
 	return out.w.WriteByte(']')
 }
 
-// errChanged is the error for a file that was not the same when it was read again.
+// errChanged reports a file that has changed when it is read again.
 var errChanged = errors.New("the file was changed while it was read")
 
-// writeTable prints the new table. Frames that are in no stack come last.
+// writeTable prints the new table. Frames in no stack come last.
 func (out *dhatWriter) writeTable() error {
 	for n := range out.x.frames {
 		if _, err := out.numbersOf(uint32(n)); err != nil {

@@ -25,19 +25,19 @@ const (
 
 	profilerFrames = `ProfileData::Add|ProfileData::prof_handler|CpuProfiler::prof_handler|__pthread_sighandler|__restore`
 
-	// jemallocFrames matches the functions of a jemalloc that is linked into the program. Their
-	// names may have a prefix.
+	// jemallocFrames matches the functions of a jemalloc linked into the program. Their names
+	// may have a prefix.
 	jemallocFrames = `_?(_rjem_|je_|_rjem_je_)?(prof_backtrace|prof_backtrace_impl|prof_tctx_create|prof_alloc_prep|imalloc.*|` +
 		`mallocx|rallocx|xallocx|sdallocx|dallocx)|(je|_rjem)_.*|(void\* )?(fallback_impl|newImpl|handleOOM).*|` + allocatorFrames
 )
 
-// maxExpression bounds each of the expressions DropFrames and KeepFrames, in bytes.
+// maxExpression bounds the bytes of DropFrames, and of KeepFrames.
 const maxExpression = 64 << 10
 
-// withoutDropped returns p without the frames that match p.DropFrames but not p.KeepFrames, as
-// pprof viewers show it. It also removes the frames that a matching frame called. Matching frames
-// at the root remain, up to the first frame that does not match. An expression that is too long or
-// invalid matches nothing. The result shares everything but stacks and lines with p.
+// withoutDropped returns p as pprof viewers show it: without the frames that match p.DropFrames
+// but not p.KeepFrames, and without the frames that these called. Matching frames at the root
+// remain, up to the first frame that does not match. An expression that is too long or invalid
+// matches nothing. The result shares everything but stacks and lines with p.
 func withoutDropped(p *stacks.Profile) *stacks.Profile {
 	drop := expression(p.DropFrames)
 	if drop == nil {
@@ -53,7 +53,7 @@ func withoutDropped(p *stacks.Profile) *stacks.Profile {
 		name := simpleName(p.Functions[i].Name)
 		dropped[i] = name != "" && drop.MatchString(name) && (keep == nil || !keep.MatchString(name))
 	}
-	const whole, inner = 1, 2 // the location is dropped with all or only with its inner lines
+	const whole, inner = 1, 2 // the whole location is dropped, or only its inner lines
 	what := make([]byte, len(p.Locations))
 	for i := range p.Locations {
 		l := &p.Locations[i]
@@ -86,8 +86,8 @@ func withoutDropped(p *stacks.Profile) *stacks.Profile {
 	return p
 }
 
-// withLeaves returns p with a frame "[empty stack]" in each empty stack, as in folded stacks. The
-// profiler could not unwind these stacks, and their values must not be lost. p is not changed.
+// withLeaves returns p with a frame "[empty stack]" in each empty stack, as in folded stacks.
+// The profiler could not unwind these stacks, but their values count. p is not changed.
 func withLeaves(p *stacks.Profile) *stacks.Profile {
 	if !slices.ContainsFunc(p.Samples, func(s stacks.Sample) bool { return len(s.Stack) == 0 }) {
 		return p
@@ -105,7 +105,7 @@ func withLeaves(p *stacks.Profile) *stacks.Profile {
 	return p
 }
 
-// expression compiles an expression for whole names; it returns nil if s is empty, too long or
+// expression compiles an expression for whole names. It returns nil if s is empty, too long or
 // invalid.
 func expression(s string) *regexp.Regexp {
 	if s == "" || len(s) > maxExpression {
@@ -118,8 +118,8 @@ func expression(s string) *regexp.Regexp {
 	return re
 }
 
-// simpleName returns a name as the expressions expect it: without its arguments, and without the
-// dot that begins names on PowerPC.
+// simpleName returns a name as the expressions expect it: without arguments, and without
+// PowerPC's leading dot.
 func simpleName(name string) string {
 	name = strings.TrimPrefix(name, ".")
 	for at := 0; ; {

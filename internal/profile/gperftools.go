@@ -39,7 +39,7 @@ func readHeap(data []byte, r *resolver) (document, error) {
 	}
 	d.p.PeriodType, d.p.Period = stacks.ValueType{Name: "space", Unit: "bytes"}, max(h.rate, 1)
 	d.p.DropFrames, d.p.KeepFrames = allocatorFrames, keptRuntimeFrames
-	objects, space := "objects", "space" // the names that viewers know
+	objects, space := "objects", "space" // names that viewers know
 	// Allocations come before the blocks in use, since viewers show the last type.
 	if h.allocated {
 		d.p.Values = []stacks.ValueType{{Name: "alloc_objects", Unit: "count"}, {Name: "alloc_space", Unit: "bytes"}}
@@ -88,8 +88,8 @@ func readHeap(data []byte, r *resolver) (document, error) {
 	return d, d.finish(data)
 }
 
-// blockSize returns a label with the mean size of a sample's blocks in use. If no block is in use,
-// it has the mean size of all allocations of the sample; without allocations there is no label.
+// blockSize returns a label with the mean size of a sample's blocks in use, or of all its
+// allocations if no block is in use. Without allocations there is no label.
 func blockSize(counts []int64) []stacks.Label {
 	for i := 0; i < len(counts); i += 2 {
 		if n, size := counts[i], counts[i+1]; n != 0 {
@@ -101,7 +101,7 @@ func blockSize(counts []int64) []stacks.Label {
 
 // A heapHeader is the first line of a heap profile.
 type heapHeader struct {
-	rate      int64 // mean number of bytes between two samples; 0 and 1: all were recorded
+	rate      int64 // mean bytes between two samples; with 0 or 1, all allocations were recorded
 	allocated bool  // all allocations are counted, and differ from the blocks in use
 }
 
@@ -166,7 +166,7 @@ func parseAddresses(dst []uint64, words []byte) ([]uint64, bool) {
 	return dst, true
 }
 
-// nextLine returns the first line of data without blanks around it, and the rest of data.
+// nextLine returns the first line of data, without blanks around it, and the rest.
 func nextLine(data []byte) (line, rest []byte) {
 	line, rest, _ = bytes.Cut(data, []byte{'\n'})
 	return bytes.TrimSpace(line), rest
@@ -189,7 +189,7 @@ type words struct {
 	data  []byte
 }
 
-// next returns the next word; false at the end.
+// next returns the next word, or false at the end.
 func (w *words) next() (uint64, bool) {
 	if len(w.data) < w.size {
 		return 0, false
@@ -263,7 +263,7 @@ func readCPU(data []byte, r *resolver) (document, error) {
 		for i := range addrs[1:] {
 			addrs[i+1]--
 		}
-		if len(addrs) > 1 && addrs[0] == addrs[1]+1 { // leaf twice: from signal and stack
+		if len(addrs) > 1 && addrs[0] == addrs[1]+1 { // the leaf is there twice: from the signal and from the stack
 			addrs = append(addrs[:1], addrs[2:]...)
 		}
 		count := int64(min(number, uint64(1)<<40))

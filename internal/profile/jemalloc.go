@@ -104,8 +104,8 @@ func parseThreadCounts(line []byte) (s [4]int64, ok bool) {
 }
 
 // dropAllocator removes the frames of jemalloc's library from the beginning of each stack, but
-// never the last frame. The first frame is always in the function that takes the backtrace. The
-// others up to malloc have no names in a stripped library.
+// never the last frame. The first frame is in the function that takes the backtrace. In a
+// stripped library, the other frames up to malloc have no names.
 func (r *rawStacks) dropAllocator() {
 	inside := func(n uint32) bool {
 		m := r.p.Locations[n-1].Mapping
@@ -124,7 +124,7 @@ func (r *rawStacks) dropAllocator() {
 	r.dropUnused()
 }
 
-// dropUnused removes the locations that are in no stack, and renumbers the others.
+// dropUnused removes the locations in no stack, and renumbers the others.
 func (r *rawStacks) dropUnused() {
 	numbers := make([]uint32, len(r.p.Locations))
 	var used []stacks.Location

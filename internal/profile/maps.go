@@ -13,7 +13,7 @@ const (
 	maxPath = 4096    // bytes of a path: Linux's PATH_MAX
 )
 
-// A mapList has the mapped code of a process, as /proc/PID/maps lists it.
+// A mapList has the mapped code of a process, as in /proc/PID/maps.
 type mapList struct {
 	all    []stacks.Mapping
 	sorted []int // indexes into all, ordered by address; made by find
@@ -22,9 +22,8 @@ type mapList struct {
 // mapsMark begins the list of mappings in profiles of gperftools and jemalloc.
 var mapsMark = []byte("MAPPED_LIBRARIES:")
 
-// read reads the lines of a list. Mappings without code, and lines that are not mappings, are left
-// out, as are all after maxMaps mappings. A file that is mapped in adjacent pieces, as after
-// mprotect, becomes one mapping.
+// read reads the lines of a list, up to maxMaps mappings. It leaves out mappings without code,
+// and other lines. Adjacent pieces of a file, as after mprotect, become one mapping.
 func (l *mapList) read(text []byte, m *memory) error {
 	for line := range bytes.Lines(text) {
 		next, ok := parseMap(line)
@@ -78,8 +77,8 @@ func parseMap(line []byte) (m stacks.Mapping, ok bool) {
 	return stacks.Mapping{Start: start, Limit: limit, Offset: offset, File: string(rest)}, true
 }
 
-// find returns the number of the mapping that contains addr, 0 if none does. It examines only the
-// last mapping that begins at or before addr, even if mappings overlap.
+// find returns the number of the mapping that contains addr, or 0. It examines only the last
+// mapping that begins at or before addr, even if mappings overlap.
 func (l *mapList) find(addr uint64) uint32 {
 	if len(l.sorted) != len(l.all) {
 		l.sorted = l.sorted[:0]

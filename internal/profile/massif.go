@@ -30,8 +30,8 @@ const (
 	maxMassifDepth = 4096    // levels of a tree; Massif's --depth ends at 200
 )
 
-// isMassif reports whether a file that begins with head is Massif's. Its first lines are the flags
-// (desc:), the command (cmd:) and the unit of time (time_unit:).
+// isMassif reports whether head begins a Massif file. The first lines are the flags (desc:),
+// the command (cmd:) and the unit of time (time_unit:).
 func isMassif(head []byte) bool {
 	first, rest, _ := bytes.Cut(head, []byte("\n"))
 	if !bytes.HasPrefix(first, []byte("desc:")) {
@@ -41,7 +41,6 @@ func isMassif(head []byte) bool {
 	return bytes.HasPrefix(second, []byte("cmd:")) && bytes.HasPrefix(third, []byte("time_unit:"))
 }
 
-// readMassif reads the frames of a Massif file.
 func readMassif(f *traceFile, o *Options, m *memory) (document, error) {
 	x := &massifFile{file: f, o: o, m: m, index: make(map[string]int)}
 	if err := x.scan(x.learn); err != nil {
@@ -64,23 +63,22 @@ type massifFile struct {
 
 	command string
 	pages   bool // the current tree is of pages, allocated by system calls: --pages-as-heap=yes
-	// by level, the frames of the current node and of its ancestors; -1 for a node without a frame
+	// by level: frames of the current node and of its ancestors; -1 without a frame
 	path    []int
-	left    int    // nodes of the current tree that have not been read yet
+	left    int    // nodes of the current tree not yet read
 	unended bool   // the last line has no line end
 	count   int    // snapshots so far
 	number  string // number of the last snapshot, as in the file
-	// number of the snapshot with the peak, otherwise of the last one with a tree; 0: none
+	// number of the snapshot with the peak, or else of the last one with a tree; 0: none
 	shown  int
 	isPeak bool // shown is the peak
 	// values of the trees of --xtree-memory; Massif's own trees have none
 	values []stacks.ValueType
 }
 
-// A massifFrame is a frame of the file.
 type massifFrame struct {
 	named
-	inner int // index of the frame that it called first; -1 if none is known
+	inner int // index of the frame that it called first; -1 if unknown
 	// texts that replace the text of its nodes, innermost first; nil before the first node
 	texts []string
 }
@@ -94,7 +92,6 @@ type massifNode struct {
 	end      []byte // the line end
 }
 
-// parseNode reads a line of a tree.
 func parseNode(line []byte) (n massifNode, ok bool) {
 	for n.level < len(line) && line[n.level] == ' ' {
 		n.level++
@@ -119,8 +116,8 @@ func parseNode(line []byte) (n massifNode, ok bool) {
 	return n, err1 == nil && err2 == nil && n.level < maxMassifDepth
 }
 
-// scan passes the lines of the file to take, with their line ends. n is nil for a line that is not
-// a node, and for the parts of a line that is too long.
+// scan passes the lines of the file to take, with their line ends. n is nil for a line that is
+// not a node, and for the parts of a long line.
 func (x *massifFile) scan(take func(line []byte, n *massifNode) error) error {
 	c := lines.Cutter{Max: maxMassifLine}
 	buf := make([]byte, dhatBlock)
@@ -161,7 +158,6 @@ func (x *massifFile) scan(take func(line []byte, n *massifNode) error) error {
 	}
 }
 
-// learn adds a line to the index.
 func (x *massifFile) learn(line []byte, n *massifNode) error {
 	if n == nil {
 		x.learnHead(line)
@@ -186,8 +182,7 @@ func (x *massifFile) learn(line []byte, n *massifNode) error {
 	return err
 }
 
-// frame returns the index of the frame of a node, and adds the frame if it is new. It returns -1 if
-// the node has no frame.
+// frame returns the index of a node's frame, added if new, or -1 if the node has no frame.
 func (x *massifFile) frame(n *massifNode) (int, error) {
 	if i, ok := x.index[string(n.text)]; ok {
 		return i, nil
@@ -197,7 +192,7 @@ func (x *massifFile) frame(n *massifNode) (int, error) {
 		return -1, nil
 	}
 	raw.Exact = x.pages && n.level == 1
-	// a node with the address of its parent is the function that the parent was inlined into
+	// a node with its parent's address is the function that the parent was inlined into
 	inner := -1
 	for level := n.level - 1; level > 0; level-- {
 		if inner = x.path[level]; inner < 0 || x.frames[inner].raw.Addr != raw.Addr {
@@ -222,7 +217,7 @@ func (x *massifFile) learnHead(line []byte) {
 	}
 }
 
-// resolve finds where the objects of the frames were loaded, and asks for the names of the frames.
+// resolve locates the objects of the frames, and asks for the frames' names.
 func (x *massifFile) resolve(*resolver) error {
 	n := newNamer(x.o, x.m, x.command)
 	defer n.close()
@@ -255,9 +250,9 @@ func (x *massifFile) reportDefects() {
 	}
 }
 
-// rewrite prints the file with names. If calls were inlined into the function of a node, each call
-// becomes a node, and the function becomes the outermost one. Its callers are indented further.
-// Everything else stays the same, byte by byte.
+// rewrite prints the file with names. If calls were inlined into a node's function, each call
+// becomes a node, and the function is the outermost one. Its callers are indented further. All
+// other bytes stay the same.
 func (x *massifFile) rewrite(w io.Writer) error {
 	if err := x.file.rewind(); err != nil {
 		return err
@@ -330,8 +325,8 @@ func (out *massifWriter) node(level int, children, size uint64) {
 	out.b = append(strconv.AppendUint(out.b, size, 10), ' ')
 }
 
-// texts returns the texts that replace the text of a node, innermost first, or none if the node
-// keeps its text. They are made once for each frame, since the snapshots repeat the frames.
+// texts returns the texts that replace a node's text, innermost first, or none. They are made
+// once for each frame, since the snapshots repeat the frames.
 func (x *massifFile) texts(text []byte) ([]string, error) {
 	i, ok := x.index[string(text)]
 	if !ok || len(x.frames[i].frames) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// stacks returns the stacks of the tree at the peak, or of the last tree of a file without a peak.
-// A report of --xtree-memory has a tree for each type of value, and its samples have all types.
+// stacks returns the stacks of the tree at the peak, or of the last tree. A report of
+// --xtree-memory has a tree for each type of value, and its samples have all types.
 func (x *massifFile) stacks() (*stacks.Profile, error) {
 	if x.all != nil {
 		return x.all, nil
@@ -36,7 +36,7 @@ func (x *massifFile) stacks() (*stacks.Profile, error) {
 		}
 	}
 	s := &massifSampler{x: x, maker: &stackMaker{p: p, o: x.o, m: x.m}, locations: make([]uint32, len(x.frames)), values: make([]int64, len(p.Values))}
-	for i := range x.frames { // the program is the first mapping, by which viewers name the profile
+	for i := range x.frames { // viewers name the profile by its first mapping, so this is the program
 		if isProgram(x.frames[i].raw.Object, x.command) {
 			if _, err := s.location(i); err != nil {
 				return nil, err
@@ -54,15 +54,15 @@ func (x *massifFile) stacks() (*stacks.Profile, error) {
 	return p, nil
 }
 
-// A massifSampler makes samples of trees. A sample has the bytes of a node that belong to none of
-// its children: the stack ends there.
+// A massifSampler makes samples of trees. A sample has the bytes of a node that are in none of
+// its children.
 type massifSampler struct {
 	x         *massifFile
 	maker     *stackMaker
 	locations []uint32 // by index of a frame; 0 if not made yet
 
 	snapshot int         // snapshot of the current line, from 1
-	value    int         // index of the value of the current tree; -1 if the tree is not shown
+	value    int         // index of the current tree's value; -1 if the tree is not shown
 	open     []massifSum // the current node and its ancestors, by level
 	at       []uint32
 	values   []int64 // values of the next sample; all 0 between two samples
@@ -110,7 +110,7 @@ func (s *massifSampler) line(line []byte, n *massifNode) error {
 	return nil
 }
 
-// below returns the name that the stacks use for a node without a frame.
+// below returns the name in stacks of a node without a frame.
 func below(text []byte) string {
 	if bytes.Contains(text, []byte("below massif's threshold")) {
 		return "below massif's threshold"
@@ -146,7 +146,7 @@ func valueOfTree(root *massifNode) (v stacks.ValueType, ok bool) {
 	return v, true
 }
 
-// learnValue adds the value of a tree to x.values, unless x.values has it already or is full.
+// learnValue adds the value of a tree to x.values, unless it is known or x.values is full.
 func (x *massifFile) learnValue(root *massifNode) {
 	v, ok := valueOfTree(root)
 	if ok && !slices.Contains(x.values, v) && len(x.values) < maxMassifValues {
@@ -157,8 +157,8 @@ func (x *massifFile) learnValue(root *massifNode) {
 // maxMassifValues bounds the values of a report; Valgrind's have six.
 const maxMassifValues = 16
 
-// end ends the nodes at this level and deeper. If the tree is shown, a node becomes a sample if it
-// has more bytes than its children together.
+// end ends the nodes at this level and deeper. In a shown tree, a node with more bytes than its
+// children becomes a sample.
 func (s *massifSampler) end(level int) error {
 	for len(s.open) > level {
 		last := len(s.open) - 1
@@ -179,7 +179,6 @@ func (s *massifSampler) end(level int) error {
 	return nil
 }
 
-// location returns the number of the location of a frame.
 func (s *massifSampler) location(i int) (n uint32, err error) {
 	if s.locations[i] == 0 {
 		s.locations[i], err = s.maker.location(&s.x.frames[i].named)

@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// isPprof reports whether head begins like a message of pprof's: its fields have the types of
-// profile.proto.
+// isPprof reports whether head begins like a message of pprof's. The fields then have the types
+// of profile.proto.
 func isPprof(head []byte) bool {
 	known := 0
 	for len(head) > 0 {
@@ -48,15 +48,15 @@ type pprofProfile struct {
 	m *memory
 
 	strings                        []string
-	mappings, functions, locations map[uint64]uint32 // by ID: the number in p
+	mappings, functions, locations map[uint64]uint32 // by ID: number in p
 	timed                          bool
 }
 
 func (d *pprofProfile) resolve(r *resolver) error        { return r.profile(&d.p, joinedMaps) }
 func (d *pprofProfile) stacks() (*stacks.Profile, error) { return &d.p, nil }
 
-// readPprof reads a profile in four passes, since messages refer to each other and may be in any
-// order. The passes read the strings, the messages that refer to strings, the locations, and the
+// readPprof reads a profile in four passes, since messages refer to each other and may be in
+// any order. The passes read strings, messages that refer only to strings, locations, and
 // samples.
 func readPprof(data []byte, r *resolver) (document, error) {
 	d := &pprofProfile{m: r.m, mappings: map[uint64]uint32{}, functions: map[uint64]uint32{}, locations: map[uint64]uint32{}}
@@ -75,7 +75,6 @@ func readPprof(data []byte, r *resolver) (document, error) {
 	return d, nil
 }
 
-// string reads a string of the table.
 func (d *pprofProfile) string(f field) error {
 	if f.number != stacks.FieldStringTable {
 		return nil
@@ -98,7 +97,7 @@ func (d *pprofProfile) text(n uint64) (string, error) {
 	return d.strings[n], nil
 }
 
-// other reads the fields that refer to nothing but strings.
+// other reads the fields that refer only to strings.
 func (d *pprofProfile) other(f field) (err error) {
 	p := &d.p
 	switch f.number {
@@ -147,7 +146,7 @@ func (d *pprofProfile) other(f field) (err error) {
 	return err
 }
 
-// message calls use for each number in the message f, and ignores fields of other types.
+// message calls use for each number in the message f, and ignores other fields.
 func (f *field) message(use func(number int, n uint64) error) error {
 	if f.kind != bytesType {
 		return errWire
@@ -205,8 +204,8 @@ func (d *pprofProfile) mapping(f field) error {
 	return cmp.Or(err, d.number(d.mappings, id, len(d.p.Mappings), "mapping"), d.m.take(256))
 }
 
-// number records the number n of the message with this ID. It fails for the ID 0, and for an ID
-// that already has a number. what names the kind of message in errors.
+// number records the number n of the message with this ID. It fails for the ID 0, and for a
+// repeated ID. what is the kind of message, for errors.
 func (d *pprofProfile) number(of map[uint64]uint32, id uint64, n int, what string) error {
 	if id == 0 {
 		return fmt.Errorf("a %s has the ID 0", what)

@@ -6,12 +6,12 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// nodeSize is the memory in bytes that Folded and Speedscope take for each frame of their tree of
-// stacks: 48 to 56 were measured.
+// nodeSize is the memory in bytes that Folded and Speedscope take for a frame in their tree of
+// stacks. 48 to 56 were measured.
 const nodeSize = 64
 
-// nodes returns the number of nodes in the tree of p's stacks. In the tree, stacks share the frames
-// that they have in common, beginning at the root. nodes takes 12 bytes of memory for each sample.
+// nodes returns the number of nodes in the tree of p's stacks, which share frames from the root
+// on. It takes 12 bytes of memory for each sample.
 func nodes(p *stacks.Profile) (n int) {
 	order := stacks.Order(len(p.Samples), func(a, b uint32) int {
 		x, y := p.Samples[a].Stack, p.Samples[b].Stack
@@ -32,7 +32,7 @@ func nodes(p *stacks.Profile) (n int) {
 	return n
 }
 
-// common returns how many locations two stacks have in common, beginning at the root.
+// common returns the number of locations that two stacks share from the root on.
 func common(a, b []uint32) int {
 	for n := range min(len(a), len(b)) {
 		if a[len(a)-1-n] != b[len(b)-1-n] {

@@ -12,16 +12,16 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Places finds the load addresses of a process's object files, and names frames. It is for the
-// files of DHAT and Massif, which have no map of the process. Package valgrind implements it: see
+// Places finds the load addresses of a process's object files, and names frames. Files of DHAT
+// and Massif need it, since they have no map. Package valgrind implements it: see
 // [access.Valgrind].
 type Places interface {
 	// Learn records that f is in the code of its object. inner is the frame that f called, or the
 	// zero value if unknown.
 	Learn(f, inner report.RawFrame)
 
-	// Frames returns the frames at the address of f, innermost first; none if they add nothing to
-	// the file. The ID is the build ID of the object, zero if it is not known. Call Learn for all
+	// Frames returns the frames at the address of f, innermost first, or none if they add
+	// nothing to the file. The ID is the object's build ID, zero if unknown. Call Learn for all
 	// frames first.
 	Frames(f report.RawFrame) ([]symbolize.Frame, buildid.ID)
 
@@ -63,8 +63,8 @@ func parseFrame(text []byte) (f report.RawFrame, ok bool) {
 	return f, true
 }
 
-// beginOfPlace returns the index of " (" before the name of a source file; -1 if there is none.
-// Paths (--fullpath-after) may have blanks and brackets, but names of functions do not have " (/".
+// beginOfPlace returns the index of " (" before the name of a source file, or -1. Paths
+// (--fullpath-after) may have blanks and brackets, but names of functions do not have " (/".
 func beginOfPlace(text []byte) int {
 	if i := bytes.Index(text, []byte(" (/")); i >= 0 {
 		return i
@@ -72,11 +72,10 @@ func beginOfPlace(text []byte) int {
 	return bytes.LastIndex(text, []byte(" ("))
 }
 
-// A spelling describes how a file of Valgrind's tools spells names, which depends on Valgrind's
-// flags.
+// A spelling is the spelling of names in a file, which depends on Valgrind's flags.
 type spelling struct {
 	mangled bool // names of C++ and Rust are mangled: --demangle=no
-	// all functions that call main have the name report.BelowMain: without --show-below-main=yes
+	// all callers of main have the name report.BelowMain: without --show-below-main=yes
 	below   bool
 	folders bool // names of files have folders: --fullpath-after
 }
@@ -88,8 +87,8 @@ func (s *spelling) learn(f *report.RawFrame) {
 	s.folders = s.folders || strings.Contains(f.File, "/")
 }
 
-// appendFrames appends the texts that Valgrind writes for the frames of f to dst, innermost first.
-// An inlined call is a frame of its own, with the same address.
+// appendFrames appends Valgrind's texts for the frames of f to dst, innermost first. An inlined
+// call is a frame of its own, with the same address.
 func (s *spelling) appendFrames(dst []string, f *named) []string {
 	var b []byte
 	for i := range f.frames {

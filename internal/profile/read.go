@@ -13,11 +13,11 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// Limits of an input. A profile of 100,000 stacks takes about 20 MiB, or a tenth of that if it is
+// Limits of an input. A profile of 100,000 stacks takes about 20 MiB, or a tenth of that if
 // compressed.
 const (
-	maxNested = 2       // times that a profile may be compressed by gzip
-	headSize  = 4 << 10 // bytes by which the format is recognized
+	maxNested = 2       // times that gzip may have compressed a profile
+	headSize  = 4 << 10 // bytes that show the format
 )
 
 // MemoryShare is the part of Options.Memory that the unpacked bytes of an input may take: one of
@@ -40,9 +40,8 @@ const (
 type Options struct {
 	report.Options
 
-	// Places makes the Places of the process in a file of DHAT or Massif. program is the program's
-	// name on the command line, which may be empty. If Places is nil, no frame of such a file gets
-	// a name.
+	// Places makes the Places for a file of DHAT or Massif. program is the program's name on
+	// the command line, or "". If Places is nil, no frame of such a file gets a name.
 	Places func(program string) Places
 
 	// PprofOnly refuses all formats but that of pprof, with ErrNotPprof.
@@ -53,12 +52,11 @@ type Options struct {
 type View struct {
 	Label string // name of the input, for the heading of Text; may be empty
 
-	// Show is the name of the sample type, such as inuse_space. If it is empty, the default type of
-	// the profile is shown. If there is no default type, the last type is shown, as in pprof
-	// viewers.
+	// Show is the name of a sample type, such as inuse_space. If Show is empty, the profile's
+	// default type is shown, or else the last type, as in pprof viewers.
 	Show string
 
-	Inclusive bool // the table of Text is ordered by inclusive values
+	Inclusive bool // orders the table of Text by inclusive values
 }
 
 // Read wraps these errors if an input cannot be read. Write wraps them if an input has no stacks or
@@ -72,7 +70,7 @@ var (
 	ErrNotPprof = errors.New("not a profile of pprof")
 )
 
-// A ShowError is the error for View.Show with a name that the profile does not have.
+// A ShowError reports that the profile has no sample type of the name View.Show.
 type ShowError struct {
 	Show  string
 	Types []string // sample types of the profile
@@ -91,9 +89,8 @@ type format struct {
 	read   func(data []byte, r *resolver) (document, error)
 }
 
-// formats returns the formats in the order in which they are tried. Files of DHAT and Massif are
-// recognized earlier, by traceOf. The format of pprof is last, since it has no mark at its
-// beginning.
+// formats returns the formats in the order of trial. traceOf recognizes files of DHAT and
+// Massif earlier. pprof is last, since its profiles begin without a mark.
 func formats() []format {
 	return []format{
 		{"heap profile of jemalloc", isJemalloc, readJemalloc},
@@ -108,7 +105,7 @@ type document interface {
 	// resolve asks for the names of all addresses.
 	resolve(r *resolver) error
 
-	// stacks returns the profile with the names. The caller must not change it. It fails if the
+	// stacks returns the profile with names, which the caller must not change. It fails if the
 	// document has no stacks, or if its file cannot be read again.
 	stacks() (*stacks.Profile, error)
 }
@@ -120,10 +117,10 @@ type Profile struct {
 	m    *memory
 }
 
-// Read reads a profile from in to its end, and names its addresses. If the input is not a profile,
-// or cannot be read, the error wraps ErrUnknown, ErrTooLarge or ErrCut, or describes the fault.
-// Other errors come from in. If in is a regular file of DHAT or Massif, which may have any size,
-// Write reads it again: keep it open. The caller closes the Profile.
+// Read reads a profile from in to its end, and names its addresses. If the input is not a
+// profile, or cannot be read, the error wraps ErrUnknown, ErrTooLarge or ErrCut, or describes
+// the fault. Other errors come from in. Write reads a regular file of DHAT or Massif again:
+// keep it open. Such a file may have any size. The caller closes the Profile.
 func Read(in io.Reader, o Options) (*Profile, error) {
 	p := &Profile{m: &memory{share: report.NewShare(o.Memory)}}
 	if err := p.read(in, &o); err != nil {
@@ -184,7 +181,6 @@ func (p *Profile) read(in io.Reader, o *Options) error {
 	return ErrUnknown
 }
 
-// trace reads a file of DHAT or Massif.
 func (p *Profile) trace(f *traceFile, o *Options) (err error) {
 	format := traceOf(f.head)
 	p.name = format.name
@@ -197,8 +193,8 @@ func (p *Profile) trace(f *traceFile, o *Options) (err error) {
 	return nil
 }
 
-// Write prints the profile to w. A *ShowError, and the error for a file without stacks, come before
-// any output. ErrTooLarge may come later if form is Own. Other errors come from w, or from a file
+// Write prints the profile to w. A *ShowError, and the error for missing stacks, come before
+// any output. With Own, ErrTooLarge may come later. Other errors come from w, or from a file
 // that cannot be read again or has changed.
 func (p *Profile) Write(w io.Writer, form Output, v View) error {
 	if own, ok := p.doc.(ownDocument); ok && form == Own {
@@ -232,7 +228,7 @@ func (p *Profile) Write(w io.Writer, form Output, v View) error {
 	return writeText(w, withLeaves(shown), value, p.name, v)
 }
 
-// shownValue returns the index of the sample type that is shown.
+// shownValue returns the index of the sample type to show.
 func shownValue(p *stacks.Profile, show string) (int, error) {
 	name := show
 	if name == "" {
@@ -251,13 +247,13 @@ func shownValue(p *stacks.Profile, show string) (int, error) {
 	return len(p.Values) - 1, nil
 }
 
-// memory counts the memory that a profile takes, against its budget.
+// memory counts the memory of a profile against its budget.
 type memory struct {
 	share report.Share
 	used  int64 // bytes
 }
 
-// take takes n bytes, and returns ErrTooLarge if the budget does not have them.
+// take takes n bytes. It returns ErrTooLarge if the budget does not have them.
 func (m *memory) take(n int) error {
 	m.used += int64(n)
 	if m.used <= m.share.Taken() || m.share.Reserve(m.used) {
@@ -266,7 +262,6 @@ func (m *memory) take(n int) error {
 	return ErrTooLarge
 }
 
-// readAll reads in to its end.
 func (m *memory) readAll(in io.Reader) ([]byte, error) {
 	var data []byte
 	for {
@@ -304,9 +299,9 @@ func (m *memory) grow(data *[]byte) error {
 	return nil
 }
 
-// unpack returns data, decompressed if it is compressed by gzip. It accepts several members, and
-// data compressed twice, since a server may compress a compressed file. It fails with ErrTooLarge
-// if the decompressed bytes exceed a quarter of the budget, or the unused part of the budget.
+// unpack decompresses data that gzip has compressed. It accepts several members, and data
+// compressed twice, since a server may compress a compressed file. It returns ErrTooLarge if
+// the bytes exceed a quarter of the budget, or its unused part.
 func (m *memory) unpack(data []byte) ([]byte, error) {
 	for range maxNested {
 		if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {

@@ -8,17 +8,17 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// Memory of the parts of a profile, in bytes, with the slack of growing slices and of maps.
+// Bytes of the parts of a profile, with the slack of growing slices and of maps.
 const (
 	sampleSize   = 192
 	locationSize = 192
-	frameSize    = 8 // bytes of a frame in a stack: 4, and slack for growth
+	frameSize    = 8 // 4 bytes of a frame in a stack, and slack for growth
 	valueSize    = 16
 	labelSize    = 96
 )
 
-// rawStacks collects the stacks of a profile with addresses of a process. It is the document of
-// gperftools' and jemalloc's formats.
+// rawStacks collects stacks with addresses of a process, for the formats of gperftools and
+// jemalloc.
 type rawStacks struct {
 	p         stacks.Profile
 	maps      mapList
@@ -70,9 +70,9 @@ func (r *rawStacks) finish(list []byte) error {
 func (r *rawStacks) resolve(to *resolver) error       { return to.profile(&r.p, exactMaps) }
 func (r *rawStacks) stacks() (*stacks.Profile, error) { return &r.p, nil }
 
-// unsample estimates the number and size of all allocations from the sampled allocations. A Poisson
-// process samples an allocation of n bytes with the probability 1-exp(-n/rate). Here n is the mean
-// size. The rate is in bytes; 0 and 1 mean that all were sampled.
+// unsample estimates the number and size of all allocations from the sampled ones. A Poisson
+// process samples an allocation of n bytes with the probability 1-exp(-n/rate). Here n is the
+// mean size. The rate is in bytes; 0 and 1 mean that all were sampled.
 func unsample(number, size, rate int64) (int64, int64) {
 	if number == 0 || size == 0 || rate <= 1 {
 		return number, size
@@ -81,7 +81,7 @@ func unsample(number, size, rate int64) (int64, int64) {
 	return scaled(number, scale), scaled(size, scale)
 }
 
-// scaled returns n times scale, which is 1 or more, within the range of int64.
+// scaled returns n times scale, limited to int64. scale is 1 or more.
 func scaled(n int64, scale float64) int64 {
 	switch v := float64(n) * scale; {
 	case v >= math.MaxInt64:

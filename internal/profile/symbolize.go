@@ -20,17 +20,17 @@ import (
 
 const (
 	maxFiles   = 4096             // files that a profile may name
-	layoutWait = 10 * time.Second // longest wait for the headers of a debug file that was found
+	layoutWait = 10 * time.Second // longest wait for the headers of a debug file already found
 	siteSize   = 512              // bytes of a site, and of the search for its debug file
 )
 
-// The reasons why an address cannot be looked up.
+// Reasons why an address cannot be looked up.
 var (
 	errNotFile = errors.New("not a file")
 	errBuildID = errors.New("the profile gives a build ID that is not valid")
 )
 
-// A mapsKind describes how exact the mappings of a profile are.
+// A mapsKind is the exactness of the mappings of a profile.
 type mapsKind int
 
 const (
@@ -54,7 +54,6 @@ func newResolver(o *Options, m *memory) *resolver {
 
 func (r *resolver) close() { r.objects.Close() }
 
-// note reports a fault of the profile.
 func (r *resolver) note(message string) { r.o.Report(message) }
 
 // A site is the file of a mapping.
@@ -66,12 +65,12 @@ type site struct {
 	failed bool  // an address has no name because of err
 }
 
-// profile names the locations of p that have no function, and marks the mappings whose locations
+// profile names the locations of p without a function. It marks the mappings whose locations
 // need no further lookup.
 func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 	sites := make([]*site, len(p.Mappings))
 	if r.o.Symbolizer != nil {
-		for i := range p.Locations { // so that files are searched for at the same time
+		for i := range p.Locations { // searches for all files run at the same time
 			if l := &p.Locations[i]; l.Mapping != 0 && !isNamed(p, l) {
 				if m := l.Mapping - 1; sites[m] == nil {
 					if err := r.m.take(siteSize); err != nil {
@@ -82,7 +81,7 @@ func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 			}
 		}
 	}
-	// the neighbours of an address are in the same unit of debug information
+	// neighbouring addresses are in the same unit of debug information
 	order := stacks.Order(len(p.Locations), func(a, b uint32) int {
 		return cmp.Or(cmp.Compare(p.Locations[a].Address, p.Locations[b].Address), cmp.Compare(a, b))
 	})
@@ -155,8 +154,8 @@ func (r *resolver) location(p *stacks.Profile, l *stacks.Location, s *site) erro
 	return r.m.take(cost)
 }
 
-// lines returns the lines of a location for frames, and the bytes that they take. It returns none
-// if no frame has a function.
+// lines converts frames to lines, and returns the bytes they take. It returns none if no frame
+// has a function.
 func (r *resolver) lines(p *stacks.Profile, frames []symbolize.Frame) (lines []stacks.Line, cost int) {
 	if !slices.ContainsFunc(frames, func(f symbolize.Frame) bool { return f.Func != "" }) {
 		return nil, 0
@@ -253,7 +252,7 @@ func rangeOf(m *stacks.Mapping) mapped.Range {
 	return mapped.Range{Start: m.Start, Limit: m.Limit, Offset: m.Offset}
 }
 
-// layouts returns the segments of a module's file; the Symbolizer implements it.
+// layouts returns the segments of a module's file. The Symbolizer implements it.
 type layouts interface {
 	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
 }

@@ -19,7 +19,7 @@ import (
 // Bounds of the lists in the text, as in pprof -top by default.
 const (
 	maxRows    = 80  // functions
-	leastShare = 200 // functions are listed if they have a 200th of the total or more: 0.5 %
+	leastShare = 200 // least share of a listed function: a 200th of the total, 0.5 %
 	maxStacks  = 10
 	maxFrames  = 64 // frames of a listed stack
 )
@@ -28,7 +28,7 @@ const (
 type row struct {
 	name, file string
 	flat, cum  int64
-	seen       int // the last sample that was counted in cum, plus 1
+	seen       int // the last sample counted in cum, plus 1
 }
 
 // A table adds up the samples of a profile by function.
@@ -53,7 +53,6 @@ func writeText(w io.Writer, p *stacks.Profile, value int, name string, v View) e
 	return out.Flush()
 }
 
-// count adds up the samples.
 func (t *table) count() {
 	wholes := t.p.Wholes()
 	for i := range t.p.Locations {
@@ -90,7 +89,7 @@ func (t *table) count() {
 	}
 }
 
-// row returns the index of the row with this name and file.
+// row returns the index of the row with this name and file, added if new.
 func (t *table) row(name, file string) int {
 	key := [2]string{name, file}
 	n, ok := t.index[key]
@@ -102,7 +101,7 @@ func (t *table) row(name, file string) int {
 	return n
 }
 
-// object returns the name of the file of a location without a name, such as [app].
+// object returns the name for a location without functions: its file, such as [app].
 func (t *table) object(l *stacks.Location) string {
 	if l.Mapping == 0 {
 		return "[unknown]"
@@ -137,7 +136,6 @@ func (t *table) heading(w *bufio.Writer, name, label string) {
 	w.Write(append(escape.AppendText(nil, line, ""), '\n', '\n'))
 }
 
-// functions prints the table of functions.
 func (t *table) functions(w *bufio.Writer, inclusive bool) {
 	order := make([]int, len(t.rows))
 	for i := range order {
@@ -231,8 +229,8 @@ func (t *table) largest(w *bufio.Writer) {
 	}
 }
 
-// key appends the functions and lines of all frames of a stack, except the line of the leaf, which
-// it returns. Samples with equal keys are listed as one stack.
+// key appends the functions and lines of a stack, except the leaf's line, which it returns.
+// Samples with equal keys are one stack in the list.
 func (t *table) key(b []byte, stack []uint32) (_ []byte, leaf int64) {
 	for i, n := range stack {
 		l := &t.p.Locations[n-1]
@@ -285,7 +283,7 @@ func (t *table) percent(n int64) string {
 	return strconv.FormatFloat(100*float64(n)/float64(t.total), 'f', 1, 64) + "%"
 }
 
-// magnitude returns n without its sign.
+// magnitude returns the absolute value of n, at most math.MaxInt64.
 func magnitude(n int64) int64 {
 	if n < 0 {
 		return -max(n, -math.MaxInt64)
@@ -293,8 +291,8 @@ func magnitude(n int64) int64 {
 	return n
 }
 
-// scaledUnit returns a value with its unit, as pprof prints it: 1.50MB, 2.31s. 0 and values of
-// other units have no unit.
+// scaledUnit returns a value with its unit, as pprof does: 1.50MB, 2.31s. 0 and values of other
+// units have no unit.
 func scaledUnit(n int64, unit string) string {
 	type step struct {
 		name string

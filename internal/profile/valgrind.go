@@ -16,17 +16,16 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A traceFile is a file of DHAT or Massif. It is read more than once, since the names of its first
-// frames depend on facts at its end. A regular file of any size is read from the disk; any other
-// file is read from memory.
+// A traceFile is a file of DHAT or Massif. It is read more than once, since the names of its
+// first frames depend on facts at its end. A regular file of any size is read from the disk,
+// any other file from memory.
 type traceFile struct {
 	io.ReadSeeker
-	begin int64  // the offset at which reading begins
-	head  []byte // the first bytes, which show the format
+	begin int64  // offset at which reading begins
+	head  []byte // first bytes, which show the format
 }
 
-// regularTrace returns in as a traceFile; nil if in is not a regular file, or does not begin like a
-// file of DHAT or Massif.
+// regularTrace returns in as a traceFile, or nil if in is not a regular file of DHAT or Massif.
 func regularTrace(in io.Reader) *traceFile {
 	f, ok := in.(*os.File)
 	if !ok {
@@ -48,14 +47,12 @@ func regularTrace(in io.Reader) *traceFile {
 	return &traceFile{f, begin, head[:n]}
 }
 
-// rewind makes the file readable from its beginning.
 func (f *traceFile) rewind() error {
 	_, err := f.Seek(f.begin, io.SeekStart)
 	return err
 }
 
-// traceOf returns the format of a file that begins with head; nil if it is neither DHAT's nor
-// Massif's.
+// traceOf returns the format of a file that begins with head, or nil.
 func traceOf(head []byte) *traceFormat {
 	switch {
 	case isDHAT(head):
@@ -72,11 +69,11 @@ type traceFormat struct {
 	read func(f *traceFile, o *Options, m *memory) (document, error)
 }
 
-// IsTrace reports whether a file that begins with head is a file of DHAT or Massif. Own prints such
-// a file as Valgrind's tool does, best with the names of [symbolize.ValgrindNames].
+// IsTrace reports whether head begins a file of DHAT or Massif. Own prints such a file as
+// Valgrind's tool does, best with the names of [symbolize.ValgrindNames].
 func IsTrace(head []byte) bool { return traceOf(head) != nil }
 
-// IsPackedTrace is IsTrace for a file that is compressed by gzip, which Read unpacks.
+// IsPackedTrace is IsTrace for a file compressed by gzip. Read unpacks such a file.
 func IsPackedTrace(head []byte) bool {
 	z, err := gzip.NewReader(bytes.NewReader(head))
 	if err != nil {
@@ -93,7 +90,8 @@ type ownDocument interface {
 	rewrite(w io.Writer) error
 }
 
-// A named is a frame of the file, with the symbolizer's frames if they have more than the file.
+// A named is a frame of the file. It has the symbolizer's frames if they have more than the
+// file.
 type named struct {
 	raw    report.RawFrame
 	frames []symbolize.Frame // innermost first; none if the file has all that is known
@@ -110,7 +108,7 @@ type namer struct {
 	spelling spelling
 }
 
-// newNamer returns the namer for a process that was started by a command line.
+// newNamer returns the namer for a process with this command line.
 func newNamer(o *Options, m *memory, command string) *namer {
 	n := &namer{o: o, m: m}
 	if o.Places != nil {
@@ -131,7 +129,7 @@ func (n *namer) learn(f, inner *report.RawFrame) {
 	n.places.Learn(*f, *inner)
 }
 
-// name asks for the names of f. It does not look up a frame that already has a line.
+// name asks for the names of f, unless f has a line.
 func (n *namer) name(f *named) error {
 	if n.places == nil || f.raw.Line != 0 {
 		return nil
@@ -146,9 +144,9 @@ func (n *namer) close() {
 	}
 }
 
-// isExact reports whether f, the first frame of a stack, has the exact address of an instruction.
-// Addresses in the library with Valgrind's replacements for malloc and others are exact. If
-// Valgrind omits the frames in that library, the first frame is a caller.
+// isExact reports whether f, the first frame of a stack, has an exact address. This is true in
+// Valgrind's preloaded library, which replaces malloc and others. If Valgrind omits the frames
+// in that library, the first frame is a caller.
 func isExact(f *report.RawFrame) bool {
 	return len(path.Base(f.Object)) > len(preloaded) && path.Base(f.Object)[:len(preloaded)] == preloaded
 }
@@ -162,7 +160,6 @@ type stackMaker struct {
 	m *memory
 }
 
-// location returns the number of the location of f.
 func (s *stackMaker) location(f *named) (uint32, error) {
 	size := locationSize
 	l := stacks.Location{Address: f.raw.Addr, Mapping: s.mapping(f.raw.Object, f.id)}
@@ -188,7 +185,7 @@ func (s *stackMaker) location(f *named) (uint32, error) {
 	return s.p.AddLocation(l), s.m.take(size)
 }
 
-// sample adds a sample, whose slices are copied. Equal stacks are one sample.
+// sample adds a sample with copies of the slices. Equal stacks are one sample.
 func (s *stackMaker) sample(stack []uint32, values []int64) error {
 	before := len(s.p.Samples)
 	s.p.AddSample(stacks.Sample{Stack: stack, Values: values})
@@ -198,8 +195,8 @@ func (s *stackMaker) sample(stack []uint32, values []int64) error {
 	return s.m.take(sampleSize + len(stack)*2*frameSize + len(values)*valueSize)
 }
 
-// mapping returns the number of the mapping of an object; 0 if there is no object. The mapping has
-// no addresses, since the files do not give them.
+// mapping returns the number of an object's mapping, or 0 without an object. The mapping has no
+// addresses, since the files have none.
 func (s *stackMaker) mapping(object string, id buildid.ID) uint32 {
 	if object == "" {
 		return 0
@@ -207,7 +204,7 @@ func (s *stackMaker) mapping(object string, id buildid.ID) uint32 {
 	return s.p.AddMapping(stacks.Mapping{File: object, BuildID: id.String()}.Symbolized())
 }
 
-// nameless returns a name for the function of a frame that has none.
+// nameless names the function of a frame without a name.
 func nameless(f *report.RawFrame) string {
 	name := "0x" + strconv.FormatUint(f.Addr, 16)
 	if f.Object != "" {
@@ -216,15 +213,14 @@ func nameless(f *report.RawFrame) string {
 	return name
 }
 
-// isProgram reports whether an object is the program that a command line starts.
+// isProgram reports whether object is the program of a command line.
 func isProgram(object, command string) bool {
 	return object != "" && path.Base(object) == path.Base(program(command))
 }
 
-// special returns the number of a location that is not code, but has this name.
+// special returns the number of a location that has this name and is not code.
 func (s *stackMaker) special(name string) uint32 {
 	return s.p.AddLocation(stacks.Location{Lines: []stacks.Line{{Function: s.p.AddFunction(stacks.Function{Name: name})}}})
 }
 
-// buffered returns a buffered writer to w for a large file.
 func buffered(w io.Writer) *bufio.Writer { return bufio.NewWriterSize(w, 64<<10) }

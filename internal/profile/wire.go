@@ -63,7 +63,7 @@ func nextField(message []byte) (f field, rest []byte, err error) {
 	return f, nil, errWire
 }
 
-// damage returns the error for a number for which binary.Uvarint returned n.
+// damage returns the error for the result n of binary.Uvarint.
 func damage(n int) error {
 	if n == 0 {
 		return ErrCut
