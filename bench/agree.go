@@ -20,9 +20,8 @@ import (
 // maxShown is the number of differences printed for each file.
 const maxShown = 5
 
-// agree looks up n random code addresses of each file with symfilter and with llvm-symbolizer-19,
-// both without demangling. It prints the number of answers that differ, and the first maxShown of
-// them.
+// agree looks up n random code addresses of each file with symfilter and llvm-symbolizer-19,
+// both without demangling. It prints the number of answers that differ, and the first maxShown.
 func agree(command string, files []string, n int) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(out, "| file\t| addresses\t| lines\t| differ\t| share\t|")
@@ -76,8 +75,8 @@ func agreeOn(out *tabwriter.Writer, command, file string, n int) error {
 // frameNumber matches the number of a frame at the beginning of its line.
 var frameNumber = regexp.MustCompile(`^\s*(?:#|\[\[\[bt:)(\d+)`)
 
-// frameGroups returns the lines of each frame by the frame's number. Lines of inlined calls (#N.M)
-// belong to frame N.
+// frameGroups returns the lines of each frame, by number. Lines of inlined calls (#N.M) belong
+// to frame N.
 func frameGroups(text []byte) map[string]string {
 	groups := map[string]string{}
 	for line := range strings.Lines(string(text)) {

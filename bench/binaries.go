@@ -16,9 +16,9 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The binaries are files in the folder bins. vmlinux is C with DWARF 5 and .debug_aranges (630 MB).
-// radosgw is C++17 with deep inlining (460 MB). libjvm, of OpenJDK, is C++14. Nothing may be tuned
-// for libjvm: it shows whether tuning for the other two helps other programs.
+// Files in the folder bins. vmlinux is C with DWARF 5 and .debug_aranges (630 MB). radosgw is
+// C++17 with deep inlining (460 MB). libjvm, of OpenJDK, is C++14. Nothing may be tuned for
+// libjvm: it shows whether tuning for the other two helps other programs.
 const (
 	vmlinux = "vmlinux"
 	radosgw = "rgw.debug"
@@ -29,7 +29,7 @@ const (
 	zlibbedLibjvm = "libjvm.z.debug"
 )
 
-// The debug trees, which lead from build IDs to files.
+// Debug trees, which lead from build IDs to files.
 const (
 	plainTree = "dbg"
 	zlibTree  = "dbgz"
@@ -63,13 +63,13 @@ func (b *binaries) code(name string, distinct int) (*code, error) {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// logPath returns the path of the log of the workload with this name.
+// logPath returns the path of a workload's log.
 func (b *binaries) logPath(name string) string {
 	file := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	return filepath.Join(b.dir, "logs", "bench-"+file+".log")
 }
 
-// logOf returns the path of a workload's log. If the log is missing, another process writes it:
+// logOf returns the path of a workload's log. Another process writes a missing log, since
 // measured commands inherit the peak memory of the process that starts them.
 func (b *binaries) logOf(ctx context.Context, name string) (string, error) {
 	path := b.logPath(name)
@@ -96,8 +96,8 @@ mv new/usr/lib/debug/boot/vmlinux-* ../bins/"$1"
 rm -r new
 `
 
-// fetchBiggest downloads a package of debug files, and keeps the biggest one twice: as it is, and
-// with decompressed sections. The second copy is made last, since fetch looks for it.
+// fetchBiggest downloads a package of debug files, and keeps the biggest one twice: unchanged,
+// and with decompressed sections. The second copy is made last, since fetch looks for it.
 const fetchBiggest = `set -eu
 mkdir -p dl/new bins && cd dl
 apt-get download "$1"
@@ -158,7 +158,6 @@ func inTree(tree, id string) (string, error) {
 	return filepath.Join(dir, id[2:]+".debug"), os.MkdirAll(dir, 0o755)
 }
 
-// buildID returns the build ID of a file in hex.
 func buildID(path string) (string, error) {
 	f, err := buildid.OpenRegular(path, "")
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 )
 
-// annotate is callgrind_annotate, with which symfilter's reader of profiles is compared.
+// annotate is callgrind_annotate, the rival of symfilter's reader of profiles.
 var annotate = []string{"callgrind_annotate", "--auto=no", "/dev/stdin"}
 
-// profile returns a function that writes a Callgrind profile of about size bytes. Each part is a
-// copy of the profile of a real, stripped program.
+// profile returns a function that writes a Callgrind profile of about size bytes. Each part is
+// a copy of a real, stripped program's profile.
 func profile(size int64) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		dir, err := os.MkdirTemp("", "symfilter-bench-")

@@ -14,37 +14,34 @@ import (
 	"slices"
 )
 
-// Rows whose logs have raw backtraces. Android's tombstones, as logcat prints them, have build IDs.
-// glibc's frames name a file on this machine.
+// Rows with raw backtraces. Android's tombstones have build IDs, as in logcat. glibc's frames
+// name a file on this machine.
 const (
 	hotCrashes   = "1 M hot frames of Android and glibc"
 	mixedCrashes = "crashes of Android and glibc, 100 MiB"
 )
 
-// rawFrame is an address in radosgw, for Android, or in libLLVM, for glibc.
+// rawFrame is an address: in radosgw for Android, in libLLVM for glibc.
 type rawFrame struct {
 	glibc bool
-	vaddr uint64 // for Android an address within a call, for glibc the address after it
+	vaddr uint64 // Android: within a call; glibc: after it
 }
 
-// rawLogs writes frames in a raw form, and the same frames as markup elements.
+// rawLogs writes frames in a raw form, and the same frames as elements.
 type rawLogs struct {
 	raw, markup *logWriter
 	code        *code       // code of radosgw
-	library     string      // the path that glibc's frames name
+	library     string      // path of the library in glibc's frames
 	functions   []*function // functions of the library
 	rand        *rand.Rand
 }
 
-// libraryTree is the debug tree of the library. The log with elements names only the library's
-// build ID.
+// libraryTree is the debug tree of the library. Elements have only its build ID.
 const libraryTree = "dbgl"
 
-// libraryAt is the load address of the library.
 const libraryAt = loadedAt + 1<<36
 
-// writeRaw creates the raw log at path, and the log with elements beside it. It calls write to fill
-// them.
+// writeRaw creates the raw log at path, and beside it the log with elements. write fills them.
 func writeRaw(b *binaries, path string, write func(l *rawLogs)) error {
 	c, err := b.code(radosgw, 0)
 	if err != nil {
@@ -78,7 +75,7 @@ func writeRaw(b *binaries, path string, write func(l *rawLogs)) error {
 	})
 }
 
-// A function is code of the library that has a dynamic symbol.
+// A function is code of the library with a dynamic symbol.
 type function struct {
 	start, end uint64
 	callers    []caller
@@ -91,8 +88,7 @@ type caller struct {
 }
 
 // calledFunctions finds chains of depth direct calls in a library, and returns the functions at
-// their ends. All functions of a chain have dynamic symbols: the library has no other symbols, and
-// each frame needs a name.
+// their ends. All functions of a chain have dynamic symbols, since each frame needs a name.
 func calledFunctions(library string) ([]*function, error) {
 	f, err := elf.Open(library)
 	if err != nil {
@@ -120,7 +116,7 @@ func calledFunctions(library string) ([]*function, error) {
 			called.callers = append(called.callers, caller{c.end, named[i-1]})
 		}
 	}
-	for range depth { // each round keeps the functions that have a chain with one more caller
+	for range depth { // each round keeps the functions of chains with one more caller
 		kept := make(map[*function]bool)
 		for _, f := range named {
 			kept[f] = true
@@ -136,8 +132,8 @@ func calledFunctions(library string) ([]*function, error) {
 	return named, nil
 }
 
-// glibcStack returns depth frames. As in a real backtrace, each function calls the previous one;
-// the calls show that the library is the file that ran.
+// glibcStack returns depth frames. Each function calls the previous one, as in a real
+// backtrace. These calls show that the library is the file that ran.
 func (l *rawLogs) glibcStack() []rawFrame {
 	stack, at := make([]rawFrame, depth), l.functions[l.rand.IntN(len(l.functions))]
 	for i := range stack {

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// glance is the interval between checks whether an output is complete. Wall times from file to
-	// file may be too long by one glance.
+	// glance is the interval between checks for a complete output. Wall times from file to file
+	// may be too long by one glance.
 	glance = time.Millisecond
 
-	// patience is the longest time for a run of a daemon, which does not end by itself.
+	// patience bounds a run of a daemon, which does not end by itself.
 	patience = 10 * time.Minute
 
 	// ioSize is the size in bytes of the HTTP client's buffers.
@@ -30,14 +30,14 @@ const (
 )
 
 // daemon holds the programs and files of a row of symfilterd. symfilterd reads a file or a Unix
-// socket, so it needs neither rights nor a network. Its folder is removed after the row.
+// socket, so it needs neither rights nor a network. The folder dir is removed after the row.
 type daemon struct {
 	symfilter  []string // symfilter as a filter, with its flags
 	symfilterd string
-	tree       string // the folder of debug files
+	tree       string // folder of debug files
 	log        string
 	dir        string // for the configuration, sockets, outputs and checkpoints
-	size       int64  // bytes that symfilter prints for the log; the daemon must write the same
+	size       int64  // bytes of symfilter's output for the log; the daemon must write the same
 }
 
 // newDaemon builds symfilterd, and runs symfilter for the output that the daemon must write.
@@ -93,7 +93,7 @@ func (d *daemon) configure(state, input, output string) ([]string, error) {
 }
 
 // fileToFile compares a daemon that follows the log, with checkpoints, with symfilter --follow.
-// Timing stops when the output is complete, even if the system has not written it to the disk yet.
+// Timing stops when the output is complete, even if it is not yet on the disk.
 func fileToFile(d *daemon) (other, mine *contender, err error) {
 	state, output := filepath.Join(d.dir, "state"), filepath.Join(d.dir, "output")
 	argv, err := d.configure(fmt.Sprintf("state: %q\n", state), fmt.Sprintf("files: [%q]", d.log), fmt.Sprintf("file: %q, sync: never", output))
@@ -147,9 +147,9 @@ func (d *daemon) untilWritten(ctx context.Context, argv []string, stdout io.Writ
 	return r.stop(time.Since(r.begin))
 }
 
-// overHTTP compares a daemon that answers a request, whose body is the log, with symfilter between
-// pipes. It measures the wall time of the request, and the CPU time of the daemon from its start to
-// its end.
+// overHTTP compares a daemon that answers a request, with the log as its body, with symfilter
+// between pipes. It measures the wall time of the request, and the CPU time of the daemon from
+// start to end.
 func overHTTP(d *daemon) (other, mine *contender, err error) {
 	socket := filepath.Join(d.dir, "socket")
 	argv, err := d.configure("", fmt.Sprintf("http: %q", "unix:"+socket), "peer: true")
@@ -258,8 +258,7 @@ func (d *daemon) start(ctx context.Context, argv []string, stdout io.Writer) (*r
 	return r, nil
 }
 
-// wait returns once ready returns true. It returns an error if the command ends first, or after
-// patience.
+// wait waits until ready returns true. It fails if the command ends first, or after patience.
 func (r *running) wait(ready func() bool) error {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
@@ -281,7 +280,7 @@ func (r *running) wait(ready func() bool) error {
 }
 
 // stop ends the command as a service manager does. It returns the command's cost, with the wall
-// time that the caller has measured.
+// time that the caller measured.
 func (r *running) stop(wall time.Duration) (cost, error) {
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return cost{}, err
@@ -294,8 +293,8 @@ func (r *running) stop(wall time.Duration) (cost, error) {
 	return costOf(r.cmd.ProcessState, wall), nil
 }
 
-// endedBy reports whether a process succeeded or was ended by the signal. symfilter then exits with
-// 128 plus the signal's number, as a shell does.
+// endedBy reports whether a process succeeded, or the signal ended it. symfilter exits with 128
+// plus the signal's number, as a shell does.
 func endedBy(state *os.ProcessState, signal syscall.Signal) bool {
 	status, _ := state.Sys().(syscall.WaitStatus)
 	return state.Success() || status.Signaled() && status.Signal() == signal || status.ExitStatus() == 128+int(signal)
@@ -319,7 +318,7 @@ func (d *daemon) compareFile(path string) error {
 	return d.compare(f)
 }
 
-// compare reads an output. It returns an error unless symfilter prints the same for the log.
+// compare reads an output. It fails if the output differs from symfilter's.
 func (d *daemon) compare(output io.Reader) error {
 	want, err := os.Open(d.want())
 	if err != nil {

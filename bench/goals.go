@@ -11,8 +11,8 @@ import (
 
 // goal is a bound for one figure of a row.
 type goal struct {
-	figure string  // wall, CPU, peak or file, which are ratios; MiB is symfilter's own peak memory
-	most   float64 // the largest value that meets it
+	figure string  // wall, CPU, peak or file: a ratio; MiB: symfilter's own peak memory
+	most   float64 // largest allowed value
 	text   string  // as the table shows it
 }
 
@@ -41,11 +41,11 @@ func parseGoals(s string) ([]goal, error) {
 	return all, nil
 }
 
-// slack is the factor by which the ratios of an untuned binary may exceed a tuned binary's.
+// slack is the factor by which an untuned binary's ratios may exceed the tuned binary's.
 const slack = 1.1
 
-// goalsOf returns the goals of a workload. For an untuned binary they are the tuned binary's ratios
-// in results, times slack. If results lacks these, there are no goals.
+// goalsOf returns the goals of a workload. For an untuned binary, they are the tuned binary's
+// ratios in results, times slack. Without these ratios, there are no goals.
 func goalsOf(w workload, results []result) ([]goal, error) {
 	if w.like == "" {
 		return parseGoals(w.goals)
@@ -63,8 +63,8 @@ func goalsOf(w workload, results []result) ([]goal, error) {
 	return all, nil
 }
 
-// rounded returns a ratio as the table prints it. Goals are compared with rounded ratios, so that
-// each comparison can be checked in the table.
+// rounded returns a ratio as the table prints it. Goals are compared with rounded ratios, which
+// readers of the table can check.
 func rounded(ratio float64) float64 { return math.Round(ratio*1000) / 1000 }
 
 func printed(ratio float64) string { return strconv.FormatFloat(ratio, 'f', 3, 64) }

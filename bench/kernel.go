@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// The rows of messages of Linux.
+// Rows of messages of Linux.
 const (
 	hotOopses   = "100 k hot frames of oopses, `--image vmlinux`"
 	oneOops     = "first frame of an oops, `--image vmlinux`"
@@ -17,8 +17,8 @@ const (
 	plainText   = "plain text, 1 GiB"
 )
 
-// oopses returns a function that writes n frames of oopses, and a second log with the same
-// addresses as elements. distinct is the maximum number of different addresses.
+// oopses returns a function that writes n frames of oopses, and a log with the same addresses
+// as elements. distinct bounds the number of different addresses.
 func oopses(n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(vmlinux, 0)
@@ -41,7 +41,7 @@ func oopses(n, distinct int) func(b *binaries, path string) error {
 			f := c.functions[c.rand.IntN(len(c.functions))]
 			next, _ := slices.BinarySearch(addrs, f.Value+1)
 			if next == len(addrs) || names[f.Name] > 1 || f.Size < 2 || addrs[next]-f.Value-f.Size >= 16 {
-				continue // its size in the log would not be known, or its name is not unique
+				continue // its size in the log is unknown, or its name is not unique
 			}
 			chosen = append(chosen, frame{f, 1 + c.rand.Uint64N(f.Size-1), addrs[next] - f.Value})
 		}
@@ -99,8 +99,8 @@ var kernelLines = []string{
 	"Linux agpgart interface v0.103, %d of %d",
 }
 
-// kernelLog returns a function that writes about size bytes as Linux logs them when it starts. It
-// also writes the log of the row plainText, for the comparison.
+// kernelLog returns a function that writes about size bytes of Linux's messages at a boot. It
+// also writes the log of the row plainText, for comparison.
 func kernelLog(size int64) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		if _, err := b.logOf(context.Background(), plainText); err != nil {

@@ -31,7 +31,7 @@ func (w *logWriter) printf(format string, args ...any) {
 	w.size += int64(n)
 }
 
-// create writes a log by calling f. The file appears under its name only when it is complete.
+// create writes a log by calling f. Only a complete file gets the name.
 func create(path string, f func(w *logWriter)) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "new-")
 	if err != nil {
@@ -66,7 +66,7 @@ func frames(name string, n, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// mixed writes about size bytes. On average, percent % of the lines are frames. The others are
+// mixed writes about size bytes. On average, percent % of the lines are frames; the others are
 // plain.
 func mixed(name string, size int64, percent, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
@@ -143,14 +143,13 @@ func plainLine(r *rand.Rand) string {
 	return s.String()
 }
 
-// code holds the functions of a binary, and draws addresses in them: the same addresses in every
-// run.
+// code holds the functions of a binary, and draws the same addresses in them in every run.
 type code struct {
 	module, id string
 	base       uint64 // load bias
 	low, high  uint64
 	functions  []elf.Symbol
-	chosen     []uint64 // the distinct addresses to draw from; empty for all
+	chosen     []uint64 // distinct addresses to draw from; empty for all
 	rand       *rand.Rand
 }
 
@@ -188,8 +187,8 @@ func readCode(path string, distinct int) (*code, error) {
 	return c, nil
 }
 
-// fresh returns a random return address: one past a random byte of a random function. All functions
-// are equally likely, whatever their size.
+// fresh returns a random return address: one past a random byte of a random function. All
+// functions are equally likely.
 func (c *code) fresh() uint64 {
 	s := c.functions[c.rand.IntN(len(c.functions))]
 	return c.base + s.Value + 1 + c.rand.Uint64N(s.Size)

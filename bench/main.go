@@ -44,7 +44,7 @@ type options struct {
 	runs      int
 	only      *regexp.Regexp
 	list      bool
-	generate  string // the workload whose log is written
+	generate  string // workload whose log is written
 	base      string
 	agree     int
 	json      string
@@ -67,7 +67,7 @@ func main() {
 	o.arguments = flag.Args()
 	var err error
 	if o.only, err = regexp.Compile(*only); err == nil {
-		// on a signal, the commands are killed and their output folders removed
+		// a signal kills the commands and removes their output folders
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		err = bench(ctx, o)
@@ -118,7 +118,7 @@ func bench(ctx context.Context, o options) (err error) {
 	}
 
 	r := newReport()
-	defer func() { err = cmp.Or(err, r.print(os.Stdout)) }() // also the rows before one that failed
+	defer func() { err = cmp.Or(err, r.print(os.Stdout)) }() // even rows before a failed one
 	for _, w := range workloads() {
 		if !o.only.MatchString(w.name) || o.base != "" && w.daemon != nil {
 			continue
@@ -135,7 +135,6 @@ func bench(ctx context.Context, o options) (err error) {
 	return nil
 }
 
-// generate writes the log of a workload.
 func generate(b *binaries, name string) error {
 	for _, w := range workloads() {
 		if w.name == name && w.log != nil {
@@ -148,7 +147,7 @@ func generate(b *binaries, name string) error {
 // daemonDir is the folder for rows of symfilterd, inside the folder for all outputs.
 const daemonDir = "daemon"
 
-// measure adds the row of a workload. made is the folder that commands write to.
+// measure adds the row of a workload. Commands write to the folder made.
 func (r *report) measure(ctx context.Context, w workload, b *binaries, p *programs, o options, made string) error {
 	log := os.DevNull
 	if name := w.logName(); name != "" {
@@ -173,7 +172,7 @@ func (r *report) measure(ctx context.Context, w workload, b *binaries, p *progra
 			return err
 		}
 		other.log, label = mine.log, o.base
-		w.goals, w.like = "", "" // they are for the other programs
+		w.goals, w.like = "", "" // the goals are for other programs
 	}
 	if err := interleave(ctx, o.runs, log, other, mine); err != nil {
 		return err
@@ -226,8 +225,8 @@ func contendersOf(ctx context.Context, w workload, b *binaries, p *programs, log
 	return other, mine, nil
 }
 
-// asBase returns the command line mine for another build, with a separate cache: builds may differ
-// in the format of indexes. It makes the index that w needs.
+// asBase returns the command line mine for another build, with a separate cache, since the
+// format of indexes may differ. It makes the index that w needs.
 func asBase(ctx context.Context, base string, mine []string, w workload, b *binaries, made string) ([]string, error) {
 	env, argv := assignments(mine)
 	env, argv = slices.Clone(env), append([]string{base}, argv[1:]...)
@@ -238,7 +237,7 @@ func asBase(ctx context.Context, base string, mine []string, w workload, b *bina
 		if strings.HasPrefix(e, "XDG_CACHE_HOME=") {
 			env[i] = "XDG_CACHE_HOME=" + filepath.Join(made, "base")
 			if w.indexed == "" {
-				env[i] = "XDG_CACHE_HOME=" + filepath.Join(made, "other") // the index is compared
+				env[i] = "XDG_CACHE_HOME=" + filepath.Join(made, "other") // compare the indexes
 			}
 		}
 	}
@@ -274,14 +273,14 @@ func bytesBelow(path string) int64 {
 	return sum
 }
 
-// programs are the commands of this checkout, and the versions of all compared programs.
+// programs are the commands of this checkout, with the versions of all compared programs.
 type programs struct {
 	symfilter string
 	versions  map[string]string // by program
 }
 
-// build builds a command of this checkout as it is shipped, and installs it. Each run has its own
-// files, so that a concurrent run cannot replace them.
+// build builds a command of this checkout as it is shipped, and installs it. Each run has its
+// own files, since a concurrent run could replace them.
 func build(ctx context.Context, output, command string) error {
 	dir, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -294,9 +293,9 @@ func build(ctx context.Context, output, command string) error {
 	return install(output)
 }
 
-// install replaces the linker's output with a copy, as in packages and archives. The linker writes
-// through a memory map, so the page cache holds single pages. Such a file takes 1.15 times as long
-// to start as its copy.
+// install replaces the linker's output with a copy, as in packages and archives. The linker
+// writes through a memory map, which leaves single pages in the page cache. Such a file takes
+// 1.15 times as long to start.
 func install(path string) error {
 	from, err := os.Open(path)
 	if err != nil {
@@ -317,8 +316,7 @@ func install(path string) error {
 // hasVersion matches a line with a version.
 var hasVersion = regexp.MustCompile(`\d+\.\d+`)
 
-// version returns the line of a program's output that has its version. It is empty if the program
-// has no flag that prints one.
+// version returns the line with the version in a program's output, or "" if no flag prints one.
 func (p *programs) version(program string) string {
 	if v, ok := p.versions[program]; ok {
 		return v
@@ -337,7 +335,6 @@ func (p *programs) version(program string) string {
 	return version
 }
 
-// side returns the results of a contender's runs.
 func (p *programs) side(c *contender) side {
 	_, argv := assignments(c.argv)
 	return side{Program: filepath.Base(argv[0]), Version: p.version(argv[0]), Median: median(c.runs), All: c.runs}

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// format is the version of the file that -json writes. Members may be added to it; if one changes
-// its meaning or is removed, the version changes.
+// format is the version of the file that -json writes. It changes if a member is removed or
+// changes its meaning, not if one is added.
 const format = "symfilter-bench 1"
 
 // report is the file that -json writes.
 type report struct {
 	Format       string    `json:"format"`
-	Time         time.Time `json:"time"`       // when the run started
-	Processors   int       `json:"processors"` // that bench may use
+	Time         time.Time `json:"time"`       // start of the run
+	Processors   int       `json:"processors"` // processors that bench may use
 	Architecture string    `json:"architecture"`
 	Results      []result  `json:"results"`
 }
@@ -30,12 +30,12 @@ type report struct {
 // result is a row.
 type result struct {
 	Workload  string       `json:"workload"`
-	Against   string       `json:"against"` // as the table names it
+	Against   string       `json:"against"` // name in the table
 	Runs      int          `json:"runs"`    // runs of each side
 	Wall      float64      `json:"wall"`    // ratios of symfilter's medians to the other side's
 	CPU       float64      `json:"cpu"`
 	Peak      float64      `json:"peak"`
-	File      float64      `json:"file,omitempty"` // ratio of the bytes written; 0 if that is not compared
+	File      float64      `json:"file,omitempty"` // ratio of the bytes written; 0 if not compared
 	Goals     []goalResult `json:"goals,omitempty"`
 	Symfilter side         `json:"symfilter"`
 	Other     side         `json:"other"`
@@ -59,12 +59,11 @@ type side struct {
 	FileBytes int64 `json:"file_bytes,omitempty"`
 }
 
-// newReport returns a report without results.
 func newReport() *report {
 	return &report{Format: format, Time: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(), Architecture: runtime.GOARCH}
 }
 
-// add adds the row of two contenders that were measured.
+// add adds the row of two measured contenders.
 func (r *report) add(w workload, label string, other, mine side) error {
 	row := result{
 		Workload:  w.name,
@@ -105,7 +104,7 @@ func (r result) value(figure string) float64 {
 	}
 }
 
-// ratio returns got/want, or 0 if want is 0: nothing was measured.
+// ratio returns got/want, or 0 if want was not measured.
 func ratio(got, want float64) float64 {
 	if want == 0 {
 		return 0
@@ -113,7 +112,6 @@ func ratio(got, want float64) float64 {
 	return got / want
 }
 
-// save writes the report to a file.
 func (r *report) save(path string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -137,8 +135,8 @@ func readReport(path string) (*report, error) {
 	return r, nil
 }
 
-// print writes the table for docs/bench.md, with the absolute figures of the other side in a last
-// column. Goals that a row missed are bold.
+// print writes the table for docs/bench.md. The last column has the other side's absolute
+// figures. Missed goals are bold.
 func (r *report) print(to io.Writer) error {
 	if len(r.Results) == 0 {
 		return nil
@@ -165,8 +163,8 @@ func (r *report) print(to io.Writer) error {
 	return out.Flush()
 }
 
-// compare prints the ratios of two files, and how they changed: below 1 is faster or smaller. It
-// names rows that are in one file only, or are compared with another program.
+// compare prints the ratios of two files, and their changes: below 1 is faster or smaller. It
+// also prints rows that are in one file only, or have another program.
 func compare(to io.Writer, old, new *report) error {
 	out := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(out, "| workload\t| wall\t| CPU\t| peak memory\t|")

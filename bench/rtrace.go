@@ -7,12 +7,12 @@ import (
 	"errors"
 )
 
-// countAddresses is a command that counts the addresses in an sp-rtrace report line by line, as the
-// scripts of sp-rtrace do.
+// countAddresses counts the addresses in an sp-rtrace report line by line, as sp-rtrace's
+// scripts do.
 var countAddresses = []string{"awk", `/^\t0x/ { n[$1]++ } END { for (a in n) print a, n[a] }`}
 
-// trace writes a report of sp-rtrace of about size bytes: blocks that are allocated and freed.
-// distinct is the number of different callers, all in a library.
+// trace writes an sp-rtrace report of about size bytes, with blocks allocated and freed.
+// distinct is the number of different callers, all in one library.
 func trace(size int64, distinct int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		name, calls, err := reportedCalls(distinct)
@@ -42,7 +42,7 @@ func trace(size int64, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// codeIn returns the range at which a library's code would be mapped, and its load bias.
+// codeIn returns a range in which a library's code may be mapped, and its load bias.
 func codeIn(path string) (from, to, bias uint64, err error) {
 	f, err := elf.Open(path)
 	if err != nil {

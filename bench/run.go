@@ -20,8 +20,8 @@ import (
 // contender is a command with the costs of its runs.
 type contender struct {
 	argv []string
-	log  string // its input; empty: the workload's log
-	// measure runs the command and returns its cost; nil means the function once
+	log  string // its input; empty for the workload's log
+	// measure runs the command and returns its cost; nil means once
 	measure func(ctx context.Context, argv []string, log string) (cost, error)
 	runs    []cost
 }
@@ -29,7 +29,7 @@ type contender struct {
 // contend returns a contender that reads the workload's log, and prints to the null device.
 func contend(argv ...string) *contender { return &contender{argv: argv} }
 
-// cost has the figures of a run, or the median of each figure.
+// cost has the figures of a run, or the median of each.
 type cost struct {
 	Wall time.Duration `json:"wall_ns"`
 	CPU  time.Duration `json:"cpu_ns"`
@@ -57,8 +57,8 @@ func middle[T ~int64](runs []cost, of func(cost) T) T {
 	return (all[(n-1)/2] + all[n/2]) / 2
 }
 
-// interleave runs the contenders in turn, A B A B, so that other load on the machine affects both.
-// A first round warms up the page cache and is not counted.
+// interleave runs the contenders in turn, A B A B, so that other load affects both. A first
+// round fills the page cache, and does not count.
 func interleave(ctx context.Context, runs int, log string, all ...*contender) error {
 	for i := range runs + 1 {
 		for _, c := range all {
@@ -79,9 +79,8 @@ func interleave(ctx context.Context, runs int, log string, all ...*contender) er
 	return nil
 }
 
-// prepare returns a command with a new empty cache, which has no index of an earlier run, and
-// without debuginfod servers. argv may assign other values. A nil stdout is the null device.
-// cleanup removes the cache.
+// prepare returns a command with a new, empty cache, and without debuginfod servers. argv may
+// assign other values. A nil stdout is the null device. cleanup removes the cache.
 func prepare(ctx context.Context, argv []string, stdin *os.File, stdout io.Writer) (cmd *exec.Cmd, cleanup func(), err error) {
 	cache, err := os.MkdirTemp("", "symfilter-bench-")
 	if err != nil {
@@ -94,7 +93,6 @@ func prepare(ctx context.Context, argv []string, stdin *os.File, stdout io.Write
 	return cmd, func() { os.RemoveAll(cache) }, nil
 }
 
-// start prepares a command, and starts it.
 func start(ctx context.Context, argv []string, stdin *os.File, stdout io.Writer) (cmd *exec.Cmd, cleanup func(), err error) {
 	cmd, cleanup, err = prepare(ctx, argv, stdin, stdout)
 	if err != nil {
@@ -140,8 +138,7 @@ func once(ctx context.Context, argv []string, log string) (cost, error) {
 	return costOf(cmd.ProcessState, time.Since(begin)), nil
 }
 
-// pipeSize is the size of both pipes for every contender, so that a contender that enlarges its
-// pipes has no advantage.
+// pipeSize is the size of all pipes. A contender that enlarges its pipes thus has no advantage.
 const pipeSize = 1 << 20 // bytes; the limit for ordinary users
 
 // betweenPipes runs cat LOG | command | cat. It measures the wall time of the pipeline, and the CPU

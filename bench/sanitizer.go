@@ -7,15 +7,14 @@ import (
 	"path/filepath"
 )
 
-// The rows of raw backtraces.
+// Rows of raw backtraces.
 const (
 	hotReports = "1 M hot frames of sanitizers, radosgw"
 	tenReports = "10,000 frames of sanitizers, radosgw"
 )
 
-// sanitizerFrames returns a function that writes n frames in the form of AddressSanitizer. distinct
-// bounds the number of different addresses. It also writes a log with the same addresses as
-// elements.
+// sanitizerFrames returns a function that writes n frames of AddressSanitizer, and a log with
+// the same addresses as elements. distinct bounds the number of different addresses.
 func sanitizerFrames(name string, n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)
@@ -48,7 +47,7 @@ func againstScript(b *binaries, command, _ string) (other, mine *contender) {
 	return contend("LLVM_SYMBOLIZER_PATH="+filepath.Join("/usr/bin", reference), "asan_symbolize-19", "--demangle"), filtering(b, command)
 }
 
-// values writes about size bytes of lines that all have hexadecimal values, but no frames.
+// values writes about size bytes of lines with hexadecimal values, but without frames.
 func values(size int64) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		r := rand.New(rand.NewPCG(3, 3))

@@ -21,8 +21,8 @@ const (
 	delay     = 100 * time.Millisecond // before each answer of the server
 )
 
-// serve starts a debuginfod server for the files in the folder served, and returns its URL. Each
-// answer is sent after delay. The server runs until the process ends.
+// serve starts a debuginfod server for the folder served, and returns its URL. The server sends
+// each answer after delay, and runs until the process ends.
 func (b *binaries) serve() (string, error) {
 	files := map[string]string{}
 	all, err := filepath.Glob(filepath.Join(b.tree(served), "*.so.debug"))

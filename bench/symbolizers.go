@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// A symbolizer is a program that symfilter replaces under its name, with the flags that pprof gives
-// it: an answer begins with the address, and has the calls inlined there.
+// A symbolizer is a program that symfilter replaces under its name, with pprof's flags. An
+// answer then begins with the address, and has the calls inlined there.
 type symbolizer struct {
 	program string
-	name    string // what symfilter is started as
+	name    string // name under which symfilter is started
 	flags   []string
-	most    int // random addresses, as many as take some minutes
+	most    int // random addresses, enough for some minutes
 }
 
 func symbolizers() []symbolizer {
@@ -33,7 +33,7 @@ func symbolizers() []symbolizer {
 	}
 }
 
-// standIns returns the rows in which symfilter answers in the place of other symbolizers.
+// standIns returns the rows in which symfilter replaces other symbolizers.
 func standIns(bin, name string) (rows []workload) {
 	for _, s := range symbolizers() {
 		as := ", " + name + ", as " + s.name
@@ -68,15 +68,16 @@ func addresses(bin string, n int) func(b *binaries, path string) error {
 	}
 }
 
-// argument compares answers to an argument, the address in the log of the row.
+// argument compares answers to an argument: the address in the row's log.
 func (s symbolizer) argument(bin, row string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
-		address, _ := os.ReadFile(b.logPath(row)) // no file: reading it as input is an error, too
+		address, _ := os.ReadFile(b.logPath(row)) // without the file, the later read fails
 		return s.contenders(b, bin, command, strings.TrimSpace(string(address)))
 	}
 }
 
-// session compares answers in a session: each is read before the next question is written.
+// session compares answers in a session. Each answer is read before the next question is
+// written.
 func (s symbolizer) session(bin string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
 		other, mine = s.contenders(b, bin, command)
@@ -90,11 +91,11 @@ func (s symbolizer) contenders(b *binaries, bin, command string, questions ...st
 	return contend(append([]string{s.program}, words...)...), contend(append([]string{command, "as", s.name}, words...)...)
 }
 
-// sentinel is a question that pprof asks after each address, since the answer to it ends the answer
-// before: no program has code there.
+// sentinel is a question that pprof asks after each address. Its answer marks the end of the
+// answer before, since no program has code there.
 const sentinel = "0xffffffffffffffff"
 
-// inSession runs a symbolizer, and asks it for the addresses in a log, one after the other.
+// inSession asks a symbolizer for the addresses in a log, one after the other.
 func inSession(ctx context.Context, argv []string, log string) (cost, error) {
 	questions, err := os.ReadFile(log)
 	if err != nil {
@@ -112,7 +113,7 @@ func inSession(ctx context.Context, argv []string, log string) (cost, error) {
 	return costOf(cmd.ProcessState, time.Since(begin)), nil
 }
 
-// converse starts a command, has each line of questions answered, and waits until it ends.
+// converse starts a command, asks it each line of questions, and waits for its end.
 func converse(cmd *exec.Cmd, questions string) error {
 	cmd.Stdin, cmd.Stdout = nil, nil // pipes
 	in, err := cmd.StdinPipe()
@@ -136,12 +137,12 @@ func converse(cmd *exec.Cmd, questions string) error {
 	_, drainErr := io.Copy(io.Discard, answers)
 	endErr := cmd.Wait()
 	if end, ok := errors.AsType[*exec.ExitError](endErr); ok && end.ExitCode() == 1 && err == nil {
-		endErr = nil // eu-addr2line, which does not know the sentinel
+		endErr = nil // eu-addr2line does not know the sentinel
 	}
 	return errors.Join(err, drainErr, endErr)
 }
 
-// ask writes a question, a line, and reads its answer.
+// ask writes a question, and reads its answer.
 func ask(in io.Writer, answers *bufio.Reader, question string) error {
 	if _, err := io.WriteString(in, question+sentinel+"\n"); err != nil {
 		return err

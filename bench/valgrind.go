@@ -14,12 +14,12 @@ import (
 // elementTree is a command that reads a report of Valgrind as scripts usually do.
 var elementTree = []string{"python3", "-c", "import sys, xml.etree.ElementTree as E; E.parse(sys.stdin.buffer)"}
 
-// reported matches the object file of a report's frames: a large file with dynamic symbols only.
+// reported matches the object file of a report's frames, a large file with only dynamic
+// symbols.
 const reported = "/usr/lib/*/libLLVM.so.19.1"
 
-// valgrindReport writes a report of Valgrind of about size bytes: leaks whose frames are callers in
-// a library. distinct is the number of different callers. Stacks repeat after at most distinct
-// leaks.
+// valgrindReport writes a Valgrind report of about size bytes: leaks with callers in a library.
+// distinct is the number of different callers. Stacks repeat after at most distinct leaks.
 func valgrindReport(size int64, distinct int) func(b *binaries, path string) error {
 	return leaks(size, distinct, depth, func(i, j int) int { return i*7 + j })
 }
@@ -30,7 +30,8 @@ func differentLeaks(size int64, distinct int) func(b *binaries, path string) err
 	return leaks(size, distinct, 28, func(int, int) int { return r.IntN(distinct) })
 }
 
-// leaks writes a report of leaks with depth callers; place chooses caller j of leak i, by number.
+// leaks writes a report of leaks with depth callers. place chooses caller j of leak i, by
+// number.
 func leaks(size int64, distinct, depth int, place func(i, j int) int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		name, calls, err := reportedCalls(distinct)

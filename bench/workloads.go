@@ -8,32 +8,33 @@ import (
 	"strings"
 )
 
-// workload is a log and the commands that are compared on it.
+// workload is a log, and the commands compared on it.
 type workload struct {
 	name  string
 	log   func(b *binaries, path string) error // writes the log; nil for empty input
-	of    string                               // the workload whose log is read if log is nil
-	debug string                               // the debug tree
-	// piped is set if the command runs between two cats, and is compared with a cat in its place.
+	of    string                               // workload whose log is read if log is nil
+	debug string                               // debug tree
+	// piped is set if the command runs between two cats, and is compared with a third cat.
 	piped bool
-	// indexed is the file in bins whose index is made beforehand; empty for none.
+	// indexed is the file in bins that is indexed beforehand, or "".
 	indexed string
-	// commands returns the contenders, which write to the folder out; nil for the two filters.
+	// commands returns the contenders, which write to the folder out; nil selects the two
+	// filters.
 	commands func(b *binaries, command, out string) (other, mine *contender)
 	// daemon returns the contenders of a row of symfilterd.
 	daemon  func(d *daemon) (other, mine *contender, err error)
-	other   []string // the command to compare with instead of the other filter
-	against string   // how the table names the other side; empty for its program
-	goals   string   // as parseGoals reads them
+	other   []string // command to compare with instead of the other filter
+	against string   // the other side's name in the table; empty for its program
+	goals   string   // input of parseGoals
 	// like is the workload whose ratios, times slack, are the goals.
 	like string
-	// served is set if the debug files come from a server and are not in a cache.
+	// served is set if a server has the debug files, and no cache does.
 	served bool
 	// free is set if symfilter is compared with itself without a sandbox.
 	free bool
 }
 
-// logName returns the name of the workload whose log is read, or nothing for empty input.
+// logName returns the name of the workload whose log is read, or "" for empty input.
 func (w workload) logName() string {
 	if w.log == nil {
 		return w.of
@@ -43,14 +44,14 @@ func (w workload) logName() string {
 
 const reference = "llvm-symbolizer-19"
 
-// alone is the flag that makes symfilter search only the named folder, as llvm-symbolizer does.
-// Older builds have no such flag, and search only that folder.
+// alone makes symfilter search only the named folder, as llvm-symbolizer does. Older builds
+// always do so, and have no such flag.
 const alone = "--no-default-debug-directories"
 
-// freely is the flag that turns off the sandbox.
+// freely turns off the sandbox.
 const freely = "--no-sandbox"
 
-// The other side of rows where symfilter is compared with itself.
+// The other side of rows that compare symfilter with itself.
 const (
 	onMarkup = "symfilter on as many `bt`"
 	onPlain  = "symfilter on plain text"
@@ -97,8 +98,8 @@ func workloads() []workload {
 		{name: plainText, log: plain(1 << 30), debug: plainTree, goals: "wall 0.017"},
 		{name: plainText + ", pipes", of: plainText, debug: plainTree, piped: true, goals: "wall 1.08"},
 	}, standIns(radosgw, "radosgw"), standIns(vmlinux, "vmlinux"), []workload{
-		// last, because bench itself reads the HTTP answers: measured commands inherit the peak
-		// memory of the process that starts them
+		// last, because bench reads the HTTP answers: measured commands inherit the peak memory
+		// of the process that starts them
 		{name: "5 % frames, 256 MiB, radosgw, symfilterd from file to file", of: "5 % frames, 256 MiB, radosgw", daemon: fileToFile, against: "symfilter --follow"},
 		{name: "plain text, 256 MiB, symfilterd from file to file", log: plain(256 << 20), daemon: fileToFile, against: "symfilter --follow"},
 		{name: "5 % frames, 256 MiB, radosgw, symfilterd over HTTP", of: "5 % frames, 256 MiB, radosgw", daemon: overHTTP, against: "symfilter between pipes"},
@@ -108,10 +109,11 @@ func workloads() []workload {
 
 const differentErrors = "different errors, 100 MiB, `--output="
 
-// perBinary holds the goals of the rows that filters returns, a text for each row; empty: no goals.
+// perBinary holds the goals of the rows of filters, a text for each row. An empty text is no
+// goal.
 type perBinary struct{ first, firstIndexed, cold, hundred, million, millionIndexed, hot, index string }
 
-// filters returns the rows of a binary whose sections are not compressed.
+// filters returns the rows of a binary without compressed sections.
 func filters(bin, name string, g perBinary) []workload {
 	return []workload{
 		{name: "first frame, " + name, log: frames(bin, 1, 0), debug: plainTree, goals: g.first},
@@ -133,8 +135,8 @@ func compressed(bin, zlib, name, goals, indexedGoals string) []workload {
 	}
 }
 
-// untuned returns rows of the binary name with goals: the ratios measured in the same rows of the
-// binary tuned, times slack.
+// untuned gives the rows of the binary name goals: the ratios in the same rows of tuned, times
+// slack.
 func untuned(rows []workload, name, tuned string) []workload {
 	for i := range rows {
 		rows[i].like = strings.Replace(rows[i].name, name, tuned, 1)
@@ -165,7 +167,7 @@ func outputAgainstText(form string) func(b *binaries, command, out string) (othe
 // markupSuffix is the suffix of the log with the same frames as elements.
 const markupSuffix = ".bt"
 
-// onMarkupOf compares a workload with the same command, flags included, on its log with elements.
+// onMarkupOf compares a workload with the same command and flags on its log with elements.
 func onMarkupOf(name string, flags ...func(b *binaries) string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
 		other, mine = filtering(b, command), filtering(b, command)
