@@ -21,19 +21,19 @@ const (
 
 // A Backtrace holds the lines of a backtrace. A Page does not keep it.
 type Backtrace struct {
-	// Key is equal for equal backtraces. It is empty for the rest of a backtrace that is too long:
-	// the rest is not counted.
+	// Key is equal for equal backtraces. It is empty for the rest of a backtrace that is too
+	// long, which is not counted.
 	Key     string
 	Time    []byte // time in the log, or empty
 	Message []byte // the line before it
 	Rows    []Row
-	Beside  bool // part of the report that the preceding backtrace is in
+	Beside  bool // in the same report as the preceding backtrace
 
-	// The fields below are needed only for a new backtrace.
+	// These fields are needed only for a new backtrace.
 	Kind  string // kind of the crash or error; empty if none
 	Role  string // role in the report, such as freed; or empty
 	Title Detail // detail of the frame that the backtrace is about
-	About int    // index in Rows of that frame; -1 if all are of the system
+	About int    // index of that frame in Rows; -1 if all are of the system
 }
 
 // A Row is a line of a backtrace.
@@ -41,12 +41,12 @@ type Row struct {
 	Text   []byte // without its line end; colour sequences become colours
 	Ended  bool   // the line has a line end
 	Kind   Kind
-	More   bool    // the line belongs to the frame of the row before
+	More   bool    // the line belongs to the preceding row's frame
 	Object string  // base name of the module of a system frame
-	Detail *Detail // set for the frames of a new backtrace that are the program's or have no name
+	Detail *Detail // of a frame in a new backtrace that is the program's or has no name
 }
 
-// A Detail holds the facts that a page shows about a frame or an address beside its text.
+// A Detail holds the facts that a page shows beside the text of a frame or an address.
 type Detail struct {
 	Function string
 	File     string // as printed
@@ -63,7 +63,7 @@ type Detail struct {
 // A SourceLine is a line of a source file.
 type SourceLine struct {
 	Text   []byte // with its number
-	Marked bool   // it is the line of the frame
+	Marked bool   // it is the frame's line
 }
 
 // Frames prints lines with frames that are not a backtrace. They have no entry in the index.
@@ -80,16 +80,15 @@ func (p *Page) Frames(rows []Row) {
 // Large reports whether the page is large. Then only frames of new backtraces need Details.
 func (p *Page) Large() bool { return p.large }
 
-// Known reports whether a backtrace with this key needs no Details. That is so if it is on the page
-// already, if the key is empty, or if the page has maxDistinct others.
+// Known reports whether a backtrace with this key needs no Details. It is then on the page, the
+// key is empty, or the page has maxDistinct others.
 func (p *Page) Known(key string) bool {
 	_, known := p.distinct.byKey[key]
 	return known || key == "" || len(p.distinct.byKey) >= maxDistinct
 }
 
-// Backtrace prints a backtrace. In a new backtrace each frame can be unfolded to its Detail; a
-// repeated one is counted, and folded as a whole. A backtrace without an entry in the index stays
-// open.
+// Backtrace prints a backtrace. In a new one, each frame unfolds to its Detail. A repeated one
+// is counted, and folded as a whole. A backtrace without an entry in the index stays open.
 func (p *Page) Backtrace(b *Backtrace) {
 	p.endRow()
 	entry, isNew := p.distinct.count(b, p.line+1)
@@ -145,8 +144,8 @@ func appendRow(dst []byte, r *Row) []byte {
 	return dst
 }
 
-// appendAgain appends a repeated backtrace, folded, with a link to the first one, e. If e is nil,
-// the backtrace is not counted, and stays open.
+// appendAgain appends a repeated backtrace, folded, with a link to e, the first one. If e is
+// nil, the backtrace is not counted, and stays open.
 func appendAgain(dst []byte, b *Backtrace, e *entry) []byte {
 	dst = append(dst, `<details class="r"`...)
 	if e == nil {
@@ -169,7 +168,6 @@ func appendAgain(dst []byte, b *Backtrace, e *entry) []byte {
 	return append(dst, "</details>\n"...)
 }
 
-// appendNew appends a backtrace that is new.
 func appendNew(dst []byte, b *Backtrace, e *entry) []byte {
 	dst = append(dst, `<details class="b`...)
 	if e.kind == "" {
@@ -183,8 +181,8 @@ func appendNew(dst []byte, b *Backtrace, e *entry) []byte {
 	return append(dst, "</details>\n"...)
 }
 
-// appendRows appends the lines of a backtrace. own is the row of the frame that the backtrace is
-// about, or nil.
+// appendRows appends the lines of a backtrace. own is the row that the backtrace is about, or
+// nil.
 func appendRows(dst []byte, rows []Row, own *Row) []byte {
 	for i := 0; i < len(rows); {
 		r := &rows[i]
@@ -223,7 +221,7 @@ func (b *Backtrace) own() *Row {
 	return &b.Rows[b.About]
 }
 
-// maxObjects bounds the objects that the summary of system frames names.
+// maxObjects bounds the objects named in the summary of system frames.
 const maxObjects = 4
 
 // appendSystem appends frames of the system, folded unless open.
@@ -272,8 +270,7 @@ func appendSystem(dst []byte, rows []Row, open bool) []byte {
 }
 
 // appendFrame appends a frame with its detail. If first is set, a detail with source text or a
-// reason is unfolded. The lines of a frame have a <br> between them, for browsers without the
-// style.
+// reason is unfolded. A <br> is between the lines of a frame, for browsers without the style.
 func appendFrame(dst []byte, rows []Row, first bool) []byte {
 	d := rows[0].Detail
 	dst = append(dst, `<details class="f`...)
@@ -296,8 +293,8 @@ func appendFrame(dst []byte, rows []Row, first bool) []byte {
 	return append(dst, "</details>\n"...)
 }
 
-// appendNamed appends a line. If the line has the function's name and no colours, the name is bold.
-// The address and the place in the module are dim, if they are found.
+// appendNamed appends a line. The function's name in it is bold, unless the line has colours.
+// The address and the place in the module are dim, if found.
 func appendNamed(dst []byte, r *Row, function string) []byte {
 	at := -1
 	if function != "" && bytes.IndexByte(r.Text, esc) < 0 {
@@ -336,7 +333,8 @@ func appendDim(dst, text []byte) []byte {
 // hasPlace reports whether appendPlace has something to append.
 func (d *Detail) hasPlace() bool { return d.Function != "" || d.Module != "" }
 
-// appendPlace appends a function with its file and line; without a name, the place in the module.
+// appendPlace appends a function with its file and line, or the place in the module if it has
+// no name.
 func appendPlace(dst []byte, d *Detail) []byte {
 	dst = append(dst, "<b>"...)
 	if d.Function == "" {
@@ -353,7 +351,6 @@ func appendPlace(dst []byte, d *Detail) []byte {
 	return dst
 }
 
-// appendFile appends a file with its line.
 func appendFile(dst []byte, d *Detail) []byte {
 	dst = appendEscaped(dst, []byte(shorten(d.File)))
 	if d.Line > 0 {
@@ -362,7 +359,7 @@ func appendFile(dst []byte, d *Detail) []byte {
 	return dst
 }
 
-// executed matches URLs that a browser executes. The operator's template contains no such URL; see
+// executed matches URLs that a browser executes. The operator's template has no such URL: see
 // package source.
 var executed = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^[\x00-\x20]*(javascript|data|vbscript)[\t\n\r]*:`)
@@ -413,7 +410,6 @@ func appendDetail(dst []byte, d *Detail) []byte {
 	return append(dst, "</p>"...)
 }
 
-// appendSource appends a line of a source file.
 func appendSource(dst []byte, l *SourceLine) []byte {
 	if l.Marked {
 		return append(appendEscaped(append(dst, "<mark>"...), l.Text), "</mark>\n"...)

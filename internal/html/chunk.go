@@ -17,24 +17,24 @@ const (
 	markInput      = 0x05
 )
 
-// maxPacking bounds the chunks that are compressed at the same time. Each takes 3 MiB. The bound is
-// the same on all machines, so that the order of chunks and backtraces on a page is the same, too.
+// maxPacking bounds the chunks compressed at the same time, 3 MiB each. It is the same on all
+// machines, since it affects the order of chunks and backtraces on a page.
 const maxPacking = 4
 
 // chunk is the text of the next chunks of a page.
 type chunk struct {
 	text  []byte
-	next  int64  // number of the first line of the next chunk that is compressed
+	next  int64  // number of the first line of the next chunk to compress
 	input string // name of the input that begins with the next line
 
-	full    [][]byte  // texts of full chunks that are not compressed yet, each in its own array
-	packing []*packer // compressors of chunks, in the order of the chunks
+	full    [][]byte  // texts of full chunks to compress, each in its own array
+	packing []*packer // compressors, in the order of their chunks
 	idle    []*packer
 	spare   [][]byte // memory for text
 }
 
-// begin returns the text so far, which the caller extends and passes to add. If an input begins
-// with the next line, begin adds its name.
+// begin returns the text so far, which the caller extends and passes to add. It adds the name
+// of an input that begins with the next line.
 func (c *chunk) begin() []byte {
 	if c.text == nil {
 		c.text = c.buffer()
@@ -46,8 +46,8 @@ func (c *chunk) begin() []byte {
 	return c.text
 }
 
-// add sets the text, to which the caller has added lines or a part of one. It sets full chunks
-// aside.
+// add sets the text, which the caller has extended by lines or a part of one. It sets full
+// chunks aside.
 func (c *chunk) add(text []byte, ended bool) {
 	c.text = text
 	if ended {
@@ -62,8 +62,8 @@ func (c *chunk) add(text []byte, ended bool) {
 	}
 }
 
-// addRow adds a line of a backtrace. backtrace is the number of the backtrace that begins with the
-// line. It is 0 if that backtrace is not on the page, and negative if none begins.
+// addRow adds a line of a backtrace. backtrace is the number of the backtrace that begins here:
+// 0 if it is not on the page, negative if none begins.
 func (c *chunk) addRow(r *Row, backtrace int) {
 	text := c.begin()
 	if backtrace >= 0 {
@@ -101,8 +101,8 @@ func (c *chunk) buffer() []byte {
 	return make([]byte, 0, chunkSize+4*blockSize)
 }
 
-// packFull starts to compress the full chunks. It appends the elements of the chunks for which it
-// had to wait.
+// packFull starts to compress the full chunks. It appends the elements of earlier chunks for
+// which it had to wait.
 func (c *chunk) packFull(dst []byte) []byte {
 	for i, text := range c.full {
 		dst = c.pack(dst, text)
@@ -123,8 +123,8 @@ func (c *chunk) packAll(dst []byte) []byte {
 	return dst
 }
 
-// pack starts to compress a chunk, whose text it keeps. If maxPacking chunks are being compressed,
-// it first waits for one, and appends the element of that chunk.
+// pack starts to compress a chunk, and keeps text. If maxPacking chunks are being compressed,
+// it first waits for the oldest, and appends its element.
 func (c *chunk) pack(dst, text []byte) []byte {
 	if len(c.packing) == maxPacking {
 		dst = c.finish(dst)
@@ -150,7 +150,7 @@ func (c *chunk) pack(dst, text []byte) []byte {
 	return dst
 }
 
-// finish waits for the first of the chunks that are being compressed, and appends its element.
+// finish waits for the oldest chunk that is being compressed, and appends its element.
 func (c *chunk) finish(dst []byte) []byte {
 	p := c.packing[0]
 	n := copy(c.packing, c.packing[1:])
@@ -164,7 +164,7 @@ func (c *chunk) finish(dst []byte) []byte {
 	return append(dst, p.element...)
 }
 
-// A packer makes the elements of chunks, one at a time. It reuses its memory.
+// A packer makes the elements of chunks, one at a time, and reuses its memory.
 type packer struct {
 	text    []byte // text of the chunk
 	w       *gzip.Writer
@@ -177,11 +177,10 @@ type packer struct {
 // size, and take up to twice the time.
 func newPacker() *packer {
 	p := &packer{done: make(chan struct{}, 1)}
-	p.w, _ = gzip.NewWriterLevel(&p.packed, gzip.BestSpeed) // the level is a valid one
+	p.w, _ = gzip.NewWriterLevel(&p.packed, gzip.BestSpeed) // the level is valid
 	return p
 }
 
-// pack makes the element of the chunk.
 func (p *packer) pack(first, lines int64) {
 	p.packed.Reset()
 	p.w.Reset(&p.packed)

@@ -39,7 +39,7 @@ func appendLine(dst, text []byte, as form) []byte {
 		}
 		n := sequence(text[i:])
 		at = i + n
-		if n == 0 { // not a colour: it becomes visible
+		if n == 0 { // not a colour, so it becomes visible
 			n = 1
 			at = i
 		} else {
@@ -53,7 +53,7 @@ func appendLine(dst, text []byte, as form) []byte {
 	}
 }
 
-// maxSequence bounds the parameters of a colour sequence, as package markup does.
+// maxSequence bounds the parameters of a colour sequence, as in package markup.
 const maxSequence = 64 // bytes
 
 // sequence returns the length of the colour sequence at the beginning of text, or 0.
@@ -72,7 +72,7 @@ func sequence(text []byte) int {
 	return 0
 }
 
-// isPlain reports whether text has the same bytes in this form, as most lines have.
+// isPlain reports whether text is unchanged in this form, as most lines are.
 func (f form) isPlain(text []byte) bool {
 	if f == inChunk {
 		return printable(text) == len(text)
@@ -87,8 +87,7 @@ func (f form) append(dst, text []byte) []byte {
 	return appendEscaped(dst, text)
 }
 
-// transition appends the end of the colour from and the beginning of the colour to, unless they are
-// equal.
+// transition appends the end of the colour from and the beginning of to, unless they are equal.
 func (f form) transition(dst []byte, from, to sgr.State) []byte {
 	if from == to {
 		return dst

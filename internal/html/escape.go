@@ -13,10 +13,10 @@ const (
 	high = 0x80 * each
 )
 
-// appendEscaped appends text of unknown origin for the content of an element, or for an attribute
-// in quotation marks. Other code adds text to elements only if plain accepts all of it. Markup and
-// quotation marks become character references. Control characters except TAB, bytes that are not
-// UTF-8, and characters that a browser obeys are made visible, for example as \x1b.
+// appendEscaped appends text of unknown origin for the content of an element, or for an
+// attribute in quotation marks. Other code adds text only if plain accepts all of it. Markup
+// and quotation marks become character references. Control characters except TAB, bytes that
+// are not UTF-8, and characters that a browser obeys become visible, for example as \x1b.
 func appendEscaped(dst, text []byte) []byte {
 	for i := 0; ; {
 		n := plain(text[i:])
@@ -45,7 +45,7 @@ func appendEscaped(dst, text []byte) []byte {
 	}
 }
 
-// appendVisible is appendEscaped for the text of a chunk, in which markup stays unchanged.
+// appendVisible is appendEscaped for the text of a chunk. It leaves markup unchanged.
 func appendVisible(dst, text []byte) []byte {
 	for i := 0; ; {
 		n := printable(text[i:])
@@ -59,13 +59,13 @@ func appendVisible(dst, text []byte) []byte {
 	}
 }
 
-// plain returns how many bytes at the beginning of text are printable ASCII that needs no escape.
+// plain returns the number of leading bytes that are printable ASCII and need no escape.
 func plain(text []byte) int {
 	i := 0
 	for ; i+8 <= len(text); i += 8 {
 		w := binary.LittleEndian.Uint64(text[i:])
 		quote := w ^ each*'"'
-		ampersand := (w | each) ^ each*'\'' // or an apostrophe, the next character
+		ampersand := (w | each) ^ each*'\'' // zero in each byte that is & or '
 		angle := (w | each*2) ^ each*'>'    // zero in each byte that is < or >
 		if (w|(w+each)|(w-each*' ')|(quote-each)|(ampersand-each)|(angle-each))&high != 0 {
 			break
@@ -80,7 +80,7 @@ func plain(text []byte) int {
 	return i
 }
 
-// printable returns how many bytes at the beginning of text are printable ASCII.
+// printable returns the number of leading bytes that are printable ASCII.
 func printable(text []byte) int {
 	i := 0
 	for ; i+8 <= len(text); i += 8 {
@@ -95,8 +95,8 @@ func printable(text []byte) int {
 	return i
 }
 
-// printableLines returns how many bytes at the beginning of text are printable ASCII, TAB or line
-// ends, which stay unchanged in a chunk.
+// printableLines returns the number of leading bytes that are printable ASCII, TAB or line
+// ends. A chunk has them unchanged.
 func printableLines(text []byte) int {
 	i := 0
 	for i+32 <= len(text) {
@@ -121,7 +121,7 @@ func printableLines(text []byte) int {
 // listed reports whether c is a control character that stays unchanged in a chunk.
 func listed(c byte) bool { return c == '\n' || c == '\t' }
 
-// foreign returns how many bytes at the beginning of text are not printable ASCII. They are whole
+// foreign returns the number of leading bytes that are not printable ASCII. They are whole
 // characters, if text is UTF-8.
 func foreign(text []byte) int {
 	i := 0

@@ -1,11 +1,11 @@
 package html
 
-// A group is the HTML element around the backtraces of a report, each with the text before it. A
-// wide window shows them side by side.
+// A group is the HTML element around the backtraces of a report, each with the text before it.
+// A wide window shows them side by side.
 //
-// Whether another backtrace belongs to a group is known only when it arrives. So the group is
-// closed after each backtrace. If another one follows, groupMore replaces groupEnd, which has as
-// many bytes. piece and at are the place of the last groupEnd; at is 0 if there is none.
+// Another backtrace may join the group later, so the group is closed after each one. To
+// continue, groupMore replaces groupEnd, which has as many bytes. piece and at are the place of
+// the last groupEnd; at is 0 without one.
 type group struct{ piece, at int }
 
 const (
@@ -14,8 +14,8 @@ const (
 	groupMore  = "<div>\n\n"
 )
 
-// begin begins the part of a group for a backtrace, and reports whether it did. A repeated
-// backtrace begins no group.
+// begin begins the part of a group for a backtrace, if any, and reports whether it did. A
+// repeated backtrace begins no group.
 func (g *group) begin(p *Page, isNew, beside bool) bool {
 	switch {
 	case beside && g.at > 0 && g.piece == len(p.pieces):
@@ -38,10 +38,11 @@ func (g *group) end(p *Page, begun bool) {
 	}
 }
 
-// A restGroup is a group of a large page, whose backtraces have no text before them: it stays open.
+// A restGroup is a group of a large page. It stays open, since its backtraces have no text
+// before them.
 type restGroup struct {
 	open   bool
-	broken bool // the backtrace before the next one is not in the group
+	broken bool // the preceding backtrace is not in the group
 }
 
 // begin begins the part for a backtrace.
@@ -54,7 +55,6 @@ func (g *restGroup) begin(dst []byte, beside bool) []byte {
 	return dst
 }
 
-// end ends the group, if one is open.
 func (g *restGroup) end(dst []byte) []byte {
 	if g.open {
 		dst = append(dst, groupEnd+groupEnd...)

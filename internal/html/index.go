@@ -36,14 +36,14 @@ type occurrence struct {
 	time []byte
 }
 
-// The bounds of what an entry keeps of the log.
+// Bounds of an entry's texts from the log.
 const (
 	maxMessage = 200 // bytes
 	maxTime    = 64  // bytes
 )
 
-// count counts b, which begins at this line of the page. The entry is nil if b has no Key, or if b
-// is new and the page has maxDistinct others.
+// count counts b, which begins at this line of the page. The entry is nil if b has no Key, or
+// if b is new and the page has maxDistinct others.
 func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 	if b.Key == "" {
 		return nil, false
@@ -79,8 +79,8 @@ func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 	return e, true
 }
 
-// append appends the line number, as a link that the page's script follows, and the time if there
-// is one.
+// append appends the line number, as a link for the page's script, and the time if there is
+// one.
 func (o occurrence) append(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `<a href="#L`...), o.line, 10)
 	dst = append(appendCount(append(dst, `">line `...), o.line), "</a>"...)

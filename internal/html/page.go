@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The bounds of a page, with their reasons.
+// Bounds of a page, with reasons.
 const (
 	// A browser shows a page of this size within a second, and finds text in it.
 	maxSmall = 16 << 20 // bytes of HTML
@@ -19,9 +19,9 @@ const (
 
 	// lines of a <pre>: a browser lays out only the <pre> elements near the window
 	blockRows = 200
-	blockSize = 64 << 10 // bytes of a <pre> at a line end, above which the next one begins
+	blockSize = 64 << 10 // bytes of a <pre> at a line end, after which the next one begins
 	chunkSize = 1 << 20  // bytes of text of a chunk
-	pieceSize = 1 << 20  // bytes of HTML that are in one array
+	pieceSize = 1 << 20  // bytes of HTML in one array
 
 	maxDistinct = 2000     // distinct backtraces, about 1 KiB each
 	maxSections = 16 << 20 // bytes of HTML of the backtraces of a large page
@@ -35,23 +35,23 @@ var style string
 //go:embed page.js
 var script string
 
-// A Page writes a page, from its beginning to its end. It keeps a small page in memory, as HTML and
-// as the text of chunks. It writes nothing before the page ends or becomes large. Of a large page
-// it keeps 5 chunks: one that grows, and up to 4 that are being compressed. No content of a log
-// makes it fail. One goroutine at a time may use a Page. Each chunk is compressed in a goroutine of
-// its own.
+// A Page writes a page from beginning to end. It keeps a small page in memory, as HTML and as
+// the text of chunks, and writes nothing before the page ends or becomes large. Of a large
+// page, it keeps 5 chunks: one that grows, and up to 4 that are being compressed. No content of
+// a log makes it fail. One goroutine at a time may use a Page. Each chunk is compressed in a
+// goroutine of its own.
 type Page struct {
 	title string
 	small int    // maxSmall, unless Limit was called
 	rows  int    // headRows, unless Limit was called
 	out   []byte // finished bytes
 
-	html   []byte   // the end of <main> so far; nil if the page is large
-	pieces [][]byte // HTML before html: a single array would be copied each time it grows
+	html   []byte   // end of <main> so far; nil if the page is large
+	pieces [][]byte // HTML before html, in pieces, since one array would be copied when it grows
 	size   int      // bytes of pieces
-	head   int      // number of pieces in the head; 0 until the head is complete
+	head   int      // pieces in the head; 0 until the head is complete
 	large  bool
-	early  []byte // chunks of a page that is nearly large, compressed early by an idle processor
+	early  []byte // chunks of a nearly large page, compressed early by an idle processor
 	block  block
 	group  group
 	rest   restGroup
@@ -65,7 +65,7 @@ type Page struct {
 	values   values
 }
 
-// A block is the <pre> that is open.
+// A block is the open <pre>.
 type block struct {
 	open  bool
 	folds bool // it is in a <details>
@@ -78,11 +78,11 @@ func New(title string) *Page {
 	return &Page{title: shorten(title), small: maxSmall, rows: headRows}
 }
 
-// Limit makes the page large if it has more than size bytes, and ends its head after this number of
-// lines. It is for tests.
+// Limit is for tests. A page of more than size bytes is large, and its head ends after this
+// number of rows.
 func (p *Page) Limit(size, rows int) { p.small, p.rows = size, rows }
 
-// Take appends the finished bytes of the page to dst, and forgets them.
+// Take appends the finished bytes of the page to dst, and drops them.
 func (p *Page) Take(dst []byte) []byte {
 	if len(p.out) == 0 {
 		return dst
@@ -95,7 +95,7 @@ func (p *Page) Take(dst []byte) []byte {
 	return dst
 }
 
-// Input begins the log of the next input. Its name is printed.
+// Input begins the log of the next input, and prints its name.
 func (p *Page) Input(name string) {
 	name = shorten(name)
 	p.endRow()
@@ -123,7 +123,7 @@ func (p *Page) Fold(title string) {
 	}
 }
 
-// Unfold ends the fold that Fold has begun, if it is still open.
+// Unfold ends the fold that Fold began, if it is still open.
 func (p *Page) Unfold() {
 	p.endRow()
 	if p.block.folds {
@@ -131,7 +131,7 @@ func (p *Page) Unfold() {
 	}
 }
 
-// Text prints a line of the log, or a part of one. text has no line end; colour sequences in it
+// Text prints a line of the log, or a part of one, without its line end. Colour sequences
 // become colours. ended is set if the line ends.
 func (p *Page) Text(text []byte, ended bool) {
 	p.row(ended)
@@ -154,7 +154,7 @@ func (p *Page) row(ended bool) {
 	p.cut = !ended
 }
 
-// endRow ends an unfinished line, because its rest does not follow.
+// endRow ends an unfinished line, whose rest does not follow.
 func (p *Page) endRow() {
 	if p.cut {
 		p.Text(nil, true)
@@ -173,7 +173,7 @@ func (p *Page) openBlock() {
 	}
 }
 
-// room makes room in html for a block. It may end the piece.
+// room makes room in html for a block, and may end the piece.
 func (p *Page) room() {
 	if len(p.html) >= pieceSize {
 		p.endPiece()
@@ -217,8 +217,8 @@ func (p *Page) closeBlock() {
 	p.values.pending = p.values.pending[:0]
 }
 
-// grown is called when text was added. Depending on the size, it ends the head of the page, makes
-// the page large, or compresses full chunks.
+// grown is called after text was added. Depending on the size, it ends the head of the page,
+// makes the page large, or compresses full chunks.
 func (p *Page) grown() {
 	size := p.size + len(p.html)
 	switch {
@@ -239,7 +239,6 @@ func (p *Page) grown() {
 	}
 }
 
-// enlarge makes the page large.
 func (p *Page) enlarge() {
 	p.begin()
 	p.out = append(p.out, "<main>\n"...)

@@ -8,14 +8,14 @@ import (
 
 const indexTitle = "Summary"
 
-// The bounds of the summary.
+// Bounds of the summary.
 const (
 	maxKinds = 16 // kinds in the list
 	maxOpen  = 20 // backtraces of an index that is unfolded at first
 )
 
-// index appends the summary: the numbers of crashes and errors by kind, and the index of the
-// distinct backtraces.
+// index appends the summary: the numbers of crashes and errors by kind, and the distinct
+// backtraces.
 func (p *Page) index() {
 	b := append(p.out, "<nav id=\"index\" aria-labelledby=\"index-title\">\n<h2 id=\"index-title\">"+indexTitle+"</h2>\n"...)
 	d := &p.distinct
@@ -61,7 +61,7 @@ type kindCount struct {
 	first            *entry
 }
 
-// kinds returns the kinds of crashes and errors, the most frequent one first.
+// kinds returns the kinds of crashes and errors, most frequent first.
 func (d *distinct) kinds() (all []*kindCount) {
 	byKind := make(map[string]*kindCount)
 	for _, e := range d.entries {
@@ -109,7 +109,7 @@ func (d *distinct) appendKinds(dst []byte) []byte {
 	return append(dst, "</ul>\n"...)
 }
 
-// appendNumber appends the number of the backtrace, with a link if it is on the page.
+// appendNumber appends the number of the backtrace, as a link if it is on the page.
 func (e *entry) appendNumber(dst []byte) []byte {
 	if e.absent {
 		return strconv.AppendInt(dst, int64(e.number), 10)

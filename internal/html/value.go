@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// A Value is a number in a line for which there is an answer.
+// A Value is a number in a line, with its answer.
 type Value struct {
 	Start, End int // range of its text in the line
 	Detail     Detail
@@ -14,7 +14,7 @@ type Value struct {
 // values holds the answers for values, each in a popover.
 type values struct {
 	ids     map[valueKey]int
-	pending []byte // elements of new answers, which are printed after the block
+	pending []byte // elements of new answers, printed after the block
 }
 
 // A valueKey identifies an answer.
