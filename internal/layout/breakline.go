@@ -14,9 +14,9 @@ const tabStop = 8
 // spaces is the largest indentation of a line.
 const spaces = "                                                                "
 
-// breakLine breaks the current line of output, at the end of buf, if it is wider than the terminal.
-// The line continues at break points on further lines. The terminal itself wraps a part that is
-// wider than a whole line.
+// breakLine breaks the current line of output, at the end of buf, if it is wider than the
+// terminal. The line continues at break points. The terminal itself wraps a part that is wider
+// than a whole line.
 func (k *Display) breakLine(buf []byte) []byte {
 	if n, _ := columns(buf[k.start:], 0); n <= k.Width {
 		return buf
@@ -48,8 +48,7 @@ func (k *Display) breakLine(buf []byte) []byte {
 	}
 }
 
-// A breaker adds the parts of a line. It adds a line end before each part that does not fit on the
-// current line.
+// A breaker adds the parts of a line, with a line end before each part that does not fit.
 type breaker struct {
 	dst    []byte
 	start  int // offset of the line in dst
@@ -59,9 +58,9 @@ type breaker struct {
 	state  sgr.State
 }
 
-// add adds a part. A part that does not fit on a line of its own is broken at points: at the start
-// of the arguments and, only if that is not enough, at commas. points are offsets in the text; base
-// is the part's offset there.
+// add adds a part. A part that does not fit on a line of its own is broken at points: first at
+// the start of the arguments, then at commas. points are offsets in the text; base is the
+// part's offset there.
 func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int) {
 	next, visible := columns(part, b.col)
 	if kind == logText || next <= b.width || !visible {
@@ -80,7 +79,7 @@ func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int
 		b.append(part, next)
 		return
 	}
-	at, first := 0, 0 // part[:at] and points[:first] have been added
+	at, first := 0, 0 // part[:at] and points[:first] were added
 	for i := 0; i <= len(points); i++ {
 		if i < len(points) && points[i].kind != level {
 			continue
@@ -131,7 +130,7 @@ func (b *breaker) append(part []byte, col int) {
 	}
 }
 
-// withoutBlank returns part without its first blank, which may follow colour sequences.
+// withoutBlank removes the first blank of part, which may follow colour sequences.
 func withoutBlank(part []byte) []byte {
 	at := 0
 	for at < len(part) && part[at] == esc {
@@ -170,13 +169,13 @@ func columns(text []byte, col int) (end int, visible bool) {
 	return col, visible
 }
 
-// maxLink bounds the bytes in which the end of a link is searched for, so that the time for a line
-// with many starts of links is linear. The URI of a link has at most 2,000 bytes.
+// maxLink bounds the search for the end of a link, in bytes. The time for a line with many
+// starts of links is then linear. The URI of a link has at most 2,000 bytes.
 const maxLink = 4 << 10
 
-// sequence returns the length of the control sequence at the start of b: ESC [ ... with its final
-// byte, such as a colour, or a link (ESC ] ... ESC \). For any other sequence it is 1: only the
-// ESC.
+// sequence returns the length of the control sequence at the start of b: ESC [ ... with its
+// final byte, such as a colour, or a link (ESC ] ... ESC \). For any other sequence, it returns
+// 1, the length of ESC.
 func sequence(b []byte) int {
 	if len(b) < 2 {
 		return 1
@@ -198,7 +197,7 @@ func sequence(b []byte) int {
 	return 1
 }
 
-// runeWidth returns the number of columns of a printable rune on terminals: the wide ranges are
+// runeWidth returns the number of columns of a printable rune on terminals. The wide ranges are
 // from Unicode's East Asian Width, without rare ones.
 func runeWidth(r rune) int {
 	switch {

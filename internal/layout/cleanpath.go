@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// buildPrefixes begin the paths of source files that were compiled in a folder of a build system:
-// no reader has these folders. An element is a pattern of [path.Match]. In /build, folders such as
-// glibc-6V9RKT, reproducible-path or hello-2.12 belong to a build system; others, such as src, may
-// belong to the program.
+// buildPrefixes are folders of build systems, which no reader has, at the beginning of source
+// paths. An element is a pattern of [path.Match]. In /build, folders such as glibc-6V9RKT,
+// reproducible-path or hello-2.12 belong to a build system. Others, such as src, may belong to
+// the program.
 var buildPrefixes = []string{
 	"/build/*-*/",                 // Debian, Ubuntu and Nix
 	"/build/source/",              // Nix
@@ -22,8 +22,9 @@ var buildPrefixes = []string{
 	"/usr/local/cargo/registry/src/*/",
 }
 
-// CleanPath returns the path of a source file without build prefixes, and without the elements .
-// and .. : ./csu/../sysdeps/x86/start.S is sysdeps/x86/start.S. A leading .. is removed, too.
+// CleanPath removes build prefixes, and the elements . and .. from the path of a source file.
+// For example, ./csu/../sysdeps/x86/start.S becomes sysdeps/x86/start.S. A leading .. is
+// removed, too.
 func CleanPath(file string) string {
 	if file == "" || file[0] != '/' && file[0] != '.' && !strings.Contains(file, "/.") && !strings.Contains(file, "//") {
 		return file

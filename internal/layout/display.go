@@ -7,15 +7,15 @@ import (
 
 var newline = []byte{'\n'}
 
-// A Display breaks and folds lines of output for people. Its callers mark the parts of the current
-// line during its layout. On a nil Display, which is for programs, the marking methods do nothing.
+// A Display breaks and folds lines of output for people. Its callers mark the parts of the
+// current line. A nil Display is for programs: marks do nothing.
 type Display struct {
 	Style
 	fold fold
 
 	// The current line of output:
-	start   int          // its offset in the text
-	frame   int          // offset of its frame in the text; negative if it has none
+	start   int          // offset in the text
+	frame   int          // offset of its frame in the text; negative without one
 	indent  int          // columns of indentation of the frame's further lines
 	breaks  []breakPoint // in order
 	kept    bool         // do not break the line
@@ -26,20 +26,19 @@ type Display struct {
 
 // A Style selects how a Display shows lines.
 type Style struct {
-	// Width is the number of columns of the terminal. A longer line continues on the next one at
-	// one of the marks. 0: no line is broken.
+	// Width is the number of columns of the terminal. A longer line continues on the next one
+	// at a mark. 0: no line is broken.
 	Width int
 
-	// In backtraces that have an own frame, Fold replaces each run of two or more system frames
-	// with a line that counts them.
+	// Fold replaces each run of two or more system frames with a line that counts them. It
+	// applies only to backtraces with an own frame.
 	Fold bool
 
 	Colors     bool // answers have colours
 	KeepsColor bool // colours of the log are printed unchanged, and may last longer than a line
 }
 
-// NewDisplay returns a Display with a Style. It returns nil if the Style neither breaks nor folds
-// lines.
+// NewDisplay returns a Display, or nil if the Style neither breaks nor folds lines.
 func NewDisplay(s Style) *Display {
 	if s.Width <= 0 && !s.Fold {
 		return nil
@@ -47,7 +46,7 @@ func NewDisplay(s Style) *Display {
 	return &Display{Style: s, frame: -1, indent: textIndent}
 }
 
-// A breakPoint is an offset at which a line of output may continue on the next one.
+// A breakPoint is an offset at which a line of output may be broken.
 type breakPoint struct {
 	at   int
 	kind breakKind
@@ -72,8 +71,8 @@ type linePart struct {
 	FoldFrame
 }
 
-// FrameBegins marks the start of a frame in the current line of output. Further lines of the frame
-// are indented by the given number of columns from there.
+// FrameBegins marks the start of a frame in the current line of output. Further lines of the
+// frame are indented by indent columns from there.
 func (k *Display) FrameBegins(at, indent int) {
 	if k != nil {
 		k.frame, k.indent = at, indent
@@ -88,7 +87,7 @@ func (k *Display) Breakable(at int) {
 	}
 }
 
-// addBreak is not inlined, so that its callers can be: then a nil Display costs nothing.
+// addBreak is not inlined, so its callers can be: a nil Display then costs nothing.
 //
 //go:noinline
 func (k *Display) addBreak(at int, kind breakKind) {
@@ -146,16 +145,16 @@ func (k *Display) Attach() {
 	}
 }
 
-// Keep keeps the current line of output from being broken: text after a module moves when the
-// brackets of the module are laid out.
+// Keep keeps the current line of output from being broken. The layout of a module's brackets
+// moves the text after them.
 func (k *Display) Keep() {
 	if k != nil {
 		k.kept = true
 	}
 }
 
-// SourceColumns returns the number of columns that are left for a source line after the text at the
-// end of buf.
+// SourceColumns returns the number of columns left for a source line after the text at the end
+// of buf.
 func (k *Display) SourceColumns(buf []byte) int {
 	if k == nil || k.Width <= 0 {
 		return maxSourceColumns
@@ -164,10 +163,10 @@ func (k *Display) SourceColumns(buf []byte) int {
 	return min(max(k.Width-before-sourceMargin, leastSource), maxSourceColumns)
 }
 
-const leastSource = 20 // minimum number of columns of a source line, even on a narrow terminal
+const leastSource = 20 // minimum columns of a source line, even on a narrow terminal
 
-// EndLine ends a line of output at the end of buf: it breaks a line that is too wide, unless Keep
-// was called.
+// EndLine ends a line of output at the end of buf. It breaks a line that is too wide, unless
+// Keep was called.
 func (k *Display) EndLine(buf []byte) []byte {
 	if k.Width > 0 && len(k.breaks) > 0 && !k.kept {
 		buf = k.breakLine(buf)
@@ -176,7 +175,7 @@ func (k *Display) EndLine(buf []byte) []byte {
 	return buf
 }
 
-// textIndent is the indentation in columns of the further lines of a line without a frame.
+// textIndent is the indentation, in columns, of the further lines of a line without a frame.
 const textIndent = 4
 
 // BeginLine begins another line of output for the same line of the log. at is the offset after the

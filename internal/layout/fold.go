@@ -9,9 +9,9 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// Limits of folding. MaxFoldFrames and MaxFoldBytes bound the frames that are held back before the
-// first own frame of a backtrace; frames beyond them are printed at once. A backtrace of a crash
-// has fewer than 30 system frames before its first own frame.
+// Limits of folding. MaxFoldFrames and MaxFoldBytes bound the frames held back before the first
+// own frame of a backtrace. Further frames are printed at once. A crash has fewer than 30
+// system frames before its first own frame.
 const (
 	MaxFoldFrames  = 256
 	MaxFoldBytes   = 64 << 10
@@ -45,19 +45,19 @@ type FoldFrame struct {
 // A fold holds back a run of system frames until its end.
 type fold struct {
 	inTrace bool // a backtrace has begun
-	own     bool // the backtrace has had an own frame
-	// too many system frames came before the first own frame: they are printed at once
+	own     bool // the backtrace has an own frame
+	// too many system frames came before the first own frame, so they are printed at once
 	passing bool
 	line    int64     // line number of the last frame in the log
 	last    FoldFrame // the last frame
 	prefix  []byte    // the text before each frame of the backtrace
 
-	n       int    // number of frames in the run that are held back
+	n       int    // frames in the run that are held back
 	text    []byte // their lines; if own is set, only the first frame's
 	eol     []byte // line end of the run
 	modules []string
 	more    bool // there are further modules
-	// names, without arguments, of the first frame with a function and of the last one
+	// names, without arguments, of the first frame with a function and of the last
 	function [2]string
 }
 
@@ -69,8 +69,8 @@ func (l *Display) Held() int {
 	return len(l.fold.text)
 }
 
-// Print appends the lines of output in buf for a line of the log, except for lines that it holds
-// back. eol is the end of the last line, which buf does not have. line is the number of the line in
+// Print appends the lines of output in buf for a line of the log, except for lines that it
+// holds back. eol is the end of the last line, which buf lacks. line is the line's number in
 // the log. continues means that another part of the line of the log follows.
 func (l *Display) Print(dst, buf, eol []byte, line int64, continues bool) []byte {
 	if !l.Fold {
@@ -92,7 +92,7 @@ func (l *Display) Print(dst, buf, eol []byte, line int64, continues bool) []byte
 	return dst
 }
 
-// printPart appends a line of output, or holds it back. Its line end is in text, or is eol.
+// printPart appends a line of output, or holds it back. The line end is in text or in eol.
 func (l *Display) printPart(dst, text, eol []byte, line int64, fr *FoldFrame) []byte {
 	k := &l.fold
 	switch {
@@ -126,7 +126,6 @@ func (l *Display) printPart(dst, text, eol []byte, line int64, fr *FoldFrame) []
 	return append(append(dst, text...), eol...)
 }
 
-// hold adds a frame to the run.
 func (k *fold) hold(text, eol []byte, fr *FoldFrame) {
 	if k.n == 0 || !k.own {
 		k.text = append(append(k.text, text...), eol...)
@@ -153,8 +152,8 @@ func (k *fold) hold(text, eol []byte, fr *FoldFrame) {
 	}
 }
 
-// EndTrace ends the current backtrace, and appends the frames that are held back. They are folded
-// if the backtrace has an own frame.
+// EndTrace ends the current backtrace, and appends the frames held back. They are folded if the
+// backtrace has an own frame.
 func (l *Display) EndTrace(dst []byte) []byte {
 	if l == nil || !l.fold.inTrace {
 		return dst
@@ -169,12 +168,11 @@ func (l *Display) endTrace(dst []byte) []byte {
 	return dst
 }
 
-// Release appends the frames that are held back, folded if the backtrace has an own frame. The
-// backtrace continues.
+// Release appends the frames held back, folded if the backtrace has an own frame. The backtrace
+// continues.
 func (l *Display) Release(dst []byte) []byte { return l.release(dst, l.fold.own) }
 
-// release appends the frames that are held back. It appends one line for two or more frames if
-// folded is set.
+// release appends the frames held back. If folded is set, two or more frames become one line.
 func (l *Display) release(dst []byte, folded bool) []byte {
 	k := &l.fold
 	switch {
@@ -193,7 +191,7 @@ func (l *Display) release(dst []byte, folded bool) []byte {
 	return dst
 }
 
-// appendFolded appends the text for a run, for example: 3 frames of libc.so.6, libstdc++.so.6:
+// appendFolded appends the text for a run, such as: 3 frames of libc.so.6, libstdc++.so.6:
 // raise … std::terminate.
 func (l *Display) appendFolded(dst []byte) []byte {
 	k := &l.fold

@@ -11,7 +11,7 @@ const UnknownFunction = "??"
 
 // A Frame holds the texts of one frame, with control characters escaped.
 type Frame struct {
-	// name of the function, with its offset (+0x12) if the frame has no line; "??" if unknown
+	// name of the function, with an offset (+0x12) if the frame has no line; "??" if unknown
 	Name   string
 	File   string // empty if the frame has no line
 	Line   string // decimal
@@ -21,7 +21,7 @@ type Frame struct {
 	Inlined bool // the function is inlined into the next frame
 }
 
-// Function returns the name of the function without the offset.
+// Function returns the function's name without the offset.
 func (t *Frame) Function() string {
 	if t.File == "" {
 		if i := strings.LastIndex(t.Name, "+0x"); i > 0 {
@@ -31,7 +31,7 @@ func (t *Frame) Function() string {
 	return t.Name
 }
 
-// decimal returns the name of the function, with a decimal offset if the answer is from a symbol.
+// decimal returns the function's name, with a decimal offset if it has one.
 func (t *Frame) decimal() string {
 	name := t.Function()
 	if len(name) == len(t.Name) {
@@ -44,7 +44,7 @@ func (t *Frame) decimal() string {
 	return name + "+" + strconv.FormatUint(n, 10)
 }
 
-// spaced returns the name of the function, with blanks around the "+" of the offset.
+// spaced returns the function's name, with blanks around the "+" of the offset.
 func (t *Frame) spaced() string {
 	name := t.Function()
 	if distance := t.Name[len(name):]; distance != "" {
@@ -53,8 +53,7 @@ func (t *Frame) spaced() string {
 	return name
 }
 
-// bareFunction returns name without the prefix of a sanitizer's interceptor, as sanitizers print
-// it.
+// bareFunction removes the prefix of a sanitizer's interceptor from name, as sanitizers do.
 func bareFunction(name string) string {
 	if !strings.HasPrefix(name, "__") {
 		return name
@@ -85,9 +84,9 @@ func (l *Line) Address(addr uint64) {
 	l.Dim(string(b[:]))
 }
 
-// AppendHead appends the part of a frame before the answer: its number, padded to four digits, the
-// depth of an inlined call (0 for the frame itself), and the address. The head has no colours. It
-// is written directly, because a log may have millions of frames.
+// AppendHead appends the part of a frame before the answer, without colours. The part is the
+// number, padded to four digits, the depth of an inlined call (0 for the frame itself), and the
+// address. It is written directly, because a log may have millions of frames.
 func AppendHead(dst []byte, number uint64, depth int, addr uint64) []byte {
 	var b [32]byte
 	h := append(b[:0], "    #"[digits(number)-1:]...)
@@ -134,8 +133,8 @@ func putAddress(b []byte, addr uint64) {
 	binary.BigEndian.PutUint64(b[11:], HexDigits(uint32(addr)))
 }
 
-// HexDigits returns the eight digits of v as the bytes of a big-endian word. It computes all at
-// once, because each frame has sixteen digits.
+// HexDigits returns the eight hex digits of v as the bytes of a big-endian word. It computes
+// all at once, because each frame has sixteen digits.
 func HexDigits(v uint32) uint64 {
 	x := uint64(v)
 	x = (x<<16 | x) & 0x0000ffff0000ffff

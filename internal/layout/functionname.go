@@ -7,10 +7,10 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// ShortName returns a demangled name with the arguments of each template replaced by …:
-// std::vector<…>::at(unsigned long) for std::vector<int, std::allocator<int>>::at(unsigned long).
-// It keeps operators, such as operator<, and the brackets of Rust's <A as B>::c. It returns a name
-// with unbalanced brackets unchanged.
+// ShortName replaces the arguments of each template in a demangled name by …. For
+// std::vector<int, std::allocator<int>>::at(unsigned long) it returns
+// std::vector<…>::at(unsigned long). It keeps operators, such as operator<, and the brackets of
+// Rust's <A as B>::c. It returns a name with unbalanced brackets unchanged.
 func ShortName(name string) string {
 	if strings.IndexByte(name, '<') < 0 {
 		return name
@@ -44,9 +44,9 @@ func ShortName(name string) string {
 	return b.String()
 }
 
-// operator returns the length of an operator at name[i:], such as operator<< or operator(), or 0.
-// It includes the blank that demanglers print between operator< and template arguments. Operators
-// that are words, such as operator new, are treated as ordinary names.
+// operator returns the length of an operator at name[i:], such as operator<< or operator(), or
+// 0. It includes the blank that demanglers print between operator< and template arguments.
+// Operators that are words, such as operator new, count as ordinary names.
 func operator(name string, i int) int {
 	const word = "operator"
 	if name[i] != 'o' || !strings.HasPrefix(name[i:], word) || i > 0 && isNameByte(name[i-1]) {
@@ -77,10 +77,10 @@ func isNameByte(c byte) bool {
 	return c == '_' || c == '$' || c >= utf8First || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// utf8First is the smallest first byte of a rune outside of ASCII.
+// utf8First is the smallest byte of a rune outside of ASCII.
 const utf8First = 0x80
 
-// argumentsOf returns the range of the arguments in a demangled name, including their parentheses:
+// argumentsOf returns the range of the arguments in a demangled name, with their parentheses:
 // (int, long) in ns::f<int>(int, long) const. The range is empty if there are none, as in f().
 func argumentsOf(name string) (from, to int) {
 	end := len(name)
@@ -113,9 +113,9 @@ func argumentsOf(name string) (from, to int) {
 	return from, to
 }
 
-// briefName returns the name of a function without its arguments, return type and offset, and with
-// … for the arguments of templates. If the name has more than maxFoldName characters, briefName
-// removes outer scopes and, if necessary, cuts off the end.
+// briefName returns a function's name without arguments, return type and offset, and with … for
+// template arguments. If the name has more than maxFoldName characters, briefName removes outer
+// scopes and, if necessary, cuts off the end.
 func briefName(name string) string {
 	if i := strings.LastIndex(name, "+0x"); i > 0 {
 		name = name[:i]
@@ -134,8 +134,8 @@ func briefName(name string) string {
 	return name
 }
 
-// withoutReturnType returns the part of a name after its last blank outside of brackets. The name
-// of an operator may itself contain blanks.
+// withoutReturnType returns the part of a name after its last blank outside of brackets. An
+// operator's name may itself contain blanks.
 func withoutReturnType(name string) string {
 	depth := 0
 	for i := operatorIndex(name) - 1; i >= 0; i-- {
@@ -153,8 +153,8 @@ func withoutReturnType(name string) string {
 	return name
 }
 
-// withoutScopes returns a name with … in place of outer scopes: as many as necessary for
-// maxFoldName characters, or all of them.
+// withoutScopes replaces outer scopes of a name by …: as many as necessary for maxFoldName
+// characters, or all.
 func withoutScopes(name string) string {
 	depth, last := 0, 0
 	for i := range operatorIndex(name) {
@@ -179,7 +179,7 @@ func withoutScopes(name string) string {
 }
 
 // operatorIndex returns the index of the word operator in the last part of a name, such as
-// X::operator(). Without it, the result is the length of the name.
+// X::operator(), or the length of the name.
 func operatorIndex(name string) int {
 	const word = "operator"
 	i := strings.LastIndex(name, word)

@@ -12,23 +12,24 @@ const esc = 0x1b
 
 var markupOpen = []byte("{{{")
 
-// Colors selects how the log's colour sequences are treated, and whether answers have colours.
+// Colors selects the treatment of the log's colour sequences, and whether answers have colours.
 type Colors uint8
 
 const (
 	Kept     Colors = iota // printed unchanged; answers have no colours
 	Followed               // restored after coloured answers, and ended with each line
 	Removed                // removed; answers have no colours either
-	// kept in the text but never completed by an answer; answers have no colours
+	// kept in the text, but no answer completes one; answers have no colours
 	Separate
 )
 
-// MaxRepeat bounds the bytes of text around a frame that are repeated for inlined calls.
+// MaxRepeat bounds the text around a frame that is repeated for inlined calls, in bytes.
 const MaxRepeat = 4 << 10
 
-// A Line is the text of the current line so far: text of the log, and answers in place of elements.
+// A Line is the text of the current line so far: text of the log, and answers in place of
+// elements.
 //
-// If colours are followed, a Line has two colours: the log's, and the current one of the output. It
+// If colours are followed, a Line has two colours: the log's, and the output's current one. It
 // prints a sequence only before text, and only if the two differ.
 type Line struct {
 	Buf      []byte // text so far; the caller may add text without colours
@@ -74,7 +75,7 @@ func (l *Line) Pen(to sgr.State) {
 	}
 }
 
-// penTo is Pen for followed colours. It is not inlined, so that Pen can be.
+// penTo is Pen for followed colours. It is not inlined, so Pen can be.
 //
 //go:noinline
 func (l *Line) penTo(to sgr.State) {
@@ -130,8 +131,8 @@ func (l *Line) LogBytes(b []byte) {
 	}
 }
 
-// WithoutColor returns b without its colour sequences, including sequences within elements. If the
-// bytes around a removed sequence would form another sequence, the ESC of the new one is escaped.
+// WithoutColor removes colour sequences from b, also within elements. If the bytes around a
+// removed sequence would form another one, the ESC of that one is escaped.
 func WithoutColor(b []byte) []byte {
 	if bytes.IndexByte(b, esc) < 0 {
 		return b
@@ -151,9 +152,9 @@ func WithoutColor(b []byte) []byte {
 	return l.Buf
 }
 
-// BreakSequence escapes the ESC of an unfinished colour sequence at the end of the text. Text that
-// is appended next could complete the sequence, although it does not follow in the log: an answer
-// that begins with "m", or text after a removed colour sequence.
+// BreakSequence escapes the ESC of an unfinished colour sequence at the end of the text. The
+// next text could complete the sequence, although it does not follow in the log. Examples are
+// an answer that begins with "m", and text after a removed sequence.
 func (l *Line) BreakSequence() {
 	if n := access.UnfinishedSGR(l.Buf); n > 0 {
 		rest := string(l.Buf[len(l.Buf)-n+1:])
@@ -161,7 +162,7 @@ func (l *Line) BreakSequence() {
 	}
 }
 
-// Mark appends text that all answers of a kind share, in the colour of elements.
+// Mark appends text common to all answers of a kind, in the colour of elements.
 func (l *Line) Mark(s string) {
 	l.Pen(l.highlight())
 	l.Buf = append(l.Buf, s...)
@@ -173,14 +174,14 @@ func (l *Line) Value(s string) {
 	l.Buf = append(l.Buf, s...)
 }
 
-// EndColor ends the log's colour, because an open colour must end with its line.
+// EndColor ends the log's colour, since a colour must end with its line.
 func (l *Line) EndColor() {
 	l.State = sgr.State{}
 	l.Pen(l.State)
 }
 
-// Blank reports whether a token other than an element has no visible output. A colour sequence that
-// is printed unchanged is not blank: the colour continues after the line.
+// Blank reports whether a token other than an element has no visible output: blanks, or a
+// colour sequence unless Colors is Kept. A kept colour continues after the line.
 func (l *Line) Blank(t *markup.Token) bool {
 	return t.Kind == markup.SGR && l.Colors != Kept || len(bytes.Trim(t.Raw, " \t")) == 0
 }

@@ -2,18 +2,16 @@ package layout
 
 import "github.com/symfilter/symfilter/sgr"
 
-// The parts of answers, each with its own look if colours are followed: functions are bold;
-// arguments, addresses and modules are dim, because readers need them last; unresolved parts are
-// yellow. Everything else keeps the attributes of the log around it.
+// If colours are followed, parts of answers have their own look. Functions are bold. Arguments,
+// addresses and modules are dim, because readers need them last. Unresolved parts are yellow.
+// All else keeps the attributes of the log around it.
 
-// bold returns the look of functions.
 func (l *Line) bold() sgr.State {
 	s := l.State
 	s.Attrs = s.Attrs&^sgr.Faint | sgr.Bold
 	return s
 }
 
-// faint returns the look of parts that readers need last.
 func (l *Line) faint() sgr.State {
 	s := l.State
 	s.Attrs = s.Attrs&^sgr.Bold | sgr.Faint
@@ -63,8 +61,8 @@ func (l *Line) Function(name string) {
 	}
 }
 
-// FileLine appends the source file and line of a frame, separated by between. file is the form of
-// t.File to show. If column is set, it appends the column, if known.
+// FileLine appends the source file and line of a frame, separated by between. file is the form
+// of t.File to show. If column is set, a known column follows.
 func (l *Line) FileLine(t *Frame, file, between string, column bool) {
 	if t.Link != "" && l.Links {
 		l.Buf = append(append(append(l.Buf, "\x1b]8;;"...), t.Link...), "\x1b\\"...)

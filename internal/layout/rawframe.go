@@ -49,8 +49,8 @@ func (l *Line) Number(n int) {
 // LocatedIndent is the indentation in columns of a raw frame's further lines.
 const LocatedIndent = 4
 
-// InlinedCall appends a line for one of the functions at the address of a frame. It repeats the
-// text before the frame.
+// InlinedCall appends a line for a function at the address of a frame. It repeats the text
+// before the frame.
 func (l *Line) InlinedCall(text []byte, fr *judge.Frame, t Frame, before, between, after string) {
 	l.Beneath(text, fr, 0)
 	l.Display.FrameBegins(len(l.Buf), LocatedIndent)
@@ -84,7 +84,7 @@ func (l *Line) NumberedCall(text []byte, fr *judge.Frame, t Frame, depth int) {
 	l.EndBeneath(text, fr)
 }
 
-// PlaceBelow appends a line with file and line of a call, indented as Rust indents it.
+// PlaceBelow appends a line with the file and line of a call, indented as in Rust's backtraces.
 func (l *Line) PlaceBelow(text, eol []byte, fr *judge.Frame, t Frame) {
 	if t.File == "" || t.Line == "0" { // Rust omits the place of a call without a line
 		return
@@ -113,9 +113,9 @@ func (l *Line) EndBeneath(text []byte, fr *judge.Frame) {
 	}
 }
 
-// Ended returns the length of the colour sequences at the start of a line if the last of them
-// resets all colours, otherwise 0. Such sequences end the colour of the previous line, and must not
-// be repeated on added lines.
+// Ended returns the length of the colour sequences at the start of a line if the last one
+// resets all colours, otherwise 0. They end the previous line's colour, and must not be
+// repeated on added lines.
 func Ended(text []byte) (end int) {
 	for _, s := range dialect.Colors(text) {
 		if !bytes.HasPrefix(text[end:], s) {
@@ -130,7 +130,7 @@ func Ended(text []byte) (end int) {
 }
 
 // AroundAnswer splits the colour sequences within text that an answer replaces. If there are
-// several, end is the last one, which ends the colours of the others.
+// several, end is the last one, which ends the others' colours.
 func AroundAnswer(text []byte) (begin, end [][]byte) {
 	all := dialect.Colors(text)
 	if n := len(all) - 1; n > 0 {

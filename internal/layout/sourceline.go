@@ -9,17 +9,17 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// How source lines are shown below frames.
+// Display of source lines below frames.
 const (
-	numberColumns = 6 // width of a source line's number, with the blanks before it
+	numberColumns = 6 // width of a source line's number, with leading blanks
 	tabColumns    = 8
 
-	// maxSourceColumns bounds the columns of a source line if the width of the output is not known.
-	// Generated lines may have megabytes.
+	// maxSourceColumns bounds the columns of a source line if the width of the output is
+	// unknown. Generated lines may have megabytes.
 	maxSourceColumns = 160
 
-	// sourceMargin is the number of columns beside the text of a source line: its number, and the
-	// dots in place of the rest of a long line.
+	// sourceMargin is the number of columns beside the text of a source line. They are for its
+	// number, and for the dots in place of a long line's rest.
 	sourceMargin = numberColumns + len(" | ") + len("...")
 )
 
@@ -28,13 +28,13 @@ func AppendSourceLine(dst []byte, number uint32, line []byte, column uint32) (_ 
 	return appendSourceColumns(dst, number, line, column, maxSourceColumns)
 }
 
-// appendSourceColumns appends the number and text of a source line for people. Tabs become blanks;
-// control characters and bytes that are not UTF-8 become visible. If the text has more columns than
-// the parameter most, it appends the beginning and dots; each character counts as one column.
+// appendSourceColumns appends the number and text of a source line for people. Tabs become
+// blanks; control characters and bytes that are not UTF-8 become visible. If the text has more
+// than most columns, its beginning and dots are appended; each character counts as one column.
 // Elements of markup in the text become plain text.
 //
-// caret is the number of blanks before a caret below the byte at column, which counts from 1. It is
-// negative if column is 0, or its byte is not appended.
+// caret is the number of blanks before a caret below the byte at column, which counts from 1.
+// It is negative if column is 0, or if the byte is not appended.
 func appendSourceColumns(dst []byte, number uint32, line []byte, column uint32, most int) (_ []byte, caret int) {
 	digits := strconv.FormatUint(uint64(number), 10)
 	dst = appendBlanks(dst, numberColumns-len(digits))
@@ -73,7 +73,7 @@ func appendSourceColumns(dst []byte, number uint32, line []byte, column uint32, 
 	return dst, caret
 }
 
-// AppendCaret appends the line below a source line with this number. The line has a caret after the
+// AppendCaret appends the line below a source line with this number. Its caret follows the
 // number of blanks that AppendSourceLine returned.
 func AppendCaret(dst []byte, number uint32, caret int) []byte {
 	at := max(numberColumns, len(strconv.FormatUint(uint64(number), 10)))
@@ -98,17 +98,17 @@ type SourceLines struct {
 	scratch   []byte
 }
 
-// Repeats reports whether a frame's source line was already appended for the frame directly before
-// it. at is the frame's line number in the log.
+// Repeats reports whether the frame directly before had the same source line. at is the frame's
+// line number in the log.
 func (p *SourceLines) Repeats(file string, line uint32, at int64) bool {
 	again := p.shownFile == file && p.shownLine == line && at-p.shownAt <= 1
 	p.shownFile, p.shownLine, p.shownAt = file, line, at
 	return again
 }
 
-// Below appends a source line below a frame. The frame's own line has a caret below the column, if
-// the column is shown. Other lines are dim. Each line of output follows eol and a call of begin,
-// which appends the text before the frame. A call of end follows the line.
+// Below appends a source line below a frame. The frame's own line has a caret below the column,
+// if the column is shown; other lines are dim. Each line of output follows eol and a call of
+// begin, which appends the text before the frame. A call of end follows the line.
 func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column uint32, eol []byte, begin, end func()) {
 	next := func() {
 		l.NextLine(eol)
@@ -134,8 +134,8 @@ func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column ui
 }
 
 // sourceLine returns the displayed form of a source line, and the place of a caret: see
-// [appendSourceColumns]. If the line looks like a frame of a backtrace, it is changed so that
-// another filter leaves it alone. The result is valid until the next call.
+// [appendSourceColumns]. A line that looks like a frame is changed, so that other filters leave
+// it alone. The result is valid until the next call.
 func (p *SourceLines) sourceLine(number uint32, line []byte, column uint32, most int) (shown []byte, caret int) {
 	p.scratch, caret = appendSourceColumns(p.scratch[:0], number, line, column, most)
 	if p.reader == nil {
