@@ -2,7 +2,7 @@ package llvmfilter
 
 import "bytes"
 
-// The last digits of the SGR codes for three colours.
+// Last digits of the SGR codes of three colours.
 const (
 	green = '2'
 	blue  = '4'
@@ -11,7 +11,7 @@ const (
 
 // A style is the state after the log's SGR sequences so far.
 type style struct {
-	color byte // the last digit of 30 to 37; 0 without a colour
+	color byte // last digit of 30 to 37; 0 without a colour
 	bold  bool
 }
 
@@ -36,9 +36,9 @@ func (f *Filter) text(b []byte) {
 	}
 }
 
-// sgr parses the SGR sequence at the beginning of b, which starts with ESC. It returns the size of
-// the sequence and its code: the last digit of a colour, 'n' for normal or 'b' for bold. For
-// sequences other than the ten of the specification, size is 0.
+// sgr parses the SGR sequence at the beginning of b, which starts with ESC. code is the last
+// digit of a colour, 'n' for normal or 'b' for bold. size is 0 unless the specification has the
+// sequence.
 func sgr(b []byte) (code byte, size int) {
 	switch {
 	case len(b) < 4 || b[1] != '[':
@@ -52,8 +52,8 @@ func sgr(b []byte) (code byte, size int) {
 	return 0, 0
 }
 
-// change applies an SGR sequence of the log to the style. As in LLVM, a colour of the log ends bold
-// on the terminal, but not in the style.
+// change applies an SGR sequence of the log to the style. As in LLVM, a colour ends bold on the
+// terminal, but not in the style.
 func (f *Filter) change(code byte) {
 	switch code {
 	case 'n':
@@ -125,14 +125,12 @@ func (f *Filter) beginValue() {
 	}
 }
 
-// value prints a value.
 func (f *Filter) value(b []byte) {
 	f.beginValue()
 	f.out = append(f.out, b...)
 	f.highlight()
 }
 
-// valueString prints a value given as a string.
 func (f *Filter) valueString(s string) {
 	f.beginValue()
 	f.out = append(f.out, s...)

@@ -9,16 +9,16 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A moduleLine is the line of a module, which was printed without its maps. It collects the maps
-// that follow immediately.
+// A moduleLine is the line of a module, printed without its maps. It collects the maps that
+// follow immediately.
 type moduleLine struct {
 	module *module
 	maps   []*mapping
 }
 
 // context processes the contextual element of the current line. The text before the element is
-// printed if the element begins a line of the output, and otherwise dropped. The line of a
-// malformed element is lost.
+// printed if the element begins a line of the output, and otherwise dropped. A malformed
+// element loses its line.
 func (f *Filter) context(e *element) {
 	switch string(e.tag) {
 	case "module":
@@ -130,8 +130,8 @@ func (f *Filter) beginModule(m *module) {
 	f.open = &moduleLine{module: m}
 }
 
-// endModule ends the open module line, if any. It prints the line's maps in order of address, and
-// then the line end of the current line.
+// endModule ends the open module line, if any. It prints the line's maps by address, and then
+// the line end of the current line.
 func (f *Filter) endModule() {
 	if f.open == nil {
 		return
@@ -141,7 +141,7 @@ func (f *Filter) endModule() {
 	slices.SortStableFunc(maps, func(a, b *mapping) int { return cmp.Compare(a.addr, b.addr) })
 	for _, m := range maps {
 		separator := byte(',')
-		if m == maps[0] { // a repetition of the first map is preceded by a space, too
+		if m == maps[0] { // a repeated first map follows a space, too
 			separator = ' '
 		}
 		f.out = append(f.out, separator, '[')

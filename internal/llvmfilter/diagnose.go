@@ -1,7 +1,6 @@
 package llvmfilter
 
-// complain reports an error in the current line: the message, the line, and a caret at the offset
-// at.
+// complain reports an error in the current line, with the line and a caret at the offset at.
 func (f *Filter) complain(message string, at int) {
 	f.report("error: ", message, false, at)
 }
@@ -11,9 +10,9 @@ func (f *Filter) warn(message string, at int) {
 	f.report("warning: ", message, false, at)
 }
 
-// report appends a diagnostic about the current line. The diagnostics of one line have at most
-// maxEcho bytes plus maxRepeat times the line's length. The severity is coloured; if whole is set,
-// the message with its line end is coloured, too.
+// report appends a diagnostic about the current line. Diagnostics of one line have at most
+// maxEcho bytes, plus maxRepeat times the line's length. The severity is coloured. If whole is
+// set, the message with its line end is coloured, too.
 func (f *Filter) report(severity, message string, whole bool, at int) {
 	size := len(severity) + len(message) + len(f.line) + at + 32
 	most := maxEcho + maxRepeat*len(f.line)
@@ -65,7 +64,6 @@ func (f *Filter) appendLong(b []byte) {
 	f.diagnostics = append(f.diagnostics, b...)
 }
 
-// appendMessage appends the first line of a diagnostic.
 func (f *Filter) appendMessage(severity, message string, whole bool) {
 	f.flushInPlace()
 	color := "\x1b[0;1;31m"

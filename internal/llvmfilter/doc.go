@@ -33,20 +33,20 @@ package llvmfilter
 const (
 	// bytes of a line without its line end; LLVM has no limit, and takes 1.5 times as much memory
 	maxLine = 64 << 20
-	// bytes of diagnostics about one line, in addition to its repetitions: see maxRepeat
+	// bytes of diagnostics about one line, besides its repetitions: see maxRepeat
 	maxEcho = 64 << 10
-	// repetitions of a line in its diagnostics: each error repeats the line, so the size of all
-	// errors would grow with the square of its length
+	// repetitions of a line in its diagnostics: with one for each error, their size would grow
+	// with the square of the line's length
 	maxRepeat = 16
 	// modules at a time, enough for a process with every library of a large distribution
 	maxModules = 65536
-	// maps at a time, four for each module; the same for one module line, which may repeat maps of
-	// size 0
+	// maps at a time, four for each module; also maps in a module line, which may repeat maps
+	// of size 0
 	maxMaps    = 262144
 	maxContext = 64 << 20  // bytes of module names at a time
 	maxBroken  = 4096      // unusable debug files remembered as reported
 	maxKept    = 8 << 20   // bytes of frames kept by address: the frames of a few hundred stacks
 	maxIDBytes = 64        // bytes of a build ID that can be searched for
 	readBlock  = 256 << 10 // bytes read at a time; larger blocks leave the processor's caches
-	chunk      = 64 << 10  // bytes of output that are collected before they are written
+	chunk      = 64 << 10  // bytes of output collected before a write
 )

@@ -10,8 +10,8 @@ type element struct {
 	fields     int    // number of fields; an element that ends with ':' has an empty one
 }
 
-// nextElement returns the first element of line at or after the offset at. An element begins with
-// the first "{{{" and ends with the next "}}}", whatever is between them. An element without a tag
+// nextElement returns the first element of line from the offset at on. An element begins with
+// the first "{{{" and ends with the next "}}}", whatever is between. An element without a tag
 // is text.
 func nextElement(line []byte, at int) (e element, ok bool) {
 	for {
@@ -40,8 +40,8 @@ func nextElement(line []byte, at int) (e element, ok bool) {
 
 var colon = []byte{':'}
 
-// tagEnd returns the offset in the line at which the tag ends, to which diagnostics about the
-// number of fields point.
+// tagEnd returns the offset of the tag's end in the line. Diagnostics about the number of
+// fields point there.
 func (e *element) tagEnd() int { return e.start + len(opening) + len(e.tag) }
 
 // A field is a field of an element, with its offset in the line.

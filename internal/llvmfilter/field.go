@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// fields parses the fields of an element. It reports the first defect, an invalid field or a wrong
-// number of fields. After that ok is false, and no further field is parsed.
+// fields parses the fields of an element. It reports the first defect, an invalid field or a
+// wrong number of fields. After that, ok is false, and no field is parsed.
 type fields struct {
 	f  *Filter
 	e  *element
@@ -18,7 +18,7 @@ type fields struct {
 
 func (f *Filter) fields(e *element) *fields { return &fields{f, e, true} }
 
-// read parses field i. what names the expected contents, for the diagnostic.
+// read parses field i. what is the expected content, for the diagnostic.
 func read[T any](r *fields, i int, what string, parse func(text []byte) (T, bool)) (v T) {
 	if !r.ok {
 		return v
@@ -92,8 +92,8 @@ func address(text []byte) (uint64, bool) {
 // integer parses a module ID or a size.
 func integer(text []byte) (uint64, bool) { return number(radix(text)) }
 
-// radix returns the digits of an integer and their radix. A prefix gives the radix: 0x, 0b, 0o, or
-// 0 before another digit.
+// radix returns the digits of an integer, and their radix from the prefix: 0x, 0b, 0o, or 0
+// before another digit.
 func radix(b []byte) (digits []byte, base int) {
 	if len(b) < 2 || b[0] != '0' {
 		return b, 10
@@ -131,8 +131,8 @@ func buildID(digits []byte) ([]byte, bool) {
 	return id, err == nil && len(id) > 0
 }
 
-// mode parses the mode of a map: one or more of r, w and x, in this order and in either case. It
-// returns the mode in lower case.
+// mode parses the mode of a map: one or more of r, w and x, in this order, in either case. It
+// returns lower case.
 func mode(text []byte) (string, bool) {
 	m := strings.ToLower(string(text))
 	return m, slices.Contains(modes, m)
@@ -140,8 +140,8 @@ func mode(text []byte) (string, bool) {
 
 var modes = []string{"r", "rw", "rx", "rwx", "w", "wx", "x"}
 
-// kind parses the kind of a code address, and returns the number of bytes by which the code
-// precedes the address.
+// kind parses the kind of a code address. before is the distance from the code to the address,
+// in bytes.
 func kind(text []byte) (before uint64, ok bool) {
 	switch string(text) {
 	case "ra": // a return address

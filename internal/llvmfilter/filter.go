@@ -10,14 +10,13 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Filter prints the log that is written to it as LLVM's filter does. One goroutine at a time may
-// use it.
+// A Filter prints a log as LLVM's filter does. One goroutine at a time may use it.
 type Filter struct {
 	w           io.Writer
 	diag        io.Writer
 	o           Options
-	out         []byte // output that is not written to w yet
-	diagnostics []byte // diagnostics that are not written to diag yet
+	out         []byte // output not yet written to w
+	diagnostics []byte // diagnostics not yet written to diag
 	err         error  // the first error of w; nothing is written after it
 
 	cut lines.Cutter
@@ -28,18 +27,18 @@ type Filter struct {
 	style
 	space
 
-	open   *moduleLine     // the module line that still collects its maps
-	now    context.Context // a context that has ended: lookups with it do not wait
+	open   *moduleLine     // module line that still collects maps
+	now    context.Context // an ended context: lookups with it do not wait
 	frames []symbolize.Frame
 	kept   map[place][]symbolize.Frame
-	broken map[buildid.ID]struct{} // files that were reported as unusable
+	broken map[buildid.ID]struct{} // files reported as unusable
 
 	keptSize int // bytes
 }
 
-// New returns a Filter that prints the log to out, and diagnostics about its markup to diag. They
-// correspond to LLVM's standard output and standard error. Errors of diag are ignored, and diag may
-// be nil. The Filter closes neither.
+// New returns a Filter that prints the log to out, and diagnostics about its markup to diag.
+// They correspond to LLVM's standard output and standard error. Errors of diag are ignored, and
+// diag may be nil. The Filter closes neither.
 func New(out, diag io.Writer, o Options) *Filter {
 	if diag == nil {
 		diag = io.Discard
@@ -49,9 +48,9 @@ func New(out, diag io.Writer, o Options) *Filter {
 	return &Filter{w: out, diag: diag, o: o, now: now, cut: lines.Cutter{Max: maxLine}}
 }
 
-// Write filters p. When Write returns, every complete line in p has been written. Only a module
-// line that still collects its maps is not complete. All errors are the writer's: a log cannot
-// cause one.
+// Write filters p. When Write returns, every complete line in p has been written. A module line
+// that still collects maps is not complete. All errors are the writer's: a log cannot cause
+// one.
 func (f *Filter) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		var b []byte
@@ -70,14 +69,13 @@ func (f *Filter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ReadFrom filters r to its end, in large blocks. It does not finish an unfinished last line; Close
-// does.
+// ReadFrom filters r to its end, in large blocks. It leaves an unfinished last line to Close.
 func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 	return io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{r}, make([]byte, readBlock))
 }
 
-// Close finishes the last line, with the line end that it may lack, and the module line. It returns
-// the writer's first error.
+// Close finishes the last line, with a line end even if the log has none, and the module line.
+// It returns the writer's first error.
 func (f *Filter) Close() error {
 	line, long := f.cut.Finish()
 	if len(line) > 0 {
@@ -129,7 +127,7 @@ var (
 	escape  = []byte{'\x1b'}
 )
 
-// nextMark returns the offset of the first mark in b at or after at, or len(b) if there is none.
+// nextMark returns the offset of the first mark in b from at on, or len(b).
 func nextMark(b []byte, at int, mark []byte) int {
 	if i := bytes.Index(b[at:], mark); i >= 0 {
 		return at + i
@@ -153,7 +151,6 @@ func (f *Filter) plain(b []byte) {
 	f.write(b)
 }
 
-// print appends b to the output.
 func (f *Filter) print(b []byte) {
 	f.out = append(f.out, b...)
 	if len(f.out) >= chunk {

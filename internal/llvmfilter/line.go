@@ -19,7 +19,6 @@ func (f *Filter) lineOf(line []byte) {
 	}
 }
 
-// firstContextual returns the first contextual element of line.
 func firstContextual(line []byte) (e element, ok bool) {
 	for at := 0; ; at = e.end {
 		if e, ok = nextElement(line, at); !ok || e.contextual() {
@@ -63,7 +62,7 @@ func (f *Filter) element(line []byte, e *element) {
 	}
 }
 
-// raw prints an element that cannot be resolved, with brackets in place of its braces.
+// raw prints an unresolved element, with brackets in place of its braces.
 func (f *Filter) raw(e *element) {
 	f.highlight()
 	f.out = append(f.out, "[[["...)

@@ -15,7 +15,7 @@ type verdict string
 
 func (v verdict) Error() string { return string(v) }
 
-// The errors that LLVM reports for an address.
+// Errors that LLVM reports for an address.
 const (
 	errNotFound verdict = "could not find build ID"
 	errNoObject verdict = "The file was not recognized as a valid object file"
@@ -42,8 +42,8 @@ func (f *Filter) code(m *module, at place) ([]symbolize.Frame, error) {
 	return f.frames, nil
 }
 
-// keep caches the frames at a place. If the cache would exceed maxKept bytes, it drops all older
-// frames.
+// keep caches the frames at a place. If the cache would exceed maxKept bytes, it first drops
+// all other frames.
 func (f *Filter) keep(at place, frames []symbolize.Frame) {
 	size := int(unsafe.Sizeof(at))
 	for i := range frames {
@@ -57,7 +57,7 @@ func (f *Filter) keep(at place, frames []symbolize.Frame) {
 	f.keptSize += size
 }
 
-// variable returns the name of the symbol at a place, or unknown if there is none.
+// variable returns the name of the symbol at a place, or unknown.
 func (f *Filter) variable(m *module, at place) (string, error) {
 	var v symbolize.Variable
 	err := f.ask(m, func(ctx context.Context) (answered bool, err error) {
@@ -71,9 +71,9 @@ func (m *module) location(at place) symbolize.Location {
 	return symbolize.Location{ID: at.id, Name: m.name, Addr: at.addr}
 }
 
-// ask calls question, a lookup in a module. It returns nil if there is no symbol. Other errors have
-// LLVM's message, except those about damaged files. The error is errBroken if the file was reported
-// before, since LLVM then reports nothing.
+// ask calls question, a lookup in a module. It returns nil if there is no symbol. Other errors
+// have LLVM's message, except errors about damaged files. It returns errBroken if the file was
+// reported before, since LLVM then reports nothing.
 func (f *Filter) ask(m *module, question func(context.Context) (answered bool, err error)) error {
 	if f.o.Symbolizer == nil || m.build.IsZero() {
 		return errNotFound
@@ -101,8 +101,8 @@ func (f *Filter) ask(m *module, question func(context.Context) (answered bool, e
 	return err
 }
 
-// within calls question, which waits for the module's file. If Options.Wait is set, only the first
-// call for a module waits, at most that long. An answer is used even if the search for a better
+// within calls question, which waits for the module's file. With Options.Wait, only the first
+// call for a module waits, at most that long. An answer counts even if the search for a better
 // file continues.
 func (f *Filter) within(m *module, question func(context.Context) (answered bool, err error)) error {
 	ctx := f.o.Context

@@ -10,9 +10,9 @@ import (
 // Options are the settings of llvm-symbolizer's flags for --filter-markup, except flags of the
 // symbolizer. The zero value resolves no address.
 type Options struct {
-	// Symbolizer resolves addresses and demangles names. If it is nil, no file is found and names
-	// are not demangled. To match LLVM it needs symbolize.Options.Reaching, without NoDemangle and
-	// NoInlines; --functions corresponds to its option Names.
+	// Symbolizer resolves addresses and demangles names. If it is nil, no file is found and
+	// names stay mangled. To match LLVM, it needs symbolize.Options.Reaching, without
+	// NoDemangle and NoInlines. --functions corresponds to its option Names.
 	Symbolizer *symbolize.Symbolizer
 
 	// Context ends all waiting for debug files. It may be nil.
@@ -38,8 +38,8 @@ type Options struct {
 	DiagColor bool
 
 	// InPlace writes the output before each diagnostic. If both writers are one terminal, the
-	// diagnostic is then in the same place as in LLVM's output: within the line. Without it, a
-	// diagnostic follows the line or some later lines.
+	// diagnostic is then within the line, as in LLVM's output. Otherwise a diagnostic follows
+	// the line, or later lines.
 	InPlace bool
 }
 

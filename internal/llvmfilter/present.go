@@ -34,9 +34,8 @@ type place struct {
 	addr uint64
 }
 
-// locate returns the map that contains the address of an element, and the place in the module's
-// file. If there is no such map, it reports an error at the first field, and prints the element
-// raw.
+// locate returns the map with the address of an element, and the place in the module's file.
+// Without such a map, it reports an error at the first field, and prints the element raw.
 func (f *Filter) locate(e *element, addr uint64) (*mapping, place) {
 	m := f.containing(addr)
 	if m == nil {
@@ -72,8 +71,8 @@ func (f *Filter) pc(e *element) {
 		f.raw(e)
 		return
 	}
-	// As in LLVM, the line is the innermost call's. The name is the physical function's, if it
-	// comes from the symbol table.
+	// As in LLVM, the line is the innermost call's. A name from the symbol table is the
+	// physical function's.
 	inner, outer := &frames[0], &frames[len(frames)-1]
 	name := f.function(inner)
 	if outer.FromSymbol {
@@ -95,7 +94,7 @@ func (f *Filter) bt(e *element) {
 	r.atMost(3)
 	n := read(r, 0, "frame number", frameNumber)
 	addr := read(r, 1, "address", address)
-	before := uint64(1) // the default: a return address
+	before := uint64(1) // default: a return address
 	if e.fields == 3 {  // with more fields, LLVM ignores the kind
 		before = read(r, 2, "PC type", kind)
 	}
@@ -138,8 +137,8 @@ func (f *Filter) bt(e *element) {
 	f.restoreColor()
 }
 
-// frame prints one frame. inline numbers the inlined calls, from 1 for the innermost; it is 0 for
-// the function that contains them.
+// frame prints one frame. inline is the number of an inlined call, from 1 for the innermost, or
+// 0 for the physical function.
 func (f *Filter) frame(n uint64, inline int, addr uint64, fr *symbolize.Frame, m *mapping, at place) {
 	var digits [20]byte
 	number := strconv.AppendUint(digits[:0], n, 10)
@@ -205,21 +204,18 @@ func (f *Filter) data(e *element) {
 	f.restoreColor()
 }
 
-// hex prints a value in hex.
 func (f *Filter) hex(v uint64) {
 	f.beginValue()
 	f.out = strconv.AppendUint(append(f.out, "0x"...), v, 16)
 	f.highlight()
 }
 
-// number prints a value in decimal.
 func (f *Filter) number(v uint64) {
 	f.beginValue()
 	f.out = strconv.AppendUint(f.out, v, 10)
 	f.highlight()
 }
 
-// function returns the name of a frame's function for the output.
 func (f *Filter) function(fr *symbolize.Frame) string { return f.name(fr.Func, fr.Linkage) }
 
 func (f *Filter) name(shown, linkage string) string {
@@ -236,8 +232,8 @@ func (f *Filter) name(shown, linkage string) string {
 	return shown
 }
 
-// file prints the path of a frame's source file, or ofSymbol, the symbol's source file, if debug
-// information has none.
+// file prints the path of a frame's source file. If debug information has none, it prints
+// ofSymbol, the symbol's.
 func (f *Filter) file(fr *symbolize.Frame, ofSymbol string) {
 	path := fr.File
 	switch {
@@ -251,7 +247,7 @@ func (f *Filter) file(fr *symbolize.Frame, ofSymbol string) {
 	f.valueString(path)
 }
 
-// basename returns the last component of the name of a file. An absolute name is not changed.
+// basename returns the last component of a file's name. An absolute name is unchanged.
 func basename(name string) string {
 	if absolute(name) {
 		return name

@@ -12,16 +12,16 @@ type space struct {
 	modules map[uint64]*module
 	maps    mapList
 	size    int  // bytes of names
-	used    bool // a module was defined at some time: LLVM's table has slots
+	used    bool // a module was defined once, so LLVM's table has slots
 }
 
 // A module is a file that the process has loaded.
 type module struct {
 	id    uint64
 	name  string
-	build buildid.ID // zero if the ID is too long for a search
+	build buildid.ID // zero if the ID is too long to search for
 
-	waited bool // the module's file was waited for
+	waited bool // a lookup has waited for the module's file
 }
 
 // A mapping is a range of addresses that belongs to a module.
@@ -39,8 +39,8 @@ func (m *mapping) contains(addr uint64) bool { return m.addr <= addr && addr < m
 // end returns the last address of the range, for the output.
 func (m *mapping) end() uint64 { return m.addr + m.size - 1 }
 
-// unusedID is the module ID that marks unused slots in LLVM's table. Once the table has slots, a
-// definition of this ID finds such a slot and is reported as a duplicate.
+// unusedID is the module ID of unused slots in LLVM's table. Once the table has slots, a
+// definition of this ID finds one, and counts as a duplicate.
 const unusedID = 1<<64 - 1
 
 // defined reports whether LLVM takes the ID of a new module for a duplicate.
@@ -48,7 +48,6 @@ func (s *space) defined(id uint64) bool {
 	return s.modules[id] != nil || id == unusedID && s.used
 }
 
-// addModule defines a module.
 func (s *space) addModule(m *module) {
 	if s.modules == nil {
 		s.modules = make(map[uint64]*module)
@@ -58,16 +57,14 @@ func (s *space) addModule(m *module) {
 	s.used = true
 }
 
-// empty reports whether there are neither modules nor maps.
 func (s *space) empty() bool { return len(s.modules) == 0 && s.maps.count == 0 }
 
-// forget drops all modules and maps.
 func (s *space) forget() {
 	s.modules, s.maps, s.size = nil, mapList{}, 0
 }
 
-// containing returns the map that contains an address, or nil. Only the last map that begins at or
-// below the address is checked: as in LLVM, it hides the maps that it overlaps.
+// containing returns the map that contains an address, or nil. It checks only the last map that
+// begins at or below the address. As in LLVM, this map hides the maps that it overlaps.
 func (s *space) containing(addr uint64) *mapping {
 	if below, _ := s.maps.around(addr); below != nil && below.contains(addr) {
 		return below
@@ -87,7 +84,7 @@ func (s *space) overlapping(m *mapping) *mapping {
 	return nil
 }
 
-// A mapList holds maps sorted by address, in short runs, so that an insertion moves few maps.
+// A mapList holds maps sorted by address. Its runs are short, so an insertion moves few maps.
 type mapList struct {
 	runs  [][]*mapping // no run is empty
 	count int
@@ -113,7 +110,7 @@ func (l *mapList) around(addr uint64) (below, above *mapping) {
 	return run[i-1], above
 }
 
-// insert adds m and returns it. If a map already begins at the address of m, it returns that map
+// insert adds m and returns it. If a map already begins at m's address, it returns that map
 // instead.
 func (l *mapList) insert(m *mapping) *mapping {
 	r := sort.Search(len(l.runs), func(i int) bool { return l.runs[i][0].addr > m.addr })
