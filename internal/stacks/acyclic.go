@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// maxCancelling bounds the arcs that are followed to cancel cycles. Profiles of compilers need less
-// than a thousandth of it.
+// maxCancelling bounds the arcs followed to cancel cycles. Profiles of compilers need less than
+// a thousandth of it.
 const maxCancelling = 1 << 26
 
 // cancel removes circulations: it subtracts the smallest cost in a cycle from each arc of the
 // cycle, until no cycle is left. It returns the sum of these costs, and sets postorder.
 //
-// It is a depth-first search that returns to the tail of an arc when the arc loses all of its cost.
-// After maxCancelling steps, only the arc that closes a cycle loses cost: all that it has.
+// The search is depth-first. It returns to the tail of an arc that loses all of its cost. After
+// maxCancelling steps, only the arc that closes a cycle loses its cost.
 func (d *decomposer) cancel() (removed int64) {
 	const (
 		fresh = iota
@@ -22,7 +22,7 @@ func (d *decomposer) cancel() (removed int64) {
 	)
 	n := d.g.Nodes
 	state := make([]uint8, n)
-	next := make([]uint32, n) // index in d.out.All of the option to try
+	next := make([]uint32, n) // index in d.out.All of the next option to try
 	copy(next, d.out.First)
 	depth := make([]int, n) // by active node: index in trail of the arc from the node
 	var trail []uint32      // arcs to the current node
@@ -76,7 +76,7 @@ func (d *decomposer) cancel() (removed int64) {
 					empty = i
 				}
 			}
-			// nodes after the first empty arc can be reached by other arcs
+			// other arcs may lead to the nodes after the first empty arc
 			for _, a := range trail[depth[to]+empty:] {
 				state[d.g.Arcs[a].To] = fresh
 			}
@@ -89,7 +89,7 @@ func (d *decomposer) cancel() (removed int64) {
 	return removed
 }
 
-// trim removes cost from the arcs to a node, starting with the largest.
+// trim removes cost from the arcs to a node, largest first.
 func (d *decomposer) trim(node uint32, excess int64) {
 	arcs := slices.Clone(d.in.Of(node))
 	slices.SortFunc(arcs, func(a, b uint32) int { return cmp.Or(cmp.Compare(d.left[b], d.left[a]), cmp.Compare(a, b)) })

@@ -15,7 +15,7 @@ func Difference(before, after *Profile) *Profile {
 	return d
 }
 
-// addAll adds the samples of q, with their values multiplied by sign, and with further labels.
+// addAll adds the samples of q, with values multiplied by sign, and with further labels.
 func (p *Profile) addAll(q *Profile, sign int64, labels ...Label) {
 	mappings := make([]uint32, len(q.Mappings)+1)
 	for i, m := range q.Mappings {

@@ -12,17 +12,18 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// WriteFolded writes the stacks of p with one of their values to w, as the tools around
-// flamegraph.pl read them. Each stack has a line: the names of its functions from the root to the
-// leaf, separated by semicolons, then a blank and the value. Stacks of equal names are added up,
-// and sorted by name. Stacks with the value 0 are left out. A semicolon within a name becomes a
-// colon, and control characters are escaped, as in \x0a. It returns the first error of w.
+// WriteFolded writes the stacks of p with one of their values to w, for tools such as
+// flamegraph.pl. Each stack has a line: the names of its functions from the root to the leaf,
+// separated by semicolons, then a blank and the value. Stacks of equal names are added up, and
+// sorted by name. Stacks with the value 0 are left out. A semicolon within a name becomes a
+// colon, and control characters are escaped, as in \x0a. WriteFolded returns the first error of
+// w.
 func (p *Profile) WriteFolded(w io.Writer, value int) error {
 	return writeFolded(w, value, p)
 }
 
 // WriteFoldedPair writes the stacks of before and after with one of their values to w, like
-// [Profile.WriteFolded]. Each line has two numbers: the value in before and the value in after.
+// [Profile.WriteFolded]. Each line has two numbers: the values in before and in after.
 // flamegraph.pl draws their difference.
 func WriteFoldedPair(w io.Writer, before, after *Profile, value int) error {
 	return writeFolded(w, value, before, after)
@@ -50,9 +51,9 @@ func writeFolded(w io.Writer, value int, profiles ...*Profile) error {
 	return out.Flush()
 }
 
-// FoldedWeight returns a weight for each location of p, at the index of its number minus 1. It is
-// 1, plus 1 for each 128 bytes of the location's names. As Graph.Weights, these weights bound the
-// text that WriteFolded prints.
+// FoldedWeight returns a weight for each location of p, at the index of its number minus 1. It
+// is 1, plus 1 for each 128 bytes of the location's names. As Graph.Weights, these weights
+// bound the output of WriteFolded.
 func (p *Profile) FoldedWeight() []int {
 	weights := make([]int, len(p.Locations))
 	for i := range p.Locations {
@@ -99,7 +100,7 @@ func (f *folder) frames(p *Profile) [][]uint32 {
 // emptyStack is the frame of a stack without frames.
 const emptyStack = "[empty stack]"
 
-// foldedName returns the name without semicolons, line ends, and characters that do harm on a
+// foldedName replaces semicolons in name, and escapes line ends and characters that harm a
 // terminal.
 func foldedName(name string) string {
 	return string(escape.AppendText(nil, strings.ReplaceAll(name, ";", ":"), ""))

@@ -3,18 +3,18 @@ package stacks
 import "math"
 
 // A Graph is a call graph: places with costs of their own, and calls, each with the cost of
-// everything that it leads to. The order of its sinks and arcs decides between equal costs.
+// everything it leads to. The order of sinks and arcs decides between equal costs.
 type Graph struct {
 	Nodes int // functions, numbered from 0
 	Sinks []Sink
 	Arcs  []Arc
 
-	// Weights has the weight of each location, in frames, at the index of the location's number
-	// minus 1. Locations beyond its end have the weight 1; so have all locations if it is nil.
+	// Weights has the weights of locations, in frames, at the index of the location's number
+	// minus 1. Other locations have the weight 1.
 	Weights []int
 
-	// Above returns locations of a node's callers for which the graph has no calls, the innermost
-	// first. Stacks that begin at the node begin with these. It may be nil.
+	// Above returns the locations of a node's callers for which the graph has no calls,
+	// innermost first. Stacks that begin at the node begin with these. Above may be nil.
 	Above func(node uint32) []uint32
 }
 
@@ -24,27 +24,27 @@ type Sink struct{ Node, Location uint32 }
 // An Arc sums the calls from a place in one function to another function.
 type Arc struct{ From, To, Location uint32 }
 
-// A Loss has the costs of a call graph that its stacks do not represent, by value.
+// A Loss has the costs of a call graph that its stacks lack, by value.
 type Loss struct {
-	Recursion []int64 // costs of calls that led back to a function that was already active
-	Unplaced  []int64 // costs of places for which no stack could be found
+	Recursion []int64 // costs of calls back to an active function
+	Unplaced  []int64 // costs of places without a stack
 }
 
-// Decompose adds stacks to p that have the costs of g: a decomposition of its flow into paths. For
-// each value, costs writes the costs of g.Sinks and g.Arcs.
+// Decompose adds stacks to p that have the costs of g: a decomposition of its flow into paths.
+// For each value, costs writes the costs of g.Sinks and g.Arcs.
 //
-// Costs add up if the calls to each function cost as much as its sinks and its own calls. Then, in
-// the sum of all stacks, each sink has exactly its own cost, and each arc outside of cycles has the
-// cost of its calls. Chains of three or more functions are one of several possibilities. If a
-// function was called from several places, a call graph does not show which of its calls belongs to
-// which caller. Costs circulating in a cycle are removed first. If the calls to a function cost
-// more than its sinks and its own calls, the largest calls to it lose the difference. If they cost
-// less, stacks begin at the function. Costs below 0 are decomposed separately.
+// Costs add up if the calls to each function cost as much as its sinks and its own calls. In
+// the sum of all stacks, each sink then has exactly its own cost, and each arc outside of
+// cycles has the cost of its calls. A chain of three or more functions is one of several
+// possible chains: the graph does not show which calls belong to which caller. Costs that
+// circulate in a cycle are removed first. If the calls to a function cost too much, the largest
+// calls lose the difference. If they cost too little, stacks begin at the function. Costs below
+// 0 are decomposed separately.
 //
 // Each value adds at most len(g.Arcs) + len(g.Sinks) stacks. All stacks together have at most
-// maxFrames locations. Costs beyond this limit get stacks of one location each, which the limit
-// does not count. If the sum of a value's costs exceeds int64, all of them get such stacks.
-// Locations count by their Graph.Weights.
+// maxFrames locations, counted by Graph.Weights. Costs beyond this limit get stacks of one
+// location each, which do not count. If the sum of a value's costs exceeds int64, all of them
+// get such stacks.
 func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64), maxFrames int) Loss {
 	d := newDecomposer(p, g, maxFrames)
 	loss := Loss{Recursion: make([]int64, len(p.Values)), Unplaced: make([]int64, len(p.Values))}
@@ -69,14 +69,14 @@ func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64),
 	return loss
 }
 
-// A decomposer turns the flow of a graph into stacks. An option is a way out of a node: arc i is
-// option i, and sink i is option len(g.Arcs)+i.
+// A decomposer turns the flow of a graph into stacks. An option is a way out of a node. Arc i
+// is option i, and sink i is option len(g.Arcs)+i.
 type decomposer struct {
 	p *Profile
 	g *Graph
 
 	out, in       Groups  // by node: its options; the arcs to it
-	left          []int64 // by option: the cost that no stack has yet
+	left          []int64 // by option: its cost without a stack so far
 	postorder     []uint32
 	source, total []int64 // by node: the cost that begins there; the cost of all its options
 	heap          heap
@@ -86,7 +86,7 @@ type decomposer struct {
 	frames int      // locations that may still be added
 	path   []uint32 // locations of the current stack, outermost first
 
-	// by option: 1 + the index of its part in the piece that is being divided; 0 without a part
+	// by option: 1 + index of its part in the current piece; 0 without a part
 	partOf          []uint32
 	reversed, found []uint32 // reused
 }
@@ -107,7 +107,7 @@ func newDecomposer(p *Profile, g *Graph, maxFrames int) *decomposer {
 	return d
 }
 
-// take takes the given costs of one sign. It reports whether there are any.
+// take takes the given costs of one sign, and reports whether there are any.
 func (d *decomposer) take(given []int64, sign int64) bool {
 	some := false
 	for i, n := range given {
@@ -131,7 +131,7 @@ func (d *decomposer) addsUp() bool {
 // balance makes the cost into each node, plus the cost that begins there, equal to the cost out of
 // it.
 func (d *decomposer) balance() {
-	for _, node := range d.postorder { // callees first, so that the costs out of node are final
+	for _, node := range d.postorder { // callees first, since the costs out of node must be final
 		out, in := int64(0), int64(0)
 		for _, o := range d.out.Of(node) {
 			out += d.left[o]
@@ -147,8 +147,8 @@ func (d *decomposer) balance() {
 	}
 }
 
-// unplaced adds, for each sink that has a cost left, a stack of the sink's location alone. It
-// returns the sum of these costs.
+// unplaced adds a stack of one location for each sink with a cost left. It returns the sum of
+// these costs.
 func (d *decomposer) unplaced() (sum int64) {
 	for i, n := range d.left[len(d.g.Arcs):] {
 		if n > 0 {

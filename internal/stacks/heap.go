@@ -30,12 +30,11 @@ func (h *heap) build(d *decomposer) {
 
 func (h *heap) len(node uint32) int { return int(h.lengths[node]) }
 
-// of returns the heap of a node.
 func (h *heap) of(node uint32) []uint32 {
 	return h.options[h.d.out.First[node]:][:h.lengths[node]]
 }
 
-// precedes reports whether a is before b in the order of a heap.
+// precedes reports whether a is before b in a heap.
 func (h *heap) precedes(a, b uint32) bool {
 	x, y := h.d.left[a], h.d.left[b]
 	return x > y || x == y && a < b
@@ -58,7 +57,6 @@ func (h *heap) sink(options []uint32, i int) {
 	}
 }
 
-// removeFirst removes the first option of a node.
 func (h *heap) removeFirst(node uint32) {
 	options := h.of(node)
 	last := len(options) - 1
@@ -67,12 +65,11 @@ func (h *heap) removeFirst(node uint32) {
 	h.sink(options[:last], 0)
 }
 
-// clear removes all options of a node.
 func (h *heap) clear(node uint32) { h.lengths[node] = 0 }
 
 // large appends to found the places in a node's heap whose options would get shares of at least
-// small. The shares divide amount among all options in proportion to their remaining costs, whose
-// sum is total. It stops when found has more than most places.
+// small. The shares divide amount among all options by their remaining costs, whose sum is
+// total. It stops when found has more than most places.
 func (h *heap) large(found []uint32, node uint32, amount, total, small int64, most int) []uint32 {
 	options := h.of(node)
 	is := func(i uint32) bool {

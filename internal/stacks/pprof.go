@@ -7,7 +7,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// The fields of pprof's messages, by the numbers of proto/profile.proto.
+// Fields of pprof's messages, numbered as in proto/profile.proto.
 const (
 	FieldSampleType        = 1
 	FieldSample            = 2
@@ -38,7 +38,7 @@ func (p *Profile) WritePprof(w io.Writer) error {
 	return z.Close()
 }
 
-// A pprofWriter encodes a profile. Strings are numbered when they are first used; their table is
+// A pprofWriter encodes a profile. Strings are numbered at their first use, and their table is
 // written last.
 type pprofWriter struct {
 	w       io.Writer
@@ -91,7 +91,7 @@ func (e *pprofWriter) profile(p *Profile) {
 	}
 	shown := p.Default
 	if shown == "" && len(p.Values) > 0 {
-		shown = p.Values[0].Name // viewers would show the last one
+		shown = p.Values[0].Name // viewers would show the last value
 	}
 	e.text(FieldDefaultSampleType, shown)
 	e.text(FieldDocURL, p.DocURL)
@@ -153,7 +153,7 @@ func (e *pprofWriter) location(id uint64, l *Location) {
 	e.message(FieldLocation)
 }
 
-// string returns the number of a string, and adds it to the table if it is new.
+// string returns the number of a string, added to the table if new.
 func (e *pprofWriter) string(s string) uint64 {
 	n, ok := e.strings[s]
 	if !ok {
@@ -198,10 +198,10 @@ func (e *pprofWriter) fields() {
 	e.b = e.b[:0]
 }
 
-// sendSize is the number of bytes that are collected before they are written.
+// sendSize is the number of bytes collected before a write.
 const sendSize = 64 << 10
 
-// send writes the finished fields if they have more than the given number of bytes.
+// send writes the finished fields if they have more than most bytes.
 func (e *pprofWriter) send(most int) {
 	if len(e.out) <= most {
 		return
@@ -218,7 +218,7 @@ func appendHead(b []byte, field, size int) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(field)<<3|bytesField), uint64(size))
 }
 
-// appendNumber appends a field with a number; 0 is the default, and left out.
+// appendNumber appends a field with a number. It omits 0, the default.
 func appendNumber(b []byte, field int, n uint64) []byte {
 	if n == 0 {
 		return b

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// A Profile is a set of weighted stacks. Its mappings, functions and locations have numbers: number
-// n is at index n-1, and 0 means that there is none. The Add methods keep each of them once; a
-// caller that appends to the slices itself must keep the numbers valid. The zero value is empty and
+// A Profile is a set of weighted stacks. Its mappings, functions and locations have numbers:
+// number n is at index n-1, and 0 is none. The Add methods keep each of them once; a caller
+// that appends to the slices itself must keep the numbers valid. The zero value is empty and
 // ready for use. One goroutine at a time may use a Profile.
 type Profile struct {
 	Values  []ValueType
@@ -24,7 +24,7 @@ type Profile struct {
 	DocURL     string
 	DropFrames string // a regular expression of pprof: frames that viewers remove
 	KeepFrames string // exceptions from DropFrames
-	Time       int64  // when it was recorded: nanoseconds since 1970; 0 if unknown
+	Time       int64  // time of the recording: nanoseconds since 1970; 0 if unknown
 	Duration   int64  // nanoseconds; 0 if unknown
 	PeriodType ValueType
 	Period     int64 // units of PeriodType between two samples; 0 if unknown
@@ -32,22 +32,21 @@ type Profile struct {
 	index index
 }
 
-// A ValueType names what a value of each sample counts, and its unit, such as alloc_space and
-// bytes.
+// A ValueType is the name and the unit of a value of samples, such as alloc_space and bytes.
 type ValueType struct{ Name, Unit string }
 
-// A Mapping is an object file that was mapped into the program.
+// A Mapping is an object file mapped into the program.
 type Mapping struct {
 	Start, Limit, Offset uint64 // addresses of the mapping, and the offset of Start in File
 	File                 string
 	BuildID              string // in hex; empty if unknown
 
-	// Set if the locations of the mapping have all known facts of this kind. Viewers symbolize
-	// other mappings again, if they find the file.
+	// Set if the mapping's locations have all known facts of this kind. Viewers symbolize other
+	// mappings again, if they find the file.
 	HasFunctions, HasFilenames, HasLineNumbers, HasInlineFrames bool
 }
 
-// Symbolized returns m with all flags set, so that no viewer looks for the names again.
+// Symbolized returns m with all flags set: viewers do not look for its names again.
 func (m Mapping) Symbolized() Mapping {
 	m.HasFunctions, m.HasFilenames, m.HasLineNumbers, m.HasInlineFrames = true, true, true, true
 	return m
@@ -58,7 +57,7 @@ type Function struct {
 	Name     string // for people
 	LinkName string // the linker's name; empty if unknown. pprof shortens a Name that is equal to it
 	File     string
-	Line     int64 // at which the function begins; 0 if unknown
+	Line     int64 // first line of the function; 0 if unknown
 }
 
 // A Location is a place in the program: an address, with the functions there.
@@ -66,7 +65,7 @@ type Location struct {
 	Mapping uint32 // 0 if unknown
 	Address uint64 // address in the running program, within the mapping; 0 if unknown
 	Lines   []Line // innermost first: the last one is not inlined
-	Folded  bool   // several functions are here, because the linker has folded identical code
+	Folded  bool   // several functions are here, since the linker folded identical code
 }
 
 // A Line is a line of a function.
@@ -79,11 +78,11 @@ type Line struct {
 type Sample struct {
 	Stack  []uint32 // locations, the leaf first
 	Values []int64
-	Labels []Label // sorted by key if AddSample has added the sample
+	Labels []Label // sorted by key if AddSample added the sample
 }
 
-// A Label describes a sample by a text, or by a number with a unit. Keys that begin with pprof::
-// are reserved by pprof.
+// A Label describes a sample by a text, or by a number with a unit. pprof reserves keys that
+// begin with pprof::.
 type Label struct {
 	Key, Text string
 	Number    int64
@@ -96,7 +95,7 @@ type index struct {
 	functions map[Function]uint32
 	locations map[string]uint32
 	samples   map[uint64]uint32 // by hash: 1 + the index of the last sample with it
-	// by sample: 1 + the index of the previous sample with the same hash; 0 if there is none
+	// by sample: 1 + index of the previous sample with the same hash; 0 if none
 	earlier []uint32
 	seed    maphash.Seed
 	key     []byte
@@ -105,7 +104,7 @@ type index struct {
 	values []int64
 }
 
-// AddMapping returns the number of a mapping, and adds it if it is new.
+// AddMapping returns the number of a mapping, added if new.
 func (p *Profile) AddMapping(m Mapping) uint32 {
 	if p.index.mappings == nil {
 		p.index.mappings = make(map[Mapping]uint32)
@@ -119,7 +118,7 @@ func (p *Profile) AddMapping(m Mapping) uint32 {
 	return n
 }
 
-// AddFunction returns the number of a function, and adds it if it is new.
+// AddFunction returns the number of a function, added if new.
 func (p *Profile) AddFunction(f Function) uint32 {
 	if p.index.functions == nil {
 		p.index.functions = make(map[Function]uint32)
@@ -133,9 +132,9 @@ func (p *Profile) AddFunction(f Function) uint32 {
 	return n
 }
 
-// Wholes returns, for each of p.Functions, the function that it is a part of, or itself. Lines of a
-// function that are in another source file have a Function of their own. It has the same names,
-// that file, and no line at which it begins.
+// Wholes returns, for each of p.Functions, the function that it is a part of, or itself. Lines
+// of a function in another source file have a Function of their own. It has the same names,
+// that file, and no first line.
 func (p *Profile) Wholes() []*Function {
 	type names struct{ name, link string }
 	begun := make(map[names]*Function)
@@ -155,8 +154,7 @@ func (p *Profile) Wholes() []*Function {
 	return wholes
 }
 
-// AddLocation returns the number of a location, and adds it if it is new. The lines of a new one
-// are copied.
+// AddLocation returns the number of a location, added with a copy of its lines if new.
 func (p *Profile) AddLocation(l Location) uint32 {
 	b := binary.AppendUvarint(p.index.key[:0], uint64(l.Mapping))
 	b = binary.AppendUvarint(b, l.Address)
@@ -187,9 +185,9 @@ func flag(set bool) byte {
 	return 0
 }
 
-// AddSample adds a sample, with as many values as the profile has. The values of samples with equal
-// stacks and labels are added up; a sum beyond the range of int64 becomes its limit. The slices of
-// a new sample are copied.
+// AddSample adds a sample, with as many values as the profile has. The values of samples with
+// equal stacks and labels are added up, limited to int64. The slices of a new sample are
+// copied.
 func (p *Profile) AddSample(s Sample) {
 	labels := s.Labels
 	if !slices.IsSortedFunc(labels, compareLabels) {
@@ -204,13 +202,13 @@ func (p *Profile) addStack(stack []uint32, value int, n int64) {
 	*v = Plus(*v, n)
 }
 
-// sampleOf returns the sample with a stack and labels, and adds it if it is new.
+// sampleOf returns the sample with a stack and labels, added if new.
 func (p *Profile) sampleOf(stack []uint32, labels []Label) *Sample {
 	x := &p.index
 	if x.samples == nil {
 		x.samples, x.seed = make(map[uint64]uint32), maphash.MakeSeed()
 	}
-	for i := len(x.earlier); i < len(p.Samples); i++ { // samples that a caller has appended
+	for i := len(x.earlier); i < len(p.Samples); i++ { // samples that a caller appended
 		x.note(x.hash(p.Samples[i].Stack, p.Samples[i].Labels))
 	}
 	h := x.hash(stack, labels)
@@ -249,8 +247,8 @@ func (x *index) hash(stack []uint32, labels []Label) uint64 {
 	return maphash.Bytes(x.seed, b)
 }
 
-// carve returns a slice of n elements that begins with the given elements. It takes small slices
-// from room, so that many slices take few allocations, and replaces room once it is used up.
+// carve returns a slice of n elements that begins with the given elements. It takes small
+// slices from room to save allocations, and replaces room once it is used up.
 func carve[E uint32 | int64](room *[]E, elements []E, n int) []E {
 	const many = 1 << 12
 	if len(*room) < n {

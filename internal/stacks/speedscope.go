@@ -19,11 +19,11 @@ type speedscopeFrame struct {
 	line       int64 // 0 if unknown
 }
 
-// WriteSpeedscope writes p to w in speedscope's own format: JSON, with a profile for each value.
-// The viewer opens the profile of the default value. Each frame is a function, with its file and
-// the line at which it begins. speedscope shows name after the value's name. The values of stacks
-// with the same frames are added up; a stack whose sum is below 0 is left out, since speedscope
-// refuses it. WriteSpeedscope returns the first error of w.
+// WriteSpeedscope writes p to w in speedscope's JSON, with a profile for each value. The viewer
+// opens the profile of the default value. Each frame is a function, with its file and first
+// line. speedscope shows name after the value's name. The values of stacks with the same frames
+// are added up. A stack with a sum below 0 is left out, since speedscope rejects it.
+// WriteSpeedscope returns the first error of w.
 func (p *Profile) WriteSpeedscope(w io.Writer, name string) error {
 	s := &speedscopeWriter{p: p, out: bufio.NewWriterSize(w, sendSize)}
 	s.out.WriteString(`{"$schema":`)
@@ -54,13 +54,12 @@ type speedscopeWriter struct {
 	b     []byte
 }
 
-// text writes a string.
 func (s *speedscopeWriter) text(text string) {
 	s.b, _ = escape.AppendString(s.b[:0], text)
 	s.out.Write(s.b)
 }
 
-// frames writes the frames, and returns the numbers of the frames at each location, outermost
+// frames writes the frames. It returns the numbers of the frames at each location, outermost
 // first.
 func (s *speedscopeWriter) frames() [][]uint32 {
 	var all []speedscopeFrame
@@ -104,7 +103,6 @@ func (s *speedscopeWriter) frames() [][]uint32 {
 	return frames
 }
 
-// frame writes a frame.
 func (s *speedscopeWriter) frame(f *speedscopeFrame) {
 	s.out.WriteString(`{"name":`)
 	s.text(f.name)
@@ -118,8 +116,8 @@ func (s *speedscopeWriter) frame(f *speedscopeFrame) {
 	s.out.WriteString("}")
 }
 
-// profile writes the stacks with one value. The profile's name includes name, since speedscope does
-// not show the name of the whole file.
+// profile writes the stacks with one value. The profile's name includes name, since speedscope
+// does not show the file's name.
 func (s *speedscopeWriter) profile(value int, name string, frames [][]uint32) {
 	t := newTree([]*Profile{s.p}, value, func(*Profile) [][]uint32 { return frames }, s.empty)
 	v := s.p.Values[value]

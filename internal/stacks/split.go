@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// smallShare sets the smallest cost that is divided in proportion: the total divided by smallShare.
-// Smaller costs follow the largest arc, so that there are not many more stacks than arcs.
+// smallShare sets the smallest cost that is divided in proportion: the total divided by
+// smallShare. Smaller costs follow the largest arc, which keeps stacks few.
 const smallShare = 1000
 
-// A piece is a part of the flow at a node, before it is divided among the node's options.
+// A piece is flow at a node that is not yet divided among the node's options.
 type piece struct {
 	amount int64
 	node   uint32
@@ -20,11 +20,11 @@ type piece struct {
 
 // split divides the flow into stacks.
 //
-// A piece of flow at a node is divided among the remaining costs of the node's options. Each option
-// gets at most one part, so that each stack is found once. A part that takes the whole remaining
-// cost of an option uses the option up. spare is the number of divisions that are left. It keeps
-// the number of stacks within the number of options. Each part of a piece after the first takes one
-// division. Each option that is used up, except a node's last, gives one back.
+// A piece of flow at a node is divided among the remaining costs of the node's options. Each
+// option gets at most one part, so each stack is found once. A part that takes the whole
+// remaining cost of an option uses the option up. spare, the number of divisions left, keeps
+// the number of stacks within the number of options. Each part of a piece after the first takes
+// one division. Each option used up, except a node's last, gives one back.
 func (d *decomposer) split() {
 	d.heap.build(d)
 	var pending []piece
@@ -66,8 +66,8 @@ func (d *decomposer) split() {
 	}
 }
 
-// emit adds the current path with a sink as a stack. If the limit of locations leaves no room for
-// the stack, the sink keeps the cost, and no further stack is added.
+// emit adds the current path with a sink as a stack. If the limit of locations leaves no room,
+// the sink keeps the cost, and no further stack is added.
 func (d *decomposer) emit(sink uint32, amount int64) {
 	if d.frames -= d.weight(sink); d.frames < 0 {
 		d.frames = 0
@@ -79,8 +79,7 @@ func (d *decomposer) emit(sink uint32, amount int64) {
 	d.addSample(d.reversed, amount)
 }
 
-// weight returns the total weight of the locations in the current path and in a sink: see
-// Graph.Weights.
+// weight returns the total weight of the current path and a sink: see Graph.Weights.
 func (d *decomposer) weight(sink uint32) int {
 	weights := d.g.Weights
 	if weights == nil {
@@ -99,7 +98,7 @@ func (d *decomposer) weight(sink uint32) int {
 	return sum
 }
 
-// A part is the share of a piece that goes to an option.
+// A part is an option's share of a piece.
 type part struct {
 	option uint32
 	amount int64
@@ -153,14 +152,14 @@ func (d *decomposer) divide(node uint32, amount, small int64, spare int, parts [
 	return parts
 }
 
-// inProportion divides an amount among the options at the places d.found of a heap, and returns the
-// sum of their shares.
+// inProportion divides an amount among the options at d.found in a heap. It returns the sum of
+// their shares.
 func (d *decomposer) inProportion(options []uint32, amount, total int64, parts *[]part) (sum int64) {
 	for _, i := range d.found {
 		o := options[i]
 		share := fraction(amount, d.left[o], total)
 		*parts = append(*parts, part{o, share})
-		d.left[o] -= share // less than all of it: amount is less than total
+		d.left[o] -= share // less than all of it, since amount is less than total
 		sum += share
 	}
 	slices.Sort(d.found)

@@ -2,8 +2,7 @@ package stacks
 
 import "math"
 
-// Plus adds two values. The sum is limited to the range of int64: larger counts are hostile or
-// damaged.
+// Plus adds two values, limited to int64: larger counts are hostile or damaged.
 func Plus(a, b int64) int64 {
 	s := a + b
 	if (a^s)&(b^s) < 0 {
@@ -15,7 +14,7 @@ func Plus(a, b int64) int64 {
 	return s
 }
 
-// Times multiplies two values. The product is limited like the sum of Plus.
+// Times multiplies two values, limited like Plus.
 func Times(a, b int64) int64 {
 	p := a * b
 	if a != 0 && (p/a != b || a == -1 && b == math.MinInt64) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A tree adds up stacks of equal frames. Stacks share their beginnings, so that deep stacks do not
-// repeat them in memory.
+// A tree adds up stacks of equal frames. Deep stacks share their beginnings, which saves
+// memory.
 type tree struct {
 	nodes []treeNode // the first one is the empty stack
 }
@@ -23,8 +23,8 @@ type pair [2]int64
 // A treeKey identifies a stack by its innermost frame and the index of the rest.
 type treeKey struct{ up, frame uint32 }
 
-// newTree adds up the stacks of profiles by one of their values. framesOf returns, by location of a
-// profile, the frames there, outermost first; empty is the frame of an empty stack.
+// newTree adds up the stacks of profiles by one value. framesOf returns the frames at each
+// location of a profile, outermost first. empty is the frame of an empty stack.
 func newTree(profiles []*Profile, value int, framesOf func(*Profile) [][]uint32, empty uint32) *tree {
 	t := &tree{nodes: make([]treeNode, 1)}
 	below := make(map[treeKey]uint32)
@@ -34,7 +34,6 @@ func newTree(profiles []*Profile, value int, framesOf func(*Profile) [][]uint32,
 	return t
 }
 
-// add adds the stacks of one of the profiles.
 func (t *tree) add(p *Profile, side, value int, frames [][]uint32, empty uint32, below map[treeKey]uint32) {
 	at := uint32(0)
 	call := func(frame uint32) {
@@ -66,11 +65,11 @@ func (t *tree) add(p *Profile, side, value int, frames [][]uint32, empty uint32,
 	}
 }
 
-// walk calls visit for each stack that has a value in a profile, the outermost frame first. Stacks
-// are in the order of their frames, by rank.
+// walk calls visit for each stack with a value in a profile, outermost frame first. Stacks are
+// in the order of their frames, by rank.
 func (t *tree) walk(rank []uint32, visit func(stack []uint32, values pair)) {
-	order := make([]uint32, len(t.nodes)-1) // the nodes by their parents
-	first := make([]uint32, len(t.nodes)+1) // by node: where its children begin in order
+	order := make([]uint32, len(t.nodes)-1) // nodes by parent
+	first := make([]uint32, len(t.nodes)+1) // by node: index of its first child in order
 	for i := range order {
 		order[i] = uint32(i + 1)
 		first[t.nodes[i+1].up+1]++
