@@ -14,12 +14,12 @@ import (
 // writing to open files.
 type Policy struct {
 	// Write lists folders in which the process may create, write, rename and remove files and
-	// folders, at any depth. It also lists files that the process may write, such as devices. A
-	// folder that does not exist is left out, and remains unwritable if it is created later.
+	// folders, at any depth. It also lists writable files, such as devices. A missing folder is
+	// left out, and remains unwritable if it is created later.
 	Write []string
 
-	// Devices lists folders with devices, such as serial ports, that the process opens for reading
-	// and sets up. Write does not keep the right to set them up.
+	// Devices lists folders with devices, such as serial ports, that the process reads and sets
+	// up. Write does not keep the right to set them up.
 	Devices []string
 
 	// Network keeps connections to other programs over TCP and UDP.
@@ -28,9 +28,9 @@ type Policy struct {
 	// Local keeps connections to sockets with a path.
 	Local bool
 
-	// Listen keeps binding and listening on TCP and UDP ports. Sockets lists folders in which the
-	// process makes and removes sockets, and keeps binding and listening on these. Either keeps
-	// accepting connections.
+	// Listen keeps binding and listening on TCP and UDP ports. Sockets lists folders in which
+	// the process makes and removes sockets, and listens on them. Either keeps accepting
+	// connections.
 	Listen  bool
 	Sockets []string
 
@@ -38,11 +38,11 @@ type Policy struct {
 	Accept bool
 
 	// OtherProcesses keeps access to the files of other processes, such as /proc/1234/root.
-	// Landlock, which would hide them, is left out.
+	// Landlock would hide them, so it is left out.
 	OtherProcesses bool
 
-	// Child, if not 0, is the number of a process that may be signalled. All other processes may
-	// get SIGWINCH, which ends no process. Processes that Child has started share its terminal.
+	// Child, if not 0, is the number of a process that may be signalled. All other processes
+	// may get SIGWINCH, which ends no process: processes that Child started share its terminal.
 	Child int
 }
 

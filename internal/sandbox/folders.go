@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Caches are the folders of the caches of a run. With MakeIndex or MakeDownloads, Folders makes the
-// folder if it does not exist: a folder that is made later is not writable.
+// Caches are the folders of the caches of a run. With MakeIndex or MakeDownloads, Folders makes
+// a missing folder, since a folder made later is not writable.
 type Caches struct {
 	Index, Downloads         string // empty: none
 	MakeIndex, MakeDownloads bool
 	Servers                  bool // files are downloaded
 }
 
-// Folders returns the folders that exist. It adds the folder for temporary files if the folder of
-// indexes is missing, or if files are downloaded.
+// Folders returns the folders that exist. It adds the folder for temporary files if the index
+// folder is missing, or if files are downloaded.
 func (c *Caches) Folders() (dirs []string) {
 	usable := func(dir string, makes bool) bool {
 		if dir == "" {
@@ -40,7 +40,7 @@ func (c *Caches) Folders() (dirs []string) {
 	return dirs
 }
 
-// MakeFolder makes dir for this user alone, but never the user's home folder.
+// MakeFolder makes dir for this user alone. It never makes the user's home folder.
 func MakeFolder(dir string) {
 	if home := os.Getenv("HOME"); home != "" && strings.HasPrefix(dir, home+string(os.PathSeparator)) {
 		if _, err := os.Stat(home); err != nil {
@@ -50,7 +50,7 @@ func MakeFolder(dir string) {
 	os.MkdirAll(dir, 0o700)
 }
 
-// FolderOf returns the folder in which the file at path is replaced; links are followed.
+// FolderOf returns the folder in which the file at path is replaced. It follows links.
 func FolderOf(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -81,10 +81,10 @@ func OfOtherProcess(path string) bool {
 	return false
 }
 
-const maxLinks = 40 // in one path, as for the kernel
+const maxLinks = 40 // in one path, as in the kernel
 
-// namesProcess reports whether path is the folder of another process in /proc, or is below it. It
-// returns true for a pattern that may match such a path.
+// namesProcess reports whether path is in the folder of another process in /proc, or is that
+// folder. It returns true for a pattern that may match such a path.
 func namesProcess(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/proc/")
 	if !ok || rest == "" {
@@ -94,8 +94,8 @@ func namesProcess(path string) bool {
 	return strings.ContainsRune("0123456789*?[", rune(name[0])) && name != strconv.Itoa(os.Getpid())
 }
 
-// followLink replaces the first symbolic link in path, which is absolute, by its target. It reports
-// whether there is a link.
+// followLink replaces the first symbolic link in path, which is absolute, by its target. It
+// returns false if there is no link.
 func followLink(path string) (string, bool) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && path[end] != os.PathSeparator {

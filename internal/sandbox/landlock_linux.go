@@ -11,9 +11,9 @@ import (
 
 var errOtherProcesses = errors.New("symfilter has to read files of other processes in /proc")
 
-// Rights to files that the process gives up outside of the policy's folders, by the first version
-// of Landlock that knows them. Reading is not among them: modules, .dwo files, linked debug files
-// and rotated logs may be anywhere.
+// Rights to files that the process gives up outside of the policy's folders, by the first
+// version of Landlock that knows them. Reading remains, since modules, .dwo files, linked debug
+// files and rotated logs may be anywhere.
 const (
 	rights1 = unix.LANDLOCK_ACCESS_FS_EXECUTE |
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
@@ -30,7 +30,7 @@ const (
 	rights3 = unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	rights5 = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
-	// writing are the rights that are kept in the folders of the policy.
+	// writing are the rights kept in the policy's folders.
 	writing = unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
@@ -39,15 +39,14 @@ const (
 		unix.LANDLOCK_ACCESS_FS_REFER |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE
 
-	// onFiles are the rights in writing that a rule for a file can keep.
+	// onFiles are the rights of writing that a rule for a file can keep.
 	onFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 
-	// binding are the rights that are kept in the folders of sockets.
+	// binding are the rights kept in the folders of sockets.
 	binding = unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE
 )
 
-// The first versions of Landlock that restrict TCP, that have scopes, and that restrict all threads
-// at once.
+// First versions of Landlock that restrict TCP, have scopes, and restrict all threads at once.
 const (
 	abiNetwork = 4
 	abiScopes  = 6
@@ -69,7 +68,7 @@ func restrictFiles(p Policy) (abi int, err error) {
 	}
 	abi = int(version)
 	attr := handled(abi, p)
-	// The kernel takes a struct that is longer than its own if the rest is zero.
+	// The kernel accepts a longer struct than its own, if the rest is zero.
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return 0, fmt.Errorf("make a ruleset: %w", errno)
@@ -85,7 +84,7 @@ func restrictFiles(p Policy) (abi int, err error) {
 		keep(fd, dir, rights5&attr.Handled_access_fs)
 	}
 	if p.Network && attr.Handled_access_net&unix.LANDLOCK_ACCESS_NET_BIND_TCP != 0 {
-		// Package net binds to port 0, any port, to find out whether there is IPv6.
+		// Package net binds to port 0, any port, to test for IPv6.
 		any := netPort{access: unix.LANDLOCK_ACCESS_NET_BIND_TCP}
 		unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, ruleNetPort, uintptr(unsafe.Pointer(&any)), 0, 0, 0)
 	}
@@ -100,7 +99,7 @@ func restrictFiles(p Policy) (abi int, err error) {
 	return abi, nil
 }
 
-// handled returns the rights that are given up unless a rule keeps them.
+// handled returns the rights to give up unless a rule keeps them.
 func handled(abi int, p Policy) (attr unix.LandlockRulesetAttr) {
 	attr.Handled_access_fs = rights1
 	for _, more := range []struct {
@@ -122,16 +121,16 @@ func handled(abi int, p Policy) (attr unix.LandlockRulesetAttr) {
 	if abi >= abiScopes {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
-	// Threads that were restricted one by one have separate domains. The kernel would deny the
-	// signals by which the Go runtime interrupts its threads.
+	// Threads restricted one by one have separate domains. The kernel would deny the signals by
+	// which the Go runtime interrupts its threads.
 	if abi >= abiThreads {
 		attr.Scoped |= unix.LANDLOCK_SCOPE_SIGNAL
 	}
 	return attr
 }
 
-// keep adds a rule that keeps rights at path, a folder or file. It leaves out a path that cannot be
-// opened: a later use of the rights fails and is reported.
+// keep adds a rule that keeps rights at path, a folder or file. It ignores a path that cannot
+// be opened: a later use of the rights fails and is reported.
 func keep(ruleset uintptr, path string, rights uint64) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -152,8 +151,8 @@ func keep(ruleset uintptr, path string, rights uint64) {
 	unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 }
 
-// inAllThreads returns the error of a system call in all threads. It explains the error of a build
-// with cgo, in which such a call always fails; other names the alternative.
+// inAllThreads explains the error of a system call in all threads. In a build with cgo, such a
+// call always fails. other names the alternative.
 func inAllThreads(errno syscall.Errno, other string) error {
 	if errno == syscall.ENOTSUP {
 		return fmt.Errorf("a build with cgo needs %s for this; a static build does not", other)

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Apply gives up, in all threads and for good, the rights that p does not keep. A part that the
-// kernel, the architecture or the container lacks is left out, and the State has the reason. The
-// other parts are in force, unless they need that part. Call it once, before the process reads
-// anything of unknown origin.
+// Apply gives up the rights that p does not keep, in all threads and for good. A part that the
+// kernel, the architecture or the container lacks is left out, and the State has the reason.
+// The other parts are in force, unless they need that part. Call Apply once, before the process
+// reads anything of unknown origin.
 func Apply(p Policy) (s State) {
 	if err := filterCalls(p); err != nil {
 		s.off("seccomp", err)

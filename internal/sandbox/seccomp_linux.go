@@ -26,7 +26,7 @@ const (
 	resizes          // kill: the same, and SIGWINCH is allowed for any process
 	self             // prlimit64: allowed for the calling process
 	nice             // setpriority: allowed for the calling thread
-	mute             // fcntl: denied if it chooses the process that a file's events signal
+	mute             // fcntl: denied if it chooses the process that gets signals of a file
 	tame             // ioctl: the same, and denied if it types into a terminal
 	internet         // socket: allowed for TCP and UDP over IP
 	local            // socket: allowed for Unix sockets
@@ -34,13 +34,14 @@ const (
 	verdictCount
 )
 
-// A calls is a range of system calls, both ends included. Ranges also cover unneeded calls in
-// between: with fewer ranges, the kernel translates the filter faster when the process starts.
+// A calls is a range of system calls, both ends included. Ranges include unneeded calls in
+// between: the kernel translates a filter with fewer ranges faster when the process starts.
 type calls struct{ first, last uint16 }
 
-// denied and the architecture's deniedHere list calls that no part of this process needs. A list of
-// allowed calls would be safer, but would break. The Go runtime, the C library and the race
-// detector change their calls with each version, and make some of them weeks after the start.
+// denied and the architecture's deniedHere list calls that no part of this process needs. A
+// list of allowed calls would be safer, but would break. The Go runtime, the C library and the
+// race detector change their calls with each version, and make some of them weeks after the
+// start.
 var denied = [...]calls{
 	{unix.SYS_SOCKETPAIR, unix.SYS_SOCKETPAIR},
 	{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETAFFINITY},
@@ -50,12 +51,12 @@ var denied = [...]calls{
 	{unix.SYS_PROCESS_MRELEASE, unix.SYS_PROCESS_MRELEASE},
 }
 
-// unknown is a range of calls that fail as on an older kernel, so that callers fall back. A filter
-// cannot read the flags of clone3, which are in memory. Operations of io_uring bypass filters. The
-// other calls are about pidfds and mounting.
+// unknown is a range of calls that fail as on an older kernel: callers fall back. A filter
+// cannot read the flags of clone3, which are in memory. Operations of io_uring bypass filters.
+// The other calls are about pidfds and mounting.
 var unknown = calls{unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_CLONE3}
 
-// lastCall is the last call that the filter may allow. Later calls fail like the calls in unknown.
+// lastCall is the last call that the filter may allow. Later calls fail like unknown.
 const lastCall = unix.SYS_FUTEX_REQUEUE
 
 type verdicts [lastCall + 1]verdict
@@ -68,7 +69,6 @@ func (all *verdicts) set(v verdict, ranges ...calls) {
 	}
 }
 
-// decide sets the verdict of each call.
 func (all *verdicts) decide(p Policy) {
 	all.set(deny, denied[:]...)
 	all.set(deny, deniedHere[:]...)
@@ -83,7 +83,6 @@ func (all *verdicts) decide(p Policy) {
 	all.sockets(p)
 }
 
-// sockets sets the verdicts of the calls on sockets.
 func (all *verdicts) sockets(p Policy) {
 	overIP, binds := p.Network || p.Listen, p.Listen || len(p.Sockets) > 0
 	switch withPath := p.Local || len(p.Sockets) > 0; {
@@ -113,8 +112,8 @@ func (all *verdicts) sockets(p Policy) {
 }
 
 // Offsets in struct seccomp_data of linux/seccomp.h. The filter reads only the low halves of
-// arguments, as the kernel does for the arguments checked here. The low halves come first on these
-// architectures.
+// arguments, which come first on these architectures. For the arguments checked here, the
+// kernel ignores the high halves, too.
 const (
 	offsetCall = 0
 	offsetArch = 4
@@ -131,7 +130,7 @@ func load(offset uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 }
 
-// jump skips instructions: as many as yes says if the test is true, otherwise as many as no says.
+// jump skips a number of instructions: yes if the test is true, no otherwise.
 func jump(test uint16, k uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, K: k, Jt: yes, Jf: no}
 }
@@ -140,7 +139,6 @@ func end(action uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
 }
 
-// code appends the instructions of a verdict.
 func (v verdict) code(dst []unix.SockFilter, policy *Policy) []unix.SockFilter {
 	pass, refuse := end(unix.SECCOMP_RET_ALLOW), end(unix.SECCOMP_RET_ERRNO|uint32(unix.EPERM))
 	switch v {
@@ -153,7 +151,7 @@ func (v verdict) code(dst []unix.SockFilter, policy *Policy) []unix.SockFilter {
 			jump(unix.BPF_JSET, unix.CLONE_THREAD, 0, 2),
 			jump(unix.BPF_JSET, namespaces, 1, 0), pass, refuse)
 	case own, resizes:
-		self := uint32(os.Getpid()) // the process never forks once it is confined
+		self := uint32(os.Getpid()) // a confined process never forks
 		child := self
 		if policy.Child != 0 {
 			child = uint32(policy.Child)
@@ -207,20 +205,20 @@ const tioclinux = 0x541c
 // fiosetown is FIOSETOWN of asm-generic/sockios.h.
 const fiosetown = 0x8901
 
-// A span is a range of calls, up to the next span, that share a verdict.
+// A span is a range of calls with one verdict, up to the next span.
 type span struct {
 	first uint32
 	verdict
 }
 
-// maxFilter bounds the instructions of the filter, so that the distance of each jump fits in a
+// maxFilter bounds the instructions of the filter: the distance of each jump must fit in a
 // byte.
 const maxFilter = 256
 
 var errFar = errors.New("the filter is too long")
 
-// program returns the filter: a binary search for the span of a call, followed by the instructions
-// of each verdict.
+// program returns the filter. It is a binary search for the span of a call, followed by the
+// instructions of each verdict.
 func program(policy Policy) ([]unix.SockFilter, error) {
 	var all verdicts
 	all.decide(policy)
@@ -230,7 +228,7 @@ func program(policy Policy) ([]unix.SockFilter, error) {
 			spans = append(spans, span{uint32(call), v})
 		}
 	}
-	// all later calls, including the calls of amd64's x32, whose numbers have a high bit
+	// all later calls, and amd64's x32 calls, whose numbers have a high bit
 	spans = append(spans, span{lastCall + 1, absent})
 	const head = 3
 	p := plan{filter: make([]unix.SockFilter, head, maxFilter), tails: make([]unix.SockFilter, 0, maxFilter/4)}
@@ -251,11 +249,11 @@ func program(policy Policy) ([]unix.SockFilter, error) {
 	return append(p.filter, p.tails...), nil
 }
 
-// A plan is a filter that is being built.
+// A plan is an unfinished filter.
 type plan struct {
 	filter []unix.SockFilter
-	tails  []unix.SockFilter // the instructions of the verdicts
-	blocks [verdictCount]int // index in the whole filter of each verdict's first instruction
+	tails  []unix.SockFilter // instructions of the verdicts
+	blocks [verdictCount]int // by verdict: index of its first instruction in the whole filter
 }
 
 // search appends the instructions that find the span of a call. There must be at least two spans.
@@ -276,16 +274,16 @@ func (p *plan) search(spans []span) {
 	}
 }
 
-// filterCalls sets no_new_privs and installs the filter in all threads. The kernel applies both to
-// the other threads in one call.
+// filterCalls sets no_new_privs and installs the filter, in all threads. The kernel applies
+// both to the other threads in one call.
 func filterCalls(p Policy) error {
 	filter, err := program(p)
 	if err != nil {
 		return err
 	}
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	// Both steps must run in one thread. The goroutine almost always stays in its thread, and
-	// locking it there would start another thread, which takes 50 µs.
+	// Both steps must run in one thread. The goroutine almost always stays in its thread.
+	// Locking it there would start another thread, which takes 50 µs.
 	before := unix.Gettid()
 	err = install(&prog)
 	if unix.Gettid() != before {

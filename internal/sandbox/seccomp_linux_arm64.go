@@ -2,8 +2,8 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// architecture is the kernel's number of this architecture; calls of 32-bit programs have another
-// number.
+// architecture is the kernel's number of this architecture. Calls of 32-bit programs have
+// another number.
 const architecture = unix.AUDIT_ARCH_AARCH64
 
 var deniedHere = [...]calls{
