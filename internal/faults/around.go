@@ -6,8 +6,8 @@ import (
 	"github.com/symfilter/symfilter/internal/backtrace"
 )
 
-// Role returns the role of a backtrace in its report, from message, the line before it. continues
-// reports whether an earlier backtrace has begun that report.
+// Role returns the role of a backtrace in its report, from message, the line before it.
+// continues is true if an earlier backtrace began the report.
 func Role(message []byte) (role string, continues bool) {
 	var space [backtrace.MaxMessage + 1]byte
 	said := space[:0]
@@ -38,14 +38,14 @@ func Role(message []byte) (role string, continues bool) {
 	return "", false
 }
 
-// The bounds of the text between the stacks of one report.
+// Bounds of the text between two stacks of a report.
 const (
 	maxApart      = 16      // lines
 	maxApartBytes = 2 << 10 // bytes
 )
 
-// Within reports whether lines may be between two stacks of one report. A line that names a read or
-// a write begins another report. Only the last line may name one: it introduces the second stack.
+// Within reports whether lines may be between two stacks of one report. A line about a read or
+// a write begins another report. Only the last line may be one: it introduces the second stack.
 func Within(lines []byte) bool {
 	if len(lines) > maxApartBytes || bytes.Count(lines, newline) > maxApart {
 		return false
@@ -59,8 +59,7 @@ func Within(lines []byte) bool {
 	return true
 }
 
-// Kind returns the kind of the crash or error in lines, which precede a backtrace, or "" if they
-// report none.
+// Kind returns the kind of the crash or error in lines, which precede a backtrace, or "".
 func Kind(lines []byte) (kind string) {
 	for rest := lines[nextReportLine(lines):]; len(rest) > 0; rest = rest[nextReportLine(rest):] {
 		var line []byte

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// crashes are texts in crash messages of programs and kernels, with their kinds. A backtrace after
-// a line with such a text is the backtrace of a crash.
+// crashes are texts in crash messages of programs and kernels, with their kinds. A backtrace
+// after such a line is a crash's.
 var crashes = []struct{ part, kind string }{
 	{"panicked at ", "panic"},       // Rust
 	{"panic: ", "panic"},            // Go, FreeBSD
@@ -55,7 +55,7 @@ var crashes = []struct{ part, kind string }{
 	{"SIGILL", "SIGILL"},
 	{"SIGTRAP", "SIGTRAP"},
 	{"SIGSYS", "SIGSYS"},
-	{"signal 11", "SIGSEGV"}, // with the numbers of Linux, on which most logs are written
+	{"signal 11", "SIGSEGV"}, // with Linux's numbers, since most logs are written there
 	{"signal 6", "SIGABRT"},
 	{"signal 7", "SIGBUS"},
 	{"signal 8", "SIGFPE"},
@@ -72,7 +72,7 @@ var crashes = []struct{ part, kind string }{
 	{"PLEASE ATTACH", "crash"},
 }
 
-// crashParts returns the texts of crashes, with the same indexes.
+// crashParts has the texts of crashes, with the same indexes.
 var crashParts = sync.OnceValue(func() *phrases {
 	var texts []string
 	for i := range crashes {
@@ -81,15 +81,15 @@ var crashParts = sync.OnceValue(func() *phrases {
 	return newPhrases(texts)
 })
 
-// The bounds of a crash's message.
+// Bounds of a crash's message.
 const (
 	maxMessageLength = 200 // bytes
 	// lines between the message and the backtrace: Android prints the registers
 	maxMessageLines = 24
 )
 
-// crashIn returns the crash that the first crash message in lines reports. lines precede a
-// backtrace; only the last 1+maxMessageLines of them are read.
+// crashIn returns the crash of the first crash message in lines, which precede a backtrace. It
+// reads only the last 1+maxMessageLines of them.
 func crashIn(lines []byte) (x findings.Finding, ok bool) {
 	for n := bytes.Count(lines, newline); n > 1+maxMessageLines; n-- {
 		lines = lines[bytes.IndexByte(lines, '\n')+1:]
@@ -107,7 +107,7 @@ func crashIn(lines []byte) (x findings.Finding, ok bool) {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// crash returns the crash of a kind. text is the rest of the line that reports the crash, and next
+// crash returns the crash of a kind. text is the rest of the line with the message, and next
 // the line after that.
 func crash(kind, text, next string) findings.Finding {
 	x := findings.Finding{Tool: "crash", Kind: kind}

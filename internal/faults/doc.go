@@ -1,4 +1,4 @@
 // Package faults reads the faults in a log: reports of sanitizers and messages of crashes. A
-// [Finder] makes findings of them. [Role], [Within] and [Kind] give printers the meaning of a
-// backtrace in a log.
+// [Finder] makes findings of them. [Role], [Within] and [Kind] classify backtraces for
+// printers.
 package faults

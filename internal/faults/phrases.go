@@ -3,10 +3,10 @@ package faults
 import "math/bits"
 
 // phrases is a set of up to 64 texts of at least four bytes each. One search finds all of them,
-// since each of about 20 lines before a backtrace may contain one.
+// since each of about 20 lines before a backtrace may have one.
 type phrases struct {
 	texts []string
-	// places[place][byte] are the texts, as bits, that have this byte at this place
+	// places[place][byte] are the texts, as bits, with this byte at this place
 	places [4][256]uint64
 }
 
@@ -20,8 +20,8 @@ func newPhrases(texts []string) *phrases {
 	return p
 }
 
-// next returns the first offset in b, at least from, at which texts of p begin, and these texts as
-// bits. If there is none, it returns len(b) and 0.
+// next returns the first offset in b, from from on, at which texts of p begin, and these texts
+// as bits. Without such an offset, it returns len(b) and 0.
 func (p *phrases) next(b []byte, from int) (at int, set uint64) {
 	last := len(p.places) - 1
 	for at = from; at+last < len(b); at++ {

@@ -46,9 +46,9 @@ type Finder struct {
 
 var _ filter.LogPrinter = (*Finder)(nil)
 
-// NewFinder returns a Finder that adds its findings to a collection. input is the name of the log.
-// own distinguishes the program's frames from the system's. paths sets the form of the files in the
-// log's text, as [filter.Options.Paths] does for files in answers.
+// NewFinder returns a Finder that adds its findings to a collection. input is the name of the
+// log. own distinguishes the program's frames from the system's. paths sets the form of files
+// in the log's text, like [filter.Options.Paths] for files in answers.
 func NewFinder(to *findings.Collection, input string, own *findings.Own, paths filter.Paths) *Finder {
 	return &Finder{
 		to: to, input: input, own: own, paths: paths,
@@ -57,14 +57,14 @@ func NewFinder(to *findings.Collection, input string, own *findings.Own, paths f
 	}
 }
 
-// The bounds of a Finder.
+// Bounds of a Finder.
 const (
-	maxFoundLine   = 2 << 10  // bytes of a line that are read
+	maxFoundLine   = 2 << 10  // bytes read of a line
 	maxTraces      = 32       // traces of a finding; a deadlock of n threads has 2n
-	maxDetails     = 16       // lines of a report that are kept in addition to its message
-	maxKnown       = 32 << 10 // reports and PIDs that are remembered
-	maxFoundStacks = 1 << 10  // stacks whose frames, and reports whose fingerprints, are remembered
-	maxQuiet       = 256      // lines without a frame after which a report has ended
+	maxDetails     = 16       // lines of a report kept besides its message
+	maxKnown       = 32 << 10 // reports and PIDs remembered
+	maxFoundStacks = 1 << 10  // stacks, and reports with a fingerprint, remembered
+	maxQuiet       = 256      // lines without a frame that end a report
 	maxQuietError  = 8        // the same after a runtime error: the bytes around a pointer, at most
 	maxQuietCrash  = 64       // the same after a crash: registers, code and the memory around them
 	maxCrashTraces = 4        // traces of a crash; further ones belong to other threads
@@ -98,8 +98,8 @@ type logReport struct {
 	mode   reportMode
 	x      findings.Finding
 	pid    string
-	prefix string // the text before the report in its first line, such as a time
-	said   string // the last line since the last stack; it may introduce the next one
+	prefix string // text before the report in its first line, such as a time
+	said   string // the last line since the last stack, which may introduce the next one
 	quiet  int    // lines since the last stack
 	single bool   // the only stack so far is one frame of a crash
 }
@@ -163,7 +163,6 @@ func (f *Finder) endStack() {
 	f.End(f.readStack, func(text []byte, _ bool) { f.line(text) })
 }
 
-// readStack reads a stack.
 func (f *Finder) readStack(s *backtrace.Stack) {
 	frames := f.frames(s)
 	single := s.IsSingle()
@@ -272,7 +271,7 @@ func (f *Finder) within(text []byte) {
 	r.said = line
 }
 
-// access adds the access named in line, which precedes the first stack, to the message.
+// access adds the access in line, which precedes the first stack, to the message.
 func (f *Finder) access(line string) {
 	x := &f.open.x
 	if a := accessIn(line); a != "" && !strings.Contains(x.Message, ": ") {
@@ -289,7 +288,7 @@ func (f *Finder) summary(text []byte) {
 	f.end(true)
 }
 
-// leak adds the leak whose line was read last, if there is one.
+// leak adds the leak in the last line, if there is one.
 func (f *Finder) leak(frames []*findings.TraceFrame) {
 	r := &f.open
 	x, ok := leakIn(r.said)
@@ -331,8 +330,9 @@ func (f *Finder) trace(frames []*findings.TraceFrame, single bool) {
 	f.DropTail()
 }
 
-// withLine returns frames if one of them has a line. Otherwise it returns a copy whose innermost
-// frame has the file and line of at. frames itself does not change: other findings may share it.
+// withLine returns frames if one of them has a line. Otherwise it returns a copy whose
+// innermost frame has the file and line of at. frames does not change, since other findings may
+// share it.
 func withLine(frames []*findings.TraceFrame, at *findings.TraceFrame) []*findings.TraceFrame {
 	if slices.ContainsFunc(frames, func(f *findings.TraceFrame) bool { return f.HasLine }) {
 		return frames
@@ -343,8 +343,8 @@ func withLine(frames []*findings.TraceFrame, at *findings.TraceFrame) []*finding
 	return append([]*findings.TraceFrame{first}, frames[1:]...)
 }
 
-// crash begins a crash with a stack if a line before the stack is a crash message. Otherwise it
-// adds the stack to the open crash, if there is one.
+// crash begins a crash with a stack if a line before it is a crash message. Otherwise it adds
+// the stack to the open crash, if any.
 func (f *Finder) crash(frames []*findings.TraceFrame, single bool) {
 	r := &f.open
 	if x, ok := crashIn(f.Tail()); ok {
@@ -364,7 +364,7 @@ func (f *Finder) crash(frames []*findings.TraceFrame, single bool) {
 	}
 }
 
-// end ends the open report. whole is false if the end of the report is missing.
+// end ends the open report. whole is false if the report's end is missing.
 func (f *Finder) end(whole bool) {
 	r := f.open
 	f.open = logReport{}
@@ -401,7 +401,6 @@ func (f *Finder) process(pid, tool string) int {
 	return n
 }
 
-// add adds a report to the findings.
 func (f *Finder) add(x *findings.Finding, pid string) {
 	p := f.process(pid, x.Tool)
 	if p < 0 {
@@ -440,8 +439,8 @@ func (f *Finder) add(x *findings.Finding, pid string) {
 	}
 }
 
-// AppendEnd adds the report that the end of the log cuts off. The log itself is a process if it has
-// no other. It appends nothing.
+// AppendEnd adds the report that the end of the log cuts off. If there is no process, the log
+// becomes one. It appends nothing.
 func (f *Finder) AppendEnd(dst []byte) []byte {
 	f.endStack()
 	f.end(f.open.mode == ofRuntimeError || f.open.mode == ofCrash)

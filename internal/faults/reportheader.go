@@ -22,16 +22,16 @@ type reportHeader struct {
 	line, column uint32
 }
 
-// reportMarks are the texts by which reports are found: a sanitizer's report begins and ends with a
-// line that contains one of them. The first is the end of names such as AddressSanitizer.
+// reportMarks are texts that find reports: the first and the last line of a sanitizer's report
+// have one. The first mark is the end of names such as AddressSanitizer.
 var reportMarks = []struct {
 	word string
-	at   int // index of the three bytes in word that a block is searched for
+	at   int // index in word of three bytes to search for
 }{
 	{"Sanitizer: ", 6}, {"libFuzzer: ", 6}, {": runtime error: ", 8},
 }
 
-// reportSet returns marks that occur in the words of reportMarks. Few logs without reports have
+// reportSet has marks that occur in the words of reportMarks. Few logs without reports have
 // any.
 var reportSet = sync.OnceValue(func() marks.Set {
 	return marks.NewSet([]marks.Mark{{First: "z", Rest: "er"}, {First: "e", Rest: " e", Bucket: 1}})
@@ -47,7 +47,7 @@ func isReportLine(text []byte) bool {
 	return false
 }
 
-// nextReportLine returns the offset of the first line with which a report may begin or end, or the
+// nextReportLine returns the offset of the first line that may begin or end a report, or the
 // length of lines.
 func nextReportLine(lines []byte) int {
 	s := reportSet().Search(lines, nil)
@@ -88,7 +88,7 @@ func headerOf(text []byte) (h reportHeader, ok bool) {
 			h.pid = processIn(rest)
 		}
 		if h.pid == "" && h.tool != "libfuzzer" || word == "WARNING: " && h.tool != "tsan" && h.tool != "msan" {
-			continue // a warning of the sanitizer, or words about one
+			continue // a warning of the sanitizer, or text about one
 		}
 		h.mode = ofSanitizer
 		if strings.Contains(rest, "detected memory leaks") {
@@ -132,8 +132,8 @@ func toolOf(name string) string {
 	return ""
 }
 
-// processBefore returns the offset and the PID of "==PID==" before the offset at. If the text is
-// missing, it returns at and "".
+// processBefore returns the offset and the PID of "==PID==" before the offset at. Without that
+// text, it returns at and "".
 func processBefore(line string, at int) (from int, pid string) {
 	s := strings.TrimSuffix(strings.TrimSuffix(line[:at], " "), "==")
 	digits := strings.TrimRight(s, "0123456789")
@@ -143,7 +143,7 @@ func processBefore(line string, at int) (from int, pid string) {
 	return len(digits) - len("=="), s[len(digits):]
 }
 
-// processIn returns the PID of "(pid=PID)" in the rest of a header.
+// processIn returns the PID of "(pid=PID)" in the rest of a header, or "".
 func processIn(rest string) string {
 	_, after, ok := strings.Cut(rest, "(pid=")
 	pid, _, closed := strings.Cut(after, ")")
@@ -153,7 +153,7 @@ func processIn(rest string) string {
 	return pid
 }
 
-// withoutPlaces returns the text of a header without addresses, processes and threads.
+// withoutPlaces removes addresses, processes and threads from a header.
 func withoutPlaces(s string) string {
 	for _, mark := range []string{" on address", " on unknown address", " at pc ", " (pid=", " (pc ", " in thread T", " (thread T", " on 0x", ": 0x", " (0x"} {
 		if i := strings.Index(s, mark); i > 0 {
@@ -163,7 +163,7 @@ func withoutPlaces(s string) string {
 	return withoutAddresses(strings.TrimRight(s, ": "))
 }
 
-// withoutAddresses returns s with 0x… in place of each number that begins with 0x.
+// withoutAddresses replaces each number that begins with 0x by 0x….
 func withoutAddresses(s string) string {
 	var b strings.Builder
 	for {
@@ -201,19 +201,19 @@ func kindIn(tool, message string) string {
 	return kindWord(kind)
 }
 
-// kindWord returns a kind as one word: the text before the first colon, with hyphens for blanks.
+// kindWord returns the text of kind before the first colon, with hyphens for blanks.
 func kindWord(kind string) string {
 	kind, _, _ = strings.Cut(strings.TrimRight(kind, ": "), ":")
 	return strings.Join(strings.Fields(kind), "-")
 }
 
-// hasSummary reports whether text is the last line of a report, which repeats a frame.
+// hasSummary reports whether text has the last line of a report, which repeats a frame.
 func hasSummary(text []byte) bool {
 	i := bytes.Index(text, []byte("SUMMARY: "))
 	return i >= 0 && isReportLine(text[i:])
 }
 
-// kindInSummary returns the kind of error of the last line of a report.
+// kindInSummary returns the kind of error in the last line of a report.
 func kindInSummary(text []byte) string {
 	_, rest, _ := strings.Cut(string(text), "SUMMARY: ")
 	_, rest, _ = strings.Cut(rest, ": ")
@@ -235,8 +235,8 @@ func memoryOfKind(kind string) findings.Memory {
 	return findings.MemoryUnknown
 }
 
-// accessIn returns the access named in a line before the first stack. Its words are the same in
-// each run: READ of size 8.
+// accessIn returns the access in a line before the first stack, or "". Its words are the same
+// in each run: READ of size 8.
 func accessIn(line string) string {
 	if _, rest, ok := strings.Cut(line, "The signal is caused by a "); ok {
 		kind, _, _ := strings.Cut(rest, " ")

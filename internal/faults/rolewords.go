@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// A roleWord is a meaning of words in the line before a stack.
+// A roleWord is a meaning of words before a stack.
 type roleWord uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	createdBy
 )
 
-// roleWords are the words that introduce a stack, with its role.
+// roleWords are words that introduce a stack, with their meanings.
 var roleWords = []struct {
 	text string
 	word roleWord
@@ -35,7 +35,7 @@ var roleWords = []struct {
 	{" created by ", createdBy}, {" created at:", createdBy},
 }
 
-// rolePhrases returns the texts of roleWords, with the same indexes.
+// rolePhrases has the texts of roleWords, with the same indexes.
 var rolePhrases = sync.OnceValue(func() *phrases {
 	var texts []string
 	for i := range roleWords {

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// frames returns the frames of a stack, which other stacks may share.
+// frames returns the frames of a stack. Other stacks may share them.
 func (f *Finder) frames(s *backtrace.Stack) []*findings.TraceFrame {
 	sum, ok := f.sum(s)
 	if known := f.stacks[sum]; ok && known != nil {
@@ -44,7 +44,7 @@ func (f *Finder) sum(s *backtrace.Stack) (sum uint64, ok bool) {
 		if a.Offset == 0 {
 			text = binary.LittleEndian.AppendUint64(text, a.Addr)
 		}
-		if len(a.Frames) > 0 { // an answer may become better
+		if len(a.Frames) > 0 { // an answer may improve
 			text = backtrace.AppendName(backtrace.AppendName(text, a.Frames[0].Func), a.Frames[0].File)
 		}
 	}
@@ -52,7 +52,6 @@ func (f *Finder) sum(s *backtrace.Stack) (sum uint64, ok bool) {
 	return maphash.Bytes(f.seed, text), true
 }
 
-// makeFrames returns the frames of a stack.
 func (f *Finder) makeFrames(s *backtrace.Stack) []*findings.TraceFrame {
 	all := make([]*findings.TraceFrame, 0, len(s.Rows))
 	for i := range s.Rows {
@@ -71,7 +70,7 @@ func (f *Finder) makeFrames(s *backtrace.Stack) []*findings.TraceFrame {
 	return all
 }
 
-// hash returns a hash that is equal for the same report of one build.
+// hash returns the same hash for equal reports of one build.
 func (f *Finder) hash(x *findings.Finding) uint64 {
 	text := backtrace.AppendName(backtrace.AppendName(f.text[:0], x.Tool), x.Kind)
 	for t := range x.Traces {
