@@ -55,7 +55,7 @@ func (x *dhatIndex) stacks() (*stacks.Profile, error) {
 	}
 	maker := &stackMaker{p: p, o: x.o, m: x.m}
 	c := &dhatSampler{x: x, maker: maker, values: values, sums: make([]int64, len(values)), locations: make([]uint32, len(x.frames))}
-	for n := range x.frames { // viewers name the profile by its first mapping, so this is the program
+	for n := range x.frames { // the program is the first mapping, by which viewers name profiles
 		if f := &x.frames[n]; f.isFrame && isProgram(f.raw.Object, x.command) {
 			if _, err := c.location(uint32(n)); err != nil {
 				return nil, err

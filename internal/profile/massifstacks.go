@@ -36,7 +36,7 @@ func (x *massifFile) stacks() (*stacks.Profile, error) {
 		}
 	}
 	s := &massifSampler{x: x, maker: &stackMaker{p: p, o: x.o, m: x.m}, locations: make([]uint32, len(x.frames)), values: make([]int64, len(p.Values))}
-	for i := range x.frames { // viewers name the profile by its first mapping, so this is the program
+	for i := range x.frames { // the program is the first mapping, by which viewers name profiles
 		if isProgram(x.frames[i].raw.Object, x.command) {
 			if _, err := s.location(i); err != nil {
 				return nil, err
