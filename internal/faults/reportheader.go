@@ -183,8 +183,8 @@ func withoutAddresses(s string) string {
 	return b.String()
 }
 
-// kindIn returns the kind of error that the message of a header names. It returns "" if only later
-// lines of the report name the kind. These messages name a kind:
+// kindIn returns the kind of error in a header's message, or "" if only later lines of the
+// report name it.
 func kindIn(tool, message string) string {
 	switch {
 	case strings.HasPrefix(message, "attempting double-free"):

@@ -20,8 +20,8 @@ const (
 	headSize  = 4 << 10 // bytes that show the format
 )
 
-// MemoryShare is the part of Options.Memory that the unpacked bytes of an input may take: one of
-// MemoryShare equal parts.
+// MemoryShare is the number by which Options.Memory is divided: the unpacked bytes of an input
+// may take one such part.
 const MemoryShare = 4
 
 // An Output is a form in which a Profile is printed.
