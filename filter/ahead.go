@@ -12,7 +12,8 @@ import (
 
 // An ahead resolves the frames of a block on other processors, from the block's end backwards. The
 // Filter works from the start until they meet, and finds the answers in the Cache. An ahead asks
-// only questions that the symbolizer answers at once: the Filter waits for at most one of them.
+// only questions that the symbolizer answers at once. If the Filter asks about the same module, it
+// waits for at most one of them.
 type ahead struct {
 	opt     *Options
 	cached  *Cache
@@ -35,7 +36,8 @@ type ahead struct {
 	before int // new answers before the current block, by the Filter and the workers
 }
 
-// An aheadWorker is one goroutine of an ahead. Its answers are private until flush.
+// An aheadWorker is one goroutine of an ahead. Its answers are private until flush puts them into
+// the Cache.
 type aheadWorker struct {
 	asker // the worker's own
 	of    *ahead
@@ -64,7 +66,7 @@ const (
 	aheadSlow = 100 * time.Microsecond
 	// after this time, a worker flushes even a few answers
 	aheadSoon = 500 * time.Microsecond
-	// a worker stops after a part with this many addresses or more, and no new answer
+	// a worker stops after a part that has at least this many addresses, but no new answer
 	aheadVain  = 32
 	aheadShare = 4 // a block may take 1/4 of the Cache's budget
 	// a flush copies up to this many answers, and hands over the memory of more

@@ -8,7 +8,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// frameIndent is the column of a frame's address. The rest of a broken frame continues there.
+// frameIndent is the column of a frame's address. A frame that does not fit on its line continues
+// in that column.
 const frameIndent = len("    #0.1 ")
 
 // frame lays out the i-th frame of the answer for e as in a backtrace line:
@@ -64,7 +65,8 @@ func (f *lineFilter) place(a *answer) {
 	f.layout.Buf = append(appendPlace(f.layout.Buf, a.mod, a.rel), ')')
 }
 
-// unknown lays out an answer without a name. Its build ID lets another tool find the debug file.
+// unknown lays out an answer without a name: the module and the address in it, between before and
+// after. The build ID that follows lets another tool find the debug file.
 func (f *lineFilter) unknown(before string, a *answer, after string) {
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Unresolved(before)

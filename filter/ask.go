@@ -196,7 +196,7 @@ func (r *asker) never() bool {
 	return r.opt.Patience.Never || !r.until.IsZero() && !time.Now().Before(r.until)
 }
 
-// within returns a context that ends at r.until, or nil without a bound. The caller calls end.
+// within returns a context that ends at r.until, or nil without a bound. The caller must call end.
 func (r *asker) within() (ctx context.Context, end func()) {
 	if r.until.IsZero() {
 		return nil, func() {}

@@ -18,9 +18,9 @@ var (
 	newline    = []byte{'\n'}
 )
 
-// block filters b, which ends with a line end. It prints lines without a mark in bulk. Marks are
-// "{{{" and the anchors of raw backtraces, numbers in a firmware log, and ESC unless colours are
-// kept.
+// block filters b, which ends with a line end. It prints lines without a mark in bulk. A mark is
+// "{{{" or the anchor of a raw frame. In a firmware log, a number is a mark. If colours are
+// followed or removed, ESC is a mark.
 func (f *Filter) block(b []byte) {
 	next := blockMarks{of: f, b: b, search: searchOf(f.tracer, b), open: -1, esc: len(b), number: len(b)}
 	if firmware(f.tracer) {
@@ -152,7 +152,7 @@ func (m *blockMarks) nextOpen(from int) (at, lines int) {
 }
 
 // nextNumber returns the offset of the next firmware number at from or later, or len(m.b). For x86
-// kernels it is the offset of a register's name, whose search is ten times as fast.
+// kernels it is the offset of a register's name, which is found ten times as fast.
 func (m *blockMarks) nextNumber(from int) int {
 	if !m.of.tracer.reader.OnX86 {
 		return dialect.NextFirmware(m.b, from)

@@ -11,8 +11,8 @@ import (
 // DefaultCacheSize is the budget of a Filter's own Cache in bytes, enough for 150,000 C++ frames.
 const DefaultCacheSize = 32 << 20
 
-// A Cache holds rendered answers by address, within a number of bytes. Many Filters may share it if
-// their Options have equal Paths, Display.Own and Display.ShortNames.
+// A Cache holds rendered answers by address, up to a budget of bytes. Many Filters may share a
+// Cache if their Options have equal Paths, Display.Own and Display.ShortNames.
 //
 // A provisional answer is kept only until a better one may exist. The result that no symbol covers
 // an address is kept for two seconds. Errors are not kept.
@@ -27,8 +27,8 @@ type Cache struct {
 	misses     int64      // questions without an answer
 	numbers    uint32     // last number given to a module; numbers are not reused
 
-	// changes of generation. After each, Filters drop their references to older answers, which
-	// would keep large pieces of memory alive.
+	// number of changes of generation; after each change, Filters drop their references to older
+	// answers, which would keep large pieces of memory alive
 	turns atomic.Uint32
 }
 
@@ -86,8 +86,8 @@ func (g *generation) put(k cacheKey, r *draft) rendered {
 	return g.answer(i)
 }
 
-// adopt adds the answers of o, whose keys are keys, and takes over their memory. o must not be used
-// afterwards.
+// adopt adds the answers of o, with their keys in the same order, and takes over their memory. The
+// caller must not use o afterwards.
 func (g *generation) adopt(keys []cacheKey, o *generation) {
 	n, text, cuts := uint32(len(g.answers)), uint32(len(g.text.pieces)), uint32(len(g.cuts.pieces))
 	g.text.pieces = append(g.text.pieces, o.text.pieces...)
@@ -240,7 +240,8 @@ func (c *Cache) keep(k cacheKey, r draft) rendered {
 	return c.young.put(k, &r)
 }
 
-// adopt adds the answers of g, whose keys are keys, and takes over their memory of size bytes.
+// adopt adds the answers of g, with their keys in the same order, and takes over their memory of
+// size bytes.
 func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,7 +249,7 @@ func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 	c.young.adopt(keys, g)
 }
 
-// copyOf adds copies of the answers of g, whose keys are keys.
+// copyOf adds copies of the answers of g, with their keys in the same order.
 func (c *Cache) copyOf(keys []cacheKey, g *generation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -274,7 +275,7 @@ func (c *Cache) withdraw(keys []cacheKey) {
 	}
 }
 
-// grow makes room for n bytes. The young generation becomes the old one at half of the budget.
+// grow makes room for n bytes. At half of the budget, the young generation replaces the old one.
 func (c *Cache) grow(n int64) {
 	if c.size += n; c.size > c.budget/2 {
 		c.oldSize = c.size - n

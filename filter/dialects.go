@@ -52,16 +52,17 @@ type Dialects struct {
 	ForceImages bool
 
 	// Refused, if not nil, is called if the log shows that a file of Images is not the device's
-	// program. A second call needs another reason, or a use of the file in between.
+	// program. It is called again only with another reason, or after a frame was located in the
+	// file.
 	Refused func(path string, reason error)
 
-	// Located, if not nil, is called for each frame that is located in a file without a build ID in
-	// its line, even if the address has no name. addr is the address in the file at path. proof is
-	// the evidence, as --output=json names it.
+	// Located, if not nil, is called for each frame that is located in a file although its line has
+	// no build ID, even if the address has no name. addr is the address in the file at path. proof
+	// is the evidence, as --output=json names it.
 	Located func(path string, addr uint64, proof string)
 
-	// Taken, if not nil, is called once with the path of each file of Images that a frame has as
-	// its module.
+	// Taken, if not nil, is called with the path of a file of Images when a frame first has the
+	// file as its module.
 	Taken func(path string)
 
 	// Code adds a disassembly after each line in which Linux lists the code around a failed
@@ -76,9 +77,9 @@ type Dialects struct {
 	// not be set.
 	Elements bool
 
-	// Unwrap appends the texts of lines to dst, with their line ends. It is called for lines that
-	// may contain a trace's header, and that may have the envelopes they had in [Filter.Text]. Nil:
-	// lines have no envelopes.
+	// Unwrap appends the texts of lines to dst, with their line ends. The lines may still have the
+	// envelopes that they had in [Filter.Text]. Unwrap is called for lines that may contain a
+	// trace's header. Nil: lines have no envelopes.
 	Unwrap func(dst, lines []byte) []byte
 
 	// Logged returns the latest time at which the current line may have been written, or zero if

@@ -99,7 +99,7 @@ func (c *locator) textAfter(text []byte, fr *judge.Frame) []byte {
 }
 
 // edits applies the effective edits to text from the offset at, with the i-th frame of the answer
-// a. It returns the offset after the last one.
+// a. It returns the offset after the last edit.
 func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) int {
 	f := c.f
 	t := a.text.frame(i)
@@ -144,8 +144,8 @@ func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) 
 	return at
 }
 
-// simple reports whether simpleCalls may lay out the calls of a sanitizer's frame: nothing in its
-// line is coloured or escaped.
+// simple reports whether simpleCalls may lay out the calls of a frame. The frame must be a
+// sanitizer's, and nothing in its line may be coloured or escaped.
 func (c *locator) simple(text []byte, fr *judge.Frame) bool {
 	return fr.Key != 0 && len(fr.Edits) == 2 && fr.Edits[0].Part == dialect.BareFunc && fr.Edits[1].Part == dialect.AtSource &&
 		fr.Edits[0].After == " " && fr.Edits[0].To == fr.Edits[1].From && isPlain(c.f, text)

@@ -17,7 +17,7 @@ type openDict struct {
 	prefix []byte // log prefix before it; nil if there is none
 }
 
-// Limits of one hexdict. A longer one is closed at the limit, and its rest has no footnotes.
+// Limits of one hexdict. A longer hexdict is closed at the limit, and its rest has no footnotes.
 const (
 	maxDict      = 64 << 10 // bytes
 	maxDictLines = 256

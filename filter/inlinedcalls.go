@@ -64,8 +64,8 @@ func (c *locator) loggedFrame(text, between []byte, fr *judge.Frame, number int,
 	c.source(text, between, fr, a, i)
 }
 
-// framePerCall lays out the current line once for each call, and adds step to each next frame
-// number.
+// framePerCall lays out the current line once for each call, as frames whose numbers increase by
+// step.
 func (c *locator) framePerCall(text, between []byte, fr *judge.Frame, number, step int, a *answer) {
 	f, n := c.f, len(a.text.cuts)
 	for i := range n {

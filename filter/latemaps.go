@@ -11,7 +11,7 @@ import (
 )
 
 // lateMaps keeps the printed frames of a trace whose maps follow too late to hold the frames back.
-// After the last map, the frames in those maps are printed as footnotes:
+// After the last map, the frames that the maps locate are printed as footnotes:
 //
 //	#3 0x7f31c2a01154 ledger::settle(int) at ledger.cc:7 (/opt/shop/libledger.so+0x1153)
 type lateMaps struct {

@@ -93,9 +93,9 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 }
 
 // Until bounds the time for the next records. Append leaves opening, inflating and parsing debug
-// files to other goroutines, and waits for them at most until t. Later, an address stays
-// unresolved, but the search for its answer continues. The zero time, the default, means no bound:
-// see [Patience].
+// files to other goroutines, and waits for them at most until t. An address without an answer at t
+// stays unresolved, but the search for its answer continues. The zero time, the default, means no
+// bound: see [Patience].
 func (l *Lines) Until(t time.Time) { l.f.until, l.f.patience.Until = t, t }
 
 // keepFacts stores the facts of the current record in its Context.

@@ -52,7 +52,8 @@ func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {
 	}
 }
 
-// imageMapped returns the file of a mapping, or an Image with an error if the file has gone.
+// imageMapped returns the file of a mapping, or an Image with an error if the path no longer leads
+// to that file.
 func (t *tracer) imageMapped(m *ProcessMapping) *judge.Image {
 	info, err := os.Stat(prefixmap.Maps(t.opt.PrefixMap).Place(m.Path, t.opt.Sysroot))
 	switch {

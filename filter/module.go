@@ -304,7 +304,7 @@ func (f *lineFilter) beginModule(mod *module, adds bool) {
 
 // settleModule lays out the open module's brackets in the current line, before an element other
 // than one of its maps. It moves only the text after the module: copying the line for each of its
-// modules would take quadratic time. It prints a long text.
+// modules would take quadratic time. If the line's text is long, settleModule prints the text.
 func (f *lineFilter) settleModule() {
 	m := f.open
 	if m == nil {
@@ -338,8 +338,8 @@ func (f *lineFilter) bufferModule(m *moduleLine, eol []byte) {
 	}
 }
 
-// add adds a map to m. If the space already had the map, repeated is set, and add skips a map that
-// m shows.
+// add adds a map to m. repeated is set if the space already had the map. add then leaves out a map
+// that m already shows.
 func (m *moduleLine) add(v interval, repeated bool) {
 	if repeated && m.shown == nil {
 		m.shown = make(map[interval]bool, len(m.maps))

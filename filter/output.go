@@ -23,7 +23,7 @@ func (o *output) printOf(line int64) {
 	o.of = line
 }
 
-// send writes the collected output. Its callers can be inlined because it is not.
+// send writes the collected output. It is not inlined: its callers can then be inlined.
 //
 //go:noinline
 func (o *output) send() {

@@ -61,8 +61,8 @@ func (p *past) raw(n int64) []byte {
 	return lastLines(p.both, n)
 }
 
-// searched is raw for a search. It removes a journal's envelopes, which may have a text as an array
-// of bytes.
+// searched is raw, but without a journal's envelopes: a search finds nothing in a text that is an
+// array of bytes there.
 func (p *past) searched(n int64) []byte {
 	b := p.raw(n)
 	if p.unwrap != nil && bytes.Contains(b, []byte(`"MESSAGE"`)) {

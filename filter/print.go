@@ -159,8 +159,9 @@ type flushed struct {
 	text int // bytes of the line that were printed
 	laid int // bytes of output for them, which the finished line must omit
 
-	// The part of the line that Flush has read bounds the bytes that each Flush rereads: see
-	// holdsElement. A checkpoint omits these fields: after a restart the line is read once more.
+	// Facts about the part of the line that Flush has read. They bound the bytes that each Flush
+	// rereads: see holdsElement. A checkpoint omits them: after a restart the line is read once
+	// more.
 	resumes    bool      // state, cur and pieces are valid for the end of text
 	state, cur sgr.State // see layout
 	pieces     int
@@ -207,7 +208,7 @@ func (n *elementRecords) addModule(m *moduleLine) {
 	}
 }
 
-// addFrame adds a line at the offset at, with the i-th frame of its element.
+// addFrame records that the i-th frame of its element is at the offset at.
 func (n *elementRecords) addFrame(at, i int) {
 	if n != nil {
 		n.frames = append(n.frames, LineFrame{at, i})

@@ -22,9 +22,9 @@ type rendered struct {
 
 // A draft is an answer whose text and cuts the next draft overwrites. A Cache keeps a copy.
 type draft struct {
-	// text has no colours. A code address has its frames, innermost first, as they follow the
-	// address in a backtrace line. A data address has a name such as name+0x18. The form
-	// wholeVariable has the text that the method whole reads.
+	// text has no colours. For a code address it has the frames, innermost first, as they follow
+	// the address in a backtrace line. For a data address it is a name such as name+0x18. For the
+	// form wholeVariable it is the text that the method whole reads.
 	text []byte
 	renderedParts
 }

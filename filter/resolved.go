@@ -58,8 +58,8 @@ type Resolved struct {
 	source func(symbolize.Location, *symbolize.Frame) symbolize.Snippet // Paths.Source
 }
 
-// Snippet returns the source lines around the i-th frame from Paths.Source, or the zero Snippet. It
-// is valid only until Options.Resolved, or the method of a printer, returns.
+// Snippet returns the source lines around the i-th frame from Paths.Source, or the zero Snippet.
+// Call it before Options.Resolved, or the printer's method, returns.
 func (r *Resolved) Snippet(i int) (s symbolize.Snippet) {
 	if r.source == nil || i >= len(r.Frames) {
 		return s

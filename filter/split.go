@@ -47,8 +47,8 @@ func (s *splitter) tokens(text []byte) {
 }
 
 // oneFrame is a fast path of tokens for a line with one backtrace element and no other mark, as
-// most lines with markup are. It counts the element, in a third of the time. For other lines it
-// returns false and changes nothing.
+// most lines with markup are. It takes a third of the time, and counts the element. For other lines
+// it returns false and changes nothing.
 func (s *splitter) oneFrame(text []byte) bool {
 	if s.color != ColorKeep && (s.color != ColorForPrinter || bytes.IndexByte(text, esc) >= 0) {
 		return false

@@ -119,8 +119,8 @@ func (c *Cache) Stats() CacheStats {
 }
 
 // NoCode counts addresses at which a file has no code, although the trace's other frames prove the
-// file. Wild function pointers lead to them, or a device's ROM has them. They do not count as
-// unresolved.
+// file. Wild function pointers lead to such addresses, or a device's ROM has them. They do not
+// count as unresolved.
 type NoCode struct {
 	Frames int64
 	Addr   uint64 // first such address

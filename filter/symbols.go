@@ -16,7 +16,8 @@ type symbols interface {
 	Data(ctx, within context.Context, l symbolize.Location) (symbolize.Variable, error)
 }
 
-// symbolFiles provide the files of modules, with the contexts of symbols. Search does not wait.
+// symbolFiles provide the files of modules, with the same contexts as symbols. Search does not
+// wait.
 type symbolFiles interface {
 	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
 	Examine(ctx, within context.Context, id buildid.ID, name string, do func(*object.File)) error

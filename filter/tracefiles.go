@@ -73,7 +73,7 @@ func (fs *traceFiles) changed() bool {
 	return fs.objects.Changed(maxChanged) || fs.images.Changed(maxChanged)
 }
 
-// open returns the file for a frame's module: by the build ID, the operator's choice, the path, the
+// open finds the file of a frame's module by the build ID, the operator's choice, the path, the
 // mapping around the frame's address, or the name.
 func (t *tracer) open(f *dialect.Frame) *judge.Image {
 	name := f.Module
