@@ -18,9 +18,9 @@ import (
 //	}
 //
 // The offset is the distance of a return address from the load base, except in a thread's first
-// frame. Answers are members of the same object: the file stays JSON. Without function_name they
-// are function_name, source_file, source_line and inlined_by. Otherwise source_line is the line in
-// the named function, and "inlined" has the calls inlined into it.
+// frame. Answers are members of the same object: the file stays JSON. If the object has no
+// function_name, the answers are function_name, source_file, source_line and inlined_by. Otherwise
+// source_line is the line in the named function, and "inlined" has the calls inlined into it.
 var abrt = Dialect{
 	Name: "abrt", Who: "ABRT: the file core_backtrace",
 	Needs:  "the build ID in the frame",
@@ -79,8 +79,8 @@ func matchABRT(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// matchABRTFile matches the line with file_name, the last member of a frame with a member on each
-// line.
+// matchABRTFile matches the line with file_name, the last member of a frame whose members have
+// their own lines.
 func matchABRTFile(r *Reader, l *Line, _ int) bool {
 	b := l.Text
 	from := blanksAfter(b, 0)

@@ -36,7 +36,7 @@ var ends = func() (set [256]bool) {
 }()
 
 // anchorTo returns the anchor that ends with b[last], and the anchor's offset. It compares single
-// bytes for speed.
+// bytes, because it is called often.
 func anchorTo(b []byte, last int) (a anchor, at int, ok bool) {
 	if last == 0 {
 		return 0, 0, false

@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// Chromium, its relatives and Electron print the module of a frame only without symbols:
+// Chromium, its relatives and Electron print the module of a frame only if they have no symbols:
 //
 //	#3 0x5581c1d6b2a9 (/opt/shop/chrome+0x61ed2a8)
 //	#4 0x7f31c2a01154 <unknown>

@@ -21,10 +21,9 @@ const listingMark = "Code: "
 // maxListing bounds the bytes of a line that is searched: x86 lists 64 bytes of code.
 const maxListing = 1024
 
-// ListedCode returns the listing in a line, with or without line end. ok is false without a
-// listing, for a line longer than maxListing, and for code that is neither x86-64 nor AArch64.
-// Listings of 32-bit Arm have AArch64's form, but most instructions begin with the condition
-// "always", 0xe.
+// ListedCode returns the listing in a line, with or without line end. ok is false for a line
+// without a listing or longer than maxListing, and for code of other machines. Listings of 32-bit
+// Arm have AArch64's form, but most instructions begin with the condition "always", 0xe.
 func ListedCode(line []byte) (l Listing, ok bool) {
 	if len(line) > maxListing {
 		return l, false

@@ -72,8 +72,8 @@ func isDartSymbol(name []byte) bool {
 	return string(name) == "_kDartIsolateSnapshotInstructions" || string(name) == "_kDartVmSnapshotInstructions"
 }
 
-// wordedHex parses word, a hexadecimal number and a blank, which end at at. start is the offset of
-// word, or at without the number.
+// wordedHex parses word, a hexadecimal number and a blank, which end at offset at. start is the
+// offset of word, or at if there is no such text.
 func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
 	digits := hexBefore(b, max(at-1, 0))
 	n, end, ok := hexAt(b, digits)

@@ -149,7 +149,7 @@ func envoyFile(r *Reader, b []byte, at int) {
 }
 
 // numberedName finds a number between the texts before and after, at the start of b or after a
-// blank. It returns the number and the offset of before. The name begins at the end of after.
+// blank. It returns the number, the offset of before, and name, the end of after.
 func numberedName(b []byte, before, after string) (number, start, name int, ok bool) {
 	for at := 0; ; {
 		i := bytes.Index(b[at:], []byte(before))

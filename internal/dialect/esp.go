@@ -8,9 +8,9 @@ import "bytes"
 //	abort() was called at PC 0x400d5678 on core 0
 //
 // Each address in the list is followed by its stack address. On Xtensa, 3 has been subtracted from
-// all addresses, even from the fault's, which the register PC has unchanged. On RISC-V, where lists
-// need frame pointers, nothing has been subtracted. The address in the line of abort is 3 too low
-// on both machines. Dialect registers reads the registers.
+// all addresses, even from the fault's. The register PC has the fault's address unchanged. On
+// RISC-V, where lists need frame pointers, nothing has been subtracted. The address in the line of
+// abort is 3 too low on both machines. Dialect registers reads the registers.
 var (
 	esp = Dialect{
 		Name: "esp-idf", Who: "ESP-IDF and Arduino: the backtraces of ESP32",

@@ -73,8 +73,8 @@ type factLog struct {
 	mapStart uint64 // address of that map
 }
 
-// touch notes that the line with this number has a fact. After more than FactLines lines without
-// one, it first forgets all facts except the program of a device.
+// touch notes that the line with this number has a fact. After more than FactLines lines without a
+// fact, it first forgets all facts except the program of a device.
 func (f *factLog) touch(number int64) {
 	if number-f.at > FactLines {
 		program := f.program // kept, since a device prints it only at start

@@ -167,7 +167,7 @@ func registerOf(name []byte) register {
 }
 
 // registerValue parses the value of a register whose name ends at offset at. The value follows ":"
-// or "=" with eight or 16 digits, or with the prefix 0x. With the prefix, a blank suffices.
+// or "=", and has eight or 16 digits or the prefix 0x. With the prefix it may also follow a blank.
 func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	if hasAt(b, at, ")") {
 		at++

@@ -9,7 +9,7 @@ import (
 )
 
 // A shape is a condition on the text before a grammar's anchor, or on the anchor's number. A
-// grammar has one if its byte sets alone do not reject enough other lines.
+// grammar has a shape if its byte sets alone do not reject enough other lines.
 type shape uint8
 
 const (
@@ -156,8 +156,8 @@ func (r *Reader) load() {
 }
 
 // MayMatch reports whether a frame, or an element of markup, may be at the mark at offset mark of
-// b. A mark is a mark as in [Reader.LineAt], or "\n0x". b is one or more whole lines. r need not
-// read a line if MayMatch returns false for all its marks, unless [Reader.Wants] returns true.
+// b. Marks are as in [Reader.LineAt], and "\n0x". b is one or more whole lines. r need not read a
+// line if MayMatch returns false for all its marks, unless [Reader.Wants] returns true.
 func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if r.tables == nil {
 		r.load()
@@ -197,8 +197,8 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 	return set
 }
 
-// any reports whether at returns a kind, or might do so without colours in the line. It examines
-// few bytes, because it is called for nearly each number in a log.
+// any reports whether at returns a kind, or might return one if the line had no colours. It
+// examines few bytes, because it is called for nearly each number in a log.
 func (f *fits) any(b []byte, at int) bool {
 	set, blanks := f.before(b, at)
 	if at-blanks < 2 {

@@ -26,7 +26,7 @@ var (
 	ErrWasm  = errors.New("the module is WebAssembly, which symfilter does not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it")
 )
 
-// ErrNoFile is the reason for a frame whose code is not in any file.
+// ErrNoFile is the reason why a frame is not located if no file has its code.
 var ErrNoFile = errors.New("no file has the code: the program generated it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to get its names")
 
 // unread adds a frame that is never located, for the reason why.

@@ -27,8 +27,8 @@ var glibc = Dialect{
 // nothing below 64 KiB (vm.mmap_min_addr), so smaller numbers are indexes or sizes.
 const firstAddress = 0x10000
 
-// matchCLibrary matches an address in brackets, by mtrace or glibc, or libexecinfo's distance:
-// +0x24.
+// matchCLibrary matches an address in brackets, as mtrace and glibc print it, or a distance of
+// libexecinfo: +0x24.
 func matchCLibrary(r *Reader, l *Line, at int) bool {
 	if l.Text[at-1] == '+' {
 		return matchExecinfo(r, l, at)
@@ -81,7 +81,7 @@ func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
 	return unknown, onlyBlanks(b, unknown.To+1)
 }
 
-// baseOfGodot sets the offset of a frame without one, if Godot has printed the offset before
+// baseOfGodot sets the offset of a frame that has none, if Godot has printed the offset before
 // glibc's text:
 //
 //	[1] 55d0c0a013cb (main+13cb) - ./godot() [0x55d0c0a013cb]

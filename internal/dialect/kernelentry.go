@@ -3,8 +3,9 @@ package dialect
 import "bytes"
 
 // entries are the kernel functions that save the registers of code stopped by an interrupt or a
-// fault. The next frame is the place of that stop: its address is an instruction's. x86-64 prints
-// such a place only in recorded stacks, as by lockdep; in others a line with RIP follows.
+// fault. The next frame is the place at which that code was stopped, with the address of an
+// instruction. x86-64 prints such a place only in recorded stacks, as by lockdep; in others a line
+// with RIP follows.
 var entries = [][]byte{
 	[]byte("el1h_64_"), []byte("el1t_64_"), []byte("el1_irq+"), []byte("el1_sync+"), []byte("el1_error+"), // arm64
 	[]byte("asm_exc_"), []byte("asm_sysvec_"), []byte("asm_common_interrupt+"), // x86-64
@@ -70,15 +71,16 @@ func (n *kernelLog) isStopped(b []byte, from, end int, line int64) bool {
 	return ok && bytes.HasSuffix(before, []byte("_svc"))
 }
 
-// isWarning reports whether the function after before, part of a warning's title, contains a
-// trapping instruction. On processors without a trap for warnings, the kernel calls a function,
-// which prints its return address.
+// isWarning reports whether before is part of a warning's title. The function after the title
+// contains a trapping instruction. On processors without a trap for warnings, the kernel calls a
+// function, which prints its return address.
 func isWarning(before []byte) bool { return bytes.Contains(before, []byte("WARNING: ")) }
 
-// links precede a register's return address, which may also be the place of the fault.
+// links are the texts before the return address in a register, which may also be the place of the
+// fault.
 var links = [][]byte{[]byte("lr : "), []byte("ra : "), []byte("LR is at ")}
 
-// isLink reports whether the text before a function makes it a register's return address.
+// isLink reports whether before, the text before a function, ends with one of links.
 func isLink(before []byte) bool {
 	for _, text := range links {
 		if bytes.HasSuffix(before, text) {

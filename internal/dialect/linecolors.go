@@ -17,7 +17,7 @@ type bare struct {
 	cuts []cut
 }
 
-// A cut is a place in the text of a bare without its escape sequences.
+// A cut is a place in a bare's text at which escape sequences were removed.
 type cut struct {
 	at    int // offset in the text
 	total int // bytes removed so far

@@ -119,15 +119,15 @@ func (r *Reader) Reset() {
 }
 
 // Line reads text, the line with this number, without its end. It returns nil for a line longer
-// than 64 KiB or without a frame. While [Reader.Wants] returns true, a line with a map or a header
-// also has a Line. The Line is valid until the next call. A line without an anchor may be skipped
-// unless Wants returns true for it, or [NextFirmware] finds a number in it.
+// than 64 KiB or without a frame. A line with a map or a header also has a Line if [Reader.Wants]
+// returns true for it. The Line is valid until the next call. A line without an anchor may be
+// skipped unless Wants returns true for it, or [NextFirmware] finds a number in it.
 func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
-// LineAt is Line for a line whose first mark accepted by [Reader.MayMatch] is at offset mark; -1:
-// unknown. A mark is at the byte before "0x" or "ip", or at the first byte of "pc ", "PC=" or
-// another anchor. At the start of the line, it is at "0x" itself. If [Reader.Wants] returns true,
-// mark is ignored.
+// LineAt is Line for a line whose first mark is at offset mark, and accepted by [Reader.MayMatch];
+// -1: no mark is known. A mark is at the byte before "0x" or "ip", or at the first byte of "pc ",
+// "PC=" or another anchor. At the start of the line, it is at "0x" itself. If [Reader.Wants]
+// returns true, mark is ignored.
 func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	r.load()
 	l := &r.line
@@ -202,8 +202,8 @@ func needsContext(l *Line) bool {
 	return false
 }
 
-// frames finds the frames of l at its first anchor that has a frame, or with the grammars without
-// an anchor, and reports whether l has a frame. It tries at most maxAnchors anchors. mark is as in
+// frames finds the frames of l, and reports whether there are any. It tries at most maxAnchors
+// anchors, up to the first with a frame, and then the grammars without an anchor. mark is as in
 // LineAt.
 func (r *Reader) frames(l *Line, mark int) bool {
 	text := l.Text

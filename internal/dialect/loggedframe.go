@@ -92,7 +92,7 @@ type Proof struct {
 	PID uint64
 
 	// Key is equal in all frames of a Reader with the same module, build ID, Kind, Value and Call.
-	// Kernel functions must also have the same Symbol. 0: not compared.
+	// Kernel functions must also have the same Symbol. 0: these were not compared.
 	Key uint64
 
 	Crash  *Crash      // set for a process killed by the kernel
@@ -206,8 +206,8 @@ const (
 )
 
 // An Edit replaces a part of the line with Before, the Part of the answer, and After. An Edit that
-// inserts a file and line has no effect without a line in the answer, and an Edit with BareFunc
-// none without a function.
+// inserts a file and line has no effect if the answer has no line. An Edit with BareFunc has no
+// effect if the answer has no function.
 type Edit struct {
 	Span
 	Before string

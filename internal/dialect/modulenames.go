@@ -27,7 +27,7 @@ func (c *modules) name(b []byte) string {
 }
 
 // idAfter parses " (BuildId: HEX)", perhaps with more blanks, at offset at of b, and returns the ID
-// and its end. Without one, it returns at and true. ok is false for a malformed ID.
+// and its end. If there is no ID, ok is true and end is at. ok is false for a malformed ID.
 func (c *modules) idAfter(b []byte, at int) (id buildid.ID, end int, ok bool) {
 	open := blanksAfter(b, at)
 	const mark = "(BuildId: "

@@ -28,7 +28,7 @@ func (h *history) lastLines(n int64) []byte { return WithoutColors(h.Past(n)) }
 // headers has read.
 func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
 
-// follows reports whether the previous line has a frame, or is returns true for it.
+// follows reports whether the previous line has a frame, or is accepts that line.
 func (h *history) follows(is func(b []byte) bool) bool {
 	if h.frameAt == h.number-1 {
 		return true

@@ -54,8 +54,8 @@ var (
 	}
 )
 
-// rubyLines bounds the lines from the first line of a report to the maps. Each loaded file of Ruby
-// code has a line between, several thousand in large programs.
+// rubyLines bounds the lines from the first line of a report to the maps. Between them is a line
+// for each loaded file of Ruby code, several thousand in large programs.
 const rubyLines = 8192
 
 func matchRuby(r *Reader, l *Line, at int) bool {
@@ -210,8 +210,8 @@ func matchCgo(r *Reader, l *Line, at int) bool {
 	}
 	r.goSignal = addr
 	r.open(windowGo, r.number)
-	// Other values may follow. A name after them is an earlier run's answer: the line is not a
-	// register line either.
+	// Other values may follow. A name after them is an earlier run's answer: then no other grammar
+	// may match the line.
 	for _, word := range bytes.Fields(b[rest:]) {
 		if bytes.IndexByte(word, '=') < 0 {
 			return true

@@ -35,7 +35,7 @@ var (
 	}
 )
 
-// ErrCut is the reason for a frame that is cut off at the end of its line.
+// ErrCut is the reason why a frame that is cut off at the end of its line is not located.
 var ErrCut = errors.New("the line is cut off in the name of the module or in its offset")
 
 func matchSanitizer(r *Reader, l *Line, at int) bool {

@@ -36,7 +36,7 @@ var (
 	}
 )
 
-// ErrEuStack is the reason for a frame of eu-stack without -b.
+// ErrEuStack is the reason why a frame of eu-stack without -b is not located.
 var ErrEuStack = errors.New("eu-stack names no module; with -b it prints the build ID and the offset of each frame")
 
 func matchCoredump(r *Reader, l *Line, at int) bool {

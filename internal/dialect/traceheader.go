@@ -40,12 +40,12 @@ func (r *Reader) opened() (w window) {
 // may be a frame.
 func (r *Reader) inTrace() bool { return r.opened()&windowTrace != 0 }
 
-// Wants reports whether an open window requires the line with this number to be read even without
-// an anchor.
+// Wants reports whether the line with this number must be read even without an anchor, because a
+// window is open.
 func (r *Reader) Wants(number int64) bool { return number <= r.latest }
 
 // lookedBackFor are texts that the grammars of compute-sanitizer, ABRT and ThreadSanitizer search
-// in earlier lines.
+// for in earlier lines.
 var lookedBackFor = [][]byte{
 	[]byte(hostFrame), []byte(`"address"`), []byte(`"build_id`), []byte(`"function_name"`), []byte("(BuildId: "),
 }

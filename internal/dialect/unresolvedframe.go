@@ -107,8 +107,8 @@ func (c *modules) symfilterFrame(b []byte, at int) (addr uint64, m place, open i
 }
 
 // addressInSentence adds the address of code or data whose offset begins at offset at, and returns
-// its end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's name, so the name
-// begins after a blank or a mark, although it might contain one.
+// its end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's name. The name is
+// taken to begin after a blank or a mark, although it might contain one.
 func (c *modules) addressInSentence(l *Line, at int) (end int, ok bool) {
 	b := l.Text
 	plus := at - 1
