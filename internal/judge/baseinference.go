@@ -75,8 +75,8 @@ type candidate struct {
 }
 
 // infer looks for the load bias of v's file by the return addresses of frames, some of which are in
-// the file. It searches again only after a quarter more addresses. frames are in the order of the
-// log.
+// the file. It searches again only if there are more than a quarter more addresses than at the last
+// search. frames are in the order of the log.
 func (t *Trace) infer(v *verdict, frames []*Frame) {
 	frames = frames[:min(len(frames), maxWeighed)]
 	voters := votersOf(frames)
@@ -147,7 +147,7 @@ type inferred struct {
 }
 
 // question returns the Memory's key for the result. The key does not depend on the load address:
-// its addresses are relative to page, the page of the first voter.
+// the addresses are relative to page, the page of the first voter.
 func (e *election) question(page uint64) question {
 	q := about(e.image).number(uint64(e.files))
 	for _, f := range e.frames {
@@ -209,8 +209,8 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 // loadAt sets the load bias that calls have shown.
 func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, true, true }
 
-// A BaseError is the reason for addresses in a file that may be loaded anywhere, if too few return
-// addresses show the load bias.
+// A BaseError is the reason why addresses are not located in a file that may be loaded anywhere:
+// too few return addresses show the load bias.
 type BaseError struct {
 	Path      string
 	Inference Inference // for the best load bias

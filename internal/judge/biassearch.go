@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// If the frames of a module have only addresses of the process, all load biases are tried that are
-// multiples of the page size and put every address into code. Each call before a return address,
+// If the frames of a module have only addresses of the process, the search tries all multiples of
+// the page size that put every address into code as load biases. Each call before a return address,
 // and each function that the log names at an address, is a fact for a bias. A bias is accepted if
 // it has more facts than another bias or another file could have by chance.
 

@@ -11,8 +11,8 @@ const maxLinkBits = 12 // a function of 256 bytes in a megabyte
 
 // link weighs the file of inner, the called frame, by the call that ends at outer's return address.
 // If that call leads to the function that contains inner's address, the file is probably the one
-// that ran. Another file would have this only by chance, which is rarer for a small function or a
-// large file. link sets linked, beside, astray and unclear of both.
+// that ran. In another file a call would lead there only by chance, which is rarer for a small
+// function or a large file. link sets linked, beside, astray and unclear of both.
 func (outer *check) link(t *Trace, inner *check) {
 	if !outer.located() || !inner.located() || outer.returns == 0 || outer.of.image.File == nil || inner.of.image.File == nil || inner.stack != outer.stack {
 		return
@@ -92,7 +92,7 @@ func (m *Image) codeAt(addr uint64) []codeRange {
 }
 
 // callEnd returns the end of the call before addr, which is higher than addr if the producer has
-// subtracted.
+// subtracted from it.
 func (m *Image) callEnd(addr uint64, kind dialect.Call) uint64 {
 	if kind == dialect.Adjusted {
 		// producers subtract only these distances on machines with CallTarget

@@ -35,8 +35,8 @@ var jumpMachines = [...]struct {
 	code    disasm.Machine
 }{{elf.EM_X86_64, disasm.X86}, {elf.EM_AARCH64, disasm.Arm64}, {elf.EM_RISCV, disasm.RISCV}, {elf.EM_ARM, disasm.Thumb}}
 
-// codeCalled returns the machine of the code to which the call that ends at end leads. ok is false
-// if the jumps in such code cannot be read.
+// codeCalled returns the machine of the code that the call leads to. end is the end of the call. ok
+// is false if the jumps in such code cannot be read.
 func (m *Image) codeCalled(end uint64) (machine disasm.Machine, ok bool) {
 	for _, j := range jumpMachines {
 		if m.File.Machine == j.machine {
@@ -61,7 +61,7 @@ const (
 	elsewhere      // not to the function
 )
 
-// leadOf returns whether the call in m that ends at end leads, perhaps by jumps, to the function
+// leadOf reports whether the call in m that ends at end leads, perhaps by jumps, to the function
 // that contains addr. A call of an import that m does not have leads elsewhere.
 func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 	from, to, ok := m.File.UnwindRange(addr)

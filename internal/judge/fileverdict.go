@@ -184,8 +184,9 @@ func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	return 0, ErrManySym
 }
 
-// judgeGiven refutes an operator's file, unless it is forced, if the trace has failures but neither
-// return addresses after a call nor frames that agree with a symbol or with listed code.
+// judgeGiven refutes an operator's file that is not forced, if the trace has failures and no facts
+// for the file. Facts are return addresses after a call, and frames that agree with a symbol or
+// with listed code.
 func (v *verdict) judgeGiven() {
 	if m := v.image; m.Given && !m.Forced && v.refuted == nil && len(v.all.Called)+v.all.Symbols == 0 && len(v.all.Failed) > 0 {
 		v.refuted = ErrCall

@@ -242,8 +242,8 @@ func (c *check) compareCall(t *Trace, f *Frame) bool {
 	return false
 }
 
-// needsNoCall reports whether f's address needs no call before it: it may be exact, the file may be
-// identified otherwise, or calls there cannot be recognized.
+// needsNoCall reports whether f's address needs no call before it: the address may be exact, the
+// file may be identified otherwise, or calls may not be recognizable.
 func (c *check) needsNoCall(f *Frame) bool {
 	switch c.call {
 	case dialect.Exact, dialect.System:
@@ -390,7 +390,7 @@ func (c *check) failure(f *Frame) error {
 	return nil
 }
 
-// proof returns the proof of f's place without a build ID in the log, or the reason why there is no
+// proof returns the proof of f's place if the log has no build ID, or the reason why there is no
 // proof.
 func (c *check) proof(f *Frame) (verified string, err error) {
 	v := c.of

@@ -135,8 +135,8 @@ func (m *Image) biasOfMapIn(entry *dialect.Map, flags elf.ProgFlag) (bias uint64
 	return 0, false
 }
 
-// biasOfText returns the load bias that puts the file's section .text at addr. ok is false for a
-// part of a page.
+// biasOfText returns the load bias that puts the file's section .text at addr. ok is false if this
+// is not a multiple of the page size.
 func (m *Image) biasOfText(addr uint64) (bias uint64, ok bool) {
 	if m.File == nil {
 		return 0, false

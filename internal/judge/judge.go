@@ -176,7 +176,8 @@ func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
 	return checks
 }
 
-// follow sets the fields of c that depend on the previous frame, of, with its check before.
+// follow sets the fields of c that depend on the previous frame. of is that frame, and before its
+// check.
 func (c *check) follow(f *Frame, before *check, of *Frame) {
 	c.called = c.called || f.Number == of.Number+1 && before.located()
 	if c.mayFault = before.mayBeTrampoline(of); c.mayFault {
@@ -220,8 +221,8 @@ func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 	}
 }
 
-// mapped counts the frames that only old maps locate: agree with the files of the maps, fail
-// against them.
+// mapped counts the frames that only old maps locate: in agree if they agree with the files of the
+// maps, in fail if they contradict these.
 type mapped struct{ agree, fail int }
 
 // weighMaps refuses frames whose module is known only from maps of an earlier trace, which may be
@@ -311,8 +312,8 @@ func (t *Trace) assign(f *Frame, facts *dialect.Facts) {
 	t.askProcess(f, facts)
 }
 
-// complete gives f's module, if it has no build ID, the known ID that begins with prefix, or
-// otherwise the prefix.
+// complete sets the build ID of f's module, if it has none, to the known ID that begins with
+// prefix. If there is no such ID, it sets f.Prefix.
 func (t *Trace) complete(f *Frame, prefix buildid.ID) {
 	if prefix.IsZero() || !f.ID.IsZero() {
 		return

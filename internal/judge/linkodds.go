@@ -22,9 +22,9 @@ const (
 )
 
 // link returns the weight of the call of outer if it leads to the function of inner, or to one that
-// jumps there. Such a call is rarer by chance between distant frames, since most calls lead to near
-// functions. linkBits and linkBitsPerDoubling are below the figures measured in libc, gdb and a
-// program of 250 KB.
+// jumps there. Between distant frames such a call is less likely by chance, since most calls lead
+// to near functions. linkBits and linkBitsPerDoubling are below the figures measured in libc, gdb
+// and a program of 250 KB.
 func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, how linkKind) {
 	if !e.has(inner, bias) || !follows(outer, inner) {
 		return 0, unlinked

@@ -39,9 +39,9 @@ func showsOther(m *Image, f *Frame, bias uint64) bool {
 	return len(syms) == 1 && f.Addr-(syms[0].Addr+uint64(f.Symbol.Offset)) != bias
 }
 
-// searchBiases searches for the load biases that neither a frame nor a map shows, and repeats the
-// search while it finds more: the bias of a library may show a signal trampoline, before a frame
-// that was interrupted in another module.
+// searchBiases searches for the load biases that neither a frame nor a map shows. It repeats the
+// search while it finds more: a new bias may show a signal trampoline, after which a frame in
+// another module was interrupted.
 func (t *Trace) searchBiases(frames []*Frame) {
 	for before := -1; ; {
 		found, some := 0, false

@@ -40,7 +40,7 @@ var (
 	ErrSigned    = errors.New("a signed return address (AArch64 pointer authentication): the program must strip the signature (xpaclri) before it prints the address")
 )
 
-// A SeveralError is the reason for an address in two files.
+// A SeveralError is the reason why an address in two files is not located.
 type SeveralError struct{ First, Second string }
 
 // Error returns the paths, and what to do.
@@ -48,7 +48,7 @@ func (e *SeveralError) Error() string {
 	return "the address is in " + e.First + " and in " + e.Second + ", and nothing shows which of the two ran; --image FILE names it"
 }
 
-// ErrBudget is the reason for a frame whose file was not searched.
+// ErrBudget is the reason why a frame is not located if its file was not searched.
 var ErrBudget = errors.New("the file was not searched: the time for the log is used up (0.2 s, and 0.4 s for each MiB); log /proc/self/maps or build IDs, or give --image FILE@BASE, to make a search unnecessary")
 
 // neverLocated returns why f cannot be located, whatever else the log has, or nil if it may be.
