@@ -15,10 +15,10 @@ type Sink interface {
 	Element(e Element) error
 }
 
-// A Writer is a Sink that prints the stream as markup, for which a markup filter shows exactly the
-// text. It puts the parts of text that a filter would interpret into symbols: see [Symbol.Literal].
-// These parts are a run of three or more '{', a shorter run directly before an element or an ESC,
-// and an ESC before '['. It is not safe for concurrent use.
+// A Writer is a Sink that prints the stream as markup, from which a markup filter restores exactly
+// the text. It puts the parts of text that a filter would interpret into symbols: see
+// [Symbol.Literal]. These parts are a run of three or more '{', a shorter run directly before an
+// element or an ESC, and an ESC before '['. It is not safe for concurrent use.
 type Writer struct {
 	w      *bufio.Writer // keeps the first error
 	braces int           // number of '{' held back, since their run may continue
