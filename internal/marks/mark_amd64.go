@@ -37,7 +37,7 @@ func FindOpen(b []byte) (at, lines int) {
 
 // listMarksAVX2 searches b in steps of 64 offsets for candidates: offsets at which there may be a
 // mark. It lists the n steps with candidates. It stops after 64 steps or when fewer than 66 bytes
-// are left, at at, the first unsearched offset. lines is the number of line ends before at.
+// are left. at is the first unsearched offset, and lines the number of line ends before it.
 // listMarksAVX2 needs AVX2.
 //
 //go:noescape

@@ -26,8 +26,8 @@ type markList [mostSpan / markStep]dialect.Step
 // A Search finds the marks of b, one after another.
 //
 // Like [FindOpen] it reads every byte of every log. Logs with many numbers have a candidate in
-// every second line, and almost none is a mark. Search therefore lists candidates first, and checks
-// them afterwards.
+// every second line, and almost none is a mark. A Search therefore lists candidates first, and
+// checks them afterwards.
 type Search struct {
 	b      []byte
 	tables *markTables
@@ -97,7 +97,7 @@ func (s *Search) more(at int) bool {
 	return n > 0
 }
 
-// is reports whether a mark is at at, which is at least three bytes before the end.
+// is reports whether a mark is at offset at, which is at least three bytes before the end.
 func (s *Search) is(at int) bool {
 	return s.sets.Begin(s.b[at:at+3:at+3]) && (s.reader == nil || s.reader.MayMatch(s.b, at))
 }
