@@ -20,8 +20,8 @@ func parse(seq []byte) (params []byte, ok bool) {
 	return params, true
 }
 
-// Apply returns the state after one sequence. It ignores incomplete codes, and with their arguments
-// codes without a field in State (fonts, overline, the underline's own colour). If seq is not a
+// Apply returns the state after one sequence. It ignores codes without a field in State (fonts,
+// overline, the underline's own colour) with their arguments, and incomplete codes. If seq is not a
 // sequence, Apply returns s.
 func (s State) Apply(seq []byte) State {
 	b, ok := parse(seq)
