@@ -93,7 +93,7 @@ type Symbols struct {
 	// MaxMemory bounds the memory of all debug files and rendered frames.
 	MaxMemory ByteSize `mapstructure:"max_memory"`
 
-	// ModulePaths opens files at the paths in the log.
+	// ModulePaths opens files at the paths in logs and profiles.
 	ModulePaths bool `mapstructure:"module_paths"`
 
 	// prevent unkeyed literal initialization

@@ -25,6 +25,9 @@ const (
 	maxAdded = 64 << 20
 	// sortedAtOnce is how many locations without a kept answer are sorted and asked about together.
 	sortedAtOnce = 1 << 16
+	// maxPaths is how many files may be opened for mappings of a batch that have no build ID, as
+	// for a trace of a log.
+	maxPaths = 1024
 	// namelessFor is how long it is remembered that an address has no function.
 	namelessFor = time.Minute
 )
@@ -65,7 +68,8 @@ type naming struct {
 	results [locationResults]int64
 
 	modules   map[int32]*module   // by index of the mapping
-	numbers   map[buildid.ID]int  // of build IDs
+	numbers   map[image]int       // of files
+	paths     *report.Objects     // files of mappings without a build ID; nil: none yet
 	functions map[*function]int32 // indexes in the function table
 	indexes   map[functionKey]int32
 	strings   map[string]int32
@@ -89,17 +93,17 @@ type pendingLocation struct {
 
 // A module is the file of a mapping.
 type module struct {
-	id     buildid.ID
-	name   string
+	image
+	name   string // for the Symbolizer
 	is     mapped.Range
-	number int            // of the build ID, by its first mapping
+	number int            // of the image, by its first mapping
 	result locationResult // why its addresses have no names; locationNamed: they may
 	file   mapped.File
 	known  bool // file is set
 }
 
 func newNaming(s *shared, dict pprofile.ProfilesDictionary, w *waiting) *naming {
-	return &naming{s: s, w: w, dict: dict, modules: make(map[int32]*module), numbers: make(map[buildid.ID]int)}
+	return &naming{s: s, w: w, dict: dict, modules: make(map[int32]*module), numbers: make(map[image]int)}
 }
 
 // locations names the locations that have no lines. First those with kept answers get them; the
@@ -193,29 +197,58 @@ func (n *naming) newModule(index int32) *module {
 	}
 	mapping := table.At(int(index))
 	m := &module{is: mapped.Range{Start: mapping.MemoryStart(), Limit: mapping.MemoryLimit(), Offset: mapping.FileOffset()}}
-	id, err := buildid.Parse([]byte(n.attribute(mapping.AttributeIndices(), buildIDAttribute)))
-	if err != nil || id.IsZero() {
+	text, path := n.attribute(mapping.AttributeIndices(), buildIDAttribute), n.str(mapping.FilenameStrindex())
+	if text == "" {
+		n.atPath(m, path)
+	} else if id, err := buildid.Parse([]byte(text)); err != nil || id.IsZero() {
 		m.result = locationBuildID
+	} else {
+		m.id, m.name = id, cmp.Or(path, id.String())
+	}
+	if m.result != locationNamed {
 		return m
 	}
-	if m.id, m.name = id, n.str(mapping.FilenameStrindex()); m.name == "" {
-		m.name = id.String()
-	}
-	number, ok := n.numbers[id]
+	number, ok := n.numbers[m.image]
 	if !ok {
 		number = len(n.numbers)
-		n.numbers[id] = number
+		n.numbers[m.image] = number
 	}
 	m.number = number
 	n.s.symbols.Symbolizer.Prefetch(m.id, m.name)
 	return m
 }
 
+// atPath sets the image of a mapping without a build ID: the file at its path, if the configuration
+// allows it, and the mapping is one of its code.
+func (n *naming) atPath(m *module, path string) {
+	m.result = locationBuildID
+	if path == "" || !n.s.cfg.Symbols.ModulePaths {
+		return
+	}
+	if n.w.local.Err() != nil {
+		m.result = locationPending
+		return
+	}
+	if n.paths == nil {
+		n.paths = report.NewObjects(&report.Options{}, maxPaths, false)
+	}
+	f := n.paths.Named(path)
+	layout := mapped.NewFile(f.Loads, true)
+	if f.Err != nil || !layout.Fits(m.is, true) {
+		return
+	}
+	m.result, m.file, m.known = locationNamed, layout, true
+	if m.id, m.name = f.ID, f.Path; f.ID.IsZero() {
+		m.name = report.NameOf(f.Path, f.State)
+		m.path = m.name
+	}
+}
+
 // spot returns where an address of a location is in the file of its module. An address outside of
 // its mapping is the file's already: the eBPF profiler of OpenTelemetry sends such ones.
 func (n *naming) spot(m *module, addr uint64) (spot, locationResult) {
 	if m.result != locationNamed || m.is.Start == 0 || !m.is.Has(addr) {
-		return spot{m.id, addr}, m.result
+		return spot{m.image, addr}, m.result
 	}
 	if !m.known {
 		n.findLayout(m)
@@ -227,7 +260,7 @@ func (n *naming) spot(m *module, addr uint64) (spot, locationResult) {
 	if err != nil {
 		return spot{}, locationMapping
 	}
-	return spot{m.id, rel}, locationNamed
+	return spot{m.image, rel}, locationNamed
 }
 
 // layouts returns the segments of a module's file; the Symbolizer implements it.

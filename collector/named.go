@@ -11,9 +11,15 @@ import (
 // some 100 bytes, and names are shared, so that these are some 200,000 locations.
 const maxNamed = 32 << 20
 
+// An image is a file by its build ID or, if it has none, by its path and state.
+type image struct {
+	id   buildid.ID
+	path string // a name of [report.NameOf]; empty with a build ID
+}
+
 // A spot is an address of a file.
 type spot struct {
-	id   buildid.ID
+	image
 	addr uint64
 }
 
@@ -32,8 +38,8 @@ type answer struct {
 	until time.Time // when it ends; zero: never
 }
 
-// size returns the bytes that an answer takes, but for its functions.
-func (a *answer) size() int { return 160 + 24*len(a.lines) }
+// size returns the bytes that the answer for a spot takes, but for its functions.
+func (a *answer) size(at *spot) int { return 176 + len(at.path) + 24*len(a.lines) }
 
 // A named keeps answers over batches, so that no location is asked about twice. It has two
 // generations: when the young one is half of the bound, it becomes the old one, whose answers are
@@ -87,10 +93,10 @@ func (n *named) keep(at spot, a answer) {
 		n.old, n.young = n.young, newGeneration()
 	}
 	if old, ok := n.young.answers[at]; ok {
-		n.young.size -= old.size()
+		n.young.size -= old.size(&at)
 	}
 	n.young.answers[at] = a
-	n.young.size += a.size()
+	n.young.size += a.size(&at)
 }
 
 // function returns the kept function that is equal to f. n.mu is held.

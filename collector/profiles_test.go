@@ -1,9 +1,15 @@
 package collector
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +190,144 @@ func TestLocationsGetTheirLines(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+}
+
+// A mapping without a build ID is the file at its path, if the configuration allows it and the file
+// has such code. The test is the program that is mapped: as it is, without its build ID, and
+// replaced by another program.
+func TestFilesAtPaths(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Skip(err)
+	}
+	pc := uint64(reflect.ValueOf(TestFilesAtPaths).Pointer()) + 4
+	var start, limit, offset uint64
+	for line := range strings.Lines(string(maps)) {
+		var mode string
+		if fmt.Sscanf(line, "%x-%x %s %x", &start, &limit, &mode, &offset); start <= pc && pc < limit {
+			break
+		}
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const note = "\x14\x00\x00\x00\x03\x00\x00\x00GNU\x00"
+	anonymous := bytes.Replace(program, []byte(note), []byte(strings.Replace(note, "\x03", "\x77", 1)), 1)
+	if bytes.Equal(anonymous, program) {
+		t.Fatal("the test has no build ID")
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	for _, tt := range []struct {
+		name, path, id string
+		file           []byte
+		move           uint64 // of the mapping's offset
+		forbidden      bool
+		want           string
+	}{
+		{name: "with a build ID", path: self, want: "named"},
+		{name: "without", path: copied, file: anonymous, want: "named"},
+		{name: "replaced", path: copied, file: []byte("#!/bin/sh\n"), want: "no_build_id"},
+		{name: "of other code", path: self, move: 4096, want: "no_build_id"},
+		{name: "not allowed", path: self, forbidden: true, want: "no_build_id"},
+		{name: "with a mistake for a build ID", path: self, id: "-", want: "no_build_id"},
+		{name: "missing", path: "/nowhere/prog", want: "no_build_id"},
+		{name: "relative", path: "prog", want: "no_build_id"},
+		{name: "not a file", path: "[vdso]", want: "no_build_id"},
+		{name: "a device", path: "/dev/zero", want: "no_build_id"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.file != nil {
+				os.Remove(tt.path)
+				if err := os.WriteFile(tt.path, tt.file, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := testConfig()
+			c.Symbols.ModulePaths, c.Patience.Local = !tt.forbidden, time.Minute
+			p := startProfiles(t, c)
+			s := newSample()
+			s.location(s.mapping(tt.path, tt.id, start, limit, offset+tt.move), pc)
+			before := pprofile.NewProfiles()
+			s.CopyTo(before)
+			if _, err := p.processProfiles(context.Background(), s.Profiles); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for r, name := range locationResultNames {
+				if p.shared.locations[r].Load() == 1 {
+					got += name
+				}
+			}
+			if got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			text := shown(s.dict)
+			if named := strings.Contains(text, "github.com/symfilter/symfilter/collector.TestFilesAtPaths") && strings.Contains(text, "profiles_test.go:"); named != (tt.want == "named") {
+				t.Errorf("got %s", text)
+			}
+			if tt.want != "named" && text != shown(before.Dictionary()) {
+				t.Errorf("the profile has changed:\n%s", text)
+			}
+		})
+	}
+	t.Run("without patience", func(t *testing.T) {
+		c := testConfig()
+		c.Symbols.ModulePaths, c.Patience.Local = true, 0
+		p := startProfiles(t, c)
+		s := newSample()
+		s.location(s.mapping(self, "", start, limit, offset), pc)
+		p.processProfiles(context.Background(), s.Profiles)
+		if p.shared.locations[locationPending].Load() != 1 {
+			t.Errorf("got %s", shown(s.dict))
+		}
+	})
+}
+
+// The code of a kernel is found by its build ID, whether KASLR has moved it or not. Names that the
+// profiler has read from kallsyms stay.
+func TestKernelsHaveNames(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip(err)
+	}
+	const source = "void handle_irq(void) { __asm__ volatile(\"\"); }\nvoid _start(void) { handle_irq(); }\n"
+	dir, id := t.TempDir(), "00112233445566778899aabbccddeeff00112233"
+	if err := os.WriteFile(filepath.Join(dir, "kernel.c"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("gcc", "-g", "-O1", "-fno-inline", "-ffreestanding", "-static", "-nostdlib", "-mcmodel=kernel", "-fno-pie", "-no-pie",
+		"-Wl,--build-id=0x"+id, "-Wl,-Ttext=0xffffffff81000000", "-Wl,-z,max-page-size=0x200000", "-o", "vmlinux", "kernel.c")
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Skipf("gcc: %v\n%s", err, out)
+	}
+	c := testConfig()
+	c.Symbols.SymbolPaths, c.Patience.Local = []string{dir}, time.Minute
+	p := startProfiles(t, c)
+	s := newSample()
+	const fixed, moved = 0xffffffff81000000, 0xffffffff9c000000
+	s.location(s.mapping("[kernel.kallsyms]", id, fixed, fixed+0x3000000, fixed), fixed)
+	s.location(s.mapping("[kernel.kallsyms]_text", id, moved, moved+0x3000000, moved), moved)
+	s.location(s.mapping("vmlinux", id, moved, moved+0x3000000, 0), moved)
+	bare := s.mapping("vmlinux", id, 0, 0, 0)
+	s.location(bare, fixed).AttributeIndices().Append(s.attribute(frameTypeAttribute, "kernel"))
+	f := s.dict.FunctionTable().AppendEmpty()
+	f.SetNameStrindex(s.str("do_syscall_64"))
+	s.location(bare, fixed).Lines().AppendEmpty().SetFunctionIndex(1)
+	s.location(s.mapping("[kernel.kallsyms]", "", fixed, fixed+0x3000000, fixed), fixed)
+	if _, err := p.processProfiles(context.Background(), s.Profiles); err != nil {
+		t.Fatal(err)
+	}
+	line := " | handle_irq " + dir + "/kernel.c:1\n"
+	want := "0xffffffff81000000" + line + "0xffffffff9c000000" + line + "0xffffffff9c000000" + line + "0xffffffff81000000" + line +
+		"0xffffffff81000000 | do_syscall_64\n0xffffffff81000000\n"
+	if diff := cmp.Diff(want, regexp.MustCompile(`(:\d+):\d+\n`).ReplaceAllString(shown(s.dict), "$1\n")); diff != "" {
+		t.Errorf("without columns (-want +got):\n%s", diff)
 	}
 }
 

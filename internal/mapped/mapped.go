@@ -57,6 +57,9 @@ func (f *File) Relative(m Range, addr uint64) (uint64, error) {
 	if !m.Has(addr) {
 		return 0, ErrOutside
 	}
+	if m.Start >= kernelStart && (m.Offset == 0 || m.Offset == m.Start) {
+		return f.inKernel(m, addr)
+	}
 	offset := addr - m.Start + m.Offset
 	bytes := false // the segments have bytes in the file
 	for i := range f.loads {
@@ -76,6 +79,24 @@ func (f *File) Relative(m Range, addr uint64) (uint64, error) {
 		return 0, ErrOutside
 	}
 	return f.withoutOffsets(m, addr)
+}
+
+// kernelStart is the lowest address of Linux's kernel on machines with 64 bits.
+const kernelStart = 1 << 63
+
+// inKernel is Relative for a kernel. No file is mapped there: perf gives the address of _text, at
+// which vmlinux's code begins and which KASLR has moved, as the start, and 0 or the start as the
+// offset.
+func (f *File) inKernel(m Range, addr uint64) (uint64, error) {
+	first := slices.IndexFunc(f.loads, func(l object.Segment) bool { return isCode(&l) && l.Addr >= kernelStart })
+	if first < 0 {
+		return 0, ErrOffsets
+	}
+	rel := addr - m.Start + f.loads[first].Addr
+	if !slices.ContainsFunc(f.loads[first:], func(l object.Segment) bool { return isCode(&l) && rel-l.Addr < l.MemSize }) {
+		return 0, ErrOutside
+	}
+	return rel, nil
 }
 
 // withoutOffsets is Relative for a debug file made by objcopy --only-keep-debug. Its segments have

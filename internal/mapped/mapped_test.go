@@ -71,6 +71,32 @@ func TestAddressesInMappings(t *testing.T) {
 			t.Errorf("%s: got %#x, %v, want %#x", tt.name, got, err, tt.want)
 		}
 	}
+	// as in vmlinux of Linux 6.1 for x86-64
+	kernel := []object.Segment{
+		{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_X, Addr: 0xffffffff81000000, Offset: 0x200000, FileSize: 0x1600000, MemSize: 0x1600000},
+		{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_W, Addr: 0xffffffff82600000, Offset: 0x1800000, FileSize: 0x800000, MemSize: 0x800000},
+		{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_W, Addr: 0, Offset: 0x2000000, FileSize: 0x34000, MemSize: 0x34000}, // of each processor
+		{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_X, Addr: 0xffffffff83034000, Offset: 0x2034000, FileSize: 0x400000, MemSize: 0x600000},
+	}
+	for _, tt := range []struct {
+		name          string
+		loads         []object.Segment
+		start, offset uint64
+		addr, want    uint64
+	}{
+		{"a kernel", kernel, 0xffffffff81000000, 0xffffffff81000000, 0xffffffff81300040, 0xffffffff81300040},
+		{"without an offset", kernel, 0xffffffff81000000, 0, 0xffffffff81300040, 0xffffffff81300040},
+		{"moved by KASLR", kernel, 0xffffffff9c000000, 0xffffffff9c000000, 0xffffffff9c300040, 0xffffffff81300040},
+		{"at its start", kernel, 0xffffffff9c000000, 0, 0xffffffff9e034010, 0xffffffff83034010},
+		{"its data", kernel, 0xffffffff9c000000, 0, 0xffffffff9d600010, 0},
+		{"a debug file", debugOnly(kernel), 0xffffffff9c000000, 0, 0xffffffff9c300040, 0xffffffff81300040},
+		{"a program", gnuLoads, 0xffffffff9c000000, 0, 0xffffffff9c001010, 0},
+	} {
+		f := NewFile(tt.loads, false)
+		if got, err := f.Relative(Range{tt.start, tt.start + 0x3000000, tt.offset}, tt.addr); got != tt.want || (err == nil) != (tt.want != 0) {
+			t.Errorf("%s: got %#x, %v, want %#x", tt.name, got, err, tt.want)
+		}
+	}
 	var f File
 	if got, err := f.Relative(Range{}, 0x1234); got != 0x1234 || err != nil {
 		t.Errorf("without a start: got %#x, %v", got, err)

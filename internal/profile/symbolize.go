@@ -185,7 +185,7 @@ func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 	if err != nil {
 		id = buildid.ID{}
 	}
-	if m.File == "" && id.IsZero() || isPseudo(m.File) {
+	if m.File == "" && id.IsZero() || isPseudo(m.File) && (id.IsZero() || !strings.HasPrefix(m.File, "[kernel")) {
 		return &site{file: &report.Object{Path: m.File, Err: errNotFile}, err: errNotFile}
 	}
 	if m.BuildID != "" && id.IsZero() {

@@ -20,10 +20,12 @@ func TestNamedLocationsAreKept(t *testing.T) {
 	bare := &pprof.Mapping{ID: 2, Start: 0x7f0000101000, Limit: 0x7f0000102000, Offset: 0x1000, BuildID: m.BuildID}
 	unknown := &pprof.Mapping{ID: 3, Start: 0x7f0000201000, Limit: 0x7f0000202000, BuildID: "aabbccdd"}
 	strange := &pprof.Mapping{ID: 4, Start: 0x7f0000301000, Limit: 0x7f0000302000, File: "/bin/sh", BuildID: "pHvdEkJ/x"}
+	kernel := &pprof.Mapping{ID: 5, Start: 0x7f0000401000, Limit: 0x7f0000402000, Offset: 0x1000, File: "[kernel.kallsyms]", BuildID: m.BuildID}
+	vdso := &pprof.Mapping{ID: 6, Start: 0x7f0000501000, Limit: 0x7f0000502000, Offset: 0x1000, File: "[vdso]", BuildID: m.BuildID}
 	known := &pprof.Function{ID: 1, Name: "known", Filename: "k.c"}
 	empty := &pprof.Function{ID: 2}
 	p := &pprof.Profile{
-		SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, PeriodType: &pprof.ValueType{}, Mapping: []*pprof.Mapping{m, bare, unknown, strange},
+		SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, PeriodType: &pprof.ValueType{}, Mapping: []*pprof.Mapping{m, bare, unknown, strange, kernel, vdso},
 		Function: []*pprof.Function{known, empty},
 		Location: []*pprof.Location{
 			{ID: 1, Mapping: m, Address: 0x7f0000001a25, Line: []pprof.Line{{Function: known, Line: 5}}},
@@ -34,6 +36,8 @@ func TestNamedLocationsAreKept(t *testing.T) {
 			{ID: 6, Mapping: bare, Address: 0x7f0000101a25},
 			{ID: 8, Mapping: strange, Address: 0x7f0000301a25},
 			{ID: 7, Mapping: unknown, Address: 0x7f0000201a25},
+			{ID: 9, Mapping: kernel, Address: 0x7f0000401a25},
+			{ID: 10, Mapping: vdso, Address: 0x7f0000501a25},
 		},
 	}
 	p.Sample = []*pprof.Sample{{Location: p.Location, Value: []int64{1}}}
@@ -46,7 +50,7 @@ func TestNamedLocationsAreKept(t *testing.T) {
 	var missing []symbolize.Unresolved
 	o := Options{Options: report.Options{Symbolizer: sym, Wait: 1 << 40, Unresolved: func(all []symbolize.Unresolved) { missing = all }}}
 	got := printed(t, in.Bytes(), Folded, View{}, o)
-	const want = "0x7f0000201a25;sh+0xa25;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);libledger.so+0x3917;0x7f0000001917;ledger::Book::total(unsigned int) const;long ledger::(anonymous namespace)::sum<Pool<ledger::Order, 64ul>>(Pool<ledger::Order, 64ul> const&, unsigned int);Pool<ledger::Order, 64ul>::next(unsigned long) const;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);known 1\n" +
+	const want = "[vdso]+0x1a25;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);0x7f0000201a25;sh+0xa25;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);libledger.so+0x3917;0x7f0000001917;ledger::Book::total(unsigned int) const;long ledger::(anonymous namespace)::sum<Pool<ledger::Order, 64ul>>(Pool<ledger::Order, 64ul> const&, unsigned int);Pool<ledger::Order, 64ul>::next(unsigned long) const;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);known 1\n" +
 		"! /bin/sh: the profile gives a build ID that is not valid: \"pHvdEkJ/x\"; its addresses remain unresolved\n"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -55,7 +59,7 @@ func TestNamedLocationsAreKept(t *testing.T) {
 	for _, u := range missing {
 		names = append(names, fmt.Sprintf("%s %s %d", u.Name, u.ID, u.Frames))
 	}
-	if got, want := strings.Join(names, ", "), "  1, /bin/sh  1, /missing/libledger.so eecd138796b4297ca7ee7bb08854e1173fee4bff 1, aabbccdd aabbccdd 1"; got != want {
+	if got, want := strings.Join(names, ", "), "  1, /bin/sh  1, /missing/libledger.so eecd138796b4297ca7ee7bb08854e1173fee4bff 1, [vdso]  1, aabbccdd aabbccdd 1"; got != want {
 		t.Errorf("missing: got %s, want %s", got, want)
 	}
 }
