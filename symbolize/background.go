@@ -80,7 +80,7 @@ func (b *background) paysToIndex(m *module) bool {
 	return m.inflated || m.lookups >= b.least && m.cost > m.indexPrice()/b.part
 }
 
-// indexPrice returns one processor's time to make m's index.
+// indexPrice estimates the time that one processor takes to make m's index.
 func (m *module) indexPrice() time.Duration {
 	var n uint64
 	for _, name := range []string{".debug_info", ".debug_line"} {

@@ -237,7 +237,7 @@ func spellLLVM(s string) (shown string, ok bool) {
 
 var quicks = sync.Pool{New: func() any { return new(demangle.Quick) }}
 
-// quick is [demangle.Quick.Show]. After a panic its state is not used again.
+// quick is [demangle.Quick.Show]. A Quick that panicked is not used again.
 func quick(mangled string) (shown, suffix string, ok bool) {
 	q := quicks.Get().(*demangle.Quick)
 	shown, suffix, ok = q.Show(mangled)

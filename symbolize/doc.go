@@ -90,7 +90,7 @@ const (
 	// maxOwed: about 2 are needed
 	indexSteps = 16
 
-	// bounds for inflating sections again that were released for lack of memory
+	// bounds for inflating released sections again; sections are released for lack of memory
 	maxCrowded  = 2 << 30  // bytes inflated again, beyond answerBytes for each answer: 4 s
 	answerBytes = 16 << 10 // bytes that may be inflated again for each answer: 40 µs
 

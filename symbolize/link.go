@@ -18,9 +18,9 @@ import (
 
 // parts are the files that a module reads in addition to its own.
 type parts struct {
-	// link to the debug file of a stripped program; without a link it has no Name
+	// a stripped program's link to its debug file; Name is empty for other files
 	link fileLink
-	// the supplementary file of the module's debug information; without one it has no name
+	// the supplementary file of the module's debug information; name is empty without one
 	sup supplement
 	alt *part // the open supplementary file; nil: none
 	// the program whose symbols are used; nil if the debug file's symbols are used
@@ -166,7 +166,7 @@ type debugLink struct {
 	near string // path of the program
 }
 
-// linkedFiles finds the files of a file's links: see [access.BuildID].
+// linkedFiles finds debug files and supplementary files: see [access.BuildID].
 type linkedFiles interface {
 	// FindLink returns the debug file of the program at near, with this name and the checksum crc.
 	// It looks where GDB does, and also below dirs. Unless id is zero, it skips files with another

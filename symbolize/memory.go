@@ -74,8 +74,8 @@ func (m *memory) held() int64 {
 	return m.heap.Load() + m.sections.Load() + m.work.Load() + m.names.Load()
 }
 
-// whole returns the size in bytes up to which files are currently read whole. A file read whole
-// takes memory of this process, while the pages of a mapped file belong to the system.
+// whole returns the current limit, in bytes, for files that are read whole. A file read whole takes
+// memory of this process, while the pages of a mapped file belong to the system.
 func (m *memory) whole() int64 {
 	if m.held() > m.budget/wholeShare {
 		return 0

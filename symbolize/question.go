@@ -47,7 +47,7 @@ func (s *Symbolizer) acquire(ctx context.Context, l Location) (q question, err e
 	}
 }
 
-// begin makes q a question to e, which is locked and has an open file. It starts the search for a
+// begin makes q a question about the open file of e, which is locked. It starts the search for a
 // better file if that search is due.
 func (q *question) begin(s *Symbolizer, e *entry) {
 	q.s, q.e, q.m, q.began = s, e, e.module, time.Now()
@@ -132,8 +132,8 @@ func (s *Symbolizer) reopened(e *entry, t *task) bool {
 	return false
 }
 
-// until returns the time at which an answer from symbols expires. It expires at once while a better
-// file is searched for, or while the file's debug information must still be inflated.
+// until returns the expiry time of an answer from symbols. The answer expires at once while a
+// better file is searched for, or while the file's debug information must still be inflated.
 func (q *question) until() time.Time {
 	if q.e.task != nil || q.e.awaitsUnpacking() {
 		return q.began

@@ -22,7 +22,7 @@ type Report struct {
 	Package Package
 
 	// The file in use loads the module-relative addresses in [Low,High). Both are 0 if it has no
-	// loaded segments, as an object file.
+	// loaded segments, as in an object file.
 	Low, High uint64
 }
 

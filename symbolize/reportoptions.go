@@ -72,8 +72,8 @@ type Unresolved struct {
 	Err    error // why they have no name; nil if no symbol covers the addresses
 
 	// Candidate is a file on this machine that may be the module's, without proof in the log; empty
-	// if no such file is known. Base is the address at which Candidate would have been loaded, or 0
-	// if the log shows that address.
+	// if no such file is known. Base is the load address that Candidate implies, or 0 if the log
+	// shows that address.
 	Candidate string
 	Base      uint64
 }

@@ -169,8 +169,8 @@ type Frame struct {
 
 	Details *Details // nil unless Options.Details is set
 
-	// Until is the time at which the answer expires: a better file will be searched for then, or
-	// debug information is still being inflated. The zero time means never.
+	// Until is the expiry time of the answer: a better file will be searched for then, or debug
+	// information is still being inflated. The zero time means never.
 	Until time.Time
 }
 

@@ -97,8 +97,8 @@ func (u unpacking) size() (n int64) {
 	return n
 }
 
-// run inflates. It asks take for the memory of sections that could be spilled to a file instead,
-// and must for the rest. A supplementary file is never spilled.
+// run inflates the sections. take grants memory for sections that could be spilled to a file
+// instead, and must grants the rest. A supplementary file is never spilled.
 func (u unpacking) run(take, must func(int64) error) {
 	for _, file := range u {
 		if file.Run(take, must); file.Err() != nil {
