@@ -97,8 +97,8 @@ func (t *abbrevTable) clone() *abbrevTable {
 	return &c
 }
 
-// parse reads declarations to the end of the table, or to the declaration of code only, if that is
-// not 0.
+// parse reads declarations to the end of the table. If only is not 0, it stops after the
+// declaration of that code.
 func (t *abbrevTable) parse(c cursor, e encoding, only uint64) {
 	t.reset(e)
 	t.broken = true

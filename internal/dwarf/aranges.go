@@ -222,8 +222,8 @@ func (x *addressIndex) eachListed() iter.Seq[unitRange] {
 	}
 }
 
-// unlistedUnit returns the unit of addr among the units that .debug_aranges does not list, by their
-// root entries, or noUnit.
+// unlistedUnit returns the unit whose root entry covers addr, or noUnit. It searches the units that
+// .debug_aranges does not list.
 func (x *addressIndex) unlistedUnit(addr uint64) uint64 {
 	d := x.d
 	if x.unlisted == nil && d.shelf != nil {

@@ -1,8 +1,8 @@
 package dwarf
 
-// A lineTable is a unit's part of .debug_line (DWARF 5, 6.2): rows with the start addresses of
-// lines' code, in sequences. Each sequence covers a stretch of addresses without a gap. Sequences
-// are in any order.
+// A lineTable is a unit's part of .debug_line (DWARF 5, 6.2). A row has the start address of a
+// line's code. Each sequence of rows covers a stretch of addresses without a gap. Sequences are in
+// any order.
 type lineTable struct {
 	opened  bool
 	present bool // the unit has a table with a sound header

@@ -32,7 +32,7 @@ func (d *Data) Name(ref uint64) []byte {
 	return d.text(strRef{ref&(1<<refBits-1) - 1, section(ref >> refBits), true})
 }
 
-// refBits is the number of low bits in a name's number for its offset in a section plus one.
+// refBits is the number of low bits in a name's number that hold its offset in a section plus one.
 const refBits = 56
 
 // number returns a number that no other string of the file has; 0 for no string.

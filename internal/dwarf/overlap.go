@@ -135,7 +135,7 @@ const giveSteps = 32
 // in pieces: an insertion moves few of them. No piece is empty.
 type reachMap [][]reach
 
-// maxPiece is the number of reaches at which a piece is split.
+// maxPiece bounds the reaches of a piece. A full piece is split.
 const maxPiece = 256
 
 // find returns the place of the last reach that starts at addr or below: a piece, and an index in
@@ -148,8 +148,8 @@ func (m reachMap) find(addr uint64) (piece, i int) {
 	return piece, above(m[piece], addr) - 1
 }
 
-// give adds a reach as LLVM adds to its map. It splits the reach in which r starts: the part after
-// r becomes another reach.
+// give adds a reach as LLVM adds to its map. It splits the reach at r's start: the part after r
+// becomes another reach.
 func (m *reachMap) give(r reach) {
 	if p, i := m.find(r.lo); i >= 0 && r.lo < (*m)[p][i].hi {
 		around := &(*m)[p][i]

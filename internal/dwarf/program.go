@@ -30,7 +30,7 @@ func (t *lineTable) advanceUnit() uint8 {
 	return t.minInst
 }
 
-// registers are the state of a line program (DWARF 5, 6.2.2), without registers that rows lack.
+// registers are the part of a line program's state (DWARF 5, 6.2.2) that rows need.
 type registers struct {
 	pc      uint64
 	opIndex uint64 // operation within the instruction, if it holds several
@@ -221,7 +221,7 @@ func (m *lineRun) noteDiscriminator(op []byte) {
 	}
 }
 
-// bytes returns the number of bytes by which the address advances: n, unless n counts operations.
+// bytes returns the address's advance in bytes: n, unless n counts operations.
 func (m *lineRun) bytes(n uint64) uint64 {
 	if m.vliw {
 		n += m.opIndex

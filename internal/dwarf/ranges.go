@@ -139,9 +139,9 @@ func (u *unit) appendRnglist(dst []span, v value, id uint32) []span {
 // entries in the unit.
 //
 // LLVM keeps a map from the start of a range to its end and entry, and adds the spans in this
-// order. A span splits the range in which it starts. So later, deeper entries win. But a later
-// range that starts lower does not replace an earlier range inside it. key and end are the start
-// and end of the map's entry with the highest start not above addr.
+// order. A span splits the range around its start. So later, deeper entries win. But a later range
+// that starts lower does not replace an earlier range inside it. key and end are the start and end
+// of the map's entry with the highest start not above addr.
 func pick(spans []span, addr uint64) int {
 	best := -1
 	var key, end uint64

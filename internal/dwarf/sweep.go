@@ -117,7 +117,7 @@ func sweepCluster(out rangeSet, cluster []unitRange) rangeSet {
 		ends = append(ends, end{r.lo, r.unit, true}, end{r.hi, r.unit, false})
 	}
 	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.addr, b.addr) })
-	// number of ranges by which a unit claims the current stretch
+	// number of a unit's ranges that cover the current stretch
 	claims := make(map[uint64]int, len(cluster))
 	// the claiming units; a unit whose claims have ended is removed when it is first
 	var first minHeap

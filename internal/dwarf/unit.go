@@ -63,8 +63,8 @@ func (u *unit) footprint() int64 {
 	return n
 }
 
-// parseHeader reads the unit header at off (DWARF 5, 7.5.1). If the header is not usable, ok is
-// false, and end is the offset at which the next header may be, or 0.
+// parseHeader reads the unit header at off (DWARF 5, 7.5.1). end is the offset of the next header,
+// or 0 if unknown. ok is false if the header is not usable.
 func (u *unit) parseHeader(d *Data, info []byte, off uint64) (end uint64, ok bool) {
 	c := cursorAt(info, off, d.big)
 	n, offSize := c.length()

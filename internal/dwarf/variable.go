@@ -89,7 +89,7 @@ type variables struct {
 	joined bool
 }
 
-// A static is an address at which the unit at an offset of .debug_info may have a variable.
+// A static is the address of a possible variable. unit is the offset of its unit in .debug_info.
 type static struct {
 	addr, unit uint64
 }

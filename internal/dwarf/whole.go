@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// An index needs a walk over a whole program. Its result agrees with Lookup at every address.
+// An index needs a walk over a whole program. The walk's result agrees with Lookup at every
+// address.
 
 const (
 	stepsPerByte  = 32 // steps per byte that a walk over a unit may take: about 2 are needed
@@ -215,8 +216,8 @@ func (k *walker) stretch(lo, hi uint64) {
 	}
 }
 
-// findUntil returns the result of find at lo, and the address, at most hi, up to which it stays the
-// same. It advances *behind, the number of clusters that end at lo or below.
+// findUntil returns the result of find at lo, and the end of that result's range, at most hi. It
+// advances *behind, the number of clusters that end at lo or below.
 func (s *functionSet) findUntil(behind *int, lo, hi uint64, d *Data) (fn int, end uint64) {
 	for *behind < len(s.clusters) && s.clusters[*behind].hi <= lo {
 		*behind++
@@ -239,8 +240,7 @@ func (s *functionSet) findUntil(behind *int, lo, hi uint64, d *Data) (fn int, en
 	return int(spans[i].id), end
 }
 
-// pickUntil is pick, but also returns the address, at most hi, up to which the answer stays the
-// same.
+// pickUntil is pick, but also returns the end of the result's range, at most hi.
 func pickUntil(spans []span, lo, hi uint64, d *Data) (i int, end uint64) {
 	d.spend(len(spans) / 4)
 	for j := range spans {
@@ -378,8 +378,7 @@ type lineWalk struct {
 	row int // first row of the sequence above the address
 }
 
-// at returns the result of lineFromRows at lo, and the address, at most hi, up to which it stays
-// the same.
+// at returns the result of lineFromRows at lo, and the end of that result's range, at most hi.
 func (l *lineWalk) at(lo, hi uint64) (hit lineHit, end uint64) {
 	seqs := l.t.seqs
 	for l.seq < len(seqs) && seqs[l.seq].hi <= lo {
