@@ -10,8 +10,7 @@ import (
 	"unsafe"
 )
 
-// sectionData are the bytes of sections and segments in the form for readers: inflated, relocated,
-// and kept.
+// sectionData are the sections and segments for readers: inflated, relocated, and kept.
 type sectionData struct {
 	contents
 	headers
@@ -144,7 +143,7 @@ func (d *sectionData) tableData(s *Section) ([]byte, error) {
 	return d.stored(key, s, false)
 }
 
-// nameSections sets the names of the sections from table, their headers.
+// nameSections sets the names of the sections. table has their headers.
 func (d *sectionData) nameSections(table []byte) error {
 	sections := d.sections
 	index := uint64(d.shstrndx)

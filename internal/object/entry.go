@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 )
 
-// EntrySpan is the number of bytes from Entry in which a program calls the C library. The return
-// address of that call is the outermost address of a stack.
+// EntrySpan bounds the code from Entry on that calls the C library, in bytes. The return address of
+// that call is the outermost address of a stack.
 const EntrySpan = 64
 
 // Main returns the address of the function that the code at Entry passes to the C library; 0

@@ -59,7 +59,7 @@ func (d *sectionData) stream(s *Section, legacy bool) (p unpack.Stream, err erro
 		return p, &FormatError{"compression header", fmt.Sprintf("unknown method %d", method)}
 	}
 	packed := s.Size - n
-	// By ReadAt, not from the mapping: a fault in a goroutine of the decoder could not be
+	// Read with ReadAt, not from the mapping: a fault in a goroutine of the decoder could not be
 	// recovered. The offset fits an int64: it is within the file.
 	src := io.NewSectionReader(d.r, int64(s.Offset+n), int64(packed))
 	return unpack.Stream{Zstd: method == elf.COMPRESS_ZSTD, Size: size, Packed: packed, Src: src}, nil

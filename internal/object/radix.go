@@ -2,7 +2,7 @@ package object
 
 // sortByAddr sorts entries by address and keeps the order of entries with equal addresses. It is a
 // radix sort, 11 bits a pass, of the bits that differ. A comparing sort takes eight times as long,
-// most of the time for the first addresses in a big file.
+// and would dominate the first lookups in a big file.
 func sortByAddr(entries []symbolEntry) {
 	const bits = 11
 	if len(entries) < 2 {
