@@ -25,8 +25,8 @@
 package symindex
 
 const (
-	// Changes with the format, the meaning of records, and the output of the demangler and of the
-	// reader of debug information. Indexes of other versions are rebuilt.
+	// version changes with the format, the meaning of records, and the output of the demangler and
+	// of the reader of debug information. Indexes of other versions are rebuilt.
 	version = 5
 
 	headerSize   = 512      // bytes

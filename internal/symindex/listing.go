@@ -23,7 +23,7 @@ type Listing struct {
 
 const (
 	listAfter = 16 // files that are looked for singly before the directory is listed
-	// for that time, an index that another process has just made may not be seen
+	// time in which a new index of another process may go unnoticed
 	listAgain = time.Second
 	maxListed = 1 << 16 // names; a directory with more is not listed: 20 ms
 	listChunk = 1024    // names read at a time

@@ -6,6 +6,5 @@ import "io/fs"
 
 const openFlags = 0
 
-// checkOwn checks nothing: this system has access control lists, which the user's cache directory
-// inherits.
+// checkOwn checks nothing: on this system the user's cache directory inherits access control lists.
 func checkOwn(fs.FileInfo) error { return nil }

@@ -102,7 +102,7 @@ func (x *Index) recordAt(id sectionID, i, n uint64) []byte {
 	return x.bytesAt(s.off+i*n, n)
 }
 
-// rest returns at most n bytes of a section from off on, or nil.
+// rest returns up to n bytes of a section at off, or nil.
 func (x *Index) rest(id sectionID, off, n uint64) []byte {
 	s := &x.head.sections[id]
 	if off >= s.size {
@@ -111,8 +111,8 @@ func (x *Index) rest(id sectionID, off, n uint64) []byte {
 	return x.bytesAt(s.off+off, min(n, s.size-off))
 }
 
-// search returns the last entry at or before addr, among the n entries of a directory from first
-// on. found is false without such an entry.
+// search returns the last entry at or before addr, among n entries of a directory. first is the
+// index of the first of them. found is false without such an entry.
 func (x *Index) search(id sectionID, first, n, addr uint64) (e dirEntry, found bool, err error) {
 	lo, hi := uint64(0), n
 	for lo < hi {
