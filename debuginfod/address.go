@@ -11,15 +11,15 @@ import (
 	"unicode"
 )
 
-// A scope is the part of the network of an address. A redirect must not lead from a wider scope
-// into a narrower one: see [scope.mayLead].
+// A scope is an address's part of the network. A redirect must not lead from a wider scope into a
+// narrower one: see [scope.mayLead].
 type scope int
 
 const (
 	public   scope = iota // the Internet
 	private               // the site's own network
 	loopback              // this machine
-	// link-local, including the address of clouds for a machine's credentials
+	// link-local; clouds serve a machine's credentials there
 	linkLocal
 	// a host that resolvers read as different addresses
 	disguised
@@ -71,7 +71,7 @@ type embedding struct {
 	at     int
 }
 
-// reserved lists ranges outside of the public network for which netip has no method.
+// reserved lists ranges outside of the public network that netip has no method for.
 var reserved = sync.OnceValue(func() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT

@@ -35,8 +35,8 @@ type key struct {
 	kind   buildid.Kind // Debug or Executable
 	source string       // path of a source file; empty for other files
 
-	// X-Forwarded-For of a search for another server, otherwise empty. Such a search has its own
-	// flight: see [WithForwarded].
+	// X-Forwarded-For of a search on behalf of another server, otherwise empty. Such a search has
+	// its own flight: see [WithForwarded].
 	forwarded string
 }
 
@@ -388,8 +388,8 @@ func hexName(name string) bool {
 	return name != "" && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// tempName reports whether name is an unfinished download of elfutils or symfilter: a dot and six
-// random characters, from mkstemp, end such a name.
+// tempName reports whether name is an unfinished download of elfutils or symfilter. Such a name
+// ends with a dot and six random characters, from mkstemp.
 func tempName(name string) bool {
 	ext := path.Ext(name)
 	if base := strings.TrimSuffix(name, ext); base != "debuginfo" && base != "executable" || len(ext) != 7 {

@@ -87,8 +87,7 @@ const (
 	drainFor   = 250 * time.Millisecond
 	retryFirst = 250 * time.Millisecond // before the first retry, jittered, then doubling
 	retryMost  = 5 * time.Second        // between retries
-	// longest Retry-After that a request waits for; after a longer one the server is not asked
-	// until then
+	// longest Retry-After that a request waits for; a longer one pauses all requests to the server
 	retryAfterMax = 10 * time.Second
 
 	breakAfter = 5                // failures in a row after which a server is not asked for a while

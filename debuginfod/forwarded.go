@@ -11,8 +11,8 @@ const MaxForwarded = 8
 
 type forwardedKey struct{}
 
-// WithForwarded returns a context for searches for a request to this program's own server. chain is
-// the X-Forwarded-For for other servers: the request's own, and this server's name.
+// WithForwarded returns a context for searches on behalf of a request to this program's own server.
+// chain is the X-Forwarded-For for other servers: the request's own, and this server's name.
 //
 // Such a search shares neither a download nor a download slot with other searches: they may wait
 // for the server that sent the request, and that server for this one. Its misses are not kept: a

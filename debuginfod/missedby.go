@@ -54,8 +54,8 @@ func missedBy(root *os.Root, k key, made time.Time) (all []serverMiss) {
 	return all
 }
 
-// writeMissedBy records the servers of k's miss after the miss. If that fails, the servers are
-// unknown, and the miss is believed for all of them.
+// writeMissedBy records the servers of k's miss, which is already written. If that fails, the
+// servers are unknown, and the miss is believed for all of them.
 func writeMissedBy(root *os.Root, k key, all []serverMiss) {
 	root.Remove(k.missedByPath())
 	var b bytes.Buffer
@@ -70,8 +70,8 @@ func writeMissedBy(root *os.Root, k key, all []serverMiss) {
 	}
 }
 
-// believed reports whether l is a miss for which no server is asked. Either every server has
-// answered that it has no such file, or another program has recorded the miss.
+// believed reports whether l is a miss that needs no request. Either every server has answered that
+// it has no such file, or another program has recorded the miss.
 func (c *Client) believed(l look) bool {
 	if !l.miss || c.o.AskAgain {
 		return false
@@ -97,7 +97,7 @@ func (l *look) missOf(s *server) (m serverMiss, ok bool) {
 	return serverMiss{}, false
 }
 
-// recall makes contenders final whose answers are recorded beside the miss l.
+// recall makes each contender final if its answer is recorded beside the miss l.
 func (c *Client) recall(all []*contender, l look) {
 	if !l.miss || c.o.AskAgain {
 		return

@@ -16,7 +16,7 @@ import (
 
 // Options configure a Client: its servers, its limits and its cache. The zero value has no servers.
 type Options struct {
-	// words as in DEBUGINFOD_URLS: http and https URLs, to which paths are appended, and ima: tags
+	// words as in DEBUGINFOD_URLS: http and https URLs, which are prefixes of paths, and ima: tags
 	URLs     []string
 	Offline  bool   // read only the cache; make no request
 	AskAgain bool   // do not believe the misses in the cache; ask the servers again
@@ -237,7 +237,7 @@ func parseURLs(words []string) []*server {
 	return all
 }
 
-// newServer returns the server with a URL prefix, to which paths are appended.
+// newServer returns the server with a URL prefix. Paths are appended to the prefix.
 func newServer(prefix string) *server {
 	s := &server{prefix: strings.TrimRight(prefix, "/"), verdicts: map[key]verdict{}}
 	u, err := url.Parse(s.prefix)

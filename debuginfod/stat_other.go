@@ -6,6 +6,6 @@ import "io/fs"
 
 const openFlags = 0
 
-// This system has access control lists, which the user's cache directory inherits from its parent.
+// On this system the user's cache directory inherits access control lists from its parent.
 func checkOwner(fs.FileInfo) error { return nil }
 func checkMode(fs.FileInfo) error  { return nil }
