@@ -137,8 +137,8 @@ func (f *File) modified() (nanoseconds int64, ok bool) {
 // Size returns the size of the file in bytes when it was opened.
 func (f *File) Size() int64 { return f.size }
 
-// stateText returns the inode, size and time of f, or of the compressed file of f's contents. It
-// changes if that file is replaced or written to. It is empty without such a file.
+// stateText returns the inode, size and time of f, or of the compressed file that f was unpacked
+// from. It changes if that file is replaced or written to. It is empty without such a file.
 func (f *File) stateText() string {
 	switch {
 	case f.whole != nil:

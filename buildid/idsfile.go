@@ -18,7 +18,7 @@ import (
 // note holds the ID. An IDsFile is safe for concurrent use.
 type IDsFile struct {
 	path string
-	lock chan struct{} // a mutex as a channel with one token, so that a context can end the wait
+	lock chan struct{} // a mutex as a channel with one token: a context can end the wait
 	list *idsList      // nil until read
 }
 
@@ -78,7 +78,7 @@ func (f *IDsFile) read(ctx context.Context) (*idsList, error) {
 	if f.list.isCurrent(info) {
 		return f.list, nil
 	}
-	f.list = nil // so that only one list is in memory
+	f.list = nil // only one list may be in memory
 	list, err := readIDs(ctx, f.path)
 	if err != nil {
 		return nil, err

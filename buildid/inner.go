@@ -51,7 +51,7 @@ func (inner) FindAlt(ctx context.Context, id ID, name, near string, dirs []strin
 	return findAlt(ctx, id, name, near, dirs, note)
 }
 
-// StateOf returns the same as State for an open file that info describes.
+// StateOf returns the State of an open file from its info.
 func (inner) StateOf(info fs.FileInfo) string { return stateOf(info).text() }
 
 // IsMissing reports whether a is an attempt at a path that does not exist.

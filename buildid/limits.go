@@ -44,7 +44,7 @@ const (
 	// inflated bytes of a member per deflated byte; deflate itself reaches 1,032
 	maxZipRatio  = 1000
 	zipRatioFrom = 16 << 20 // inflated bytes of a member above which the ratio is checked
-	// bytes of a deflated member in which its note is looked for
+	// bytes of a deflated member that are searched for its note
 	zipHead = 1 << 20
 	// bytes inflated of an archive's members to find their notes
 	maxZipHeads      = 512 << 20

@@ -93,7 +93,7 @@ func (t *Tree) complete(prefix ID) (id ID) {
 	return id
 }
 
-// maxSiblings bounds the names that are read of one of a tree's 256 folders.
+// maxSiblings bounds the names read from one of a tree's 256 folders.
 const maxSiblings = 1 << 16
 
 // places returns the paths of id without a suffix. id must have at least minPathID bytes.
