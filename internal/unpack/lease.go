@@ -13,7 +13,7 @@ type Memory struct {
 	total, left uint64
 }
 
-// DefaultMemory is the bytes for windows if an input's Translators have no Memory.
+// DefaultMemory is the size in bytes of the Memory for an input whose input.Translators have none.
 const DefaultMemory = 256 << 20
 
 // NewMemory returns a Memory of n bytes.

@@ -241,7 +241,7 @@ func (t *tape) Read(p []byte) (n int, err error) {
 	if len(t.kept) > 2*maxKept {
 		drop = max(drop, int64(len(t.kept)-maxKept))
 	}
-	if drop > int64(len(t.kept)/2) { // so that each byte is copied few times
+	if drop > int64(len(t.kept)/2) { // each byte is copied few times
 		t.kept = t.kept[:copy(t.kept, t.kept[drop:])]
 	}
 	t.kept = append(t.kept, p[:n]...)

@@ -15,9 +15,9 @@ const (
 	maxDeflate = 1032
 )
 
-// ContentSize returns the unpacked size that a compressed file of packed bytes records. gzip
-// records it at the end, modulo 4 GiB; zstd in the header; xz in the index. known is false without
-// a plausible size. If a file has several members, the size may be one member's.
+// ContentSize returns the unpacked size recorded in a compressed file of packed bytes. gzip records
+// it at the end, modulo 4 GiB; zstd in the header; xz in the index. known is false without a
+// plausible size. If a file has several members, the size may be one member's.
 func ContentSize(file io.ReaderAt, packed int64) (size int64, known bool) {
 	head := make([]byte, zstd.HeaderMaxSize)
 	n, err := file.ReadAt(head, 0)
