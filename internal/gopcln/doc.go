@@ -1,4 +1,4 @@
-// Package gopcln reads .gopclntab, the table by which a Go program symbolizes its own backtraces:
+// Package gopcln reads .gopclntab, the table that a Go program uses for its own backtraces:
 // functions, files, lines and inlined calls. The table remains when symbols and debug information
 // are stripped (-ldflags "-s -w").
 //

@@ -107,8 +107,8 @@ const (
 	magicOf120 = 0xfffffff1
 )
 
-// findMagic returns the first offset in data, from from on, at which a header may begin; -1 if
-// there is none. Headers begin at multiples of eight.
+// findMagic returns the first possible offset of a header in data, at least from; -1 without one.
+// Headers begin at multiples of eight.
 func (t *Table) findMagic(data []byte, from int) int {
 	// All magic numbers have three 0xff bytes in a row. In little-endian files, two zero bytes of
 	// padding follow.
