@@ -111,7 +111,7 @@ func Zlib(buf []byte, size int, r io.Reader, populate func([]byte)) error {
 
 func corrupt(said string) error { return fmt.Errorf("%w: %s", ErrCorrupt, said) }
 
-// A decoder is the decoder's state between two blocks.
+// A decoder is the state of a decompression between two blocks.
 type decoder struct {
 	r    io.Reader
 	in   []byte // input; once it has ended, inputRoom zeros follow
@@ -226,7 +226,7 @@ func (d *decoder) use(n uint) {
 	d.n -= n
 }
 
-// align returns the whole unused bytes in bits to in.
+// align drops the rest of a partly used byte, and gives whole unused bytes back to in.
 func (d *decoder) align() error {
 	d.pos -= int(d.n >> 3)
 	d.bits, d.n = 0, 0
