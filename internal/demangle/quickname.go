@@ -153,7 +153,7 @@ func (q *Quick) cv() (set uint8) {
 	return set
 }
 
-// qualifiers returns a method's qualifiers in the form for the text after its parameters.
+// qualifiers reads a method's qualifiers. It returns their text, which follows the parameters.
 func (q *Quick) qualifiers() string {
 	cv := cvTexts[q.cv()]
 	switch {
