@@ -30,7 +30,7 @@ type Options struct {
 	// known.
 	Symbolizer *symbolize.Symbolizer
 
-	// Files are opened below Roots. The Finder does not close them.
+	// Roots are the folders with source files. The Finder does not close them.
 	Roots Roots
 
 	// PrefixMap maps paths in debug information to paths on this machine.
@@ -87,7 +87,7 @@ type fileKey struct {
 	file string // as recorded in debug information
 }
 
-// An entry is a file that the Finder has looked for, or looks for.
+// An entry is a requested file, found or missing.
 type entry struct {
 	key   fileKey
 	place *list.Element
