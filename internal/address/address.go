@@ -1,8 +1,8 @@
 // Package address parses places in ELF files: addresses, ranges of addresses, symbols with offsets,
 // and offsets in a file. Each may follow the name of a file.
 //
-// Programs print these words: gdb main+0x10, Linux do_fault+0x30/0x160, glibc
-// /usr/bin/app(main+0x10) [0x4011b6].
+// Examples are main+0x10 of gdb, do_fault+0x30/0x160 of Linux, and /usr/bin/app(main+0x10)
+// [0x4011b6] of glibc.
 package address
 
 import (
