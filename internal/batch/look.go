@@ -162,7 +162,8 @@ func (l *lookup) module(ctx context.Context, order []int, wait symbolize.Wait) b
 	return true
 }
 
-// start returns the address of the function at a location; the location's address without a symbol.
+// start returns the function's address at a location, or the location's own address without a
+// symbol.
 func (l *lookup) start(ctx context.Context, where symbolize.Location) uint64 {
 	v, err := l.symbolizer.AskData(ctx, where, symbolize.Policy{Wait: symbolize.Local})
 	if err != nil || v.Offset > where.Addr {

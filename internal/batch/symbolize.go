@@ -13,7 +13,7 @@ import (
 // MaxFrames bounds the frames in a request of Symbolize.
 const MaxFrames = 10_000
 
-// Symbols look up requests with the memory of one request.
+// Symbols has the symbolizer and the memory for one request.
 type Symbols struct {
 	Symbolizer *symbolize.Symbolizer
 	// Complete returns the only build ID that begins with prefix, or zero.
@@ -130,7 +130,7 @@ func (r *Reader) BuildID() (buildid.ID, error) {
 	return id, nil
 }
 
-// flushBytes is the size of the buffer at which a Writer writes.
+// flushBytes is the buffer's size, in bytes, that makes a Writer write.
 const flushBytes = 32 << 10
 
 // A Writer is a [jsonout.Buffer] that is written in parts.
