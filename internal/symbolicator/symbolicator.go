@@ -394,7 +394,7 @@ func (r *request) writeFrame(w *batch.Writer, index int, f *frame, answers []bat
 	}
 }
 
-// write writes the module's request members, with its status.
+// write writes the module as in the request, with its status.
 func (m *module) write(w *batch.Writer) {
 	w.Item()
 	status := "found"
