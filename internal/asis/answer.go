@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A place is a frame as the other program knows it.
+// A place is a frame with the data that other symbolizers print.
 type place struct {
 	function string // empty: unknown
 	file     string // empty: unknown
@@ -59,8 +59,8 @@ func (l *Line) places(frames []symbolize.Frame) []place {
 	return all
 }
 
-// single returns the innermost frame. In LLVM's style, an outer function from the symbol table
-// replaces the innermost frame's function.
+// single returns the innermost frame. In LLVM's style, its function is the outermost one if that is
+// from the symbol table.
 func (l *Line) single(frames []symbolize.Frame, gnu bool) place {
 	if len(frames) == 0 {
 		return place{}

@@ -80,15 +80,14 @@ type binutils struct {
 	searched bool  // debug was searched for
 	last     lastSymbol
 	section  int // the section of -j; 0: none
-	// names for later answers, by the number of the function's entry in debug information; as in
-	// BFD, the first lookup of a symbol for a function decides
+	// Names for later answers, by the number of the function's entry in debug information. As in
+	// BFD, the first lookup of a symbol for a function decides.
 	settled map[uint64]string
 }
 
-// maxSettled bounds the names in settled. Beyond it, a symbol is looked up for each answer.
+// maxSettled bounds the names in settled. Beyond it, each answer looks up its symbol.
 const maxSettled = 1 << 20
 
-// runBinutils is Run for binutils.
 func (s *Session) runBinutils(in io.Reader) int {
 	b := &binutils{Session: s, settled: make(map[uint64]string)}
 	if ok, code := b.open(); !ok {
@@ -98,7 +97,7 @@ func (s *Session) runBinutils(in io.Reader) int {
 	return s.runLines(in, b.answer)
 }
 
-// runLines answers the addresses of the command line, or the lines of in if there are none.
+// runLines answers the addresses of the command line, or else the lines of in.
 func (s *Session) runLines(in io.Reader, answer func(line string)) int {
 	if len(s.Questions) == 0 {
 		return s.interactive(in, answer)
@@ -115,8 +114,7 @@ func (s *Session) runLines(in io.Reader, answer func(line string)) int {
 	return exitOK
 }
 
-// open opens the file. If the file cannot be used, open reports the error as binutils does and
-// returns the exit code.
+// open opens the file. It reports a failure as binutils does, and returns the exit code.
 func (b *binutils) open() (ok bool, code int) {
 	fail := func(format string, args ...any) (bool, int) {
 		fmt.Fprint(b.Err, printable(b.tool+": "+fmt.Sprintf(format, args...))+"\n")
@@ -163,10 +161,9 @@ func (b *binutils) close() {
 	b.debug.close()
 }
 
-// statOf is os.Stat.
 func statOf(path string) (fs.FileInfo, error) { return os.Stat(path) }
 
-// reasonOf returns the text of an error as strerror of C has it.
+// reasonOf returns the text of an error as in C's strerror.
 func reasonOf(err error) string {
 	if no, ok := errors.AsType[syscall.Errno](err); ok {
 		text := no.Error()
@@ -176,7 +173,7 @@ func reasonOf(err error) string {
 }
 
 // isTarget reports whether name looks like a file format of BFD. BFD tries all ELF formats,
-// whichever one is named.
+// whatever the name.
 func isTarget(name string) bool {
 	family, _, _ := strings.Cut(name, "-")
 	return slices.Contains([]string{"elf32", "elf64", "pei", "pe", "pdb", "srec", "symbolsrec", "verilog", "tekhex", "ihex", "plugin", "default"}, family)
@@ -194,7 +191,6 @@ func isArchive(path string) bool {
 	return string(magic[:]) == "!<arch>\n"
 }
 
-// answer prints the answer to a line.
 func (b *binutils) answer(line string) {
 	var pc uint64
 	if err := object.Guard(func() { pc = b.address(line) }); err != nil {
@@ -229,7 +225,6 @@ func (b *binutils) answer(line string) {
 	p.out = append(p.out, "??:0\n"...)
 }
 
-// place prints a frame.
 func (b *binutils) place(at *place, inlined bool) {
 	p := &b.printer
 	if b.pretty && inlined {
@@ -269,7 +264,7 @@ func (b *binutils) place(at *place, inlined bool) {
 }
 
 // demangled returns the demangled form of name. As in BFD, leading dots and dollars and the version
-// after @ stay as they are.
+// after @ remain.
 func (b *binutils) demangled(name string) string {
 	core := strings.TrimLeft(name, ".$")
 	lead := name[:len(name)-len(core)]
@@ -302,7 +297,6 @@ func (b *binutils) places(pc uint64) (all []place) {
 	return nil
 }
 
-// nearest returns the frames at an offset in a section.
 func (b *binutils) nearest(section int, offset uint64) []place {
 	s := &b.own.sections[section]
 	l := b.location
@@ -343,8 +337,8 @@ func (b *binutils) hasName(at *place) bool {
 	return ok || at.linker
 }
 
-// nameBySymbol names the first frame after the symbol that BFD finds at an offset in a section. If
-// all is empty and there is a symbol, it returns one frame with the symbol's name and file.
+// nameBySymbol names the first frame by BFD's symbol at an offset in a section. If all is empty, it
+// returns one frame with the symbol's name and file, if any.
 func (b *binutils) nameBySymbol(all []place, section int, offset uint64) []place {
 	v := b.own
 	if b.debug != nil && b.debug.hasSame(b.own, section) {
@@ -404,7 +398,6 @@ func (b *binutils) debugFrames(l symbolize.Location) []place {
 	return all
 }
 
-// within returns file in the directory dir, or file itself if dir is empty.
 func within(file, dir string) string {
 	if dir == "" {
 		return file
@@ -412,7 +405,7 @@ func within(file, dir string) string {
 	return dir + "/" + file
 }
 
-// variable returns the place where the variable at l is declared.
+// variable returns the place of the declaration of the variable at l.
 func (b *binutils) variable(l symbolize.Location) (place, bool) {
 	v, err := b.Symbolizer.AskData(b.Context, l, symbolize.Policy{})
 	if err != nil && !errors.Is(err, symbolize.ErrNoSymbol) || v.Declared.Line == 0 {
@@ -421,7 +414,7 @@ func (b *binutils) variable(l symbolize.Location) (place, bool) {
 	return place{file: v.Declared.File, line: v.Declared.Line}, true
 }
 
-// findDebug opens the debug file for its symbols. Before the first lookup, it does nothing.
+// findDebug opens the debug file for its symbols, once. It does nothing before the first lookup.
 func (b *binutils) findDebug() {
 	if b.searched {
 		return
@@ -436,8 +429,8 @@ func (b *binutils) findDebug() {
 	}
 }
 
-// address returns the address in a line: a hexadecimal number, or a symbol that may have an offset.
-// It is 0 if there is no such symbol.
+// address returns the address in a line: a hexadecimal number, or a symbol with or without an
+// offset. It is 0 for an unknown symbol.
 func (b *binutils) address(line string) (pc uint64) {
 	line = strings.TrimLeft(line, blanks)
 	if name, offset, ok := symbolic(line); ok {
@@ -482,7 +475,7 @@ func symbolic(line string) (name string, offset uint64, ok bool) {
 	return name, offset, true
 }
 
-// hexPrefix returns the hexadecimal number at the beginning of a line; 0 if there is none.
+// hexPrefix returns the hexadecimal number at the beginning of a line; 0 without one.
 func hexPrefix(line string) uint64 {
 	if len(line) > 2 && line[0] == '0' && line[1]|0x20 == 'x' && isHex(line[2]) {
 		line = line[2:]

@@ -74,7 +74,7 @@ func (s *Session) runElfutils(in io.Reader) int {
 	return exitFailed
 }
 
-// openFile reports a failure in the words of elfutils.
+// openFile opens the file. It reports a failure in the words of elfutils.
 func (e *elfutils) openFile() bool {
 	fail := func(reason string) bool {
 		fmt.Fprintf(e.Err, "%s\n", printable(e.tool+": "+e.file+": "+reason))

@@ -45,7 +45,7 @@ const (
 	version
 )
 
-// A form is how a flag takes its value.
+// A form selects how a flag takes its value.
 type form uint8
 
 const (

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Line is a command line that was read.
+// A Line is a parsed command line.
 type Line struct {
 	Names     symbolize.Names
 	DebugDirs []string // in place of /usr/lib/debug, for debug files by build ID; may be nil
@@ -64,7 +64,7 @@ const (
 	onlyNames
 )
 
-// Parse reads a command line. tool is the name by which the program was started; env is the value
+// Parse reads a command line. tool is the name that the program was started with; env is the value
 // of p.Env.
 func (p *Program) Parse(tool, env string, args []string) *Line {
 	l := &Line{program: p, tool: tool, inlines: !p.gnu, mangled: p.gnu}
@@ -86,8 +86,7 @@ func (p *Program) Parse(tool, env string, args []string) *Line {
 	return l
 }
 
-// Refusal returns the other program's message about a wrong command line; empty if the line is
-// right.
+// Refusal returns the other program's message about a wrong command line; empty for a valid one.
 func (l *Line) Refusal() string {
 	switch {
 	case len(l.errors) > 0 && l.program.family != ofLLVM:

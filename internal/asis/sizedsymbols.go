@@ -184,9 +184,9 @@ func (t *sizedSymbols) end(addr uint64) uint64 {
 	return 0
 }
 
-// covering returns the symbol by which elfutils names addr. Global symbols that cover addr come
-// first. Local symbols that cover addr come next, unless a global symbol without a size is at addr.
-// Last comes the nearest symbol without a size before addr, if no symbol ends after it.
+// covering returns elfutils' symbol for addr. Global symbols that cover addr come first. Local
+// symbols that cover addr come next, unless a global symbol without a size is at addr. Last comes
+// the nearest symbol without a size before addr, if no symbol ends after it.
 func (v *view) covering(addr uint64) *sizedSymbol {
 	v.loadCovers()
 	t, section := &v.covers, v.sectionAt(addr)
