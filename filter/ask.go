@@ -184,7 +184,7 @@ func (r *asker) askLayout(m *module) (segments []object.Segment, fixed bool, err
 
 // examine calls do with the file of m if the symbolizer has found it.
 func (r *asker) examine(m *module, do judge.Examination) {
-	// the error is dropped: Image.Visit allows that do is not called
+	// an error means that do was not called, which Image.Visit allows
 	within, end := r.within()
 	defer end()
 	_ = r.opt.symbolFiles().Examine(r.expired, within, m.buildID(), m.asked(), do)

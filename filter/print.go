@@ -346,7 +346,7 @@ func (p *printing) printLarge() {
 	}
 }
 
-// printPart is not inlined, so that printLarge can be.
+// printPart is not inlined: printLarge can then be inlined.
 //
 //go:noinline
 func (p *printing) printPart() {
