@@ -214,7 +214,7 @@ func (f *Filter) Flush() error {
 }
 
 // holdsElement reports whether the unfinished line tail has an element, or ends in a possible part
-// of an element or line end. It rereads about longestElement bytes of earlier calls.
+// of an element or line end. It rereads about longestElement bytes that earlier calls have read.
 func (f *Filter) holdsElement(tail []byte) bool {
 	if f.flushed.held {
 		return true

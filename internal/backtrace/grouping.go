@@ -27,8 +27,8 @@ const MaxMessage = 200 // bytes
 // backtrace's message.
 const maxTail = 4 << 10 // bytes
 
-// maxHeldElements bounds the elements that a Grouping holds at a time. Further elements are plain
-// text.
+// maxHeldElements bounds the elements that a Grouping holds at a time. Further elements are treated
+// as plain text.
 const maxHeldElements = 4096
 
 var newline = []byte{'\n'}
