@@ -172,7 +172,8 @@ func (w *warmer) spawn(do func()) bool {
 	return true
 }
 
-// lock locks e.mu, which a question may hold for long. It returns false if ctx ends first.
+// lock locks e.mu, which a question may hold for long. It returns false if ctx ends first, or if
+// the Symbolizer is closed.
 func (w *warmer) lock(ctx context.Context, e *entry) bool {
 	if e.mu.TryLock() {
 		return true

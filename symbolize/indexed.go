@@ -288,7 +288,8 @@ func (x *indexed) frames(dst []Frame, addr uint64) ([]Frame, error) {
 	return dst, nil
 }
 
-// symbol returns the symbol that covers addr. ok is false without a symbol, or if it has no size.
+// symbol returns the symbol that covers addr. ok is false without a symbol that has a name and a
+// size.
 func (x *indexed) symbol(addr uint64) (v symbol, ok bool, err error) {
 	sym, found, err := x.index.Symbol(addr)
 	if err != nil || !found || sym.Size == 0 || addr-sym.Addr >= sym.Size {
