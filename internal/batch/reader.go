@@ -62,7 +62,7 @@ func NewReader(body io.Reader, room Room) *Reader {
 	return &Reader{d, b}
 }
 
-// A bounded is an io.Reader that fails after left bytes.
+// A bounded is an io.Reader that fails if r has more than left bytes.
 type bounded struct {
 	r    io.Reader
 	room Room
