@@ -100,7 +100,7 @@ func (s *Session) interactive(in io.Reader, answer func(line string)) int {
 	return exitOK
 }
 
-// cut removes the line end, and everything after a NUL: LLVM's line is a C string.
+// cut removes line ends, and everything from a NUL on: LLVM's line is a C string.
 func cut(line string) string {
 	line, _, _ = strings.Cut(line, "\x00")
 	return strings.ReplaceAll(strings.ReplaceAll(line, "\n", ""), "\r", "")
