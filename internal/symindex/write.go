@@ -95,8 +95,8 @@ func (w *Writer) sum() {
 	w.crc = 0
 }
 
-// AddUnit writes a unit, and returns its number for spans. The unit's positions index names and
-// files. These lists hold the numbers, from 0, of AddName's names and AddFile's paths.
+// AddUnit writes a unit, and returns its number for spans. The unit's positions, from 1, are in
+// names and files. These lists hold the numbers, from 0, of AddName's names and AddFile's paths.
 func (w *Writer) AddUnit(u *Unit, names, files []uint32) uint32 {
 	le := binary.LittleEndian
 	if w.nameStart != 0 {
