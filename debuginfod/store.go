@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/newfile"
 )
 
-// create creates a missing cache directory, and opens it as open does.
+// create opens the cache's directory as open does. It creates a missing directory.
 func (c *diskCache) create() (*os.Root, error) {
 	root, err := c.open()
 	if !errors.Is(err, fs.ErrNotExist) {
