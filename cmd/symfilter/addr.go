@@ -76,7 +76,6 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 	return a.end(code), nil
 }
 
-// An askedAddress is a word of the command line.
 type askedAddress struct {
 	text string
 	word address.Word
@@ -86,11 +85,10 @@ type askedAddress struct {
 type askedAddresses struct {
 	reader address.Reader
 	file   *doctor.Subject // nil: each word names its file
-	words  []askedAddress  // none: addresses are read from standard input
+	words  []askedAddress  // none: read from standard input
 }
 
-// askedAddresses reads the arguments of symfilter addr. If there is an error, code is the exit
-// code.
+// askedAddresses reads the arguments of symfilter addr. With an error, code is the exit code.
 func (c *config) askedAddresses(args []string) (asked *askedAddresses, code int, err error) {
 	asked = &askedAddresses{reader: address.Reader{InFile: c.offsets}}
 	if len(args) == 0 {
@@ -121,7 +119,6 @@ func (c *config) askedAddresses(args []string) (asked *askedAddresses, code int,
 	return asked, exitOK, nil
 }
 
-// subjectOf returns the subject that word names.
 func subjectOf(word string) (doctor.Subject, error) {
 	s, err := doctor.SubjectOf(word)
 	if mistake, ok := errors.AsType[doctor.WordError](err); ok {
@@ -130,8 +127,8 @@ func subjectOf(word string) (doctor.Subject, error) {
 	return s, err
 }
 
-// isOtherFile reports whether word, the beginning of an argument, is a file although the command
-// line already names one. Only symbols of Go have a slash in their names.
+// isOtherFile reports whether word, the beginning of an argument, is a second file. Without a file
+// of this name, a slash is part of a Go symbol.
 func isOtherFile(word string) bool {
 	if !strings.ContainsRune(word, os.PathSeparator) {
 		return false
@@ -140,7 +137,6 @@ func isOtherFile(word string) bool {
 	return err == nil
 }
 
-// paths returns the paths of the files that the command line names.
 func (asked *askedAddresses) paths() (all []string) {
 	if asked.file != nil {
 		all = append(all, asked.file.Path)
@@ -153,7 +149,6 @@ func (asked *askedAddresses) paths() (all []string) {
 	return all
 }
 
-// all prints the answers for the words of the command line.
 func (a *addresses) all(asked *askedAddresses) {
 	for i := range asked.words {
 		a.answer(asked.words[i].text, asked.words[i].word)
@@ -163,7 +158,7 @@ func (a *addresses) all(asked *askedAddresses) {
 	}
 }
 
-// interactive prints an answer for each line of standard input, before it waits for another line.
+// interactive answers each line of standard input before it waits for the next one.
 func (a *addresses) interactive(std standard) int {
 	if isTerminal(std.in) && isTerminal(std.err) {
 		a.diag.printf("reading addresses from the terminal; end with Ctrl-D; symfilter addr --help prints help")
@@ -183,7 +178,6 @@ func (a *addresses) interactive(std standard) int {
 	return exitOK
 }
 
-// line prints the answer for a line of standard input.
 func (a *addresses) line(text string) {
 	a.lines++
 	word, err := a.reader.Read(text)
@@ -195,15 +189,15 @@ func (a *addresses) line(text string) {
 	a.print(&located{word: text, err: err})
 }
 
-// flush writes the answers that are ready. It reports whether the output can be written.
+// flush writes the answers so far. It returns false if the output cannot be written.
 func (a *addresses) flush() bool {
 	_, err := a.to.Write(a.out)
 	a.out, a.unwritten = a.out[:0], a.unwritten || err != nil
 	return !a.unwritten
 }
 
-// end reports the addresses without a name, and returns the exit code of the run. code is the exit
-// code of an earlier error.
+// end reports the addresses without a name, and returns the exit code of the run. code is the code
+// of an earlier error.
 func (a *addresses) end(code int) int {
 	a.status.set("")
 	if n := a.noAddress.n; n > 0 {

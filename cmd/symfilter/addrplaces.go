@@ -16,18 +16,16 @@ import (
 )
 
 const (
-	// files that are remembered for words that name them again; a desktop program maps some hundred
-	// files
+	// files remembered for later words; a desktop program maps some hundred files
 	maxAddrModules  = 1024
-	maxShownMistake = 300 // bytes of a mistake on standard error; a line may have 64 KiB
+	maxShownMistake = 300 // bytes on standard error; a line may have 64 KiB
 )
 
-// addresses prints the answers for addresses.
 type addresses struct {
 	*session
 	reader *address.Reader
-	file   *addrModule            // of words without a file; nil if each word names its file
-	others map[string]*addrModule // the files that words name
+	file   *addrModule            // for words without a file; nil: each word names its file
+	others map[string]*addrModule // files named in words
 	shown  report.Options
 	json   bool
 
@@ -38,23 +36,21 @@ type addresses struct {
 	to         io.Writer // gets the answers
 	out        []byte    // answers that are not written yet
 	unresolved doctor.Sum
-	// counts for addresses outside of their file. They are added last, because a Sum keeps the last
-	// reason for a module.
+	// addresses outside of their file, added last: a Sum keeps the last reason for a module
 	outside doctor.Sum
 
 	lines     int64 // lines of standard input so far
 	noAddress mistakes
-	noFile    mistakes // words whose file has no addresses
+	noFile    mistakes // words with a file that has no addresses
 	unwritten bool     // the output could not be written
 }
 
-// mistakes counts words that cannot be looked up.
+// A mistakes counts words that cannot be looked up.
 type mistakes struct {
 	n     int64
-	first string // the first of them, and why
+	first string // first of them, and why
 }
 
-// note counts a mistake.
 func (m *mistakes) note(text string) {
 	if m.n++; m.n > 1 {
 		return
@@ -64,7 +60,7 @@ func (m *mistakes) note(text string) {
 	}
 }
 
-// An addrModule is a file that has addresses.
+// An addrModule is a file with addresses.
 type addrModule struct {
 	doctor.Subject
 	err    error           // why it has no addresses
@@ -72,7 +68,6 @@ type addrModule struct {
 	cancel context.CancelFunc
 }
 
-// examined returns the module of a subject.
 func (a *addresses) examined(of doctor.Subject) (*addrModule, error) {
 	if err := of.Examine(); err != nil {
 		return nil, err
@@ -85,8 +80,8 @@ func (a *addresses) examined(of doctor.Subject) (*addrModule, error) {
 	return m, nil
 }
 
-// module returns the file that is named at the beginning of a word. If word is empty, it returns
-// the file of the command line.
+// module returns the file named at the beginning of a word, or the file of the command line if word
+// is empty.
 func (a *addresses) module(word string) *addrModule {
 	if word == "" {
 		return a.file
@@ -111,7 +106,6 @@ func (a *addresses) module(word string) *addrModule {
 	return m
 }
 
-// forget drops the files that words have named.
 func (a *addresses) forget() {
 	for _, m := range a.others {
 		if m.cancel != nil {
@@ -121,26 +115,25 @@ func (a *addresses) forget() {
 	clear(a.others)
 }
 
-// located is the answer for an address, or for addresses of one line.
+// A located is the answer for an address, or for the addresses of one line.
 type located struct {
 	module    *addrModule // nil if no file was found
-	word      string      // as asked; empty if it is only an address of the file of the command line
-	addr, end uint64      // end is the first address after a range; 0: one address
+	word      string      // as asked; empty for an address of the command line's file
+	addr, end uint64      // end is after the last address of a range; 0: one address
 	hasAddr   bool
 	resolved  bool   // the word is a name or an offset in the file: addr is not in it
-	doubt     string // why the place may be another one than the word means; empty if it is not known
+	doubt     string // why the word may mean another place; empty: no doubt
 	continues bool   // another answer for the same word follows
 
 	frames   []symbolize.Frame
-	recorded []symbolize.Frame   // frames, with the files as debug information names them
+	recorded []symbolize.Frame   // frames with the files as debug information names them
 	variable *symbolize.Variable // nil if frames are the answer
-	err      error               // why there is neither; nil if no symbol covers the address
+	err      error               // why there is no answer; nil: no symbol covers the address
 }
 
-// found reports whether the answer has a name.
 func (l *located) found() bool { return len(l.frames) > 0 || l.variable != nil }
 
-// answer prints the answers for a word. text is the word as it is written.
+// answer prints the answers for a word, written as text.
 func (a *addresses) answer(text string, w address.Word) {
 	m := a.module(w.Module)
 	l := located{module: m, addr: w.Addr, end: w.End, hasAddr: w.Name == "" && !w.InFile, resolved: w.Name != "" || w.InFile}
@@ -202,20 +195,20 @@ func (a *addresses) named(l located, w address.Word) {
 	}
 }
 
-// hasSize reports whether size is the size of a symbol: in the symbol table, or up to the next
-// symbol, as Linux counts.
+// hasSize reports whether a symbol has this size: in the symbol table, or up to the next symbol, as
+// Linux counts.
 func hasSize(e symbolize.Extent, size uint64) bool {
 	return e.Size == size || e.Next != 0 && e.Next-e.Addr == size
 }
 
-// doubtOf returns why the symbol e may not be the one that w means, or "" if it may be.
+// doubtOf returns why w may not mean the symbol e, or "".
 func doubtOf(e symbolize.Extent, w address.Word) string {
 	size := e.Size
 	if size == 0 && e.Next != 0 {
 		size = e.Next - e.Addr
 	}
 	switch {
-	case size == 0: // not known
+	case size == 0: // unknown
 	case w.Size != 0 && !hasSize(e, w.Size):
 		return fmt.Sprintf("the size of %s is 0x%x here, not 0x%x: is it another build?", w.Name, size, w.Size)
 	case w.Addr > size:
@@ -224,7 +217,6 @@ func doubtOf(e symbolize.Extent, w address.Word) string {
 	return ""
 }
 
-// look finds the frames or the variable at l.addr.
 func (a *addresses) look(l *located) {
 	m := l.module
 	frames, err := a.Symbolizer.Ask(m.ctx, nil, m.Location(l.addr), symbolize.Policy{})
@@ -244,8 +236,8 @@ func (a *addresses) look(l *located) {
 	}
 }
 
-// variableAt returns the variable at l.addr, or nil if there is none. It also returns nil if the
-// frames are as good: the innermost frame has a file, or no member of the variable is known.
+// variableAt returns the variable at l.addr; nil if there is none, or if the frames are as good:
+// the innermost frame has a file, or the variable has no known member.
 func (a *addresses) variableAt(l *located) *symbolize.Variable {
 	if l.err != nil || len(l.frames) > 0 && l.frames[0].File != "" {
 		return nil
@@ -257,7 +249,7 @@ func (a *addresses) variableAt(l *located) *symbolize.Variable {
 	return &v
 }
 
-// tell prints an answer of look, and counts it if it has no name.
+// tell prints an answer of look. It counts an answer without a name.
 func (a *addresses) tell(l *located) {
 	if !l.found() {
 		a.count(&l.module.Subject, l.err)
@@ -265,7 +257,6 @@ func (a *addresses) tell(l *located) {
 	a.print(l)
 }
 
-// count counts an address without a name.
 func (a *addresses) count(of *doctor.Subject, err error) {
 	c := doctor.Counts{Modules: []symbolize.Unresolved{of.Unresolved(1, err)}, Failed: 1}
 	if _, outside := errors.AsType[*doctor.OutsideError](err); outside {
@@ -275,8 +266,8 @@ func (a *addresses) count(of *doctor.Subject, err error) {
 	}
 }
 
-// listing prints an answer for each line of source code in the range of l. It stops if the output
-// cannot be written.
+// listing prints an answer for each source line in the range of l. It stops if the output cannot be
+// written.
 func (a *addresses) listing(l located) {
 	row := l
 	row.end = 0
@@ -301,7 +292,7 @@ func (a *addresses) listing(l located) {
 	a.tell(&row)
 }
 
-// dropColumns forgets the columns, which differ within a line.
+// dropColumns removes the columns, which differ within a line.
 func (l *located) dropColumns() {
 	for i := range l.frames {
 		l.frames[i].Column, l.recorded[i].Column = 0, 0

@@ -11,7 +11,6 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// print appends an answer to the output.
 func (a *addresses) print(l *located) {
 	if a.json {
 		a.out = append(a.out, l.object()...)
@@ -20,7 +19,7 @@ func (a *addresses) print(l *located) {
 	}
 }
 
-// text appends an answer as addr2line -a -i -f -p prints it, with source lines below the frames.
+// text appends an answer in the form of addr2line -a -i -f -p, with source lines below the frames.
 func (a *addresses) text(l *located) {
 	b := append(l.appendPlace(a.out), ": "...)
 	switch {
@@ -41,7 +40,7 @@ func (a *addresses) text(l *located) {
 	a.out = append(b, '\n')
 }
 
-// appendPlace appends the word that the answer is for, and the address.
+// appendPlace appends the word of the answer, and the address.
 func (l *located) appendPlace(b []byte) []byte {
 	if l.word != "" || !l.hasAddr {
 		b = escape.AppendText(b, l.word, "")
@@ -60,7 +59,7 @@ func (l *located) appendPlace(b []byte) []byte {
 	return b
 }
 
-// appendLink appends the file and line of a frame, with a link if they have one.
+// appendLink appends the file and line of a frame, with a link if there is one.
 func (a *addresses) appendLink(b []byte, line string, l *located, recorded *symbolize.Frame) []byte {
 	linked := false
 	if a.links && a.sources.linker != nil {
@@ -78,7 +77,7 @@ func (a *addresses) appendLink(b []byte, line string, l *located, recorded *symb
 	return b
 }
 
-// appendSource appends the source lines of a frame, if it is in the program's own code.
+// appendSource appends the source lines of a frame in the program's own code.
 func (a *addresses) appendSource(b []byte, l *located, recorded *symbolize.Frame) []byte {
 	if a.sources.finder == nil || !a.own.Is(report.LinkName(recorded), recorded.File, l.module.Path) {
 		return b
@@ -95,7 +94,6 @@ func (a *addresses) appendSource(b []byte, l *located, recorded *symbolize.Frame
 	return b
 }
 
-// reason returns why an address has no name.
 func reason(err error) string {
 	_, missing := errors.AsType[*symbolize.NotFoundError](err)
 	switch {
@@ -107,8 +105,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// frameText returns the name of a function, and the text for its line. If the line is not known,
-// the name has the offset.
+// frameText returns the name of a function, and its line. If the line is unknown, the name has the
+// offset.
 func frameText(f *symbolize.Frame) (function, line string) {
 	function = f.Func
 	if function == "" {
@@ -127,7 +125,7 @@ func frameText(f *symbolize.Frame) (function, line string) {
 	return function, line
 }
 
-// variableText returns the name of a variable, with the member or the offset in the variable.
+// variableText returns the name of a variable, with the member or offset.
 func variableText(v *symbolize.Variable) string {
 	switch {
 	case v.Member != "":
@@ -138,7 +136,7 @@ func variableText(v *symbolize.Variable) string {
 	return v.Name
 }
 
-// object returns an answer as a JSON object, as addr.schema.json describes.
+// object returns an answer as a JSON object: see addr.schema.json.
 func (l *located) object() []byte {
 	var b jsonout.Buffer
 	b.Line()

@@ -26,8 +26,7 @@ func byName(word string, args []string) []string {
 	return args
 }
 
-// runAs answers like another symbolizer, whose name and arguments are args. It returns the exit
-// code.
+// runAs answers like another symbolizer. args are its name and arguments.
 func runAs(args []string, std standard) (int, error) {
 	p := asis.Named(args[0])
 	if p == nil {
@@ -58,7 +57,6 @@ func runAs(args []string, std standard) (int, error) {
 	return c.answer(l, std), nil
 }
 
-// answer answers the questions of l, and returns the exit code.
 func (c *config) answer(l *asis.Line, std standard) int {
 	offHeap := startup.LimitHeap(int64(c.maxMemory))
 	diag := &diagnostics{w: std.err, quiet: c.quiet}
@@ -79,7 +77,7 @@ func (c *config) answer(l *asis.Line, std standard) int {
 	options := symbolize.Options{Finders: finders, Servers: network, OffHeap: offHeap, DWP: l.DWP}
 	l.Rules(&options)
 	opened, err := c.openSymbols(l.Fallback, options)
-	if err != nil { // it fails only for servers, which were checked
+	if err != nil { // fails only for servers, which were checked
 		diag.printf("%v", err)
 		return exitIO
 	}

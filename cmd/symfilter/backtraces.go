@@ -15,18 +15,17 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// dialectFlags describe raw backtraces.
 type dialectFlags struct {
 	names   dialectList
-	images  []string // the values of --image
+	images  []string // values of --image
 	keepRaw bool
 	code    bool // disassemble the code that Linux lists
 
 	forceImages bool
 }
 
-// A dialectList is the value of --dialects: none, or a list of auto and names of dialects,
-// separated by commas. The zero value is auto.
+// A dialectList is the value of --dialects: none, or a list of auto and names of dialects. The zero
+// value is auto.
 type dialectList struct {
 	none bool
 	only []string // nil: all
@@ -59,12 +58,12 @@ func (l *dialectList) Set(s string) error {
 	return nil
 }
 
-// dialects returns the options for raw backtraces. regular is set if the input is a regular file
-// that is not being written.
+// dialects returns the options for raw backtraces. regular is set for a regular file that is not
+// being written.
 func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 	d = filter.Dialects{NoPaths: c.noPaths, Sysroot: c.sysroot, None: c.backtraces.names.none, Only: c.backtraces.names.only,
 		KeepRaw: c.backtraces.keepRaw, Code: c.backtraces.code, ForceImages: c.backtraces.forceImages, Whole: regular}
-	d.WorkingFolder, _ = os.Getwd() // without a working folder no relative path is opened
+	d.WorkingFolder, _ = os.Getwd() // without a working folder, no relative path is opened
 	files, folders := c.imageWords()
 	d.Candidates = absolute(slices.Concat(folders, c.symbolPaths, c.objects))
 	d.Folders = append(d.Candidates[:len(d.Candidates):len(d.Candidates)], absolute(filepath.SplitList(os.Getenv("PATH")))...)
@@ -83,7 +82,7 @@ func (c *config) dialects(regular bool) (d filter.Dialects, err error) {
 	return d, nil
 }
 
-// imageWords returns the values of --image: the names of files, and the names of folders.
+// imageWords returns the files and the folders in --image.
 func (c *config) imageWords() (files, folders []string) {
 	for _, word := range c.backtraces.images {
 		if info, err := os.Stat(word); err == nil && info.IsDir() {
@@ -127,7 +126,6 @@ func parseImage(word string) (m filter.Image, err error) {
 	return m, err
 }
 
-// images returns the files of --image.
 func (c *config) images() (all []doctor.Image) {
 	files, _ := c.imageWords()
 	for _, word := range files {
@@ -140,7 +138,6 @@ func (c *config) images() (all []doctor.Image) {
 
 const nameWidth = 12 // columns; a longer name moves the text of its line
 
-// dialectsText returns the page of help about dialects.
 func dialectsText() string {
 	var b strings.Builder
 	b.WriteString(`These backtraces, which programs print without markup, are resolved in place. A

@@ -12,7 +12,6 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// callgrindFlags are the flags of symfilter callgrind.
 type callgrindFlags struct {
 	tree      string
 	sort      string
@@ -23,7 +22,6 @@ type callgrindFlags struct {
 	threads   numberList
 }
 
-// callgrind returns the translator of a profile of Callgrind.
 func (r *reports) callgrind(at *arrival) io.WriteCloser {
 	switch {
 	case r.found != nil:
@@ -43,7 +41,6 @@ func (r *reports) callgrind(at *arrival) io.WriteCloser {
 	return profileReport{callgrind.NewReport(at.batch.w, o), at}
 }
 
-// profileOptions returns the options of a profile.
 func (r *reports) profileOptions(at *arrival) callgrind.Options {
 	f := &r.c.callgrind
 	o := callgrind.Options{
@@ -74,7 +71,7 @@ func (r *reports) profileOptions(at *arrival) callgrind.Options {
 	return o
 }
 
-// logLines prints lines that are not part of a profile as lines of a log.
+// A logLines prints lines that are not part of a profile as lines of a log.
 type logLines struct{ at *arrival }
 
 func (l logLines) Write(p []byte) (int, error) { return l.at.filter.Write(p) }
@@ -97,8 +94,8 @@ func (p profileReport) Write(b []byte) (int, error) {
 
 func (p profileReport) Close() error { return asUsage(p.Report.Close()) }
 
-// asUsage turns errors that another command line would avoid into usage errors. They are about
-// unknown events and parts, and about too little memory.
+// asUsage turns an error that other flags would avoid into a usage error: an unknown event or part,
+// or too little memory.
 func asUsage(err error) error {
 	_, isEvent := errors.AsType[*callgrind.EventError](err)
 	_, isPart := errors.AsType[*callgrind.PartError](err)
@@ -108,7 +105,6 @@ func asUsage(err error) error {
 	return err
 }
 
-// splitWords returns the words between commas.
 func splitWords(s string) (words []string) {
 	for w := range strings.SplitSeq(s, ",") {
 		if w = strings.TrimSpace(w); w != "" {

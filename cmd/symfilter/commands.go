@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/startup"
 )
 
-// A command is a row of the table of commands. The first word of the command line names it.
+// A command is a row of the table of commands.
 type command struct {
 	cli.Command
 	run func(c *config, args []string, std standard) (code int, err error)
@@ -18,13 +18,13 @@ type command struct {
 // standard are the standard streams.
 type standard struct {
 	in, out, err *os.File
-	text         io.Writer // writes to out; it keeps the error of a failed write
+	text         io.Writer // writes to out, and keeps the error of a failed write
 }
 
 const anyNumber = 1 << 30 // arguments
 
-// commands is the table of commands, in the order of the help. It is a function because the
-// commands print the table: a variable would depend on itself.
+// commands is the table of commands, in the order of the help. A variable would depend on itself,
+// since the commands print the table.
 func commands() []*command {
 	return []*command{
 		{cli.Command{In: ofFilter, Args: "[flags] [FILE...]", Most: anyNumber, Text: filterText}, filterAll},
@@ -44,7 +44,6 @@ func commands() []*command {
 	}
 }
 
-// commandNamed returns the command called name, or nil.
 func commandNamed(name string) *command {
 	for _, cmd := range commands() {
 		if cmd.Name == name {
@@ -54,7 +53,6 @@ func commandNamed(name string) *command {
 	return nil
 }
 
-// isReport reports whether the command reads one format only.
 func (cmd *command) isReport() bool { return cmd.In&ofReports != 0 }
 
 func noWords() []string { return nil }
@@ -62,7 +60,7 @@ func noWords() []string { return nil }
 // pages returns the words that help takes.
 func pages() []string { return commandLine().Pages() }
 
-// commandLine returns all tables of the command line: package cli renders them.
+// commandLine returns all tables of the command line, which package cli renders.
 func commandLine() *cli.Program[config] {
 	var all []*cli.Command
 	for _, cmd := range commands() {
@@ -84,7 +82,6 @@ func commandLine() *cli.Program[config] {
 	}
 }
 
-// runHelp prints a help page.
 func runHelp(_ *config, args []string, std standard) (int, error) {
 	name, line := append(args, "")[0], commandLine()
 	page := ""
@@ -97,13 +94,11 @@ func runHelp(_ *config, args []string, std standard) (int, error) {
 	return exitOK, err
 }
 
-// runMan prints the manual page.
 func runMan(_ *config, _ []string, std standard) (int, error) {
 	_, err := io.WriteString(std.text, commandLine().ManPage(startup.Release(), startup.BuiltAt()))
 	return exitOK, err
 }
 
-// runCompletion prints the script for a shell.
 func runCompletion(_ *config, args []string, std standard) (int, error) {
 	return exitOK, commandLine().Script(std.text, args[0])
 }

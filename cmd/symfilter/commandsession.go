@@ -19,19 +19,18 @@ import (
 // closeWait bounds the wait for background work at the end of a run.
 const closeWait = time.Second
 
-// A session holds the state of any command that looks up addresses: messages, servers and the
-// symbols. Its methods also set up the sandbox and the bounds of memory.
+// A session is the state of a command that looks up addresses: messages, servers, symbols, sandbox
+// and memory.
 type session struct {
 	*symfilter.Opened
 	c    *config
 	diag *diagnostics
-	// status of downloads; it prints nothing with --quiet, or if standard error is not a terminal
+	// nothing with --quiet, or if standard error is not a terminal
 	status  *statusLine
 	servers *debuginfod.Client
 }
 
-// session begins a session with messages and servers, but without symbols. If there is no error,
-// the caller must close the session.
+// session begins a session without symbols, which the caller must close.
 func (c *config) session(std standard) (*session, error) {
 	s := &session{c: c, status: &statusLine{}}
 	if isTerminal(std.err) && !c.quiet {
@@ -43,21 +42,21 @@ func (c *config) session(std standard) (*session, error) {
 	return s, err
 }
 
-// open confines the process, bounds its memory and opens the symbols. files are the paths on the
-// command line that belong to no flag. The run opens them later.
+// open confines the process, bounds its memory, and opens the symbols. files are the paths on the
+// command line that the run opens later.
 func (s *session) open(files []string) error {
 	s.c.confine(s.diag, files, true)
 	return s.openSymbols()
 }
 
-// openSymbols limits the memory of the process and opens the symbols.
+// openSymbols bounds the memory of the process, and opens the symbols.
 func (s *session) openSymbols() (err error) {
 	c := s.c
 	symbols := c.symbols(s.servers)
 	symbols.Symbolizer.OffHeap = startup.LimitHeap(int64(c.maxMemory))
 	if c.follow.on {
 		startup.TuneGarbage(startup.GarbageMedium)
-		// faults are reported at once, since the report at the end may come much later
+		// at once, since the report at the end may come much later
 		symbols.Symbolizer.Notify = func(msg string) { s.diag.printf("%s", wording.Line(msg)) }
 	} else {
 		startup.TuneGarbage(startup.GarbageSmall)
@@ -66,8 +65,8 @@ func (s *session) openSymbols() (err error) {
 	return err
 }
 
-// filterOptions returns the options that all filters of a session share. It is not for doctor,
-// which prints no log. Filters stop waiting when ctx ends.
+// filterOptions returns the options that all filters of a session share. Filters stop waiting when
+// ctx ends. The doctor, which prints no log, has other options.
 func (s *session) filterOptions(ctx context.Context, maps []buildid.PrefixMap) (filter.Options, error) {
 	o := filter.Options{
 		Symbolizer:  s.Symbolizer,
@@ -92,14 +91,14 @@ func (s *session) close() {
 	s.c.close()
 }
 
-// close closes the finders. It ignores errors: at worst, the next run has to read folders again.
+// close closes the finders. Errors are harmless: the next run reads folders again.
 func (c *config) close() {
 	for _, closer := range c.closers {
 		closer.Close()
 	}
 }
 
-// closeSoon closes the symbols. It waits at most closeWait, because a folder may hang.
+// closeSoon closes the symbols. It waits at most closeWait, since a folder may hang.
 func closeSoon(symbols *symfilter.Opened) {
 	done := make(chan struct{})
 	go func() { defer close(done); symbols.Close() }()
@@ -143,8 +142,8 @@ func (s *session) search() *doctor.Search {
 	return search
 }
 
-// warn reports the places named by the user that cannot hold debug files. fromStdin is set if no
-// FILE is named.
+// warn reports places of the command line that cannot hold debug files. fromStdin is set without a
+// FILE.
 func (s *session) warn(fromStdin bool) {
 	for _, message := range s.search().Warnings(fromStdin) {
 		s.diag.printf("%s", message)
@@ -152,8 +151,8 @@ func (s *session) warn(fromStdin bool) {
 }
 
 // report prints the faults of debug files. --verbose adds the files in use. --explain adds the
-// unresolved addresses with the reasons. Either flag adds the proofs of the answers. searched is
-// set if the inputs were read to their end.
+// unresolved addresses with reasons. Either flag adds the proofs of the answers. searched is set if
+// the inputs were read to their end.
 func (s *session) report(sum doctor.Counts, searched bool) {
 	for _, r := range s.Symbolizer.Reports() {
 		if r.Fault != "" {
@@ -172,11 +171,11 @@ func (s *session) report(sum doctor.Counts, searched bool) {
 	}
 }
 
-// summarize prints lines about the addresses without a source line or a name, if there are any. If
-// quick is set, it takes little time.
+// summarize prints lines about addresses without a source line or a name, if any. quick makes it
+// take little time.
 func (s *session) summarize(sum doctor.Counts, quick bool) {
 	if s.c.quiet || s.c.output == outputMarkup {
-		return // no files of --image are opened for this: the run may have to end at once
+		return // open no files of --image: the run may have to end at once
 	}
 	if line := sum.Early(); line != "" {
 		s.diag.line("%s", line)
@@ -189,8 +188,8 @@ func (s *session) summarize(sum doctor.Counts, quick bool) {
 	}
 }
 
-// symbols returns the places of debug files. The search begins with the places named for this run,
-// followed by the system's folder, the module's own file, and the servers.
+// symbols returns the places of debug files. The order of the search is: places named for this run,
+// the system's folder, the module's own file, and the servers.
 func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
 	return symfilter.Symbols{
 		SymbolPaths: c.search().Scanned(),

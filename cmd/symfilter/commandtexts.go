@@ -1,6 +1,6 @@
 package main
 
-// The texts of the help pages, before the flags. Lines that begin with blanks are examples.
+// Texts of the help pages before the flags. Lines that begin with blanks are examples.
 const (
 	filterText = `Prints logs with every address replaced by function, file and line. Reads
 backtraces of sanitizers, glibc, Android, gdb, systemd and many others, markup,

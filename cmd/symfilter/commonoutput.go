@@ -12,18 +12,17 @@ import (
 )
 
 const (
-	// bytes written to a pipe at once: while a write blocks, the number of bytes that have arrived
-	// is not known
+	// bytes written to a pipe at once: while a write blocks, its progress is unknown
 	pipePart = 64 << 10
 	// first pause before another write to a full disk; doubled each time
 	fullPause = 100 * time.Millisecond
-	fullMost  = 5 * time.Second // the longest pause
+	fullMost  = 5 * time.Second // longest pause
 )
 
 // A commonOutput writes whole lines of several files to one output. It waits while the disk is
-// full. Its methods are safe for concurrent use.
+// full. A commonOutput is safe for concurrent use.
 type commonOutput struct {
-	headers bool // like tail, prints a line with the file's name before its lines
+	headers bool // like tail, print the file's name before its lines
 	part    int  // bytes written at once; 0: no limit
 	stop    <-chan struct{}
 	tell    func(format string, args ...any)
@@ -32,11 +31,10 @@ type commonOutput struct {
 
 	mu   sync.Mutex
 	w    io.Writer
-	last *fileLines // the file whose line was printed last
+	last *fileLines // file of the last printed line
 	some bool       // something was written
 }
 
-// of returns the writer for the lines of one file.
 func (o *commonOutput) of(name string, c *config) *fileLines {
 	w := &fileLines{o: o, name: name, start: true}
 	if c.follow.withName && c.output != outputJSON { // each object has the name
@@ -45,22 +43,19 @@ func (o *commonOutput) of(name string, c *config) *fileLines {
 	return w
 }
 
-// fileLines writes the lines of one file.
 type fileLines struct {
 	o      *commonOutput
 	name   string
 	prefix []byte // of each line
-	quiet  bool   // prints nothing
-	// o.mu is held, from the first bytes of a line to its end. Package follow ends each line that
-	// it begins.
+	quiet  bool   // print nothing
+	// o.mu is held from the beginning of a line to its end; package follow ends each line
 	held  bool
 	start bool  // the next byte starts a line
 	end   int64 // offset in the output after the last written byte
 	buf   []byte
 }
 
-// Write prints p. If p ends within a line, no lines of other files are printed until that line has
-// ended.
+// Write prints p. If p ends within a line, other files print only after the end of that line.
 func (w *fileLines) Write(p []byte) (int, error) {
 	if w.quiet || len(p) == 0 {
 		return len(p), nil
@@ -91,7 +86,7 @@ func (w *fileLines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// write writes b to the output; o.mu is held.
+// write writes b to the output. o.mu is held.
 func (o *commonOutput) write(b []byte) error {
 	pause := time.Duration(0)
 	for len(b) > 0 {
@@ -126,8 +121,7 @@ func (o *commonOutput) write(b []byte) error {
 	return nil
 }
 
-// endLine ends a line that an earlier run has left unfinished, so that the next line does not
-// continue it.
+// endLine ends the unfinished line of an earlier run, which the next line must not continue.
 func (o *commonOutput) endLine() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -157,7 +151,6 @@ func (w *fileLines) header() []byte {
 	return []byte(head)
 }
 
-// release lets other files print.
 func (w *fileLines) release() {
 	if w.held {
 		w.held = false

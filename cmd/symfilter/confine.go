@@ -8,10 +8,9 @@ import (
 	"github.com/symfilter/symfilter/internal/sandbox"
 )
 
-// confine gives up the rights that this run does not need. It must be called before the run reads
-// anything of unknown origin. files are the paths on the command line that belong to no flag; empty
-// paths are allowed. If makes is set, confine first makes the folders that the run may fill, since
-// a folder made later is not writable.
+// confine gives up the rights that this run does not need, before it reads anything of unknown
+// origin. files are the paths on the command line, which may be empty. If makes is set, confine
+// first makes the folders that the run may fill: a later folder is not writable.
 func (c *config) confine(diag *diagnostics, files []string, makes bool) (s sandbox.State) {
 	if c.noSandbox {
 		s.Missing = []string{"--no-sandbox"}
@@ -30,7 +29,6 @@ func (c *config) confine(diag *diagnostics, files []string, makes bool) (s sandb
 	return s
 }
 
-// writable returns the folders that the run may write to.
 func (c *config) writable(makes bool) (dirs []string) {
 	servers := len(c.urls) > 0
 	caches := sandbox.Caches{Index: symfilter.UserCacheDir(), MakeIndex: makes && c.output != outputMarkup}

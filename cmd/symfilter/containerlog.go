@@ -16,16 +16,14 @@ import (
 	"github.com/symfilter/symfilter/internal/containerlog"
 )
 
-// containerDrain bounds the time for reading the streams after a signal. containerd sends a signal
-// when the container has ended, while the last lines are still in the pipes. It kills symfilter
-// after 12 s.
+// containerDrain bounds the reading after a signal. containerd sends a signal when the container
+// has ended, while its last lines are still in the pipes. It kills symfilter after 12 s.
 const containerDrain = 5 * time.Second
 
-// containerWait bounds the time for which lines wait for debug files after a signal. It is not
-// zero, since the last lines of a container that died are its backtrace.
+// containerWait bounds how long lines wait for debug files after a signal. It is not zero, since
+// the last lines of a dead container are its backtrace.
 const containerWait = 2 * time.Second
 
-// containerFlags are the flags that only the command container-log has.
 type containerFlags struct {
 	path fileName
 	form string
@@ -34,9 +32,9 @@ type containerFlags struct {
 func containerForms() []string { return []string{"cri", "json-file"} }
 
 // containerURI returns the command line for the URI
-// binary:///usr/bin/symfilter?container-log=&--path=FILE. containerd passes the name and the value
-// of each member as two arguments, with the members in random order. It passes only the first of
-// several members with one name. ok is false for other args.
+// binary:///usr/bin/symfilter?container-log=&--path=FILE. containerd passes each member as two
+// arguments, name and value, in random order. Of members with the same name, it passes only the
+// first. ok is false for other args.
 func containerURI(args []string) (line []string, ok bool) {
 	if len(args)%2 != 0 {
 		return nil, false
@@ -67,8 +65,7 @@ func containerURI(args []string) (line []string, ok bool) {
 
 const containerCommand = "container-log"
 
-// logPath returns the value of --path. It replaces {id} by the ID of the container, and {namespace}
-// by its namespace.
+// logPath returns the value of --path, with {id} and {namespace} replaced by the container's.
 func (f *containerFlags) logPath(getenv func(string) string) (string, error) {
 	if f.path == "" {
 		return "", usageError{errors.New("container-log needs --path FILE: the log to write")}
@@ -87,7 +84,7 @@ func (f *containerFlags) logPath(getenv func(string) string) (string, error) {
 	return path, nil
 }
 
-// runContainerLog writes the log of a container, symbolized, until the container has ended.
+// runContainerLog writes the symbolized log of a container until the container has ended.
 func runContainerLog(c *config, _ []string, std standard) (int, error) {
 	path, err := c.container.logPath(os.Getenv)
 	if err != nil {
@@ -139,7 +136,7 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	go func() {
 		<-signals
-		time.AfterFunc(containerWait, cancel) // ends the waiting for debug files
+		time.AfterFunc(containerWait, cancel) // ends the wait for debug files
 		time.AfterFunc(containerDrain, func() { close(stop.reading) })
 	}()
 	ready.Close() // the container starts now; it may end at once, and SIGTERM follows
@@ -157,8 +154,8 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 	return max(codes[0], codes[1]), nil
 }
 
-// containerStream filters one stream of the container, and returns the exit code. Each stream has
-// its own modules and maps.
+// containerStream filters one stream of the container, which has its own modules and maps. It
+// returns the exit code.
 func (r *filterRun) containerStream(in *os.File, log *containerlog.File) int {
 	form := containerlog.CRI
 	if r.c.container.form == "json-file" {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// containerStreams returns an error: on this system containerd passes no descriptors.
+// containerStreams returns an error: containerd passes no descriptors on this system.
 func containerStreams() (streams []*os.File, ready *os.File, err error) {
 	return nil, nil, errors.New("container-log is not supported on this system")
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// Descriptors that containerd gives to a logging binary: two streams of the container, and a pipe.
-// The binary closes the pipe when it is ready.
+// Descriptors that containerd gives to a logging binary: two streams of the container, and a pipe
+// that the binary closes when it is ready.
 const (
 	containerOut   = 3
 	containerErr   = 4
 	containerReady = 5
 )
 
-// containerStreams returns the descriptors that containerd has opened. No other program inherits
-// them, since the container starts only when all copies of ready are closed.
+// containerStreams returns the descriptors that containerd has opened. No other program may inherit
+// them: the container starts only when all copies of ready are closed.
 func containerStreams() (streams []*os.File, ready *os.File, err error) {
 	for _, of := range []struct {
 		fd   uintptr

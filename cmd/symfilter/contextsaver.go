@@ -16,15 +16,15 @@ const (
 	// delay after a change: the next maps of a process often follow at once
 	keepSoon  = 100 * time.Millisecond
 	keepAgain = time.Second // shortest time between two contexts
-	keepShare = 50          // making contexts takes at most 1/50 of the time
+	keepShare = 50          // contexts take at most 1/50 of the time
 )
 
-// A contextSaver saves the context of standard input to the file of --context-file. It does so soon
-// after a change, at most once a second, and when the input ends. A separate goroutine writes the
-// file, so that no line waits for the disk.
+// A contextSaver saves the context of standard input to the file of --context-file: soon after a
+// change, at most once a second, and at the end. A separate goroutine writes the file, so lines do
+// not wait for the disk.
 type contextSaver struct {
 	file    *contextfile.File
-	context []byte // context of the previous run, until the first line; nil if there is none
+	context []byte // context of the previous run, until the first line; nil: none
 	diag    *diagnostics
 
 	// guarded by the mutex of the pass
@@ -34,13 +34,12 @@ type contextSaver struct {
 	earliest time.Time // earliest time of the next save
 	saves    int64     // contexts made
 
-	writing sync.Mutex // held while the file is written; guards the fields below
-	written int64      // number of the last save that is in the file
-	problem string     // the last error that was reported
+	writing sync.Mutex // held during a write of the file; guards the fields below
+	written int64      // number of the last save in the file
+	problem string     // last reported error
 	failed  atomic.Bool
 }
 
-// checkContextFile returns an error if --context-file contradicts files or other flags.
 func (c *config) checkContextFile(files []string) error {
 	if c.contextFile == "" {
 		return nil
@@ -62,7 +61,7 @@ func (c *config) checkContextFile(files []string) error {
 	return nil
 }
 
-// openContextSaver opens the file of --context-file. Without that flag it returns nil.
+// openContextSaver opens the file of --context-file. It returns nil without the flag.
 func (c *config) openContextSaver(diag *diagnostics) (*contextSaver, error) {
 	if c.contextFile == "" {
 		return nil, nil
@@ -82,24 +81,22 @@ func (c *config) openContextSaver(diag *diagnostics) (*contextSaver, error) {
 	return k, nil
 }
 
-// restore gives a new engine the context of the previous run.
 func (k *contextSaver) restore(e engine) {
 	if k != nil && len(k.context) > 0 && e.input != nil {
-		e.input.Remember(k.context) // no error: openContextSaver has decoded the same context
+		e.input.Remember(k.context) // openContextSaver has decoded the same context
 	}
 }
 
-// begin is called before the first line.
 func (k *contextSaver) begin(p *pass) {
 	if k == nil {
 		return
 	}
-	k.of, k.context = p, nil // the engines have received it
+	k.of, k.context = p, nil // the engines have the context now
 	k.timer = time.AfterFunc(keepSoon, k.save)
 	k.timer.Stop()
 }
 
-// look is called after lines were filtered. The caller holds the mutex of the pass.
+// look is called after lines were filtered. The mutex of the pass is held.
 func (k *contextSaver) look() {
 	if k == nil || !k.of.input.ProcessesChanged() || k.pending {
 		return
@@ -131,8 +128,7 @@ func (k *contextSaver) save() {
 // pauseAfter returns the pause after a context that took this long to make.
 func pauseAfter(took time.Duration) time.Duration { return max(keepAgain, took*keepShare) }
 
-// retry schedules another save even if the context does not change, since a full disk may get
-// space.
+// retry schedules another save even without a change, since a full disk may get space.
 func (k *contextSaver) retry() {
 	k.of.mu.Lock()
 	defer k.of.mu.Unlock()
@@ -143,7 +139,7 @@ func (k *contextSaver) retry() {
 	k.timer.Reset(max(keepAgain, time.Until(k.earliest)))
 }
 
-// end saves the context of an input that has ended. The caller holds the mutex of the pass.
+// end saves the context at the end of the input. The mutex of the pass is held.
 func (k *contextSaver) end() {
 	if k == nil {
 		return
@@ -155,8 +151,8 @@ func (k *contextSaver) end() {
 	}
 }
 
-// write writes the context with this number, unless the file has a later one. It reports whether
-// the file now has this context or a later one.
+// write writes the context with this number, unless the file has a later one. It returns false if
+// the write fails.
 func (k *contextSaver) write(number int64, context []byte) (ok bool) {
 	k.writing.Lock()
 	defer k.writing.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/cli"
 )
 
-// changeFlags are the flags that compare the costs of profiles and limit their changes.
+// changeFlags compare the costs of profiles, and limit their changes.
 type changeFlags struct {
 	diff      bool
 	limits    limitList
@@ -17,7 +17,7 @@ type changeFlags struct {
 	before    int // inputs before the change, with diff
 }
 
-// check returns the error in the flags, if any, and sets f.before.
+// check returns an error if the flags contradict each other, and sets f.before.
 func (f *changeFlags) check(c *config, files []string) error {
 	name := ""
 	switch {
@@ -48,7 +48,6 @@ func (f *changeFlags) check(c *config, files []string) error {
 		usedFlag{"--tree", c.callgrind.tree != ""})
 }
 
-// A limitList is a flag with limits of costs.
 type limitList []callgrind.Limit
 
 func (*limitList) Type() string { return cli.EachLine }
@@ -61,7 +60,6 @@ func (l *limitList) Set(s string) error {
 	return err
 }
 
-// A substitutionList is a flag with substitutions in names.
 type substitutionList []callgrind.Substitution
 
 func (*substitutionList) Type() string { return cli.EachLine }
@@ -74,11 +72,11 @@ func (l *substitutionList) Set(s string) error {
 	return err
 }
 
-// noDash is the value of config.dash if the command line has no "--".
+// noDash is the value of config.dash without a "--".
 const noDash = -1
 
 // sides returns the inputs on both sides of a comparison: before and after the word "--". Without
-// that word there must be two inputs, one for each side.
+// "--", there must be two inputs.
 func (c *config) sides(files []string) (before, after []string, err error) {
 	if c.dash != noDash && c.dash <= len(files) {
 		before, after = files[:c.dash], files[c.dash:]

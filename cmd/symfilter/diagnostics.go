@@ -9,27 +9,27 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// diagnosticsASecond bounds the lines that a broken or hostile log can cause on standard error.
+// diagnosticsASecond bounds the lines that a broken or hostile log causes on standard error.
 const diagnosticsASecond = 10
 
-// diagnostics prints single lines, at most diagnosticsASecond of each kind in a second unless
-// verbose is set. Its methods are safe for concurrent use.
+// A diagnostics prints single lines: unless verbose, at most diagnosticsASecond of each kind per
+// second. It is safe for concurrent use.
 type diagnostics struct {
 	w              io.Writer
 	quiet, verbose bool
 
 	mu         sync.Mutex
-	second     time.Time // start of the second in which lines are counted
-	lines      int       // lines about places in the inputs, printed in that second
-	sums       int       // lines about whole inputs, printed in that second
-	suppressed int64     // suppressed since the last printed line
+	second     time.Time // start of the second of the counts
+	lines      int       // printed lines about places in the inputs
+	sums       int       // printed lines about whole inputs
+	suppressed int64     // since the last printed line
 }
 
-// printf prints a diagnostic line about a place in an input, or counts it as suppressed.
+// printf prints a line about a place in an input, or suppresses it.
 func (d *diagnostics) printf(format string, args ...any) { d.limited(&d.lines, format, args...) }
 
-// sum prints a diagnostic line about a whole input, or counts it as suppressed. It has its own
-// limit, so that lines about places do not suppress it.
+// sum prints a line about a whole input, or suppresses it. The limit is separate: lines about
+// places do not suppress it.
 func (d *diagnostics) sum(format string, args ...any) { d.limited(&d.sums, format, args...) }
 
 func (d *diagnostics) limited(printed *int, format string, args ...any) {
@@ -50,26 +50,25 @@ func (d *diagnostics) limited(printed *int, format string, args ...any) {
 	d.line(format, args...)
 }
 
-// line prints a line that the user asked for, without a limit.
+// line prints a requested line, without a limit.
 func (d *diagnostics) line(format string, args ...any) {
 	fmt.Fprintf(d.w, "symfilter: %s\n", wording.Line(fmt.Sprintf(format, args...)))
 }
 
-// all prints lines that the user asked for.
+// all prints requested lines.
 func (d *diagnostics) all(lines []string) {
 	for _, line := range lines {
 		d.line("%s", line)
 	}
 }
 
-// flush prints the number of suppressed lines.
 func (d *diagnostics) flush() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tellSuppressed()
 }
 
-// tellSuppressed is flush; d.mu is held.
+// tellSuppressed is flush with d.mu held.
 func (d *diagnostics) tellSuppressed() {
 	if d.suppressed > 0 {
 		d.line("%d more suppressed", d.suppressed)

@@ -20,7 +20,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// config holds the values of the flags, and the values that a run derives from them.
+// A config has the values of the flags, and values that a run derives from them.
 type config struct {
 	debugFlags
 	serverFlags
@@ -39,13 +39,12 @@ type config struct {
 	follow       followFlags
 	container    containerFlags
 
-	command string      // the command that gives the format of the input; otherwise empty
-	dash    int         // the number of arguments before the word --, or noDash
-	child   int         // PID of the program that "symfilter run" has started; otherwise 0
+	command string      // command that sets the format of the input; else empty
+	dash    int         // arguments before the word --, or noDash
+	child   int         // PID of the program of "symfilter run"; else 0
 	closers []io.Closer // closers of the finders
 }
 
-// debugFlags name the places of debug files.
 type debugFlags struct {
 	symbolPaths, objects, trees, idsFiles, debugDirs []string
 
@@ -53,20 +52,18 @@ type debugFlags struct {
 	dwp                    fileName
 }
 
-// serverFlags name the servers of debug files.
 type serverFlags struct {
 	servers, noServers, offline bool
 
-	serverWords string   // the value of --debuginfod-urls
-	urls        []string // the servers that are asked
-	downloads   string   // the folder of debuginfod's cache; empty: none
+	serverWords string   // value of --debuginfod-urls
+	urls        []string // servers to ask
+	downloads   string   // folder of debuginfod's cache; empty: none
 	cacheMax    byteSize
 }
 
-// inputFlags describe the input.
 type inputFlags struct {
 	input     string
-	fields    []string // the values of --json-field
+	fields    []string // values of --json-field
 	sysroot   string
 	mapFiles  []string
 	maps      []*os.File // mapFiles, opened
@@ -74,11 +71,10 @@ type inputFlags struct {
 	process   processKey
 
 	contextFile fileName
-	keys        []string // the values of --json-key, separated
+	keys        []string // values of --json-key, separated
 	reply       bool
 }
 
-// outputFlags describe the output.
 type outputFlags struct {
 	outputs       outputList
 	output, style string // output is the form of the main output
@@ -94,14 +90,13 @@ type outputFlags struct {
 	findings findingsFlags
 }
 
-// runFlags describe how the program runs.
 type runFlags struct {
 	wait      waitFor
 	maxMemory memorySize
 	jobs      jobs
 	baud      baud
-	again     bool   // make an index even for files that have one
-	which     string // the log whose build doctor looks for; empty: none
+	again     bool   // index even files that have an index
+	which     string // log whose build doctor looks for; empty: none
 	offsets   bool   // numbers of addr are offsets in the file
 	examining bool   // the command is doctor
 	report    fileName
@@ -109,15 +104,14 @@ type runFlags struct {
 	noIndex, noSandbox, strict, explain, quiet, verbose, version, help bool
 }
 
-// newConfig returns the flags with their default values.
+// newConfig returns the flags with their defaults.
 func newConfig() *config {
 	return &config{dash: noDash, runFlags: runFlags{maxMemory: symbolize.DefaultMaxMemory}}
 }
 
-// run runs the program and returns the exit code.
 func run(args []string, stdin, stdout, stderr *os.File) int {
-	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe fails with EPIPE, on standard output too
-	// net/http logs responses that it did not request, without a limit and even with --quiet
+	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then fails with EPIPE
+	// net/http logs unrequested responses, without a limit and even with --quiet
 	log.SetOutput(io.Discard)
 	out := &lastError{w: stdout}
 	std := standard{in: stdin, out: stdout, err: stderr, text: out}
@@ -156,18 +150,17 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// dispatched holds the command and the style that the first words of a command line select.
+// A dispatched is the choice of the first words of a command line: command and style.
 type dispatched struct {
 	command *command
 	args    []string // after the command's name
-	llvm    bool     // the flags are parsed as llvm-symbolizer's
+	llvm    bool     // the flags are llvm-symbolizer's
 	as      bool     // args are those of another symbolizer
-	asked   string   // the word with which a shell requests completions of args
+	asked   string   // word with which a shell requests completions of args
 }
 
-// dispatch interprets the words of the command line that select the command or another set of
-// flags. Only the first word can be a command's name. After other words, or written as ./man, such
-// a name is a log.
+// dispatch interprets the words that select the command or another set of flags. Only the first
+// word can be a command's name: later, or written as ./man, it is a log.
 func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 	d := dispatched{command: commandNamed(""), args: args}
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -190,7 +183,7 @@ func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 }
 
 // isLog reports whether args, which begin with help, are names of logs. A file called help must
-// exist. If the rest is only the name of a page, a file of that name must exist, too.
+// exist. In "help PAGE", a file called PAGE must exist, too.
 func isLog(args []string) bool {
 	if !exists(args[0]) {
 		return false
@@ -198,14 +191,13 @@ func isLog(args []string) bool {
 	return len(args) != 2 || !slices.Contains(pages(), args[1]) || exists(args[1])
 }
 
-// exists reports whether there is a file at path.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// parse returns the values of the flags, and the other words. The values are nil after an error.
-// They are also nil if the flags request help or the version: parse then prints it.
+// parse returns the values of the flags, and the other words. The values are nil after an error,
+// and after a request for help or the version, which parse prints.
 func (d dispatched) parse(std standard) (*config, []string, error) {
 	c := newConfig()
 	if d.command.isReport() {
@@ -268,7 +260,7 @@ func (l *lastError) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// A usageError is an incorrect use of the command line.
+// A usageError reports an incorrect use of the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }

@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// runDoctor examines the places of debug files. If a build ID, an ELF file or a log is given, it
+// runDoctor examines the places of debug files. With a build ID, an ELF file or a log, it also
 // searches for debug files. The exit code is 1 if a place is unusable or a debug file is missing.
-// With --report the code is 0 unless an error occurs.
+// With --report, only an error changes the code.
 func runDoctor(c *config, args []string, std standard) (int, error) {
 	if c.which != "" {
 		return c.whichBuild(args, std)
@@ -64,15 +64,15 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	return exitOK, nil
 }
 
-// examineAll lets x examine all places and the arguments. It confines the process before anything
+// examineAll lets x examine all places and the arguments. The process is confined before anything
 // of unknown origin is read.
 func (s *session) examineAll(x *doctor.Examination, about *doctor.Subject, args []string, in *os.File, report *doctorReport) error {
 	ctx, c := context.Background(), s.c
 	x.Cache(s.servers)
 	if about.Word != "" && len(c.urls) > 0 {
-		sandbox.MakeFolder(c.downloads) // not possible once the doctor is confined
+		sandbox.MakeFolder(c.downloads) // impossible once the doctor is confined
 	}
-	confined := c.confine(s.diag, args, false) // with the rights that a run would have
+	confined := c.confine(s.diag, args, false) // with the rights of a run
 	x.Sandbox(confined.String(), len(confined.Missing) == 0)
 	if err := about.Examine(); err != nil {
 		return err
@@ -98,8 +98,8 @@ func (s *session) examineAll(x *doctor.Examination, about *doctor.Subject, args 
 	return nil
 }
 
-// examineLog filters a log, report or profile without printing it, and lets x examine the modules
-// in it. It fails if the log cannot be read, or a flag has an unusable value.
+// examineLog filters a log, report or profile without output, and lets x examine its modules. It
+// fails if the log cannot be read, or a flag is unusable.
 func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *doctor.Subject, in *os.File, report *doctorReport) error {
 	label := standardName
 	if about.Path != "" {
@@ -125,8 +125,8 @@ func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *
 	return nil
 }
 
-// examine filters in, discards the output, and returns the counts of unresolved addresses. hint
-// returns advice for an input in which nothing was resolved. printer may be nil.
+// examine filters in without output, and returns the counts of unresolved addresses. hint returns
+// advice if nothing was resolved. printer may be nil.
 func (s *session) examine(ctx context.Context, in *os.File, label string, printer filter.Printer) (found doctor.Counts, hint func(label string) string, err error) {
 	c := s.c
 	prefixes, err := c.prefixMaps()

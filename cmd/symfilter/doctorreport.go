@@ -19,15 +19,15 @@ const standardOutput = "-"
 // nameInReport replaces the name of the log in a report: the name may be private.
 const nameInReport = "LOG"
 
-// A doctorReport is the output of doctor --report. It is nil without that flag.
+// A doctorReport is the output of doctor --report. It is nil without the flag.
 type doctorReport struct {
 	file    *outputFile // nil: standard output
 	private *bundle.Redactor
 	log     bundle.Log
 }
 
-// openReport begins the report of --report, or returns nil without the flag. It must be called
-// before the process is confined.
+// openReport begins the report of --report, before the process is confined. It returns nil without
+// the flag.
 func (s *session) openReport(std standard) (*doctorReport, error) {
 	c := s.c
 	if c.report == "" {
@@ -59,7 +59,7 @@ func (r *doctorReport) printer() filter.Printer {
 	return &r.log
 }
 
-// hide redacts the names in a log, and the names of files that were found for them.
+// hide redacts the names in a log, and the names of the files found for them.
 func (r *doctorReport) hide(s *session, found *doctor.Counts) {
 	for i := range found.Modules {
 		r.private.Hide(found.Modules[i].Name, found.Modules[i].Candidate)
@@ -72,7 +72,7 @@ func (r *doctorReport) hide(s *session, found *doctor.Counts) {
 	}
 }
 
-// print prints the facts that were collected about the log.
+// print prints the collected facts about the log.
 func (r *doctorReport) print() {
 	if r != nil {
 		r.log.PrintTo(r.private)
@@ -82,7 +82,6 @@ func (r *doctorReport) print() {
 // end completes a report, and gives its file its name.
 func (r *doctorReport) end() error { return r.file.end(true) }
 
-// discard removes the file of an unfinished report.
 func (r *doctorReport) discard() {
 	if r != nil && r.file != nil {
 		r.file.discard()

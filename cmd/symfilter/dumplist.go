@@ -17,33 +17,32 @@ import (
 const (
 	maxDumps     = 65536    // dump files in the list: more than any log of a test run has
 	maxDumpBytes = 64 << 20 // bytes of their JSON, which stays in memory for the next save
-	saveShare    = 10       // at most 1/10 of the time is spent on writing the list again
+	saveShare    = 10       // saves of the list take at most 1/10 of the time
 )
 
 // A dumpList is the file of --dumpfile-output. It lists the dump files of all inputs so far with
-// their contexts, in the format of Fuchsia's symbolizer. Its methods are safe for concurrent use.
+// their contexts, in the format of Fuchsia's symbolizer. A dumpList is safe for concurrent use.
 type dumpList struct {
 	mu     sync.Mutex
 	path   string
 	diag   *diagnostics
 	json   []byte // the array without its end
 	n      int
-	full   bool // the limit was exceeded and this was reported
+	full   bool // the limit was exceeded, which was reported
 	dirty  bool // the file lacks entries
-	failed bool // the file cannot be written, and this was reported
+	failed bool // the file cannot be written, which was reported
 
-	saved time.Time     // time of the last save
+	saved time.Time     // last save
 	took  time.Duration // duration of the last save
 }
 
-// newDumpList writes an empty list.
 func newDumpList(path string, diag *diagnostics) *dumpList {
 	d := &dumpList{path: path, diag: diag, json: []byte{'['}}
 	d.save()
 	return d
 }
 
-// add adds a dump file to the list and reports whether there is room for more.
+// add adds a dump file. It returns false if there is no room for more.
 func (d *dumpList) add(dump filter.Dump) (more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,9 +68,9 @@ func (d *dumpList) add(dump filter.Dump) (more bool) {
 	return true
 }
 
-// behind returns e with a writer that saves the list after each write. So a dump file is listed
-// after its line was printed. If saves take more than a tenth of the time, they wait for a pause in
-// the input, or for its end.
+// behind returns e with a writer that saves the list after each write: a dump file is listed after
+// its line. If saves take more than a tenth of the time, they wait for a pause in the input, or its
+// end.
 func (d *dumpList) behind(e engine) engine {
 	inner := e
 	e.WriteCloser = savingDumps{e, d}
@@ -84,7 +83,7 @@ func (d *dumpList) behind(e engine) engine {
 	return e
 }
 
-// savingDumps is a writer for an engine that saves a dumpList after each write.
+// A savingDumps is a writer for an engine that saves a dumpList after each write.
 type savingDumps struct {
 	engine
 	list *dumpList
@@ -104,8 +103,8 @@ func (s savingDumps) Close() error {
 	return err
 }
 
-// due reports whether the file lacks entries, and the last save was at least share times its own
-// duration ago.
+// due reports whether the file lacks entries, and share times the duration of the last save has
+// passed since that save.
 func (d *dumpList) due(share time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +119,6 @@ func (d *dumpList) saveIfDirty() {
 	}
 }
 
-// save replaces the file with the current list.
 func (d *dumpList) save() {
 	start := time.Now()
 	end := "\n]\n"
@@ -146,8 +144,8 @@ func (d *dumpList) fail(err error) {
 
 var errNotRegular = errors.New("not a regular file")
 
-// replaceFile replaces the content of a file with parts in one step: a reader sees the old or the
-// new content. It makes a missing file with mode 0666 less the umask.
+// replaceFile replaces the content of a file in one step: a reader sees the old or the new content.
+// A missing file is made with mode 0666 less the umask.
 func replaceFile(path string, parts ...[]byte) error {
 	old, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

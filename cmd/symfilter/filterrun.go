@@ -18,11 +18,11 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// waitFile bounds the time for which lines of a file wait for debug files without --wait. It is
-// long, since nobody watches the single lines of a file.
+// waitFile bounds how long lines of a file wait for debug files without --wait. It is long, since
+// no user watches the single lines of a file.
 const waitFile = 90 * time.Second
 
-// A filterRun is a run that filters inputs. It holds everything that its pipelines share.
+// A filterRun is a run that filters inputs. Its pipelines share it.
 type filterRun struct {
 	*session
 	inputs       int // files on the command line
@@ -36,8 +36,7 @@ type filterRun struct {
 	contextSaver *contextSaver // saves the context of standard input; nil without --context-file
 }
 
-// filterAll filters files, or standard input, to standard output and the files of --output, and
-// returns the exit code.
+// filterAll filters files, or standard input, to standard output and the files of --output.
 func filterAll(c *config, files []string, std standard) (int, error) {
 	if err := c.checkFilter(files, std); err != nil {
 		return exitUsage, err
@@ -82,8 +81,7 @@ func filterAll(c *config, files []string, std standard) (int, error) {
 	return r.end(r.stream.exit(code)), nil
 }
 
-// checkFilter returns an error if flags contradict each other, or contradict the files or the
-// standard streams.
+// checkFilter returns an error if flags contradict each other, the files, or the standard streams.
 func (c *config) checkFilter(files []string, std standard) error {
 	if err := c.pickOutput(); err != nil {
 		return err
@@ -120,7 +118,6 @@ func (r *filterRun) open(files []string) (err error) {
 	return c.rtrace.load()
 }
 
-// preparePipelines prepares the pipelines for making engines.
 func (r *filterRun) preparePipelines(ctx context.Context, files []string, shared reports, maps []buildid.PrefixMap) error {
 	c := r.c
 	options, err := r.filterOptions(ctx, maps)
@@ -192,7 +189,7 @@ func (r *filterRun) end(code int) int {
 }
 
 // openPipelines makes a pipeline for each output, and opens its file. All outputs of findings share
-// one pipeline. A gate needs that pipeline even without such an output.
+// one pipeline, which a gate needs even without such an output.
 func (r *filterRun) openPipelines(files []string) error {
 	var shared *found
 	share := func(form string) {
@@ -241,7 +238,7 @@ func (r *filterRun) openPipelines(files []string) error {
 	return nil
 }
 
-// prepare prepares the pipeline for making engines. base are the options of all pipelines.
+// prepare prepares the pipeline for its engines. base has the options of all pipelines.
 func (r *filterRun) prepare(l *pipeline, base filter.Options, shared reports) error {
 	c := new(config)
 	*c = *r.c
@@ -261,7 +258,7 @@ func (r *filterRun) prepare(l *pipeline, base filter.Options, shared reports) er
 	r.sources.apply(&o, isText && c.source.hyperlinks(terminal, o.Color, os.Getenv))
 	if c.output == outputMarkup {
 		o.Dialects.Elements = true
-		// the bytes of the log stay unchanged, for another filter
+		// another filter needs the bytes of the log unchanged
 		o.Color, o.Terminal = filter.ColorKeep, false
 	}
 	out := r.std.out
@@ -289,8 +286,7 @@ func (r *filterRun) prepare(l *pipeline, base filter.Options, shared reports) er
 	return nil
 }
 
-// engine returns the engine for an input. If main is not nil, it replaces the writer of the main
-// output.
+// engine returns the engine for an input. main, if not nil, replaces the writer of the main output.
 func (r *filterRun) engine(in *os.File, label string, regular bool, main io.Writer) engine {
 	engines := make([]engine, len(r.pipelines))
 	for i, l := range r.pipelines {
@@ -333,7 +329,7 @@ func (r *filterRun) endPipelines(whole, sound bool) (code int) {
 	return code
 }
 
-// of returns the time for which lines of an input may wait for debug files.
+// of returns how long lines of an input may wait for debug files.
 func (w waitFor) of(regular bool) filter.Patience {
 	switch {
 	case w.set:
@@ -344,14 +340,13 @@ func (w waitFor) of(regular bool) filter.Patience {
 	return filter.Patience{Local: symfilter.StreamWait, Servers: symfilter.StreamWait, PerMinute: symfilter.StreamWaitPerMinute}
 }
 
-// isTerminal reports whether f is a terminal.
 func isTerminal(f *os.File) (is bool) {
 	control(f, func(fd uintptr) { is = term.IsTerminal(int(fd)) })
 	return is
 }
 
-// control calls use with the descriptor of f. It does not use Fd, which would change the
-// descriptor's mode for all processes that share it.
+// control calls use with the descriptor of f. Fd would change the descriptor's mode for all
+// processes that share it.
 func control(f *os.File, use func(fd uintptr)) {
 	if conn, err := f.SyscallConn(); err == nil {
 		conn.Control(use)

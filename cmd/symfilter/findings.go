@@ -15,11 +15,9 @@ import (
 	"github.com/symfilter/symfilter/internal/startup"
 )
 
-// A printFindings prints the findings of a run.
 type printFindings func(io.Writer, *publish.Result) error
 
-// findingsPrinter returns the printer for a form of output that has the findings of a run. It
-// returns nil for other forms.
+// findingsPrinter returns the printer of findings in a form, or nil for other forms.
 func findingsPrinter(form string) printFindings {
 	switch form {
 	case outputSARIF:
@@ -34,7 +32,6 @@ func findingsPrinter(form string) printFindings {
 	return nil
 }
 
-// findingsFlags are the flags about outputs of findings.
 type findingsFlags struct {
 	category string // --sarif-category
 	hash     string // --sarif-hash
@@ -42,7 +39,6 @@ type findingsFlags struct {
 	cases    string // --junit-case
 }
 
-// Values of the flags.
 const (
 	hashStack   = "stack"
 	hashLine    = "line"
@@ -68,7 +64,7 @@ func (f *findingsFlags) check(c *config) error {
 		refuse("needs --output=junit: add it", usedFlag{"--junit", f.schema != "" && !junit}, usedFlag{"--junit-case", f.cases != "" && !junit}))
 }
 
-// found collects the findings of a run, and holds the outputs that print them after all inputs.
+// A found collects the findings of a run for its outputs, which print them after all inputs.
 type found struct {
 	*findings.Collection
 	own    *findings.Own
@@ -81,15 +77,15 @@ type found struct {
 type foundOutput struct {
 	form string
 	w    io.Writer
-	file *outputFile // the file that w writes to; nil: standard output
+	file *outputFile // file of w; nil: standard output
 }
 
-// A findingsReader has the constructor of a reader that collects findings: see [access.Valgrind].
+// A findingsReader makes readers that collect findings: see [access.Valgrind].
 type findingsReader interface {
 	NewFindings(to *findings.Collection, input string, own *findings.Own) io.WriteCloser
 }
 
-// collect makes the collections of findings; budget bounds their memory.
+// collect makes the collections of findings. budget bounds their memory.
 func (f *found) collect(c *config, budget *report.Budget) (err error) {
 	f.c = c
 	f.gate.flags, f.prints = &c.gates, c.findingsPrinter
@@ -101,9 +97,9 @@ func (f *found) collect(c *config, budget *report.Budget) (err error) {
 	return err
 }
 
-// end prints the findings to all outputs and gives their files their names. Then it decides whether
-// the gate fails. If whole is not set, not all inputs were read, and end discards the files
-// instead. If sound is not set, an input could not be read. It returns all errors.
+// end prints the findings to all outputs, and gives their files their names. Then it lets the gate
+// decide. Without whole, not all inputs were read, and the files are discarded. Without sound, an
+// input could not be read. All errors are returned.
 func (f *found) end(whole, sound bool, diag *diagnostics) (errs []error) {
 	if !whole { // collect may not have been called
 		for _, o := range f.outs {
@@ -113,7 +109,7 @@ func (f *found) end(whole, sound bool, diag *diagnostics) (errs []error) {
 	}
 	result := f.result()
 	if len(f.c.source.roots) > 0 {
-		roots, _ := source.OpenRoots(f.c.source.roots) // it fails only for folders without sources
+		roots, _ := source.OpenRoots(f.c.source.roots) // fails only for folders without sources
 		defer roots.Close()
 		result.Text = func(file string) []byte {
 			text, err := roots.Read(file)
@@ -169,11 +165,11 @@ func (f *found) result() *publish.Result {
 	return r
 }
 
-// maxResolved bounds the number of remembered file names; a large program has about 10,000.
+// maxResolved bounds the remembered file names; a large program has about 10,000.
 const maxResolved = 64 << 10
 
-// resolve returns the name of a file below dir without symbolic links. It returns name if there is
-// no such file, or if the file is not below dir.
+// resolve returns the name of a file below dir without symbolic links. It returns name if the file
+// is missing, or not below dir.
 func resolve(dir, name string) string {
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {
@@ -186,5 +182,4 @@ func resolve(dir, name string) string {
 	return filepath.ToSlash(rel)
 }
 
-// errNoFindings is the error for an input that never has findings.
 var errNoFindings = errors.New("a profile of Callgrind has no findings: use another --output, or symfilter callgrind with --diff or --limit")

@@ -17,7 +17,6 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// The values of --style.
 const (
 	styleOurs = "symfilter"
 	styleLLVM = "llvm"
@@ -41,7 +40,6 @@ func (m markupFlag) Set(s string) error {
 	return nil
 }
 
-// A fileName is the path of a file.
 type fileName string
 
 func (n *fileName) Set(s string) error {
@@ -64,7 +62,6 @@ func (l *nameList) Set(s string) error {
 	return nil
 }
 
-// A processKey matches the part of a line that names its process.
 type processKey struct{ *regexp.Regexp }
 
 func (k *processKey) Set(s string) (err error) {
@@ -90,7 +87,7 @@ func (m *memorySize) Set(s string) error {
 	return nil
 }
 
-// jobs is a flag with a number of processors; 0: not given.
+// A jobs is a flag with a number of processors; 0: not given.
 type jobs int
 
 func (j *jobs) Set(s string) error {
@@ -102,7 +99,7 @@ func (j *jobs) Set(s string) error {
 	return nil
 }
 
-// minMemory is the minimum of --max-memory: one compilation unit of a large program needs that
+// minMemory is the minimum of --max-memory: one compilation unit of a large program needs this
 // much.
 const minMemory = 16 << 20 // bytes
 
@@ -119,8 +116,7 @@ func (b *byteSize) Set(s string) error {
 	return nil
 }
 
-// A waitFor is the value of a flag with the time to wait for missing files. set is true if the flag
-// was given.
+// A waitFor is a flag with the time to wait for missing files. set is true if the flag was given.
 type waitFor struct {
 	time.Duration
 	set bool
@@ -135,7 +131,6 @@ func (w *waitFor) Set(s string) error {
 	return nil
 }
 
-// colorWhen is the value of --color.
 type colorWhen string
 
 // mode returns the treatment of colours. In order of precedence, it depends on the flag,
@@ -159,7 +154,6 @@ func (c colorWhen) mode(terminal bool, getenv func(string) string) filter.Color 
 	return filter.ColorAlways
 }
 
-// modules returns how modules are listed.
 func (c *config) modules() filter.ModuleLines {
 	switch {
 	case c.noModules, c.moduleLines == "none":
@@ -172,8 +166,8 @@ func (c *config) modules() filter.ModuleLines {
 	return filter.ModuleLinesFull
 }
 
-// checkWords returns an error if flags on the command line contradict each other. Flags from the
-// environment may contradict the command line, which takes precedence.
+// checkWords returns an error if flags on the command line contradict each other. The command line
+// takes precedence over flags from the environment.
 func (c *config) checkWords() error {
 	for _, pair := range []struct {
 		one, other string
@@ -191,7 +185,7 @@ func (c *config) checkWords() error {
 	return nil
 }
 
-// check returns an error if the flags do not fit together.
+// check returns an error if the flags contradict each other.
 func (c *config) check() error {
 	if err := c.checkTable(); err != nil {
 		return err
@@ -227,7 +221,7 @@ func (c *config) check() error {
 		usedFlag{"--module-lines", c.moduleLines != ""})
 }
 
-// checkRecords returns an error if the flags for records contradict each other.
+// checkRecords is check for the flags about records.
 func (c *config) checkRecords() error {
 	name := c.inputName()
 	if len(c.keys) > 0 {
@@ -279,8 +273,8 @@ type usedFlag struct {
 	used bool
 }
 
-// refuse returns a usage error about the first flag that was given, or nil if none was. problem is
-// the text after the flag's name.
+// refuse returns a usage error about the first given flag, or nil. problem is the text after the
+// flag's name.
 func refuse(problem string, flags ...usedFlag) error {
 	if i := slices.IndexFunc(flags, func(f usedFlag) bool { return f.used }); i >= 0 {
 		return usageError{fmt.Errorf("%s %s", flags[i].name, problem)}
@@ -288,7 +282,6 @@ func refuse(problem string, flags ...usedFlag) error {
 	return nil
 }
 
-// prefixMaps returns the values of --prefix-map.
 func (c *config) prefixMaps() (maps []buildid.PrefixMap, err error) {
 	for _, s := range c.prefixes {
 		from, to, ok := strings.Cut(s, "=")

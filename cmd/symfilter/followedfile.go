@@ -11,7 +11,6 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// sink returns the sink for the lines of a file.
 func (p *followRun) sink(name string) (*follow.Sink, error) {
 	f := &followed{p: p, name: name}
 	f.out = p.out.of(name, p.c)
@@ -34,8 +33,8 @@ func (p *followRun) sink(name string) (*follow.Sink, error) {
 	}, nil
 }
 
-// followed filters the lines of one file. The file's worker and the timer's goroutine use it under
-// mu.
+// A followed filters the lines of one file. The file's worker and the timer's goroutine use it,
+// guarded by mu.
 type followed struct {
 	p    *followRun
 	name string
@@ -43,16 +42,16 @@ type followed struct {
 
 	mu sync.Mutex
 	engine
-	hinted  bool        // the hint about the file was printed, or must not be printed
+	hinted  bool        // no hint about the file may follow
 	silence *time.Timer // nil until lines are kept because their format is unknown
 	ended   bool        // nothing more is printed
 	err     error       // error of the timer's goroutine
-	decided atomic.Bool // the timer's goroutine decided the format since the last call of Changed
+	decided atomic.Bool // the timer decided the format since the last call of Changed
 }
 
 func (f *followed) begin() { f.engine = f.p.engine(nil, f.name, false, f.out) }
 
-// Write filters lines. While printing is off, it filters them for their context only, as far as the
+// Write filters lines. While printing is off, it filters only for their context, as far as the
 // format allows.
 func (f *followed) Write(lines []byte) (n int, err error) {
 	f.mu.Lock()
@@ -69,7 +68,7 @@ func (f *followed) Write(lines []byte) (n int, err error) {
 	return n, err
 }
 
-// giveHint prints once per file what to do if nothing in it can be resolved.
+// giveHint prints advice, once per file, if nothing was resolved.
 func (f *followed) giveHint() {
 	if f.hinted || !f.p.hints || f.out.quiet {
 		return
@@ -80,8 +79,8 @@ func (f *followed) giveHint() {
 	}
 }
 
-// await starts the timer that decides an unknown format after a silence, or stops it if the format
-// is known.
+// await starts the timer that decides an unknown format after a silence. It stops the timer once
+// the format is known.
 func (f *followed) await() {
 	switch undecided := f.input.Undecided(); {
 	case undecided && f.silence == nil:
@@ -93,7 +92,6 @@ func (f *followed) await() {
 	}
 }
 
-// silent decides the format from the lines kept so far.
 func (f *followed) silent() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,7 +108,7 @@ func (f *followed) silent() {
 	f.await() // compressed input may not be decompressed yet
 }
 
-// takeIn filters only the lines that may change the meaning of later lines.
+// takeIn filters only lines that may change the meaning of later lines.
 func (f *followed) takeIn(lines []byte) (int, error) {
 	n := len(lines)
 	f.sniffer.Look(lines)
@@ -122,13 +120,13 @@ func (f *followed) takeIn(lines []byte) (int, error) {
 	return n, nil
 }
 
-// beQuiet turns printing off or on. A module line that is still collecting its maps is treated like
-// the lines before the change.
+// beQuiet turns printing off or on. A module line that is still collecting its maps counts as
+// before the change.
 func (f *followed) beQuiet(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.out.quiet != on {
-		// the kept lines come before the change; the next write reports an error again
+		// kept lines come before the change; the next write reports an error again
 		f.input.Decide()
 	}
 	if f.out.quiet && !on && f.input.Format() == input.Markup {
@@ -138,7 +136,6 @@ func (f *followed) beQuiet(on bool) {
 	f.sniffer.SetPast(on)
 }
 
-// Close ends the lines.
 func (f *followed) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,8 +145,8 @@ func (f *followed) Close() error {
 	return errors.Join(f.err, err)
 }
 
-// exceptDamage returns err, or nil for an error about damaged input, which was already reported.
-// Damage in one file must not end the run.
+// exceptDamage returns err, or nil for damaged input, which was already reported. Damage in one
+// file must not end the run.
 func exceptDamage(err error) error {
 	if _, ok := errors.AsType[*input.UnpackError](err); ok {
 		return nil
@@ -157,7 +154,6 @@ func exceptDamage(err error) error {
 	return err
 }
 
-// finish is called when nothing more will be printed.
 func (f *followed) finish() {
 	f.ended = true
 	if f.silence != nil {
@@ -172,7 +168,7 @@ func (f *followed) finish() {
 	delete(f.p.live, f)
 }
 
-// countsSoFar returns the counts of the file, or zero counts if it has none.
+// countsSoFar returns the counts of the file, if any.
 func (f *followed) countsSoFar() doctor.Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,7 +183,7 @@ func (f *followed) countsSoFar() doctor.Counts {
 func (f *followed) rotated() (*follow.Sink, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// lines kept so far come before the lines of the next file
+	// kept lines come before the lines of the next file
 	if err := f.input.Decide(); err != nil {
 		return nil, err
 	}
@@ -197,8 +193,8 @@ func (f *followed) rotated() (*follow.Sink, error) {
 	return f.p.sink(f.name)
 }
 
-// written returns the offset in the output after the last printed byte, including bytes that were
-// printed after a silence.
+// written returns the offset in the output after the last printed byte, even if a silence caused
+// the printing.
 func (f *followed) written() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -217,15 +213,15 @@ func (f *followed) restore(context []byte) error {
 	err := f.input.Restore(context)
 	f.hinted = true // an earlier run has read the beginning
 	if err != nil {
-		f.drop() // a failed restore leaves an engine that is neither new nor restored
+		f.drop() // a failed restore leaves an unusable engine
 		f.begin()
 	}
 	f.await()
 	return err
 }
 
-// drop ends the engine without printing anything. It does not close a report's reader, which would
-// report that its input is empty.
+// drop ends the engine without output. A report's reader is not closed, since it would report that
+// its input is empty.
 func (f *followed) drop() {
 	if f.input.Format().Continues() {
 		quiet := f.out.quiet
@@ -235,11 +231,10 @@ func (f *followed) drop() {
 	}
 }
 
-// suspend ends the lines of this run. In a log with markup it prints the module line that is
-// collecting its maps. Maps that the next run reads get their own line. Lines that an Envelope
-// holds back are in its context, and the next run prints them. A profile, or a report of sp-rtrace,
-// is printed as far as it was read, since most are complete. If the file grows, the next run prints
-// all of it again.
+// suspend ends the lines of this run. In a log with markup, it prints the module line that is
+// collecting its maps; maps that the next run reads get their own line. Lines held by an Envelope
+// are in its context, for the next run. A profile, or a report of sp-rtrace, is printed as far as
+// it was read, since most are complete. If the file grows, the next run prints all of it again.
 func (f *followed) suspend() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

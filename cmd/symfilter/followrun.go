@@ -21,8 +21,8 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// followPatience bounds the wait for output that blocks, at the end of a run that follows files.
-// With the checkpoint after it, the end takes less than a second.
+// followPatience bounds the wait for blocked output at the end. With the checkpoint after it, the
+// end takes less than a second.
 const followPatience = 700 * time.Millisecond
 
 // followFlags are --follow and the flags that need it.
@@ -36,7 +36,7 @@ type followFlags struct {
 	exclude  []string
 }
 
-// check returns an error if the flags do not fit together, or do not fit the files.
+// check returns an error if the flags contradict each other or the files.
 func (f *followFlags) check(c *config, files []string) error {
 	if !f.on {
 		return refuse("needs --follow: add it",
@@ -58,7 +58,6 @@ func (f *followFlags) check(c *config, files []string) error {
 	return nil
 }
 
-// startAt is the value of --start-at.
 type startAt struct {
 	follow.Start
 	set bool
@@ -74,19 +73,19 @@ func (s *startAt) Set(value string) (err error) {
 type followRun struct {
 	*stream
 	c      *config
-	w      io.Writer // writes to standard output
+	w      io.Writer // standard output
 	dumps  *dumpList
 	engine func(in *os.File, label string, regular bool, w io.Writer) engine
-	packed *unpack.Memory // memory for rotated files that were compressed
+	packed *unpack.Memory // for rotated files that were compressed
 
-	// guards live; held while a file's counts move from live to the stream's sum
+	// guards live; held while a file's counts move from live to the sum
 	one  sync.Mutex
 	live map[*followed]struct{} // files whose counts are not in the sum yet
 	out  commonOutput
 
-	remindOf func(doctor.Counts) // prints a summary of the addresses that are unresolved so far
+	remindOf func(doctor.Counts) // prints a summary of the unresolved addresses so far
 
-	halt func() // ends the following; nil before it begins
+	halt func() // ends the following; nil before its begin
 }
 
 // follow follows files until a signal arrives or the output's reader closes it. It returns the exit
@@ -140,7 +139,7 @@ func (p *followRun) run(files []string) int {
 		p.diag.line("--follow: %v", err)
 		return exitIO
 	}
-	// this process has locked the checkpoint, so no other process is printing the line
+	// this process has locked the checkpoint: no other process is printing the line
 	if flags.state != "" && written.IsTorn(p.stream.out) {
 		if err := p.out.endLine(); err != nil {
 			p.diag.line("write standard output: %v", wording.Cause(err))
@@ -176,12 +175,12 @@ func (p *followRun) run(files []string) int {
 
 // Intervals of reports about unresolved addresses while files are followed.
 const (
-	// time from the start to the first report, and between two checks for new unresolved addresses
+	// up to the first report, and between two checks for new unresolved addresses
 	remindFirst = time.Minute
 	remindEvery = time.Hour // between two reports
 )
 
-// remind reports the unresolved addresses, if there are more than in the last report.
+// remind reports the unresolved addresses if there are new ones.
 func (p *followRun) remind(ctx context.Context) {
 	printed := int64(0)
 	for wait := remindFirst; ; {
@@ -198,7 +197,6 @@ func (p *followRun) remind(ctx context.Context) {
 	}
 }
 
-// soFar returns the counts of all files.
 func (p *followRun) soFar() doctor.Counts {
 	p.one.Lock()
 	sum := doctor.Sum{}
@@ -214,7 +212,6 @@ func (p *followRun) soFar() doctor.Counts {
 // several reports whether names may match more than one file.
 func several(names []string) bool { return len(names) > 1 || strings.ContainsAny(names[0], "*?[") }
 
-// followError returns the message for the error that ended the following.
 func followError(err error) string {
 	if path, ok := errors.AsType[*os.PathError](err); ok && path.Op == "write" {
 		return "write standard output: " + path.Err.Error()
@@ -222,7 +219,7 @@ func followError(err error) string {
 	return err.Error()
 }
 
-// tell prints an event of the followed files. It prints routine events only with --verbose.
+// tell prints an event of the followed files. Routine events need --verbose.
 func (p *followRun) tell(e follow.Event) {
 	if e.Routine && !p.diag.verbose {
 		return

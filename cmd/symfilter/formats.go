@@ -40,7 +40,7 @@ func (c *config) inputName() string {
 	return c.input
 }
 
-// deciding returns the first output that determines the format of the input, or nil.
+// deciding returns the first output that determines the input's format, or nil.
 func (c *config) deciding() *output {
 	if i := slices.IndexFunc(c.outputs, func(o output) bool { return inputOf(o.form) != "" }); i >= 0 {
 		return &c.outputs[i]
@@ -48,12 +48,10 @@ func (c *config) deciding() *output {
 	return nil
 }
 
-// inputFormat returns the input's format.
 func (c *config) inputFormat() input.Format {
 	return input.Format(max(slices.Index(input.Names(), c.inputName()), int(input.Auto)))
 }
 
-// reading returns how the inputs are read.
 func (c *config) reading() doctor.Reading {
 	r := doctor.Reading{Format: c.inputFormat(), Table: c.output != outputJSON && c.output != outputHTML && c.output != outputCallgrind}
 	switch {
@@ -79,21 +77,21 @@ func (c *config) checkFormat() error {
 	return nil
 }
 
-// reports makes the translators of inputs that are not markup.
+// A reports makes the translators of inputs that are not markup.
 type reports struct {
 	output   string
 	color    bool // in tables
 	sym      *symbolize.Symbolizer
 	prefixes []buildid.PrefixMap
-	profiles *report.Budget // the memory of all reports and profiles together
-	packed   *unpack.Memory // the memory for all compressed inputs together
+	profiles *report.Budget // memory of all reports and profiles together
+	packed   *unpack.Memory // memory for all compressed inputs together
 	c        *config
 
-	maps   []valgrind.Map // maps for Valgrind's reports
+	maps   []valgrind.Map // for Valgrind's reports
 	joined *joinedProfile // nil: each profile is printed separately
-	traced bool           // a report of sp-rtrace has already given the output its stacks
-	folder *outputFolder  // receives the documents of processes; nil: the output is a file
-	found  *found         // receives the findings; nil: the output has none
+	traced bool           // the output already has the stacks of a report of sp-rtrace
+	folder *outputFolder  // for the documents of processes; nil: the output is a file
+	found  *found         // receives the findings; nil: none
 }
 
 // newReports returns the reports that all pipelines share.
@@ -105,7 +103,7 @@ func newReports(c *config, sym *symbolize.Symbolizer, maps []valgrind.Map, prefi
 	}
 }
 
-// options returns the options that all readers of reports have.
+// options returns the options of all readers of reports.
 func (r *reports) options(at *arrival) symbolize.ReportOptions {
 	return symbolize.ReportOptions{
 		Symbolizer: r.sym,
@@ -130,18 +128,18 @@ type arrival struct {
 	diagnose func(string)             // reports diagnostics; may be nil
 	damaged  func(*input.UnpackError) // nil: the error of Close reports it
 	filter   *filter.Filter           // filters a log; for markup it writes to batch
-	lines    *filter.Lines            // replaces filter with --reply; otherwise nil
+	lines    *filter.Lines            // replaces filter with --reply; else nil
 	options  filter.Options           // of filter
 	batch    *batch
-	// reading was stopped before the end; set while another goroutine may be unpacking
+	// reading was stopped before the end; another goroutine may set it during unpacking
 	cut      atomic.Bool
 	silent   bool                // another pipeline reports the same
 	unpacked bool                // do not unpack the input, even if it looks compressed
-	members  []byte              // members to add to each JSON object
+	members  []byte              // to add to each JSON object
 	add      func(doctor.Counts) // adds unresolved addresses that did not pass through filter
 }
 
-// hint returns advice for an input in which nothing was resolved, or "".
+// hint returns advice if nothing was resolved, or "".
 func (e engine) hint(label string) string {
 	if label == standardName {
 		label = "FILE"
@@ -149,7 +147,7 @@ func (e engine) hint(label string) string {
 	return e.sniffer.Hint(label, e.input.Packed())
 }
 
-// engine returns the engine that filters one input. It recognizes the format by the first bytes.
+// engine returns the engine for one input, which recognizes the format by the first bytes.
 func (r *reports) engine(format input.Format, at *arrival) engine {
 	sniffed := &doctor.Sniffer{Reading: r.c.reading(), Lines: at.unpacked}
 	t := input.Translators{
@@ -197,14 +195,13 @@ func (r *reports) replies(at *arrival) io.WriteCloser {
 	return reply
 }
 
-// encoded reports the encoding of an input.
 func (at *arrival) encoded(e input.Encoding) {
 	if at.diagnose != nil {
 		at.diagnose(encodingHint(e, at.label))
 	}
 }
 
-// asMarkup returns a translator to markup. With --output=markup it writes to the output, otherwise
+// asMarkup returns a translator to markup. With --output=markup, it writes to the output, otherwise
 // to the filter.
 func (r *reports) asMarkup(at *arrival, translate func(dst markup.Sink) io.WriteCloser) io.WriteCloser {
 	if r.output == outputMarkup {
@@ -219,11 +216,10 @@ func (r *reports) asMarkup(at *arrival, translate func(dst markup.Sink) io.Write
 	}}
 }
 
-// A translation is a translator and the sink that it writes to.
 type translation struct {
 	io.WriteCloser
 	sink  io.Closer
-	flush func() error // writes the text that the sink has collected; called after each block
+	flush func() error // writes the text in the sink; called after each block
 }
 
 func (t translation) Write(p []byte) (int, error) {
@@ -238,8 +234,8 @@ func (t translation) Close() error {
 	return errors.Join(t.WriteCloser.Close(), t.sink.Close(), t.flush())
 }
 
-// harmless returns a writer of a report in the format of the input. On a terminal, it makes control
-// characters visible, unless --raw is given.
+// harmless returns a writer of a report in the format of the input. On a terminal without --raw,
+// control characters become visible.
 func (at *arrival) harmless(report func(io.Writer) io.WriteCloser) io.WriteCloser {
 	if !at.options.Terminal {
 		return report(at.batch.w)
@@ -248,7 +244,6 @@ func (at *arrival) harmless(report func(io.Writer) io.WriteCloser) io.WriteClose
 	return escaped{report(w), w}
 }
 
-// An escaped is a report that is written to a terminal.
 type escaped struct {
 	io.WriteCloser
 	w *escape.Writer
@@ -256,15 +251,15 @@ type escaped struct {
 
 func (e escaped) Close() error { return errors.Join(e.WriteCloser.Close(), e.w.Close()) }
 
-// A batch collects text between flushes while it is on. A translator gives the filter one frame at
-// a time, and each would otherwise be a separate write.
+// A batch collects text between flushes while it is on. Otherwise each frame from a translator
+// would be a separate write.
 type batch struct {
 	w    io.Writer
 	on   bool
 	data []byte
 }
 
-const batchSize = 64 << 10 // a batch of this many bytes is written
+const batchSize = 64 << 10 // bytes
 
 func (b *batch) Write(p []byte) (int, error) {
 	if !b.on {
@@ -277,7 +272,6 @@ func (b *batch) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes the collected bytes.
 func (b *batch) Flush() error {
 	if len(b.data) == 0 {
 		return nil

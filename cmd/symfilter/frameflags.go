@@ -13,14 +13,13 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// frameFlags select how frames look to people: on a terminal and in pages.
+// frameFlags select how frames look on a terminal and in pages.
 type frameFlags struct {
 	rules      []findings.OwnRule // --own and --system, in the order of the command line
 	allFrames  choice
 	shortNames bool
 }
 
-// A ruleFlag is --own or --system.
 type ruleFlag struct {
 	rules *[]findings.OwnRule
 	own   bool
@@ -45,12 +44,11 @@ func (c *choice) Set(s string) (err error) {
 	return err
 }
 
-// A switchFlag is a flag that sets a choice.
 type switchFlag struct{ *choice }
 
 func (switchFlag) Type() string { return cli.Switch }
 
-// minWidth is the smallest width, in columns, to which lines are wrapped. No frame fits into fewer.
+// minWidth is the least number of columns to which lines are wrapped. No frame fits into fewer.
 const minWidth = 20
 
 // lookFor sets the options in o that depend on whether people read the text, on a terminal or in a
@@ -86,8 +84,8 @@ func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string)
 	return nil
 }
 
-// width returns the number of columns of the terminal f, or COLUMNS if f is not a terminal. It
-// returns 0 if the number is not known, or less than minWidth.
+// width returns the number of columns of the terminal f, or COLUMNS. It returns 0 if the number is
+// unknown or less than minWidth.
 func width(f *os.File, getenv func(string) string) (columns int) {
 	control(f, func(fd uintptr) {
 		if n, _, err := term.GetSize(int(fd)); err == nil {

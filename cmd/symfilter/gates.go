@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// gateFlags are the flags that make a build fail because of the findings of a run.
+// gateFlags make a build fail because of findings.
 type gateFlags struct {
 	baseline fileName
 	update   bool
@@ -25,7 +25,7 @@ type gateFlags struct {
 	diff     bool
 
 	before int            // inputs before the change, with diff
-	file   *gate.Baseline // the content of baseline; nil without one
+	file   *gate.Baseline // content of baseline; nil without one
 }
 
 // A kindsFlag is a flag with the kinds of findings that make a gate fail.
@@ -41,15 +41,14 @@ func (k *kindsFlag) Set(s string) (err error) {
 	return err
 }
 
-// on reports whether the findings of the run are compared, or judged by a gate.
+// on reports whether findings are compared, or judged by a gate.
 func (g *gateFlags) on() bool {
 	return g.compares() || g.kinds.set && !g.kinds.None()
 }
 
-// compares reports whether the findings of the run are compared.
 func (g *gateFlags) compares() bool { return g.baseline != "" || g.diff }
 
-// check returns the error in the flags, if any, and sets g.before.
+// check returns an error if the flags contradict each other, and sets g.before.
 func (g *gateFlags) check(c *config, files []string) error {
 	if !g.on() {
 		return refuse("needs --baseline FILE", usedFlag{"--baseline-update", g.update})
@@ -95,7 +94,6 @@ func (g *gateFlags) check(c *config, files []string) error {
 	return refuse("needs whole inputs: remove --follow", usedFlag{name, c.follow.on})
 }
 
-// kindsHelp lists the kinds that --gate knows.
 func kindsHelp() string {
 	var b strings.Builder
 	for _, list := range []struct {
@@ -115,7 +113,7 @@ func (g *gateFlags) read() []string {
 	return []string{string(g.baseline)}
 }
 
-// load reads the baseline. With --baseline-update the file may be missing.
+// load reads the baseline. With --baseline-update, the file may be missing.
 func (g *gateFlags) load(diag *diagnostics) error {
 	if len(g.kinds.unknown) > 0 {
 		diag.printf("--gate: no supported tool has findings of the kind %q", g.kinds.unknown[0].Word)
@@ -147,9 +145,9 @@ func (g *gateFlags) load(diag *diagnostics) error {
 	return nil
 }
 
-// findingsPrinter returns the printer for a form of output that has the findings of the run. It
-// returns nil for other forms. With --supp-check, text lists the suppressions that no finding
-// needs. If the run compares findings, text and JSON list the changes.
+// findingsPrinter returns the printer of findings in a form, or nil for other forms. With
+// --supp-check, text lists the unneeded suppressions. If findings are compared, text and JSON list
+// the changes.
 func (c *config) findingsPrinter(form string) printFindings {
 	switch {
 	case c.suppressions.file != nil && form == outputText:
@@ -162,18 +160,18 @@ func (c *config) findingsPrinter(form string) printFindings {
 	return findingsPrinter(form)
 }
 
-// A judgement collects the facts about the run from which its gate decides after all inputs.
+// A judgement has the facts that let a gate decide after all inputs.
 type judgement struct {
 	flags  *gateFlags
-	before *findings.Collection // findings of the inputs before the change, with --diff
+	before *findings.Collection // of the inputs before the change, with --diff
 	after  *findings.Collection
-	begun  int      // number of processes known before the current input
+	begun  int      // processes known before the current input
 	empty  []string // inputs without a report
 	failed bool     // the gate has failed
 }
 
-// begin selects the side of a comparison for the findings of the next input. index is the input's
-// position on the command line.
+// begin selects the side of a comparison for the next input. index is its position on the command
+// line.
 func (f *found) begin(index int) {
 	if f.gate.flags.diff && index < f.gate.flags.before {
 		f.Collection = f.gate.before
@@ -190,8 +188,7 @@ func (f *found) ended(label string, mustReport bool) {
 	}
 }
 
-// compare compares the findings of the run if a flag requests it. It must be called after all
-// inputs.
+// compare compares the findings if a flag requests it. It must be called after all inputs.
 func (f *found) compare(result *publish.Result, today time.Time) {
 	f.Collection = f.gate.after
 	result.Collection = f.Collection
@@ -209,7 +206,7 @@ func (f *found) compare(result *publish.Result, today time.Time) {
 }
 
 // judge reports why the gate fails, if it does. With --baseline-update it writes the baseline, and
-// returns an error only if that fails. If sound is not set, an input could not be read.
+// returns only errors of that. Without sound, an input could not be read.
 func (f *found) judge(result *publish.Result, sound bool, diag *diagnostics, today time.Time) error {
 	g := f.gate.flags
 	if !g.on() {
@@ -237,7 +234,7 @@ func (f *found) judge(result *publish.Result, sound bool, diag *diagnostics, tod
 	return err
 }
 
-// update writes the findings of the run to the baseline, unless it already has them.
+// update writes the findings to the baseline, unless it already has them.
 func (f *found) update(result *publish.Result, diag *diagnostics) error {
 	g := f.gate.flags
 	before := string(g.file.Append(nil))
@@ -256,7 +253,7 @@ func (f *found) update(result *publish.Result, diag *diagnostics) error {
 	return nil
 }
 
-// sourcesOf returns the sources of the findings of a run, in alphabetical order.
+// sourcesOf returns the sources of the findings, in alphabetical order.
 func sourcesOf(f *findings.Collection) (all []string) {
 	for _, p := range f.Processes() {
 		if s := string(p.Source); !slices.Contains(all, s) {

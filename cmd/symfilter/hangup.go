@@ -9,20 +9,20 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// lastTerminal is the time after a hang-up within which the terminal may disappear. A shell may
-// signal its jobs before it ends and closes the terminal.
+// lastTerminal is the time after a hang-up in which the terminal may disappear. A shell may signal
+// its jobs before it ends and closes the terminal.
 const lastTerminal = time.Second
 
 // A hangups decides whether a hang-up signal ends a run that follows files or reads from a pipe.
-// Log collectors and logrotate send the signal so that programs reopen their files. The signal ends
-// the run only if the terminal of the run is gone: then the user cannot end the run there. A run
-// that was started without a terminal outlives each hang-up.
+// Log collectors and logrotate send the signal to make programs reopen their files. So the signal
+// ends the run only if its terminal is gone, where the user could have ended it. A run that was
+// started without a terminal outlives each hang-up.
 //
 // A nil hangups means that each hang-up ends the run.
 type hangups struct {
 	started bool        // there was a terminal at the start
 	exists  func() bool // reports whether there is a terminal now
-	// holds an element from a hang-up until the function given to onHangup is called
+	// has an element from a hang-up until the next call of onHangup's function
 	again chan struct{}
 }
 
@@ -34,8 +34,8 @@ func (c *config) hangups(files []string, in *os.File) *hangups {
 	return &hangups{started: hasTerminal(), exists: hasTerminal, again: make(chan struct{}, 1)}
 }
 
-// hasTerminal reports whether the process has a controlling terminal. A terminal that is closed no
-// longer controls any process.
+// hasTerminal reports whether the process has a controlling terminal. A closed terminal controls no
+// process.
 func hasTerminal() bool {
 	f, err := os.OpenFile("/dev/tty", os.O_RDONLY|syscall.O_NOCTTY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -48,22 +48,22 @@ func hasTerminal() bool {
 // isOrphan reports whether the terminal in which the run was started is gone.
 func (h *hangups) isOrphan() bool { return h.started && !h.exists() }
 
-// survived reports whether the run outlives the hang-up that has just arrived. If so, it triggers a
-// call of the function given to onHangup.
+// survived reports whether the run outlives the hang-up that has just arrived. If so, the function
+// of onHangup is called.
 func (h *hangups) survived() bool {
 	if h == nil || h.isOrphan() {
 		return false
 	}
 	select {
 	case h.again <- struct{}{}:
-	default: // a call is already due, after this hang-up
+	default: // a call is already due
 	}
 	return true
 }
 
-// onHangup starts a goroutine that calls do after each hang-up that the run outlives, even one
-// before onHangup was called. Several hang-ups may cause one call. The goroutine ends when done is
-// closed. A nil hangups never calls do.
+// onHangup starts a goroutine that calls do after each hang-up that the run outlives, even an
+// earlier one. Several hang-ups may cause one call. The goroutine ends when done is closed. A nil
+// hangups never calls do.
 func (h *hangups) onHangup(do func(), done <-chan struct{}) {
 	if h == nil {
 		return

@@ -8,7 +8,6 @@ import (
 	"github.com/symfilter/symfilter/internal/page"
 )
 
-// newPage returns the page of --output=html for files.
 func newPage(files []string) *page.Page {
 	title := standardName
 	if len(files) > 0 && files[0] != "-" {
@@ -20,10 +19,9 @@ func newPage(files []string) *page.Page {
 	return page.New(title)
 }
 
-// errProfile is the error for a profile with --output=html.
 var errProfile = errors.New("a profile of Callgrind cannot be printed as a page: use an --output other than html")
 
-// noPage is the translator for an input that cannot be shown as a page. Its error is a usage error.
+// A noPage is the translator for an input that cannot be a page. Its error is a usage error.
 type noPage struct{ err error }
 
 func (n noPage) Write([]byte) (int, error) { return 0, usageError{n.err} }

@@ -22,7 +22,6 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// runIndex makes indexes of the files in paths.
 func runIndex(c *config, paths []string, std standard) (int, error) {
 	dir := symfilter.UserCacheDir()
 	if dir == "" {
@@ -45,11 +44,10 @@ func runIndex(c *config, paths []string, std standard) (int, error) {
 	return x.all(ctx, paths), nil
 }
 
-// bigFile is the minimum size in bytes of a file that all processors index together. Each smaller
-// file is indexed by one processor, while the others index other files.
+// bigFile is the least size in bytes of a file that all processors index together. Smaller files
+// have one processor each.
 const bigFile = 64 << 20
 
-// An indexRun indexes files.
 type indexRun struct {
 	dir          string
 	again, quiet bool
@@ -64,7 +62,6 @@ type indexRun struct {
 	failed  int
 }
 
-// all indexes the files in paths, and returns the exit code.
 func (x *indexRun) all(ctx context.Context, paths []string) int {
 	var small, big []string
 	for _, path := range paths {
@@ -103,7 +100,7 @@ func (x *indexRun) all(ctx context.Context, paths []string) int {
 	return exitOK
 }
 
-// collect adds path to small or big. If path is a folder, it adds the ELF files below it.
+// collect adds path to small or big. For a folder, it adds the ELF files below it.
 func (x *indexRun) collect(path string, small, big *[]string) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -150,7 +147,6 @@ func readStart(path string, b []byte) bool {
 	return err == nil
 }
 
-// file indexes one file.
 func (x *indexRun) file(ctx context.Context, path string, workers int) {
 	if ctx.Err() != nil {
 		return
@@ -194,5 +190,4 @@ func (x *indexRun) say(w io.Writer, format string, args ...any) {
 	besideStatus{w, &x.status, true}.Write(fmt.Appendf(nil, format, args...))
 }
 
-// mebibytes prints a number of bytes.
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -11,13 +11,13 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// joins reports whether all inputs make one profile. They do if the output has stacks. They also do
-// with the command callgrind, unless files are followed or the output is markup or a profile.
+// joins reports whether all inputs make one profile: for an output of stacks, and with the command
+// callgrind, unless files are followed or the output is markup or a profile.
 func (c *config) joins() bool {
 	return isStacked(c.output) || c.command == input.Callgrind.String() && !c.follow.on && c.output != outputMarkup && c.output != outputCallgrind
 }
 
-// A joinedProfile is the profile that several inputs make together. With --diff it holds two
+// A joinedProfile is the profile that several inputs make together. With --diff, it has two
 // profiles, before and after a change.
 type joinedProfile struct {
 	r      *reports
@@ -29,7 +29,7 @@ type joinedProfile struct {
 	first  string // label of the first input
 }
 
-// A printer prints the joined inputs: it is a Report or a Comparison.
+// A printer prints the joined inputs: a Report or a Comparison.
 type printer interface {
 	Close() error
 	Failed() bool
@@ -54,7 +54,6 @@ func (j *joinedProfile) add(at *arrival) io.WriteCloser {
 	return &joinedInput{report: report, at: at, err: report.Begin(in)}
 }
 
-// open makes the printer of the inputs.
 func (j *joinedProfile) open(at *arrival) {
 	o := j.r.profileOptions(at)
 	if j.r.c.changes.diff {
@@ -78,8 +77,8 @@ func (j *joinedProfile) open(at *arrival) {
 	j.before, j.after, j.printer = r, r, r
 }
 
-// finish prints the joined inputs of each pipeline. code is the exit code so far. finish returns
-// the exit code of the run.
+// finish prints the joined inputs of each pipeline, and returns the exit code of the run. code is
+// the exit code so far.
 func (r *filterRun) finish(code int) int {
 	if r.stream.unread || r.stream.unwritten {
 		return code
@@ -129,7 +128,6 @@ func (r *filterRun) finish(code int) int {
 	return code
 }
 
-// A joinedInput is one of the inputs.
 type joinedInput struct {
 	report *callgrind.Report
 	at     *arrival

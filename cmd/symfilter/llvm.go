@@ -47,7 +47,7 @@ Accepted, without effect on markup, as by llvm-symbolizer: -a -i -p --adjust-vma
 
 `
 
-// llvmHelp returns what --filter-markup --help prints.
+// llvmHelp returns the text of --filter-markup --help.
 func llvmHelp() string {
 	var own []string
 	for o := range commandLine().Flags() {
@@ -60,7 +60,7 @@ func llvmHelp() string {
 		"\nExits with 0 whatever the log contains, and with 1 for a wrong option.\n"
 }
 
-// exitOption is llvm-symbolizer's exit code for options that it does not know.
+// exitOption is llvm-symbolizer's exit code for unknown options.
 const exitOption = 1
 
 // runLLVM runs the program in the llvm style, and returns the exit code.
@@ -101,8 +101,8 @@ func runLLVM(args []string, std standard) int {
 	return filterLLVM(c, o, std.in, stdout, stderr)
 }
 
-// llvmSymbols opens a Symbolizer with o that follows the rules of LLVM. fallback is the directory
-// of files that debug links name, empty for the default.
+// llvmSymbols opens a Symbolizer with o that follows the rules of LLVM. fallback is the folder of
+// files that debug links name; empty: the default.
 func (c *config) llvmSymbols(fallback string, o symbolize.Options) (*symfilter.Opened, error) {
 	o.Reaching, o.OldRustAsLLVM, o.NoAlt = true, true, true
 	return c.openSymbols(fallback, o)
@@ -114,8 +114,8 @@ func (c *config) openSymbols(fallback string, o symbolize.Options) (*symfilter.O
 	return symfilter.Symbols{NoIndex: c.noIndex, MaxMemory: int64(c.maxMemory), Symbolizer: o}.Open()
 }
 
-// filterLLVM filters stdin to stdout like LLVM's filter, and returns the exit code. As in LLVM's
-// filter, a read error does not change the code.
+// filterLLVM filters stdin to stdout like LLVM's filter, and returns the exit code. As there, a
+// read error does not change the code.
 func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	offHeap := startup.LimitHeap(int64(c.maxMemory))
 	diag := &diagnostics{w: stderr, quiet: c.quiet}
@@ -124,14 +124,14 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	c.noServers = o.noServers
 	if servers, err := c.client(os.Getenv, &diagnostics{w: stderr, quiet: true}, &statusLine{}); err != nil {
 		diag.printf("%v", err)
-	} else if len(c.urls) > 0 { // without servers LLVM does not read the cache
+	} else if len(c.urls) > 0 { // without servers, LLVM does not read the cache
 		network = append(network, servers)
 	}
 	c.confine(diag, []string{o.dwp, o.fallback}, true)
 	opened, err := c.llvmSymbols(o.fallback, symbolize.Options{
 		Finders: c.llvmFinders(), Servers: network, OffHeap: offHeap, Names: o.names, DWP: o.dwp,
 	})
-	if err != nil { // it fails only for servers, which were checked
+	if err != nil { // fails only for servers, which were checked
 		diag.printf("%v", err)
 		return exitIO
 	}
@@ -180,7 +180,7 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 // llvmFinders returns finders for the places that flags name, and for LLVM's folder of debug files
 // if no flag replaces it. As in LLVM, the module's own path is not used.
 func (c *config) llvmFinders() []symbolize.Finder {
-	finders := []symbolize.Finder{} // not nil, which would select the command's default finders
+	finders := []symbolize.Finder{} // nil would select the command's default finders
 	if paths := slices.Concat(c.objects, c.symbolPaths); len(paths) > 0 {
 		p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: paths, CacheDir: symfilter.UserCacheDir()})
 		c.closers = append(c.closers, p)
@@ -217,8 +217,7 @@ func (o *llvmOptions) inColor(when colorWhen, terminal bool) bool {
 	return true
 }
 
-// hasColors reports whether f is a terminal for which llvm-symbolizer uses colours. llvm-symbolizer
-// ignores NO_COLOR.
+// hasColors reports whether llvm-symbolizer uses colours on the terminal f. It ignores NO_COLOR.
 func hasColors(f *os.File) bool {
 	if !isTerminal(f) {
 		return false
@@ -229,8 +228,8 @@ func hasColors(f *os.File) bool {
 		term == "ansi" || term == "cygwin" || term == "linux" || strings.HasSuffix(term, "color")
 }
 
-// explainLLVM prints the modules without a debug file, and the places that were searched. If
-// verbose is set, it also prints the files in use.
+// explainLLVM prints the modules without a debug file, and the searched places. verbose adds the
+// files in use.
 func explainLLVM(diag *diagnostics, sym *symbolize.Symbolizer, verbose bool) {
 	for _, r := range sym.Reports() {
 		switch {

@@ -16,7 +16,7 @@ import (
 // llvmEnv names the variable with words that llvm-symbolizer reads before its arguments.
 const llvmEnv = "LLVM_SYMBOLIZER_OPTS"
 
-// llvmAlone maps the flags of llvm-symbolizer 19 without a value to the flags that they stand for.
+// llvmAlone maps the flags of llvm-symbolizer 19 without a value to the flags that they mean.
 // "-demangle=true" is such a flag, "--demangle=true" is not.
 var llvmAlone = sync.OnceValue(func() map[string]string {
 	all := make(map[string]string)
@@ -28,8 +28,8 @@ var llvmAlone = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// llvmValued has the flags of llvm-symbolizer 19 with a value, which follows "=". For flags that
-// map to true, it may also be the next word.
+// llvmValued has the flags of llvm-symbolizer 19 with a value, which follows "=". true means that
+// the value may also be the next word.
 var llvmValued = sync.OnceValue(func() map[string]bool {
 	all := make(map[string]bool)
 	for f := range asis.LLVMFlags() {
@@ -40,27 +40,26 @@ var llvmValued = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// llvmOptions are the options of a command line in the llvm style.
 type llvmOptions struct {
-	own *pflag.FlagSet // symfilter's flags that the llvm style also has
+	own *pflag.FlagSet // symfilter's flags in the llvm style
 
 	names      symbolize.Names
 	paths      llvmfilter.Paths
 	noDemangle bool
 	noServers  bool
-	color      string            // the value of the last --color=
+	color      string            // value of the last --color=
 	valued     bool              // --color was given with a value
 	colored    bool              // --color was given without a value, which takes precedence
-	numbers    map[string]string // the last values of flags that take a number
+	numbers    map[string]string // last values of flags with a number
 	hints      []string          // values of --dsym-hint
 	dwp        string            // value of --dwp
 	fallback   string            // value of --fallback-debug-path
 	verbose    bool
 	help       bool
 	version    bool
-	arguments  bool // there were addresses; the style ignores them
+	arguments  bool // there were addresses, which the style ignores
 
-	missing string   // the flag whose value is missing
+	missing string   // flag without its value
 	unknown []string // words that are not flags of either program
 	invalid []string // errors in the values of own
 }
@@ -84,7 +83,8 @@ func inStyle(args []string, lookup func(string) (string, bool)) bool {
 		case word == "--filter-markup":
 			style = styleLLVM
 		case strings.HasPrefix(word, "--filter-markup="):
-			markupFlag{&style}.Set(word[len("--filter-markup="):]) // with a true value the llvm style refuses the word, as llvm-symbolizer does
+			// llvm-symbolizer refuses the word with a true value; so does the llvm style
+			markupFlag{&style}.Set(word[len("--filter-markup="):])
 		case word == "--style" && i+1 < len(args):
 			style = args[i+1]
 		case strings.HasPrefix(word, "--style="):
@@ -242,8 +242,8 @@ func (o *llvmOptions) set(flag, value string) {
 	}
 }
 
-// badNumber returns llvm-symbolizer's error about a value that should be a number, or "". The error
-// has no newline at its end.
+// badNumber returns llvm-symbolizer's error about a value that is not a number, or "". The error
+// has no newline.
 func (o *llvmOptions) badNumber() string {
 	for _, flag := range []string{"--adjust-vma", "--cache-size", "--print-source-context-lines"} {
 		value, ok := o.numbers[flag]
@@ -261,7 +261,7 @@ func (o *llvmOptions) badNumber() string {
 	return ""
 }
 
-// errors returns the errors that llvm-symbolizer prints about the words.
+// errors returns llvm-symbolizer's errors about the words.
 func (o *llvmOptions) errors() (lines []string) {
 	if o.missing != "" {
 		lines = append(lines, o.missing+": missing argument")
@@ -276,8 +276,8 @@ func (o *llvmOptions) errors() (lines []string) {
 	return append(lines, o.invalid...)
 }
 
-// nearest returns the flag that differs from word by one character, followed by the value in word.
-// It returns "" if there is none.
+// nearest returns the flag that differs from word by one character, with the value in word. It
+// returns "" if there is none.
 func nearest(word string) string {
 	name, value, has := strings.Cut(word, "=")
 	best := ""

@@ -1,16 +1,16 @@
 // Symfilter prints a log with addresses replaced by function, file and line.
 //
 // It reads logs with backtraces or LLVM symbolizer markup, reports and profiles, from files or
-// standard input. It finds debug files by build ID, and writes the symbolized input, and nothing
-// else, to standard output. Diagnostics are single lines on standard error. "symfilter --help"
-// lists the flags. Each flag is also read from the environment: --symbol-path from
-// SYMFILTER_SYMBOL_PATH, with lists separated as in PATH.
+// standard input. It finds debug files by build ID. Standard output gets only the symbolized input.
+// Diagnostics are single lines on standard error. "symfilter --help" lists the flags. Each flag is
+// also read from the environment: --symbol-path from SYMFILTER_SYMBOL_PATH, with lists separated as
+// in PATH.
 //
-// It exits with 0 if the log was passed on, even if frames stayed unresolved. 1 means an input or
-// output error, and 2 wrong usage. 3 means that, with --strict, something stayed unresolved. 4
-// means that a gate failed. After a signal the code is 128 plus the signal's number, except for
-// Ctrl-C while a serial port is read. If the reader closes standard output, the code is 0, and no
-// error is printed. "symfilter run" exits like the program that it has started.
+// The exit code is 0 if the log was passed on, even if frames stayed unresolved. 1 means an input
+// or output error, and 2 wrong usage. 3 means that, with --strict, something stayed unresolved. 4
+// means that a gate failed. After a signal, the code is 128 plus the signal's number, except for
+// Ctrl-C while a serial port is read. If the reader closes standard output, the code is 0, without
+// an error message. "symfilter run" exits like the program that it has started.
 package main
 
 import (
@@ -19,7 +19,6 @@ import (
 	"github.com/symfilter/symfilter/internal/startup"
 )
 
-// Exit codes.
 const (
 	exitOK     = 0
 	exitIO     = 1

@@ -2,11 +2,11 @@ package main
 
 import "github.com/symfilter/symfilter/internal/cli"
 
-// environmentOfFlags describes the variables of flags in the page of all flags, the manual page and
-// the reference.
+// environmentOfFlags describes the variables of flags in the help, the manual page and the
+// reference.
 const environmentOfFlags = "Each flag is also read from the environment, under its name in upper case, prefixed with SYMFILTER_: --symbol-path from SYMFILTER_SYMBOL_PATH. Values of a repeatable flag are separated as in PATH; values of --limit, --mod-funcname and --mod-filename are separated by line ends. The command line takes precedence. A variable with this prefix that matches no flag is reported."
 
-// The sections of the manual page after the flags and the topics.
+// manSections follow the flags and the topics in the manual page.
 var manSections = [...]cli.Section{
 	{Title: "ENVIRONMENT", Text: environmentOfFlags + `
 

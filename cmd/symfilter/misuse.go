@@ -18,7 +18,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// habit returns advice about a flag that addr2line or llvm-symbolizer has, or "" for other names.
+// habit returns advice about a flag of addr2line or llvm-symbolizer, or "" for other names.
 func habit(name string) string {
 	switch name {
 	case "e", "exe":
@@ -41,7 +41,7 @@ func habit(name string) string {
 	return ""
 }
 
-// filterHabit returns advice about a flag that tail or another filter has, or "" for other names.
+// filterHabit returns advice about a flag of tail or another filter, or "" for other names.
 func filterHabit(name string) string {
 	switch name {
 	case "f":
@@ -127,8 +127,8 @@ func openError(name string, err error) string {
 	return msg
 }
 
-// nearCommand returns the command whose name differs from word only by case, one letter, or an
-// exchange of neighbouring letters. It returns "" if there is none.
+// nearCommand returns the command whose name differs from word by case, one letter, or an exchange
+// of neighbours. It returns "" if there is none.
 func nearCommand(word string) string {
 	word = strings.ToLower(word)
 	for _, cmd := range commands() {

@@ -10,22 +10,20 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// isFolder reports whether the output goes to a folder, with a file for each process.
 func (o output) isFolder() bool { return strings.HasSuffix(o.file, "/") }
 
-// An outputFolder is the folder of an output. A file in the folder gets its name when the file is
-// complete.
+// An outputFolder is the folder of an output. A file in it gets its name once it is complete.
 type outputFolder struct {
 	path  string
 	root  *os.Root
-	names map[string]int // number of files of this run whose names begin with the key
+	names map[string]int // number of files of this run, by beginning of the name
 	ended func() bool    // reports whether the run was ended before the inputs were read
 }
 
 // folderSuffix ends the names of files in output folders. Valgrind's own reports have other names.
 const folderSuffix = ".named.xml"
 
-// openFolder makes the folder of an output, and removes the files of an earlier run from it.
+// openFolder makes the folder of an output, and removes the files of an earlier run.
 func openFolder(path string) (*outputFolder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, err
@@ -52,7 +50,6 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// begin makes the file of a process.
 func (f *outputFolder) begin() (valgrind.Document, error) {
 	whole, err := newfile.Create(f.root, ".symfilter.")
 	if err == nil {
@@ -64,7 +61,6 @@ func (f *outputFolder) begin() (valgrind.Document, error) {
 	return &folderFile{whole, f}, nil
 }
 
-// A folderFile is the file of a process.
 type folderFile struct {
 	whole  *newfile.File
 	folder *outputFolder
@@ -78,8 +74,7 @@ func (d *folderFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// End names the file after the PID. It appends a number if an earlier process of the run had the
-// same PID.
+// End names the file after the PID. It appends a number if an earlier process had the same PID.
 func (d *folderFile) End(pid string) error {
 	defer d.whole.Discard()
 	if d.folder.ended() {

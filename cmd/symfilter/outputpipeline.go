@@ -23,18 +23,18 @@ type pipeline struct {
 	form    string
 	c       *config // the run's config with this form as its only output
 	w       io.Writer
-	file    *outputFile   // the file that w writes to; nil: standard output
-	folder  *outputFolder // replaces w if the output is a folder; otherwise nil
+	file    *outputFile   // file of w; nil: standard output
+	folder  *outputFolder // replaces w if the output is a folder; else nil
 	options filter.Options
-	page    *page.Page // the page of HTML; otherwise nil
-	found   *found     // shared by outputs of findings; otherwise nil
+	page    *page.Page // for HTML; else nil
+	found   *found     // shared by outputs of findings; else nil
 	reports *reports
 	quiet   bool // no messages and counts: another pipeline reports the same
 }
 
-// shareCaches gives one Cache to all pipelines whose frames look the same: with or without links,
-// and with or without shortened paths. The first pipeline uses the Cache of the run. If one
-// pipeline marks own frames, all do, so that cached frames have the mark.
+// shareCaches gives one Cache to all pipelines with equal frames: with or without links, and with
+// or without shortened paths. The first pipeline uses the Cache of the run. If one pipeline marks
+// own frames, all do, since cached frames have the mark.
 func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	type cached struct{ clean, links bool }
 	of := func(l *pipeline) cached { return cached{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }
@@ -71,7 +71,7 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 		diagnose: func(s string) { r.diag.printf("%s: %s", label, wording.Line(s)) },
 	}
 	o.Diagnose = func(d filter.Diagnostic) {
-		if at.cut.Load() { // the rest of the last line has not been read
+		if at.cut.Load() { // the rest of the last line was not read
 			return
 		}
 		r.diag.printf("%s:%d:%d: %s", label, d.Line, d.Byte, d.Message)
@@ -127,9 +127,9 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 	return e
 }
 
-// end writes the part of the output that follows all inputs, and gives files their names. If whole
-// is not set, not all inputs were read, and end discards the files. If sound is not set, an input
-// could not be read. end returns all errors.
+// end writes the part of the output after all inputs, and gives files their names. Without whole,
+// not all inputs were read, and the files are discarded. Without sound, an input could not be read.
+// end returns all errors.
 func (l *pipeline) end(whole, sound bool, diag *diagnostics) []error {
 	l.folder.end()
 	if l.found != nil {
@@ -143,8 +143,8 @@ func (l *pipeline) end(whole, sound bool, diag *diagnostics) []error {
 	return []error{l.file.end(whole && !l.hasNoStacks())}
 }
 
-// allOf returns an engine that passes an input to several engines. The first one answers questions
-// about the input.
+// allOf returns an engine that passes an input to several engines. Questions about the input go to
+// the first one.
 func allOf(engines []engine) engine {
 	if len(engines) == 1 {
 		return engines[0]
@@ -173,7 +173,7 @@ func allOf(engines []engine) engine {
 // continue.
 type tee struct {
 	engines []engine
-	unread  []bool // for each engine: its output no longer has a reader
+	unread  []bool // for each engine: its output has no reader any more
 }
 
 // each calls do for the engines whose output has a reader, and returns the first error. It returns

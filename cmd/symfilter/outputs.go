@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// The values of --output.
+// Values of --output.
 const (
 	outputText   = "text"
 	outputJSON   = "json"
@@ -23,27 +23,27 @@ const (
 	outputRTrace    = "rtrace"
 	outputValgrind  = "valgrind"
 
-	outputCodeQuality = "codequality" // the findings of all inputs
+	outputCodeQuality = "codequality" // findings of all inputs
 	outputSARIF       = "sarif"
 	outputJUnit       = "junit"
 
 	outputSuppressions = "suppressions"
 
-	outputNone = "none" // the findings, for a gate; --output does not take it
+	outputNone = "none" // findings for a gate; not a value of --output
 )
 
-// outputs returns the words that --output takes.
+// outputs returns the values of --output.
 func outputs() []string {
 	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace, outputValgrind, outputSARIF, outputJUnit, outputCodeQuality, outputSuppressions, outputPprof, outputFolded, outputSpeedscope}
 }
 
-// An output is a form in which the run prints its results, and their destination.
+// An output is a form of results, and their destination.
 type output struct {
 	form string
 	file string // empty: standard output
 }
 
-// flag returns the flag --output that selects the output.
+// flag returns the flag that selects the output.
 func (o output) flag() string {
 	if o.file == "" {
 		return "--output=" + o.form
@@ -51,12 +51,12 @@ func (o output) flag() string {
 	return "--output=" + o.form + ":" + o.file
 }
 
-// outputList is the value of --output: FORM, or FORM:FILE.
+// An outputList is the value of --output: FORM, or FORM:FILE.
 type outputList []output
 
 func (l *outputList) Set(s string) error { return l.set(s, outputs()) }
 
-// set adds a value. Its form must be one of words.
+// set adds a value, whose form must be one of words.
 func (l *outputList) set(s string, words []string) error {
 	form, file, named := strings.Cut(s, ":")
 	if !slices.Contains(words, form) {
@@ -76,9 +76,9 @@ func (l *outputList) set(s string, words []string) error {
 	return nil
 }
 
-// pickOutput sets c.output, the form of the main output. Messages and counts refer to that output.
-// It is the output on standard output, or the first output if all go to files. Without --output it
-// is text.
+// pickOutput sets c.output, the form of the main output, to which messages and counts refer. The
+// main output is the one on standard output, or the first output if all go to files. Without
+// --output it is text.
 func (c *config) pickOutput() error {
 	if len(c.outputs) == 0 {
 		c.outputs = outputList{{form: outputText}}
@@ -101,18 +101,18 @@ func (c *config) pickOutput() error {
 	return nil
 }
 
-// An outputFile is the file of an output. It gets its name when it is complete. Until then no file
-// has the name, so that no process reads the results of an earlier run.
+// An outputFile is the file of an output. It gets its name once it is complete. Until then, the
+// name has no file, so no process reads the results of an earlier run.
 type outputFile struct {
 	*os.File
 	path  string
 	root  *os.Root
-	base  string        // name of the file below root
+	base  string        // name below root
 	whole *newfile.File // nil: the path is a pipe or a device, and is written directly
 }
 
-// openOutput opens the file of an output, and removes an earlier regular file of that name. It
-// writes to a pipe or a device directly.
+// openOutput opens the file of an output, and removes an earlier regular file of that name. A pipe
+// or a device is written directly.
 func openOutput(path string) (*outputFile, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -158,8 +158,8 @@ func (o *outputFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// end closes the file. If the file is complete, end gives it its name, otherwise it discards the
-// file. A nil file is standard output, which stays open.
+// end closes the file. It gives a complete file its name, and discards an incomplete one. A nil
+// file is standard output, which stays open.
 func (o *outputFile) end(complete bool) error {
 	if o == nil {
 		return nil
@@ -175,7 +175,7 @@ func (o *outputFile) end(complete bool) error {
 	return nil
 }
 
-// discard closes the file, and removes it unless it was published.
+// discard closes the file, and removes it unless it has its name.
 func (o *outputFile) discard() {
 	if o.whole == nil {
 		if o.File != nil {
@@ -189,7 +189,6 @@ func (o *outputFile) discard() {
 	}
 }
 
-// An outputError is an error in writing to an output's file.
 type outputError struct {
 	path string
 	err  error

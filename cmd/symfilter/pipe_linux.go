@@ -10,8 +10,8 @@ import (
 // KiB. A larger size needs privileges.
 const pipeSize = 1 << 20 // bytes
 
-// enlargePipe enlarges f if it is a pipe. The user's limit on pipes may refuse it, which costs only
-// speed.
+// enlargePipe enlarges f if it is a pipe. The user's limit on pipes may forbid this, which costs
+// only speed.
 func enlargePipe(f *os.File) {
 	control(f, func(fd uintptr) { unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
 }

@@ -25,14 +25,12 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// profileFlags are the flags of symfilter profile.
 type profileFlags struct {
 	show      string
 	inclusive bool
-	names     symbolize.Names // selects the names that the symbolizer gives
+	names     symbolize.Names // selects the symbolizer's names
 }
 
-// profileForms are the forms that symfilter profile prints.
 var profileForms = [...]struct {
 	name string
 	form profile.Output
@@ -48,12 +46,11 @@ func profileOutputs() (names []string) {
 	return names
 }
 
-// profileOutput is the value of --output of symfilter profile.
+// A profileOutput is the value of symfilter profile --output.
 type profileOutput struct{ list *outputList }
 
 func (o profileOutput) Set(s string) error { return o.list.set(s, profileOutputs()) }
 
-// runProfile prints a profile with names.
 func runProfile(c *config, args []string, std standard) (int, error) {
 	given := len(c.outputs) > 0
 	if err := c.pickOutput(); err != nil {
@@ -125,7 +122,7 @@ type profileRun struct {
 	label string // label of the input
 
 	content io.Reader // not packed
-	head    []byte    // the beginning of content
+	head    []byte    // beginning of content
 	writers []io.Writer
 	closers []func() // called in reverse order
 }
@@ -183,8 +180,8 @@ func (p *profileRun) openInput() error {
 }
 
 // chooseForm chooses the form of the output. Without --output, a file of Valgrind with named
-// functions keeps its form. chooseForm returns an error for a binary output to a terminal, and for
-// flags without an effect.
+// functions keeps its form. It returns an error for a binary output to a terminal, and for flags
+// without an effect.
 func (p *profileRun) chooseForm(given bool) error {
 	c := p.c
 	if profile.IsTrace(p.head) || profile.IsPackedTrace(p.head) {
@@ -217,7 +214,7 @@ func (p *profileRun) openOutputs() error {
 	return nil
 }
 
-// read reads the profile and names its addresses.
+// read reads the profile, and names its addresses.
 func (p *profileRun) read(o report.Options) (*profile.Profile, error) {
 	biases, err := p.c.biases()
 	if err != nil {
@@ -237,7 +234,7 @@ func (p *profileRun) read(o report.Options) (*profile.Profile, error) {
 	return read, nil
 }
 
-// print prints the profile to each output. If it fails, it also returns the exit code.
+// print prints the profile to each output. With an error, it returns the exit code.
 func (p *profileRun) print(read *profile.Profile) (int, error) {
 	view := profile.View{Label: p.label, Show: p.c.profile.show, Inclusive: p.c.profile.inclusive}
 	for i, w := range p.writers {
@@ -280,13 +277,13 @@ func (f *profileFlags) check(outputs []output, given bool) error {
 	return nil
 }
 
-// beginning returns a reader of in, and the first bytes of in. For a regular file, the reader is
-// the file itself, since it can be read twice.
+// beginning returns a reader of in, and the first bytes of in. For a regular file, which can be
+// read twice, the reader is the file itself.
 func beginning(in *os.File) (content io.Reader, head []byte) {
 	if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
 		if at, err := in.Seek(0, io.SeekCurrent); err == nil {
 			head = make([]byte, doctor.HeadSize)
-			n, _ := in.ReadAt(head, at) // after an error, reading all of the file fails too
+			n, _ := in.ReadAt(head, at) // after an error, reading the file fails, too
 			return in, head[:n]
 		}
 	}
@@ -300,14 +297,14 @@ func peeked(in io.Reader) (content io.Reader, head []byte) {
 	return b, head
 }
 
-// isPacked reports whether a file that begins with head is compressed with zstd, xz or bzip2.
-// Producers of profiles use only gzip, which package profile unpacks.
+// isPacked reports whether head begins a file compressed with zstd, xz or bzip2. Producers of
+// profiles use only gzip, which package profile unpacks.
 func isPacked(head []byte) bool {
 	return slices.ContainsFunc([]string{"\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh"}, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) })
 }
 
-// writeProfile writes output i of c to w. If the output has a file, writeProfile gives the file its
-// name. On a terminal, control characters are made visible.
+// writeProfile writes output i of c to w, and gives its file, if any, its name. On a terminal,
+// control characters become visible.
 func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profile.View, terminal bool) error {
 	form := profileForms[slices.Index(profileOutputs(), c.outputs[i].form)].form
 	if terminal {
@@ -323,9 +320,8 @@ func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profi
 	return nil
 }
 
-// otherFile returns the end of a message about a file that is not a profile. It names the kind of
-// the file, which begins with start. It returns "" if err has another cause, or the kind is not
-// known.
+// otherFile returns the end of a message about a file that is not a profile: the kind of the file,
+// which begins with start. It returns "" if err has another cause, or the kind is unknown.
 func otherFile(err error, start []byte, label string) string {
 	if errors.Is(err, profile.ErrUnknown) {
 		if other := doctor.NotProfile(start, label); other != "" {

@@ -15,25 +15,24 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// Exit codes of run, the same as in shells and env(1).
+// Exit codes of run, as in shells and env(1).
 const (
 	exitNotStarted = 126
 	exitNotFound   = 127
 )
 
 const (
-	// lingerTime bounds the wait for output after the program has ended, if other processes still
+	// lingerTime bounds the wait for output after the end of the program, if other processes still
 	// have its descriptors.
 	lingerTime = 2 * time.Second
-	// deathWait bounds the time for which lines wait for debug files after the program has ended.
+	// deathWait bounds how long lines wait for debug files after the end of the program.
 	deathWait = 2 * time.Second
 )
 
 // endGrace is the time after the end of the program in which a signal does not end symfilter. A key
-// such as Ctrl-C signals both, so this may be the signal that ended the program.
+// such as Ctrl-C signals both, and may have ended the program.
 const endGrace = 200 * time.Millisecond
 
-// A programRun is a run of the command run.
 type programRun struct {
 	*session
 	program *child.Program
@@ -55,7 +54,7 @@ func startProgram(c *config, args []string, std standard) (int, error) {
 	if _, err := c.dialects(false); err != nil {
 		return exitUsage, err
 	}
-	if _, err := c.prefixMaps(); err != nil { // before the program is started
+	if _, err := c.prefixMaps(); err != nil { // before the start of the program
 		return exitUsage, err
 	}
 	r := &programRun{maps: procmaps.New(), stream: &stream{stop: &stopper{reading: make(chan struct{})}}}
@@ -81,9 +80,9 @@ func startProgram(c *config, args []string, std standard) (int, error) {
 	return status.ExitStatus(), nil
 }
 
-// run starts the program and filters its output. It returns the program's exit status. Steps that
-// may fail come before the start. The program's maps and files are untrusted, so they are read
-// after this process is confined. Confining it needs the program's PID.
+// run starts the program, filters its output, and returns the program's exit status. Steps that may
+// fail come before the start. The program's maps and files are untrusted, and are read once this
+// process is confined. The confinement needs the program's PID.
 func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -115,7 +114,7 @@ func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus
 	go r.pass(signals)
 	var outputs sync.WaitGroup
 	for i, run := range runs {
-		// If the program ends before its maps are read, the calls in its stack may show its base.
+		// If the program ends before its maps are read, calls in its stack may show its base.
 		l := run.pipelines[0]
 		l.options.Dialects.Candidates = append(l.options.Dialects.Candidates, r.program.Path)
 		outputs.Go(func() { r.filter(run, r.program.Outputs[i]) })
@@ -149,7 +148,6 @@ func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus
 	return status, err
 }
 
-// pass passes on signals to the program.
 func (r *programRun) pass(signals <-chan os.Signal) {
 	for sig := range signals {
 		n, _ := sig.(syscall.Signal)
@@ -160,8 +158,8 @@ func (r *programRun) pass(signals <-chan os.Signal) {
 	}
 }
 
-// notify makes the channel receive the signals for the program, except those that nohup or a shell
-// has set to be ignored.
+// notify makes the channel receive the signals for the program. Signals that nohup or a shell has
+// set to be ignored stay ignored.
 func notify(signals chan<- os.Signal) {
 	for _, sig := range child.Signals {
 		if n, _ := sig.(syscall.Signal); !child.IsIgnored(n) {
@@ -170,7 +168,6 @@ func notify(signals chan<- os.Signal) {
 	}
 }
 
-// prepareOutputs returns a run for each output of the program.
 func (r *programRun) prepareOutputs(ctx context.Context, std standard) (runs []*filterRun, err error) {
 	c := r.c
 	maps, err := c.prefixMaps()
@@ -197,11 +194,10 @@ func (r *programRun) prepareOutputs(ctx context.Context, std standard) (runs []*
 	return runs, nil
 }
 
-// filter filters an output of the program to its end.
 func (r *programRun) filter(run *filterRun, o *child.Output) {
 	in := r.maps.Reader(o)
 	readErr, writeErr := r.stream.run(run.engine(o.To, o.To.Name(), false, nil), in, o.To.Name(), true)
-	o.Close() // so that the program learns that nobody reads its output
+	o.Close() // the program must notice that its output has no reader
 	switch {
 	case errors.Is(writeErr, syscall.EPIPE):
 		return

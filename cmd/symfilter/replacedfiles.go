@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// checkWritten returns an error if the run would replace one of its own inputs or outputs. The
-// input would be lost, and the rest of the output would go to a file without a name.
+// checkWritten returns an error if the run would replace one of its own inputs or outputs: the
+// input would be lost, and the rest of the output would have no name.
 func (c *config) checkWritten(files []string, std standard) error {
 	all := c.written()
 	for _, written := range all {
@@ -46,7 +46,6 @@ func (c *config) checkWritten(files []string, std standard) error {
 	return nil
 }
 
-// A writtenFile is a file that the run writes, and the flag that names it.
 type writtenFile struct{ flag, path string }
 
 // written returns the files that the run writes because of flags.
@@ -70,19 +69,17 @@ func (c *config) written() (all []writtenFile) {
 	return all
 }
 
-// isDevice reports whether path exists and is not a regular file.
 func isDevice(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular()
 }
 
-// isOpenAs reports whether f is the file whose state is info.
 func isOpenAs(f *os.File, info os.FileInfo) bool {
 	open, err := f.Stat()
 	return err == nil && os.SameFile(open, info)
 }
 
-// samePlace reports whether the paths a and b lead to one file. The file need not exist.
+// samePlace reports whether the paths a and b lead to one file, which need not exist.
 func samePlace(a, b string) bool {
 	same := func(a, b string) bool {
 		first, err := os.Stat(a)

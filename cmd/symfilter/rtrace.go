@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/rtrace"
 )
 
-// rtraceFlags are the flags of symfilter rtrace, which sp-rtrace-postproc also has.
+// rtraceFlags are the flags of symfilter rtrace that sp-rtrace-postproc also has.
 type rtraceFlags struct {
 	processing rtrace.Processing
 	sort       string
@@ -23,7 +23,7 @@ type rtraceFlags struct {
 	exclude    fileName
 }
 
-// load checks the flags together, reads the files in them, and fills in processing.
+// load checks the flags together, reads the files in them, and sets processing.
 func (f *rtraceFlags) load() (err error) {
 	p := &f.processing
 	switch {
@@ -47,7 +47,7 @@ func (f *rtraceFlags) load() (err error) {
 	return err
 }
 
-// readIndexes reads the indexes of calls that a file lists.
+// readIndexes reads the indexes of calls in a file.
 func readIndexes(flag string, name fileName) (rtrace.Indexes, error) {
 	if name == "" {
 		return nil, nil
@@ -67,7 +67,6 @@ func readIndexes(flag string, name fileName) (rtrace.Indexes, error) {
 	return all, nil
 }
 
-// rtrace returns the translator of a report of sp-rtrace.
 func (r *reports) rtrace(at *arrival) io.WriteCloser {
 	o := rtrace.Options{ReportOptions: r.options(at), Processing: r.c.rtrace.processing}
 	if r.found != nil {
@@ -98,7 +97,6 @@ func (m mask) Set(s string) error {
 	return nil
 }
 
-// A depth is a flag with a number of frames.
 type depth struct{ frames **int }
 
 func (d depth) Set(s string) error {
@@ -110,7 +108,7 @@ func (d depth) Set(s string) error {
 	return nil
 }
 
-// ranges are a flag with addresses and address ranges, written as in maps.
+// A ranges is a flag with addresses and address ranges, written as in maps.
 type ranges []rtrace.Range
 
 func (*ranges) Type() string { return cli.Repeated }
@@ -132,7 +130,6 @@ func (r *ranges) Set(s string) error {
 	return nil
 }
 
-// parseHex reads a number in hex, with or without 0x.
 func parseHex(s string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimPrefix(strings.ToLower(s), "0x"), 16, 64)
 }

@@ -14,15 +14,14 @@ import (
 	"github.com/symfilter/symfilter/internal/serial"
 )
 
-const defaultRate = "115200" // serial.DefaultRate, in the help
+const defaultRate = "115200" // serial.DefaultRate, for the help
 
-// The rates that --baud takes. Setting a rate fails if the adapter does not support it.
+// Rates that --baud takes. An adapter may not support each of them.
 const (
 	minRate = 50        // baud: the slowest that Linux names
 	maxRate = 100 << 20 // baud: more than any adapter has
 )
 
-// A baud is the flag --baud.
 type baud int
 
 func (b *baud) String() string { return "" }
@@ -36,7 +35,6 @@ func (b *baud) Set(word string) error {
 	return nil
 }
 
-// rate returns the rate of serial ports.
 func (c *config) rate() int {
 	if c.baud == 0 {
 		return serial.DefaultRate
@@ -44,8 +42,8 @@ func (c *config) rate() int {
 	return int(c.baud)
 }
 
-// portWait returns the time that the run waits for a port that does not exist yet. At a terminal,
-// where a user can interrupt, it returns -1, which means no limit.
+// portWait returns how long the run waits for a missing port. At a terminal, where a user can
+// interrupt, it returns -1: no limit.
 func (c *config) portWait(std standard) time.Duration {
 	switch {
 	case isTerminal(std.in) || isTerminal(std.out):
@@ -62,13 +60,12 @@ func (c *config) isPort(name string) bool {
 	return name != "" && name != "-" && (serial.Names(name) || c.baud != 0 && isMissing(name))
 }
 
-// isMissing reports whether there is no file of this name.
 func isMissing(name string) bool {
 	_, err := os.Stat(name)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// checkPorts returns an error if the flags for the serial ports among files cannot be used.
+// checkPorts returns an error if the flags for serial ports do not fit the files.
 func (c *config) checkPorts(files []string) error {
 	i := slices.IndexFunc(files, c.isPort)
 	switch {
@@ -80,8 +77,8 @@ func (c *config) checkPorts(files []string) error {
 	return nil
 }
 
-// deviceFolders returns the folders in which serial ports among files may appear again. The process
-// must be able to set up such a port, even if a link leads to another device by then.
+// deviceFolders returns the folders in which serial ports may appear again. The process must be
+// able to set up such a port, even if a link leads to another device by then.
 func (c *config) deviceFolders(files []string) (dirs []string) {
 	for _, name := range files {
 		if !c.isPort(name) {

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// serverURLs returns the debuginfod servers that a flag or DEBUGINFOD_URLS names. If a flag
-// requests them, it returns the servers in /etc/debuginfod. No server is built in.
+// serverURLs returns the debuginfod servers of a flag or DEBUGINFOD_URLS. If a flag requests the
+// system's servers, it returns those in /etc/debuginfod. No server is built in.
 func (c *config) serverURLs(fromEnv []string) ([]string, error) {
 	switch {
 	case c.noServers || c.offline:
@@ -37,7 +37,7 @@ func (c *config) serverURLs(fromEnv []string) ([]string, error) {
 	return urls, nil
 }
 
-// client returns the finder that reads debuginfod's cache and asks the servers, if there are any.
+// client returns the finder that reads debuginfod's cache and asks the servers, if any.
 func (c *config) client(getenv func(string) string, diag *diagnostics, status *statusLine) (*debuginfod.Client, error) {
 	o, err := debuginfod.OptionsFromEnv(getenv)
 	if err != nil {
@@ -74,8 +74,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	return client, nil
 }
 
-// A clientEnd is a client whose Close also reports the number of build IDs for which no server was
-// asked.
+// A clientEnd is a client whose Close also reports the number of build IDs that were not asked for.
 type clientEnd struct {
 	*debuginfod.Client
 	diag *diagnostics
@@ -89,13 +88,13 @@ func (e clientEnd) Close() error {
 	return err
 }
 
-// unasked returns the number of build IDs for which no server was asked, because too many were new.
+// unasked returns the number of build IDs without a request, since too many were new.
 func unasked(c *debuginfod.Client) int {
 	return access.Debuginfod(c).(interface{ Unasked() int }).Unasked()
 }
 
 // A progressReport prints the progress of downloads in the status line of a terminal. If told is
-// set, it also prints a line at the start and at the end of each download.
+// set, it also prints a line at the start and the end of each download.
 type progressReport struct {
 	diag   *diagnostics
 	status *statusLine
@@ -140,7 +139,6 @@ func progressText(p debuginfod.Progress) string {
 	return wording.Line(text + " from " + host(p.Server))
 }
 
-// fetched describes a download by its module and the first digits of its build ID.
 func fetched(p debuginfod.Progress) string {
 	const shown = 8 // hex digits: enough to find it in the log
 	id := p.ID.String()

@@ -16,23 +16,22 @@ const (
 
 	lastPatience = 2 * time.Second // time for a checkpoint after patience
 
-	// further signals within this time after the first are ignored: timeout(1) and shells signal
-	// both a process and its group
+	// a second signal within this time is ignored: timeout(1) and shells signal both a process and
+	// its group
 	echo = 200 * time.Millisecond
 )
 
-// A stopper stops the reading after a signal. A hang-up or a termination signal stops it at once;
-// an interrupt stops it after the duration in the field words. A second signal, or output that
-// blocks, ends the process immediately. Some runs outlive a hang-up, unless their terminal is gone:
-// see hangups.
+// A stopper stops the reading after a signal. A hang-up or a termination signal stops it at once,
+// an interrupt after the time in words. A second signal, or blocked output, ends the process
+// immediately. Some runs outlive a hang-up while their terminal exists: see hangups.
 type stopper struct {
 	reading chan struct{} // closed when reading must stop
-	got     atomic.Int32  // the first signal
+	got     atomic.Int32  // first signal
 	signals chan os.Signal
 	ending  chan struct{} // closed when the work is done
 	ended   chan struct{} // closed when listen has returned
 
-	words    time.Duration // time that the producer of the log has after an interrupt
+	words    time.Duration // time of the log's producer after an interrupt
 	patience time.Duration
 	last     atomic.Value // func(), called before the process is ended immediately
 
@@ -40,9 +39,9 @@ type stopper struct {
 }
 
 // newStopper starts a goroutine that listens for signals until the method end is called. cancel
-// ends the wait for debug files. words is the time that the producer of the log has after an
-// interrupt. patience is the time for output that blocks. hangups is nil if a hang-up ends the run.
-// Signals that nohup or a shell has set to be ignored stay ignored.
+// ends the wait for debug files. words is the time of the log's producer after an interrupt,
+// patience the time for blocked output. hangups is nil if a hang-up ends the run. Signals that
+// nohup or a shell has set to be ignored stay ignored.
 func newStopper(cancel context.CancelFunc, words, patience time.Duration, hangups *hangups) *stopper {
 	s := &stopper{
 		words:    words,
@@ -85,7 +84,7 @@ func (s *stopper) listen(cancel context.CancelFunc) {
 				continue
 			}
 		case <-gone:
-			// ignored if another signal has ended the run already, or the terminal still exists
+			// another signal has ended the run already, or the terminal still exists
 			if s.signal() != 0 || !s.hangups.isOrphan() {
 				continue
 			}
@@ -112,7 +111,6 @@ func (s *stopper) listen(cancel context.CancelFunc) {
 	}
 }
 
-// exit ends the process.
 func (s *stopper) exit() {
 	if last, ok := s.last.Load().(func()); ok {
 		done := make(chan struct{})
@@ -125,19 +123,18 @@ func (s *stopper) exit() {
 	os.Exit(exitSignal + s.signal())
 }
 
-// number returns the system's number of sig.
 func number(sig os.Signal) int32 {
 	n, _ := sig.(syscall.Signal)
 	return int32(n)
 }
 
-// signal returns the number of the first signal, or 0 if none has arrived.
+// signal returns the number of the first signal, or 0.
 func (s *stopper) signal() int { return int(s.got.Load()) }
 
-// end stops listening, and returns the number of the first signal, or 0. Later signals end the
+// end stops listening, and returns the number of the first signal, or 0. A later signal ends the
 // process.
 func (s *stopper) end() int {
-	signal.Stop(s.signals) // after it returns, earlier signals are in the channel
+	signal.Stop(s.signals) // earlier signals are now in the channel
 	close(s.ending)
 	<-s.ended
 	return s.signal()

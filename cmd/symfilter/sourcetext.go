@@ -13,7 +13,6 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// sourceFlags select source lines and links to them.
 type sourceFlags struct {
 	lines     sourceLines
 	roots     []string // --source-root
@@ -23,13 +22,13 @@ type sourceFlags struct {
 
 const (
 	usualSourceLines = "3"  // value of --source without a number
-	maxSourceLines   = 1000 // lines before and after a line
+	maxSourceLines   = 1000 // before and after a line
 
 	sourceShare = 8        // 1/8 of --max-memory is for source files
 	mostSources = 48 << 20 // bytes of source files in memory: some 2,000 files of usual size
 )
 
-// sourceLines is the value of --source. on is set if source lines are printed. n is the number of
+// A sourceLines is the value of --source. on is set if source lines are printed. n is the number of
 // lines before and after the line of a frame.
 type sourceLines struct {
 	on bool
@@ -51,16 +50,16 @@ func (l *sourceLines) Set(s string) error {
 	return nil
 }
 
-// sourceText finds source lines and makes links, as the flags request.
+// A sourceText finds source lines and makes links.
 type sourceText struct {
-	finder *source.Finder // nil: source lines are not shown
-	linker *source.Linker // nil: there are no links
+	finder *source.Finder // nil: no source lines
+	linker *source.Linker // nil: no links
 	roots  source.Roots
 }
 
 // sources returns the sourceText for the flags. Its errors are usage errors. live is set if an
-// input is not a file that is read to its end: all source lines then wait less for files and
-// servers, unless --wait is given.
+// input is not a file that is read to its end: unless --wait is given, source lines then wait less
+// for files and servers.
 func (c *config) sources(sym *symbolize.Symbolizer, servers *debuginfod.Client, maps []buildid.PrefixMap, live bool, diag *diagnostics) (t *sourceText, err error) {
 	t = &sourceText{}
 	f := &c.source
@@ -134,7 +133,7 @@ func (t *sourceText) apply(o *filter.Options, links bool) {
 	}
 }
 
-// hyperlinks reports whether text has links: according to the flag, or on a terminal with colours.
+// hyperlinks reports whether text has links: by the flag, or on a terminal with colours.
 func (f *sourceFlags) hyperlinks(terminal bool, color filter.Color, getenv func(string) string) bool {
 	switch f.hyperlink {
 	case "always":

@@ -17,12 +17,10 @@ const (
 	outputSpeedscope = "speedscope"
 )
 
-// isStacked reports whether a form of output has weighted stacks.
 func isStacked(form string) bool {
 	return form == outputPprof || form == outputFolded || form == outputSpeedscope
 }
 
-// callgrindOutput returns the form of a profile's report.
 func callgrindOutput(form string) callgrind.Output {
 	switch form {
 	case outputJSON:
@@ -39,7 +37,7 @@ func callgrindOutput(form string) callgrind.Output {
 	return callgrind.Table
 }
 
-// hasNoStacks reports whether an output of stacks is empty, because no input was a profile.
+// hasNoStacks reports whether an output of stacks is empty, since no input was a profile.
 func (l *pipeline) hasNoStacks() bool {
 	if !isStacked(l.form) || l.file == nil || l.file.whole == nil {
 		return false
@@ -56,7 +54,7 @@ func (r *reports) onlyStacks(t *input.Translators) {
 	}
 	t.Markup, t.Valgrind = none, none
 	t.Container = func(input.Format) io.WriteCloser { return none() }
-	if r.traced { // a report of sp-rtrace has given the output its stacks
+	if r.traced { // the output has the stacks of a report of sp-rtrace
 		one := func() io.WriteCloser {
 			return &noStacks{err: fmt.Errorf("--output=%s accepts one report of sp-rtrace and nothing else: filter each input in a run of its own", r.output)}
 		}
@@ -64,7 +62,7 @@ func (r *reports) onlyStacks(t *input.Translators) {
 	}
 }
 
-// tracedStacks returns the translator of a report of sp-rtrace that prints its stacks.
+// tracedStacks returns the translator that prints the stacks of a report of sp-rtrace.
 func (r *reports) tracedStacks(at *arrival, o rtrace.Options) io.WriteCloser {
 	if r.joined != nil && r.joined.inputs > 0 {
 		return &noStacks{err: fmt.Errorf("--output=%s accepts profiles of Callgrind or one report of sp-rtrace, not both: filter each in a run of its own", r.output)}
@@ -74,7 +72,7 @@ func (r *reports) tracedStacks(at *arrival, o rtrace.Options) io.WriteCloser {
 	return rtrace.NewReport(at.batch.w, o)
 }
 
-// noStacks is the translator for an input without weighted stacks. Its error is a usage error.
+// A noStacks is the translator for an input without weighted stacks. Its error is a usage error.
 type noStacks struct {
 	err      error
 	reported bool
@@ -90,5 +88,4 @@ func (n *noStacks) Close() error {
 	return usageError{n.err}
 }
 
-// errBinary is the error for an output that a terminal cannot show.
 var errBinary = errors.New("--output=pprof is binary, and standard output is a terminal: write --output=pprof:FILE")

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A statusLine is the last line of a terminal, and shows the current work. It is erased while other
-// lines are printed. Its methods are safe for concurrent use.
+// A statusLine is the last line of a terminal, with the current work. It is erased while other
+// lines are printed. A statusLine is safe for concurrent use.
 type statusLine struct {
 	mu    sync.Mutex
 	w     io.Writer // the terminal; nil: nothing is shown
@@ -15,7 +15,7 @@ type statusLine struct {
 	inner bool // the last printed text has no line end
 }
 
-// set shows text; an empty text clears the line.
+// set shows text. An empty text clears the line.
 func (s *statusLine) set(text string) {
 	if s.w == nil {
 		return
@@ -51,8 +51,8 @@ func (s *statusLine) around(p []byte, message bool, print func() (int, error)) (
 	return n, err
 }
 
-// draw shows the text, if there is any and the cursor is at the start of a line; s.mu is held. The
-// text is not wrapped, since erase clears only one line.
+// draw shows the text, if any, if the cursor is at the start of a line. The text is not wrapped,
+// since erase clears only one line. s.mu is held.
 func (s *statusLine) draw() {
 	if s.text == "" || s.inner {
 		return
@@ -61,7 +61,7 @@ func (s *statusLine) draw() {
 	s.shown = true
 }
 
-// erase clears the line; s.mu is held.
+// erase clears the line. s.mu is held.
 func (s *statusLine) erase() {
 	if s.shown {
 		io.WriteString(s.w, "\r\x1b[K")
@@ -69,8 +69,8 @@ func (s *statusLine) erase() {
 	}
 }
 
-// A besideStatus writes text to the terminal that has a status line: the log if log is set,
-// otherwise messages.
+// A besideStatus writes text to a terminal with a status line: the log if log is set, otherwise
+// messages.
 type besideStatus struct {
 	io.Writer
 	status *statusLine

@@ -28,20 +28,19 @@ type stream struct {
 	diag   *diagnostics
 	stop   *stopper
 	engine func(in *os.File, label string, regular bool) engine // makes the engine for one input
-	// hints is set to print hints about inputs in which nothing was resolved.
+	// print hints about inputs without a resolved address
 	hints  bool
 	isPort func(name string) bool // reports whether an input is a serial port
-	// time to wait for a serial port that does not exist yet; -1: no limit
+	// time to wait for a missing serial port; -1: no limit
 	portWait time.Duration
-	rate     int // rate of serial ports, in baud
+	rate     int // of serial ports, in baud
 
 	contextSaver *contextSaver // saves the context of standard input; nil: not saved
 
-	// announces is set if standard error is a terminal. Ports are then named before their devices
-	// send anything.
+	// standard error is a terminal: name ports before their devices send anything
 	announces bool
 
-	unresolved doctor.Sum // counts of the inputs that have ended
+	unresolved doctor.Sum // of the inputs that have ended
 	current    int        // index of the current input; unused if files are followed
 
 	unwritten bool // the output could not be written
@@ -49,7 +48,6 @@ type stream struct {
 	port      bool // an input was a serial port, which never ends by itself
 }
 
-// An engine filters one input.
 type engine struct {
 	io.WriteCloser
 	// decides the format, and passes on an unfinished line; nil: nothing to flush
@@ -58,14 +56,14 @@ type engine struct {
 	end        func()      // called after Close; may be nil
 	// called before Close if the input was stopped before its end; may be nil
 	cut    func()
-	counts func() doctor.Counts // counts of the input so far; may be nil
+	counts func() doctor.Counts // of the input so far; may be nil
 
 	input   *input.Writer   // recognises the format; nil in the llvm style
 	sniffer *doctor.Sniffer // examines the text; nil in the llvm style
 }
 
-// files filters the named inputs, each with its own context, and returns the exit code. It ends
-// early if the output fails. After an input that cannot be read, it continues with the next one.
+// files filters the named inputs, each with its own context, and returns the exit code. A failed
+// output ends it. After an unreadable input, it continues with the next one.
 func (s *stream) files(names []string, stdin *os.File) (code int) {
 	for i, name := range names {
 		s.current = i
@@ -138,7 +136,6 @@ func (s *stream) open(name string, stdin *os.File) (in *os.File, err error) {
 	return nil, fmt.Errorf("%s is also the output, and is not read", label)
 }
 
-// sameRegular reports whether a and b are the same regular file.
 func sameRegular(a, b *os.File) bool {
 	first, err := a.Stat()
 	if err != nil || !first.Mode().IsRegular() {
@@ -171,8 +168,8 @@ func (s *stream) engineFor(in *os.File, label string) (e engine, live bool, err 
 	return s.engine(in, label, regular), !regular, nil
 }
 
-// run filters the text from in with the engine, until in ends or the stopper ends reading. A live
-// input may pause: after silence, an unfinished line is passed on.
+// run filters the text from in until in ends or the stopper ends reading. A live input may pause:
+// after silence, an unfinished line is passed on.
 func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, writeErr error) {
 	p := &pass{engine: e, contextSaver: s.contextSaver, done: make(chan struct{})}
 	if s.contextSaver != nil {
@@ -200,9 +197,8 @@ func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, 
 	return p.readErr, p.writeErr
 }
 
-// A pass filters one input. Three goroutines use the filter, under mu. The first reads, the timer's
-// goroutine flushes, and the third ends the pass. The third must not wait for a read, which may
-// never return.
+// A pass filters one input. Three goroutines use the filter, under mu: one reads, one flushes after
+// a silence, and one ends the pass. The last must not wait for a read, which may never return.
 type pass struct {
 	mu sync.Mutex
 	engine
@@ -216,7 +212,6 @@ type pass struct {
 	once         sync.Once
 }
 
-// read filters in until its end or an error.
 func (p *pass) read(in io.Reader) {
 	defer p.finished()
 	block := make([]byte, readBlock)
@@ -228,8 +223,7 @@ func (p *pass) read(in io.Reader) {
 	}
 }
 
-// write filters a block that was read together with err, and reports whether reading should
-// continue.
+// write filters a block that was read together with err. It returns false if reading must stop.
 func (p *pass) write(b []byte, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

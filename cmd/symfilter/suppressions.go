@@ -14,7 +14,7 @@ type suppressionsFlag struct {
 	file *publish.SuppressionFile // nil without the flag
 }
 
-// load reads the file. The run's text output then lists the suppressions that no finding needs.
+// load reads the file. The run's text output then lists the unneeded suppressions.
 func (s *suppressionsFlag) load() error {
 	if s.path == "" {
 		return nil
@@ -30,7 +30,6 @@ func (s *suppressionsFlag) load() error {
 	return nil
 }
 
-// check returns an error if the flag contradicts another one.
 func (s *suppressionsFlag) check(c *config) error {
 	if s.path == "" {
 		return nil
@@ -39,7 +38,6 @@ func (s *suppressionsFlag) check(c *config) error {
 		usedFlag{"--baseline", c.gates.baseline != ""}, usedFlag{"--diff", c.gates.diff}, usedFlag{"--follow", c.follow.on})
 }
 
-// read returns the files that the run reads for the flag.
 func (s *suppressionsFlag) read() []string {
 	if s.path == "" {
 		return nil

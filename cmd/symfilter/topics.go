@@ -2,7 +2,7 @@ package main
 
 import "github.com/symfilter/symfilter/internal/cli"
 
-// topics is the table of topics, in the order in which they are listed.
+// topics is the table of topics, in the order of the help.
 func topics() []cli.Topic {
 	return []cli.Topic{
 		{Name: "elements", About: "elements in a log, and how they are printed", Section: "ELEMENTS", Text: elementsText},

@@ -4,5 +4,4 @@ package main
 
 import "os"
 
-// defaultMode returns the mode of files that this process makes.
 func defaultMode() os.FileMode { return 0o666 }

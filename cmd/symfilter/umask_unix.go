@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// defaultMode returns the mode of files that this process makes: 0666 without the bits of the
-// umask. It must be called before other goroutines make files.
+// defaultMode returns the mode of new files: 0666 without the bits of the umask. It must be called
+// before other goroutines make files.
 func defaultMode() os.FileMode {
 	mask := syscall.Umask(0o077)
 	syscall.Umask(mask)

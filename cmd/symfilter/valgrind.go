@@ -15,8 +15,7 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// openMaps opens the files of --map, since a confined process cannot open the maps of another
-// process.
+// openMaps opens the files of --map: a confined process cannot open the maps of another process.
 func (c *config) openMaps() error {
 	for _, name := range c.mapFiles {
 		f, err := os.Open(name)
@@ -28,7 +27,7 @@ func (c *config) openMaps() error {
 	return nil
 }
 
-// biases returns the addresses that --map and --bias give. It closes the opened files.
+// biases returns the addresses in --map and --bias. It closes the files of openMaps.
 func (c *config) biases() (maps []valgrind.Map, err error) {
 	for _, s := range c.biasWords {
 		i := max(strings.LastIndexByte(s, '='), 0)
@@ -50,7 +49,6 @@ func (c *config) biases() (maps []valgrind.Map, err error) {
 	return maps, nil
 }
 
-// valgrind returns the translator for a report of Valgrind.
 func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	o := valgrind.Options{ReportOptions: r.options(at), Maps: r.maps}
 	o.Ahead = lookAhead(at.in, r.packed, o)
@@ -72,7 +70,7 @@ func (r *reports) valgrind(at *arrival) io.WriteCloser {
 }
 
 // lookAhead reads facts about objects from a report that is a regular file. It returns nil for
-// other inputs. It also returns nil after an error, which the translator reports itself.
+// other inputs, and after an error, which the translator reports itself.
 func lookAhead(in *os.File, memory *unpack.Memory, o valgrind.Options) *valgrind.Ahead {
 	info, err := in.Stat()
 	if err != nil || !info.Mode().IsRegular() {

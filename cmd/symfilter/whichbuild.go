@@ -16,11 +16,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// mostOfLog bounds the bytes of a log that are compared with builds, since they are filtered once
-// for each build.
+// mostOfLog bounds the bytes of a log, which are filtered once for each build.
 const mostOfLog = 1 << 20
 
-// mostModules bounds the modules of a log for which a build is tried.
 const mostModules = 16
 
 // whichBuild prints the files below the folder args[0] that may have written the log of --which.
@@ -32,7 +30,7 @@ func (c *config) whichBuild(args []string, std standard) (int, error) {
 	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
 		return exitUsage, usageError{fmt.Errorf("--which: %q is not a folder", args[0])}
 	}
-	c.examining, c.quiet = true, true // nothing is printed but the builds
+	c.examining, c.quiet = true, true // only the builds are printed
 	s, err := c.session(std)
 	if err != nil {
 		return exitUsage, err
@@ -65,7 +63,6 @@ func (c *config) whichBuild(args []string, std standard) (int, error) {
 	return exitIO, nil
 }
 
-// headOf returns the first bytes of a file.
 func headOf(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -75,8 +72,8 @@ func headOf(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-// compare filters log, with images as the only files of its modules. It passes each place found in
-// them to located, which may be nil.
+// compare filters log, with images as the only files of its modules. It passes each place in them
+// to located, which may be nil.
 func (c *config) compare(log []byte, images []filter.Image, located func(path string, addr uint64, proof string)) *filter.Filter {
 	o := filter.Options{
 		Symbolizer: symbolize.New(symbolize.Options{}),
