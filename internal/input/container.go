@@ -11,35 +11,31 @@ import (
 )
 
 // A part is a line of a container's log without its text. The text is a whole line of the
-// container, or a part of a line that was too long or not finished yet.
+// container, or a part of a long or unfinished line.
 type part struct {
-	head   []byte // bytes before the text
-	tail   []byte // bytes after the text
+	head   []byte // before the text
+	tail   []byte // after the text
 	stderr bool   // the stream is stderr, not stdout
 	whole  bool   // the container's line ends here
 }
 
-// A container is one format of container logs.
 type container struct {
-	// open splits a line without its line end into its envelope and its text. The text has no line
-	// end either; it is a part of line, or in buf. open returns false if line does not have the
-	// format.
+	// open splits a line, without its line end, into envelope and text. The text has no line end,
+	// and is a part of line or of buf. open returns false if the line does not have the format.
 	open func(line []byte, buf *[]byte) (p part, text []byte, ok bool)
 
-	// seal appends a line that has the envelope p and another text, with a line end. whole means
-	// that the container's line ends there. For a terminal, ESC is not escaped, so that colours
-	// work.
+	// seal appends a line with the envelope p, another text and a line end. whole means that the
+	// container's line ends there. For a terminal, ESC is not escaped, so colours work.
 	seal func(dst []byte, p part, text []byte, whole, terminal bool) []byte
 
 	// unfinished returns the start of the first line in b that may be a part of a longer line, or
-	// len(b) if there is no such line. b holds whole lines. The check is fast but may be wrong;
-	// open decides.
+	// len(b). b has whole lines. The check is fast, but may be wrong: open decides.
 	unfinished func(b []byte, hint *int) int
 
-	// prefix appends the part of a line's envelope that a page shows before the text.
+	// prefix appends the part of the envelope that a page shows before the text.
 	prefix func(dst []byte, p part) []byte
 
-	// fields appends the JSON members for a line's envelope, with a comma before each.
+	// fields appends the JSON members for the envelope, each after a comma.
 	fields func(dst []byte, p part) []byte
 }
 
@@ -55,7 +51,7 @@ var (
 // The tag is P if the next line of the stream continues the line. Further tags may follow, each
 // after a colon.
 
-// openCRI splits a line of the format; its head is, for example, "… stdout F ".
+// openCRI splits a line of the format. Its head is, for example, "… stdout F ".
 func openCRI(line []byte, _ *[]byte) (p part, text []byte, ok bool) {
 	n := timestamp(line)
 	if n == 0 || len(line) < n+len(" stdout F ") {
@@ -84,9 +80,9 @@ func openCRI(line []byte, _ *[]byte) (p part, text []byte, ok bool) {
 	return p, line[end+1:], true
 }
 
-const maxTags = 256 // bytes of further tags; no such tag is known
+const maxTags = 256 // bytes of further tags, none of which is known
 
-// timestamp returns the length of the RFC 3339 time at the beginning of b, or 0 if there is none.
+// timestamp returns the length of the RFC 3339 time at the beginning of b, or 0.
 func timestamp(b []byte) int {
 	n := len(timeForm)
 	if len(b) < n+1 || !fitsTimeForm(b) {
@@ -111,10 +107,10 @@ func timestamp(b []byte) int {
 	return 0
 }
 
-// timeForm is the form of the start of a timestamp; each 0 stands for a digit.
+// timeForm is the form of the start of a timestamp, with 0 for each digit.
 const timeForm = "0000-00-00T00:00:00"
 
-// fitsTimeForm reports whether b begins with a time of this form, or is a prefix of such a text.
+// fitsTimeForm reports whether b begins with a time of this form, or with a part of one.
 func fitsTimeForm(b []byte) bool {
 	for i := range min(len(b), len(timeForm)) {
 		if c := timeForm[i]; c == '0' && !digit(b[i]) || c != '0' && c != b[i] {
@@ -136,8 +132,8 @@ func sealCRI(dst []byte, p part, text []byte, whole, _ bool) []byte {
 	return append(append(dst, text...), '\n')
 }
 
-// unfinishedCRI checks the tag of each line. hint is the end of the tag in the previous line; it is
-// the same in most lines.
+// unfinishedCRI checks the tag of each line. hint is the end of the tag in the previous line,
+// usually the same as in the next.
 func unfinishedCRI(b []byte, hint *int) int {
 	const stdout, stderr, end = "Z stdout F ", "Z stderr F ", len("Z stdout F ")
 	n := *hint // end of " F "
@@ -174,7 +170,7 @@ func prefixCRI(dst []byte, p part) []byte {
 	return appendPrefix(dst, p, p.head[:bytes.IndexByte(p.head, ' ')])
 }
 
-// appendPrefix appends a time, which may be empty, and the name of the stream, as in CRI.
+// appendPrefix appends a time, which may be empty, and the stream's name, as in CRI.
 func appendPrefix(dst []byte, p part, time []byte) []byte {
 	if len(time) > 0 {
 		dst = append(append(dst, time...), ' ')
@@ -189,7 +185,7 @@ func fieldsCRI(dst []byte, p part) []byte {
 	return appendFields(dst, p, p.head[:bytes.IndexByte(p.head, ' ')])
 }
 
-// appendFields appends the members that exist in both formats. time may be empty.
+// appendFields appends the members of both formats. time may be empty.
 func appendFields(dst []byte, p part, time []byte) []byte {
 	if len(time) > 0 {
 		dst = append(append(append(dst, `,"time":"`...), time...), '"')
@@ -215,7 +211,7 @@ const (
 	stderrDocker = `","stream":"stderr"`
 )
 
-// openDocker splits a line of the format; its tail begins with the quote that ends the text.
+// openDocker splits a line of the format. Its tail begins with the quote that ends the text.
 func openDocker(line []byte, buf *[]byte) (p part, text []byte, ok bool) {
 	line = bytes.TrimSuffix(line, []byte{'\r'})
 	if len(line) < len(headDocker) || string(line[:len(headDocker)]) != headDocker {
@@ -261,8 +257,8 @@ func sealDocker(dst []byte, p part, text []byte, whole, terminal bool) []byte {
 	return append(append(dst, p.tail...), '\n')
 }
 
-// unfinishedDocker checks the end of each line's text. hint is the distance of that end from the
-// line end in the previous line; it is the same in most lines.
+// unfinishedDocker checks the end of each text. hint is its distance from the line end in the
+// previous line, usually the same as in the next.
 func unfinishedDocker(b []byte, hint *int) int {
 	const whole = wholeDocker
 	for at := 0; at < len(b); {
@@ -283,8 +279,7 @@ func unfinishedDocker(b []byte, hint *int) int {
 	return len(b)
 }
 
-// prefixDocker appends the time and the stream in CRI's form, since Docker's object would hide the
-// text.
+// prefixDocker appends the time and the stream in CRI's form: Docker's object would hide the text.
 func prefixDocker(dst []byte, p part) []byte {
 	const member = `"time":"`
 	time := p.tail[max(0, bytes.LastIndex(p.tail, []byte(member))):]
@@ -389,7 +384,6 @@ func hasControl(b []byte) bool {
 	return false
 }
 
-// hex4 parses four hexadecimal digits.
 func hex4(b []byte) (r rune, ok bool) {
 	if len(b) < 4 {
 		return 0, false
@@ -408,9 +402,9 @@ func hex4(b []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// appendQuoted appends text as the inside of a JSON string. With html, it escapes <, >, & and the
-// line ends of Unicode too, as Go and Docker do. Bytes that are not UTF-8 stay unchanged, as in the
-// log, except surrogates, which are escaped. ESC stays unchanged if terminal is set.
+// appendQuoted appends text as the inside of a JSON string. With html, it also escapes <, >, & and
+// the line ends of Unicode, as Go and Docker do. Bytes that are not UTF-8 stay unchanged, except
+// escaped surrogates. With terminal, ESC stays unchanged.
 func appendQuoted(dst, text []byte, html, terminal bool) []byte {
 	const hex = "0123456789abcdef"
 	from := 0
@@ -466,8 +460,8 @@ func isCRI(b []byte, until extent) Format {
 }
 
 // isDocker returns Docker if b begins with a line of that format, Auto if more bytes are needed,
-// and Markup otherwise. The text of a line must end with a line feed: other programs write similar
-// lines without it. If the first line is longer than the head, its start decides.
+// and Markup otherwise. The text of a line must end with a line feed, unlike in other programs'
+// logs. If the first line is longer than the head, its start decides.
 func isDocker(b []byte, until extent) Format {
 	if begins(headDocker, b) {
 		return Auto

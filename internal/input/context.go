@@ -15,35 +15,33 @@ import (
 type writerContext struct {
 	Version int             `json:"v"`
 	Input   string          `json:"input"`             // the format
-	UTF16   *utf16Context   `json:"utf16,omitempty"`   // nil if the input is not UTF-16
-	Watch   *watchContext   `json:"watch,omitempty"`   // nil if no report may begin
-	Head    checkpoint.Text `json:"head,omitempty"`    // bytes kept while their format is not known
-	Context json.RawMessage `json:"context,omitempty"` // context of the translator for the format
+	UTF16   *utf16Context   `json:"utf16,omitempty"`   // nil: not UTF-16
+	Watch   *watchContext   `json:"watch,omitempty"`   // nil: no report may begin
+	Head    checkpoint.Text `json:"head,omitempty"`    // bytes of an unknown format
+	Context json.RawMessage `json:"context,omitempty"` // of the translator
 }
 
-// A watchContext is the state of a reportWatch.
 type watchContext struct {
 	Seen    int  `json:"seen"`
 	MidLine bool `json:"midline,omitempty"`
 }
 
-// A utf16Context is the state of the decoder of UTF-16.
 type utf16Context struct {
 	Big     bool   `json:"big,omitempty"`     // the high byte comes first
-	Kept    []byte `json:"half,omitempty"`    // bytes not decoded yet
+	Kept    []byte `json:"half,omitempty"`    // not decoded yet
 	High    rune   `json:"high,omitempty"`    // first surrogate of a pair
 	MidLine bool   `json:"midline,omitempty"` // the last unit did not end a line
 }
 
-// A remembering translator has a context from which another translator can continue.
+// A remembering translator has a context, from which another one can continue.
 type remembering interface {
 	AppendContext(dst []byte) []byte
 	Restore(context []byte) error
 }
 
-// AppendContext appends the state of the Writer as one line of JSON without a line end; see
-// [filter.Filter.AppendContext]. It returns false for a compressed input, and for formats without a
-// context: such an input must be reread from its start.
+// AppendContext appends the state of the Writer as one line of JSON without a line end: see
+// [filter.Filter.AppendContext]. It returns false for a compressed input or a format without a
+// context, which must be reread from its start.
 func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	if w.packed != nil {
 		return dst, false
@@ -74,8 +72,8 @@ type processKeeper interface {
 	Restore(context []byte) error
 }
 
-// processes returns the translator's methods for processes. It returns nil while the format is
-// unknown, for a compressed input, and for formats that are not logs.
+// processes returns the translator's methods for processes. It returns nil for an unknown format, a
+// compressed input, or a format that is not a log.
 func (w *Writer) processes() processKeeper {
 	if w.packed != nil {
 		return nil
@@ -87,10 +85,9 @@ func (w *Writer) processes() processKeeper {
 	return p
 }
 
-// AppendProcesses appends the context of the input's processes so far: their modules, maps and open
-// hexdicts. It leaves out unfinished and held lines, since the next input is a separate stream. It
-// returns false while the format is unknown, for a compressed input, and for formats that are not
-// logs.
+// AppendProcesses appends the context of the input's processes so far: modules, maps and open
+// hexdicts. It omits unfinished and held lines, since the next input is a separate stream. It
+// returns false for an unknown format, a compressed input, or a format that is not a log.
 func (w *Writer) AppendProcesses(dst []byte) (context []byte, ok bool) {
 	if p := w.processes(); p != nil {
 		return p.AppendProcesses(dst), true
@@ -98,16 +95,16 @@ func (w *Writer) AppendProcesses(dst []byte) (context []byte, ok bool) {
 	return dst, false
 }
 
-// ProcessesChanged reports whether the context of AppendProcesses has changed since the previous
-// call of ProcessesChanged. It costs little.
+// ProcessesChanged reports whether the context of AppendProcesses has changed since its previous
+// call. It costs little.
 func (w *Writer) ProcessesChanged() bool {
 	p := w.processes()
 	return p != nil && p.ProcessesChanged()
 }
 
-// Remember gives a Writer the processes of an earlier input, from a context that AppendProcesses
-// made. Nothing may have been written to the Writer yet. The context is used once the format is
-// known, and has no effect on an input without processes. Errors are as in [filter.Filter.Restore].
+// Remember gives a new Writer the processes of an earlier input, from a context that
+// AppendProcesses made. The context is used once the format is known. An input without processes
+// ignores it. Errors are as in [filter.Filter.Restore].
 func (w *Writer) Remember(context []byte) error {
 	if err := filter.New(nil, filter.Options{}).Restore(context); err != nil {
 		return err
@@ -116,7 +113,6 @@ func (w *Writer) Remember(context []byte) error {
 	return nil
 }
 
-// remember gives a new translator the processes of an earlier input.
 func (w *Writer) remember() {
 	if p := w.processes(); p != nil && len(w.earlier) > 0 {
 		p.Restore(w.earlier) // Remember has checked the processes; unusable facts are left out
@@ -124,9 +120,9 @@ func (w *Writer) remember() {
 	w.earlier = nil
 }
 
-// Restore restores the state from a context that AppendContext made. The Writer must be new:
-// nothing was written to it yet. The error wraps an error of package checkpoint: the context is
-// torn, damaged or from another version. After an error the Writer must not be used.
+// Restore restores the state from a context that AppendContext made. The Writer must be new. The
+// error wraps an error of package checkpoint: the context is torn, damaged or from another version.
+// After an error, the Writer must not be used.
 func (w *Writer) Restore(context []byte) error {
 	inner, err := w.restore(context)
 	if err != nil {
@@ -138,7 +134,7 @@ func (w *Writer) Restore(context []byte) error {
 	return w.dst.(remembering).Restore(inner)
 }
 
-// restore sets the state of the Writer, and returns the context of the translator if the format is
+// restore sets the state of the Writer. It returns the context of the translator if the format is
 // known.
 func (w *Writer) restore(context []byte) (inner []byte, err error) {
 	var s writerContext
@@ -183,13 +179,12 @@ type envelopeContext struct {
 	Tail     checkpoint.Text              `json:"tail,omitempty"`
 	Long     bool                         `json:"long,omitempty"`
 	Doubt    bool                         `json:"doubt,omitempty"`
-	Entry    *entryContext                `json:"entry,omitempty"` // the unfinished entry of a journal
+	Entry    *entryContext                `json:"entry,omitempty"` // unfinished entry of a journal
 	Streams  [2]streamContext             `json:"streams"`
 	Held     checkpoint.List[heldContext] `json:"held,omitempty"`
 	Filter   json.RawMessage              `json:"filter"`
 }
 
-// An entryContext is the state of an entryCutter.
 type entryContext struct {
 	Tail checkpoint.Text `json:"tail,omitempty"`
 	Long bool            `json:"long,omitempty"`
@@ -211,16 +206,16 @@ type heldContext struct {
 	Last  int64                            `json:"last"`
 	Parts checkpoint.List[checkpoint.Text] `json:"parts,omitempty"` // lines without text
 	Raw   checkpoint.Text                  `json:"raw,omitempty"`   // input lines; replaces parts
-	// for a record in Raw: where in Got the output of each field ends so far
+	// for a record in Raw: ends of the fields' output in Got so far
 	Ends  []int           `json:"ends,omitempty"`
 	Out   checkpoint.Text `json:"out,omitempty"`
 	Open  bool            `json:"open,omitempty"`
 	NoEnd bool            `json:"noend,omitempty"`
-	// the filter's output for these lines so far
+	// output for these lines so far
 	Got checkpoint.Text `json:"got,omitempty"`
 }
 
-// AppendContext appends the state of the Envelope and its filter; see
+// AppendContext appends the state of the Envelope and its filter: see
 // [filter.Filter.AppendContext].
 func (e *Envelope) AppendContext(dst []byte) []byte {
 	s := envelopeContext{
@@ -255,8 +250,8 @@ func (e *Envelope) AppendContext(dst []byte) []byte {
 	return checkpoint.Append(dst, s)
 }
 
-// Restore restores the state from a context that AppendContext made. The Envelope must be new:
-// nothing was written to it yet. After an error neither the Envelope nor its filter may be used.
+// Restore restores the state from a context that AppendContext made. The Envelope must be new.
+// After an error, neither the Envelope nor its filter may be used.
 func (e *Envelope) Restore(context []byte) error {
 	var s envelopeContext
 	err := checkpoint.Decode(context, &s)
@@ -280,7 +275,7 @@ func (e *Envelope) Restore(context []byte) error {
 		if err := e.f.Restore(s.Filter); err != nil {
 			return err
 		}
-		e.catchUp() // with other options, the filter may hold fewer lines than before
+		e.catchUp() // with other options, the filter may hold fewer lines
 	}
 	if err != nil {
 		return fmt.Errorf("restore the context of a container's log: %w", err)
@@ -329,8 +324,8 @@ func (e *Envelope) restoreHeld(from *heldContext) error {
 	return e.restoreSeal(l, len(l.parts) > 0)
 }
 
-// restoreRecord restores a record. ends has, for each field whose output has begun, the end of that
-// output in l.got.
+// restoreRecord restores a record. ends has the end in l.got of each field's output, if it has
+// begun.
 func (e *Envelope) restoreRecord(l *seal, ends []int) error {
 	fields, ok := []field(nil), false
 	if e.c.open == nil {

@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Continues reports whether an input of the format may continue in another file, such as the
-// successor of a rotated log. Other inputs have a start and an end.
+// Continues reports whether the input may continue in another file, such as the successor of a
+// rotated log. Other inputs have a start and an end.
 func (f Format) Continues() bool {
 	switch f {
 	case Markup, CRI, Docker, JSON, Journal:
@@ -19,7 +19,7 @@ func (f Format) Continues() bool {
 var contextTags = [][]byte{[]byte("{{{reset"), []byte("{{{module:"), []byte("{{{mmap:")}
 
 // ContextLines returns the lines of a markup log that may change the meaning of later lines. Other
-// lines need not be filtered if they are not printed.
+// lines need no filtering if they are not printed.
 func ContextLines(lines []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(lines) > 0 {
@@ -39,7 +39,6 @@ func ContextLines(lines []byte) iter.Seq[[]byte] {
 	}
 }
 
-// isContext reports whether a line may change the meaning of later lines.
 func isContext(line []byte) bool {
 	for _, tag := range contextTags {
 		if bytes.Contains(line, tag) {

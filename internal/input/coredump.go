@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 )
 
-// Fields of systemd-coredump in a journal that name the files for the frames in MESSAGE.
+// Fields of systemd-coredump in a journal that name the files of the frames in MESSAGE.
 const (
-	coredumpProgram  = "COREDUMP_EXE"          // the path of the program
-	coredumpPackages = "COREDUMP_PACKAGE_JSON" // the modules with their build IDs
+	coredumpProgram  = "COREDUMP_EXE"          // path of the program
+	coredumpPackages = "COREDUMP_PACKAGE_JSON" // modules with their build IDs
 )
 
-// learnField gives the filter the facts about files in a field of systemd-coredump.
+// learnField gives the filter the files in a field of systemd-coredump.
 func (e *Envelope) learnField(name string, value []byte) {
 	switch name {
 	case coredumpProgram:
@@ -23,7 +23,7 @@ func (e *Envelope) learnField(name string, value []byte) {
 	}
 }
 
-// learnLine is learnField for the fields in a line of journalctl -o json.
+// learnLine is learnField for a line of journalctl -o json.
 func (e *Envelope) learnLine(line []byte) {
 	if !bytes.Contains(line, []byte(`"COREDUMP_`)) {
 		return

@@ -15,45 +15,44 @@ import (
 
 // An Envelope filters a log whose texts have envelopes: the log of a container (Container Runtime
 // Interface, or Docker's driver json-file), lines of JSON, or a journal. The filter gets the texts
-// without envelopes, such as the lines that the container printed. Each line of the output gets the
-// envelope of its input line. Unchanged lines, and lines without an envelope, are printed byte for
-// byte.
+// without envelopes. Each output line gets the envelope of its input line. Unchanged lines, and
+// lines without an envelope, are printed byte for byte.
 //
-// Both formats of containers cut long lines, and CRI also cuts lines that are not finished yet.
-// Parts that may contain an element are joined, separately for the container's two streams, and
-// printed when the line is whole. Other parts are printed at once.
+// Both formats of containers cut long lines, and CRI also cuts unfinished ones. Parts that may
+// contain an element are joined, separately for the container's two streams, and printed once the
+// line is whole. Other parts are printed at once.
 type Envelope struct {
 	format Format
 	docker bool // the format is Docker's
 	c      container
-	names  []string  // members of JSON that are filtered
+	names  []string  // filtered members of JSON
 	keys   keyReader // finds the process of a record; without names, there is one process
 	f      filtering
 	out    sealer
 
-	search   bool // lines without marks are given to the filter's Text, uninterpreted
+	search   bool // lines without marks go to the filter's Text, uninterpreted
 	every    bool // every line is opened, even without markup
 	pass     bool // parts without markup are printed at once
-	ascii    bool // envelopes must be ASCII, since a terminal would obey control characters
-	each     bool // each line may be part of a hexdict or of a backtrace
+	ascii    bool // envelopes must be ASCII: a terminal would obey control characters
+	each     bool // any line may be part of a hexdict or of a backtrace
 	dict     bool // a hexdict is open
 	traces   bool // raw backtraces are resolved
 	elements bool // raw backtraces become elements
 	lines    bool // messages of a journal are printed as lines
 	hint     int
-	// only a part of the first entry was seen when the format was recognised: another program may
-	// have written the log
+	// only a part of the first entry has decided the format: another program may have written the
+	// log
 	doubt bool
 
 	cut     lines.Cutter
 	entries entryCutter // for a journal
 
 	streams [2]stream
-	text    []byte  // scratch: the unquoted text of a line
-	found   []field // scratch: the fields of a record
+	text    []byte  // scratch: unquoted text of a line
+	found   []field // scratch: fields of a record
 	inner   []byte  // scratch: texts of the fields, in a line of a container
 	given   []byte  // scratch: a line for the filter
-	key     []byte  // scratch: the key of a record
+	key     []byte  // scratch: key of a record
 }
 
 // A prefixer is a Printer that shows a text, such as the time, before each line.
@@ -61,13 +60,13 @@ type prefixer interface {
 	SetPrefix(prefix func(dst []byte, line int64) []byte)
 }
 
-// A stream is one of the two output streams of the container.
+// A stream is one of the container's two output streams.
 type stream struct {
 	begun   bool   // an unfinished line has begun
-	long    bool   // the line is longer than maxLine, and each of its parts is filtered as a line
-	out     []byte // text of parts that were already printed
+	long    bool   // the line is longer than maxLine: each part is filtered as a line
+	out     []byte // text of printed parts
 	parts   []part // the held parts
-	text    []byte // text of the held parts
+	text    []byte // of the held parts
 	marked  bool   // text contains a mark
 	ends    []int  // end of each part in text
 	raw     []byte // input lines of the held parts
@@ -77,12 +76,12 @@ type stream struct {
 }
 
 const (
-	// bytes of a line whose envelope is opened, and of the text of a joined line
+	// bytes of an opened line, and of the text of a joined line
 	maxLine = 1 << 20
 	maxHeld = 2 << 20 // bytes of the input lines of held parts
-	// bytes of queued backtrace lines; for most inputs the filter holds at most 64 KiB of text
+	// bytes of queued backtrace lines; the filter usually holds at most 64 KiB of text
 	maxQueued  = 8 << 20
-	maxScratch = 128 << 10 // bytes of a buffer that is reused for later lines
+	maxScratch = 128 << 10 // bytes of a buffer that is reused
 )
 
 var (
@@ -90,13 +89,12 @@ var (
 	newline    = []byte{'\n'}
 )
 
-// NewEnvelope returns an Envelope for logs of the format: CRI, Docker, JSON or Journal. It filters
-// them with a Filter with the options o, and writes to w. Output as JSON has the envelopes as
-// members of its objects. A Printer in o gets the texts, and its output has no envelopes. One
-// goroutine at a time may use an Envelope.
+// NewEnvelope returns an Envelope for logs of the format CRI, Docker, JSON or Journal. It filters
+// them with the options o, and writes to w. JSON output has the envelopes as members. A Printer in
+// o gets the texts, and its output has no envelopes. An Envelope is not safe for concurrent use.
 //
-// fields are the members of JSON lines whose strings are filtered, in the form of [DefaultFields].
-// If fields is empty, DefaultFields are used.
+// fields are the filtered members of JSON lines, in the form of [DefaultFields]. If fields is
+// empty, DefaultFields are used.
 func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string) *Envelope {
 	e := &Envelope{format: format, cut: lines.Cutter{Max: maxLine}, docker: format == Docker, names: fields}
 	if len(fields) == 0 {
@@ -159,9 +157,9 @@ func NewEnvelope(format Format, o filter.Options, w io.Writer, fields ...string)
 // the Filter.
 func (e *Envelope) Filter() *filter.Filter { return e.f.Filter }
 
-// Write filters p. When it returns, every complete line in p has been written, except lines that
-// the filter holds: a module line, or a raw backtrace. Parts of an unfinished line that may contain
-// an element are held, too.
+// Write filters p. On return, every complete line in p is written, except lines that the filter
+// holds: a module line, or a raw backtrace. Parts of an unfinished line that may contain an element
+// are held, too.
 func (e *Envelope) Write(p []byte) (int, error) {
 	if e.format == Journal {
 		e.writeEntries(p)
@@ -230,13 +228,13 @@ func (e *Envelope) filterBare(b []byte) {
 	e.catchUp()
 }
 
-// catchUp prints the lines that the filter no longer holds back.
+// catchUp prints the lines that the filter no longer holds.
 func (e *Envelope) catchUp() {
 	e.out.settled(e.done())
 	e.look()
 }
 
-// done returns the number of lines that the filter does not hold back as a backtrace. module is the
+// done returns the number of lines that the filter does not hold as a backtrace. module is the
 // number of the module line that the filter holds, or 0.
 func (e *Envelope) done() (done, module int64) {
 	done = e.f.Line() - int64(e.f.HeldTrace())
@@ -246,14 +244,13 @@ func (e *Envelope) done() (done, module int64) {
 	return done, module
 }
 
-// look updates e.dict and e.each, which determine the lines that must be passed to the filter.
+// look updates e.dict and e.each, which determine the lines for the filter.
 func (e *Envelope) look() { e.dict, e.each = e.f.InDict(), e.f.Wants() }
 
 // Unfinished reports whether Flush may have an effect.
 func (e *Envelope) Unfinished() bool { return e.f.HeldTrace() > 0 }
 
-// Flush prints the lines that are held back because they belong to a raw backtrace. Callers use it
-// if the log pauses.
+// Flush prints the held lines of a raw backtrace. Callers use it if the log pauses.
 func (e *Envelope) Flush() error {
 	if e.Unfinished() {
 		e.f.Flush() // e.out keeps the writer's error
@@ -263,8 +260,8 @@ func (e *Envelope) Flush() error {
 	return e.out.err
 }
 
-// Release prints all lines that the filter holds, including the module line that is collecting its
-// maps. Parts of an unfinished line stay held.
+// Release prints all lines that the filter holds, even the module line that is collecting its maps.
+// Parts of an unfinished line stay held.
 func (e *Envelope) Release() error {
 	e.f.Release() // e.out keeps the writer's error
 	e.catchUp()
@@ -272,14 +269,14 @@ func (e *Envelope) Release() error {
 	return e.out.err
 }
 
-// quick reports whether lines without markup may be printed without opening them.
+// quick reports whether lines without markup may be printed unopened.
 func (e *Envelope) quick() bool {
 	return !e.every && !e.each && !e.doubt && !e.streams[0].begun && !e.streams[1].begun
 }
 
-// settle examines the first entry of a log whose format was recognised by a part of that entry. If
-// the entry's text has no line end although it is shorter than the lines that Docker cuts, another
-// program has written the log: then each entry is a line.
+// settle examines the first entry of a log that a part of that entry has decided. If its text has
+// no line end, but is shorter than the lines that Docker cuts, another program has written the log:
+// each entry is then a line.
 func (e *Envelope) settle(p part, text []byte) {
 	e.doubt = false
 	if !p.whole && len(text) < chunkSize {
@@ -318,7 +315,7 @@ func (e *Envelope) block(b []byte) {
 }
 
 // plain gives the filter the lines of b before the first line that may have a mark. It returns the
-// number of bytes of these lines.
+// number of their bytes.
 func (e *Envelope) plain(b []byte) int {
 	if len(b) == 0 {
 		return 0
@@ -346,8 +343,8 @@ func (e *Envelope) plain(b []byte) int {
 	return n
 }
 
-// line processes a line, or an entry of the journal. It returns false if the caller must print the
-// line unchanged. Otherwise it calls flush before its first change.
+// line processes a line, or an entry of the journal. It returns false if the caller must print it
+// unchanged. Otherwise it calls flush before its first change.
 func (e *Envelope) line(line []byte, flush func()) bool {
 	if e.format == JSON || e.format == Journal {
 		return e.recordLine(line, flush)
@@ -408,20 +405,18 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	return true
 }
 
-// bareLine processes a line without an envelope. It returns false if the caller must print the line
-// unchanged.
+// bareLine is line for a line without an envelope.
 func (e *Envelope) bareLine(line []byte, flush func()) bool {
 	e.passOn(nil, flush)
 	if !e.each && !e.f.HasMark(line) {
 		return false
 	}
-	flush() // the line may open or close a hexdict, which changes how the next line is read
+	flush() // the line may open or close a hexdict
 	e.enter(nil)
 	e.filterBare(line)
 	return true
 }
 
-// filterLine passes a line to the filter.
 func (e *Envelope) filterLine(l *seal) {
 	if len(l.text) > 0 && l.text[0] == '{' && len(l.parts) == 1 && len(l.out) == 0 && !l.open {
 		if fields, ok := e.jsonFields(e.found[:0], l.text, &e.inner); ok && (!e.ascii || harmless(l.text, fields)) {
@@ -452,7 +447,7 @@ func (e *Envelope) endLine() {
 	}
 }
 
-// marked reports whether a text, which is a line or a part of one, has a mark.
+// marked reports whether a text, a line or a part of one, has a mark.
 func (e *Envelope) marked(text []byte) bool {
 	if !e.traces {
 		return bytes.Contains(text, markupOpen)
@@ -491,9 +486,9 @@ func (e *Envelope) join(s *stream) {
 	e.filterLine(&l)
 }
 
-// passOn prints held parts without a mark unchanged, except parts of the given stream, which may be
-// nil. They were held because they end with a brace or an ESC. passOn is called before a line of
-// that stream, so that lines without markup keep their order.
+// passOn prints held parts without a mark unchanged: they were held because they end with a brace
+// or an ESC. It leaves out the stream but, which may be nil. It is called before a line of that
+// stream, so lines without markup keep their order.
 func (e *Envelope) passOn(but *stream, flush func()) {
 	for i := range e.streams {
 		s := &e.streams[i]
@@ -516,7 +511,7 @@ func (e *Envelope) release(s *stream) {
 	*s = stream{begun: true, long: true}
 }
 
-// ascii reports whether b holds only printable ASCII.
+// ascii reports whether b has only printable ASCII.
 func ascii(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(c rune) bool { return c < ' ' || c > '~' })
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/symfilter/symfilter/internal/access"
 )
 
-// filtering is a Filter with methods that drive it line by line: see [access.Filter].
+// A filtering is a Filter with methods that drive it line by line: see [access.Filter].
 type filtering struct {
 	*filter.Filter
 	position
@@ -14,21 +14,21 @@ type filtering struct {
 	releaser
 }
 
-// A position reports how many lines the Filter has read, and which of them it holds.
+// A position reports the number of lines read, and the lines that the Filter holds.
 type position interface {
 	Line() int64
 	HeldTrace() int
 	HeldModule() int64
 }
 
-// An expecting reports which lines must be given to the Filter.
+// An expecting reports which lines the Filter must get.
 type expecting interface {
 	InDict() bool
 	Wants() bool
 	HasMark(line []byte) bool
 }
 
-// A subject receives the process of a record: its key, its program and its packages.
+// A subject receives the process of a record: its key, program and packages.
 type subject interface {
 	Enter(key []byte)
 	AddProgram(path string)
@@ -44,7 +44,7 @@ func filteringWith(o filter.Options) filtering {
 	return filtering{f, inner.(position), inner.(expecting), inner.(subject), inner.(releaser)}
 }
 
-// inner returns the translator or, if that is a Filter, its internal methods: see [access.Filter].
+// inner returns the translator, or the internal methods of a Filter: see [access.Filter].
 func (w *Writer) inner() any {
 	if f, ok := w.dst.(*filter.Filter); ok {
 		return access.Filter(f)

@@ -2,11 +2,10 @@
 // format.
 //
 // The first lines of an input identify its format; in doubt, it is markup. A compressed input
-// (gzip, zstd, xz, bzip2) is unpacked, and UTF-16 with a byte order mark is converted to UTF-8.
+// (gzip, zstd, xz, bzip2) is unpacked. UTF-16 with a byte order mark is converted to UTF-8.
 //
 // Logs of containers (CRI, Docker), lines of JSON, and journals have an envelope around each text.
-// The envelope is removed before filtering, and added to the output again, so that every record
-// stays valid.
+// Only the text is filtered. The output has the envelope again, so every record stays valid.
 package input
 
 import (
@@ -22,7 +21,7 @@ import (
 // A Format is the format of an input.
 type Format uint8
 
-// The formats. With Auto, the format is recognised.
+// The formats. Auto means that the input decides.
 const (
 	Auto      Format = iota
 	Markup           // lines of a log, with or without markup
@@ -55,9 +54,9 @@ func Plain(r io.Reader, memory *unpack.Memory) (plain io.Reader, done func(), er
 	return recoded(b), done, nil
 }
 
-// Unpacked returns a reader that unpacks r if r begins like a compressed file, and then reads the
-// bytes after the compressed data. At damage, the reader returns an error. If Unpacked returns no
-// error, the memory for unpacking is held until done is called.
+// Unpacked returns a reader of r. If r begins like a compressed file, the reader unpacks it, and
+// then reads the bytes after the compressed data. At damage, the reader returns an error. The
+// memory for unpacking is held until done is called.
 func Unpacked(r io.Reader, memory *unpack.Memory) (contents io.Reader, done func(), err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, _ := b.Peek(headSize)
@@ -80,7 +79,7 @@ type Translators struct {
 	Callgrind func() io.WriteCloser
 	RTrace    func() io.WriteCloser
 
-	// Fields are the members that identify lines of JSON; nil: DefaultFields.
+	// Fields are the members that identify lines of JSON. nil: DefaultFields.
 	Fields []string
 
 	// Encoded is called once for an input that is not in UTF-8: by a method of the Writer, or by
@@ -92,8 +91,8 @@ type Translators struct {
 	// nil.
 	Text func([]byte)
 
-	// Damaged is called when damage is found in a compressed input, by the goroutine that unpacks.
-	// Close returns the same error. It may be nil.
+	// Damaged is called at damage in a compressed input, by the goroutine that unpacks. Close
+	// returns the same error. It may be nil.
 	Damaged func(*UnpackError)
 
 	Memory *unpack.Memory // for compressed inputs; nil: unpack.DefaultMemory for each
@@ -103,23 +102,23 @@ type Translators struct {
 	Unpacked bool
 }
 
-// A Writer passes its input to the translator for the input's format. While the format is unknown
-// it keeps less than 4 KiB: one whole line may decide the format, and 4 KiB, Decide or Close always
-// decide it. One goroutine at a time may use a Writer.
+// A Writer passes its input to the translator for the input's format. While the format is unknown,
+// it keeps less than 4 KiB. One whole line may decide the format; 4 KiB, Decide or Close always do.
+// A Writer is not safe for concurrent use.
 type Writer struct {
 	t       Translators
 	format  Format
-	head    []byte         // the input so far, until the format is known; shorter than headSize
+	head    []byte         // input of unknown format so far; shorter than headSize
 	inside  bool           // the input was unpacked once, and is not unpacked again
-	begun   bool           // the compression and the encoding of the input are known
-	packed  *unpacker      // nil if the input is not packed
-	decoder *utf16Decoder  // nil if the input is not UTF-16
+	begun   bool           // compression and encoding of the input are known
+	packed  *unpacker      // nil: not packed
+	decoder *utf16Decoder  // nil: not UTF-16
 	zeros   zeroWatch      // detects UTF-16 without a byte order mark
 	dst     io.WriteCloser // nil until the format is known
 	// set at the beginning of a log whose format was recognised; nil afterwards
 	watch *reportWatch
 
-	// context of an earlier input's processes, until the format is known; see Remember
+	// context of an earlier input's processes, until the format is known: see Remember
 	earlier []byte
 }
 
@@ -128,8 +127,8 @@ func New(f Format, t Translators) *Writer {
 	return &Writer{t: t, format: f, inside: t.Unpacked}
 }
 
-// Write translates p, or keeps it while the format is not known. An input that is packed is
-// unpacked in a goroutine that Close waits for.
+// Write translates p, or keeps it while the format is unknown. A packed input is unpacked in a
+// goroutine, for which Close waits.
 func (w *Writer) Write(p []byte) (int, error) {
 	n := len(p)
 	if !w.begun {
@@ -148,8 +147,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// begin determines the encoding of an input that begins with head, and whether the input is packed.
-// It returns false if more bytes are needed.
+// begin determines the encoding of an input that begins with head, and whether it is packed. It
+// returns false if more bytes are needed.
 func (w *Writer) begin(head []byte, until extent) bool {
 	var f *unpack.Format
 	undecided := false
@@ -173,15 +172,14 @@ func (w *Writer) begin(head []byte, until extent) bool {
 	return true
 }
 
-// tell reports the encoding.
 func (w *Writer) tell(e Encoding) {
 	if e != UTF8 && w.t.Encoded != nil {
 		w.t.Encoded(e)
 	}
 }
 
-// take passes bytes of an input that has begun to the unpacker or the translator, or keeps them
-// while the format is not known.
+// take passes bytes of an input that has begun to the unpacker or the translator. While the format
+// is unknown, it keeps them.
 func (w *Writer) take(p []byte) error {
 	switch {
 	case w.packed != nil:
@@ -197,7 +195,6 @@ func (w *Writer) take(p []byte) error {
 	return w.text(p)
 }
 
-// text passes bytes in UTF-8 on.
 func (w *Writer) text(p []byte) error {
 	if w.t.Text != nil {
 		w.t.Text(p)
@@ -205,7 +202,7 @@ func (w *Writer) text(p []byte) error {
 	return w.translate(p)
 }
 
-// translate passes text to the translator, or keeps it while the format is not known.
+// translate passes text to the translator. While the format is unknown, it keeps the text.
 func (w *Writer) translate(p []byte) error {
 	if w.dst == nil {
 		head := p[:min(len(p), headSize-len(w.head))]
@@ -246,7 +243,7 @@ func (w *Writer) settle(head []byte, until extent) bool {
 	return true
 }
 
-// release gives the translator the head, which is not the start of another format.
+// release gives the translator the head, which does not begin another format.
 func (w *Writer) release() (err error) {
 	head := w.head
 	w.head = nil
@@ -281,7 +278,7 @@ func (w *Writer) decide(until extent) error {
 	return w.release()
 }
 
-// Pause calls do while no goroutine unpacks: do may use the Filter that the Writer writes to.
+// Pause calls do while no goroutine unpacks: do may use the Filter of the Writer.
 func (w *Writer) Pause(do func()) {
 	if w.packed == nil {
 		do()
@@ -293,8 +290,8 @@ func (w *Writer) Pause(do func()) {
 	})
 }
 
-// Undecided reports whether the Writer keeps bytes because their format is unknown, so that Decide
-// would have an effect.
+// Undecided reports whether the Writer keeps bytes of an unknown format, and Decide would have an
+// effect.
 func (w *Writer) Undecided() bool {
 	if w.packed != nil {
 		return w.packed.pending((*Writer).Undecided)
@@ -303,8 +300,8 @@ func (w *Writer) Undecided() bool {
 }
 
 // Decide selects the format by the bytes written so far, and translates them. It is for an input
-// that pauses: the command calls it after 100 ms of silence. If the format is not recognised, it is
-// Markup. An unfinished line or entry of an Envelope is then passed on unchanged.
+// that pauses: the command calls it after 100 ms of silence. An unrecognised format is Markup. An
+// unfinished line or entry of an Envelope is then passed on unchanged.
 func (w *Writer) Decide() error {
 	if w.packed != nil {
 		return w.packed.with((*Writer).Decide)
@@ -332,8 +329,8 @@ func (w *Writer) Unfinished() bool {
 	return w.Undecided() || w.decoder != nil && w.decoder.unfinished()
 }
 
-// Flush does the same as Decide, and also passes on an unfinished last line of markup, such as a
-// prompt, and the held lines of a raw backtrace.
+// Flush is Decide, and also passes on an unfinished last line of markup, such as a prompt, and the
+// held lines of a raw backtrace.
 func (w *Writer) Flush() error {
 	if w.packed != nil {
 		return w.packed.with((*Writer).Flush)
@@ -352,9 +349,8 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// Release does the same as Flush, and also prints the module line that is still collecting its
-// maps: then all complete lines are written. It does not wait for bytes that are still being
-// unpacked.
+// Release is Flush, and also prints the module line that is still collecting its maps: all complete
+// lines are then written. It does not wait for bytes that are still being unpacked.
 func (w *Writer) Release() error {
 	if w.packed != nil {
 		return w.packed.with((*Writer).Release)
@@ -368,7 +364,6 @@ func (w *Writer) Release() error {
 	return nil
 }
 
-// open makes the translator for the format.
 func (w *Writer) open() {
 	switch w.format {
 	case CRI, Docker, JSON, Journal:
@@ -399,8 +394,8 @@ func (w *Writer) Close() error {
 	return cmp.Or(err, w.dst.Close())
 }
 
-// Passes reports whether the translator for the rest of the input is known and receives the
-// Writer's bytes unchanged.
+// Passes reports whether the translator for the rest of the input is known, and gets the Writer's
+// bytes unchanged.
 func (w *Writer) Passes() bool { return w.dst != nil && w.decoder == nil && w.watch == nil }
 
 // Packed returns the compression of the input: gzip, zstd, xz or bzip2. It returns "" for other
@@ -412,7 +407,7 @@ func (w *Writer) Packed() string {
 	return w.packed.format.String()
 }
 
-// Format returns the format. It returns Auto while the format is unknown, and for a packed input.
+// Format returns the format. It returns Auto for an unknown format, and for a packed input.
 func (w *Writer) Format() Format {
 	if w.packed != nil {
 		return Auto

@@ -21,15 +21,15 @@ import (
 
 const cursor = "__CURSOR="
 
-// An entryCutter cuts a stream into entries, as [lines.Cutter] cuts one into lines. It returns an
-// entry of more than maxLine bytes in parts.
+// An entryCutter cuts a stream into entries, as [lines.Cutter] cuts one into lines. An entry of
+// more than maxLine bytes is returned in parts.
 type entryCutter struct {
-	tail []byte // the unfinished entry so far; in a long entry, only its unfinished field
-	at   int    // bytes of tail that are whole fields
-	from int    // bytes of tail after at that were searched without finding a line end
+	tail []byte // the unfinished entry so far; of a long entry, only its unfinished field
+	at   int    // bytes of whole fields in tail
+	from int    // bytes of tail after at that are known to have no line end
 
 	long bool   // a first part of the entry, lines.Head, was returned
-	skip uint64 // bytes left of the current binary field of a long entry
+	skip uint64 // remaining bytes of the current binary field of a long entry
 	mid  bool   // the current value of a long entry ends with the line
 }
 
@@ -77,7 +77,6 @@ func (c *entryCutter) next(p []byte) (b []byte, kind lines.Kind, rest []byte) {
 	return c.cut(data, p, kind)
 }
 
-// cut returns the whole fields of data, which ends with p.
 func (c *entryCutter) cut(data, p []byte, kind lines.Kind) (b []byte, _ lines.Kind, rest []byte) {
 	b, rest = data[:c.at], p[len(p)-(len(data)-c.at):]
 	c.at, c.from = 0, 0
@@ -90,9 +89,9 @@ func (c *entryCutter) cut(data, p []byte, kind lines.Kind) (b []byte, _ lines.Ki
 	return b, kind, rest
 }
 
-// unfinished keeps data, or returns it as a part if the entry is too long. c.tail contains the
-// first had bytes of data. data ends within a field: size is the length of that field if it is
-// binary and its length is known, otherwise 0.
+// unfinished keeps data, or returns it as a part if the entry is too long. c.tail has the first had
+// bytes of data. data ends within a field. size is the length of that field if it is binary and the
+// length is known, otherwise 0.
 func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, kind lines.Kind, rest []byte) {
 	field := data[c.at:]
 	if !c.long && len(data) <= maxLine && size <= maxLine || size == 0 && bytes.IndexByte(field, '=') < 0 && len(field) < maxLine {
@@ -113,10 +112,10 @@ func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, k
 	return data, kind, nil
 }
 
-// fieldLength returns the length of the first field in b with its line end, or of an empty line,
-// which ends an entry. from is the number of bytes at the start of b that are known to have no line
-// end. If the end of the field is missing, n is 0. Then size is the length of a binary field, if
-// known, and searched is the value of from for the next call.
+// fieldLength returns the length of the first field in b with its line end, or of the empty line
+// that ends an entry. The first from bytes of b are known to have no line end. n is 0 if the end of
+// the field is missing. size is then the length of a binary field, if known, and searched is the
+// next call's from.
 func fieldLength(b []byte, from int) (n int, size uint64, searched int, end bool) {
 	i := bytes.IndexByte(b[from:], '\n')
 	if i < 0 {
@@ -139,7 +138,6 @@ func fieldLength(b []byte, from int) (n int, size uint64, searched int, end bool
 	return int(size), 0, 0, false
 }
 
-// isField reports whether b begins with the name of a field.
 func isField(b []byte) bool {
 	for i, c := range b {
 		if c == '=' || c == '\n' {
@@ -167,14 +165,12 @@ func (c *entryCutter) giveUp() (b []byte) {
 	return b
 }
 
-// finish returns the unfinished entry at the end of the stream.
 func (c *entryCutter) finish() []byte {
 	b := c.tail
 	*c = entryCutter{}
 	return b
 }
 
-// fieldValue splits a whole field into its name and its value.
 func fieldValue(b []byte) (name, value []byte) {
 	i := bytes.IndexAny(b, "=\n")
 	if i < 0 || b[i] == '=' {
@@ -184,9 +180,9 @@ func fieldValue(b []byte) (name, value []byte) {
 	return b[:i], b[i+9 : len(b)-1]
 }
 
-// journalFields appends the fields of an entry that are filtered and have text. If none of the
-// filtered fields has text, it appends the first of them, since an empty line may end a stack. It
-// calls known, if not nil, with systemd-coredump's fields about files.
+// journalFields appends the fields of an entry that are filtered and have text. If none has text,
+// it appends the first of them, since an empty line may end a stack. It calls known, if not nil,
+// with systemd-coredump's fields about files.
 func journalFields(fields []field, entry []byte, names []string, known func(name string, value []byte)) []field {
 	var empty []field // first field without text
 	had := len(fields)
@@ -216,7 +212,7 @@ func journalFields(fields []field, entry []byte, names []string, known func(name
 }
 
 // appendMessages appends the messages in b, which has lines of fields and lines of messages. It
-// omits other fields, the ends of entries, and a line of a message that looks like another field.
+// omits other fields, the ends of entries, and a message's line that looks like another field.
 func appendMessages(dst, b []byte) []byte {
 	entry := false // the previous line is a field
 	for line := range bytes.Lines(b) {
@@ -230,7 +226,6 @@ func appendMessages(dst, b []byte) []byte {
 	return dst
 }
 
-// writeEntries filters p, a part of a journal.
 func (e *Envelope) writeEntries(p []byte) {
 	for rest := p; len(rest) > 0; {
 		var b []byte
@@ -254,7 +249,6 @@ func (e *Envelope) passEntry(b []byte) {
 	}
 }
 
-// entry filters an entry of a journal.
 func (e *Envelope) entry(b []byte) {
 	if len(b) == 0 {
 		return

@@ -27,8 +27,8 @@ const (
 	journalPriority  = "PRIORITY"
 )
 
-// maxShown bounds the bytes of each of these values; longer ones are cut. Host names have at most
-// 64 bytes, and names of programs have at most 15.
+// maxShown bounds the bytes of each of these values. Host names have at most 64 bytes, and names of
+// programs at most 15.
 const maxShown = 256
 
 // NewJournalLines returns an Envelope for journals in the export format, of one or several
@@ -37,7 +37,7 @@ const maxShown = 256
 //
 //	2026-11-22T22:48:48.123456Z host app[417]: MESSAGE
 //
-// In JSON these are members of the line's object. Entries without a message are not printed. Each
+// In JSON, these are members of the line's object. Entries without a message are not printed. Each
 // process has its own modules and maps, by _MACHINE_ID, _BOOT_ID and _PID; o.ProcessKey is not
 // used.
 func NewJournalLines(o filter.Options, w io.Writer) *Envelope {
@@ -49,13 +49,11 @@ func NewJournalLines(o filter.Options, w io.Writer) *Envelope {
 	return e
 }
 
-// An entryHead has the values of the fields above in an entry; nil for a field that the entry
-// lacks.
+// An entryHead has the values of the fields above in an entry. A missing field is nil.
 type entryHead struct {
 	realtime, machine, boot, pid, syslogPID, host, ident, comm, unit, priority []byte
 }
 
-// headOf reads the fields of an entry.
 func headOf(entry []byte) (h entryHead) {
 	for at := 0; at < len(entry); {
 		n, _, _, end := fieldLength(entry[at:], 0)
@@ -71,7 +69,7 @@ func headOf(entry []byte) (h entryHead) {
 	return h
 }
 
-// field returns a pointer to the field of h with this name, nil if h has none.
+// field returns a pointer to the field of h with this name, or nil.
 func (h *entryHead) field(name string) *[]byte {
 	switch name {
 	case journalRealtime:
@@ -98,7 +96,7 @@ func (h *entryHead) field(name string) *[]byte {
 	return nil
 }
 
-// time appends the time of the entry, or nothing if it has none.
+// time appends the time of the entry, if it has one.
 func (h *entryHead) time(dst []byte) []byte {
 	us, err := strconv.ParseInt(string(h.realtime), 10, 64)
 	if err != nil || us < 0 || us > 253402300799999999 { // the end of the year 9999
@@ -107,7 +105,7 @@ func (h *entryHead) time(dst []byte) []byte {
 	return time.UnixMicro(us).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000000Z")
 }
 
-// program returns the name of the program and its process ID, either of which may be empty.
+// program returns the name of the program and its process ID. Either may be empty.
 func (h *entryHead) program() (name, pid []byte) {
 	if name = h.ident; len(name) == 0 {
 		name = h.comm
@@ -118,7 +116,7 @@ func (h *entryHead) program() (name, pid []byte) {
 	return name, pid
 }
 
-// prefix appends the prefix of the lines of the message.
+// prefix appends the prefix of the message's lines.
 func (h *entryHead) prefix(dst []byte) []byte {
 	had := len(dst)
 	if dst = h.time(dst); len(dst) > had {
@@ -138,8 +136,8 @@ func (h *entryHead) prefix(dst []byte) []byte {
 	return append(dst, ": "...)
 }
 
-// appendWord appends b with an underscore in place of each control character, each invisible
-// character and each byte that is not UTF-8. These could end or hide the line.
+// appendWord appends b. An underscore replaces each control character, invisible character and byte
+// that is not UTF-8: they could end or hide the line.
 func appendWord(dst, b []byte) []byte {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
@@ -153,7 +151,7 @@ func appendWord(dst, b []byte) []byte {
 	return dst
 }
 
-// members appends the members that the entry adds to the object of each of its lines.
+// members appends the members for the object of each line.
 func (h *entryHead) members(dst []byte) []byte {
 	if t := h.time(nil); len(t) > 0 {
 		dst = append(append(append(dst, `,"time":"`...), t...), '"')

@@ -16,44 +16,44 @@ const (
 	maxEntry     = 768 << 10 // bytes of an entry
 )
 
-// uploadFields are the fields of an upload that are kept.
+// uploadFields are the kept fields of an upload.
 var uploadFields = []string{
 	message, journalRealtime, journalMachine, journalBoot, journalPID, journalSyslogPID, journalHost, journalIdent,
 	journalComm, journalUnit, journalPriority, coredumpProgram, coredumpPackages,
 }
 
-// JournalEntries reads an upload by systemd-journal-upload, which is a journal in the export
-// format. It keeps the fields that [NewJournalLines] prints or needs. It skips other fields, such
-// as the memory of a program in COREDUMP. The zero value is for a new upload. One goroutine at a
-// time may use it.
+// JournalEntries reads an upload by systemd-journal-upload: a journal in the export format. It
+// keeps the fields that [NewJournalLines] prints or needs. It skips other fields, such as the
+// memory of a program in COREDUMP. The zero value is for a new upload. A JournalEntries is not safe
+// for concurrent use.
 type JournalEntries struct {
-	Cut int64 // bytes of messages that were omitted because a message or an entry is too long
+	Cut int64 // omitted bytes of messages: a message or an entry is too long
 
-	entry []byte // the kept fields of the current entry
+	entry []byte // kept fields of the current entry
 	has   bool   // the entry has a message
 	begun bool   // the current entry has begun
 
 	name  []byte // unfinished name of a field
-	value []byte // value so far of a field that is kept
+	value []byte // value of a kept field so far
 	keep  int    // maximum bytes of value; 0: the field is skipped
 	state entryState
 	size  []byte // bytes so far of the length of a binary value
 	left  uint64 // remaining bytes of a binary value
 }
 
-// An entryState is the part of a field that contains the next byte.
+// An entryState is the part of a field with the next byte.
 type entryState uint8
 
 const (
-	inName   entryState = iota
-	inText              // the value after "="
-	inSize              // the length of a binary value
-	inBinary            // a binary value
-	inEnd               // the line end after a binary value
+	inName entryState = iota
+	inText            // value after "="
+	inSize            // length of a binary value
+	inBinary
+	inEnd // line end after a binary value
 )
 
 // Append appends to dst the entries that end in p, each with its empty line. It omits entries
-// without a message. An error means that the upload is damaged; its rest cannot be read.
+// without a message. After an error, the upload is damaged, and its rest cannot be read.
 func (j *JournalEntries) Append(dst, p []byte) ([]byte, error) {
 	for len(p) > 0 {
 		switch j.state {
@@ -124,7 +124,6 @@ func (j *JournalEntries) Append(dst, p []byte) ([]byte, error) {
 // Unfinished reports whether the last entry is incomplete.
 func (j *JournalEntries) Unfinished() bool { return j.begun }
 
-// isFieldName reports whether b may be the start of a field name.
 func isFieldName(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(c rune) bool { return (c < 'A' || c > 'Z') && c != '_' && (c < '0' || c > '9') })
 }
@@ -146,7 +145,6 @@ func (j *JournalEntries) begin(state entryState) {
 	j.keep = min(j.keep, max(0, maxEntry-len(j.entry)-len(j.name)-16))
 }
 
-// take adds to the value of the current field.
 func (j *JournalEntries) take(p []byte) {
 	n := min(len(p), j.keep-len(j.value))
 	j.value = append(j.value, p[:n]...)

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// DefaultFields returns the members of a JSON line whose strings are filtered by default: the
-// messages of Docker, zap, logrus, bunyan, ECS, OpenTelemetry, Logstash and journald. A dot
-// separates the names of nested members, and may also be part of a name.
+// DefaultFields returns the members of a JSON line that are filtered by default: the messages of
+// Docker, zap, logrus, bunyan, ECS, OpenTelemetry, Logstash and journald. A dot separates the names
+// of nested members, and may also be part of a name.
 func DefaultFields() []string {
 	return []string{"message", "msg", "log", "MESSAGE", "stack", "stack_trace", "exception.stacktrace", "error.stack", "error.stack_trace"}
 }
 
-const maxDepth = 64 // nesting depth of objects and arrays in a line; deeper lines are not filtered
+const maxDepth = 64 // levels of objects and arrays in a line; deeper lines are not filtered
 
 // A jsonScan reads one line of JSON, and finds the values to filter. It accepts the same objects as
 // encoding/json, to a depth of maxDepth.
@@ -23,26 +23,26 @@ type jsonScan struct {
 	at     int
 	names  []string
 	path   []byte // names of the members around at, with dots
-	arrays int    // number of arrays around at; their elements have no name
+	arrays int    // number of arrays around at, whose elements have no name
 	fields []field
 	text   []byte // concatenated texts of the fields
 	begun  bool   // the value of a field has at least begun
-	deep   bool   // the line is nested more deeply than maxDepth
+	deep   bool   // the line has more than maxDepth levels
 
 	keys   []string // members whose values are in values
-	values [][2]int // offsets of their values in b, without quotes; by index in keys
+	values [][2]int // offsets of their values in b, without quotes, by index in keys
 }
 
-// jsonFields appends to fields, in order, the values in line that must be filtered; their text is
-// in buf. It returns false if the line is not a JSON object. The whole line is one field if it has
-// no such value, or is a MongoDB line with a backtrace. A line that is nested too deeply is one
-// field with the text notFiltered.
+// jsonFields appends to fields, in order, the values in line to filter, with their text in buf. It
+// returns false if the line is not a JSON object. The whole line is one field if it has no such
+// value, or is a MongoDB line with a backtrace. A line that is nested too deeply is one field with
+// the text notFiltered.
 func jsonFields(fields []field, line []byte, names []string, buf *[]byte) (found []field, ok bool) {
 	s := jsonScan{b: line, names: names, fields: fields, text: (*buf)[:0]}
 	return s.found(buf)
 }
 
-// found implements the function jsonFields for a new jsonScan.
+// found implements jsonFields for a new jsonScan.
 func (s *jsonScan) found(buf *[]byte) (found []field, ok bool) {
 	fields, line := s.fields, s.b
 	ok = s.line()
@@ -94,7 +94,7 @@ func (s *jsonScan) blanks() {
 	}
 }
 
-// next reports whether the next byte is c, and reads it if so.
+// next reads the next byte if it is c, and reports whether it is.
 func (s *jsonScan) next(c byte) bool {
 	if s.at < len(s.b) && s.b[s.at] == c {
 		s.at++
@@ -228,7 +228,7 @@ func (s *jsonScan) value(depth int) bool {
 const message = "MESSAGE"
 
 // beforeArrays returns the offset in b of the first member MESSAGE with an array, or len(b). The
-// search for marks does not find marks in an array of bytes.
+// search for marks does not see marks in an array.
 func beforeArrays(b []byte) int {
 	const member = `"` + message + `"`
 	for at := 0; ; at += len(member) {
@@ -294,7 +294,6 @@ func (s *jsonScan) str() bool {
 	return false
 }
 
-// number reads a number.
 func (s *jsonScan) number() bool {
 	s.next('-')
 	if !s.next('0') && !s.digits() {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// KeyBy sets the members of a record whose values name its process. Each process has its own
-// modules and maps; records without any of the members share another process. The members have the
-// form of [DefaultFields]; in a journal entry they are names of fields. A log without records has
-// one process. Call KeyBy before the first Write and before Restore.
+// KeyBy sets the members whose values name a record's process. Each process has its own modules and
+// maps. Records without any of the members share a process. The members have the form of
+// [DefaultFields]; in a journal entry they are names of fields. A log without records has one
+// process. KeyBy must be called before the first Write, and before Restore.
 func (e *Envelope) KeyBy(members ...string) {
 	e.keys.names = members
 	e.enter(nil)
 }
 
-// enter makes the process of a record the current one for the next lines.
+// enter sets the process of the next lines by a record.
 func (e *Envelope) enter(record []byte) {
 	if len(e.keys.names) == 0 {
 		return
@@ -40,9 +40,9 @@ type keyReader struct {
 	path   []byte
 }
 
-// append appends the key of a line: the values of the members, in their order, with a blank between
-// them. A value other than a string is used in its JSON form. The key is empty if the line is not a
-// JSON object, or has none of the members.
+// append appends the key of a line: the values of the members, in their order, with blanks between.
+// A value other than a string has its JSON form. The key is empty if the line is not a JSON object,
+// or has none of the members.
 func (k *keyReader) append(dst, line []byte) []byte {
 	if len(k.names) == 0 {
 		return dst
@@ -79,8 +79,8 @@ func (k *keyReader) found(dst, line []byte) []byte {
 }
 
 // appendKey appends n values, separated by blanks, or nothing if all are empty. value appends the
-// value i. If there are several values, blanks and backslashes in them are escaped: records with
-// different values must not have the same key.
+// value i. In several values, blanks and backslashes are escaped, since different values must have
+// different keys.
 func appendKey(dst []byte, n int, value func(dst []byte, i int) []byte) []byte {
 	start := len(dst)
 	empty := true
@@ -101,8 +101,8 @@ func appendKey(dst []byte, n int, value func(dst []byte, i int) []byte) []byte {
 	return dst
 }
 
-// noteKey records the value that ends at s.at if its member is one of keys. The last member with a
-// name wins, as in most JSON readers.
+// noteKey records the value that ends at s.at if its member is in keys. The last member with a name
+// wins, as in most JSON readers.
 func (s *jsonScan) noteKey(from int) {
 	for i, name := range s.keys {
 		if string(s.path) != name {

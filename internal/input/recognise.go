@@ -7,21 +7,21 @@ import (
 	"github.com/symfilter/symfilter/rtrace"
 )
 
-// headSize is the number of bytes at the start of an input that may decide its format. Real reports
-// and profiles are recognised within the first kilobyte.
+// headSize is the number of bytes at the start that may decide the format. Real reports and
+// profiles are recognised within the first kilobyte.
 const headSize = 4 << 10
 
 // An extent describes the input after its head.
 type extent uint8
 
 const (
-	more   extent = iota // more bytes may follow and may decide
+	more   extent = iota // more bytes may follow, and may decide
 	full                 // more bytes may follow, but are not considered
 	silent               // nothing has followed for some time
 	ended                // nothing follows: the last line is complete
 )
 
-// Recognise returns the format of an input that begins with head. It examines at most 4 KiB, and
+// Recognise returns the format of an input that begins with head. It examines at most 4 KiB. It
 // returns Auto if head is shorter and does not decide. Further bytes never change a recognised
 // format.
 func Recognise(head []byte) Format {
@@ -31,8 +31,8 @@ func Recognise(head []byte) Format {
 	return recognise(head, more, nil)
 }
 
-// recognise returns the format of an input that begins with head, or Auto if more bytes may follow
-// and are needed to decide. fields are Translators.Fields.
+// recognise returns the format of an input that begins with head, or Auto if later bytes may
+// decide. fields are Translators.Fields.
 func recognise(head []byte, until extent, fields []string) Format {
 	b := trimPrefix(head, byteOrderMark)
 	if line, _, whole := bytes.Cut(b, newline); whole && len(bytes.TrimSpace(line)) == 0 {
@@ -61,7 +61,7 @@ func recognise(head []byte, until extent, fields []string) Format {
 // byteOrderMark may begin a file written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// Words in profiles of Callgrind. The keys begin lines before the costs; the format requires
+// Words in profiles of Callgrind. The keys begin lines before the costs. The format requires
 // "events".
 var (
 	magicOfCallgrind = "# callgrind format"
@@ -70,10 +70,10 @@ var (
 )
 
 // isCallgrind returns Callgrind if b begins like a profile, Auto if more bytes are needed, and
-// Markup otherwise. After the line "# callgrind format", a header is enough, or a line that names a
-// function, a file or an object. Without that line, the headers version, creator, and cmd or events
-// are enough. So is the header events before a line that names a function, a file or an object. One
-// line is not enough, since it may be the first line of a log.
+// Markup otherwise. After the line "# callgrind format", one header is enough, or a line that names
+// a function, a file or an object. Without that line, version, creator, and cmd or events are
+// enough. So is events before a line that names a function, a file or an object. One such line is
+// not enough: it may begin a log.
 func isCallgrind(b []byte, until extent) Format {
 	magic := false
 	seen := make(map[string]bool)
@@ -132,9 +132,8 @@ func isHeader(line []byte, cut bool) string {
 }
 
 // isRTrace returns RTrace if b begins like a report of sp-rtrace, Auto if more bytes are needed,
-// and Markup otherwise. The header has a version, and the architecture or at least two other known
-// keys. A record of such a report must follow, unless the input ends, since the header alone may be
-// the first line of a log.
+// and Markup otherwise. The header has a version, and the architecture or two other known keys. A
+// record must follow, unless the input ends: the header alone may be the first line of a log.
 func isRTrace(b []byte, until extent) Format {
 	line, rest, whole := bytes.Cut(b, newline)
 	cut := !whole && until != ended

@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// A field is a value in a record that is filtered. A record is a line of JSON or a journal entry;
-// its other bytes stay unchanged.
+// A field is a filtered value in a record, which is a line of JSON or a journal entry. The other
+// bytes of the record stay unchanged.
 type field struct {
-	name     string // name of the member; empty for a whole line
+	name     string // of the member; empty for a whole line
 	from, to int    // range in the record
 	form     form
-	text     []byte // the value
-	last     int64  // number of its last line of text in the filter
-	end      int    // end of its output in seal.got, once known
+	text     []byte
+	last     int64 // number of its last line of text in the filter
+	end      int   // end of its output in seal.got, once known
 }
 
 // A form is the encoding of a value.
@@ -25,19 +25,18 @@ type form uint8
 
 const (
 	jsonString form = iota
-	htmlString      // a string in which <, > and & are escaped, as in Go
+	htmlString      // a string with <, > and & escaped, as in Go
 	byteArray       // an array of numbers, as in journald for texts with control characters
 	exported        // a field in journald's export format, with its name and its line end
-	wholeLine       // a whole line of JSON, which must still be a valid object after filtering
+	wholeLine       // a whole line of JSON, which must stay a valid object
 )
 
-// notFiltered is the text of a wholeLine that is printed unchanged.
+// text of a wholeLine that is printed unchanged
 const notFiltered = "{}"
 
 // ended reports whether the text ends with a line end. If not, its output has one more line end.
 func (f *field) ended() bool { return bytes.HasSuffix(f.text, newline) }
 
-// lines returns the number of lines of the text.
 func (f *field) lines() int64 {
 	n := bytes.Count(f.text, newline)
 	if !f.ended() {
@@ -67,7 +66,6 @@ func (e *Envelope) textOf(line []byte, buf *[]byte) []byte {
 	return text[:len(text)-1]
 }
 
-// fieldsOf appends the fields of a record to fields.
 func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
 	if e.format == Journal {
 		return journalFields(fields, record, e.names, nil), true
@@ -75,8 +73,8 @@ func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
 	return e.jsonFields(fields, bytes.TrimSuffix(record, newline), &e.text)
 }
 
-// jsonFields is the function jsonFields for e. With Dialects.Elements, a line that is one field is
-// filtered only if it has elements: the line has no place for the modules that new elements need.
+// jsonFields is the function jsonFields for e. With Dialects.Elements, a line that is one field
+// needs elements: it has no place for the modules of new elements.
 func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field, bool) {
 	fields, ok := jsonFields(fields, line, e.names, buf)
 	if f := fields[max(0, len(fields)-1):]; ok && e.elements && f[0].form == wholeLine && !bytes.Contains(line, markupOpen) {
@@ -88,8 +86,8 @@ func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field
 // maxRecord bounds the bytes of output for a record. A record with more is printed unchanged.
 const maxRecord = 8 << 20
 
-// recordLine processes a record. It returns false if the caller must print it unchanged. Otherwise
-// it calls flush before its first change.
+// recordLine processes a record. It returns false if the caller must print the record unchanged.
+// Otherwise it calls flush before its first change.
 func (e *Envelope) recordLine(line []byte, flush func()) bool {
 	var fields []field
 	ok := len(line) <= maxLine+1
@@ -111,9 +109,9 @@ func (e *Envelope) recordLine(line []byte, flush func()) bool {
 }
 
 // filterRecord gives the filter the texts of a record, each on separate lines. A text of several
-// lines may have a whole trace; a trace in several records has a frame in each.
+// lines may have a whole trace. A trace in several records has a frame in each.
 func (e *Envelope) filterRecord(l *seal) {
-	if len(l.parts) > 0 { // the record is a line of a container
+	if len(l.parts) > 0 { // a line of a container
 		e.enter(l.text)
 	} else {
 		e.enter(bytes.TrimSuffix(l.raw, newline))
@@ -156,8 +154,8 @@ func harmless(line []byte, fields []field) bool {
 	return printable(bytes.TrimRight(line[at:], "\r\n"))
 }
 
-// printable reports whether b is UTF-8 without control characters and characters that change the
-// direction of text.
+// printable reports whether b is UTF-8 without control characters, and without characters that
+// change the direction of text.
 func printable(b []byte) bool {
 	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) })
 }
@@ -168,8 +166,8 @@ var prefixFields = []string{"time", "timestamp", "@timestamp", "ts", "date", "le
 // maxPrefix bounds the value of one of these fields.
 const maxPrefix = 64 // bytes
 
-// appendRecordPrefix appends time, level and logger of a line of JSON, with a blank after each, if
-// they are short strings. It appends nothing if the first field is not a string of JSON.
+// appendRecordPrefix appends time, level and logger of a line of JSON, each with a blank, if they
+// are short strings. It appends nothing if the first field is not a string of JSON.
 func appendRecordPrefix(dst, record []byte, fields []field) []byte {
 	if f := fields[0].form; f != jsonString && f != htmlString {
 		return dst
@@ -201,8 +199,8 @@ func (l *seal) take(line int64, p []byte) {
 	}
 }
 
-// finishRecord prints a record whose texts have all their output. It omits a record that consists
-// only of texts without output, such as modules and maps.
+// finishRecord prints a record with complete output. It omits a record that has only texts without
+// output, such as modules and maps.
 func (s *sealer) finishRecord(l *seal) {
 	for ; l.field < len(l.fields); l.field++ {
 		l.fields[l.field].end = len(l.got)
@@ -230,7 +228,7 @@ func (s *sealer) finishRecord(l *seal) {
 	at, from := 0, 0
 	raw, inside := l.raw, len(l.parts) > 0
 	dst := s.buf
-	if inside { // the record is a line of a container
+	if inside { // a line of a container
 		raw, dst = l.text, s.record[:0]
 	}
 	for i := range l.fields {

@@ -10,17 +10,17 @@ import (
 )
 
 // A Reply answers each line of JSON with one object on a line. Programs such as rsyslog's
-// mmexternal update their messages with the answers. The object has only the members whose strings
-// filtering changes, with their new strings, in the original nesting. It is {} if nothing changes.
-// A text without output, such as {{{reset}}}, counts as unchanged. It is also {} if the line is not
-// a JSON object, is longer than 1 MiB, or has more than 8 MiB of new text.
+// mmexternal update their messages with the answers. The object has only the members that filtering
+// changes, with their new strings, in the original nesting. A text without output, such as
+// {{{reset}}}, counts as unchanged. The object is {} if nothing changes, if the line is not a JSON
+// object or is longer than 1 MiB, or if its new text exceeds 8 MiB.
 //
-// Write returns after it has written the replies to all its lines, so nothing of a line is held
-// back. Frames of a raw backtrace without build IDs are therefore judged line by line, and a module
-// and its maps are merged only within one string. One goroutine at a time may use a Reply.
+// Write writes the replies to all its lines before it returns: nothing is held. So frames of a raw
+// backtrace without build IDs are judged line by line, and a module and its maps are merged only
+// within one string. A Reply is not safe for concurrent use.
 type Reply struct {
 	w        io.Writer
-	names    []string  // members that are filtered
+	names    []string  // filtered members
 	keys     keyReader // finds the process of a line
 	lines    *filter.Lines
 	contexts contexts
@@ -29,15 +29,15 @@ type Reply struct {
 	cut    lines.Cutter
 	err    error
 	out    []byte  // replies to write
-	fields []field // scratch: the fields of the current line
+	fields []field // scratch: fields of the current line
 	text   []byte  // scratch: texts of the fields
 	got    []byte  // scratch: new texts
-	path   []byte  // scratch: the path of a jsonScan
+	path   []byte  // scratch: path of a jsonScan
 	key    []byte  // scratch
 	edits  []field // scratch: fields that change
 }
 
-// contexts has the contexts of processes by key: see [access.Contexts].
+// A contexts has the contexts of processes by key: see [access.Contexts].
 type contexts interface {
 	Of(key []byte) *filter.Context // valid until the next call
 	AppendProcesses(dst []byte) []byte
@@ -47,10 +47,9 @@ type contexts interface {
 // noChange is the reply for an unchanged line.
 const noChange = "{}\n"
 
-// NewReply returns a Reply that filters with the options o, and writes to w. keys are the members
-// whose values name the process of a line, and fields the members that are filtered; both have the
-// form of [DefaultFields]. If fields is empty, DefaultFields are used. Options for output have no
-// effect.
+// NewReply returns a Reply that filters with the options o, and writes to w. The values of keys
+// name the process of a line. fields are the filtered members. Both have the form of
+// [DefaultFields], which replace empty fields. Options for output have no effect.
 func NewReply(o filter.Options, w io.Writer, keys, fields []string) *Reply {
 	r := &Reply{w: w, names: fields, keys: keyReader{names: keys}, cut: lines.Cutter{Max: maxLine}}
 	if len(fields) == 0 {
@@ -64,8 +63,7 @@ func NewReply(o filter.Options, w io.Writer, keys, fields []string) *Reply {
 // Lines returns the Lines of the Reply, for their counts. Callers must not call Append.
 func (r *Reply) Lines() *filter.Lines { return r.lines }
 
-// Write answers the lines in p, and keeps an unfinished one. When it returns, all replies are
-// written.
+// Write answers the lines in p, and keeps an unfinished one. On return, all replies are written.
 func (r *Reply) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0 && r.err == nil; {
 		var b []byte
@@ -110,7 +108,6 @@ func (r *Reply) flush() {
 	}
 }
 
-// line appends the reply for a line.
 func (r *Reply) line(line []byte) {
 	line = bytes.TrimRight(line, "\r\n")
 	s := jsonScan{b: line, names: r.names, fields: r.fields[:0], text: r.text[:0], path: r.path[:0]}
@@ -165,13 +162,12 @@ func (r *Reply) ProcessesChanged() bool {
 // Restore sets the contexts of a new Reply from an output of AppendProcesses.
 func (r *Reply) Restore(context []byte) error { return r.contexts.Restore(context) }
 
-// changes makes an object with the members of a line that change.
+// A changes makes an object with the changed members of a line.
 type changes struct {
 	b      []byte  // the line, an object in JSON
-	fields []field // fields that change, in order, with their new texts
+	fields []field // changed fields, in order, with their new texts
 }
 
-// append appends the object.
 func (c *changes) append(dst []byte) []byte {
 	s := jsonScan{b: c.b}
 	s.blanks()
@@ -180,7 +176,7 @@ func (c *changes) append(dst []byte) []byte {
 }
 
 // object appends the changed members of the object whose opening brace s has read. jsonFields must
-// have found all of c.fields in the object, so that it is valid and not nested too deeply.
+// have found all of c.fields in the object, which is then valid and not too deep.
 func (c *changes) object(dst []byte, s *jsonScan, depth int) []byte {
 	dst = append(dst, '{')
 	for n := 0; len(c.fields) > 0; {

@@ -2,8 +2,8 @@ package input
 
 import "bytes"
 
-// The constructs that may precede the root element of a Valgrind report. Valgrind itself writes the
-// declaration; programs that process its reports add the others.
+// The constructs before the root element of a Valgrind report. Valgrind itself writes the
+// declaration. Programs that process its reports add the others.
 const (
 	rootElement = "<valgrindoutput>"
 	instruction = "<?xml" // a declaration, or <?xml-stylesheet …?>
@@ -12,7 +12,7 @@ const (
 )
 
 // isValgrind returns Valgrind if b begins with its XML, Auto if more bytes are needed, and Markup
-// otherwise. A declaration ends on its line; a comment or a document type may have several lines.
+// otherwise. A declaration ends on its line. A comment or a document type may have several lines.
 func isValgrind(b []byte, _ extent) Format {
 	for first := true; ; first = false {
 		if !first {
@@ -61,8 +61,8 @@ func after(b []byte, s string) int {
 	return 0
 }
 
-// watchSize is the number of bytes at the start of a log in which a report may begin, since a
-// script or the program may write before Valgrind does. Later lines of a log are not searched.
+// watchSize is the number of bytes at the start of a log in which a report may begin: a script or
+// the program may write before Valgrind does. Later lines are not searched.
 const watchSize = 64 << 10
 
 // A reportWatch looks for the first line of a Valgrind report near the start of a log.
@@ -71,8 +71,8 @@ type reportWatch struct {
 	midLine bool // the last byte is not a line end
 }
 
-// next returns the index of the next line in b, at or after from, that begins like a report; len(b)
-// if there is none.
+// next returns the index of the next line in b, from the index from, that begins like a report. It
+// returns len(b) if there is none.
 func (v *reportWatch) next(b []byte, from int) int {
 	for at := from; at < len(b); {
 		if at > 0 || v.midLine {
@@ -93,7 +93,7 @@ func (v *reportWatch) next(b []byte, from int) int {
 }
 
 // pass gives text to the translator of a log, up to a Valgrind report, for which it opens another
-// translator. It keeps text that begins like a report, less than 4 KiB, until more bytes decide.
+// translator. Text that begins like a report, less than 4 KiB, is kept until more bytes decide.
 func (w *Writer) pass(p []byte) error {
 	v := w.watch
 	if v == nil {
@@ -121,7 +121,6 @@ func (w *Writer) pass(p []byte) error {
 	}
 }
 
-// passed passes on log text without a report.
 func (w *Writer) passed(p []byte) error {
 	if len(p) == 0 {
 		return nil

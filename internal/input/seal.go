@@ -9,27 +9,27 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// A seal holds the envelope of one or several lines for the filter, and their output.
+// A seal has the envelope of one or several lines for the filter, and their output.
 type seal struct {
 	// line numbers in the filter; the text of a Docker entry may have several lines
 	line, last int64
-	parts      []part // parts of the container's line, in order
-	out        []byte // already printed text of the line
-	text       []byte // text for the filter
+	parts      []part // of the container's line, in order
+	out        []byte // printed text of the line
+	text       []byte // for the filter
 	raw        []byte // input lines of that text
 	open       bool   // the container's line continues after this one
 	noEnd      bool   // the log ends with this line, without a line end
-	got        []byte // the filter's output for the line so far
-	// the output is too large or not valid: its start was printed early, or the record will be
+	got        []byte // output for the line so far
+	// the output is too large or invalid: its start was printed early, or the record will be
 	// printed unchanged
 	cut    bool
-	fields []field // fields of a record; nil if the line is not a record
-	// the part of a record that a page or a journal shows before each line; nil until first needed
+	fields []field // of a record; nil: not a record
+	// part of a record that a page or a journal shows before each line; nil until needed
 	prefix []byte
 	field  int // first field whose output may be incomplete
 }
 
-// chunkSize is the size of the blocks that container runtimes read. If a line has several parts, no
+// chunkSize is the size of the blocks that container runtimes read. In a line of several parts, no
 // part has more text.
 const chunkSize = 16 << 10 // bytes
 
@@ -39,7 +39,7 @@ type sealer struct {
 	c    container
 	term bool // the output is a terminal
 	err  error
-	// the filter prints objects, with the envelope as members, or a Printer's output, without
+	// the filter prints objects with the envelope as members, or a Printer's output without
 	// envelopes
 	records bool
 	lines   bool // journal messages are lines of text
@@ -47,21 +47,21 @@ type sealer struct {
 	midLine bool // the output ends within a line; updated only if lines is set
 
 	cur    *seal   // current line; nil if it has no envelope
-	queue  []*seal // lines that the filter holds back or that have no output yet, in order
+	queue  []*seal // lines without complete output, in order
 	queued int     // approximate bytes of queue
 	got    []byte  // scratch: output for the current line
 	record []byte  // scratch: a record in a line of a container
 
-	buf []byte // output not yet written to w
+	buf []byte // output not written to w yet
 	// buf ends with the log's last line, without a line end; a line of the other stream may follow
 	bare bool
 }
 
 const (
-	// a longer span is written from the caller's block without a copy
+	// a longer span is written from the caller's block, uncopied
 	directSize = 32 << 10
 	bufSize    = 256 << 10 // bytes written at once
-	gotSize    = 1 << 20   // bytes of output kept for one line until it is finished
+	gotSize    = 1 << 20   // bytes of output kept for an unfinished line
 )
 
 // sealOf returns the envelope for the filter's line number, or nil.
@@ -121,7 +121,7 @@ func (s *sealer) prefix(dst []byte, line int64) []byte {
 	return append(dst, l.prefix...)
 }
 
-// members appends the members that the envelope of a line adds to its object.
+// members appends the members of a line's envelope to its object.
 func (s *sealer) members(dst []byte, line int64) []byte {
 	l := s.sealOf(line)
 	if l == nil {
@@ -144,7 +144,7 @@ func (s *sealer) members(dst []byte, line int64) []byte {
 	return dst
 }
 
-// endBare adds the missing line end of the last line, because another line follows.
+// endBare adds the missing line end of the last line: another line follows.
 func (s *sealer) endBare() {
 	if s.bare {
 		s.buf = append(s.buf, '\n')
@@ -152,7 +152,6 @@ func (s *sealer) endBare() {
 	}
 }
 
-// print prints b unchanged.
 func (s *sealer) print(b []byte) {
 	s.endBare()
 	if len(b) < directSize {
@@ -185,15 +184,14 @@ func (s *sealer) write(b []byte) {
 	}
 }
 
-// begin makes l the current line.
 func (s *sealer) begin(l *seal) {
 	l.got = s.got[:0]
 	s.cur = l
 }
 
-// end ends the current line. done is the number of lines that the filter does not hold back as a
-// backtrace; module is the number of the module line that it holds, or 0. The module line is the
-// current line, or an earlier one into which the current line may have merged.
+// end ends the current line. done is the number of lines that the filter does not hold as a
+// backtrace. module is the number of the held module line, or 0: the current line, or an earlier
+// one into which the current line may have merged.
 func (s *sealer) end(done, module int64) {
 	l := s.cur
 	s.cur = nil
@@ -212,7 +210,7 @@ func (s *sealer) end(done, module int64) {
 	}
 }
 
-// settled finishes the queued lines with complete output; see end.
+// settled finishes the queued lines with complete output: see end.
 func (s *sealer) settled(done, module int64) {
 	if module > 0 {
 		s.settle(min(module, done+1))
@@ -221,7 +219,6 @@ func (s *sealer) settled(done, module int64) {
 	}
 }
 
-// enqueue adds l to the queue.
 func (s *sealer) enqueue(l *seal) {
 	s.queue = append(s.queue, l)
 	s.queued += l.size()
@@ -238,10 +235,10 @@ func (s *sealer) settle(line int64) {
 	s.queue = slices.Delete(s.queue, 0, n)
 }
 
-// size returns the approximate bytes of memory of l in the queue, without its output.
+// size returns the approximate bytes of l in the queue, without its output.
 func (l *seal) size() int { return 256 + 2*len(l.raw) }
 
-// finish prints a line for which the filter's output is complete.
+// finish prints a line with complete output.
 func (s *sealer) finish(l *seal) {
 	n := len(l.text)
 	switch {
@@ -303,9 +300,8 @@ func (s *sealer) seal(l *seal, lines []byte, last bool) {
 	}
 }
 
-// clone returns a copy that shares no bytes with the log's block. The copy of a record has its text
-// and input lines. Other copies have these only if raw is set, so that the line can be printed
-// unchanged.
+// clone returns a copy that shares no bytes with the log's block. For a record, or with raw, the
+// copy has its text and input lines, and can be printed unchanged.
 func (l *seal) clone(raw bool) *seal {
 	c := *l
 	c.parts, c.out, c.got, c.text, c.raw = nil, bytes.Clone(l.out), bytes.Clone(l.got), nil, nil

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// loggedAt returns the time in a record, which is a line of the log or a journal entry. It returns
-// zero for a record without a time.
+// loggedAt returns the time in a record, a line of the log or a journal entry. It is zero if there
+// is none.
 func loggedAt(format Format, record []byte) time.Time {
 	switch format {
 	case CRI:
@@ -25,8 +25,8 @@ func loggedAt(format Format, record []byte) time.Time {
 	return time.Time{}
 }
 
-// lastMember returns the text between the last begin in record and the next quote, or nil if record
-// lacks begin.
+// lastMember returns the text between the last begin in record and the next quote; nil without
+// begin.
 func lastMember(record []byte, begin string) []byte {
 	i := bytes.LastIndex(record, []byte(begin))
 	if i < 0 {

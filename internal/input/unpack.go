@@ -66,12 +66,11 @@ func (u *unpacker) unpack() error {
 	return cmp.Or(err, error(damage))
 }
 
-// An UnpackError reports an input that begins like a compressed file but is damaged or incomplete,
-// or for which there is not enough memory. Text unpacked before the damage, and text after the
-// compressed data, is printed.
+// An UnpackError reports damage or a lack of memory in an input that begins like a compressed file.
+// Text before the damage, and text after the compressed data, is printed.
 type UnpackError struct {
-	Format string // format of the file: gzip, zstd, xz or bzip2
-	Err    error  // error of the decoder
+	Format string // gzip, zstd, xz or bzip2
+	Err    error  // of the decoder
 	// upper bound of the file's bytes that were neither unpacked nor printed; set when Close
 	// returns
 	Lost int64
@@ -90,8 +89,8 @@ func (e *UnpackError) Error() string {
 // Unwrap returns the decoder's error.
 func (e *UnpackError) Unwrap() error { return e.Err }
 
-// A sink passes on the unpacked bytes. It keeps the error of its writer, to distinguish it from an
-// error of a reader.
+// A sink passes on the unpacked bytes. It keeps the error of its writer, to distinguish it from a
+// reader's.
 type sink struct {
 	u   *unpacker
 	r   *unpack.Reader
@@ -127,8 +126,8 @@ func (u *unpacker) with(do func(*Writer) error) error {
 	return do(u.w)
 }
 
-// pending returns true if some written bytes are not unpacked yet. Otherwise it calls is with the
-// Writer and returns the result.
+// pending returns true if some written bytes are not unpacked yet. Otherwise it returns the result
+// of is for the Writer.
 func (u *unpacker) pending(is func(*Writer) bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -142,7 +141,7 @@ func (u *unpacker) isPlain() bool {
 	return u.plain
 }
 
-// packedBytes is the side of an unpacker from which the goroutine reads.
+// A packedBytes is the side of an unpacker from which the goroutine reads.
 type packedBytes unpacker
 
 func (p *packedBytes) Read(b []byte) (int, error) {

@@ -30,8 +30,8 @@ func (e Encoding) String() string { return encodingNames[e] }
 // Marked reports whether text in the encoding begins with a byte order mark.
 func (e Encoding) Marked() bool { return e != UTF8 && e != UnmarkedUTF16LE && e != UnmarkedUTF16BE }
 
-// Read reports whether the Writer passes on the text as UTF-8. It returns false for text that is
-// passed on unchanged in another encoding.
+// Read reports whether the Writer passes on the text as UTF-8. Text in other encodings is passed on
+// unchanged.
 func (e Encoding) Read() bool { return e < UnmarkedUTF16LE }
 
 const (
@@ -39,10 +39,10 @@ const (
 	markBE = "\xfe\xff"
 )
 
-// encodingOf returns the encoding of an input that begins with head. If more bytes are needed,
-// undecided is true. Two bytes are not enough: a Latin-1 character must follow the mark within the
-// head, as in any text with blanks or line ends. A UTF-16LE mark before two zeros is a UTF-32LE
-// mark if the next character has two zeros as well.
+// encodingOf returns the encoding of an input that begins with head. undecided means that more
+// bytes are needed. A mark alone is not enough: a Latin-1 character must follow within the head, as
+// in any text with blanks or line ends. A UTF-16LE mark before two zeros is a UTF-32LE mark if the
+// next character has two zeros, too.
 func encodingOf(head []byte, until extent) (e Encoding, undecided bool) {
 	if len(head) >= headSize {
 		head, until = head[:headSize], full
@@ -75,25 +75,24 @@ func encodingOf(head []byte, until extent) (e Encoding, undecided bool) {
 }
 
 // onlyMark reports whether an input so far has only a UTF-16 byte order mark: a program may open
-// its log long before it writes the first line.
+// its log long before its first line.
 func onlyMark(head []byte) bool { return string(head) == markLE || string(head) == markBE }
 
 // A utf16Decoder converts UTF-16 to UTF-8. An unpaired surrogate, or half a unit at the end,
-// becomes U+FFFD. A byte order mark at the start of a line is removed, and may change the byte
-// order: it begins another file of a rotated log.
+// becomes U+FFFD. A byte order mark at the start of a line begins another file of a rotated log: it
+// is removed, and may change the byte order.
 //
-// Any bytes are valid units of UTF-16: UTF-8 text would be read as Chinese characters. The decoder
-// therefore keeps the bytes after a Latin-1 character, such as a blank or a line end, until the
-// next such character. If none comes within headSize, or if unpack.TextRun bytes look like text
-// with a line end, the input is not UTF-16. The decoder passes these bytes and all later ones
-// unchanged.
+// Any bytes are valid UTF-16: UTF-8 text would become Chinese characters. So the decoder keeps the
+// bytes after a Latin-1 character, such as a blank or a line end, until the next one. If none comes
+// within headSize, or if unpack.TextRun bytes look like text with a line end, the input is not
+// UTF-16. These and all later bytes are then passed on unchanged.
 type utf16Decoder struct {
 	big bool // the high byte comes first
 
 	kept    []byte // bytes after the last Latin-1 character, at most headSize
-	run     int    // index in kept of a run of bytes that look like text
+	run     int    // index in kept of bytes that look like text
 	bytes   bool   // the text is no longer UTF-16
-	high    rune   // first surrogate of a pair; 0 without one
+	high    rune   // first surrogate of a pair; 0: none
 	midLine bool   // the last unit did not end a line
 
 	buf []byte
@@ -149,7 +148,7 @@ func (d *utf16Decoder) textOf(kept []byte) int {
 	return -1
 }
 
-// hasLines reports whether b has line ends, but in less than half of its bytes: in UTF-16 each
+// hasLines reports whether b has line ends, but in less than half of its bytes: in UTF-16, each
 // letter of Gurmukhi, U+0A15 to U+0A7E, has the byte of a line end.
 func hasLines(b []byte) bool { n := bytes.Count(b, newline); return n > 0 && 2*n < len(b) }
 
@@ -159,7 +158,7 @@ func (d *utf16Decoder) isText() bool { return unpack.TextLen(d.kept) == len(d.ke
 // unfinished reports whether flush returns something.
 func (d *utf16Decoder) unfinished() bool { return len(d.kept) > 1 && !d.isText() }
 
-// flush returns the text of the kept bytes, unless they may be UTF-8: later bytes decide that.
+// flush returns the text of the kept bytes, unless they may be UTF-8: later bytes decide.
 func (d *utf16Decoder) flush() []byte {
 	d.buf = d.buf[:0]
 	if d.unfinished() {
@@ -177,7 +176,7 @@ func (d *utf16Decoder) units(b []byte) int {
 	return len(b) &^ 1
 }
 
-// unit appends the text of a unit. It keeps the first surrogate of a pair for the next unit.
+// unit appends the text of a unit. The first surrogate of a pair waits for the next unit.
 func (d *utf16Decoder) unit(first, second byte) {
 	c := rune(second)<<8 | rune(first)
 	if d.big {
@@ -208,7 +207,7 @@ func (d *utf16Decoder) unit(first, second byte) {
 	d.midLine = c != '\n'
 }
 
-// end returns the text of the bytes kept until the end of the input.
+// end returns the text of the kept bytes at the end of the input.
 func (d *utf16Decoder) end() []byte {
 	d.buf = d.buf[:0]
 	if d.isText() && hasLines(d.kept) {
@@ -225,7 +224,7 @@ type utf16Reader struct {
 	r       io.Reader
 	decoder utf16Decoder
 	text    []byte // decoded text, not read yet
-	err     error  // error of r
+	err     error  // of r
 }
 
 func (r *utf16Reader) Read(p []byte) (int, error) {
@@ -259,12 +258,12 @@ func recoded(r *bufio.Reader) io.Reader {
 // It needs 16 bytes.
 type zeroWatch struct {
 	n    int
-	zero [2]int // number of bytes that are 0 at even and odd places
+	zero [2]int // zero bytes at even and odd places
 }
 
 const watchedBytes = 16
 
-// look takes the next bytes, and returns the encoding that they suggest; UTF8 if it is not known.
+// look takes the next bytes, and returns the encoding that they suggest, or UTF8.
 func (z *zeroWatch) look(p []byte) Encoding {
 	if z.n >= watchedBytes {
 		return UTF8
