@@ -14,11 +14,10 @@ import (
 	"github.com/symfilter/symfilter/internal/gate"
 )
 
-// State returns the state of a finding in the comparison of the run: new or unchanged, or empty
-// without a comparison.
+// State returns whether a finding is new or unchanged. It is empty without a comparison.
 func (r *Result) State(x *findings.Finding) gate.State { return r.Changes.State(x) }
 
-// File returns the source file of a finding as the formats name it, or "" if it has no line.
+// File returns the source file of a finding as the formats name it, or "" without a line.
 func (r *Result) File(x *findings.Finding) string {
 	if f := x.Place(); f != nil && f.HasLine {
 		file, _ := r.path(f.File)
@@ -27,7 +26,7 @@ func (r *Result) File(x *findings.Finding) string {
 	return ""
 }
 
-// Place returns the source file and line of a finding, such as lib/copy.cc:12, or "" if it has no
+// Place returns the source file and line of a finding, such as lib/copy.cc:12, or "" without a
 // line.
 func (r *Result) Place(x *findings.Finding) string {
 	if file := r.File(x); file != "" {
@@ -36,8 +35,8 @@ func (r *Result) Place(x *findings.Finding) string {
 	return ""
 }
 
-// Changes prints the changes of the run as text. It prints their numbers, the first new finding of
-// each fingerprint in full, and a line for each finding that is gone. It fails only if w does.
+// Changes prints the changes of the run as text: their numbers, the first new finding of each
+// fingerprint in full, and a line for each finding that is gone. It fails only if w does.
 func Changes(w io.Writer, r *Result) error {
 	b := bufio.NewWriter(w)
 	c := r.Changes
@@ -55,15 +54,14 @@ func Changes(w io.Writer, r *Result) error {
 	return b.Flush()
 }
 
-// A changesText prints changes as text.
 type changesText struct {
 	*bufio.Writer
 	r *Result
 }
 
 const (
-	shownProcesses = 8 // processes shown for a finding
-	shownPlaces    = 4 // places shown of further findings with the same fingerprint
+	shownProcesses = 8 // shown for a finding
+	shownPlaces    = 4 // shown for further findings with the same fingerprint
 )
 
 // text prints text of unknown origin.
@@ -99,7 +97,6 @@ func (t *changesText) change(c *gate.Change) {
 	fmt.Fprintf(t, " fingerprint %s\n", x.Fingerprint)
 }
 
-// frame prints a frame.
 func (t *changesText) frame(n int, f *findings.TraceFrame) {
 	s := "    #" + strconv.Itoa(n)
 	if f.Named() {
@@ -200,7 +197,6 @@ func (t *changesText) process(number int) string {
 	return p.Command[0] + " (PID " + p.PID + ")"
 }
 
-// gone prints a finding that no longer occurs.
 func (t *changesText) gone(e *gate.Entry) {
 	s := "gone: " + e.Kind
 	if e.Function != "" {
@@ -216,7 +212,6 @@ func (t *changesText) gone(e *gate.Entry) {
 	t.WriteByte('\n')
 }
 
-// times returns how often something occurred.
 func times(n uint64) string {
 	if n == 1 {
 		return "once"

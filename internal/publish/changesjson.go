@@ -10,9 +10,9 @@ import (
 	"github.com/symfilter/symfilter/internal/jsonout"
 )
 
-// ChangesJSON prints the findings of a compared run as JSON Lines. The first object has the numbers
-// of changes. An object for each finding follows, new or unchanged, then an object for each finding
-// that is gone. changes.schema.json describes the objects. ChangesJSON fails only if w does.
+// ChangesJSON prints the findings of a compared run as JSON Lines: an object with the numbers of
+// changes, one for each finding, new or unchanged, and one for each finding that is gone.
+// changes.schema.json describes the objects. ChangesJSON fails only if w does.
 func ChangesJSON(w io.Writer, r *Result) error {
 	out := bufio.NewWriter(w)
 	c := r.Changes
@@ -38,13 +38,11 @@ func ChangesJSON(w io.Writer, r *Result) error {
 	return out.Flush()
 }
 
-// A changesJSON holds lines of JSON.
 type changesJSON struct {
 	jsonout.Buffer
 	r *Result
 }
 
-// record opens the object of a line.
 func (j *changesJSON) record(name string) {
 	j.Line()
 	j.String("record", name)
@@ -98,7 +96,6 @@ func (j *changesJSON) finding(x *findings.Finding, change *gate.Change) {
 	j.EndLine()
 }
 
-// trace appends a stack.
 func (j *changesJSON) trace(t *findings.Trace) {
 	j.Item()
 	j.String("role", [...]string{"error", "allocated", "freed", "other"}[t.Role])
@@ -133,7 +130,6 @@ func (j *changesJSON) trace(t *findings.Trace) {
 	j.EndObject()
 }
 
-// gone appends a finding that no longer occurs.
 func (j *changesJSON) gone(e *gate.Entry) {
 	j.record("gone")
 	j.String("fingerprint", e.Fingerprint)

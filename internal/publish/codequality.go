@@ -44,7 +44,6 @@ func CodeQuality(w io.Writer, r *Result) error {
 	return j.flush()
 }
 
-// qualitySeverity returns the severity of a finding in GitLab's words.
 func qualitySeverity(x *findings.Finding) string {
 	switch c := classIn(x); {
 	case c.severity == note:

@@ -2,14 +2,14 @@ package publish
 
 import "unicode/utf8"
 
-// Limits of the source files that are read to convert columns.
+// Limits of the source files read to convert columns.
 const (
 	maxTexts     = 4096     // files
-	maxTextBytes = 32 << 20 // bytes kept about all of them
+	maxTextBytes = 32 << 20 // bytes in memory about all of them
 )
 
-// asciiLines remembers which lines of source files are ASCII, and their lengths. Its zero value is
-// ready for use.
+// An asciiLines remembers which lines of source files are ASCII, and their lengths. The zero value
+// is ready for use.
 type asciiLines struct {
 	files map[string]*asciiFile
 	bytes int
@@ -18,7 +18,7 @@ type asciiLines struct {
 // An asciiFile has the length in bytes of each line, or -1 for a line that is not ASCII.
 type asciiFile []int32
 
-// has reports whether the line of p is known to be ASCII and long enough for the column.
+// has reports whether the line of p is known to be ASCII, and long enough for the column.
 func (a *asciiLines) has(r *Result, p place) bool {
 	if r.Text == nil {
 		return false
@@ -39,7 +39,6 @@ func (a *asciiLines) has(r *Result, p place) bool {
 	return uint64(p.line) <= uint64(len(*f)) && int64(p.column) <= int64((*f)[p.line-1])
 }
 
-// measure returns the line lengths of a text.
 func measure(text []byte) *asciiFile {
 	var f asciiFile
 	n := int32(0)

@@ -8,27 +8,25 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// incompleteKind is the kind of messages about missing findings, for example because a report is
-// cut off. Without such a message, an empty list of findings would look complete.
+// incompleteKind is the kind of messages about missing findings, for example of a truncated report.
+// Without such a message, an empty list would look complete.
 const incompleteKind = "Incomplete"
 
-// maxGaps is the maximum number of processes or inputs that a message names.
+// maxGaps bounds the processes or inputs that a message names.
 const maxGaps = 8
 
-// A gap describes a part that is missing from the findings of a tool.
+// A gap is a missing part of a tool's findings.
 type gap struct {
-	what string // a word for the fingerprint
+	what string // word for the fingerprint
 	tool string
-	text string // a sentence, without a full stop
+	text string // sentence without a full stop
 	file string // name of the report or the program
 }
 
-// cutOff returns the message about a report that has no end.
 func cutOff(p *findings.Process) string {
 	return "The report of " + describe(p) + " is cut off: errors after its end are missing"
 }
 
-// noReport returns the message about inputs without a report.
 func noReport(inputs []string) string {
 	names := make([]string, len(inputs))
 	for i, name := range inputs {
@@ -37,8 +35,8 @@ func noReport(inputs []string) string {
 	return "There is no report in " + strings.Join(names, ", ")
 }
 
-// gaps returns a gap for each tool with reports that are cut off. One more gap is for inputs
-// without a report, and one for findings that did not fit in memory.
+// gaps returns a gap for each tool with truncated reports, one for inputs without a report, and one
+// for findings that did not fit in memory.
 func (r *Result) gaps() (all []gap) {
 	type missing struct {
 		processes int
@@ -103,13 +101,11 @@ func (r *Result) gaps() (all []gap) {
 	return all
 }
 
-// leftOut returns the message about findings that did not fit in memory.
 func leftOut(n int64) string {
 	return plural(n, "finding") + " left out: the memory that --max-memory allows is used up"
 }
 
-// fingerprint returns 32 hexadecimal digits, which are equal for equal gaps of the same tool and
-// file.
+// fingerprint returns 32 hexadecimal digits. Equal gaps of the same tool and file have the same.
 func (g *gap) fingerprint() string {
 	h := sha256.Sum256([]byte(g.what + "\x00" + g.tool + "\x00" + g.file))
 	return hex.EncodeToString(h[:16])

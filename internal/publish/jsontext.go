@@ -7,15 +7,15 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// A jsonWriter writes JSON. It places the commas.
+// A jsonWriter writes JSON, with the commas.
 type jsonWriter struct {
 	w     io.Writer
 	buf   []byte
 	comma bool  // the next value needs a comma before it
-	err   error // the first error of w
+	err   error // first error of w
 }
 
-// flush writes the buffer, and returns the first error of any write so far.
+// flush writes the buffer, and returns the first error of all writes.
 func (j *jsonWriter) flush() error {
 	if j.err == nil && len(j.buf) > 0 {
 		_, j.err = j.w.Write(j.buf)
@@ -24,7 +24,7 @@ func (j *jsonWriter) flush() error {
 	return j.err
 }
 
-// raw writes a byte of punctuation or layout, which is not a value.
+// raw writes a byte of punctuation or layout.
 func (j *jsonWriter) raw(c byte) { j.buf = append(j.buf, c) }
 
 // open begins an object with '{' or an array with '['.
@@ -50,7 +50,7 @@ func (j *jsonWriter) separate() {
 	j.comma = true
 }
 
-// line begins a new line: each result is on a line of its own.
+// line begins a new line, for a result.
 func (j *jsonWriter) line() {
 	if j.comma {
 		j.buf = append(j.buf, ',')
@@ -59,14 +59,13 @@ func (j *jsonWriter) line() {
 	j.buf = append(j.buf, '\n')
 }
 
-// key writes the name of the member whose value follows.
+// key writes the name of the next member.
 func (j *jsonWriter) key(name string) {
 	j.separate()
 	j.buf = append(append(append(j.buf, '"'), name...), `":`...)
 	j.comma = false
 }
 
-// object and array begin the value of a member.
 func (j *jsonWriter) object(name string) { j.key(name); j.open('{') }
 func (j *jsonWriter) array(name string)  { j.key(name); j.open('[') }
 
@@ -76,17 +75,14 @@ func (j *jsonWriter) text(s string) {
 	j.buf, _ = escape.AppendString(j.buf, s)
 }
 
-// member writes a member with a string.
 func (j *jsonWriter) member(name, s string) { j.key(name); j.text(s) }
 
-// number writes a member with a number.
 func (j *jsonWriter) number(name string, n uint64) {
 	j.key(name)
 	j.comma = true
 	j.buf = strconv.AppendUint(j.buf, n, 10)
 }
 
-// truth writes a member with a truth value.
 func (j *jsonWriter) truth(name string, v bool) {
 	j.key(name)
 	j.comma = true

@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// JUnitOptions select the form of the XML that JUnit prints. The zero value is usable.
+// JUnitOptions select the form of JUnit's XML. The zero value is usable.
 type JUnitOptions struct {
 	// ByFinding makes a test case of each finding, instead of each process.
 	ByFinding bool
@@ -21,16 +21,16 @@ type JUnitOptions struct {
 	Strict bool
 }
 
-// Sizes of a JUnit file, in bytes. Above maxStackBytes, findings have no stacks; above maxListBytes
-// they are only counted. GitLab accepts files up to 30 MB.
+// Sizes of a JUnit file, in bytes. Above maxStackBytes, findings have no stacks. Above
+// maxListBytes, they are only counted. GitLab accepts files up to 30 MB.
 const (
 	maxStackBytes = 20 << 20
 	maxListBytes  = 24 << 20
 )
 
 // JUnit prints the findings in the XML that build servers read as test results. Each report is a
-// suite, and each of its processes a case. A case fails if its process had findings, and passes
-// otherwise, so that fixed findings show. JUnit fails only if w does.
+// suite, and each of its processes a case. A case with findings fails, other cases pass: so fixed
+// findings show. JUnit fails only if w does.
 func JUnit(w io.Writer, r *Result) error {
 	j := &junit{Result: r}
 	j.w = bufio.NewWriterSize(io.MultiWriter(w, &j.sent), bufferSize)
@@ -39,7 +39,6 @@ func JUnit(w io.Writer, r *Result) error {
 	return j.w.Flush()
 }
 
-// A junit prints a file.
 type junit struct {
 	*Result
 	w    *bufio.Writer
@@ -48,11 +47,10 @@ type junit struct {
 	suites []*suite
 	texts  map[*findings.Finding]string // texts of findings in several processes
 	kept   int                          // bytes of texts
-	names  map[string]int               // how often each case name was used
+	names  map[string]int               // uses of each case name
 	cut    int                          // findings printed without stacks, or only counted
 }
 
-// A suite is a report.
 type suite struct {
 	name     string
 	cases    []testCase
@@ -100,7 +98,6 @@ func (j *junit) group() {
 	}
 }
 
-// add adds the cases of a process.
 func (s *suite) add(p *findings.Process, all []*findings.Finding, known int, byFinding bool) {
 	if byFinding {
 		for _, x := range all {
@@ -121,7 +118,6 @@ func (s *suite) add(p *findings.Process, all []*findings.Finding, known int, byF
 	}
 }
 
-// print prints the file.
 func (j *junit) print() {
 	var tests, failures, errors int
 	for _, s := range j.suites {
@@ -172,7 +168,6 @@ func (j *junit) counts(tests, failures, errors int) {
 	j.attribute("errors", strconv.Itoa(errors))
 }
 
-// suite prints a suite.
 func (j *junit) suite(s *suite) {
 	cut := j.cut
 	j.raw("<testsuite")
@@ -190,7 +185,6 @@ func (j *junit) suite(s *suite) {
 	j.raw("</testsuite>\n")
 }
 
-// testCase prints a case.
 func (j *junit) testCase(c *testCase) {
 	class := cmp.Or(identifier(c.process.Tool, ""), "symfilter")
 	name := commandOf(c.process)
@@ -231,8 +225,8 @@ func (j *junit) testCase(c *testCase) {
 	j.raw("</testcase>\n")
 }
 
-// unique returns name. It appends a number if a case of this class already has that name: GitLab
-// counts only the first.
+// unique returns name, with a number if a case of this class already has the name: GitLab counts
+// only the first.
 func (j *junit) unique(class, name string) string {
 	key := class + "\x00" + name
 	j.names[key]++
@@ -242,8 +236,8 @@ func (j *junit) unique(class, name string) string {
 	return name
 }
 
-// commandOf returns the command of a process, without the folder of the program. If the command is
-// unknown, it returns the name of the report.
+// commandOf returns the command of a process, without the folder of the program. It returns the
+// name of the report for an unknown command.
 func commandOf(p *findings.Process) string {
 	if len(p.Command) == 0 || p.Command[0] == "" {
 		return cmp.Or(visible(path.Base(p.Input), maxName), "process")
@@ -270,8 +264,8 @@ func (j *junit) problem(element, kind, text string) {
 	j.raw("</" + element + ">")
 }
 
-// failure prints the findings of a case in one element, since Jenkins shows only the first element
-// of a case.
+// failure prints the findings of a case in one element: Jenkins shows only the first element of a
+// case.
 func (j *junit) failure(c *testCase) {
 	x := c.all[0]
 	message := sentence(x)
@@ -302,13 +296,13 @@ func (j *junit) failure(c *testCase) {
 	j.raw("</failure>")
 }
 
-// Limits of the texts that are kept for findings in several processes.
+// Limits of stored texts of findings in several processes.
 const (
 	maxKept       = 4 << 20 // bytes of all texts
 	maxKeptFrames = 200     // frames of a finding
 )
 
-// finding prints the text of a finding.
+// finding prints the text of a finding, from memory if possible.
 func (j *junit) finding(x *findings.Finding) {
 	frames := 0
 	for i := range x.Traces {
@@ -376,10 +370,8 @@ func (j *junit) findingText(x *findings.Finding) {
 	}
 }
 
-// raw prints markup.
 func (j *junit) raw(s string) { j.w.WriteString(s) }
 
-// attribute prints an attribute.
 func (j *junit) attribute(name, value string) {
 	j.raw(" " + name + `="`)
 	j.text(value)
@@ -387,7 +379,7 @@ func (j *junit) attribute(name, value string) {
 }
 
 // text prints s, escaped for XML. The caller has made control characters visible, except line ends.
-// text makes U+FFFE and U+FFFF visible, which XML 1.0 forbids too.
+// U+FFFE and U+FFFF, which XML 1.0 also forbids, become visible here.
 func (j *junit) text(s string) {
 	from := 0
 	for i, c := range s {

@@ -8,16 +8,16 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// The hash of a source line, as GitHub's upload action computes it (codeql-action,
-// src/fingerprints.ts). It is a polynomial, modulo 2^64, over the UTF-16 units of the line and the
-// text after it, without blanks and tabs.
+// The hash of a source line in GitHub's upload action (codeql-action, src/fingerprints.ts). The
+// hash is a polynomial, modulo 2^64, over the UTF-16 units of the line and the text after it,
+// without blanks and tabs.
 const (
 	hashUnits = 100
 	hashBase  = 37
-	hashEnd   = 0xffff // the unit after the last one
+	hashEnd   = 0xffff // unit after the last one
 )
 
-// lineHashes returns the hashes of the lines of findings whose source text is known.
+// lineHashes returns the hashes of the lines of findings with known source text.
 func (r *Result) lineHashes(all []*findings.Finding) map[*findings.Finding]string {
 	hashes := make(map[*findings.Finding]string)
 	if r.Text == nil {
@@ -48,8 +48,8 @@ func (r *Result) lineHashes(all []*findings.Finding) map[*findings.Finding]strin
 	return hashes
 }
 
-// hashLines returns the hashes of the given lines of text, counted from 1. A number follows each
-// hash: how many of the lines up to that line have the same hash.
+// hashLines returns the hashes of the given lines of text, counted from 1. The number after a hash
+// counts the equal hashes up to that line.
 func hashLines(text []byte, lines []uint32) map[uint32]string {
 	wanted := slices.Clone(lines)
 	slices.Sort(wanted)

@@ -9,8 +9,8 @@ import (
 )
 
 // A meter passes bytes on, and measures their size after gzip if that may exceed the limit. It
-// first compresses with S2, which is several times as fast but compresses less. While the S2 blocks
-// are within the limit, the gzip file would be, too. Most files never need gzip.
+// first compresses with S2, several times as fast but less dense: if the S2 blocks are within the
+// limit, the gzip file is, too. So most files need no gzip.
 type meter struct {
 	w       io.Writer
 	blocks  [][]byte // compressed by S2
@@ -20,7 +20,6 @@ type meter struct {
 	size    countBytes
 }
 
-// countBytes counts bytes that are written to it.
 type countBytes int64
 
 func (n *countBytes) Write(p []byte) (int, error) {
@@ -41,7 +40,6 @@ func (m *meter) Write(p []byte) (int, error) {
 	return m.w.Write(p)
 }
 
-// measure starts gzip, with the bytes of the kept blocks.
 func (m *meter) measure() {
 	m.gzip, _ = gzip.NewWriterLevel(&m.size, gzip.BestSpeed) // fails only for an invalid level
 	for _, block := range m.blocks {
@@ -53,5 +51,5 @@ func (m *meter) measure() {
 }
 
 // full reports whether GitHub would refuse a larger file. Uploads usually compress better than
-// gzip.BestSpeed, so they are smaller than measured.
+// gzip.BestSpeed, and are smaller than measured.
 func (m *meter) full() bool { return m.size > maxCompressed }

@@ -13,21 +13,20 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// A SuppressionFile is a file of suppressions as Valgrind reads it (m_errormgr.c).
+// A SuppressionFile is a file of suppressions in Valgrind's form (m_errormgr.c).
 type SuppressionFile struct {
 	Name   string
 	blocks []suppressionBlock
 }
 
-// A suppressionBlock is one suppression of a file.
 type suppressionBlock struct {
 	line  int // line number of its "{"
 	name  string
 	tools []string
 	kind  string
-	extra string   // the line after the kind, for kinds that have one
-	leaks []string // from match-leak-kinds; nil for all kinds
-	calls []string // fun:, obj:, src: and "...", the innermost first
+	extra string   // line after the kind, for some kinds
+	leaks []string // from match-leak-kinds; nil: all kinds
+	calls []string // fun:, obj:, src: and "...", innermost first
 }
 
 // Limits of a file of suppressions.
@@ -37,7 +36,7 @@ const (
 )
 
 // ReadSuppressions reads a file of suppressions. name is the file's name in messages. It fails at a
-// line that Valgrind would refuse too, or if a line or the file is too long.
+// line that Valgrind would refuse, too, or if a line or the file is too long.
 func ReadSuppressions(r io.Reader, name string) (*SuppressionFile, error) {
 	f := &SuppressionFile{Name: name}
 	in := bufio.NewScanner(io.LimitReader(r, maxSuppressionBytes+1))
@@ -80,7 +79,6 @@ func ReadSuppressions(r io.Reader, name string) (*SuppressionFile, error) {
 	return f, nil
 }
 
-// read reads the block up to its "}".
 func (b *suppressionBlock) read(next func() (string, bool)) error {
 	errEnd := errors.New("the file ends within a suppression")
 	var ok bool
@@ -126,8 +124,8 @@ func (b *suppressionBlock) read(next func() (string, bool)) error {
 	}
 }
 
-// PrintUnneeded prints the suppressions of f that no finding of a run needed and no report lists as
-// used. Each has a line with the file, the line number and the name. It fails only if w does.
+// PrintUnneeded prints the suppressions of f that no finding needed and no report lists as used.
+// Each line has the file, the line number and the name. PrintUnneeded fails only if w does.
 func (f *SuppressionFile) PrintUnneeded(w io.Writer, r *Result) error {
 	needed := make([]bool, len(f.blocks))
 	byKind := make(map[string][]int)
@@ -158,7 +156,6 @@ func (f *SuppressionFile) PrintUnneeded(w io.Writer, r *Result) error {
 	return err
 }
 
-// matches reports whether a block suppresses an error of a tool.
 func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*findings.TraceFrame) bool {
 	if !slices.Contains(b.tools, tool) {
 		return false
@@ -174,8 +171,8 @@ func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*find
 }
 
 // matchCalls reports whether calls, the lines of a suppression, match the beginning of a stack of n
-// frames. "..." matches any number of frames. For any other line, matches(call, i) reports whether
-// it matches the frame with index i.
+// frames. "..." matches any number of frames. Any other line needs matches(call, i) for the frame
+// with index i.
 func matchCalls(calls []string, n int, matches func(call string, n int) bool) bool {
 	if first := calls[0]; first != "..." && (n == 0 || !matches(first, 0)) {
 		return false // decides most cases
@@ -201,7 +198,6 @@ func matchCalls(calls []string, n int, matches func(call string, n int) bool) bo
 	return true
 }
 
-// matchesFrame reports whether a line of a suppression matches a frame.
 func matchesFrame(r *Result, call string, f *findings.TraceFrame) bool {
 	what, pattern := call[:4], call[4:]
 	switch what {
@@ -225,9 +221,8 @@ func matchesFrame(r *Result, call string, f *findings.TraceFrame) bool {
 	return false
 }
 
-// allocator returns the linkage name of an operator that allocates or frees memory, given its
-// demangled name. It returns "" for other functions. For operators that Valgrind replaces, a report
-// has demangled names only.
+// allocator returns the linkage name of an operator that allocates or frees memory, from its
+// demangled name, or "". Reports have only demangled names of operators that Valgrind replaces.
 func allocator(name string) string {
 	for _, a := range [...]struct{ name, link string }{
 		{"operator new[](", "_Znam"}, {"operator new(", "_Znwm"}, {"operator delete[](", "_ZdaPv"}, {"operator delete(", "_ZdlPv"},

@@ -1,5 +1,4 @@
-// Package publish prints the findings of a run in the formats that builds, editors and code hosts
-// read.
+// Package publish prints the findings of a run in the formats of builds, editors and code hosts.
 //
 // Every format requires a file and a line for each finding, and file names relative to the root of
 // the repository. See [Result].
@@ -17,25 +16,25 @@ import (
 	"github.com/symfilter/symfilter/internal/gate"
 )
 
-// A Result holds the findings of a run. Printers only read it.
+// A Result has the findings of a run. Printers only read it.
 type Result struct {
 	*findings.Collection
 
-	Version string // version of symfilter
+	Version string // of symfilter
 	Base    string // the repository's root: absolute, with / between folders; empty if unknown
 
 	// Bases are further names of the root, such as its name without symbolic links.
 	Bases []string
 
-	// Resolve takes the name of a file, relative to the root, and returns it without symbolic links
-	// if it can. Code hosts show nothing at a link. If Resolve is nil, names stay as they are.
+	// Resolve returns the name of a file without symbolic links, if it can: code hosts show nothing
+	// at a link. name is relative to the root. If Resolve is nil, names stay as they are.
 	Resolve func(name string) string
 
 	// Text returns the text of a source file, named as in a frame; nil if unknown. The printers do
 	// not change the text. If Text is nil, no text is known.
 	Text func(file string) []byte
 
-	// Empty lists the inputs that have no report, although each should have one.
+	// Empty lists the inputs that lack their report.
 	Empty []string
 
 	SARIF SARIFOptions
@@ -49,13 +48,13 @@ type Result struct {
 }
 
 // fails reports whether a finding should fail a build. With a comparison, it must be new. With a
-// gate, its kind must be one that fails the gate.
+// gate, the gate must have its kind.
 func (r *Result) fails(x *findings.Finding) bool {
 	return r.Changes.State(x) != gate.Unchanged && (r.Kinds == nil || r.Kinds.Has(x))
 }
 
-// path returns the name of a file relative to the root of the repository, without ./ before it. For
-// a file outside of the root, it returns the absolute name, and inside is false.
+// path returns the name of a file relative to the root of the repository, without ./ before it.
+// Outside of the root, the name is absolute, and inside is false.
 func (r *Result) path(name string) (relative string, inside bool) {
 	name = path.Clean(strings.ReplaceAll(name, `\`, "/"))
 	if name == "." {
@@ -100,17 +99,15 @@ func (r *Result) resolved(name string) string {
 	return r.Resolve(name)
 }
 
-// A place is a line of a file.
 type place struct {
-	file   string // as named in the debug information or the report
+	file   string // as in the debug information or the report
 	line   uint32 // from 1
-	column uint32 // in bytes, from 1; 0: not known
-	known  bool   // false if file is an object file, a program or a report
+	column uint32 // in bytes, from 1; 0: unknown
+	known  bool   // false: file is an object file, a program or a report
 }
 
-// place returns the file and line of a finding for the formats: those of [findings.Finding.Place].
-// If that place has no line, place returns its object file and line 1. For a finding without
-// frames, the file is the program that ran.
+// place returns the file and line of a finding for the formats: see [findings.Finding.Place].
+// Without a line, it returns the object file and line 1. Without frames, the file is the program.
 func (r *Result) place(x *findings.Finding) place {
 	f := x.Place()
 	if f != nil && f.HasLine && f.File != "" {
@@ -126,13 +123,13 @@ func (r *Result) place(x *findings.Finding) place {
 	return p
 }
 
-// placeOf returns the place of a frame that has a line. It bounds line and column, since readers of
-// the formats have signed 32-bit integers. Hostile debug information may have larger numbers.
+// placeOf returns the place of a frame with a line. It bounds line and column, since readers of the
+// formats have signed 32-bit integers, and hostile debug information may have larger numbers.
 func placeOf(f *findings.TraceFrame) place {
 	return place{f.File, min(max(f.Line, 1), math.MaxInt32), min(f.Column, math.MaxInt32), true}
 }
 
-// program returns the name of a program that had the finding, or of a report that has the finding.
+// program returns the name of a program with the finding, or of its report.
 func (r *Result) program(x *findings.Finding) string {
 	for _, o := range x.Seen {
 		p := r.Process(o.Process)
@@ -153,7 +150,7 @@ const (
 	maxAbout = 1024
 )
 
-// sentence returns the message of a finding with its function, without a full stop. An example is
+// sentence returns the message of a finding with its function, without a full stop, such as
 // "Invalid read of size 4 in invalid(int)".
 func sentence(x *findings.Finding) string {
 	s, _, _ := strings.Cut(x.Message, " in loss record ") // the record number changes with each run
@@ -164,14 +161,13 @@ func sentence(x *findings.Finding) string {
 	return s
 }
 
-// functionOf returns the name of a frame's function, or "" if it has none. maxName bounds the
-// length.
+// functionOf returns the name of a frame's function, at most maxName characters, or "".
 func functionOf(f *findings.TraceFrame) string {
 	return visible(cmp.Or(f.Func, f.Linkage), maxName)
 }
 
-// about returns a trace's message without the address, which differs in each run. An example is "4
-// bytes inside a block of size 40 free'd".
+// about returns a trace's message without the address, which differs in each run: "4 bytes inside a
+// block of size 40 free'd".
 func about(t *findings.Trace) string {
 	s := t.Message
 	if rest, ok := strings.CutPrefix(s, "Address 0x"); ok {
@@ -234,7 +230,7 @@ func countFrom(s string, n int) bool {
 	return false
 }
 
-// describe returns the name of a process for messages, such as "app (PID 7) in report.xml".
+// describe names a process in messages: "app (PID 7) in report.xml".
 func describe(p *findings.Process) string {
 	s := "a process"
 	if len(p.Command) > 0 && p.Command[0] != "" {

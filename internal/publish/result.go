@@ -24,14 +24,12 @@ func (s *sarif) gapResult(run *sarifRun, g *gap) {
 	s.close('}')
 }
 
-// ruleOf prints the members that name the rule of a result.
 func (s *sarif) ruleOf(run *sarifRun, kind string) {
 	id := ruleID(run.tool.id, kind)
 	s.member("ruleId", id)
 	s.number("ruleIndex", uint64(run.rules[id]))
 }
 
-// result prints a finding.
 func (s *sarif) result(run *sarifRun, x *findings.Finding) {
 	c := classIn(x)
 	s.open('{')
@@ -67,7 +65,7 @@ func (s *sarif) result(run *sarifRun, x *findings.Finding) {
 	s.close('}')
 }
 
-// fingerprints prints the fingerprints of a result. GitHub knows primaryLocationLineHash only.
+// fingerprints prints the fingerprints of a result. GitHub knows only primaryLocationLineHash.
 func (s *sarif) fingerprints(hash, stack string) {
 	s.object("partialFingerprints")
 	s.member("primaryLocationLineHash", hash)
@@ -77,8 +75,8 @@ func (s *sarif) fingerprints(hash, stack string) {
 	s.close('}')
 }
 
-// message prints a member with a text. It doubles braces, since single braces enclose placeholders
-// (SARIF 3.11.5).
+// message prints a member with a text. It doubles braces: single braces enclose placeholders (SARIF
+// 3.11.5).
 func (s *sarif) message(name, text string) {
 	s.object(name)
 	if strings.ContainsAny(text, "{}") {
@@ -99,10 +97,10 @@ func ended(text string, most int) string {
 // plain returns a text without embedded links (3.11.6). operator[](int) would be such a link.
 func plain(text string) string { return strings.ReplaceAll(text, "](", "] (") }
 
-// linkText returns the text of an embedded link.
+// linkText escapes the text of an embedded link.
 var linkText = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`)
 
-// sentences returns the message of a result. It has the fault, and facts about the memory and other
+// sentences returns the message of a result: the fault, and facts about the memory and other
 // threads, with links to the related locations.
 func (s *sarif) sentences(x *findings.Finding, traces []findings.Trace) string {
 	var b strings.Builder
@@ -125,8 +123,8 @@ func (s *sarif) sentences(x *findings.Finding, traces []findings.Trace) string {
 	return b.String()
 }
 
-// linedIn returns the frame that represents a trace: the innermost own frame with a line. Without
-// one, it returns the innermost frame with a line, or nil.
+// linedIn returns the frame that represents a trace: the innermost own frame with a line, or else
+// the innermost frame with a line, or nil.
 func linedIn(t *findings.Trace) (lined *findings.TraceFrame) {
 	for _, f := range t.Frames {
 		switch {
@@ -141,7 +139,7 @@ func linedIn(t *findings.Trace) (lined *findings.TraceFrame) {
 }
 
 // physical prints the member physicalLocation. SARIF counts columns in UTF-16 units, debug
-// information in bytes. So a column is printed only if the line is known to be ASCII.
+// information in bytes. So only a line known to be ASCII has a column.
 func (s *sarif) physical(p place) {
 	s.object("physicalLocation")
 	s.object("artifactLocation")
@@ -162,7 +160,6 @@ func (s *sarif) physical(p place) {
 	s.close('}')
 }
 
-// logical prints the member logicalLocations of a frame.
 func (s *sarif) logical(f *findings.TraceFrame) {
 	if !f.Named() {
 		return
@@ -182,8 +179,8 @@ func (s *sarif) logical(f *findings.TraceFrame) {
 	s.close(']')
 }
 
-// related prints the related locations: one for each trace but the first, if the trace has a line.
-// The number of the trace is the location's id.
+// related prints the related locations: one for each trace with a line, except the first. The
+// number of the trace is the location's id.
 func (s *sarif) related(traces []findings.Trace) {
 	begun := false
 	for i := 1; i < len(traces); i++ {
@@ -208,9 +205,8 @@ func (s *sarif) related(traces []findings.Trace) {
 }
 
 // flow prints the traces as one code flow: allocation, free, other threads, error. Each trace
-// begins with its outermost frame. flow omits frames without a line, since GitHub refuses locations
-// without a file. each is the maximum number of frames of a trace; the innermost frames are
-// printed.
+// begins with its outermost frame. Frames without a line are omitted, since GitHub refuses
+// locations without a file. each bounds the frames of a trace, of which the innermost are printed.
 func (s *sarif) flow(traces []findings.Trace, each int) {
 	begun := false
 	for _, role := range [...]findings.Role{findings.RoleAllocated, findings.RoleFreed, findings.RoleOther, findings.RoleError} {
@@ -254,7 +250,6 @@ func (s *sarif) flow(traces []findings.Trace, each int) {
 	}
 }
 
-// flowLocation prints a location of a flow.
 func (s *sarif) flowLocation(f *findings.TraceFrame, text string) {
 	s.open('{')
 	s.object("location")
@@ -264,9 +259,9 @@ func (s *sarif) flowLocation(f *findings.TraceFrame, text string) {
 	s.close('}')
 }
 
-// stacks prints the traces for editors. each is the maximum number of frames of a trace. The
-// numbers of the traces refer to the related locations. They also make equal stacks different, as
-// the schema requires.
+// stacks prints the traces for editors. each bounds the frames of a trace. The numbers of the
+// traces refer to the related locations. They also make equal stacks different, as the schema
+// requires.
 func (s *sarif) stacks(traces []findings.Trace, each int) {
 	if len(traces) == 0 {
 		return
@@ -290,7 +285,6 @@ func (s *sarif) stacks(traces []findings.Trace, each int) {
 	s.close(']')
 }
 
-// stackFrame prints a frame of a stack.
 func (s *sarif) stackFrame(f *findings.TraceFrame) {
 	s.open('{')
 	s.object("location")
@@ -306,21 +300,21 @@ func (s *sarif) stackFrame(f *findings.TraceFrame) {
 	s.close('}')
 }
 
-// A printedFrame holds the texts of a frame in a flow and in a stack: see inFlow. A text is empty
+// A printedFrame has the texts of a frame in a flow and in a stack: see inFlow. A text is empty
 // until it is printed.
 type printedFrame [2]string
 
-// Where a frame is printed.
+// Indexes of a printedFrame.
 const (
 	inFlow = iota
 	inStack
 )
 
-// maxFrameBytes bounds the texts of frames that are kept: 10,000 frames take about 5 MB.
+// maxFrameBytes bounds the texts of frames in memory: 10,000 frames take about 5 MB.
 const maxFrameBytes = 16 << 20
 
-// again prints the kept text of a frame, or calls print if there is none. Keeping texts pays
-// because findings share frames, and frames are most of a file.
+// again prints the text of a frame from memory, or calls print. Memory pays, since findings share
+// frames, and frames are most of a file.
 func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	if len(s.buf) > bufferSize {
 		s.flush()
@@ -334,7 +328,7 @@ func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	from := len(s.buf)
 	s.comma = false
 	print()
-	// printing a frame does not flush the buffer, since the frame's names are bounded
+	// print does not flush the buffer, since a frame's names are bounded
 	if n := len(s.buf) - from; n > 0 && n <= bufferSize && s.frameBytes+n <= maxFrameBytes {
 		known[where] = string(s.buf[from:])
 		s.frames[f] = known
@@ -342,8 +336,8 @@ func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	}
 }
 
-// frameName returns the name of a frame's function. If it is unknown, it returns the name of the
-// object file with the offset, or the address.
+// frameName returns the name of a frame's function, or the object file with the offset, or the
+// address.
 func frameName(f *findings.TraceFrame) string {
 	switch {
 	case f.Named():
@@ -356,11 +350,11 @@ func frameName(f *findings.TraceFrame) string {
 	return "0x" + strconv.FormatUint(f.Address, 16)
 }
 
-// maxSeen is the maximum number of processes that a result names.
+// maxSeen bounds the processes that a result names.
 const maxSeen = 16
 
-// properties prints the facts for which SARIF has no member: the weaknesses, the processes, the
-// lost memory and the omitted frames.
+// properties prints facts without a member in SARIF: weaknesses, processes, lost memory and omitted
+// frames.
 func (s *sarif) properties(x *findings.Finding, each int) {
 	s.object("properties")
 	if cwe := cweOf(x); len(cwe) > 0 {

@@ -9,21 +9,20 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// bufferSize is the size of a printer's buffer, in bytes.
+// bytes of a printer's buffer
 const bufferSize = 64 << 10
 
 // maxTools is the maximum number of runs that GitHub accepts in a file. Each tool has one run.
 const maxTools = 20
 
-// ruleID returns the name of the rule that a finding breaks, such as memcheck/InvalidRead. Besides
-// the slash it has only letters, digits, dots, hyphens and underscores, at most 255 bytes in all.
+// ruleID returns the rule that a finding breaks, such as memcheck/InvalidRead. Besides the slash,
+// it has only letters, digits, dots, hyphens and underscores, at most 255 bytes in all.
 func ruleID(tool, kind string) string {
 	id := identifier(tool, "symfilter") + "/" + identifier(kind, "error")
 	return id[:min(len(id), maxName)]
 }
 
-// identifier returns s as a part of a rule's name. If no character of s is allowed there, it
-// returns the argument empty.
+// identifier returns s as a part of a rule's name, or empty if no character of s is allowed there.
 func identifier(s, empty string) string {
 	if len(s) > maxName {
 		s = s[:maxName]
@@ -41,10 +40,9 @@ func identifier(s, empty string) string {
 	return s
 }
 
-// A tool is the name that GitHub shows for a tool, and the address of the page about its errors.
+// A tool has GitHub's name for a tool, and the address of the page about its errors.
 type tool struct{ id, name, uri string }
 
-// tools are the tools whose findings symfilter reads.
 var tools = [...]tool{
 	{"memcheck", "Valgrind Memcheck", "https://valgrind.org/docs/manual/mc-manual.html"},
 	{"helgrind", "Valgrind Helgrind", "https://valgrind.org/docs/manual/hg-manual.html"},
@@ -61,7 +59,7 @@ var tools = [...]tool{
 	{"", "symfilter", ""},
 }
 
-// toolOf returns the tool with this ID; for an unknown tool only its ID and name are set.
+// toolOf returns the tool with this ID. An unknown tool has only ID and name.
 func toolOf(id string) tool {
 	for _, t := range tools {
 		if t.id == id {
@@ -71,7 +69,7 @@ func toolOf(id string) tool {
 	return tool{id: id, name: visible(id, maxName)}
 }
 
-// tagsOf returns the tags of a rule. GitHub shows at most 10; a rule has at most 5.
+// tagsOf returns the tags of a rule, at most 5. GitHub shows at most 10.
 func tagsOf(c *class) []string {
 	tags := []string{"correctness"}
 	if c.memory {
@@ -80,7 +78,7 @@ func tagsOf(c *class) []string {
 	return append(tags, weaknesses(c.cwe)...)
 }
 
-// weaknesses returns the tags by which GitHub knows weaknesses.
+// weaknesses returns GitHub's tags of weaknesses.
 func weaknesses(cwe []int) (tags []string) {
 	for _, n := range cwe {
 		tags = append(tags, "external/cwe/cwe-"+strconv.Itoa(n))
@@ -99,8 +97,7 @@ func (c *class) precision() string {
 // level returns the severity in the words of SARIF.
 func (s severity) level() string { return [...]string{"note", "warning", "error"}[s] }
 
-// weight returns how important a class is. The severity decides first, then whether memory is
-// accessed, then whether the tool is sure.
+// weight ranks a class: by severity, then by accesses to memory, then by whether the tool is sure.
 func (c *class) weight() int {
 	w := 4 * int(c.severity)
 	if c.memory {
@@ -112,7 +109,7 @@ func (c *class) weight() int {
 	return w
 }
 
-// byWeight sorts findings by their weight, then by lost bytes. Equal findings keep their order.
+// byWeight sorts findings by weight, then by lost bytes. Equal findings keep their order.
 func byWeight(all []*findings.Finding) {
 	slices.SortStableFunc(all, func(a, b *findings.Finding) int {
 		return cmp.Or(classIn(b).weight()-classIn(a).weight(), cmp.Compare(b.Bytes, a.Bytes))

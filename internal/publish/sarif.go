@@ -10,32 +10,32 @@ import (
 const (
 	maxResults   = 25_000 // results of a run
 	shownResults = 5_000  // results of a run that GitHub shows
-	// locations in the flow of a result; GitHub accepts 10,000, and does not show more than this
+	// locations in the flow of a result; GitHub accepts 10,000, and shows this many
 	maxFlowLocations = 1_000
-	// related locations of a result; GitHub accepts 1,000, and does not show more than this
+	// related locations of a result; GitHub accepts 1,000, and shows this many
 	maxRelated = 100
-	// bytes of the file after gzip: GitHub accepts 10 MB, and the compressor has not yet counted
-	// its last input
+	// bytes of the file after gzip: GitHub accepts 10 MB, and the compressor has not counted its
+	// last input
 	maxCompressed = 9_500_000
-	maxNotices    = 100 // messages of a run about what is missing
+	maxNotices    = 100 // messages of a run about missing parts
 	maxDetails    = 3   // lines of details in a result's message, besides its stacks
 )
 
-// SARIFOptions select optional members that SARIF prints. The zero value is usable.
+// SARIFOptions select optional members of SARIF. The zero value is usable.
 type SARIFOptions struct {
 	// Category distinguishes files that are uploaded for the same tool and commit. GitHub replaces
 	// the results of an earlier file with the same category.
 	Category string
 
-	// LineHash writes the fingerprint that GitHub's upload action computes from the source line,
-	// instead of the fingerprint of the stack. It needs Result.Text.
+	// LineHash replaces the fingerprint of the stack by the fingerprint that GitHub's upload action
+	// computes from the source line. It needs Result.Text.
 	LineHash bool
 }
 
 // SARIF prints the findings in the Static Analysis Results Interchange Format, version 2.1.0,
 // within the limits of GitHub's code scanning. Each tool has a run, and each result one location.
-// Names of files below the root of the repository are relative to it. Faults come first, then
-// warnings and notes. A run reports how many findings were left out. SARIF fails only if w does.
+// Names of files below the root of the repository are relative. Faults come first, then warnings
+// and notes. A run reports how many findings were left out. SARIF fails only if w does.
 //
 // Findings that exist only in the baseline are not printed, since GitHub treats each result as
 // current.
@@ -57,22 +57,20 @@ func SARIF(w io.Writer, r *Result) error {
 	return s.flush()
 }
 
-// A sarif prints a file.
 type sarif struct {
 	jsonWriter
 	*Result
 	meter *meter
 	ascii asciiLines
-	uris  map[string]string // references to files named before; at most maxURIs
+	uris  map[string]string // references to files so far; at most maxURIs
 
-	frames     map[*findings.TraceFrame]printedFrame // texts of frames printed before
+	frames     map[*findings.TraceFrame]printedFrame // texts of frames so far
 	frameBytes int                                   // bytes of the texts in frames
 }
 
-// maxURIs bounds the references that are remembered; a large program has about 10,000 files.
+// maxURIs bounds the remembered references; a large program has about 10,000 files.
 const maxURIs = 16 << 10
 
-// A sarifRun collects the results of one tool.
 type sarifRun struct {
 	tool    tool
 	source  findings.Source
@@ -140,7 +138,6 @@ func (s *sarif) runs() (runs []*sarifRun) {
 	return runs
 }
 
-// run prints a run.
 func (s *sarif) run(run *sarifRun) {
 	s.open('{')
 	s.object("tool")
@@ -200,7 +197,6 @@ func (s *sarif) category(run *sarifRun) string {
 	return id
 }
 
-// rules prints the rules of all results of the run.
 func (s *sarif) rules(run *sarifRun) {
 	s.array("rules")
 	rule := func(kind string, c *class) {
@@ -245,7 +241,6 @@ func (s *sarif) rules(run *sarifRun) {
 	s.close(']')
 }
 
-// tags prints the member tags.
 func (s *sarif) tags(tags []string) {
 	s.array("tags")
 	for _, t := range tags {
@@ -254,8 +249,7 @@ func (s *sarif) tags(tags []string) {
 	s.close(']')
 }
 
-// invocation prints whether the findings of the run are complete, and messages about the missing
-// ones.
+// invocation prints whether the findings of the run are complete, and messages about missing ones.
 func (s *sarif) invocation(run *sarifRun) {
 	notices := run.notices
 	if run.left > 0 {
@@ -273,7 +267,6 @@ func (s *sarif) invocation(run *sarifRun) {
 	s.close(']')
 }
 
-// notifications prints messages about the run.
 func (s *sarif) notifications(notices []string) {
 	if len(notices) == 0 {
 		return

@@ -6,7 +6,6 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// A severity ranks findings by their harm.
 type severity uint8
 
 const (
@@ -15,16 +14,15 @@ const (
 	failure                 // a fault
 )
 
-// A class groups kinds of findings, of any tool, that have the same description.
+// A class groups kinds of findings with the same description, of any tool.
 type class struct {
 	severity severity
-	memory   bool   // an access to memory that the program does not own
+	memory   bool   // access to memory that the program does not own
 	unsure   bool   // depends on facts that a tool cannot see: its precision is medium
-	cwe      []int  // numbers of the Common Weakness Enumeration, at most 4
+	cwe      []int  // of the Common Weakness Enumeration, at most 4
 	about    string // a sentence
 }
 
-// The classes.
 var (
 	invalidRead  = class{failure, true, false, []int{125, 416}, "The program reads memory that it does not own: beyond a block, or in a block that was freed."}
 	invalidWrite = class{failure, true, false, []int{787, 416}, "The program writes to memory that it does not own: beyond a block, or in a block that was freed."}
@@ -67,7 +65,6 @@ var (
 	incomplete   = class{warning, false, false, nil, "A report is cut off, or findings were left out: errors may be missing."}
 )
 
-// classOf returns the class of a kind, as Valgrind and the sanitizers name it.
 func classOf(kind string) *class {
 	switch kind {
 	// Valgrind's Memcheck: mc_errors.c, coregrind/m_errormgr.c, coregrind/m_clo_fd.c
@@ -117,8 +114,8 @@ func classOf(kind string) *class {
 	return sanitizerClass(strings.ReplaceAll(strings.ToLower(kind), " ", "-"))
 }
 
-// sanitizerClass returns the class of a sanitizer's kind, which is in lower case and without
-// blanks. compiler-rt's asan_errors.h, tsan_report.cpp and ubsan_checks.inc list the kinds.
+// sanitizerClass returns the class of a sanitizer's kind, in lower case and without blanks.
+// compiler-rt's asan_errors.h, tsan_report.cpp and ubsan_checks.inc list the kinds.
 func sanitizerClass(kind string) *class {
 	switch kind {
 	case "heap-buffer-overflow":
@@ -193,7 +190,7 @@ func sanitizerClass(kind string) *class {
 		"invalid-builtin", "invalid-builtin-use", "invalid-objc-cast", "ubsan":
 		return &undefined
 	}
-	switch { // kinds with details after their first words, and kinds of other versions
+	switch { // kinds with details after their first words, and of other versions
 	case strings.HasSuffix(kind, "-param-overlap"):
 		return &overlap
 	case strings.HasPrefix(kind, "data-race"), strings.HasPrefix(kind, "race"):
@@ -224,8 +221,8 @@ func classIn(x *findings.Finding) *class {
 	return &resourceLeak
 }
 
-// cweOf returns the weaknesses of a finding. If the finding reports a read, a write or freed
-// memory, cweOf leaves out weaknesses of the class that do not apply.
+// cweOf returns the weaknesses of a finding. For a read, a write or freed memory, it leaves out
+// weaknesses of the class that do not apply.
 func cweOf(x *findings.Finding) []int {
 	switch c := classIn(x); c {
 	case &invalidRead, &invalidWrite:

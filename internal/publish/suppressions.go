@@ -13,16 +13,15 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// maxCallers is the number of frame lines that Valgrind reads in a suppression
-// (VG_MAX_SUPP_CALLERS).
+// maxCallers is Valgrind's limit on the frame lines of a suppression (VG_MAX_SUPP_CALLERS).
 const maxCallers = 24
 
-// Suppressions prints a Valgrind suppression for each finding that Valgrind can suppress. It is
-// named after the kind, the own function and the fingerprint. Its frames have linkage names, and
-// for inlined calls the names in the source, as Valgrind uses them. It matches if Valgrind finds
-// the debug information. A comment after it may have a second suppression with object files, which
-// also matches the stripped program. A suppression that another one covers is omitted. Suppressions
-// fails only if w does.
+// Suppressions prints a Valgrind suppression for each finding that Valgrind can suppress, named
+// after the kind, the own function and the fingerprint. As in Valgrind, frames have linkage names,
+// and inlined calls the names in the source. The suppression matches if Valgrind finds the debug
+// information. A comment after it may have a second one with object files, which also matches the
+// stripped program. A suppression that another one covers is omitted. Suppressions fails only if w
+// does.
 func Suppressions(w io.Writer, r *Result) error {
 	p := suppressions{of: r, lines: make(map[*findings.TraceFrame]suppressionLines), known: make(map[uint64]*suppression), seed: maphash.MakeSeed()}
 	var all []*suppression
@@ -77,21 +76,19 @@ func Suppressions(w io.Writer, r *Result) error {
 	return err
 }
 
-// A suppression is a block of a file of suppressions.
 type suppression struct {
 	of    *findings.Finding
 	kind  string   // with the tool: Memcheck:Addr4
-	extra string   // the line after the kind; empty if there is none
-	wide  []string // its frames, innermost first, if it may cover others by "..."
+	extra string   // line after the kind; empty: none
+	wide  []string // its frames, innermost first, if its "..." may cover others
 }
 
-// suppressions are the suppressions of one file. The lines of a suppression are made again when
-// they are needed, since they would take most of the memory.
+// A suppressions has the suppressions of one file. Their lines are made again when needed, since
+// they would take most of the memory.
 type suppressions struct {
 	of    *Result
 	lines map[*findings.TraceFrame]suppressionLines // lines of frames used before
-	// the first suppression with given frames. The key is the hash of all its frames: the last hash
-	// that sums returns
+	// first suppression with given frames; the key is the last hash in sums
 	known map[uint64]*suppression
 	seed  maphash.Seed
 
@@ -102,25 +99,24 @@ type suppressions struct {
 	hashes     []uint64
 }
 
-// stackLines are the lines of a stack in a suppression: by name in names, by object file in
-// objects. named is set if names has an own function. Without one, a suppression of obj: lines
-// would hide too much.
+// A stackLines has the lines of a stack in a suppression, by name and by object file. named is set
+// if names has an own function. Without one, a suppression of obj: lines would hide too much.
 type stackLines struct {
 	names, objects []string
 	named          bool
 }
 
-// suppressionLines are the two lines for an own frame: by name, and by object file.
+// A suppressionLines has the lines of an own frame, by name and by object file.
 type suppressionLines struct {
 	name, object string
 	named        bool
 }
 
-// maxSuppressionLines bounds the frames whose lines are kept.
+// maxSuppressionLines bounds the frames whose lines are in memory.
 const maxSuppressionLines = 64 << 10
 
-// sums returns a hash for each prefix of a suppression's frames. Each hash includes the kind and
-// the line after it. The hashes are valid until the next call.
+// sums returns a hash for each prefix of a suppression's frames, with the kind and the line after
+// it. The hashes are valid until the next call.
 func (p *suppressions) sums(s *suppression, frames []string) []uint64 {
 	sum := maphash.String(p.seed, s.kind) ^ bits.RotateLeft64(maphash.String(p.seed, s.extra), 1)
 	p.hashes = p.hashes[:0]
@@ -133,8 +129,7 @@ func (p *suppressions) sums(s *suppression, frames []string) []uint64 {
 }
 
 // isFirst reports whether no earlier suppression has the frames of s, and no other suppression has
-// a prefix of them. Such a prefix covers s, since Valgrind compares only the frames of a
-// suppression.
+// a prefix of them. Such a prefix covers s: Valgrind compares only the frames of a suppression.
 func (p *suppressions) isFirst(s *suppression, frames []string) bool {
 	for n, sum := range p.sums(s, frames) {
 		other := p.known[sum]
@@ -148,11 +143,10 @@ func (p *suppressions) isFirst(s *suppression, frames []string) bool {
 	return true
 }
 
-// key returns the kind and the line after it.
 func (s *suppression) key() string { return s.kind + "\n" + s.extra }
 
-// Bounds of the search for suppressions that cover others: the frames of such a suppression, and
-// their number for one kind.
+// Bounds of the search for suppressions that cover others: frames of such a suppression, and their
+// number for one kind.
 const (
 	maxWide     = 6
 	maxCovering = 64
@@ -182,7 +176,6 @@ func (s *suppression) appendBlock(b []byte, prefix, name string, frames []string
 	return b
 }
 
-// suppressionName returns the name of the suppression of a finding.
 func suppressionName(x *findings.Finding) string {
 	name := x.Kind
 	if f := x.Place(); f != nil && f.Named() {
@@ -191,7 +184,6 @@ func suppressionName(x *findings.Finding) string {
 	return name + " " + x.ID()
 }
 
-// toolName returns the name of a tool in suppressions.
 func toolName(tool string) string {
 	switch tool {
 	case "memcheck":
@@ -264,9 +256,9 @@ func sizeOf(message string) string {
 	return size[:end]
 }
 
-// stack returns the lines of a suppression's stack. It reuses the memory of to. Several frames of
-// the system in a row become "...". The frames after the last own frame are left out. Without an
-// own frame all are kept.
+// stack returns the lines of a suppression's stack, in the memory of to. Several frames of the
+// system in a row become "...". Frames after the last own frame are left out. Without an own frame,
+// all are kept.
 func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 	frames := s.of.Traces[0].Frames
 	names, objects := to.names[:0], to.objects[:0]
@@ -282,7 +274,7 @@ func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 	for i, f := range frames {
 		if !isOwn(i) {
 			call := "..."
-			// a single frame, such as malloc, is named, since "..." would hide more
+			// a single frame, such as malloc, is named: "..." would hide more
 			if (i == 0 || isOwn(i-1)) && isOwn(i+1) {
 				call = p.systemCall(f)
 			}
@@ -329,9 +321,8 @@ func (p *suppressions) linesOf(f *findings.TraceFrame) suppressionLines {
 	return lines
 }
 
-// nativeName returns the name that Valgrind uses for a frame's function, or "" if there is none. In
-// the name of an inlined call, a wildcard replaces template arguments, which demanglers and
-// compilers spell differently.
+// nativeName returns Valgrind's name for a frame's function, or "". A wildcard replaces template
+// arguments of an inlined call, which demanglers and compilers spell differently.
 func nativeName(r *Result, f *findings.TraceFrame) string {
 	if f.Inlined {
 		name := report.BareName(f.Func)
@@ -347,7 +338,7 @@ func nativeName(r *Result, f *findings.TraceFrame) string {
 }
 
 // anyVariant returns the name of a constructor or destructor with a wildcard for its variant. Equal
-// variants share an address, and either symbol may be found.
+// variants share an address, which may have either symbol.
 func anyVariant(link string) string {
 	if !strings.HasPrefix(link, "_ZN") {
 		return link

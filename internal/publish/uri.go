@@ -2,8 +2,8 @@ package publish
 
 import "strings"
 
-// uri returns the percent-encoded reference to a file, relative to the root of the repository. For
-// a file outside of the root, the reference has the scheme file.
+// uri returns the percent-encoded reference to a file, relative to the root of the repository.
+// Outside of the root, it has the scheme file.
 func (r *Result) uri(name string) string {
 	name, inside := r.path(name)
 	switch {
@@ -19,8 +19,8 @@ func (r *Result) uri(name string) string {
 const maxURI = 4096
 
 // encoded percent-encodes the bytes of a path that RFC 3986 does not allow in a segment of a
-// relative reference (3.3, 4.2). It also encodes colons: the text before a colon would be read as a
-// scheme. It cuts the path to maxURI bytes.
+// relative reference (3.3, 4.2). It also encodes colons: the text before a colon would be a scheme.
+// It cuts the path to maxURI bytes.
 func encoded(name string) string {
 	const hex = "0123456789ABCDEF"
 	name = name[:min(len(name), maxURI)]
