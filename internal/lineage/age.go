@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// A candidate is a file that is to be read. Its Path is the name that rotation gave it, without the
-// suffix of its compression.
+// A candidate is a file to read. Its Path is the name that rotation gave it, without the suffix of
+// its compression.
 type candidate struct {
 	File
 	content Content
 }
 
 // sortByAge sorts files from the oldest to the youngest. If names differ only in numbers, the
-// numbers decide: clocks may be set back, and files may have the same time. Files with other shapes
-// of names are merged in by the times of their last changes. before lists names of files known to
-// be older; all lists all files of the folder.
+// numbers decide: clocks may be set back, and files may have the same time. Other shapes of names
+// are merged in by the times of their last changes. before has names of older files, and all has
+// all files of the folder.
 func sortByAge(files []candidate, before []string, all []File) {
 	if len(files) < 2 {
 		return
@@ -47,7 +47,7 @@ func sortByAge(files []candidate, before []string, all []File) {
 	}
 }
 
-// sortByNumber is sortByAge for files whose names have the same shape.
+// sortByNumber is sortByAge for names of the same shape.
 func sortByNumber(of string, files []candidate, before []string, all []File) {
 	var names []File
 	for _, f := range files {
@@ -80,9 +80,9 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 }
 
 // votesOf returns a positive number if the numbers in names of this shape grow with the files'
-// times. It returns a negative number if they shrink. It sorts the files by number, and compares
-// the times of neighbours. The time of an archive may be the time of its compression. So it is
-// compared with other archives, and with a plain file only if the archive is older.
+// times, and a negative one if they shrink. It compares neighbours by number. An archive's time may
+// be the time of its compression: so it is compared with other archives, and with a plain file only
+// if the archive is older.
 func votesOf(of string, all []File) (votes int) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c File) bool { return shape(c.Path) != of })
 	slices.SortFunc(all, func(a, b File) int { return compareNumbers(a.Path, b.Path) })
@@ -140,5 +140,4 @@ func compareNumbers(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits returns the digits at the beginning of s.
 func digits(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))] }

@@ -9,13 +9,13 @@ import (
 )
 
 // An archive is a rotated file that was compressed: app.log.1.gz. Its inode differs from the plain
-// file's, so it is recognised by its text. For this, a checkpoint keeps hashes of the file's first
-// bytes and of the bytes before the read offset. An archive is read only if its file was rotated
-// and compressed before the file was read to its end.
+// file's, so its text identifies it: a checkpoint keeps hashes of the first bytes and of the bytes
+// before the read offset. An archive is read only if its file was rotated and compressed before the
+// file was read to its end.
 
 // unseenArchives opens the archives of files that were not read to their end. It skips the archives
-// of the plain files in opened, which the same search has found. later is set if an archive must be
-// looked at again, for instance because it may still be written.
+// of the plain files in opened. later is set if an archive must be looked at again, for example
+// since it may still be written.
 func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, before Predecessor, opened, held []Content) (unseen []Step, later bool) {
 	if !l.Unpacks {
 		return nil, false
@@ -49,8 +49,7 @@ func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, b
 		switch {
 		case err != nil, !archived && !twin && ctx.Err() != nil: // it could not be compared
 			later = true
-		// c stays for the next search, which needs it if the plain file is removed before it is
-		// open
+		// c stays for the next search: the plain file may be removed before it is open
 		case twin:
 		case archived:
 			l.LeaveOut(f)
@@ -80,12 +79,12 @@ func (l *Log) mayBeOfEmpty(beside *Family, f File) bool {
 	return l.family != nil && !slices.ContainsFunc(l.family.Archives, isOld) && slices.ContainsFunc(l.read, isGone)
 }
 
-// isOpen reports whether the file with this ID is among held.
+// isOpen reports whether held has the file with this ID.
 func isOpen(held []Content, id ID) bool {
 	return slices.ContainsFunc(held, func(c Content) bool { return c.State().ID == id })
 }
 
-// A looked is an open file with the state that Look returned.
+// A looked is an open file with the result of Look.
 type looked struct {
 	Content
 	state State
@@ -95,7 +94,7 @@ func (l looked) State() State { return l.state }
 
 // isArchived reports whether c, opened as f, is the archive of a file that is held, was read, or
 // must not be read. If lines were added to the file after it was read, the result is false, and
-// from is their offset. A false result is not valid if ctx is done. The only error is ErrLater.
+// from is their offset. A false result is invalid if ctx is done. The only error is ErrLater.
 func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, held []Content) (from int64, archived bool, err error) {
 	s := c.State()
 	var all []looked

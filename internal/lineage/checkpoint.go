@@ -8,28 +8,26 @@ import (
 	"strings"
 )
 
-// A Place is the position of the reader in a file when a checkpoint was written.
+// A Place is the reader's position in a file at a checkpoint.
 type Place struct {
 	Mark
-	Size int64 // size of the file; 0 if it was read to its end
+	Size int64 // size of the file; 0: read to its end
 }
 
-// An Entry is the part of a checkpoint about one log: the facts by which the next run finds the
-// log's files.
+// An Entry is the part of a checkpoint about one log, by which the next run finds the log's files.
 type Entry struct {
-	Reading []Place // the oldest first
+	Reading []Place // oldest first
 	// the last file of Reading had the log's name, or was to be read before the file with that name
 	Current bool
-	Read    []Mark // files that are not to be read again
-	// Beside holds the fingerprints of files beside the name that must not be read. It is nil in a
-	// checkpoint of an earlier version. ListsArchives is set if they include fingerprints of
-	// archives.
+	Read    []Mark // files that must not be read again
+	// Beside has the fingerprints of files beside the name that must not be read. It is nil in a
+	// checkpoint of an earlier version. ListsArchives is set if archives are included.
 	Beside        *string
 	ListsArchives bool
 }
 
-// MaxKnown bounds the files already read that a checkpoint lists. If archives are read, it lists up
-// to MaxKnown files that no longer exist, too. After a burst it lists more of both: see MaxBurst.
+// MaxKnown bounds the files already read in a checkpoint. If archives are read, as many files that
+// no longer exist are added. After a burst, both may be more: see MaxBurst.
 const MaxKnown = 8
 
 // Entry returns the entry of the log, without Reading and Current. held are the open files.
@@ -44,7 +42,7 @@ func (l *Log) Entry(held []Content) Entry {
 
 // knownFiles returns Beside and ListsArchives for a checkpoint. Before the folder is listed, it
 // extends the last checkpoint's Beside by the files read and the archives left out in this run. If
-// the last checkpoint has no Beside, the result is nil.
+// there is no such Beside, the result is nil.
 func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	if l.family == nil {
 		if l.savedBeside == nil || len(l.read)+len(l.leftOut) == 0 {
@@ -68,7 +66,7 @@ func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	}
 	for _, c := range l.family.Archives {
 		if slices.ContainsFunc(held, func(o Content) bool { return l.archiveOf[o.State().ID].ID == c.ID }) {
-			continue // if this run is killed, the next one may have to continue in this archive
+			continue // after a kill, the next run may have to continue in this archive
 		}
 		if l.isLeftOut(c) || l.records.hasRead(c) {
 			all = append(all, c.fingerprint())
@@ -77,7 +75,7 @@ func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	return encodeFingerprints(all), l.Unpacks
 }
 
-// fingerprintSize is the length in bytes of a file's fingerprint in a checkpoint.
+// bytes of a file's fingerprint in a checkpoint
 const fingerprintSize = 6
 
 // fingerprint returns the fingerprint of f, from its inode and last change. It stays the same until
@@ -94,7 +92,6 @@ func encodeFingerprints(all []string) *string {
 	return &text
 }
 
-// fingerprints returns the fingerprints in Beside.
 func (e Entry) fingerprints() (all []string) {
 	if e.Beside != nil {
 		prints, _ := base64.RawStdEncoding.DecodeString(*e.Beside)

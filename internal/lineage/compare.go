@@ -11,8 +11,7 @@ import (
 const copyWindow = 4 << 10
 
 // sameUpTo reports whether the first n bytes of a and b are the same, judged by the heads and the
-// last bytes before n. last are these last bytes. It returns false if n is 0 or if a file cannot be
-// read.
+// last bytes before n, which it returns. It returns false if n is 0 or a file cannot be read.
 func sameUpTo(a, b Content, n int64) (last []byte, same bool) {
 	one, other := a.State().Head, b.State().Head
 	head := min(len(one), len(other))
@@ -52,12 +51,11 @@ func areCopies(a, b Content) bool {
 	return false
 }
 
-// isCopyOfAny reports whether c is a copy of one of the files.
 func isCopyOfAny(c Content, files []Content) bool {
 	return slices.ContainsFunc(files, func(f Content) bool { return areCopies(c, f) })
 }
 
-// continues reports whether c holds the bytes read from old, judged by the first and the last of
+// continues reports whether c has the bytes read from old, judged by the first and the last of
 // them.
 func continues(c, old Content) bool {
 	s, o := c.State(), old.State()
@@ -69,7 +67,7 @@ func continues(c, old Content) bool {
 	return (err == nil || err == io.EOF) && bytes.Equal(b[:n], o.Recent)
 }
 
-// isTruncated reports whether f no longer holds the bytes last read from it.
+// isTruncated reports whether f no longer has the bytes last read from it.
 func isTruncated(f Content) bool {
 	s := f.State()
 	b := make([]byte, len(s.Recent))
@@ -78,7 +76,7 @@ func isTruncated(f Content) bool {
 }
 
 // isPartOf reports whether f, of size bytes, begins with the contents of the archive c. Lines may
-// have been added to f after it was compressed.
+// have been added to f after the compression.
 func isPartOf(c, f Content, size int64) bool {
 	var next [1]byte
 	if _, err := c.ReadAt(next[:], size); err != io.EOF {
@@ -92,8 +90,8 @@ func isPartOf(c, f Content, size int64) bool {
 	return same
 }
 
-// hasTwin reports whether one of the plain files in all begins with the contents of the archive c.
-// Some programs shift the names of rotated files before they compress. Then the archive has another
+// hasTwin reports whether a plain file in all begins with the contents of the archive c. Some
+// programs shift the names of rotated files before they compress. The archive then has another
 // number, and its file is removed later.
 func hasTwin(c Content, all []Content) bool {
 	head := c.State().Head

@@ -7,22 +7,20 @@ import (
 	"time"
 )
 
-// A Truncated is a file that was truncated.
 type Truncated struct {
 	Content
-	Read time.Time // when it was last read to its end
+	Read time.Time // last read to its end
 }
 
-// Copies claims and returns copies of the contents that a truncated file had before, the oldest
-// first. There are several if the file was truncated several times since the last read. continued
-// reports whether a copy holds all bytes that were read. If that copy has more, it is the first,
-// and reading continues in it. now is the file at the log's path, or nil if it cannot be opened.
-// held are the open files; rotated are the open files older than the truncated one. The only error
-// is ErrLater.
+// Copies claims and returns copies of a truncated file's old contents, the oldest first. There are
+// several if the file was truncated several times since the last read. continued reports whether a
+// copy has all bytes that were read. If that copy has more, it is the first, and reading continues
+// in it. now is the file at the log's path, or nil if it cannot be opened. held are the open files,
+// rotated the open files older than the truncated one. The only error is ErrLater.
 func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Truncated, now Content, held, rotated []Content) (copies []Step, continued bool, err error) {
 	old := of.State()
-	// if another file has the name, the file was replaced: the files beside it may be younger
-	// files, not copies
+	// if another file has the name, the file was replaced: files beside it may be younger, not
+	// copies
 	replaced := now == nil || now.State().ID != old.ID
 	rest := -1
 	for _, f := range beside.Files {
@@ -68,15 +66,14 @@ func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Trunca
 		}
 		continued = continued || again
 	}
-	// prune must come after the comparison with archives, which needs the marks that prune drops
+	// prune drops marks that the comparison with archives needs
 	l.prune(beside, now)
 	l.forgetLeftOut(beside)
-	l.family = beside // so that the next run knows the copies
+	l.family = beside // the next run must know the copies
 	return l.inOrder(copies, rest, beside), continued || rest >= 0, nil
 }
 
-// inOrder sorts copies by age, after the copy with the index rest, which comes first unless rest is
-// -1.
+// inOrder sorts copies by age. The copy with the index rest comes first, unless rest is -1.
 func (l *Log) inOrder(copies []Step, rest int, beside *Family) []Step {
 	var sorted []Step
 	if rest >= 0 {
@@ -92,7 +89,6 @@ func (l *Log) inOrder(copies []Step, rest int, beside *Family) []Step {
 	return sorted
 }
 
-// contentsOf returns the files of the steps.
 func contentsOf(steps []Step) (all []Content) {
 	for _, s := range steps {
 		all = append(all, s.Content)
@@ -100,10 +96,10 @@ func contentsOf(steps []Step) (all []Content) {
 	return all
 }
 
-// Discard closes copies and removes their records, so that the search can be repeated.
+// Discard closes copies and removes their records. The search can then be repeated.
 func (l *Log) Discard(copies []Step) { l.unclaim(copies) }
 
-// isOfNow reports whether c is a copy of now, or of its beginning. Such a copy is being made before
+// isOfNow reports whether c is a copy of now, or of its beginning: a copy that is being made before
 // the next truncation.
 func isOfNow(c, now Content) bool {
 	size := c.State().Size
@@ -115,8 +111,8 @@ func isOfNow(c, now Content) bool {
 }
 
 // unpackedCopies appends the archives of copies of old, a truncated file, to copies. rest is the
-// index in copies, and last the index in all, of the copy that holds all bytes read from old, or
-// -1. continued reports whether an archive holds these bytes. The only error is ErrLater.
+// index in copies, and last the index in all, of the copy with all bytes read from old, or -1.
+// continued reports whether an archive has these bytes. The only error is ErrLater.
 func (l *Log) unpackedCopies(ctx context.Context, open Opener, beside *Family, old, now Content, held []Content, copies []Step, rest int) (all []Step, last int, continued bool, err error) {
 	s := old.State()
 	replaced := now == nil || now.State().ID != s.ID

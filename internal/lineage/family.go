@@ -8,25 +8,23 @@ import (
 	"strings"
 )
 
-// A Family lists the files beside a followed file at one moment. They have names that rotation
-// gives.
+// A Family lists the files beside a followed file at one moment, under names that rotation gives.
 type Family struct {
 	Files      []File          // all but archives
 	Archives   []File          // rotated files that were compressed
-	hasArchive map[string]bool // paths that archives had before they were compressed
-	// files may be missing, since a folder or a file could not be examined: no permission, no
-	// descriptor, or an error of the file system
+	hasArchive map[string]bool // paths of archives before their compression
+	// files may be missing: a folder or a file could not be examined
 	Partial bool
-	Torn    bool // a file was renamed or removed after its folder was listed, so it may be missing
+	Torn    bool // files may be missing: one was renamed or removed after its folder was listed
 }
 
-// ErrIrregular is wrapped by the error of a LookFunc if the path does not name a regular file.
+// ErrIrregular is wrapped by the error of a LookFunc if the path is not a regular file.
 var ErrIrregular = errors.New("not a regular file")
 
 // A LookFunc returns the file at a path, which must be a regular file and not a link.
 type LookFunc func(path string) (File, error)
 
-// Names are the names in a folder, sorted.
+// Names are the sorted names in a folder.
 type Names []string
 
 // Add adds the files beside the file at path. names are the names in its folder.
@@ -57,7 +55,6 @@ func (f *Family) Add(path string, names Names, look LookFunc) {
 	}
 }
 
-// beginning returns the names that begin with prefix.
 func (n Names) beginning(prefix string) Names {
 	from, _ := slices.BinarySearch(n, prefix)
 	rest := n[from:]
@@ -84,8 +81,8 @@ func (f *Family) Put(path, of string, look LookFunc) {
 }
 
 // AddBetween adds the files to which a symbolic link led after old and before now, and the files
-// beside them. It does so only if the names of these files differ only in numbers, as in kubelet's
-// rotation of a container's files.
+// beside them. Their names must differ only in numbers, as in kubelet's rotation of a container's
+// files.
 func (f *Family) AddBetween(old, now string, names Names, look LookFunc) {
 	dir, base := filepath.Split(now)
 	if oldDir, oldBase := filepath.Split(old); oldDir == dir && shape(oldBase) == shape(base) {
@@ -104,14 +101,14 @@ func (f *Family) Same(other *Family) bool {
 	return slices.EqualFunc(f.Files, other.Files, same) && slices.EqualFunc(f.Archives, other.Archives, same)
 }
 
-// hasUnpacked reports whether the file that was compressed into the archive at path still exists.
-// If so, the archive may be incomplete, and is not needed.
+// hasUnpacked reports whether the plain file of the archive at path still exists. The archive may
+// then be incomplete, and is not needed.
 func (f *Family) hasUnpacked(path string) bool {
 	base := packedBase(path)
 	return slices.ContainsFunc(f.Files, func(c File) bool { return c.Path == base })
 }
 
-// named returns all files. The path of an archive is the path of the file from which it was made.
+// named returns all files. An archive has the path of the file from which it was made.
 func (f *Family) named() []File {
 	all := slices.Clone(f.Files)
 	for _, c := range f.Archives {
@@ -121,7 +118,6 @@ func (f *Family) named() []File {
 	return all
 }
 
-// has reports whether f contains a file or an archive with this ID.
 func (f *Family) has(id ID) bool {
 	is := func(c File) bool { return c.ID == id }
 	return slices.ContainsFunc(f.Files, is) || slices.ContainsFunc(f.Archives, is)

@@ -15,45 +15,44 @@ import (
 // Sizes of the bytes that identify a file.
 const (
 	HeadSize = 256 // bytes at the beginning of a file
-	// bytes before the read offset that are compared at each read: they differ in a file that was
-	// truncated and rewritten
+	// bytes before the read offset, compared at each read: they differ after a truncation and
+	// rewrite
 	RecentSize = 64
-	// MaxMarks bounds the marks that one log keeps for files that no longer exist. A file is
-	// removed when its archive is complete, so the last few marks are enough. After a burst, up to
-	// MaxBurst are kept: many files may be compressed before the next look at the archives.
+	// MaxMarks bounds a log's marks of files that no longer exist. A file is removed when its
+	// archive is complete, so the last few marks are enough. After a burst, MaxBurst is the bound:
+	// many files may be compressed before the next look at the archives.
 	MaxMarks = 16
 	MaxBurst = 64 // marks after a burst; 8 KB in a checkpoint
 
-	burstTime = time.Minute // time within which the files of a burst were last changed
+	burstTime = time.Minute // the files of a burst were last changed within this time
 )
 
-// ErrLater reports that a question cannot be decided now: a file may be incomplete, or cannot be
-// opened.
+// ErrLater reports an open question: a file may be incomplete, or cannot be opened now.
 var ErrLater = errors.New("not decided yet")
 
-// An ID identifies a file by device and inode. Only files that exist at the same time are certain
-// to have different IDs.
+// An ID identifies a file by device and inode. Only files that exist at the same time certainly
+// have different IDs.
 type ID struct{ Dev, Ino uint64 }
 
-// A File is a file as a listing shows it, under a name that rotation gives.
+// A File is a file in a listing, under a name that rotation gives.
 type File struct {
 	Path    string
 	ID      ID
 	ModTime time.Time
 	Size    int64
-	Packed  bool   // it is an archive, so ModTime may be the time of its compression
+	Packed  bool   // an archive, whose ModTime may be the time of its compression
 	Of      string // path from which rotation moved the file
 }
 
 // A State describes an open file. Sizes and offsets of an archive refer to its contents.
 type State struct {
-	File             // its size at the last look
-	Head      []byte // its first bytes, HeadSize at most
-	Off, Look int64  // the next line to be written begins at Off; its end was searched up to Look
+	File             // with the size at the last look
+	Head      []byte // first bytes, HeadSize at most
+	Off, Look int64  // the next line begins at Off; its end was searched up to Look
 	Recent    []byte // bytes before Look
 	Length    int64  // size of an archive's contents; -1 until it was unpacked to its end
 	Damaged   bool   // the rest of an archive cannot be unpacked
-	Opaque    bool   // it holds no lines, but compressed bytes that are read as they are
+	Opaque    bool   // compressed bytes that are read as they are
 }
 
 // A Content is an open file, or the contents of an archive.
@@ -65,26 +64,24 @@ type Content interface {
 
 // An Opener opens files for a [Log].
 type Opener interface {
-	// Open opens a file, to be read from its beginning. The error wraps ErrLater if a later call
-	// may succeed, and fs.ErrNotExist if there is no such file.
+	// Open opens a file at its beginning. The error wraps ErrLater if a later call may succeed, and
+	// fs.ErrNotExist if there is no such file.
 	Open(f File) (Content, error)
-	// Look returns the state of an open file, with the size, the time and the first bytes that it
-	// has now.
+	// Look returns the state of an open file, with its present size, time and first bytes.
 	Look(c Content) (State, error)
-	// Keep prepares c, which was opened as f, for being read later. If memory or descriptors are
-	// scarce, c uses none until then. It returns false if c may still be written, so that
-	// comparisons with c are not final.
+	// Keep prepares c, which was opened as f, for a later read. If memory or descriptors are
+	// scarce, c uses none until then. It returns false if c may still be written, and comparisons
+	// with c are not final.
 	Keep(c Content, f File) bool
 }
 
-// A Step is a file that is to be read, from the offset From.
+// A Step is a file to read from the offset From.
 type Step struct {
 	Content
 	From   int64
-	Recent []byte // the bytes before From, RecentSize at most
+	Recent []byte // bytes before From, RecentSize at most
 }
 
-// stepAt returns the step that reads c from the offset from.
 func stepAt(c Content, from int64) (Step, error) {
 	recent := make([]byte, min(from, RecentSize))
 	if n, err := c.ReadAt(recent, from-int64(len(recent))); n < len(recent) {

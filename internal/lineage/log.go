@@ -12,30 +12,29 @@ import (
 type Log struct {
 	Name       string    // for messages
 	Unpacks    bool      // archives are read
-	Begun      bool      // a file was read in this run, or in the run that wrote the checkpoint
-	LastChange time.Time // last change of the current file while the name was known to lead to it
+	Begun      bool      // a file was read in this run, or in the run of the checkpoint
+	LastChange time.Time // last change of the current file while the name certainly led to it
 
 	records *Records
 	family  *Family // at the last look
-	read    []Mark  // files that were read and still exist
-	// archives that are not to be read, with the time of their last change
+	read    []Mark  // existing files that were read
+	// archives that must not be read, with the time of their last change
 	leftOut   map[ID]time.Time
 	outdated  []File      // archives in leftOut that Outdated has not returned yet
 	archiveOf map[ID]File // archives of files that are still open
 
-	ignored time.Time // files beside the name that were last written before this time are ignored
-	// fingerprints of the last checkpoint, which the next one repeats if the files were not listed
+	ignored time.Time // files beside the name last written before this time are ignored
+	// fingerprints of the last checkpoint, for the next one if the files were not listed
 	savedBeside   *string
-	listsArchives bool // savedBeside has archives, too
+	listsArchives bool // savedBeside includes archives
 }
 
-// NewLog returns the lineage of the files called name. It has no records of them yet.
+// NewLog returns the lineage of the files called name, without records of them.
 func NewLog(name string, records *Records) *Log {
 	return &Log{Name: name, records: records, leftOut: make(map[ID]time.Time), archiveOf: make(map[ID]File)}
 }
 
-// Known reports whether a log reads c or has read it. If c was closed, from is the offset at which
-// reading continues.
+// Known reports whether a log reads c or has read it. If c was closed, reading continues at from.
 func (l *Log) Known(c Content) (from int64, known bool) {
 	r, known := l.records.recordOf(c)
 	return r.mark.Off, known && r.read
@@ -44,23 +43,22 @@ func (l *Log) Known(c Content) (from int64, known bool) {
 // A Predecessor is the file whose successors are searched.
 type Predecessor struct {
 	Content // nil if the file is gone
-	// files last written before this time are older; if zero, every file without a record is
-	// younger
+	// files last written before this time are older; zero: every file without a record is younger
 	Since time.Time
-	// before the first file of a run, archives are not read, even if they were written after Since
+	// before the first file of a run, archives are not read, even if written after Since
 	LeavesArchives bool
 }
 
-// wasCopied reports whether the predecessor was truncated, and c holds the bytes that were read
-// before. [Log.Copies] finds such a file.
+// wasCopied reports whether the predecessor was truncated, and c has the bytes that were read.
+// [Log.Copies] finds such a file.
 func (p Predecessor) wasCopied(c Content) bool {
 	return p.Content != nil && isTruncated(p.Content) && continues(c, p.Content)
 }
 
 // Successors opens the unread files beside the name that are younger than the file in before. It
-// leaves out now, the file to which the name leads. It claims none of them. held are the open
-// files, and rotated the open files that are read only for late lines. later reports whether some
-// archives may still be written, so that the search must be repeated.
+// leaves out now, the file of the name. It claims none of them. held are the open files, rotated
+// the open files that are read only for late lines. later reports whether the search must be
+// repeated, since some archives may still be written.
 func (l *Log) Successors(ctx context.Context, open Opener, beside *Family, before Predecessor, now Content, held, rotated []Content) (unseen []Step, later bool) {
 	files := l.unseen(open, beside, before, now, rotated)
 	for _, c := range files {
@@ -70,9 +68,9 @@ func (l *Log) Successors(ctx context.Context, open Opener, beside *Family, befor
 	return append(unseen, archives...), later
 }
 
-// Take records the files in beside; the caller has checked that they still exist. It claims the
-// files in unseen that no other log reads. It returns them, and the files that have grown since
-// they were read and closed.
+// Take records the files in beside, which the caller knows to exist. It claims the files in unseen
+// that no other log reads. It returns them, and the files that have grown since they were read and
+// closed.
 func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (claimed, late []Step) {
 	l.family = beside
 	for id, archive := range l.archiveOf {
@@ -97,7 +95,7 @@ func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (cla
 
 // unseen is Successors for plain files. Apart from before.Since, records decide which files are
 // younger, since clocks may be set back. A file with an old time is skipped only if it had an
-// archive before: someone has probably unpacked that.
+// archive before, which someone has probably unpacked.
 func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Content, rotated []Content) (unseen []Content) {
 	for _, c := range beside.Files {
 		if now != nil && c.ID == now.State().ID || l.records.same(c) || c.ModTime.Before(before.Since) {
@@ -130,13 +128,13 @@ func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Conten
 	return unseen
 }
 
-// leavesArchiveOf reports whether the archive of the file at path is not to be read.
+// leavesArchiveOf reports whether the archive of the file at path must not be read.
 func (l *Log) leavesArchiveOf(beside *Family, path string) bool {
 	isKnown := func(a File) bool { return packedBase(a.Path) == path && l.isLeftOut(a) }
 	return !l.Unpacks || slices.ContainsFunc(beside.Archives, isKnown) || l.family != nil && slices.ContainsFunc(l.family.Archives, isKnown)
 }
 
-// grown opens files that were read and closed and that have grown since, to read their new lines.
+// grown opens files that have grown since they were read and closed.
 func (l *Log) grown(open Opener, all []File) (late []Step) {
 	for _, c := range all {
 		r, known := l.closedRecord(c.ID)
@@ -158,8 +156,8 @@ func (l *Log) grown(open Opener, all []File) (late []Step) {
 	return late
 }
 
-// IgnoreOlder records the files in beside that are older than the log: last written before since,
-// or all if since is zero. It returns false if they cannot be opened now.
+// IgnoreOlder records the files in beside last written before since as older than the log. A zero
+// since includes all. It returns false if they cannot be opened now.
 func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 	if beside != l.family || l.ignored.IsZero() || !l.ignored.Equal(since) {
 		for _, c := range beside.Files {
@@ -172,10 +170,10 @@ func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 	return true
 }
 
-// SortByAge sorts the files from the oldest to the youngest. The files in reading are older. Those
+// SortByAge sorts the files from the oldest to the youngest. The files in reading are older. Files
 // that are not in beside are not compared: they were removed, and another file may have their last
-// name. target is the path to which a symbolic link led before, or "". The numbers in the
-// successive targets of a link rise.
+// name. target is the path to which a symbolic link led before, or "". The numbers in a link's
+// successive targets rise.
 func (l *Log) SortByAge(files, reading []Content, beside *Family, target string) {
 	var older []string
 	for _, c := range reading {
@@ -209,7 +207,7 @@ func (l *Log) rotatedName(s State) string {
 	return s.Path
 }
 
-// Outdated returns archives that were left out since its last call. They are older than the log and
+// Outdated returns the archives left out since its last call. They are older than the log, and
 // belong to no known file.
 func (l *Log) Outdated() []File {
 	all := l.outdated
@@ -217,17 +215,17 @@ func (l *Log) Outdated() []File {
 	return all
 }
 
-// LeaveOut records that the archive c is not to be read.
+// LeaveOut records that the archive c must not be read.
 func (l *Log) LeaveOut(c File) { l.leftOut[c.ID] = c.ModTime }
 
-// isLeftOut reports whether c is an archive that is not to be read.
+// isLeftOut reports whether c is an archive that must not be read.
 func (l *Log) isLeftOut(c File) bool {
 	at, found := l.leftOut[c.ID]
 	return found && at.Equal(c.ModTime)
 }
 
-// forgetLeftOut removes the archives that no longer exist. beside must be settled: while files are
-// renamed, an archive may be missing in it.
+// forgetLeftOut removes archives that no longer exist. beside must be settled: during a rename, an
+// archive may be missing in it.
 func (l *Log) forgetLeftOut(beside *Family) {
 	if !beside.Partial {
 		maps.DeleteFunc(l.leftOut, func(id ID, at time.Time) bool {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Mark is a place in a file as a checkpoint keeps it. It has the file's identity, and hashes of
-// the first bytes and of the bytes before the place.
+// A Mark is a place in a file for a checkpoint, with the file's identity, and hashes of the first
+// bytes and of the bytes before the place.
 type Mark struct {
 	Dev        uint64    `json:"dev"`
 	Ino        uint64    `json:"ino"`
@@ -15,7 +15,7 @@ type Mark struct {
 	Len        int       `json:"len"`  // number of bytes in Head
 	Off        int64     `json:"off"`
 	RecentHash string    `json:"before"` // hash of up to RecentSize bytes before Off
-	Time       time.Time `json:"time"`   // time of the file's last change
+	Time       time.Time `json:"time"`   // last change of the file
 }
 
 // MarkAt returns the mark of the place off in the file of s. recent are the bytes before that
@@ -30,7 +30,7 @@ func Hash(b []byte) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// ID returns the ID that the file had when the mark was made.
+// ID returns the ID of the file when the mark was made.
 func (m Mark) ID() ID { return ID{m.Dev, m.Ino} }
 
 // sameBeginning reports whether the file of s begins like the file of m.
@@ -45,8 +45,7 @@ func (m Mark) holds(c Content) bool {
 	return held
 }
 
-// stepIn returns the step that continues in c, if c holds all bytes that were read from the file of
-// m.
+// stepIn returns the step that continues in c. held is the result of holds.
 func (m Mark) stepIn(c Content) (s Step, held bool) {
 	state := c.State()
 	if !state.Packed && state.Size < m.Off || !m.sameBeginning(state) {
@@ -56,12 +55,12 @@ func (m Mark) stepIn(c Content) (s Step, held bool) {
 	return s, err == nil && Hash(s.Recent) == m.RecentHash
 }
 
-// isOf reports whether c, which has the inode of the file of m, is that file. It must hold all
+// isOf reports whether c, which has the inode of the file of m, is that file. It must have all
 // bytes that were read. If none were read, it must be empty: any other file would match, too.
 func (m Mark) isOf(c Content) bool { return m.holds(c) && (m.Off > 0 || c.State().Size == 0) }
 
-// wasArchive reports whether c, which was found by m, was an archive when m was taken. Then m.Time
-// may be the time of the compression, and later than the changes of younger files.
+// wasArchive reports whether c, which was found by m, was an archive when m was made. m.Time may
+// then be the time of the compression, and later than the changes of younger files.
 func (m Mark) wasArchive(c Content) bool {
 	return c != nil && c.State().Packed && c.State().ID.Ino == m.Ino
 }

@@ -6,16 +6,13 @@ import (
 	"strings"
 )
 
-// unreadSuffixes lists the suffixes of compressed and temporary files, which are not read as they
-// are.
+// unreadSuffixes lists the suffixes of compressed and temporary files.
 var unreadSuffixes = slices.Concat(archiveSuffixes, []string{".tmp", ".swp", "~"})
 
-// archiveSuffixes lists the suffixes of compressed files.
 var archiveSuffixes = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z"}
 
-// IsArchive reports whether the name of a followed file is the name of a compressed file, rotated
-// or not: app.log.gz, app.log.gz.1. Files with other names hold lines, whatever their first bytes
-// are.
+// IsArchive reports whether a followed file has the name of a compressed file, rotated or not:
+// app.log.gz, app.log.gz.1. Files with other names hold lines, whatever their first bytes are.
 func IsArchive(name string) bool {
 	name = strings.ToLower(filepath.Base(name))
 	return slices.ContainsFunc(archiveSuffixes, func(end string) bool {
@@ -27,7 +24,7 @@ func IsArchive(name string) bool {
 // IsPacked reports whether name is the name of a compressed or temporary file.
 func IsPacked(name string) bool { return packedBase(name) != "" }
 
-// packedBase returns name without the suffix of a compressed or temporary file; "" if it has none.
+// packedBase returns name without the suffix of a compressed or temporary file, or "".
 func packedBase(name string) string {
 	for _, end := range unreadSuffixes {
 		if i := len(name) - len(end); i > 0 && strings.EqualFold(name[i:], end) {
@@ -57,8 +54,7 @@ func isRotated(base, name string) bool {
 	return ok && end && isRotationPart(rest, true)
 }
 
-// RotatedBase returns the path of the followed file that rotation has moved to path, or "" if there
-// is none.
+// RotatedBase returns the path of the followed file that rotation has moved to path, or "".
 func RotatedBase(path string, followed func(base string) bool) string {
 	dir, name := filepath.Split(path)
 	ext := filepath.Ext(name)
@@ -75,12 +71,12 @@ func RotatedBase(path string, followed func(base string) bool) string {
 	return ""
 }
 
-// maxPartDigits is the longest number in the name of a rotated file: nanoseconds since 1970 have 19
+// maxPartDigits bounds a number in the name of a rotated file: nanoseconds since 1970 have 19
 // digits.
 const maxPartDigits = 19
 
 // isRotationPart reports whether rotation may add rest to a name: numbers, dates, times and words
-// such as old, each after a separator. If dated, a date must be among them.
+// such as old, each after a separator. If dated is set, a date must be among them.
 func isRotationPart(rest string, dated bool) bool {
 	if len(rest) < 2 || !strings.ContainsRune(".-_", rune(rest[0])) {
 		return false
@@ -96,7 +92,7 @@ func isRotationPart(rest string, dated bool) bool {
 		// 20261120T132438Z, 02T15
 		case word == "t" && part[0] != 't' || word == "z" && part[0] != 'z':
 		case strings.Count(part, "t") == 1 && strings.HasSuffix(part, "z") && strings.Trim(part, "0123456789tz") == "" && len(part) > 3:
-		case word == "w" && part[0] == 'w' && len(part) == 3: // the week of a year
+		case word == "w" && part[0] == 'w' && len(part) == 3: // week of a year
 		case slices.Contains(months, part):
 		case slices.Contains(rotationWords, word) && strings.HasPrefix(part, word):
 		default:
@@ -113,7 +109,7 @@ var (
 	months        = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 )
 
-// hasDate reports whether numbers contain a date, as one number or three, or a time in seconds or
+// hasDate reports whether numbers have a date, as one number or three, or a time in seconds or
 // milliseconds since 1970.
 func hasDate(numbers []string) bool {
 	for i, n := range numbers {

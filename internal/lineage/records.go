@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// Records list the files that the logs read, have read or must not read. A file that exists has a
-// record; a file that no longer exists has a mark. Archives that a log does not read are in
-// Log.leftOut. [Log.Entry] returns the part of all this that the next run needs. Records are safe
-// for concurrent use.
+// Records list the files that the logs read, have read or must not read. An existing file has a
+// record; a file that no longer exists has a mark. Log.leftOut has the archives that a log does not
+// read. [Log.Entry] returns the part for the next run. A Records is safe for concurrent use.
 type Records struct {
 	mu   sync.Mutex
-	byID map[ID]*record // records of files that exist
-	// marks of files that a log has read or left out and that no longer exist. They identify the
-	// archives of these files; see lastMarks.
+	byID map[ID]*record // of existing files
+	// marks of files that a log has read or left out and that no longer exist: they identify the
+	// archives of these files; see lastMarks
 	goneMarks map[*Log][]Mark
 }
 
@@ -27,17 +26,16 @@ func NewRecords() *Records {
 	return &Records{byID: make(map[ID]*record), goneMarks: make(map[*Log][]Mark)}
 }
 
-// A record describes what a log does with a file.
 type record struct {
 	owner  *Log
 	active bool // the file is being read
-	// the file was read up to mark; otherwise it existed before and is not to be read
+	// the file was read up to mark; otherwise it existed before, and must not be read
 	read bool
 	mark Mark
 }
 
-// matches reports whether c is the file of the record. The inode alone does not identify a file:
-// once the file is closed, it may be removed and its inode reused.
+// matches reports whether c is the file of the record. The inode alone does not identify a closed
+// file, which may be removed and its inode reused.
 func (r *record) matches(c Content) bool {
 	switch {
 	case r.active:
@@ -48,7 +46,7 @@ func (r *record) matches(c Content) bool {
 	return r.mark.sameBeginning(c.State()) && (r.mark.Len > 0 || c.State().Size == 0)
 }
 
-// Claim records that l reads c. If another log reads it, or has read it, Claim returns that log and
+// Claim records that l reads c. If another log reads c, or has read it, Claim returns that log and
 // records nothing.
 func (l *Log) Claim(c Content) (other *Log) {
 	f := l.records
@@ -67,7 +65,7 @@ func (l *Log) Claim(c Content) (other *Log) {
 	return nil
 }
 
-// Finish records that the file of m was read up to m and is closed. gone is set if the file has no
+// Finish records that the file of m was read up to m, and is closed. gone is set if the file has no
 // name any more.
 func (l *Log) Finish(m Mark, gone bool) {
 	f := l.records
@@ -88,7 +86,7 @@ func (l *Log) Finish(m Mark, gone bool) {
 	l.read = append(l.read, m)
 }
 
-// Forget removes the record of a file, so that it is read from its beginning.
+// Forget removes the record of a file, which is then read from its beginning.
 func (l *Log) Forget(id ID) {
 	f := l.records
 	f.mu.Lock()
@@ -115,9 +113,8 @@ func (l *Log) AddRead(m Mark) {
 	}
 }
 
-// forgetSaved removes the record that was made from m, a mark in a checkpoint. Then l can continue
-// in the file or in its archive. The record is compared with m, since another file may have the
-// inode now.
+// forgetSaved removes the record of m, a mark in a checkpoint. l can then continue in the file or
+// in its archive. The record must equal m, since another file may have the inode now.
 func (l *Log) forgetSaved(m Mark) {
 	f := l.records
 	f.mu.Lock()
@@ -134,7 +131,7 @@ func (l *Log) leave(c Content) {
 	defer f.mu.Unlock()
 	s := c.State()
 	r := f.byID[s.ID]
-	if r != nil && r.active { // it is read by another log
+	if r != nil && r.active { // another log reads it
 		return
 	}
 	m := Mark{Dev: s.ID.Dev, Ino: s.ID.Ino, Head: Hash(s.Head), Len: len(s.Head), Off: s.Size, Time: s.ModTime}
@@ -157,7 +154,7 @@ func (l *Log) AddGone(marks ...Mark) {
 	l.keepMarks(marks...)
 }
 
-// keepMarks does what AddGone does while the records are locked.
+// keepMarks is AddGone with the records locked.
 func (l *Log) keepMarks(marks ...Mark) {
 	if !l.Unpacks || len(marks) == 0 { // archives are not read
 		return
@@ -171,8 +168,8 @@ func (l *Log) keepMarks(marks ...Mark) {
 	l.records.goneMarks[l] = lastMarks(all, MaxMarks, all[len(all)-1].Time)
 }
 
-// lastMarks returns the last n marks, and the marks before them that belong to a burst. The files
-// of a burst were last written within burstTime before until.
+// lastMarks returns the last n marks, and the earlier marks of a burst. The files of a burst were
+// last written within burstTime before until.
 func lastMarks(all []Mark, n int, until time.Time) []Mark {
 	first, since := max(0, len(all)-n), until.Add(-burstTime)
 	for first > 0 && len(all)-first < MaxBurst && all[first-1].Time.After(since) {
@@ -189,8 +186,7 @@ func (l *Log) lastGone(n int) []Mark {
 	return slices.Clone(lastMarks(l.records.goneMarks[l], n, l.LastChange))
 }
 
-// closedMarks returns the marks of the files that were read or left out, whether they still exist
-// or not.
+// closedMarks returns the marks of the files that were read or left out, even of missing files.
 func (l *Log) closedMarks() (marks []Mark) {
 	f := l.records
 	f.mu.Lock()
@@ -212,7 +208,6 @@ func (l *Log) Drop() {
 	maps.DeleteFunc(f.byID, func(_ ID, r *record) bool { return r.owner == l })
 }
 
-// recordOf returns the record of c, if there is one.
 func (f *Records) recordOf(c Content) (record, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -222,8 +217,8 @@ func (f *Records) recordOf(c Content) (record, bool) {
 	return record{}, false
 }
 
-// same reports whether c is being read, or is unchanged since its record was made, and need not be
-// opened.
+// same reports whether c is being read, or is unchanged since its record was made. c then need not
+// be opened.
 func (f *Records) same(c File) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -231,7 +226,7 @@ func (f *Records) same(c File) bool {
 	return r != nil && (r.active || r.mark.Time.Equal(c.ModTime) && r.mark.Off == c.Size)
 }
 
-// closedRecord returns the record of a file if l has read bytes of the file and closed it.
+// closedRecord returns the record of a closed file if l has read bytes of it.
 func (l *Log) closedRecord(id ID) (record, bool) {
 	f := l.records
 	f.mu.Lock()
@@ -242,7 +237,7 @@ func (l *Log) closedRecord(id ID) (record, bool) {
 	return record{}, false
 }
 
-// ignore records that c is older than l and is not read. It returns false if that cannot be
+// ignore records that c is older than l, and is not read. It returns false if that cannot be
 // recorded now: too many files are open, or c is no longer at its path.
 func (l *Log) ignore(open Opener, c File) bool {
 	if l.records.same(c) {
@@ -260,9 +255,9 @@ func (l *Log) ignore(open Opener, c File) bool {
 	return true
 }
 
-// prune replaces the records of files that l has read and that no longer exist by marks. These
-// files are neither in the family nor the current file now. It does nothing if the family is
-// partial: a file that reappears would be read again.
+// prune replaces the records of read files that no longer exist by marks. These files are neither
+// in the family nor the current file now. It does nothing if the family is partial: a file that
+// reappears would be read again.
 func (l *Log) prune(there *Family, now Content) {
 	if there.Partial {
 		return
@@ -286,8 +281,8 @@ func (l *Log) prune(there *Family, now Content) {
 	}
 }
 
-// hasRead reports whether c was read to its end. The record of its inode may describe an earlier
-// file, so the times are compared.
+// hasRead reports whether c was read to its end. The times must agree, since the record of the
+// inode may describe an earlier file.
 func (f *Records) hasRead(c File) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -295,9 +290,8 @@ func (f *Records) hasRead(c File) bool {
 	return r != nil && !r.active && r.read && r.mark.Time.Equal(c.ModTime)
 }
 
-// timeOf returns the time at which a file was last changed, according to its record. known is false
-// if the file has no record or is being read. If the inode was used again, the record may still
-// describe the earlier file.
+// timeOf returns the last change of a file in its record. known is false if the file has no record
+// or is being read. If the inode was reused, the record may describe the earlier file.
 func (f *Records) timeOf(id ID) (at time.Time, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -307,7 +301,7 @@ func (f *Records) timeOf(id ID) (at time.Time, known bool) {
 	return time.Time{}, false
 }
 
-// touched records the last change of c, which has the same bytes as when it was read or left out.
+// touched records the last change of c, whose bytes are the same as in its record.
 func (f *Records) touched(c Content) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -317,7 +311,7 @@ func (f *Records) touched(c Content) {
 	}
 }
 
-// Size returns the numbers of records, marks and left-out archives that are kept for the log.
+// Size returns the numbers of the log's records, marks and left-out archives.
 func (l *Log) Size() (records, marks, archives int) {
 	f := l.records
 	f.mu.Lock()

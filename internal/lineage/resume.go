@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// A Folder holds the open files of a log at one moment.
+// A Folder has the open files of a log at one moment.
 type Folder struct {
 	Family *Family
-	Now    Content   // the file that has the name, or nil
+	Now    Content   // the file of the name, or nil
 	Files  []Content // Now first, then the files of Family
 }
 
-// Open opens the files in beside, in addition to now, which has the name. The error is ErrLater if
-// some cannot be opened now. If they were left out, a later search would take them for new files.
+// Open opens the files in beside, in addition to now, the file of the name. The error is ErrLater
+// if some cannot be opened now: otherwise a later search would take them for new files.
 func Open(open Opener, beside *Family, now Content) (Folder, error) {
 	f := Folder{Family: beside, Now: now}
 	if now != nil {
@@ -41,17 +41,17 @@ func Open(open Opener, beside *Family, now Content) (Folder, error) {
 // An Older is the result of the search for a file that had lost the log's name before the
 // checkpoint.
 type Older struct {
-	Step           // the file or its archive; without a Content if it is not to be read
-	Broken Content // an archive that begins like it and is damaged before the place, or nil
-	Lost   bool    // neither the file nor an archive of it was found
+	Step           // the file or its archive; without a Content: not to be read
+	Broken Content // archive that begins like the file, and is damaged before the place; or nil
+	Lost   bool    // neither the file nor its archive was found
 }
 
 // A Resumption is the search for the files of a checkpoint.
 type Resumption struct {
-	// the file that was being read, or its archive; without a Content if it is missing
+	// the last file, or its archive; without a Content: missing
 	Found  Step
-	Broken Content // an archive that begins like it and is damaged before the place, or nil
-	Older  []Older // the files of the other places, in their order
+	Broken Content // archive that begins like the file, and is damaged before the place; or nil
+	Older  []Older // files of the other places, in their order
 
 	log      *Log
 	opener   Opener
@@ -59,13 +59,13 @@ type Resumption struct {
 	last     Mark    // place of the checkpoint in Found
 	older    []Place // places of the checkpoint in the files of Older
 	folder   Folder
-	files    []Content // existing files, nil for each chosen one
-	archives []Content // existing archives, nil for each chosen one
+	files    []Content // existing files; nil for each chosen one
+	archives []Content // existing archives; nil for each chosen one
 }
 
-// Resume finds, among the files of f, the file that a checkpoint was reading. It records nothing
-// but archives that must not be read. The error is ErrLater if some archives may still be written,
-// or the error of ctx.
+// Resume finds, among the files of f, the last file of a checkpoint. It records nothing but
+// archives that must not be read. The error is ErrLater if some archives may still be written, or
+// the error of ctx.
 func (l *Log) Resume(ctx context.Context, open Opener, from Entry, f Folder) (*Resumption, error) {
 	r := &Resumption{log: l, opener: open, from: from, older: from.Reading, folder: f, files: f.Files}
 	if n := len(r.older); n > 0 && from.Current {
@@ -116,11 +116,11 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Record records which existing files the checkpoint excludes, and keeps the marks of files that
-// are gone. After that the files that were found can be claimed.
+// Record records which existing files the checkpoint excludes, and keeps the marks of missing
+// files. After that, the found files can be claimed.
 func (r *Resumption) Record() {
 	l := r.log
-	// this must precede the marks of younger files
+	// before the marks of younger files
 	l.ignoreSaved(r.from, r.files, r.folder.Now, r.last.Time)
 	for i, p := range r.older {
 		if r.Older[i].Content != nil {
@@ -139,8 +139,7 @@ func (r *Resumption) Record() {
 }
 
 // archivesSince opens the archives that a checkpoint does not list and that may be read. last is
-// the mark of the file that was read last. later reports whether some archives may still be
-// written.
+// the mark of the last file. later reports whether some archives may still be written.
 func (l *Log) archivesSince(open Opener, from Entry, beside *Family, last Mark) (found []Content, later bool) {
 	if !l.Unpacks {
 		return nil, false
@@ -188,8 +187,8 @@ func (r *Resumption) leaveArchive(p Place) bool {
 	return false
 }
 
-// find removes the file of m from all and returns the step that continues in it. The device is not
-// compared, since its number may change when the machine is restarted. A file that was empty is
+// find removes the file of m from all, and returns the step that continues in it. The device may
+// have another number after a restart of the machine, and is not compared. A file that was empty is
 // never found: a later file may have the same inode.
 func find(all []Content, m Mark) Step {
 	for i, c := range all {
@@ -234,11 +233,10 @@ func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 }
 
 // FindCopy returns the step that continues in a copy of the missing file, or an empty Step. The
-// copy must have been made after the checkpoint. A copy with further lines is preferred to a copy
-// that ends where reading ended.
+// copy must be younger than the checkpoint. A copy with further lines comes first.
 func (r *Resumption) FindCopy() Step {
 	m, best := r.last, -1
-	since := m.Time.Truncate(time.Second) // copies may keep times of whole seconds
+	since := m.Time.Truncate(time.Second) // copies may have times of whole seconds
 	older := func(a, b State) bool {
 		if more := a.Size > m.Off; more != (b.Size > m.Off) {
 			return more
@@ -265,10 +263,10 @@ func (r *Resumption) FindCopy() Step {
 	return s
 }
 
-// ignoreSaved records the files in all that must not be read. A checkpoint lists them as read or as
+// ignoreSaved records the files in all that must not be read: a checkpoint lists them as read or as
 // beside the name. All other files are newer, whatever their time. A checkpoint of an earlier
-// version does not list files beside the name. Then files last written before since must not be
-// read, either.
+// version lists no files beside the name. Files last written before since must then not be read,
+// either.
 func (l *Log) ignoreSaved(from Entry, all []Content, now Content, since time.Time) {
 	beside := from.fingerprints()
 	rest := slices.Clone(from.Read)
@@ -294,7 +292,7 @@ func (l *Log) ignoreSaved(from Entry, all []Content, now Content, since time.Tim
 	l.AddGone(slices.DeleteFunc(rest, l.isListedArchive)...)
 }
 
-// isListedArchive reports whether m belongs to an archive that the checkpoint lists.
+// isListedArchive reports whether m belongs to an archive in the checkpoint.
 func (l *Log) isListedArchive(m Mark) bool {
 	for id, at := range l.leftOut {
 		if id.Ino == m.Ino && at.Equal(m.Time) {
