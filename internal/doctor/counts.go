@@ -18,22 +18,22 @@ import (
 
 const (
 	maxRemember = 4096 // unresolved modules remembered for all inputs
-	// total bytes of these modules' names: a name in a log may have several KiB
+	// bytes of these modules' names: a name in a log may have several KiB
 	maxNameBytes = 1 << 20
 	maxListed    = 4  // modules that the closing line names
 	maxBases     = 16 // bases of files, of all inputs
 	maxShownName = 64 // bytes of a name in the closing line
 )
 
-// Counts holds the counts of addresses in one or several inputs.
+// Counts has the counts of addresses in one or several inputs.
 type Counts struct {
-	Modules []symbolize.Unresolved // modules with unresolved addresses
-	Failed  int64                  // unresolved addresses, including addresses outside of all modules
+	Modules []symbolize.Unresolved // with unresolved addresses
+	Failed  int64                  // unresolved addresses, even outside of all modules
 	Asked   int64                  // all addresses
 
 	early  int64           // answers by symbols before debug information was ready
-	proofs filter.Proofs   // the proofs of the answers for raw backtraces
-	noCode filter.NoCode   // addresses of raw backtraces at which there is no code
+	proofs filter.Proofs   // of the answers for raw backtraces
+	noCode filter.NoCode   // addresses of raw backtraces without code
 	bases  []filter.Base   // bases of files that only calls prove
 	taken  map[string]bool // paths of the files of --image that were used as modules
 }
@@ -61,13 +61,12 @@ func CountsOfReport(all []symbolize.Unresolved) (c Counts) {
 	return c
 }
 
-// A Sum adds up the counts of inputs. Its zero value is empty. Its methods are safe for concurrent
-// use.
+// A Sum adds up the counts of inputs. Its zero value is empty. A Sum is safe for concurrent use.
 type Sum struct {
 	mu        sync.Mutex
 	counts    Counts // without Modules
 	modules   map[moduleName]*symbolize.Unresolved
-	nameBytes int // bytes of the modules' names
+	nameBytes int // of the modules' names
 }
 
 type moduleName struct {
@@ -170,7 +169,7 @@ func (c Counts) String() string {
 	return of + " stayed unresolved: " + strings.Join(list, ", ")
 }
 
-// shortName returns the base name of a module, or its build ID if the module has no name.
+// shortName returns the base name of a module, or its build ID if it has no name.
 func shortName(u symbolize.Unresolved) string {
 	name := path.Base(u.Name)
 	switch {
@@ -185,8 +184,7 @@ func shortName(u symbolize.Unresolved) string {
 	return name
 }
 
-// Early returns a line about addresses whose debug information was not ready in time; an empty
-// string if there are none.
+// Early returns a line about addresses whose debug information was not ready in time, or "".
 func (c Counts) Early() string {
 	if c.early == 0 {
 		return ""
@@ -195,7 +193,7 @@ func (c Counts) Early() string {
 }
 
 // Proofs returns lines about raw backtraces: how the files of frames were proved, each base proved
-// only by calls, and the addresses without code. It leaves out lines whose counts are 0.
+// only by calls, and the addresses without code. Lines with a count of 0 are left out.
 func (c Counts) Proofs() (lines []string) {
 	var parts []string
 	for _, p := range []struct {

@@ -13,7 +13,7 @@ import (
 
 // Doubts returns the places in a configuration that cannot provide debug files, each with the
 // reason: a sentence with the place's path. Place.Flag is the key of the configuration. Trees must
-// have folders of build IDs; other places need only exist.
+// have folders of build IDs. Other places need only exist.
 func (s *Search) Doubts() iter.Seq2[Place, string] {
 	return func(yield func(Place, string) bool) {
 		for _, list := range []struct {
@@ -33,7 +33,7 @@ func (s *Search) Doubts() iter.Seq2[Place, string] {
 	}
 }
 
-// doubt returns why path cannot provide debug files, or an empty string.
+// doubt returns why path cannot provide debug files, or "".
 func doubt(path string, tree bool) string {
 	switch _, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -46,8 +46,8 @@ func doubt(path string, tree bool) string {
 	return ""
 }
 
-// isTree reports whether dir may be a tree of build IDs, in one of the layouts of buildid.Tree. It
-// returns true if dir cannot be read.
+// isTree reports whether dir may be a tree of build IDs, in a layout of buildid.Tree. It returns
+// true if dir cannot be read.
 func isTree(dir string) bool {
 	if filepath.Base(dir) == ".build-id" {
 		return true

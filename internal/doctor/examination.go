@@ -18,8 +18,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// patienceOfDoctor bounds the time for all servers, and the time for all folders: a person is
-// waiting.
+// patienceOfDoctor bounds the time for all servers, and for all folders, since a person waits.
 const patienceOfDoctor = 15 * time.Second
 
 // An Examination checks places, and prints for each whether it can provide debug files.
@@ -27,7 +26,7 @@ type Examination struct {
 	*Search
 	W    io.Writer
 	Wait time.Duration // longest wait for debug files
-	Bad  int           // number of places that are out of order
+	Bad  int           // places that are out of order
 }
 
 func (x *Examination) head(title string) { fmt.Fprintln(x.W, title) }
@@ -44,7 +43,7 @@ func (x *Examination) line(verdict, format string, args ...any) {
 	fmt.Fprintf(x.W, "  %-4s %s\n", verdict, wording.Line(fmt.Sprintf(format, args...)))
 }
 
-// A clientState is the part of a Client that only this module may use: see [access.Debuginfod].
+// A clientState is a part of a Client for this module only: see [access.Debuginfod].
 type clientState interface {
 	CacheInfo() access.CacheInfo
 	Probe(ctx context.Context, server string, id buildid.ID) access.ProbeResult
@@ -110,8 +109,8 @@ func (x *Examination) Sandbox(restrictions string, whole bool) {
 	}
 }
 
-// Servers examines all servers at once. It asks each for the file of id. If id is zero, it asks for
-// a file that no server has.
+// Servers asks all servers at once for the file of id. If id is zero, it asks for a file that no
+// server has.
 func (x *Examination) Servers(ctx context.Context, client *debuginfod.Client, id buildid.ID) {
 	x.head("servers")
 	all, probes := client.Servers(), stateOf(client)
@@ -233,7 +232,6 @@ func (x *Examination) Folders(ctx context.Context) {
 	}
 }
 
-// root examines a symbol path.
 func (x *Examination) root(p Place, r *root) {
 	problems := rootProblems(r)
 	if p.Flag == imageFlag { // it needs no build ID

@@ -47,7 +47,6 @@ func (s *Search) Summary(sum Counts, quick bool) string {
 	return strings.Join(parts, "; ") + "; symfilter --explain shows why"
 }
 
-// nameOf returns the name of a module in reports.
 func nameOf(u symbolize.Unresolved) string {
 	switch {
 	case u.Name == "" && u.ID.IsZero():
@@ -60,7 +59,6 @@ func nameOf(u symbolize.Unresolved) string {
 	return u.Name + " (BuildID=" + u.ID.String() + ")"
 }
 
-// because returns why a module stayed unresolved.
 func because(u symbolize.Unresolved, r symbolize.Report) string {
 	outside, is := errors.AsType[*OutsideError](u.Err)
 	missing, lacks := errors.AsType[PlaceError](u.Err)
@@ -91,7 +89,7 @@ func isReason(err error) bool {
 	return err != nil && !missing
 }
 
-// next returns what the user can do about a module that stayed unresolved, or an empty string.
+// next returns what the user can do about an unresolved module, or "".
 func (s *Search) next(u symbolize.Unresolved, r symbolize.Report) string {
 	var missing *symbolize.NotFoundError
 	var outside *OutsideError
@@ -146,8 +144,7 @@ func (s *Search) elsewhere(id buildid.ID) string {
 	return name + "; symfilter doctor " + id.String() + " searches again"
 }
 
-// packageName names a package of a distribution, and the usual name of the package with its debug
-// symbols.
+// packageName names a package of a distribution, and the usual package of its debug symbols.
 func packageName(p symbolize.Package) string {
 	name := strings.TrimSpace(p.Type + " package " + p.Name + " " + p.Version)
 	if debug := debugPackage(p.Type, p.Name); debug != "" {

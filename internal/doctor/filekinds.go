@@ -14,7 +14,7 @@ type fileKind struct {
 	advice  string // FILE is replaced by the file's name
 	at      int    // offset of begins in the file
 	printed string // printed form of the file; empty: unchanged
-	program string // program that unpacks the file, for kinds that symfilter could not unpack
+	program string // program that unpacks the file, if symfilter could not unpack it
 }
 
 var (
@@ -24,7 +24,7 @@ var (
 	heapFile = &fileKind{name: "a file of Valgrind's DHAT or Massif", advice: profileAdvice}
 )
 
-// fileKinds are the kinds that are recognized by their first bytes.
+// fileKinds are the kinds recognized by their first bytes.
 var fileKinds = []*fileKind{
 	zipFile,
 	{begins: "PK\x05\x06", name: "a zip file", advice: "it is empty"},
@@ -37,7 +37,7 @@ var fileKinds = []*fileKind{
 	{begins: "heap profile:", name: "a heap profile of gperftools", advice: profileAdvice},
 	{begins: "heap_v2/", name: "a heap profile of jemalloc", advice: profileAdvice},
 	{begins: "\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00", name: "a CPU profile of gperftools", advice: profileAdvice},
-	// starts with the first type of its samples
+	// begins with the first type of its samples
 	{begins: "\x0a\x04\x08\x01\x10\x02", name: "a profile of pprof", advice: profileAdvice},
 	{begins: "LPKSHHRH", name: "a journal file of systemd", advice: "write journalctl --file FILE -o cat | symfilter"},
 	{begins: "MDMP\x93\xa7", name: "a minidump", advice: "read it with minidump-stackwalk"},
@@ -50,7 +50,7 @@ var fileKinds = []*fileKind{
 	{begins: "\xfd7zXZ\x00", name: "an xz file", program: "xz"},
 }
 
-// profileAdvice is the advice for input of symfilter profile, compressed or not.
+// advice for input of symfilter profile, compressed or not
 const profileAdvice = "write symfilter profile FILE"
 
 const (
@@ -59,7 +59,7 @@ const (
 	kindSize = 1 << 10
 )
 
-// kindOf returns the kind of file that begins with b, or nil if it is not known, as for logs.
+// kindOf returns the kind of a file that begins with b, or nil for an unknown one, such as a log.
 func kindOf(b []byte) *fileKind {
 	switch elf, core := elfKind(b); {
 	case core:
@@ -97,7 +97,7 @@ func (k *fileKind) hint(name, packed string) string {
 	return "is " + k.name + ", " + printed + "; " + advice
 }
 
-// elfKind reports whether a file that begins with b is an ELF file, and whether it is a core file.
+// elfKind reports whether b begins an ELF file, and whether it is a core file.
 func elfKind(b []byte) (elf, core bool) {
 	const etCore = 4 // file type in either byte order
 	elf = len(b) >= 18 && string(b[:4]) == "\x7fELF"

@@ -11,15 +11,14 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// maxShownSegments bounds the segments that an error lists.
 const maxShownSegments = 8
 
-// A PlaceError reports that a file lacks the name or offset that was asked for.
+// A PlaceError reports that a file lacks a requested name or offset.
 type PlaceError string
 
 func (e PlaceError) Error() string { return string(e) }
 
-// NoName returns the error for a name that is missing in the subject's file, as sym has found it.
+// NoName returns the error for a name that is missing in the subject's file.
 func (s *Subject) NoName(sym *symbolize.Symbolizer, name string) error {
 	r := sym.Report(s.ID, s.Path)
 	path := r.Path
@@ -29,15 +28,15 @@ func (s *Subject) NoName(sym *symbolize.Symbolizer, name string) error {
 	return PlaceError(fmt.Sprintf("no symbol %s in %s (%s)", name, path, r.Holds))
 }
 
-// segments are the parts of a file that a process maps.
+// A segments has the parts of a file that a process maps.
 type segments struct {
 	loaded []object.Segment
 	err    error // why offsets in the file have no addresses
 }
 
-// AddressAt returns the address at an offset in the file of the subject, by its program headers. It
-// uses the first segment with code that covers the offset, or else the first segment that covers
-// it. It must be called after Examine.
+// AddressAt returns the address at an offset in the file of the subject, by its program headers. Of
+// the segments that cover the offset, the first with code decides, or else the first. It must be
+// called after Examine.
 func (s *Subject) AddressAt(offset uint64) (uint64, error) {
 	if s.segments == nil {
 		s.segments = new(segments)
@@ -75,7 +74,6 @@ func (s *segments) String() string {
 	return "they cover " + strings.Join(all, ", ")
 }
 
-// read reads the segments of a subject.
 func (s *segments) read(of *Subject) {
 	if of.Path == "" {
 		s.err = PlaceError("offsets are those of the program, which a build ID does not name: write the path of the program")

@@ -31,7 +31,7 @@ func imageWord(u symbolize.Unresolved) string {
 	return shellWord(word)
 }
 
-// nameForImage returns the name of a module for use with --image, or an empty string.
+// nameForImage returns the name of a module for --image, or "".
 func nameForImage(u symbolize.Unresolved) string {
 	switch {
 	case u.Name == "":
@@ -42,7 +42,6 @@ func nameForImage(u symbolize.Unresolved) string {
 	return judge.ProgramName(u.Name)
 }
 
-// shellWord quotes a word for a shell if necessary.
 func shellWord(word string) string {
 	const plain = "%+,-./:=@_"
 	special := func(r rune) bool {
@@ -57,7 +56,7 @@ func shellWord(word string) string {
 // unusedImages returns the files of --image that no frame used, each as a part of a sentence.
 // modules are the unresolved modules.
 func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
-	var names []string // names of modules that --image can refer to
+	var names []string // module names that --image can refer to
 	for _, u := range modules {
 		if name := nameForImage(u); name != "" && u.ID.IsZero() && !slices.Contains(names, name) {
 			names = append(names, name)
@@ -88,9 +87,9 @@ func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
 	return all
 }
 
-// imageNamed returns a value of --image for the file at path. file is the spelling of path in the
-// value. The value names the module in names that has the file's name without its last extensions.
-// Otherwise it names the only module. Without such a module, the user has to fill in the name.
+// imageNamed returns a value of --image for the file at path, spelled file. It names the module in
+// names that has the file's name without its last extensions, or else the only module. Otherwise
+// the user must fill in the name.
 func imageNamed(names []string, path, file string) string {
 	base := filepath.Base(path)
 	for stem := base; ; {
@@ -108,7 +107,6 @@ func imageNamed(names []string, path, file string) string {
 	return shellWord("NAME="+file) + ", where NAME is the module's name in the log"
 }
 
-// fileID returns the build ID of the file at path, or zero.
 func fileID(path string) buildid.ID {
 	files := access.BuildID(nil).(interface {
 		OpenUnpacked(path, where string) (*buildid.File, error)

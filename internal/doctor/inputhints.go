@@ -8,32 +8,31 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// A Reading is the format of the inputs, and the part of the command line that selected it.
+// A Reading is the format of the inputs, and the words of the command line that selected it.
 type Reading struct {
 	Format  input.Format
-	Because string // --input=markup, or the command callgrind; empty if the format is detected
-	Table   bool   // a profile is printed as a table, after lines that are not part of it
+	Because string // --input=markup, or the command callgrind; empty: detected
+	Table   bool   // a profile is printed as a table, after other lines
 }
 
-// maxSniffed bounds the bytes of an input that a Sniffer examines, so that plain text costs little.
+// maxSniffed bounds the bytes that a Sniffer examines, since plain text must cost little.
 const maxSniffed = 4 << 20
 
 // HeadSize is the number of bytes that decide the format of an input.
 const HeadSize = 4 << 10
 
-// A Sniffer finds out whether the text of an input has anything that symfilter can resolve. Its
-// methods are safe for concurrent use.
+// A Sniffer finds out whether an input has anything that symfilter can resolve. It is safe for
+// concurrent use.
 type Sniffer struct {
 	Reading Reading
-	// Lines is set if the input is not unpacked, because its name does not have the suffix of a
-	// compressed file.
+	// Lines is set if the input is not unpacked, since its name has no suffix of a compressed file.
 	Lines bool
 
 	mu     sync.Mutex
-	past   bool // an earlier run has already printed the text that follows
+	past   bool // an earlier run has printed the following text
 	seen   int
-	head   []byte       // the first kindSize bytes; HeadSize if the format is given
-	begins input.Format // format detected from the head, if a format is given
+	head   []byte       // first kindSize bytes; HeadSize if the format is given
+	begins input.Format // format of the head, if a format is given
 	kind   *fileKind    // nil for a log
 	markup bool         // an element was seen
 }
@@ -49,7 +48,6 @@ func (s *Sniffer) Look(b []byte) {
 	s.markup = bytes.Contains(b, []byte("{{{"))
 }
 
-// lookHead examines the next bytes of the text if they are part of its head.
 func (s *Sniffer) lookHead(b []byte) {
 	size := kindSize
 	if s.Reading.Because != "" {
@@ -66,7 +64,7 @@ func (s *Sniffer) lookHead(b []byte) {
 	}
 }
 
-// SetPast sets whether an earlier run has already printed the text that follows.
+// SetPast sets whether an earlier run has printed the following text.
 func (s *Sniffer) SetPast(past bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +93,8 @@ func (s *Sniffer) Hint(name, packed string) string {
 	return ""
 }
 
-// NotProfile describes a file that begins with start and is not a profile. It returns "" if the
-// kind of the file is not known. name is the file's name in a command.
+// NotProfile describes a file that begins with start and is not a profile. It returns "" for an
+// unknown kind. name is the file's name in a command.
 func NotProfile(start []byte, name string) string {
 	kind := kindOf(start)
 	switch begins := input.Recognise(start); {
@@ -120,7 +118,6 @@ func (r Reading) misread(begins input.Format) bool {
 	return r.Because != ""
 }
 
-// formatNames are the names of formats in messages.
 var formatNames = [input.RTrace + 1]string{
 	input.Markup:    "a log",
 	input.CRI:       "a container log in CRI format",

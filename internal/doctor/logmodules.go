@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Log reports whether the modules that an input names have debug files. found has the counts of the
-// input's unresolved addresses. hint is the advice of a Sniffer for the input, or empty.
+// Log reports whether the modules of an input have debug files. found has the counts of its
+// unresolved addresses. hint is the advice of a Sniffer for the input, or empty.
 func (x *Examination) Log(ctx context.Context, label string, found Counts, hint string) {
 	modules, outside := found.sorted()
 	all := modulesOf(ctx, x.Opened.Symbolizer, modules)
@@ -49,19 +49,18 @@ func (x *Examination) Log(ctx context.Context, label string, found Counts, hint 
 	}
 }
 
-// An examinedModule is a module that a log names.
 type examinedModule struct {
 	symbolize.Unresolved // Frames is 0 if all its addresses have names
 	report               symbolize.Report
 }
 
-// hasDebugFile reports whether the module has a debug file that can be used.
+// hasDebugFile reports whether the module has a usable debug file.
 func (m *examinedModule) hasDebugFile() bool {
 	return m.report.Path != "" && m.report.Holds == symbolize.DebugInfo && m.report.Fault == ""
 }
 
-// modulesOf returns the modules that sym was asked about, and the modules in missing. It waits for
-// the searches for their files. The module with the most unresolved addresses is first.
+// modulesOf returns the modules in sym's reports, and in missing. It waits for the searches for
+// their files. The module with the most unresolved addresses is first.
 func modulesOf(ctx context.Context, sym *symbolize.Symbolizer, missing []symbolize.Unresolved) (all []examinedModule) {
 	for _, r := range sym.Reports() {
 		m := examinedModule{Unresolved: symbolize.Unresolved{ID: r.ID, Name: r.Name}}
@@ -118,10 +117,10 @@ func (x *Examination) module(m *examinedModule) {
 // An advice lists texts, each with the modules that it would help. It prints equal texts once.
 type advice struct {
 	texts   []string
-	modules [][]string // modules for each text
+	modules [][]string // for each text
 }
 
-// add adds advice for a module; an empty text is ignored.
+// add adds advice for a module. An empty text is ignored.
 func (a *advice) add(text, module string) {
 	if text == "" {
 		return

@@ -16,9 +16,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// useless returns the user's places that could not help, each as a part of a sentence. It leaves
-// out places that were reported at the start. roots describe the symbol paths. asked reports
-// whether a module has the build ID.
+// useless returns the user's places that could not help, each as a part of a sentence. Places that
+// were reported at the start are left out. roots describe the symbol paths. asked reports whether a
+// module has the build ID.
 func (s *Search) useless(roots []root, asked func(buildid.ID) bool) (all []string) {
 	for i, p := range s.Places() {
 		if p.Flag == systemPlace || p.Flag == imageFlag || p.problem() != nil {
@@ -64,16 +64,15 @@ func (s *Search) misfiled(r *symbolize.Report) string {
 	return ""
 }
 
-// A root describes the files below one of the paths of a [buildid.SymbolPath].
+// A root describes the files below a path of a [buildid.SymbolPath].
 type root struct {
 	Path   string
-	Files  int               // ELF files that can be found by their build IDs
-	ID     buildid.ID        // of the file at Path if it is an ELF file; zero otherwise
-	Faults []buildid.Attempt // files and folders that cannot be read, at or below Path
+	Files  int               // ELF files with a build ID
+	ID     buildid.ID        // of the file at Path; zero if that is not an ELF file
+	Faults []buildid.Attempt // unreadable files and folders, at or below Path
 }
 
-// rootsOf describes the paths of p in their order. An error means that the walk of the paths has
-// ended early.
+// rootsOf describes the paths of p in their order. After an error, some are missing.
 func rootsOf(ctx context.Context, p *buildid.SymbolPath) (all []root, err error) {
 	walked := access.BuildID(p).(interface {
 		Roots(ctx context.Context, visit func(path string, files int, id buildid.ID, faults []buildid.Attempt)) error
@@ -117,8 +116,8 @@ var (
 	errNoIDs  = errors.New("has no folder .build-id, and no folders 00 to ff")
 )
 
-// contents returns why p cannot provide debug files, or nil. It is called if problem has returned
-// nil. For symbol paths it returns nil: rootsOf describes these.
+// contents returns why p, for which problem has returned nil, cannot provide debug files, or nil.
+// For symbol paths, which rootsOf describes, it returns nil.
 func (p Place) contents(ctx context.Context) error {
 	switch p.Flag {
 	case idsFileFlag:

@@ -25,15 +25,14 @@ import (
 const SystemURLs = "/etc/debuginfod"
 
 // dpkgLists is the folder of dpkg's lists. PACKAGE.list or PACKAGE:ARCHITECTURE.list has the paths
-// of the files in a package, one on each line.
+// of a package's files, one on each line.
 const dpkgLists = "/var/lib/dpkg/info"
 
 const (
-	maxPackages  = 8192     // lists that are read; a full desktop has 5,000
-	maxListBytes = 64 << 20 // total bytes of the lists; 10 KiB each are usual
+	maxPackages  = 8192     // lists to read; a full desktop has 5,000
+	maxListBytes = 64 << 20 // bytes of the lists; 10 KiB each are usual
 	maxRemedied  = 4        // modules for which packages are searched
-	// files with a module's name that are opened; many packages have a file of the same name, such
-	// as README
+	// opened files with a module's name; many packages have a file of the same name, such as README
 	maxOpened = 64
 )
 
@@ -44,13 +43,13 @@ type remedier struct {
 	lists  string // folder of dpkg's lists; empty: not read
 	urls   string // folder with the distribution's servers
 
-	roots []root                // contents of the symbol paths; nil if not known
+	roots []root                // contents of the symbol paths; nil: unknown
 	asked func(buildid.ID) bool // reports whether a module has the ID
 	taken map[string]bool       // files of --image that were used as modules
 }
 
-// remedier returns a remedier for a run with these counts. With quick it does not read the lists of
-// packages.
+// remedier returns a remedier for a run with these counts. With quick, it does not read the lists
+// of packages.
 func (s *Search) remedier(sum Counts, quick bool) *remedier {
 	sym := s.Opened.Symbolizer
 	r := &remedier{s: s, module: sym.Report, lists: dpkgLists, urls: SystemURLs, taken: sum.taken}
@@ -63,8 +62,8 @@ func (s *Search) remedier(sum Counts, quick bool) *remedier {
 	if s.Opened.SymbolPath != nil {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		// With a canceled context, rootsOf returns only what an earlier walk has found: the paths
-		// are not walked for a remedy. Without roots, useless reports less.
+		// With a canceled context, rootsOf returns only the results of an earlier walk: a remedy
+		// walks no paths. Without roots, useless reports less.
 		r.roots, _ = rootsOf(ended, s.Opened.SymbolPath)
 	}
 	return r
@@ -88,16 +87,16 @@ func (r *remedier) remedies(modules []symbolize.Unresolved) (all []string) {
 	return all
 }
 
-// needs are the files, flags and packages with which modules would be resolved.
+// A needs has the files, flags and packages that would resolve modules.
 type needs struct {
-	without  []symbolize.Unresolved // modules with a build ID, without debug information
-	misfiled []string               // files at the paths of debug files, with the reasons why they cannot be used
-	// packages with the debug files of programs that name their own package
+	without  []symbolize.Unresolved // with a build ID, without debug information
+	misfiled []string               // unusable files at the paths of debug files, with the reasons
+	// packages of debug files for programs that name their own package
 	packages []string
 	images   []string // values of --image
 
 	pending, elsewhere, kernel bool
-	reason                     string // reason with advice for the module with the most addresses
+	reason                     string // for the module with the most addresses, with advice
 }
 
 // needsOf returns the needs of modules, which must be sorted.
@@ -193,13 +192,13 @@ func (r *remedier) servers(n needs) (all []string) {
 	return all
 }
 
-// isKernel reports whether a module is the kernel, or a part of a kernel whose files are not on
-// this machine.
+// isKernel reports whether a module is the kernel, or a part of a kernel without files on this
+// machine.
 func isKernel(u symbolize.Unresolved) bool {
 	return u.Name == dialect.KernelImage || errors.Is(u.Err, judge.ErrKernel)
 }
 
-// isAdvice reports whether a reason contains advice, after a semicolon.
+// isAdvice reports whether a reason has advice, after a semicolon.
 func isAdvice(reason error) bool {
 	return isReason(reason) && strings.Contains(reason.Error(), "; ")
 }
@@ -207,12 +206,10 @@ func isAdvice(reason error) bool {
 // noRemedy is the advice if nothing more precise is known.
 const noRemedy = "--debug-file-directory and --symbol-path name folders of debug files"
 
-// longWait is a value of --wait to recommend: the default for files, longer than the default for
-// pipes.
+// longWait is a recommended --wait: the default for files, longer than the default for pipes.
 const longWait = "90s"
 
-// debugPackage returns the usual name of the debug package of a distribution's package, or "" if it
-// is not known.
+// debugPackage returns the usual name of the debug package of a distribution's package, or "".
 func debugPackage(kind, name string) string {
 	switch {
 	case name == "":
@@ -227,8 +224,8 @@ func debugPackage(kind, name string) string {
 	return ""
 }
 
-// installers returns the debug packages of installed Debian packages that have files with the build
-// IDs of the first modules. It searches dpkg's lists for files with the names of these modules.
+// installers returns the debug packages of installed Debian packages with the build IDs of the
+// first modules. It searches dpkg's lists for files with the names of these modules.
 func installers(lists string, modules []symbolize.Unresolved) (packages []string, err error) {
 	var wanted [][]byte
 	var ids []buildid.ID // zero: found
@@ -279,15 +276,15 @@ func installers(lists string, modules []symbolize.Unresolved) (packages []string
 const listBuffer = 64 << 10
 
 // eachBlock calls visit with the lines of a list, as many at a time as fit into buffer. It reads at
-// most left bytes, and returns the remainder of left. It stops at an error or a line longer than
-// buffer, but reports neither: the other lists may still be readable.
+// most left bytes, and returns the remainder of left. It stops silently at an error or a line
+// longer than buffer: the other lists may still be readable.
 func eachBlock(path string, left int64, buffer []byte, visit func(text []byte)) int64 {
 	f, err := os.Open(path)
 	if err != nil {
 		return left
 	}
 	defer f.Close()
-	kept := 0 // bytes at the start of buffer: the unfinished line
+	kept := 0 // bytes of the unfinished line at the start of buffer
 	for left > 0 && kept < len(buffer) {
 		n, err := f.Read(buffer[kept:min(len(buffer), kept+int(left))])
 		left -= int64(n)

@@ -30,15 +30,14 @@ type Search struct {
 	NoPaths            bool // files that a log names are not opened
 	NoDefaultDebugDirs bool
 
-	URLs []string // URLs of the servers that are asked
-	// flag that prevents requests to servers; empty if a server can be named
+	URLs []string // URLs of the servers to ask
+	// flag that prevents requests to servers; empty: none
 	NoServers string
 
-	// Examining is set for symfilter doctor, so that doctor does not recommend itself.
+	// Examining is set for symfilter doctor, which must not recommend itself.
 	Examining bool
 
-	// Opened has the files that the Search has opened. Summary and Explain need it; Doubts does
-	// not.
+	// Opened has the open files of the Search. Summary and Explain need it; Doubts does not.
 	Opened *symfilter.Opened
 }
 
@@ -48,7 +47,7 @@ type Image struct {
 	Word string // as in the command line
 }
 
-// A Place is a path that a flag names, or the system's folder of debug files.
+// A Place is a path in a flag, or the system's folder of debug files.
 type Place struct{ Flag, Path string }
 
 // Flags of places, and the name of the system's folder, which has no flag.
@@ -107,8 +106,8 @@ func (s *Search) Scanned() []string {
 	return paths
 }
 
-// Warnings returns messages about places of the user that cannot hold debug files. fromStdin is set
-// if no FILE is named: then a place may have been meant as the log.
+// Warnings returns messages about the user's places that cannot hold debug files. fromStdin is set
+// without a FILE: a place may then have been meant as the log.
 func (s *Search) Warnings(fromStdin bool) (all []string) {
 	for _, p := range s.Places() {
 		if p.Flag == systemPlace {
@@ -134,8 +133,8 @@ var (
 	errNoImageIn = errors.New("the folder has no ELF file; name the folder of the program, or the program itself")
 )
 
-// problem returns why p cannot provide files, or nil. It opens only regular files and folders,
-// because opening a FIFO waits for its other end.
+// problem returns why p cannot provide files, or nil. It opens only regular files and folders:
+// opening a FIFO waits for its other end.
 func (p Place) problem() error {
 	info, err := os.Stat(p.Path)
 	if err != nil {
@@ -161,7 +160,7 @@ func (p Place) problem() error {
 	return err
 }
 
-// CheckImage returns why the file at path cannot be a value of --image, or nil. It must be an ELF
+// CheckImage returns why the file at path cannot be a value of --image, or nil. A value is an ELF
 // file, a file compressed by xz, zstd or gzip, or a folder with such a file.
 func CheckImage(path string) error {
 	info, err := os.Stat(path)
@@ -174,11 +173,9 @@ func CheckImage(path string) error {
 	return err
 }
 
-// maxBelow is the number of files and folders below a folder that are examined in a search for ELF
-// files.
+// maxBelow bounds the files and folders below a folder in a search for ELF files.
 const maxBelow = 1 << 16
 
-// checkFolder returns why a folder of --image has no file that can be used.
 func checkFolder(path string) error {
 	for range imagesBelow(path) {
 		return nil
@@ -204,7 +201,7 @@ func imagesBelow(folder string) iter.Seq[string] {
 }
 
 // begins returns other if path is not a regular file that begins with one of magics. info is the
-// state of path. It returns read errors unchanged.
+// state of path. Read errors are returned unchanged.
 func begins(path string, info fs.FileInfo, other error, magics ...string) error {
 	if !info.Mode().IsRegular() {
 		return other

@@ -12,22 +12,22 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Subject is a build ID or file, named by an argument of a command.
+// A Subject is a build ID or file in an argument of a command.
 type Subject struct {
 	Word string     // as in the command line
 	Path string     // absolute; empty: Word is a build ID, or standard input
-	ID   buildid.ID // build ID of a file, set by Examine; zero if it has none
+	ID   buildid.ID // of a file, set by Examine; zero: none
 	ELF  bool       // after Examine: the file is an ELF file
 	Core bool       // after Examine: it is a core file
-	kind *fileKind  // after Examine: a kind of file that is not a log; nil if not known
+	kind *fileKind  // after Examine: a kind of file that is not a log; nil: unknown
 
 	segments *segments // nil until AddressAt has read them
 }
 
-// A WordError reports that a word names neither a file nor a build ID.
+// A WordError reports that a word is neither a file nor a build ID.
 type WordError struct{ error }
 
-// SubjectOf returns the subject that word names. It opens no file. A file with that name takes
+// SubjectOf returns the subject of word, without opening a file. A file of this name takes
 // precedence over a build ID.
 func SubjectOf(word string) (s Subject, err error) {
 	s.Word = word
@@ -106,8 +106,8 @@ func (s *Subject) Unresolved(n int64, err error) symbolize.Unresolved {
 	return symbolize.Unresolved{ID: s.ID, Name: s.Path, Frames: n, Err: err}
 }
 
-// Outside returns an *OutsideError if addr is outside of the addresses of the file that sym uses
-// for the subject. Otherwise it returns nil.
+// Outside returns an *OutsideError if addr is outside of the file that sym uses for the subject.
+// Otherwise it returns nil.
 func (s *Subject) Outside(sym *symbolize.Symbolizer, addr uint64) error {
 	r := sym.Report(s.ID, s.Path)
 	if r.High == 0 || addr >= r.Low && addr < r.High {
@@ -116,7 +116,7 @@ func (s *Subject) Outside(sym *symbolize.Symbolizer, addr uint64) error {
 	return &OutsideError{addr, r.Low, r.High}
 }
 
-// An OutsideError reports an address outside of a file's addresses. It may be an address of a
+// An OutsideError reports an address outside of a file's addresses, perhaps an address of a
 // process.
 type OutsideError struct{ addr, low, high uint64 }
 

@@ -16,11 +16,11 @@ import (
 
 // Bounds of the search for the build that has written a log.
 const (
-	maxBuilds      = 4096 // files that are tried
-	maxShownBuilds = 8    // files that are listed
+	maxBuilds      = 4096 // files to try
+	maxShownBuilds = 8    // files to list
 )
 
-// The weights of proofs in bits, and the sum that a build needs. In another build, one place in 32
+// Weights of proofs in bits, and the sum that a build needs. In another build, one place in 32
 // follows a call by chance. A symbol or code from the log rarely matches by chance.
 const (
 	bitsOfCall, bitsOfSymbol = 5, 20
@@ -30,18 +30,18 @@ const (
 // usualFrames is the number of addresses that usually prove a file.
 const usualFrames = 5
 
-// A Build is a file that may have written a log, and the log's evidence for it.
+// A Build is a file that may have written a log, with the log's evidence.
 type Build struct {
 	Path   string
-	ID     buildid.ID // zero if the file has none
+	ID     buildid.ID // zero: none
 	Copies int        // other files with the same ID
 
-	proofs map[uint64]string // proofs of frames in the file, by address; a recursion has one address
+	proofs map[uint64]string // of frames in the file, by address; a recursion has one address
 	size   int64
 }
 
 // BuildsBelow returns the files below a folder that can be values of --image, at most maxBuilds. Of
-// files with the same build ID it returns the largest.
+// files with the same build ID, it returns the largest.
 func BuildsBelow(folder string) (all []Build) {
 	at := make(map[buildid.ID]int)
 	for path := range imagesBelow(folder) {
@@ -65,7 +65,7 @@ func BuildsBelow(folder string) (all []Build) {
 	return all
 }
 
-// idAndSize returns the build ID of a file, zero if it has none, and its size.
+// idAndSize returns the size of a file, and its build ID, or zero.
 func idAndSize(path string) (id buildid.ID, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -84,7 +84,7 @@ func idAndSize(path string) (id buildid.ID, size int64, err error) {
 const maxPlaces = 64
 
 // Locate records that a frame of the log is at an address of b. proof is the kind of proof, such as
-// judge.ByCall. Locate keeps at most maxPlaces addresses.
+// judge.ByCall. At most maxPlaces addresses are kept.
 func (b *Build) Locate(addr uint64, proof string) {
 	if b.proofs == nil {
 		b.proofs = make(map[uint64]string)
@@ -109,18 +109,16 @@ func (b *Build) count() (calls, symbols, codes int64) {
 	return calls, symbols, codes
 }
 
-// bits returns the weight of the evidence for the build.
 func (b *Build) bits() int64 {
 	calls, symbols, codes := b.count()
 	return bitsOfCall*calls + bitsOfSymbol*(symbols+codes)
 }
 
-// fits reports whether the evidence is enough to tell this file from the other builds.
+// fits reports whether the evidence distinguishes this file from the other builds.
 func (b *Build) fits(builds int) bool { return b.bits() >= bitsOfBuild+int64(bits.Len(uint(builds))) }
 
 // WriteBuilds writes the builds that fit, or may fit, the log called label, and reports whether
-// exactly one fits. addresses is the number of addresses in the log that have no name without the
-// builds.
+// exactly one fits. addresses is the number of addresses in the log without a name.
 func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (one bool) {
 	slices.SortStableFunc(builds, func(a, b Build) int {
 		return cmp.Or(cmp.Compare(b.bits(), a.bits()), strings.Compare(a.Path, b.Path))
@@ -162,7 +160,6 @@ func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (on
 	return fit == 1
 }
 
-// name returns the path of b, its build ID, and how many copies it has.
 func (b *Build) name() string {
 	name := b.Path
 	if !b.ID.IsZero() {
