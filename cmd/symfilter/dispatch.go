@@ -110,7 +110,7 @@ func newConfig() *config {
 }
 
 func run(args []string, stdin, stdout, stderr *os.File) int {
-	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then fails with EPIPE
+	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe fails with EPIPE, on standard output too
 	// net/http logs unrequested responses, without a limit and even with --quiet
 	log.SetOutput(io.Discard)
 	out := &lastError{w: stdout}
