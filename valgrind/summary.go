@@ -39,7 +39,7 @@ type summary struct {
 	counts, contexts uint64 // from the last errorcounts: all errors, and distinct ones
 	leaks            uint64 // leaks that are errors: see countsAsError
 	suppressed       uint64
-	suppressions     uint64 // suppressions in use
+	suppressions     uint64 // suppressions used
 
 	suppressedContexts uint64 // different suppressed errors
 	statedContexts     bool   // suppressedContexts is from an error_summary
