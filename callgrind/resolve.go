@@ -31,7 +31,7 @@ type resolution struct {
 	index map[nodeKey]uint32
 
 	ofFunction []uint32 // by function of the profile: its node
-	ofPlace    []uint32 // by function of the profile: 1 + index of the physical one; 0 if unknown
+	ofPlace    []uint32 // by place: its node, usually its function's
 	file       []nameID // by place
 	line       []uint32
 
@@ -40,7 +40,7 @@ type resolution struct {
 	needed  map[nameID]int
 	named   map[nameID]int      // needy functions that got a name
 	callers map[uint32][]uint32 // by function of the profile
-	homes   []uint32            // by function of the profile: 1 + the index of its physical function; 0 if unknown
+	homes   []uint32            // by function: 1 + index of its physical function; 0 if unknown
 	pairs   map[uint64]uint64
 
 	implied []impliedCall
