@@ -15,25 +15,25 @@ import (
 // Modes of a processor.
 const (
 	modeResolve = "resolve" // frames get functions, files and lines
-	modeLocate  = "locate"  // frames get module, offset and build ID, for a resolving processor later on
+	modeLocate  = "locate"  // frames get module, offset and build ID, for a later processor
 )
 
-// maxPatience bounds the time that a batch may wait for debug files. Senders give up after some
-// seconds, and send the batch again.
+// maxPatience bounds the wait of a batch for debug files. Senders give up after some seconds,
+// and send the batch again.
 const maxPatience = 30 * time.Second
 
 // Config is the configuration of a processor.
 type Config struct {
 	// Key names the attributes that identify the processes of a log. Each is taken from the
-	// resource, or from the record if the resource lacks it. Records without any of them are
-	// identified by all attributes of their resource.
+	// resource, or else from the record. Records without any of them are identified by all
+	// attributes of their resource.
 	Key []string `mapstructure:"key"`
 
-	// BodyFields are tried in order if the body is a map. The first field that is a string is
+	// BodyFields are tried in order if the body is a map. The first field with a string is
 	// filtered.
 	BodyFields []string `mapstructure:"body_fields"`
 
-	// Attributes names attributes of records that are filtered as well. A value that begins with
+	// Attributes names attributes of records to filter, too. A value that begins with
 	// {{{reset}}} has a context of its own.
 	Attributes []string `mapstructure:"attributes"`
 
@@ -43,12 +43,12 @@ type Config struct {
 	// Frames adds the attribute symfilter.frames, with the facts about each address.
 	Frames bool `mapstructure:"frames"`
 
-	// EmitLate sends one more record when a debug file arrives after the records that needed it.
+	// EmitLate sends one more record if a debug file arrives after the records that needed it.
 	EmitLate bool `mapstructure:"emit_late"`
 
 	Patience Patience `mapstructure:"patience"`
 
-	// MaxContexts and MaxContextBytes bound the processes that are remembered.
+	// MaxContexts and MaxContextBytes bound the remembered processes.
 	MaxContexts     int      `mapstructure:"max_contexts"`
 	MaxContextBytes ByteSize `mapstructure:"max_context_bytes"`
 
@@ -64,7 +64,7 @@ type Config struct {
 	_ struct{}
 }
 
-// Patience is how long a batch may wait for debug files: see [filter.Patience]. If both times are
+// Patience bounds the wait of a batch for debug files: see [filter.Patience]. If both times are
 // zero, nothing is opened, inflated or parsed while a batch waits.
 type Patience struct {
 	Local   time.Duration `mapstructure:"local"`
@@ -74,11 +74,9 @@ type Patience struct {
 	_ struct{}
 }
 
-// longest returns the time that a batch may wait.
 func (p *Patience) longest() time.Duration { return max(p.Local, p.Servers) }
 
-// Symbols lists the sources of debug files. They are searched in the order of the fields, servers
-// last.
+// Symbols lists the sources of debug files, searched in the order of the fields, servers last.
 type Symbols struct {
 	SymbolPaths          []string `mapstructure:"symbol_paths"`
 	IDsFiles             []string `mapstructure:"ids_files"`
@@ -86,7 +84,7 @@ type Symbols struct {
 	DebugFileDirectories []string `mapstructure:"debug_file_directories"`
 	DebuginfodURLs       []string `mapstructure:"debuginfod_urls"`
 
-	// CacheDirectory keeps downloads and data that can be made again: indexes of debug files,
+	// CacheDirectory keeps downloads, and data that can be made again: indexes of debug files,
 	// inflated sections. If it is empty, nothing is kept.
 	CacheDirectory string `mapstructure:"cache_directory"`
 
@@ -100,7 +98,7 @@ type Symbols struct {
 	_ struct{}
 }
 
-// ByteSize is a number of bytes, in a configuration with or without a unit: 512MiB.
+// ByteSize is a number of bytes. A configuration may write it with a unit: 512MiB.
 type ByteSize int64
 
 // UnmarshalText reads a number with the unit B, KiB, MiB or GiB, or without one.
@@ -136,7 +134,7 @@ func createDefaultConfig() component.Config {
 	}
 }
 
-// Validate reports all mistakes in c that can be seen without opening files.
+// Validate reports all mistakes in c that are visible without opening files.
 func (c *Config) Validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// liveFor is the time after a process's last record in which the process is not dropped to make
-	// room for another. A flood of new keys must not make the logs of running processes unreadable.
+	// liveFor is the time after its last record during which a process keeps its place. A flood
+	// of new keys must not make the logs of running processes unreadable.
 	liveFor = time.Minute
 
 	// streamBytes is the approximate memory of a stream without its context and key.
@@ -24,16 +24,16 @@ var emptyContext = new(filter.Context).Size()
 // A stream is the log of one process.
 type stream struct {
 	key  string
-	temp bool // not remembered, for lack of room
+	temp bool // not remembered, since there is no room
 
 	mu      sync.Mutex // held while the records of a batch are filtered
 	context filter.Context
 	loaded  bool // context was looked for in the storage
 	kept    bool // the storage has a context
-	warned  bool // it was logged that frames have no module
+	warned  bool // frames without a module were logged
 	inDict  bool // a hexdict is open
 
-	snapshot latest // context as it is to be saved
+	snapshot latest // context to save
 
 	// guarded by contexts.mu
 	users int // batches that use it
@@ -58,7 +58,8 @@ func newContexts(s *shared) *contexts {
 	return &contexts{shared: s, of: make(map[string]*stream)}
 }
 
-// acquire returns the stream with a key, and whether a hexdict is open. The caller releases it.
+// acquire returns the stream with a key, and whether a hexdict is open. The caller releases the
+// stream.
 func (c *contexts) acquire(key []byte, now time.Time) (_ *stream, dict bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +84,6 @@ func (c *contexts) acquire(key []byte, now time.Time) (_ *stream, dict bool) {
 	return s, s.dict
 }
 
-// inDict reports whether any stream has an open hexdict.
 func (c *contexts) inDict() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,8 +98,8 @@ func (c *contexts) hasDict(key []byte) bool {
 	return s != nil && s.dict
 }
 
-// release ends the use of a stream. size is the context's size. dict is set if a hexdict is open. A
-// stream without a context is forgotten: most texts with a mark have no frame.
+// release ends the use of a stream. size is the context's size. dict is set if a hexdict is
+// open. A stream without a context is forgotten, since most texts with a mark have no frame.
 func (c *contexts) release(s *stream, size int, dict bool, now time.Time) {
 	if s.temp {
 		return
@@ -149,8 +149,8 @@ func (c *contexts) dropOldest(now time.Time) bool {
 	return false
 }
 
-// dropGrown drops s if more, its growth in bytes, is positive and no batch uses it. It is called if
-// the contexts exceed their bound and no other stream can be dropped. c.mu is held.
+// dropGrown drops s if it has grown by more bytes and no batch uses it. It is called if the
+// contexts exceed their bound and no other stream can be dropped. c.mu is held.
 func (c *contexts) dropGrown(s *stream, more int) {
 	if more > 0 && s.users == 0 {
 		c.remove(s)
@@ -175,7 +175,7 @@ func (c *contexts) count(n, bytes int) {
 	c.shared.contextBytes.Add(int64(bytes))
 }
 
-// expire drops the streams that had no record for idle_timeout, here and in the storage.
+// expire drops the streams without a record for idle_timeout, here and in the storage.
 func (c *contexts) expire(ctx context.Context, now time.Time) {
 	idle := c.shared.cfg.IdleTimeout
 	var keys []string
@@ -199,7 +199,6 @@ func (c *contexts) expire(ctx context.Context, now time.Time) {
 	c.shared.forget(ctx, append(keys, c.shared.stored.expire(now, idle)...))
 }
 
-// close forgets all streams.
 func (c *contexts) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

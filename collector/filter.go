@@ -8,22 +8,20 @@ import (
 )
 
 const (
-	// maxGap is the number of records without a mark after which a raw trace has ended. Between its
-	// frames there may be registers, notes and empty lines.
+	// maxGap is the number of records without a mark that end a raw trace. Between its frames
+	// there may be registers, notes and empty lines.
 	maxGap = 64
 
-	// maxRun bounds the bytes of records that are filtered together; a larger record is filtered
-	// alone.
+	// maxRun bounds the bytes of records filtered together. A larger record is filtered alone.
 	maxRun = 4 << 20
 
 	// unresolvedAttribute counts the addresses of a record that have no name.
 	unresolvedAttribute = "symfilter.unresolved"
 )
 
-// counts are the counts of one batch.
 type counts struct{ filtered int64 }
 
-// filter filters the texts of the batch, saves the contexts that have changed, and counts.
+// filter filters the texts of the batch, saves the changed contexts, and counts.
 func (w *worker) filter(ctx context.Context) {
 	h := w.p.shared
 	if most := w.p.cfg.Patience.longest(); most > 0 && h.symbols != nil {
@@ -41,7 +39,7 @@ func (w *worker) filter(ctx context.Context) {
 	w.before.Add(&now)
 }
 
-// until bounds the time that the batch spends waiting, and opening, inflating and parsing files.
+// until bounds the batch's time to wait, and to open, inflate and parse files.
 func (w *worker) until(t time.Time) {
 	w.end = t
 	w.lines.Until(t)
@@ -60,7 +58,7 @@ func (w *worker) outcomes() filter.Outcomes {
 	return all
 }
 
-// noModule returns the number of addresses so far that no module covers.
+// noModule returns the number of addresses without a module so far.
 func (w *worker) noModule() (n int64) {
 	all := w.outcomes()
 	for origin := range filter.OriginRaw { // a raw frame without a place is ordinary
@@ -107,7 +105,7 @@ type run struct {
 	s          *stream
 	dict       bool // a hexdict is open
 	changed    bool // the context has changed
-	unresolved bool // there are addresses without a name
+	unresolved bool // some addresses have no name
 }
 
 // single filters a text by itself.
@@ -137,8 +135,8 @@ func (r *run) single(t *text) {
 	}
 }
 
-// addUnresolved adds n to the record's count of unnamed addresses. The body, which is counted
-// first, replaces the count of an earlier processor.
+// addUnresolved adds n to the record's count of unnamed addresses. The body is counted first,
+// and replaces the count of an earlier processor.
 func (t *text) addUnresolved(n int64) {
 	if n == 0 {
 		return
@@ -150,22 +148,22 @@ func (t *text) addUnresolved(n int64) {
 	t.record.Attributes().PutInt(unresolvedAttribute, n)
 }
 
-// together filters the text first, and all texts after it, as the lines of one log. The frames of a
-// raw backtrace are judged together, and may be in several records.
+// together filters the texts from first on as the lines of one log. The frames of a raw
+// backtrace are judged together, and may be in several records.
 func (r *run) together(first int32) {
 	w := r.w
 	if w.traces == nil {
 		w.traces = newTraces(w)
 		w.traces.lines.Until(w.end)
 	}
-	// first text of the run, its last text with a mark, and number of texts after that
+	// first text of the run, its last text with a mark, and the number of texts after that
 	begin, last, gap := first, int32(0), 0
 	flush := func(next int32) {
 		if last != 0 {
 			w.traces.filter(r, begin, last)
 			begin = w.texts[last].next
 		}
-		for i := begin; i != next; i = w.texts[i].next { // only the texts of a hexdict
+		for i := begin; i != next; i = w.texts[i].next { // only texts of a hexdict
 			r.single(&w.texts[i])
 		}
 		begin, last, gap = next, 0, 0

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// framesAttribute lists the facts about each address of a record. Names and values are the same
-	// as for elements in symfilter's JSON.
+	// framesAttribute lists the facts about each address of a record, with names and values as
+	// in symfilter's JSON.
 	framesAttribute = "symfilter.frames"
 
-	// maxFrames bounds the addresses of a record in framesAttribute: records must fit into
-	// messages.
+	// maxFrames bounds the addresses of a record in framesAttribute, since records must fit
+	// into messages.
 	maxFrames = 1024
 )
 
@@ -28,14 +28,14 @@ type answers struct {
 	run     *traces // nil: current
 }
 
-// enter sets the text that the next answers belong to. enterRun sets the texts of a run.
+// enter sets the text of the next answers. enterRun sets the texts of a run.
 func (a *answers) enter(t *text)      { a.current = t }
 func (a *answers) enterRun(t *traces) { a.run = t }
 
 // leave ends enter and enterRun.
 func (a *answers) leave() { a.current, a.run = nil, nil }
 
-// forget removes all references to the batch.
+// forget drops all references to the batch.
 func (a *answers) forget() { a.leave() }
 
 // add is called for each address, before its line is printed.
@@ -65,7 +65,6 @@ func (a *answers) add(r *filter.Resolved) {
 	}
 }
 
-// putResolved sets m from r.
 func putResolved(m pcommon.Map, r *filter.Resolved) {
 	if r.Dialect != "" {
 		m.PutStr("tag", "frame")
@@ -87,7 +86,7 @@ func putResolved(m pcommon.Map, r *filter.Resolved) {
 	putAnswer(m, r)
 }
 
-// putAnswer sets the members of m, from r, that do not depend on the process.
+// putAnswer sets the members of m that do not depend on the process.
 func putAnswer(m pcommon.Map, r *filter.Resolved) {
 	putPlace(m, r)
 	switch {
@@ -150,5 +149,5 @@ func putIf(m pcommon.Map, name, value string) {
 	}
 }
 
-// hexOf returns an address as text: many readers lose bits of numbers beyond 2^53.
+// hexOf returns an address as text, since many readers lose bits of numbers beyond 2^53.
 func hexOf(n uint64) string { return fmt.Sprintf("%#x", n) }

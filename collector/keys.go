@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxKey bounds a key in bytes: storages refuse long ones. A longer key is cut, and ends with a
-	// hash of the whole key.
+	// maxKey bounds a key in bytes, since storages refuse long ones. A longer key is cut, and
+	// ends with a hash of the whole key.
 	maxKey = 1024
 
 	// maxNested bounds the nesting of maps and lists in a key. Only the size of a message bounds
@@ -18,8 +18,8 @@ const (
 	maxNested = 8
 )
 
-// keys makes the keys of processes from attributes. It makes the resource's part of a key once for
-// all records: a resource may have many attributes, and a batch many records.
+// keys makes the keys of processes from attributes. It makes the resource's part of a key once
+// for all records, since there may be many attributes and records.
 type keys struct {
 	names []string // Config.Key
 
@@ -27,7 +27,7 @@ type keys struct {
 	entered  bool     // prefix and rest belong to resource
 	prefix   []byte   // pairs of the resource
 	rest     []string // names that the resource does not have
-	all      []byte   // the key of records without any of the names; nil: not made yet
+	all      []byte   // key of records without any of the names; nil until made
 	key      []byte
 }
 
@@ -91,8 +91,7 @@ func appendPairs(dst []byte, m pcommon.Map, nested int) []byte {
 	return dst
 }
 
-// appendValue appends v. Maps and lists are included to a depth of nested levels; deeper ones are
-// left out.
+// appendValue appends v. It leaves out maps and lists below nested levels.
 func appendValue(dst []byte, v pcommon.Value, nested int) []byte {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:

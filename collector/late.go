@@ -17,21 +17,21 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Bounds of the records that wait for debug files. Records beyond them are not sent late.
+// Bounds of the records that wait for debug files. Further records are not sent late.
 const (
 	maxLateModules = 256 // build IDs
 	maxLateFrames  = 256 // addresses of a module in the log of a resource
 	maxLateLogs    = 16  // resources with open addresses of a module
 )
 
-// lateAttribute marks records that were sent once a debug file had arrived.
+// lateAttribute marks records sent after the arrival of a debug file.
 const lateAttribute = "symfilter.late"
 
 // lateAnswer bounds the time for the answers of a module whose file was found.
 const lateAnswer = 30 * time.Second
 
-// late sends a record with the names of addresses that earlier records left open. It does so once
-// the debug file of their module has arrived. Many goroutines may use it.
+// late sends a record with the names of addresses that earlier records left open, once the
+// debug file of their module arrives. Many goroutines may use it.
 type late struct {
 	p *logsProcessor
 
@@ -106,7 +106,7 @@ func (m *lateModule) log(of pcommon.Resource) *lateLog {
 	return &m.logs[len(m.logs)-1]
 }
 
-// came is called when a file has arrived. It returns at once.
+// came is called on the arrival of a file. It returns at once.
 func (l *late) came() {
 	select {
 	case l.wake <- struct{}{}:
@@ -114,8 +114,8 @@ func (l *late) came() {
 	}
 }
 
-// run sends records until the processor ends. It also looks at all open modules every second: a
-// file may arrive while the first record with its module is still being filtered.
+// run sends records until the processor ends. It also looks at all open modules every second,
+// since a file may arrive while the first record with its module is being filtered.
 func (l *late) run() {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/collector/processor"
 )
 
-// A life is what the processors of all signals have: their settings, what they share, and their
+// A life is the common part of the processors of all signals: settings, shared resources and
 // batches. Many goroutines may call enter and leave.
 type life struct {
 	set     processor.Settings
@@ -25,7 +25,7 @@ type life struct {
 	batches sync.WaitGroup // added to only while running
 }
 
-// begin opens what the processors share. Batches are let in by run.
+// begin opens the shared resources. run lets batches in.
 func (l *life) begin(ctx context.Context, host component.Host) (err error) {
 	if l.shared, err = l.factory.acquire(ctx, l.set, l.cfg, host); err != nil {
 		return err
@@ -34,14 +34,14 @@ func (l *life) begin(ctx context.Context, host component.Host) (err error) {
 	return nil
 }
 
-// run lets batches in, or no more of them.
+// run lets batches in if running is set, and otherwise refuses them.
 func (l *life) run(running bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running = running
 }
 
-// enter reports whether a batch may be worked on. Then leave must be called.
+// enter reports whether a batch may begin. If so, leave must be called.
 func (l *life) enter() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,8 +53,8 @@ func (l *life) enter() bool {
 
 func (l *life) leave() { l.batches.Done() }
 
-// stop waits for the batches that are worked on, which stop waiting for files. It returns false if
-// the processor was not started.
+// stop ends the waiting of current batches for files, and waits for the batches. It returns
+// false if the processor was not started.
 func (l *life) stop() bool {
 	if l.shared == nil {
 		return false
@@ -65,7 +65,7 @@ func (l *life) stop() bool {
 	return true
 }
 
-// release gives up what the processors share.
+// release gives up the shared resources.
 func (l *life) release(ctx context.Context) error {
 	shared := l.shared
 	l.shared = nil

@@ -20,35 +20,36 @@ import (
 )
 
 const (
-	// maxAdded bounds the bytes that are added to the dictionary of a batch: a hostile profile may
-	// have millions of addresses of one function with many inlined calls.
+	// maxAdded bounds the bytes added to the dictionary of a batch. A hostile profile may have
+	// millions of addresses of one function with many inlined calls.
 	maxAdded = 64 << 20
-	// sortedAtOnce is how many locations without a kept answer are sorted and asked about together.
+	// sortedAtOnce is the number of locations without a kept answer that are looked up
+	// together.
 	sortedAtOnce = 1 << 16
 	// maxPaths is how many files may be opened for mappings of a batch that have no build ID, as
 	// for a trace of a log.
 	maxPaths = 1024
-	// namelessFor is how long it is remembered that an address has no function.
+	// namelessFor is the lifetime of the answer that an address has no function.
 	namelessFor = time.Minute
 )
 
-// The attributes of mappings and locations, as the semantic conventions name them.
+// Attributes of mappings and locations, named by the semantic conventions.
 const (
 	buildIDAttribute   = "process.executable.build_id.gnu"
 	frameTypeAttribute = "profile.frame.type"
 )
 
-// A locationResult is what became of a location without lines.
+// A locationResult is the result for a location without lines.
 type locationResult uint8
 
 const (
 	locationNamed   locationResult = iota
 	locationOther                  // code of an interpreter, which no ELF file names
-	locationModule                 // it has no mapping
-	locationBuildID                // its mapping has no build ID
-	locationMapping                // its mapping does not show which part of the file it is
+	locationModule                 // no mapping
+	locationBuildID                // a mapping without a build ID
+	locationMapping                // a mapping that does not show its part of the file
 	locationMissing                // no debug file was found
-	locationPending                // the debug file was not there in time
+	locationPending                // the debug file did not arrive in time
 	locationSymbol                 // the debug file has no function at the address
 	locationFault                  // the debug file is damaged
 	locationDamaged                // an index in the profile is out of range
@@ -60,7 +61,8 @@ var locationResultNames = [locationResults]string{
 	"named", "other", "no_module", "no_build_id", "no_mapping", "no_file", "pending", "no_symbol", "fault", "damaged", "limit",
 }
 
-// A naming names the locations of one dictionary. The data model of profiles is used here alone.
+// A naming names the locations of one dictionary. Only its code uses the data model of
+// profiles.
 type naming struct {
 	s       *shared
 	w       *waiting
@@ -68,7 +70,7 @@ type naming struct {
 	results [locationResults]int64
 
 	modules   map[int32]*module   // by index of the mapping
-	numbers   map[image]int       // of files
+	numbers   map[image]int       // number of each file
 	paths     *report.Objects     // files of mappings without a build ID; nil: none yet
 	functions map[*function]int32 // indexes in the function table
 	indexes   map[functionKey]int32
@@ -96,8 +98,8 @@ type module struct {
 	image
 	name   string // for the Symbolizer
 	is     mapped.Range
-	number int            // of the image, by its first mapping
-	result locationResult // why its addresses have no names; locationNamed: they may
+	number int            // number of the image, by its first mapping
+	result locationResult // reason for missing names; locationNamed if there may be names
 	file   mapped.File
 	known  bool // file is set
 }
@@ -106,14 +108,14 @@ func newNaming(s *shared, dict pprofile.ProfilesDictionary, w *waiting) *naming 
 	return &naming{s: s, w: w, dict: dict, modules: make(map[int32]*module), numbers: make(map[image]int)}
 }
 
-// locations names the locations that have no lines. First those with kept answers get them; the
-// others are asked about by address, since neighbours are in the same unit of debug information.
+// locations names the locations without lines. Kept answers come first. Other locations are
+// looked up by address, since neighbours are in the same unit of debug information.
 func (n *naming) locations() {
 	table := n.dict.LocationTable()
 	for i := range table.Len() {
 		l := table.At(i)
 		if i == 0 && l.Address() == 0 || n.hasName(l) {
-			continue // the first one stands for none
+			continue // location 0 means no location
 		}
 		if n.otherCode(l) {
 			n.results[locationOther]++
@@ -147,7 +149,7 @@ func (n *naming) hasName(l pprofile.Location) bool {
 	return false
 }
 
-// str returns a string of the table; empty if there is no such index.
+// str returns a string of the table, or "" if there is no such index.
 func (n *naming) str(i int32) string {
 	if i < 0 || int(i) >= n.dict.StringTable().Len() {
 		return ""
@@ -177,7 +179,6 @@ func (n *naming) otherCode(l pprofile.Location) bool {
 	return true
 }
 
-// module returns the module of a mapping.
 func (n *naming) module(index int32) *module {
 	m := n.modules[index]
 	if m == nil {
@@ -244,8 +245,8 @@ func (n *naming) atPath(m *module, path string) {
 	}
 }
 
-// spot returns where an address of a location is in the file of its module. An address outside of
-// its mapping is the file's already: the eBPF profiler of OpenTelemetry sends such ones.
+// spot returns the place of an address in the file of its module. An address outside of its
+// mapping is the file's already, as OpenTelemetry's eBPF profiler sends it.
 func (n *naming) spot(m *module, addr uint64) (spot, locationResult) {
 	if m.result != locationNamed || m.is.Start == 0 || !m.is.Has(addr) {
 		return spot{m.image, addr}, m.result
@@ -263,12 +264,12 @@ func (n *naming) spot(m *module, addr uint64) (spot, locationResult) {
 	return spot{m.image, rel}, locationNamed
 }
 
-// layouts returns the segments of a module's file; the Symbolizer implements it.
+// layouts returns the segments of a module's file. The Symbolizer implements it.
 type layouts interface {
 	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
 }
 
-// findLayout sets the segments of a module's debug file, or why they are not known.
+// findLayout sets the segments of a module's debug file, or the reason why they are unknown.
 func (n *naming) findLayout(m *module) {
 	ctx, policy := n.w.now()
 	l := symbolize.Location{ID: m.id, Name: m.name}
@@ -295,7 +296,7 @@ func resultOf(err error) locationResult {
 	return locationFault
 }
 
-// ask asks about the pending locations.
+// ask looks up the pending locations.
 func (n *naming) ask() {
 	slices.SortFunc(n.pending, func(a, b pendingLocation) int {
 		if a.module.number != b.module.number {
@@ -318,7 +319,7 @@ func (n *naming) ask() {
 	n.pending = n.pending[:0]
 }
 
-// answer asks about a location.
+// answer looks up a location.
 func (n *naming) answer(p *pendingLocation) (a answer, result locationResult) {
 	if p.module.result != locationNamed {
 		return a, p.module.result
@@ -358,7 +359,7 @@ func (n *naming) setLines(l pprofile.Location, a answer) locationResult {
 		return locationLimit
 	}
 	lines := l.Lines()
-	lines.RemoveIf(func(pprofile.Line) bool { return true }) // they had no name
+	lines.RemoveIf(func(pprofile.Line) bool { return true }) // these had no name
 	for i := range a.lines {
 		to := lines.AppendEmpty()
 		to.SetFunctionIndex(n.functionIndex(a.lines[i].function))
@@ -369,7 +370,7 @@ func (n *naming) setLines(l pprofile.Location, a answer) locationResult {
 	return locationNamed
 }
 
-// functionIndex returns the index of a function in the table, and adds it if it is not there.
+// functionIndex returns the index of a function in the table, added if new.
 func (n *naming) functionIndex(f *function) int32 {
 	if i, ok := n.functions[f]; ok {
 		return i
@@ -402,8 +403,8 @@ func (n *naming) stringIndex(s string) int32 {
 	return i
 }
 
-// readTables reads the tables of functions and strings, so that nothing is added twice. Their first
-// entries are empty, as the specification wants.
+// readTables reads the tables of functions and strings, so nothing is added twice. Their first
+// entries are empty, as the specification requires.
 func (n *naming) readTables() {
 	if n.functions != nil {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// maxNamed bounds the bytes of answers that are kept over the batches of profiles. A line takes
-// some 100 bytes, and names are shared, so that these are some 200,000 locations.
+// maxNamed bounds the bytes of answers kept across batches of profiles. A line takes about 100
+// bytes, and names are shared: these are about 200,000 locations.
 const maxNamed = 32 << 20
 
 // An image is a file by its build ID or, if it has none, by its path and state.
@@ -23,33 +23,33 @@ type spot struct {
 	addr uint64
 }
 
-// A function is the function of a line, as profiles have it.
+// A function is the function of a line, as in profiles.
 type function struct{ name, system, file string }
 
-// A line is a call at a location, the innermost first.
+// A line is a call at a location.
 type line struct {
 	function     *function
 	line, column int64
 }
 
-// An answer has the lines of a location.
+// An answer has the lines of a location, innermost first.
 type answer struct {
 	lines []line
-	until time.Time // when it ends; zero: never
+	until time.Time // expiry; zero means never
 }
 
-// size returns the bytes that the answer for a spot takes, but for its functions.
+// size returns the bytes of the answer for a spot, without its functions.
 func (a *answer) size(at *spot) int { return 176 + len(at.path) + 24*len(a.lines) }
 
-// A named keeps answers over batches, so that no location is asked about twice. It has two
-// generations: when the young one is half of the bound, it becomes the old one, whose answers are
-// dropped unless they were used meanwhile. Many goroutines may use it.
+// A named keeps answers across batches, so no location is looked up twice. It has two
+// generations. If the young one exceeds half of the bound, it replaces the old one. An answer
+// used from the old one moves to the young one. Many goroutines may use it.
 type named struct {
 	mu         sync.Mutex
 	young, old generation
 }
 
-// A generation holds answers, and their functions, each of which is there once.
+// A generation holds answers, and each of their functions once.
 type generation struct {
 	answers   map[spot]answer
 	functions map[function]*function
@@ -70,14 +70,14 @@ func (n *named) get(at spot) (a answer, ok bool) {
 	if a, ok = n.old.answers[at]; !ok || expired(a.until) {
 		return a, false
 	}
-	for i := range a.lines { // counts the functions, which are the ones of the answer
+	for i := range a.lines { // the young generation needs the functions, too
 		n.function(a.lines[i].function)
 	}
 	n.keep(at, a)
 	return a, true
 }
 
-// put keeps an answer. Its functions become those that are kept.
+// put keeps an answer. Its functions become the kept ones.
 func (n *named) put(at spot, a answer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -99,7 +99,7 @@ func (n *named) keep(at spot, a answer) {
 	n.young.size += a.size(&at)
 }
 
-// function returns the kept function that is equal to f. n.mu is held.
+// function returns the kept function equal to f. n.mu is held.
 func (n *named) function(f *function) *function {
 	if kept := n.young.functions[*f]; kept != nil {
 		return kept

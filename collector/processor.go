@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxIdleWorkers bounds the workers that are kept for later batches: each takes about 150 KiB.
+	// maxIdleWorkers bounds the workers kept for later batches, about 150 KiB each.
 	maxIdleWorkers = 16
 
 	// expireMost and expireLeast bound the interval between two searches for idle processes.
@@ -80,9 +80,9 @@ func (p *logsProcessor) expireIdle() {
 	}
 }
 
-// processLogs filters the records of a batch. Many goroutines may call it. It never fails: text
-// that cannot be resolved passes unchanged. A batch that arrives after the shutdown passes
-// unchanged, too: a receiver sends one if its own shutdown has timed out.
+// processLogs filters the records of a batch. Many goroutines may call it. It never fails:
+// unresolved text passes unchanged. A batch after the shutdown also passes unchanged: a
+// receiver sends one if its own shutdown has timed out.
 func (p *logsProcessor) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
 	if w := p.worker(); w != nil {
 		defer p.rest(w)
@@ -106,7 +106,7 @@ func (p *logsProcessor) worker() *worker {
 	return newWorker(p)
 }
 
-// rest keeps a worker for later batches, unless maxIdleWorkers are kept already.
+// rest keeps a worker for later batches, unless maxIdleWorkers are kept.
 func (p *logsProcessor) rest(w *worker) {
 	defer p.leave()
 	p.resting.Lock()
@@ -116,7 +116,6 @@ func (p *logsProcessor) rest(w *worker) {
 	}
 }
 
-// options returns the options for the Lines of a worker.
 func (p *logsProcessor) options() filter.Options {
 	o := filter.Options{
 		Context:     p.live,
@@ -133,7 +132,7 @@ func (p *logsProcessor) options() filter.Options {
 	o.Dialects = filter.Dialects{NoPaths: !p.cfg.Symbols.ModulePaths, Complete: opened.Complete, Whole: true}
 	o.Patience = filter.Patience{
 		Local: wait.Local, Servers: wait.Servers,
-		// a batch waits no longer for many files than for one file
+		// a batch waits for many files no longer than for one
 		PerMinute: wait.longest(),
 		Never:     wait.longest() == 0,
 		Asked:     p.shared.asked,

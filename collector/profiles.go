@@ -41,9 +41,9 @@ func (p *profilesProcessor) shutdown(ctx context.Context) error {
 	return p.release(ctx)
 }
 
-// processProfiles names the locations of a batch. Many goroutines may call it. It never fails: what
-// cannot be named passes unchanged, and is counted. In mode locate, and after the shutdown, all
-// passes unchanged: a profile has modules and build IDs already.
+// processProfiles names the locations of a batch. Many goroutines may call it. It never fails:
+// unnamed locations pass unchanged, and are counted. In mode locate, and after the shutdown,
+// all pass unchanged: a profile has modules and build IDs already.
 func (p *profilesProcessor) processProfiles(_ context.Context, pd pprofile.Profiles) (pprofile.Profiles, error) {
 	if !p.enter() {
 		return pd, nil
@@ -59,7 +59,7 @@ func (p *profilesProcessor) processProfiles(_ context.Context, pd pprofile.Profi
 	return pd, nil
 }
 
-// A waiting is how long a batch may still wait for debug files.
+// A waiting bounds the remaining wait of a batch for debug files.
 type waiting struct {
 	local, servers       context.Context // done when the patience for them ends
 	endLocal, endServers context.CancelFunc
@@ -77,7 +77,7 @@ func (w *waiting) end() {
 	w.endServers()
 }
 
-// now returns what the next question may wait for, and until when.
+// now returns the policy of the next question, and a context that ends its wait.
 func (w *waiting) now() (context.Context, symbolize.Policy) {
 	switch {
 	case w.servers.Err() == nil:
@@ -88,5 +88,5 @@ func (w *waiting) now() (context.Context, symbolize.Policy) {
 	return w.local, symbolize.Policy{Wait: symbolize.Now}
 }
 
-// expired reports whether an answer that ends at until has ended. The zero time means never.
+// expired reports whether the time until has passed. The zero time means never.
 func expired(until time.Time) bool { return !until.IsZero() && time.Now().After(until) }

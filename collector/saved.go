@@ -13,12 +13,11 @@ import (
 // stay in the storage.
 const maxStored = 1 << 17
 
-// latest holds the newest snapshot of a context that is not saved yet, if any. Many goroutines may
-// use it.
+// latest holds the newest unsaved snapshot of a context, if any. Many goroutines may use it.
 type latest struct{ p atomic.Pointer[[]byte] }
 
-// stored holds the keys of contexts that are in the storage but not in memory, so that these
-// contexts expire. The zero value is empty. Many goroutines may use it.
+// stored holds the keys of contexts that are in the storage but not in memory, to let them
+// expire. The zero value is empty. Many goroutines may use it.
 type stored struct {
 	mu   sync.Mutex
 	keys map[string]time.Time // last use, or start of the Collector
@@ -50,8 +49,8 @@ func (k *stored) add(key string, used time.Time) {
 	}
 }
 
-// dropped adds a stream that was dropped from memory, if the storage has its context. The next
-// record of the stream restores the context.
+// dropped adds a stream dropped from memory, if the storage has its context. The next record of
+// the stream restores the context.
 func (k *stored) dropped(s *stream, used time.Time) {
 	if s.kept {
 		k.add(s.key, used)
@@ -65,7 +64,7 @@ func (k *stored) taken(key string) {
 	delete(k.keys, key)
 }
 
-// expire removes and returns the keys that were not used for the time idle.
+// expire removes and returns the keys not used for the time idle.
 func (k *stored) expire(now time.Time, idle time.Duration) (keys []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -78,7 +77,7 @@ func (k *stored) expire(now time.Time, idle time.Duration) (keys []string) {
 	return keys
 }
 
-// load restores the context of a stream from the storage: after a restart, or if it was dropped.
+// load restores the context of a stream from the storage, after a restart or if it was dropped.
 // s.mu is held.
 func (h *shared) load(ctx context.Context, s *stream) {
 	if s.loaded || h.client == nil {
@@ -105,7 +104,7 @@ func (h *shared) take(s *stream) {
 	if h.client == nil {
 		return
 	}
-	data := []byte{} // empty: there is nothing to keep
+	data := []byte{} // empty: nothing to keep
 	if s.context.Size() > emptyContext {
 		data, _ = s.context.MarshalJSON() // it has no error: see filter.Context
 		s.kept = true
@@ -113,8 +112,9 @@ func (h *shared) take(s *stream) {
 	s.snapshot.p.Store(&data)
 }
 
-// save writes the newest snapshots of streams before their batch is passed on. So a restart forgets
-// no module that the next consumer has seen. An error is logged, and the batch is still passed on.
+// save writes the newest snapshots of streams before their batch is passed on. A restart then
+// forgets no module that the next consumer has seen. An error is logged, and the batch is still
+// passed on.
 func (h *shared) save(ctx context.Context, changed []*stream) {
 	if h.client == nil || len(changed) == 0 {
 		return

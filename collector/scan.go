@@ -5,25 +5,23 @@ import "github.com/symfilter/symfilter/internal/marks"
 const (
 	noMark = -1 // the offset of a mark in a text without one
 
-	// scanMost is the number of bytes of texts that are searched at once. A text of at least
-	// scanAlone bytes is searched by itself. A search takes about 100 ns, and 5 ns more for every
-	// 100 bytes.
+	// scanMost is the number of bytes of texts searched at once. A text of at least scanAlone
+	// bytes is searched alone. A search takes about 100 ns, and 5 ns more for every 100 bytes.
 	scanMost  = 32 << 10
 	scanAlone = 2 << 10
 )
 
-// A scan finds the texts of a batch that have a mark. An element may begin at a mark, or a frame of
+// A scan finds the texts of a batch with a mark. An element may begin at a mark, or a frame of
 // a raw backtrace may be near it.
 type scan struct {
 	marks []int32 // for each text, the offset of its first mark, or noMark
 	found bool    // one of the texts has a mark
 
-	lines []byte // the texts that are not searched yet, a line end after each
+	lines []byte // texts not yet searched, a line end after each
 	ends  []int32
 	first int // index of the first text
 }
 
-// add adds a text.
 func (s *scan) add(text []byte) {
 	if len(text) >= scanAlone {
 		s.search()
@@ -66,7 +64,6 @@ func (s *scan) search() {
 	s.lines, s.ends, s.first = s.lines[:0], s.ends[:0], len(s.marks)
 }
 
-// forget removes the texts.
 func (s *scan) forget() {
 	*s = scan{marks: s.marks[:0], lines: s.lines[:0], ends: s.ends[:0]}
 }

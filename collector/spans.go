@@ -22,9 +22,9 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 		processorhelper.WithShutdown(p.shutdown))
 }
 
-// processTraces filters the attributes of spans and their events, by the rules for attributes of
-// log records. The records are made for it: one for each span or event that has such an attribute
-// with a frame or an element. Nothing else of the spans changes.
+// processTraces filters the attributes of spans and their events, by the rules for attributes
+// of log records. It makes a record for each span or event with such an attribute that has a
+// frame or an element. The rest of the spans is unchanged.
 func (p *logsProcessor) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Traces, error) {
 	var owners []pcommon.Map // of the attributes of each record
 	ld := plog.NewLogs()
@@ -75,7 +75,7 @@ func (p *logsProcessor) processTraces(ctx context.Context, td ptrace.Traces) (pt
 	return td, nil
 }
 
-// hasMark reports whether an attribute that is filtered may have a frame or an element.
+// hasMark reports whether a filtered attribute may have a frame or an element.
 func (p *logsProcessor) hasMark(attributes pcommon.Map) bool {
 	if attributes.Len() == 0 {
 		return false
@@ -91,7 +91,7 @@ func (p *logsProcessor) hasMark(attributes pcommon.Map) bool {
 	return false
 }
 
-// takeBack sets the attributes of a span or an event that its record has filtered.
+// takeBack copies the filtered attributes of a record to its span or event.
 func (p *logsProcessor) takeBack(to, from pcommon.Map) {
 	for _, name := range p.cfg.Attributes {
 		if v, ok := from.Get(name); ok && v.Type() == pcommon.ValueTypeStr {

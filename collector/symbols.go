@@ -17,11 +17,11 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// storageName is the name of the client of the storage extension. All processors of a component ID
-// share the client, because a storage opens its file once.
+// storageName is the name of the client of the storage extension. All processors of a component
+// ID share it, because a storage opens its file once.
 const storageName = "contexts"
 
-// A factory holds the resources that the processors of one configuration share. The Collector calls
+// A factory holds the resources that processors of one configuration share. The Collector calls
 // it once for each pipeline.
 type factory struct {
 	mu  sync.Mutex
@@ -30,26 +30,25 @@ type factory struct {
 	symbolizer symbolize.Options // options of all Symbolizers; tests set finders
 }
 
-// shared belongs to all processors of a configuration. The last processor that releases it closes
-// it.
+// shared belongs to all processors of a configuration. The last release closes it.
 type shared struct {
 	of    *factory
 	cfg   *Config
 	users int // guarded by of.mu
 
 	symbols *symfilter.Opened     // nil in mode locate
-	locator *symbolize.Symbolizer // in mode locate: finds no file, and demangles the names in symbol elements
+	locator *symbolize.Symbolizer // in mode locate: only demangles names in symbol elements
 	client  storage.Client        // nil without a storage
-	saving  sync.Mutex            // held during writes to client, so that an older context does not replace a newer one
+	saving  sync.Mutex            // held during writes: the newest context must be the last
 	stored  stored
-	named   named // of profiles
+	named   named // kept answers for profiles
 	*telemetry
 
 	mu   sync.Mutex
-	late map[*logsProcessor]struct{} // processors that want to know when a debug file has come
+	late map[*logsProcessor]struct{} // processors that need to know of new debug files
 }
 
-// acquire returns the shared resources of a configuration, opening them for its first processor.
+// acquire returns the shared resources of a configuration, opened for its first processor.
 func (f *factory) acquire(ctx context.Context, set processor.Settings, cfg *Config, host component.Host) (*shared, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,8 +100,8 @@ func (s *shared) open(ctx context.Context, set processor.Settings, host componen
 	return s.telemetry.register(set.TelemetrySettings)
 }
 
-// openSymbols opens the sources of debug files, but no file: files are searched for when a log
-// names a build ID.
+// openSymbols opens the sources of debug files, but no file: a build ID in a log starts the
+// search for its file.
 func (s *shared) openSymbols() (*symfilter.Opened, error) {
 	c := &s.cfg.Symbols
 	o := symfilter.Symbols{
@@ -125,8 +124,8 @@ func (s *shared) openSymbols() (*symfilter.Opened, error) {
 	return opened, nil
 }
 
-// doubts returns why no debug file will be found at places of s. The default folder is left out: it
-// exists only if packages of debug files are installed.
+// doubts returns reasons why no debug file will be found at places of s. It leaves out the
+// default folder, which exists only if packages of debug files are installed.
 func (s *Symbols) doubts() (all []string) {
 	search := doctor.Search{SymbolPaths: s.SymbolPaths, IDsFiles: s.IDsFiles, BuildIDDirs: s.BuildIDDirectories, DebugDirs: s.DebugFileDirectories}
 	for place, doubt := range search.Doubts() {

@@ -172,8 +172,8 @@ func (t *telemetry) asked(took time.Duration) {
 	t.builder.ProcessorSymfilterLookupDuration.Record(context.Background(), took.Seconds())
 }
 
-// observe counts a request to a debuginfod server. The configuration lists the servers, so their
-// number is bounded.
+// observe counts a request to a debuginfod server. The configuration lists the servers, and
+// thus bounds their number.
 func (t *telemetry) observe(r debuginfod.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,8 +204,8 @@ func (t *telemetry) addLocations(results *[locationResults]int64) {
 // notify logs that a debug file is not used.
 func (t *telemetry) notify(message string) { t.log.Warn(message) }
 
-// storageFailed counts a failed operation of the storage, and logs it at most once a minute. The
-// batch continues: a context that is not saved matters only if the Collector restarts.
+// storageFailed counts a failed operation of the storage, and logs it at most once a minute.
+// The batch continues: an unsaved context matters only if the Collector restarts.
 func (t *telemetry) storageFailed(what string, err error) {
 	t.storageErrors.Add(1)
 	if n, ok := t.toldStorage.May(time.Now()); ok {
@@ -213,8 +213,8 @@ func (t *telemetry) storageFailed(what string, err error) {
 	}
 }
 
-// drop counts a process that is not remembered. If the reason is a limit, it also logs that, at
-// most once a minute.
+// drop counts a process that is not remembered. It also logs a reached limit, at most once a
+// minute.
 func (t *telemetry) drop(why eviction) {
 	t.evicted[why].Add(1)
 	if why == evictedIdle {
@@ -226,8 +226,7 @@ func (t *telemetry) drop(why eviction) {
 	}
 }
 
-// noModule logs that frames came without their modules, once for each process and at most once a
-// minute.
+// noModule logs frames without their modules, once for each process and at most once a minute.
 func (t *telemetry) noModule(key string, frames int64) {
 	if n, ok := t.toldModule.May(time.Now()); ok {
 		t.log.Warn("frames have no module: records of their process went through another Collector, were lost, or came before this one started; "+

@@ -11,7 +11,7 @@ import (
 type traces struct {
 	w     *worker
 	lines *filter.Lines
-	size  int // bytes of the run that is being collected
+	size  int // bytes of the run so far
 
 	log      []byte
 	texts    []int32  // indexes of the texts of the run
@@ -46,7 +46,6 @@ func (t *traces) AppendLine(dst []byte, l *filter.Line) []byte {
 	return append(append(dst, l.Text...), l.EOL...)
 }
 
-// filter filters the texts from first to last.
 func (t *traces) filter(r *run, first, last int32) {
 	w := t.w
 	t.log, t.texts, t.ends, t.complete, t.printed, t.bytes = t.log[:0], t.texts[:0], t.ends[:0], t.complete[:0], t.printed[:0], 0
@@ -97,7 +96,7 @@ func (t *traces) filter(r *run, first, last int32) {
 	}
 }
 
-// textOf returns the text that contains the given line.
+// textOf returns the text with the given line.
 func (t *traces) textOf(line int64) *text {
 	i := sort.Search(len(t.ends), func(i int) bool { return t.ends[i] >= line })
 	return &t.w.texts[t.texts[min(i, len(t.texts)-1)]]

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/marks"
 )
 
-// maxTexts bounds the room for texts that an idle worker keeps.
+// maxTexts bounds the room for texts in an idle worker.
 const maxTexts = 1 << 14
 
 var (
@@ -38,7 +38,7 @@ type text struct {
 type part struct {
 	stream      *stream
 	first, last int32 // indexes of texts
-	continues   bool  // texts without a mark may belong to the texts before them
+	continues   bool  // unmarked texts may belong to the texts before them
 	raw         bool  // one of the texts may have a frame of a raw backtrace
 	dict        bool  // a hexdict is open
 }
@@ -55,17 +55,17 @@ type worker struct {
 	texts   []text // the first is unused
 	parts   []part
 	of      map[string]int // index in parts, by key
-	recent  int            // index of the part that was used last; its key is lastKey
+	recent  int            // index of the part used last; its key is lastKey
 	lastKey []byte
 	out     []byte
 	changed []*stream
 	dicts   bool // a stream had an open hexdict at the beginning of the batch
 	waits   bool // a part continues
 
-	attributes bool // a record has an attribute that is filtered
+	attributes bool // a record has a filtered attribute
 
 	now time.Time
-	end time.Time // when the patience for the batch ends; zero without patience
+	end time.Time // end of the patience for the batch; zero without patience
 
 	counts  counts
 	before  filter.Outcomes
@@ -80,7 +80,6 @@ func newWorker(p *logsProcessor) *worker {
 	return w
 }
 
-// options returns the options of the worker's Lines.
 func (w *worker) options() filter.Options {
 	o := w.p.options()
 	if w.p.cfg.Frames || w.p.late != nil {
@@ -89,10 +88,10 @@ func (w *worker) options() filter.Options {
 	return o
 }
 
-// bytesOf returns the bytes of s, which must not be modified.
+// bytesOf returns the bytes of s. They must not be modified.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// batch filters the records of ld. It finds the records with marks, sorts their texts by stream,
+// batch filters the records of ld. It finds records with marks, sorts their texts by stream,
 // and filters one stream after the other.
 func (w *worker) batch(ctx context.Context, ld plog.Logs) {
 	w.dicts, w.waits = w.p.contexts.inDict(), false
@@ -123,8 +122,8 @@ func (w *worker) batch(ctx context.Context, ld plog.Logs) {
 	w.forget()
 }
 
-// sort adds the texts of a record to the parts of their streams. mark is the offset of the first
-// mark of its body, or noMark.
+// sort adds the texts of a record to the parts of their streams. mark is the offset of the
+// body's first mark, or noMark.
 func (w *worker) sort(r pcommon.Resource, lr plog.LogRecord, mark int32) {
 	if mark != noMark {
 		if body, ok := w.body(lr); ok {
@@ -164,8 +163,8 @@ func (w *worker) hasAttribute(lr plog.LogRecord) bool {
 	return false
 }
 
-// bodyOf returns the bytes of a record's body, which must not be modified, or nil if it has no
-// text.
+// bodyOf returns the bytes of a record's body, or nil if it has no text. They must not be
+// modified.
 func (w *worker) bodyOf(lr plog.LogRecord) []byte {
 	if v, ok := w.body(lr); ok {
 		return bytesOf(v.Str())
@@ -188,7 +187,8 @@ func (w *worker) body(lr plog.LogRecord) (v pcommon.Value, ok bool) {
 	return v, false
 }
 
-// add adds a text with a mark. For a body, b has its bytes, and at is the index of its first mark.
+// add adds a text with a mark. For a body, b has its bytes, and at is the index of the first
+// mark.
 func (w *worker) add(t text, b []byte, at int) {
 	p := &w.parts[w.part(w.keys.of(t.record.Attributes()))]
 	if t.body {
@@ -200,8 +200,8 @@ func (w *worker) add(t text, b []byte, at int) {
 	w.link(p, t)
 }
 
-// kinds reports whether b may have a frame of a raw backtrace. If not, it reports whether b has an
-// element that is not closed. at is the index of the first mark in b.
+// kinds reports whether b may have a frame of a raw backtrace, or else an unclosed element. at
+// is the index of the first mark in b.
 func kinds(b []byte, at int) (raw, unclosed bool) {
 	for at < len(b) {
 		if !bytes.HasPrefix(b[at:], open) {
@@ -217,7 +217,7 @@ func kinds(b []byte, at int) (raw, unclosed bool) {
 	return false, false
 }
 
-// addUnmarked adds a text without a mark if it may belong to a trace or to a hexdict.
+// addUnmarked adds a text without a mark, if it may belong to a trace or to a hexdict.
 func (w *worker) addUnmarked(t text) {
 	key := w.keys.of(t.record.Attributes())
 	at := w.recent
@@ -266,7 +266,7 @@ func (w *worker) link(p *part, t text) {
 	p.last = n
 }
 
-// forget removes all references to the batch.
+// forget drops all references to the batch.
 func (w *worker) forget() {
 	w.scan.forget()
 	w.attributes = false
