@@ -1,9 +1,9 @@
-// Package access lets the packages of this module call functions that are not part of the API of
-// the public packages. For example, the readers of envelopes drive a Filter line by line, and the
+// Package access lets the packages of this module call functions outside of the public
+// packages' API. For example, the readers of envelopes drive a Filter line by line, and the
 // doctor examines the cache of a Client.
 //
-// Each public package sets its variables when it is initialized, before a program can have a value
-// of its types. Callers assert the returned methods to interfaces that they declare themselves.
+// Each public package sets its variables when it is initialized, before a program can have a
+// value of its types. Callers assert the returned methods to interfaces of their own.
 package access
 
 import (
@@ -14,18 +14,18 @@ import (
 )
 
 var (
-	// MayBecomeElement reports whether the tokens of an unfinished line of markup may change with
-	// the bytes that follow it. UnfinishedSGR returns the length of the unfinished colour sequence
-	// at the end of b.
+	// MayBecomeElement reports whether the tokens of an unfinished line of markup may change
+	// with later bytes. UnfinishedSGR returns the length of the unfinished colour sequence at
+	// the end of b.
 	MayBecomeElement func(tail []byte) bool
 	UnfinishedSGR    func(b []byte) int
 
 	// Symbolizer returns the methods of a *symbolize.Symbolizer.
 	Symbolizer func(s any) any
 
-	// IndexFile makes the index of the ELF file at path, unless there is a good one and o.Again is
-	// not set. For a file that cannot have an index, the error wraps ErrNotIndexed and gives the
-	// reason.
+	// IndexFile makes the index of the ELF file at path, unless a good one exists and o.Again
+	// is not set. For a file that cannot have an index, the error wraps ErrNotIndexed and gives
+	// the reason.
 	IndexFile func(ctx context.Context, path string, o IndexOptions) (Indexed, error)
 
 	// Filter returns the methods of a *filter.Filter, or nil for any other f.
@@ -44,8 +44,8 @@ var (
 
 	// Contexts returns a container with a filter.Context for each key. Each key is one log of a
 	// filter.Lines. l is a filter.Limits. The container has the methods Of(key []byte)
-	// *filter.Context, AppendProcesses and Restore. It calls evicted like filter.Options.Evicted;
-	// evicted may be nil.
+	// *filter.Context, AppendProcesses and Restore. It calls evicted, which may be nil, like
+	// filter.Options.Evicted.
 	Contexts func(l any, evicted func(key, reason string)) any
 )
 
@@ -55,7 +55,7 @@ type IndexOptions struct {
 	Budget   int64                  // bytes of all indexes in Dir; 0: 4 GiB
 	Workers  int                    // goroutines that walk over one file; 0: 1
 	Again    bool                   // replaces even a good index
-	Progress func(units, total int) // gets the number of units done, and of all; may be nil
+	Progress func(units, total int) // gets the number of finished units, and of all; may be nil
 }
 
 // An Indexed describes an index that was made or found.
@@ -66,8 +66,8 @@ type Indexed struct {
 	Found bool   // a good index existed, and none was made
 }
 
-// ErrNotIndexed reports that a file cannot have an index, for example because it has no build ID or
-// no debug information.
+// ErrNotIndexed reports that a file cannot have an index. For example, it has no build ID or no
+// debug information.
 var ErrNotIndexed = errors.New("not indexed")
 
 // A CacheInfo is the state of debuginfod's cache, for display.
@@ -80,7 +80,7 @@ type CacheInfo struct {
 	Temporary   int           // files being written, or left by a killed process
 	Size        int64         // bytes of all files
 	Clean       time.Duration // interval between two cleanings
-	Unused      time.Duration // age since the last read at which a file is removed
+	Unused      time.Duration // time without a read after which a file is removed
 	Miss        time.Duration // time for which a miss is kept
 	LastCleaned time.Time     // zero if never
 	Problems    []string      // each with its remedy; at most 20
