@@ -1,4 +1,4 @@
-// Package batchtest has what the tests of protocols on package batch share.
+// Package batchtest has the common parts of the tests of protocols on package batch.
 package batchtest
 
 import (
@@ -49,7 +49,7 @@ func Symbols(t testing.TB, n int64) *batch.Symbols {
 	return &batch.Symbols{Symbolizer: opened.Symbolizer, Complete: opened.Complete, Room: newBudget(n)}
 }
 
-// A Protocol answers the body of a request. The result writes the answer.
+// A Protocol reads the body of a request, and returns a function that writes the answer.
 type Protocol func(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io.Writer) error, error)
 
 // Answer returns the answer to a request, or its error.
@@ -76,8 +76,8 @@ func Indented(t *testing.T, text string) string {
 	return b.String()
 }
 
-// Fuzz answers mutations of requests: each answer is JSON, and takes no more time and memory than
-// fuzztest.Watch allows.
+// Fuzz answers mutations of requests. Each answer must be JSON, within the time and memory of
+// fuzztest.Watch.
 func Fuzz(f *testing.F, p Protocol, requests ...string) {
 	for _, request := range requests {
 		f.Add(request)
