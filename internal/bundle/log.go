@@ -16,19 +16,19 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// Bounds of the text for a log. A typical log has the stacks of three threads, with 64 frames each;
-// a comment on GitHub has at most 64 KiB.
+// Bounds of the text for a log. A typical log has the stacks of three threads, with 64 frames
+// each. A comment on GitHub has at most 64 KiB.
 const (
 	maxLines   = 200
-	maxLine    = 240 // bytes of a line that are printed
-	maxBefore  = 60  // bytes of them before the frame, if the line is longer
+	maxLine    = 240 // bytes printed of a line
+	maxBefore  = 60  // bytes printed before the frame, if the line is longer
 	maxModules = 100
 	maxReasons = 10 // of a dialect
 )
 
-// A Log is a [filter.Printer] that prints nothing. It collects the modules of a log, the numbers of
-// its frames, and the shapes of lines whose frames have no name. One Log may be the printer of
-// several filters.
+// A Log is a [filter.Printer] that prints nothing. It collects the modules of a log, the
+// numbers of its frames, and the shapes of lines with unnamed frames. Several filters may share
+// one Log.
 type Log struct {
 	mu       sync.Mutex
 	dialects map[string]*frameCounts
@@ -51,7 +51,7 @@ type moduleKey struct {
 	id   buildid.ID
 }
 
-// A loaded is the range of addresses in which the log maps a module. high is the last address.
+// A loaded is a module's range of addresses in the log. high is the last address.
 type loaded struct {
 	low, high uint64
 	maps      int
@@ -63,8 +63,8 @@ type shape struct {
 	text   string
 }
 
-// AppendElement keeps the module of the element, if it has one, and counts its answers. It appends
-// the known facts about each address without a name.
+// AppendElement keeps the element's module, if any, and counts its answers. It appends the
+// known facts about each unnamed address.
 func (l *Log) AppendElement(dst []byte, e *filter.Element) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +101,7 @@ func (l *Log) addModule(m *filter.ElementModule) {
 	}
 }
 
-// appendAnswer counts an answer and, if it has no name, appends its facts for known.add.
+// appendAnswer counts an answer. If the answer has no name, it appends its facts for known.add.
 func (l *Log) appendAnswer(dst []byte, r *filter.Resolved) []byte {
 	name := cmp.Or(r.Dialect, "markup")
 	c := l.dialects[name]
@@ -139,7 +139,7 @@ func (l *Log) appendAnswer(dst []byte, r *filter.Resolved) []byte {
 	return dst
 }
 
-// add adds the facts that appendAnswer has appended.
+// add adds the facts that appendAnswer appended.
 func (k *known) add(appended []byte) {
 	for field := range strings.Lines(string(appended)) {
 		value := strings.TrimSuffix(field[1:], "\n")
@@ -156,8 +156,8 @@ func (k *known) add(appended []byte) {
 	}
 }
 
-// AppendLine keeps the shape of a line if an address in it has no name, for up to maxLines lines.
-// It appends nothing.
+// AppendLine keeps the shape of a line with an unnamed address, for up to maxLines lines. It
+// appends nothing.
 func (l *Log) AppendLine(dst []byte, line *filter.Line) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,8 +188,8 @@ func (l *Log) AppendLine(dst []byte, line *filter.Line) []byte {
 	return dst
 }
 
-// PrintTo prints the collected facts after the lines that r has printed. Reasons are redacted,
-// since they may have paths.
+// PrintTo prints the collected facts after the lines of r. Reasons are redacted, since they may
+// have paths.
 func (l *Log) PrintTo(r *Redactor) {
 	w := r.w
 	r.endFindings()

@@ -18,8 +18,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A Redactor is a writer that redacts lines. Module names lose their folders; URLs keep only scheme
-// and host. Paths below the places that the user named are kept, with ~ for the home folder. Other
+// A Redactor is a writer that redacts lines. Module names lose their folders; URLs keep only
+// scheme and host. Paths below the user's places are kept, with ~ for the home folder. Other
 // paths keep only their base names.
 type Redactor struct {
 	w       io.Writer
@@ -28,19 +28,19 @@ type Redactor struct {
 	private map[string]string // replacement for each private text
 	ordered []string          // the keys of private, longest first
 	buf     []byte            // the unfinished line
-	written int               // bytes of the redacted lines, including the lines left out
+	written int               // bytes of redacted lines, including lines left out
 	left    int               // lines beyond maxFindings
 }
 
-// Bounds of a report. It must fit into a comment on GitHub, of at most 65,536 characters. The bound
-// on lines of the doctor leaves room for lines of the log.
+// Bounds of a report. It must fit into a comment on GitHub, of at most 65,536 characters. The
+// bound on the doctor's lines leaves room for lines of the log.
 const (
 	maxReport   = 64000 // bytes
-	maxFindings = 24000 // bytes of the lines of the doctor
-	maxFinding  = 400   // bytes of one of them
+	maxFindings = 24000 // bytes of the doctor's lines
+	maxFinding  = 400   // bytes of one such line
 )
 
-// A limited writer writes the lines that are within maxReport.
+// A limited writer writes the lines within maxReport.
 type limited struct {
 	w    io.Writer
 	size int // bytes written; maxReport if a line was left out
@@ -62,8 +62,8 @@ func (l *limited) Write(p []byte) (n int, err error) {
 	return len(p), err
 }
 
-// NewRedactor returns a Redactor that writes to w. home is the home folder, or empty; places are
-// the files and folders in which the user looks for debug files.
+// NewRedactor returns a Redactor that writes to w. home is the home folder, or "". places are
+// the user's files and folders of debug files.
 func NewRedactor(w io.Writer, home string, places []string) *Redactor {
 	r := &Redactor{w: &limited{w: w}, home: strings.TrimRight(home, "/"), private: make(map[string]string)}
 	for _, p := range append(places, "/proc/self/maps") { // a path in advice
@@ -138,7 +138,7 @@ func (r *Redactor) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// endFindings prints how many lines were left out.
+// endFindings prints the number of lines left out.
 func (r *Redactor) endFindings() {
 	if r.left > 0 {
 		fmt.Fprintf(r.w, "  and %s of symfilter doctor\n", wording.Count(int64(r.left), "more line", "more lines"))
@@ -206,8 +206,8 @@ func (r *Redactor) placeAt(text string) string {
 	return ""
 }
 
-// tilde returns path with ~ for the home folder. If path is elsewhere, the name of a user after
-// home/ or Users/ becomes x.
+// tilde returns path with ~ for the home folder. Elsewhere, a user's name after home/ or Users/
+// becomes x.
 func (r *Redactor) tilde(path string) string {
 	if rest, ok := strings.CutPrefix(path, r.home); ok && r.home != "" && endsName(rest) {
 		return "~" + rest

@@ -12,15 +12,15 @@ const (
 	maxName       = 64 // bytes of a module's base name; a longer one is masked
 	minHex        = 2  // digits of a number without 0x that may be an address
 	maxHex        = 16 // digits of a 64-bit number
-	minIDDigits   = 8  // least digits of a build ID's beginning in a line
+	minIDDigits   = 8  // minimum digits of a build ID's beginning in a line
 	maxOffset     = 7  // digits of an offset from a symbol: functions are smaller than 256 MiB
 	maxDecOffset  = 6  // the same in decimal digits, as bcc prints it
 	maxFrameDigit = 4  // digits of a frame's number
 	nearBits      = 28 // numbers that differ only in these low bits may be in one module
 )
 
-// fixedWords are words that dialects print in every frame, or that markup has. They are not
-// private, and are printed unmasked.
+// fixedWords are words that dialects print in every frame, or that markup has. They are printed
+// unmasked, since they are not private.
 var fixedWords = sync.OnceValue(func() map[string]bool {
 	words := make(map[string]bool)
 	for _, w := range strings.Fields(`
@@ -43,9 +43,8 @@ type known struct {
 	names   []string // base names of modules
 }
 
-// addNumber adds an address or offset. It ignores 0 and numbers whose upper 16 bits are neither all
-// 0 nor all 1. Such numbers are not addresses of a process or a kernel, but keys or tagged
-// addresses.
+// addNumber adds an address or offset. It ignores 0, and numbers whose upper 16 bits are
+// neither all 0 nor all 1: these are keys or tagged addresses.
 func (k *known) addNumber(n uint64) {
 	if n != 0 && (n>>48 == 0 || n>>48 == 0xffff) {
 		k.numbers = append(k.numbers, n)
@@ -64,8 +63,8 @@ func (k *known) firstKnown(line string) int {
 	return 0
 }
 
-// appendShape appends a line with its text masked. The names and numbers of k, fixed words and
-// offsets stay. All other letters become x, and digits 0.
+// appendShape appends a line with masked text. The names and numbers of k, fixed words and
+// offsets stay. Other letters become x, and digits 0.
 func (k *known) appendShape(dst []byte, line string) []byte {
 	for i := 0; i < len(line); {
 		if name := k.nameAt(line, i); name != "" {
@@ -86,7 +85,7 @@ func (k *known) appendShape(dst []byte, line string) []byte {
 	return dst
 }
 
-// nameAt returns the name of a module that is a whole word at the start of line[i:], or "".
+// nameAt returns a module's name that is a whole word at the start of line[i:], or "".
 func (k *known) nameAt(line string, i int) string {
 	if i > 0 && isNameByte(line[i-1]) {
 		return ""
@@ -119,7 +118,7 @@ func (k *known) appendWord(dst []byte, line string, from, to int) []byte {
 	switch {
 	case fixedWords()[word], k.isID(word), k.isNumber(word), k.isFrame(word), isOffset(line, from, to):
 		return append(dst, word...)
-	case isPrefixed(word): // an address of unknown origin: only its length is shown
+	case isPrefixed(word): // an unknown address: only its length is shown
 		dst, word = append(dst, "0x"...), word[2:]
 		for range word {
 			dst = append(dst, '0')
@@ -173,7 +172,7 @@ func isOffset(line string, from, to int) bool {
 	return err == nil && sign == '+' && len(before) == from && len(word) <= maxDecOffset
 }
 
-// isPrefixed reports whether a word is a hexadecimal number of at most 64 bits, with 0x.
+// isPrefixed reports whether a word is a hexadecimal number with 0x, of at most 64 bits.
 func isPrefixed(word string) bool {
 	if len(word) < 3 || len(word) > 2+maxHex || word[0] != '0' || word[1]|0x20 != 'x' {
 		return false
@@ -190,8 +189,8 @@ func appendMask(dst []byte, word string) []byte {
 	return dst
 }
 
-// maskOther returns the byte that masks a character. It is x for letters and for characters beyond
-// ASCII, 0 for digits, and a dot for control characters. TABs and other characters stay.
+// maskOther returns the byte that masks a character: x for letters and characters beyond ASCII,
+// 0 for digits, and a dot for control characters. TABs and other characters stay.
 func maskOther(r rune) byte {
 	switch {
 	case r >= '0' && r <= '9':
@@ -220,11 +219,10 @@ func isWordByte(c byte) bool {
 // isNameByte reports whether c may be within a plain name.
 func isNameByte(c byte) bool { return isWordByte(c) || c == '.' || c == '-' || c == '+' }
 
-// baseName returns the name of a file without its folders.
 func baseName(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// isPlain reports whether name looks like the base name of a file. A dialect may have mistaken any
-// other text of the line for a module.
+// isPlain reports whether name looks like the base name of a file. A dialect may have mistaken
+// other text for a module.
 func isPlain(name string) bool {
 	if name == "" || len(name) > maxName || !isWordByte(name[0]) {
 		return false
