@@ -1,6 +1,6 @@
-// Package checkpoint encodes the state that a program needs after a restart as a JSON object with a
-// version. Checkpoints are not trusted: decoding takes bounded memory. Its errors distinguish torn
-// data, data of another version, and damaged data.
+// Package checkpoint encodes the state that a program needs after a restart, as a JSON object
+// with a version. Checkpoints are not trusted: decoding takes bounded memory. Its errors
+// distinguish torn data, data of another version, and damaged data.
 package checkpoint
 
 import (
@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Version is the "v" of each checkpoint. It is increased if a field is removed or its meaning
-// changes. In version 1, parts of a checkpoint were not JSON.
+// Version is the "v" of each checkpoint. It increases if a field is removed or changes its
+// meaning. In version 1, parts of a checkpoint were not JSON.
 const Version = 2
 
 const (
@@ -21,7 +21,7 @@ const (
 	maxList = 512 << 10 // elements of a List; a process has up to 256 Ki maps, and as many modules
 )
 
-// The reasons why a checkpoint is refused.
+// Reasons why a checkpoint is refused.
 var (
 	ErrTorn    = errors.New("torn: its end is missing")
 	ErrVersion = errors.New("written by another version of symfilter")
@@ -37,7 +37,7 @@ func Damaged(format string, args ...any) error {
 func Append(dst []byte, v any) []byte {
 	b := bytes.NewBuffer(dst)
 	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false) // do not change the objects in a RawMessage
+	e.SetEscapeHTML(false) // keep the objects in a RawMessage unchanged
 	if err := e.Encode(v); err != nil {
 		panic(err)
 	}
@@ -45,7 +45,7 @@ func Append(dst []byte, v any) []byte {
 }
 
 // Decode decodes data, a result of Append, into v. An error wraps ErrTorn, ErrVersion or
-// ErrDamaged; v is then undefined. Slices in v that may be long must be Lists.
+// ErrDamaged; v is then undefined. Long slices in v must be Lists.
 func Decode(data []byte, v any) error {
 	if len(data) > maxSize {
 		return Damaged("it has %d bytes; a checkpoint has at most %d", len(data), maxSize)
@@ -77,8 +77,8 @@ func Part(data []byte, v any) error {
 	return err
 }
 
-// A List is a slice of a bounded number of elements. In JSON, a few bytes may encode a large
-// element, so the bound limits the memory that a hostile checkpoint can take.
+// A List is a slice with a bounded number of elements. A few bytes of JSON may encode a large
+// element, so the bound limits the memory for a hostile checkpoint.
 type List[T any] []T
 
 // UnmarshalJSON reads an array of at most maxList elements.
