@@ -50,8 +50,8 @@ import (
 
 // Bounds of the cost of one input.
 const (
-	work = slowdown * 2 * time.Second // processor time, so that a busy machine fails no test
-	// wall-clock time: an input that waits for ever uses no processor time
+	work = slowdown * 2 * time.Second // processor time: a busy machine fails no test
+	// wall-clock time: an input that waits forever uses no processor time
 	wait   = slowdown * 60 * time.Second
 	growth = 256 << 20 // bytes of heap
 	// wall-clock time after which an input is recorded. Go's fuzzer kills a process whose input
@@ -59,9 +59,9 @@ const (
 	slow = time.Second
 )
 
-// Unfinished is the environment variable with the folder in which Watch records inputs. A record
-// remains if its input did not end. After the end of a run, Go's fuzzer does not report inputs for
-// which Watch or the fuzzer itself ended the process. It also discards the output of the process.
+// Unfinished is the environment variable with the folder for Watch's records of inputs. A
+// record remains if its input did not end. Go's fuzzer does not report inputs that end the
+// process after the end of a run, and discards the output of the process.
 const Unfinished = "FUZZTEST_UNFINISHED"
 
 // Watch checks the work on input until the returned function is called. If the work exceeds a
@@ -112,8 +112,8 @@ func Watch(t testing.TB, input any) (done func()) {
 // A record is the path of the file with an input that has not ended, or "".
 type record string
 
-// write writes the file, if the environment has a folder for it. Nothing depends on an error: the
-// record is for inputs that the fuzzer itself does not report.
+// write writes the file, if the environment has a folder for it. Errors are ignored: the record
+// only helps to find inputs that the fuzzer does not report.
 func (r *record) write(text string) {
 	dir := os.Getenv(Unfinished)
 	if dir == "" {
@@ -131,7 +131,7 @@ func (r *record) remove() {
 	}
 }
 
-// give ends the process because of an input.
+// give reports an input, and ends the process.
 func (r *record) give(what string, input any) {
 	text := fmt.Sprintf("an input %s: %.4096q\n", what, input)
 	r.write(text)
@@ -153,7 +153,7 @@ func heap() int64 {
 	return int64(s[0].Value.Uint64())
 }
 
-// fuzzing reports whether the fuzzer generates inputs, instead of running the seeds only.
+// fuzzing reports whether the fuzzer generates inputs. Otherwise only the seeds run.
 func fuzzing() bool {
 	f := flag.Lookup("test.fuzz")
 	return f != nil && f.Value.String() != ""

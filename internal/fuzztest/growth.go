@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// An input is repeated up to these sizes. The large size is measured only if the smaller sizes look
-// suspicious, so that most inputs take a few milliseconds.
+// Sizes to which an input is repeated. The large size is measured only if the smaller sizes
+// look suspicious: most inputs take a few milliseconds.
 const (
 	smallSize = 16 << 10
 	midSize   = 4 * smallSize
 	largeSize = 4 * midSize
 
-	longest = smallSize / 4 // bytes of the longest input that is repeated
+	longest = smallSize / 4 // bytes of the longest repeated input
 	oneOf   = 64            // while fuzzing, one in oneOf inputs is measured
 )
 
-// The largest allowed ratios of the work at one size to the work at the next smaller size. Linear
-// work grows four times, quadratic work sixteen times.
+// The largest allowed ratios of the work at one size to the work at the next smaller size.
+// Linear work grows four times, quadratic work sixteen times.
 const (
 	suspicious = 6
 	alarming   = 8
@@ -29,10 +29,10 @@ const (
 	floor = slowdown * 200 * time.Millisecond // at the large size: less work is harmless
 )
 
-// Growth reports an error if the work of run on a repeated input grows faster than the number of
-// repetitions. It tries the input, and the input as one line. It compares only amounts of processor
-// time that are large enough to measure, and fails only if three measurements agree. It does not
-// measure inputs of more than 4 KiB.
+// Growth reports an error if the work of run on a repeated input grows faster than the number
+// of repetitions. It tries the input, and the input as one line. It compares only measurable
+// amounts of processor time, and fails only if three measurements agree. It does not measure
+// inputs of more than 4 KiB.
 func Growth(t testing.TB, input []byte, run func([]byte)) {
 	t.Helper()
 	if len(input) == 0 || len(input) > longest || fuzzing() && hash(input)%oneOf != 0 {
@@ -45,7 +45,7 @@ func Growth(t testing.TB, input []byte, run func([]byte)) {
 	}
 }
 
-// hash returns the same value in each process, so that an input that failed is measured again.
+// hash returns the same value in each process: an input that failed is measured again.
 func hash(input []byte) uint32 {
 	h := fnv.New32a()
 	h.Write(input)

@@ -4,5 +4,5 @@ package fuzztest
 
 import "time"
 
-// processorTime returns 0, since the time is not known on this system: only waiting is bounded.
+// processorTime returns 0, since the time is unknown on this system. Only waiting is bounded.
 func processorTime() time.Duration { return 0 }
