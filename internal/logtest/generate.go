@@ -8,7 +8,7 @@ import (
 )
 
 // A Generator makes logs: lines of words, control bytes and colours between elements, whole and
-// broken. Every word occurs once, so that a test notices if one is lost.
+// broken. Every word occurs once, so a test notices its loss.
 type Generator struct {
 	*rand.Rand
 	words int
@@ -41,7 +41,7 @@ func (g *Generator) Address() uint64 {
 	return 0x500138 + g.Uint64N(0x60)
 }
 
-// Contextual returns an element that changes the context, or would if one of its fields were valid.
+// Contextual returns an element that changes the context, or that has an invalid field.
 func (g *Generator) Contextual() string {
 	switch g.IntN(5) {
 	case 0:
