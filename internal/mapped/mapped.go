@@ -10,31 +10,31 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// maxLoads bounds the segments that are examined for each address. Linkers make five.
+// maxLoads bounds the segments examined for each address. Linkers make five.
 const maxLoads = 256
 
-// The reasons why an address has no link-time address.
+// Reasons why an address has no link-time address.
 var (
 	ErrOutside = errors.New("an address is outside of its mapping")
 	ErrOffsets = errors.New("its debug file does not show which part of the file was mapped; add the file itself with --symbol-path")
 )
 
-// A Range is where a process has mapped a part of a file.
+// A Range is a part of a file in the memory of a process.
 type Range struct {
 	Start, Limit uint64 // addresses; Limit is after the last one
-	Offset       uint64 // of Start in the file
+	Offset       uint64 // offset of Start in the file
 }
 
 // Has reports whether an address is in the range.
 func (m Range) Has(addr uint64) bool { return m.Start <= addr && addr < m.Limit }
 
-// A File is how the segments of a file are loaded.
+// A File has the segments that are loaded from a file.
 type File struct {
-	loads []object.Segment // those of a debug file may have no bytes
-	own   bool             // loads are those of the mapped file, not of its debug file
+	loads []object.Segment // segments of a debug file may have no bytes
+	own   bool             // loads are from the mapped file, not from its debug file
 }
 
-// NewFile returns a File for the segments of the mapped file itself, if own is set, or else of its
+// NewFile returns a File. The segments are from the mapped file if own is set, or else from its
 // debug file.
 func NewFile(segments []object.Segment, own bool) File {
 	loads := slices.DeleteFunc(slices.Clone(segments), func(s object.Segment) bool {
@@ -48,8 +48,8 @@ var pages = [...]uint64{4 << 10, 16 << 10, 64 << 10}
 
 func isCode(s *object.Segment) bool { return s.Flags&elf.PF_X != 0 }
 
-// Relative returns the link-time address of an address in a mapping. In a mapping that starts at 0,
-// addresses are link-time addresses already: no process has code there.
+// Relative returns the link-time address of an address in a mapping. In a mapping that starts
+// at 0, addresses are link-time addresses already, since no process has code there.
 func (f *File) Relative(m Range, addr uint64) (uint64, error) {
 	if m.Start == 0 {
 		return addr, nil
@@ -84,9 +84,9 @@ func (f *File) Relative(m Range, addr uint64) (uint64, error) {
 // kernelStart is the lowest address of Linux's kernel on machines with 64 bits.
 const kernelStart = 1 << 63
 
-// inKernel is Relative for a kernel. No file is mapped there: perf gives the address of _text, at
-// which vmlinux's code begins and which KASLR has moved, as the start, and 0 or the start as the
-// offset.
+// inKernel is Relative for a kernel, which is not a mapped file. perf gives the address of
+// _text, where vmlinux's code begins, as the start. KASLR has moved that address. The offset is
+// 0 or the start.
 func (f *File) inKernel(m Range, addr uint64) (uint64, error) {
 	first := slices.IndexFunc(f.loads, func(l object.Segment) bool { return isCode(&l) && l.Addr >= kernelStart })
 	if first < 0 {
@@ -99,7 +99,7 @@ func (f *File) inKernel(m Range, addr uint64) (uint64, error) {
 	return rel, nil
 }
 
-// withoutOffsets is Relative for a debug file made by objcopy --only-keep-debug. Its segments have
+// withoutOffsets is Relative for a debug file by objcopy --only-keep-debug. Its segments have
 // addresses and sizes in memory, but no usable offsets.
 func (f *File) withoutOffsets(m Range, addr uint64) (uint64, error) {
 	if len(f.loads) == 0 {
@@ -134,8 +134,8 @@ func (f *File) withoutOffsets(m Range, addr uint64) (uint64, error) {
 }
 
 // Fits reports whether a mapping may be one of the file. It must be one segment with code, or
-// exactly the range from the first segment with code to the last. A mapping that a producer may
-// have joined may be larger than that range, but not end after the file's last segment.
+// exactly the range from the first segment with code to the last. If a producer may have joined
+// mappings, it may be larger, but not end after the file's last segment.
 func (f *File) Fits(m Range, joined bool) bool {
 	size := m.Limit - m.Start
 	for _, page := range pages {
