@@ -6,8 +6,8 @@ import (
 	"github.com/symfilter/symfilter/internal/backtrace"
 )
 
-// dumpMark is in the line before a sanitizer's dump of shadow memory and its legend, some 30 lines
-// that few readers need.
+// dumpMark is in the line before a sanitizer's dump of shadow memory with its legend, about 30
+// lines that few readers need.
 var dumpMark = []byte("around the buggy address")
 
 const dumpTitle = "Bytes around the address"

@@ -14,15 +14,14 @@ import (
 
 var newline = []byte{'\n'}
 
-// A Page is an HTML page with the logs of one Filter or of several, one after the other. It has the
-// text of the logs, backtraces that fold, and an index of the distinct backtraces. The page needs
-// no other file. Package internal/html describes its contents.
+// A Page is an HTML page with the logs of one or several Filters, one after the other. It has
+// the text of the logs, backtraces that fold, and an index of the distinct backtraces. The page
+// needs no other file. Package internal/html describes its contents.
 //
-// A Page is the [filter.Printer] of its Filters. Until the page has 16 MiB, they print nothing;
-// then they print its finished parts. So Options.Emit may get the output for a line together with
-// the output for a later line. Lines of a backtrace are held until it ends, because equal
-// backtraces are folded. A Page takes at most about 64 MiB of memory. One Filter at a time may use
-// it.
+// A Page is the [filter.Printer] of its Filters. They print nothing until the page has 16 MiB;
+// then they print its finished parts. Options.Emit may thus get the output of several lines at
+// once. Lines of a backtrace are held until it ends, because equal backtraces are folded. A
+// Page takes at most about 64 MiB of memory. One Filter at a time may use it.
 type Page struct {
 	html *html.Page
 
@@ -39,7 +38,7 @@ type Page struct {
 
 var _ filter.LogPrinter = (*Page)(nil)
 
-// New returns a Page for the Filters that have it as their Printer. title is the title of the page,
+// New returns a Page for the Filters that have it as their Printer. title is the page's title,
 // usually the name of the log.
 func New(title string) *Page { return &Page{html: html.New(title)} }
 
@@ -49,13 +48,13 @@ func (p *Page) Input(name string) {
 	p.Restart()
 }
 
-// SetPrefix sets a function that appends the text to show before a line, such as the line's time in
-// a container's log. The function is for the current Filter alone: filter.New removes it. It is
-// called when the line is printed.
+// SetPrefix sets a function that appends the text to show before a line, such as the line's
+// time in a container's log. It is for the current Filter only: filter.New removes it. prefix
+// is called when the line is printed.
 func (p *Page) SetPrefix(prefix func(dst []byte, line int64) []byte) { p.prefix = prefix }
 
-// Begin sets the options that a Page needs. The page escapes all text itself. It shows the colours
-// of the log unless the options remove them.
+// Begin sets the options that a Page needs. The page escapes all text itself. It shows the
+// log's colours unless the options remove them.
 func (p *Page) Begin(o *filter.Options) {
 	o.Terminal, o.Display.Width, o.Display.Fold = false, 0, false
 	if o.Color != filter.ColorNever {
@@ -64,15 +63,15 @@ func (p *Page) Begin(o *filter.Options) {
 	p.prefix, p.same.own = nil, o.Display.Own
 }
 
-// AppendRest appends the rest of the page to dst and returns the extended slice. Nothing may be
-// added to the page after it. It is called once the Filters of the page are closed.
+// AppendRest appends the rest of the page to dst. Call it once the page's Filters are closed.
+// Nothing may be added to the page later.
 func (p *Page) AppendRest(dst []byte) []byte {
 	p.html.End()
 	return p.html.Take(dst)
 }
 
-// AppendElement holds the answers of the element until its line is printed, and appends the number
-// under which they are held. It appends nothing for an element that a page shows only as text.
+// AppendElement holds the element's answers until its line is printed, and appends their
+// number. It appends nothing for an element that a page shows only as text.
 func (p *Page) AppendElement(dst []byte, e *filter.Element) []byte {
 	h := backtrace.Held{Values: e.Values}
 	switch {
@@ -120,9 +119,8 @@ func (p *Page) line(text []byte, process string, ended, continues bool) {
 	}
 }
 
-// AppendLines adds whole lines without elements to the page, like AppendLine for each, and appends
-// the finished part of the page. While a backtrace or a dump is open, or if lines have prefixes, it
-// adds nothing and returns false.
+// AppendLines adds whole lines without elements, and appends the finished part of the page. If
+// a backtrace or a dump is open, or if lines have prefixes, it adds nothing and returns false.
 func (p *Page) AppendLines(dst, whole []byte) (_ []byte, ok bool) {
 	if !p.takesLines() {
 		return dst, false
@@ -205,8 +203,8 @@ func (p *Page) elements(l *filter.Line) {
 	clear(p.values)
 }
 
-// addValues adds the values of a hexdict that have an answer or, if named is set, a name. It finds
-// them in order in text[at:], and returns the offset after the last one.
+// addValues adds the values of a hexdict that have an answer or, if named is set, a name. It
+// finds them in order in text[at:], and returns the offset after the last.
 func (p *Page) addValues(text []byte, at int, values []filter.DictValue, named bool) int {
 	for from := at; len(values) > 0 && from <= len(text); {
 		v := &values[0]
@@ -235,7 +233,6 @@ func (p *Page) addValues(text []byte, at int, values []filter.DictValue, named b
 
 func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// takesLines reports whether AppendLines may add lines.
 func (p *Page) takesLines() bool { return !p.IsOpen() && !p.dump && p.prefix == nil }
 
 // AppendEnd adds the held lines of the log to the page, and appends the finished part of the page.
@@ -249,7 +246,6 @@ func (p *Page) endStack() {
 	p.End(p.printStack, p.textRow)
 }
 
-// printStack prints a stack.
 func (p *Page) printStack(s *backtrace.Stack) {
 	switch {
 	case s.IsText():
@@ -298,8 +294,8 @@ func (p *Page) backtrace(s *backtrace.Stack) {
 	p.html.Backtrace(&b)
 }
 
-// htmlRows returns the rows of a stack, valid until the next call. Answers for frames that are not
-// the system's have details, unless known is set.
+// htmlRows returns the rows of a stack, valid until the next call. Unless known is set, answers
+// for frames other than the system's have details.
 func (p *Page) htmlRows(s *backtrace.Stack, same *verdict, known bool) []html.Row {
 	all := p.rows[:0]
 	for i := range s.Rows {

@@ -10,11 +10,11 @@ import (
 type prefixed struct {
 	line   filter.Line
 	prefix []byte
-	from   int // an offset in the text without prefixes, from which moved counts lines
+	from   int // offset in the text without prefixes, from which moved counts lines
 	lines  int // lines up to from, including its line
 }
 
-// maxShifted bounds the elements and frames of a line that gets prefixes. A line with more of them
+// maxShifted bounds the elements and frames of a line with prefixes. A line with more of them
 // is shown as text alone, since counting the lines before each takes time.
 const maxShifted = 4096
 

@@ -15,14 +15,13 @@ import (
 type subject struct {
 	row   int // -1 if it only gives the title
 	title html.Detail
-	crash bool // a signal arrived, or a function ended the program
+	crash bool // a signal arrived here, or the function ended the program
 }
 
 // aboutOf returns the frame that a backtrace is about: the innermost own frame with a name. It
 // skips functions that ran after the crash: signal handlers, and functions that end a program.
-// Without such a frame, it returns an own frame without a name. If there is none either, the
-// outermost system frame with a name gives the title. The last resort is a frame of the handler, or
-// any other frame.
+// Without such a frame, it returns an own frame without a name. Otherwise the outermost system
+// frame with a name gives the title, or else a frame of the handler, or any other frame.
 func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
 	own, unnamed, known, handler, other := -1, -1, -1, -1, -1
 	returns, crash := false, false
@@ -79,8 +78,8 @@ func titleOf(s *backtrace.Stack, i int) html.Detail {
 }
 
 // interrupts reports whether a signal arrived at a frame: the frames before it belong to the
-// handler. All calls for one backtrace share returns, which is set if the addresses of frames are
-// return addresses.
+// handler. All calls for one backtrace share returns, which is set if the frames have return
+// addresses.
 func interrupts(fr *findings.TraceFrame, returns *bool) bool {
 	const page = 1<<12 - 1
 	was := *returns

@@ -11,28 +11,26 @@ import (
 	"github.com/symfilter/symfilter/internal/html"
 )
 
-// verdicts remembers the verdicts for backtraces, because a log may have a million equal
-// backtraces.
+// verdicts remembers the verdicts for backtraces: a log may have a million equal ones.
 type verdicts struct {
 	seen map[uint64]*verdict // by hash of the rows
 	seed maphash.Seed
 	own  ownFrames // Display.Own of the Filter
-	text []byte    // bytes to hash: a hash of bytes takes a fifth of the time of a hash of values
+	text []byte    // bytes to hash: hashing values takes five times as long
 }
 
-// ownFrames is the type of Display.Own.
 type ownFrames interface {
 	Is(function, file, object string) bool
 }
 
-// A verdict holds what backtraces with equal rows have in common.
+// A verdict holds the common facts of backtraces with equal rows.
 type verdict struct {
 	key   string      // equal for equal backtraces; empty without a frame
 	kinds []html.Kind // kinds of its rows
 	known bool        // the page needs no Details of it
 }
 
-// maxSeen bounds the verdicts that are remembered: 4 MiB, if each has 40 rows.
+// maxSeen bounds the verdicts: 4 MiB, if each has 40 rows.
 const maxSeen = 16 << 10
 
 // of returns the verdict for a backtrace with a role.
@@ -56,7 +54,7 @@ func (j *verdicts) of(s *backtrace.Stack, role string) *verdict {
 			text = binary.LittleEndian.AppendUint64(text, a.Addr)
 		}
 		text = binary.LittleEndian.AppendUint32(text, uint32(len(a.Frames)))
-		if len(a.Frames) > 0 { // an answer may become better
+		if len(a.Frames) > 0 { // an answer may improve
 			text = backtrace.AppendName(backtrace.AppendName(text, a.Frames[0].Func), a.Frames[0].File)
 		}
 		text = strconv.AppendBool(text, a.Err != nil)
@@ -77,7 +75,7 @@ func (j *verdicts) of(s *backtrace.Stack, role string) *verdict {
 // judge returns a new verdict for a backtrace.
 func (j *verdicts) judge(s *backtrace.Stack, role string) *verdict {
 	v := &verdict{kinds: make([]html.Kind, len(s.Rows))}
-	var own, all []uint64 // places of frames, each once: the depth of a recursion does not matter
+	var own, all []uint64 // places of frames, each once, whatever the depth of a recursion
 	for i := range s.Rows {
 		fr, ok := s.Frame(i)
 		if !ok {
@@ -107,9 +105,9 @@ func (j *verdicts) judge(s *backtrace.Stack, role string) *verdict {
 	return v
 }
 
-// appendFramePlace appends bytes that identify the place of a frame: its function and line, or its
-// offset in the module. If the offset is unknown, it appends the part of the address within its
-// page, which is the same in each process.
+// appendFramePlace appends bytes that identify the place of a frame: its function and line, or
+// its offset in the module. If the offset is unknown, it appends the address within the page,
+// which is the same in each process.
 func appendFramePlace(dst []byte, fr *findings.TraceFrame) []byte {
 	dst = backtrace.AppendName(backtrace.AppendName(dst, fr.Func), fr.File)
 	switch {
