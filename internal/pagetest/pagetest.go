@@ -1,4 +1,4 @@
-// Package pagetest checks a page of package internal/html as a browser reads it: its elements and
+// Package pagetest checks a page of package internal/html as a browser reads it: elements,
 // attributes, and the text of the log. Only tests import this package.
 package pagetest
 
@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// allowed lists the elements of a page, with a pattern for each of their attributes.
+// allowed lists the elements of a page, with a pattern for each attribute.
 var allowed = map[string]map[string]string{
 	"html": {"lang": "en"}, "head": {}, "meta": {"charset": "utf-8", "http-equiv": "Content-Security-Policy", "content": ".*", "name": "viewport|referrer"},
 	"title": {}, "style": {}, "body": {}, "header": {}, "h1": {}, "main": {}, "h2": {"id": "rest-title|index-title"},
@@ -33,16 +33,15 @@ var allowed = map[string]map[string]string{
 // forbidden are schemes that a browser executes.
 var forbidden = regexp.MustCompile(`(?i)^\s*(javascript|data|vbscript):`)
 
-// Page is a page that was parsed.
+// Page is a parsed page.
 type Page struct {
 	root *html.Node
 	ids  map[string]bool
 }
 
-// Parse parses a page. It fails if the page has an element or attribute that is not allowed, or an
-// element at a place that HTML does not allow. It also fails if two elements have the same id, or
-// if a popovertarget or an internal link names a missing id. Links to lines are not checked, since
-// the script finds the line.
+// Parse parses a page. It fails for an element, an attribute or a place of an element that is
+// not allowed. It also fails for a repeated id, and for a popovertarget or an internal link to
+// a missing id. Links to lines are not checked, since the script finds the line.
 func Parse(page []byte) (*Page, error) {
 	if !bytes.HasPrefix(page, []byte("<!DOCTYPE html>\n")) {
 		return nil, fmt.Errorf("the page begins with %.40q", page)
@@ -223,8 +222,8 @@ func (p *Page) Find(name, class string) (all []string) {
 	return all
 }
 
-// Outline returns a line for each kind of error in the summary, each group of backtraces, and each
-// part that folds. The line has the number of columns of a group, and the class of a part.
+// Outline returns a line for each kind of error in the summary, each group of backtraces, and
+// each part that folds. The line has a group's number of columns, or a part's class.
 func (p *Page) Outline() string {
 	var b strings.Builder
 	p.walk(p.root, func(n *html.Node) {
