@@ -12,8 +12,8 @@ import (
 // Maps is a list of maps in order of precedence: the first with a matching prefix applies.
 type Maps []buildid.PrefixMap
 
-// Replace applies the first map that matches path. It reports whether a map matches. If not, it
-// returns path unchanged.
+// Replace applies the first map that matches path. If no map matches, it returns path and
+// false.
 func (maps Maps) Replace(path string) (string, bool) {
 	for _, m := range maps {
 		if rest, ok := strings.CutPrefix(path, m.Old); ok {
@@ -23,9 +23,9 @@ func (maps Maps) Replace(path string) (string, bool) {
 	return path, false
 }
 
-// Place returns the path on this machine of the file with this name in a program or a report. If a
-// map matches, the path is the mapped name. Otherwise it is name below sysroot, or name itself if
-// sysroot is empty.
+// Place returns the path on this machine of the file with this name in a program or a report.
+// If a map matches, it is the mapped name. Otherwise it is name below sysroot, or name itself
+// if sysroot is empty.
 func (maps Maps) Place(name, sysroot string) string {
 	name, mapped := maps.Replace(name)
 	if sysroot != "" && !mapped {
