@@ -33,14 +33,13 @@ type fileKey struct {
 	changed, wrote syscall.Timespec
 }
 
-// keyOf returns the key of the file that info describes.
 func keyOf(info fs.FileInfo) fileKey {
 	state := info.Sys().(*syscall.Stat_t)
 	return fileKey{state.Dev, state.Ino, state.Size, state.Ctim, state.Mtim}
 }
 
-// isContent reports whether k and o have the same contents. The field changed, the time of the last
-// change of rights or links, may differ.
+// isContent reports whether k and o have the same contents. The time of the last change of
+// rights or links may differ.
 func (k fileKey) isContent(o fileKey) bool {
 	k.changed = o.changed
 	return k == o
@@ -63,14 +62,14 @@ func (f *file) isOverwritten(place string) bool {
 	return err == nil && os.SameFile(info, f.info) && !keyOf(info).isContent(keyOf(f.info))
 }
 
-// places returns where the file of a mapping may be opened. The first place is its path.
+// places returns the paths at which the file of a mapping may be opened, its own path first.
 func (of *process) places(m *mapping) []string {
 	proc := fmt.Sprintf("/proc/%d", of.pid)
 	return []string{proc + "/root" + m.path, fmt.Sprintf("%s/map_files/%x-%x", proc, m.start, m.end), proc + "/exe"}
 }
 
-// fileOf returns the file of a mapping of the process, or nil. The device and inode of the file
-// must be the mapping's, since another file may have its path by now.
+// fileOf returns the file of a mapping of the process, or nil. The file's device and inode must
+// be the mapping's, since another file may have the path by now.
 func (l *looker) fileOf(of *process, m *mapping) *file {
 	if m.path == "" {
 		return nil
@@ -87,7 +86,7 @@ func (l *looker) fileOf(of *process, m *mapping) *file {
 	return nil
 }
 
-// open returns the file at a place, if m is a mapping of it; otherwise nil.
+// open returns the file at a place, or nil if m is not a mapping of it.
 func (l *looker) open(place string, m *mapping) *file {
 	info, err := os.Stat(place)
 	if err != nil || !info.Mode().IsRegular() {
@@ -117,8 +116,8 @@ func (l *looker) open(place string, m *mapping) *file {
 	return read
 }
 
-// isOf reports whether m is a mapping of f. On btrfs and overlayfs, the device in maps differs from
-// the device of the file. So f is also mapped here, to compare m with the maps of this process.
+// isOf reports whether m is a mapping of f. On btrfs and overlayfs, the device in maps is not
+// the file's. So f is also mapped here, to compare m with the maps of this process.
 func isOf(f *os.File, info fs.FileInfo, m *mapping) bool {
 	state := info.Sys().(*syscall.Stat_t)
 	if state.Ino == m.inode && state.Dev == m.dev {
@@ -149,7 +148,7 @@ func mapped(f *os.File) (m mapping, ok bool) {
 	return m, false
 }
 
-// readFile reads the headers of a file. A file that is not in ELF has no code.
+// readFile reads the headers of a file. A file that is not ELF has no code.
 func readFile(f *os.File, info fs.FileInfo) *file {
 	read := &file{info: info}
 	image, err := object.Open(f, info.Size(), nil)
@@ -180,9 +179,9 @@ func readFile(f *os.File, info fs.FileInfo) *file {
 // pageSize is the size of a page of this kernel: 16 or 64 KiB on some AArch64.
 var pageSize = uint64(os.Getpagesize())
 
-// bias returns the load bias of the file: the address of m in the process, minus its address in the
-// file. page is the size of a page: m may begin before its code, at the start of the page. ok is
-// false if no segment fits, if two fit with different biases, or if a fixed file was moved.
+// bias returns the load bias of the file: the address of m in the process, minus its address in
+// the file. m may begin before its code, at the start of a page. ok is false if no segment
+// fits, if two fit with different biases, or if a fixed file was moved.
 func (f *file) bias(m *mapping, page uint64) (bias uint64, ok bool) {
 	for _, s := range f.code {
 		first := s.Offset &^ (page - 1)

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// lingers is the time for which a mapping is kept after its process has given it up. Lines that
-	// were not read or judged yet may have addresses in it.
+	// lingers is the time for which a mapping is kept after its process gave it up. Lines not
+	// read or judged yet may have addresses in it.
 	lingers = 10 * time.Second
 
-	// recheck is the minimum time between two checks whether files were overwritten.
+	// recheck is the minimum time between two checks for overwritten files.
 	recheck = 100 * time.Millisecond
 )
 
@@ -26,13 +26,13 @@ type looker struct {
 	ended   []view           // oldest first
 	files   map[fileKey]*file
 	seed    maphash.Seed
-	cut     bool // a bound has kept something from being read
+	cut     bool // a bound kept something from being read
 	last    time.Time
-	checked time.Time // time of the last check whether files were overwritten
+	checked time.Time // time of the last check for overwritten files
 
-	// clock measures how long mappings linger. A look advances it by the time since the last look,
-	// at most 2*lastLook, unless output waits to be read. So mappings are not dropped because this
-	// process was stopped for long, or because one look missed output that was waiting.
+	// clock measures how long mappings linger. A look advances it by the time since the last
+	// look, at most 2*lastLook, unless output waits to be read. Mappings thus survive a long
+	// stop of this process, and a look that missed waiting output.
 	clock time.Duration
 }
 
@@ -40,8 +40,8 @@ func newLooker() looker {
 	return looker{live: make(map[int]*process), files: make(map[fileKey]*file), seed: maphash.MakeSeed()}
 }
 
-// look reads the maps of all processes. It returns their views, and the processor time that it
-// took.
+// look reads the maps of all processes. It returns their views, and the processor time of the
+// look.
 func (l *looker) look(allRead bool) (views []view, took time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -76,7 +76,7 @@ func (l *looker) look(allRead bool) (views []view, took time.Duration) {
 	return append(views, l.ended...), threadTime() - start
 }
 
-// threadTime returns the time that the current thread has had a processor.
+// threadTime returns the processor time of the current thread.
 func threadTime() time.Duration {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now) != nil {
@@ -85,8 +85,7 @@ func threadTime() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// findNew adds the program and its descendants. A process that was found is kept if its parent
-// ends.
+// findNew adds the program and its descendants. A known process is kept if its parent ends.
 func (l *looker) findNew() {
 	if l.first == 0 {
 		return // not started
@@ -150,7 +149,7 @@ func (l *looker) shareFiles() {
 	}
 }
 
-// overwritten returns the mapped files whose contents have changed since they were read. The
+// overwritten returns the mapped files whose contents changed after they were read. The
 // mappings have the new contents, too.
 func (l *looker) overwritten() map[*file]bool {
 	changed := make(map[*file]bool)

@@ -24,7 +24,7 @@ const (
 // A process is the program or a descendant, whose maps are read.
 type process struct {
 	view
-	folder  *os.Root // /proc/PID; it does not lead to another process that gets the number later
+	folder  *os.Root // /proc/PID, which never leads to a later process with this number
 	sum     uint64   // of the text of its maps
 	settled bool     // no mapping is in doubt
 }
@@ -53,7 +53,7 @@ func openProcess(pid int) *process {
 	return &process{view: view{pid: pid}, folder: folder}
 }
 
-// readFile returns up to most bytes of a file in the folder of the process. cut is set if the file
+// readFile returns up to most bytes of a file in the process's folder. cut is set if the file
 // has more.
 func (of *process) readFile(name string, most int64) (text []byte, cut bool, err error) {
 	f, err := of.folder.Open(name)
@@ -178,13 +178,13 @@ func (of *process) isForeign() bool {
 	return false
 }
 
-// narrow is the number of 32-bit addresses. Programs that are not position-independent have such
-// addresses, and the kernel randomizes as few as 8 bits of them.
+// narrow is the number of 32-bit addresses. Programs that are not position-independent have
+// such addresses, of which the kernel randomizes as few as 8 bits.
 const narrow = 1 << 32
 
-// isRandom reports whether the kernel has randomized the addresses of a process with these maps. If
-// it has not, as after setarch -R, the stack ends with the last page of the address space. On x86
-// it may end one page earlier.
+// isRandom reports whether the kernel randomized the addresses of a process with these maps.
+// Without randomization, as after setarch -R, the stack ends with the last page of the address
+// space. On x86 it may end one page earlier.
 func isRandom(maps []byte) bool {
 	before, _, found := bytes.Cut(maps, []byte("[stack]\n"))
 	if !found {

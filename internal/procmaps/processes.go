@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// Bounds of the memory and the time for maps.
+// Bounds of the memory and time for maps.
 const (
 	maxProcesses = 256     // processes whose maps are read: each has an open folder of /proc
 	maxEnded     = 256     // ended processes whose mappings are kept
@@ -22,16 +22,16 @@ const (
 	maxMapBytes  = 8 << 20 // bytes of the maps of a process: about 80,000 mappings
 
 	// pause is the minimum time between two looks at all maps. The time is also at least
-	// shareOfTime times the processor time of the previous look, 30 to 100 µs for each process. A
-	// process that prints its stack in a handler may exist for only a millisecond more.
+	// shareOfTime times the processor time of the previous look, 30 to 100 µs for each process.
+	// A process that prints its stack in a handler may exist for only a millisecond more.
 	pause       = time.Millisecond
 	shareOfTime = 20
 
 	firstLook = pause       // after the start; each further pause is twice as long
-	lastLook  = time.Second // up to this one
+	lastLook  = time.Second // longest pause
 
-	// patience bounds the time for which output waits for a look. A look can take forever: a file
-	// of the program may be on a network disk that does not answer.
+	// patience bounds the wait of output for a look. A look can take forever: a file of the
+	// program may be on a network disk that does not answer.
 	patience = 100 * time.Millisecond
 )
 
@@ -39,19 +39,19 @@ const (
 type Processes struct {
 	mu      sync.Mutex
 	views   []view        // of the last look
-	cut     bool          // a bound has kept something from being read
+	cut     bool          // a bound kept something from being read
 	last    time.Time     // end of the last look
-	took    time.Duration // time that it took on a processor
+	took    time.Duration // its processor time
 	begun   time.Time     // start of the current look
 	under   chan struct{} // closed when the current look ends; nil between looks
 	readers []*reader
-	looker  looker // used by the current look alone
+	looker  looker // used only by the current look
 }
 
-// A view is the state of one process, as a look found it. It does not change after the look.
+// A view is the state of one process at a look. It does not change later.
 type view struct {
 	pid      int
-	random   bool // the kernel has chosen the addresses at random
+	random   bool // the kernel chose the addresses at random
 	foreign  bool // the process has another root folder, or another mount namespace
 	mappings []mapping
 }
@@ -81,8 +81,8 @@ func (p *Processes) Watch(ctx context.Context) {
 	}
 }
 
-// Reader returns a reader of the output of the processes. After the reader has read text, it reads
-// the maps of the processes.
+// Reader returns a reader of the processes' output. After each read, it reads the maps of the
+// processes.
 func (p *Processes) Reader(output io.Reader) io.Reader {
 	r := &reader{Reader: output, of: p}
 	p.mu.Lock()
@@ -94,7 +94,7 @@ func (p *Processes) Reader(output io.Reader) io.Reader {
 type reader struct {
 	io.Reader
 	of      *Processes
-	reading atomic.Bool // the filter has taken the text that was read, or the text has ended
+	reading atomic.Bool // the filter took the text that was read, or the text ended
 }
 
 func (r *reader) Read(b []byte) (n int, err error) {
@@ -106,7 +106,7 @@ func (r *reader) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// look reads the maps unless they were read lately. It waits for the maps, at most for patience.
+// look reads the maps unless they were read lately. It waits at most patience.
 func (p *Processes) look() {
 	p.mu.Lock()
 	if p.under == nil {
@@ -144,8 +144,8 @@ func (p *Processes) lookNow(allRead bool) {
 	p.under = nil
 }
 
-// Cut reports whether maps were not read because there were too many processes, threads, children
-// or mappings.
+// Cut reports whether maps were not read, since there were too many processes, threads,
+// children or mappings.
 func (p *Processes) Cut() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,8 +174,8 @@ func (p *Processes) At(addr uint64) (filter.ProcessMapping, bool) {
 	}, true
 }
 
-// find returns the mapping at an address, and the process that has it. found is set if any process
-// has a mapping there. m is nil if the mappings of processes differ.
+// find returns the mapping at an address, and its process. found is set if any process has a
+// mapping there. m is nil if the mappings of processes differ.
 func (p *Processes) find(addr uint64) (m *mapping, by *view, found bool) {
 	p.mu.Lock()
 	views := p.views
