@@ -15,14 +15,14 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// defaultSeconds is how long a program measures if a URL does not say it: net/http/pprof takes 30
-// seconds for a CPU profile.
+// defaultSeconds is the time for which a program measures, unless the URL sets it.
+// net/http/pprof takes 30 seconds for a CPU profile.
 const defaultSeconds = 30
 
-// answerSlack is how much longer than it measures a program may take for its answer.
+// answerSlack is the time for an answer, besides the time to measure.
 const answerSlack = time.Minute
 
-// maxRefusal bounds the text of a refusal that is read.
+// maxRefusal bounds the bytes read of a refusal.
 const maxRefusal = 1 << 10
 
 // URL returns the URL of a profile, if name is one.
@@ -34,8 +34,8 @@ func URL(name string) (u *url.URL, ok bool) {
 	return u, err == nil && u.Host != ""
 }
 
-// Profile asks a program for its profile, and returns the answer, which the caller closes. It waits
-// as long as the parameter seconds of the URL says, or else 30 seconds, and a minute. Errors name
+// Profile asks a program for its profile, and returns the answer, which the caller closes. It
+// waits as long as the URL's parameter seconds, 30 by default, and a minute more. Errors name
 // the URL without its password.
 func Profile(u *url.URL) (io.ReadCloser, error) {
 	seconds, err := strconv.Atoi(cmp.Or(u.Query().Get("seconds"), strconv.Itoa(defaultSeconds)))
