@@ -30,8 +30,7 @@ func Run(t *testing.T, vars map[string]string, cmds map[string]func(*testscript.
 		Cmds:               all,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TESTDATA", data)
-			// not testscript's /no-home, which a test that runs as root would create for all other
-			// users
+			// not testscript's /no-home, which a test as root would create for all other users
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			for name, value := range vars {
 				e.Setenv(name, value)
