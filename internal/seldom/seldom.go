@@ -1,5 +1,5 @@
-// Package seldom limits a kind of message to one a minute. Without it, input could cause any number
-// of messages.
+// Package seldom limits a kind of message to one a minute. Otherwise input could cause any
+// number of messages.
 package seldom
 
 import (
@@ -10,15 +10,15 @@ import (
 // Pause is the time between two messages of a Limiter.
 const Pause = time.Minute
 
-// A Limiter limits one kind of message. The zero value is ready. Its method may be called
-// concurrently, and allocates nothing.
+// A Limiter limits one kind of message. The zero value is ready. Many goroutines may call May,
+// which allocates nothing.
 type Limiter struct {
 	next    atomic.Int64 // Unix nanoseconds
 	skipped atomic.Int64
 }
 
-// May reports whether a message may be logged at now. If so, n is the number of its occurrences
-// since it was last logged, this one included.
+// May reports whether a message may be logged at now. n is then the number of its occurrences
+// since the last logged one, this one included.
 func (l *Limiter) May(now time.Time) (n int64, ok bool) {
 	next := l.next.Load()
 	if now.UnixNano() < next || !l.next.CompareAndSwap(next, now.Add(Pause).UnixNano()) {
