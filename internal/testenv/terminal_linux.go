@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Port makes a pseudo-terminal in place of a serial port, and links path to the end that a program
-// opens. It returns the device's end, which is closed at the end of the test. The pseudo-terminal
+// Port makes a pseudo-terminal in place of a serial port, and links path to the program's end.
+// It returns the device's end, which is closed at the end of the test. The pseudo-terminal
 // changes no bytes.
 func Port(t testing.TB, path string) (device *os.File) {
 	t.Helper()

@@ -1,9 +1,8 @@
-// Package testenv is for tests that use programs, files and rights that a machine may lack. Only
-// tests import it.
+// Package testenv is for tests that need programs, files and rights that a machine may lack.
+// Only tests import it.
 //
-// A missing program or file skips a test. If CI=true it fails the test instead, so that no test is
-// lost without notice. Other reasons always skip the test: see [OnlyLong], [OnlyOn] and
-// [Forbidden].
+// A missing program or file skips a test. If CI=true it fails the test instead: no test is lost
+// unnoticed. Other reasons always skip the test: see [OnlyLong], [OnlyOn] and [Forbidden].
 package testenv
 
 import (
@@ -23,8 +22,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// Need skips the test if a program, or a file that is given by its absolute path, is missing. It
-// fails the test if CI=true.
+// Need skips the test if a program, or a file with an absolute path, is missing. It fails the
+// test if CI=true.
 func Need(t testing.TB, parts ...string) {
 	t.Helper()
 	var missing []string
@@ -81,8 +80,8 @@ func OnlyOn(t testing.TB, platforms ...string) {
 	}
 }
 
-// Forbidden skips the test because the kernel or the user's rights do not permit an operation, such
-// as tracing another process. what names the operation.
+// Forbidden skips the test because the kernel or the user's rights forbid an operation, such as
+// tracing another process. what names the operation.
 func Forbidden(t testing.TB, what string, reason any) {
 	t.Helper()
 	t.Skip("not permitted here: " + what + ": " + strings.TrimSpace(fmt.Sprint(reason)))
@@ -102,8 +101,8 @@ func ShowManPage(t testing.TB, page string) string {
 	return stdout.String()
 }
 
-// FreeAddress returns a TCP address of this machine at which nothing listens. Its port is below the
-// range from which Linux assigns ports. So no other program gets the port before the test uses it.
+// FreeAddress returns a TCP address of this machine at which nothing listens. Its port is below
+// the range from which Linux assigns ports: no other program gets the port first.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -118,8 +117,8 @@ func FreeAddress(t testing.TB) string {
 	return ""
 }
 
-// Until waits until done reports true, and fails the test if it does not within a minute. what
-// names the condition.
+// Until waits until done returns true, and fails the test after a minute. what names the
+// condition.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	if !Wait(done) {
@@ -127,8 +126,8 @@ func Until(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// Wait waits until done reports true, for a minute at most, and returns whether it did. A test that
-// passes takes less. Unlike with [Until], the caller reports the failure.
+// Wait waits until done returns true, for a minute at most, and reports whether it did. Unlike
+// with [Until], the caller reports the failure.
 func Wait(done func() bool) bool {
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
