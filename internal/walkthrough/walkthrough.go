@@ -1,11 +1,11 @@
-// Package walkthrough runs the commands of a page of documentation as a reader types them: in one
-// shell, in the order of the page. It compares their output with the output on the page. Only tests
+// Package walkthrough runs the commands of a page of documentation as a reader types them: in
+// one shell, in the order of the page. It compares their output with the page. Only tests
 // import it.
 //
 // A block of the language sh holds commands. A block of the language text right after it shows
 // their output, including standard error. A line "..." in the output matches any lines. A block
-// that shows no output has to succeed. Commands of a block "sh manual" need things that a test
-// lacks, such as a phone: they are counted, and not run.
+// without output must succeed. Commands of a block "sh manual" need things that a test lacks,
+// such as a phone: they are counted, and not run.
 package walkthrough
 
 import (
@@ -20,13 +20,13 @@ import (
 	"time"
 )
 
-// Clone and Home are the folders of the clone and of the reader in the output that pages show.
+// Clone and Home are the folders of the clone and of the reader in the output on pages.
 const (
 	Clone = Home + "/symfilter"
 	Home  = "/home/me"
 )
 
-// longest bounds the time for a page: a page that waits for ever fails.
+// longest bounds the time for a page: a page that waits forever fails.
 const longest = 5 * time.Minute
 
 // A Block is a block of commands.
@@ -84,9 +84,8 @@ type Place struct {
 	Env  []string // the environment, without HOME
 }
 
-// Run runs the blocks in one shell. It reports each block whose output differs, and each block that
-// fails and shows no output. A later block must end the processes that a block leaves in the
-// background.
+// Run runs the blocks in one shell. It reports each block with different output, and each block
+// without output that fails. A later block must end processes left in the background.
 func Run(t testing.TB, p Place, blocks []Block) {
 	t.Helper()
 	const mark = "--- end of block "
@@ -124,8 +123,8 @@ func Run(t testing.TB, p Place, blocks []Block) {
 	}
 }
 
-// Equal reports whether the printed lines equal the lines on the page. It ignores text that differs
-// between runs or compilers: addresses, offsets in modules, process IDs and build IDs.
+// Equal reports whether the printed lines equal the lines on the page. It ignores text that
+// differs between runs or compilers: addresses, offsets in modules, process IDs and build IDs.
 func Equal(shown, printed []string) bool {
 	if len(shown) == 0 {
 		return len(printed) == 0 || len(printed) == 1 && printed[0] == ""
@@ -158,7 +157,7 @@ var changing = []struct {
 	{regexp.MustCompile(`==\d+==`), "==PID=="},
 }
 
-// constant returns the part of a line that each run prints.
+// constant returns a line with the text that differs from run to run replaced.
 func constant(line string) string {
 	for _, c := range changing {
 		line = c.re.ReplaceAllString(line, c.by)
