@@ -1,5 +1,5 @@
-// Package wording makes the parts that messages to people share. They are a count with its noun, a
-// number with commas, the cause of an error alone, and text of unknown origin on one line.
+// Package wording makes common parts of messages to people: a count with its noun, a number
+// with commas, the cause of an error alone, and text of unknown origin on one line.
 package wording
 
 import (
@@ -28,7 +28,8 @@ func Commas(number string) string {
 	return string(b)
 }
 
-// Cause returns the system's error without operation and path: the message names the file already.
+// Cause returns the system's error without operation and path, for a message that names the
+// file.
 func Cause(err error) error {
 	if path, ok := errors.AsType[*os.PathError](err); ok {
 		return path.Err
@@ -39,6 +40,6 @@ func Cause(err error) error {
 	return err
 }
 
-// Line escapes the bytes that would end the line or control a terminal: messages quote logs and
-// files. It uses the escapes of the filter's output.
+// Line escapes the bytes that would end the line or control a terminal, since messages quote
+// logs and files. It uses the escapes of the filter's output.
 func Line(s string) string { return string(escape.AppendText(nil, s, "")) }
