@@ -52,9 +52,9 @@ func buildID(file *elf.File) []byte {
 	return nil
 }
 
-// printBacktrace prints the backtrace of its caller. runtime.Callers returns an address for each
-// inlined call, too. Symbolizers find inlined calls themselves, so only the first address of each
-// physical frame is printed.
+// printBacktrace prints the backtrace of its caller. runtime.Callers also returns inlined
+// calls, which symbolizers find themselves. So only the first address of each physical frame is
+// printed.
 func printBacktrace() {
 	fmt.Println("{{{reset}}}")
 	printModules()
