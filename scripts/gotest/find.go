@@ -39,7 +39,7 @@ func findTests(packages []string) ([]testPackage, error) {
 	return all, nil
 }
 
-// addFile adds the tests of a file; src is its text, or nil to read it.
+// addFile adds the tests of a file. src is its text, or nil to read the file.
 func (p *testPackage) addFile(name string, src any) error {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
@@ -66,8 +66,7 @@ func (p *testPackage) addFile(name string, src any) error {
 	return nil
 }
 
-// withoutRace returns the position of a call of fuzztest.WithoutRace in body; NoPos if there is
-// none.
+// withoutRace returns the position of a call of fuzztest.WithoutRace in body, or NoPos.
 func withoutRace(body ast.Node) token.Pos {
 	at := token.NoPos
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -79,7 +78,7 @@ func withoutRace(body ast.Node) token.Pos {
 	return at
 }
 
-// workArgs returns the arguments of go test for the tests that are skipped under the race detector.
+// workArgs returns the arguments of go test for the tests skipped under the race detector.
 func workArgs(flags []string, packages []testPackage) []string {
 	var names, paths []string
 	for _, p := range packages {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// longFuzz is the shortest fuzz time for which the inputs of earlier runs, in the go command's
-// cache, are tried first. Trying them takes up to a minute.
+// longFuzz is the shortest fuzz time for which inputs of earlier runs, in the go command's
+// cache, are tried first. This takes up to a minute.
 const longFuzz = time.Minute
 
 // fuzzAll runs every fuzz target of the packages for the given time, and counts each as one test.
@@ -74,7 +74,7 @@ func fuzzAll(each string, packages []string) counts {
 	return c
 }
 
-// A fuzzBinary has the fuzz targets of a package, or the error of building it.
+// A fuzzBinary has the fuzz targets of a package, or the error of its build.
 type fuzzBinary struct {
 	testPackage
 	binary string // path
@@ -82,9 +82,9 @@ type fuzzBinary struct {
 	err    error
 }
 
-// buildFuzzed sends the binary of each package that has fuzz targets, in their order. It starts a
-// goroutine, which builds a binary while the targets of the previous binary run. The linker takes
-// most of the time of a build, on one processor.
+// buildFuzzed sends the binary of each package with fuzz targets, in order. Its goroutine
+// builds a binary while the targets of the previous one run. The linker takes most of the time
+// of a build, on one processor.
 func buildFuzzed(all []testPackage, dir string) <-chan fuzzBinary {
 	built := make(chan fuzzBinary)
 	go func() {
@@ -100,9 +100,9 @@ func buildFuzzed(all []testPackage, dir string) <-chan fuzzBinary {
 	return built
 }
 
-// fuzz runs one target, in the folder of its package. It passes the flags that go test passes to a
-// binary, with two workers. It bounds the runs that minimize an interesting input. By default they
-// take up to a minute, in which the fuzzer tries no other input.
+// fuzz runs one target, in the folder of its package. It passes the flags of go test to the
+// binary, with two workers. It bounds the runs that minimize an interesting input: by default
+// they take up to a minute, in which the fuzzer tries no other input.
 func fuzz(binary, dir, corpus, target string, each time.Duration) (output, error) {
 	unfinished, err := os.MkdirTemp(filepath.Dir(binary), "unfinished-")
 	if err != nil {
@@ -142,21 +142,21 @@ type verdict int
 const (
 	passed verdict = iota
 	failed
-	again // the run has to be repeated, for longer
+	again // repeat the run, for longer
 )
 
-// deadline matches the whole output of a run that found nothing, but reports the end of its time as
-// an error (go.dev/issue/75804). An input that fails leaves other lines, even if it was being
-// minimized at the end.
+// deadline matches the whole output of a run that found nothing, but reports the end of its
+// time as an error (go.dev/issue/75804). A failing input leaves other lines, even if the fuzzer
+// was minimizing it at the end.
 var deadline = regexp.MustCompile(`^(?:fuzz: elapsed: .*\n|warning: .*\n)*--- FAIL: \w+ \([0-9.]+s\)\n    context deadline exceeded\n(?:FAIL\n)?$`)
 
-// judge returns the verdict on a run, and the reason if it did not pass. err is the error of the
-// process.
+// judge returns the verdict on a run, and the reason if it did not pass. err is the error of
+// the process.
 //
-// A run fails if an input exceeded the bounds of fuzztest, even if that was after the end of the
-// run, when the fuzzer does not report it. If an input did not end for another reason, the fuzzer
-// killed the process two seconds after the end. On a busy machine that may happen to any input, so
-// the run is repeated.
+// A run fails if an input exceeded the bounds of fuzztest, even after the end of the run, when
+// the fuzzer does not report it. If an input did not end for another reason, the fuzzer killed
+// the process two seconds after the end. On a busy machine that may happen to any input, so the
+// run is repeated.
 func judge(out output, err error) (verdict, string) {
 	switch {
 	case err != nil && !deadline.MatchString(out.text):

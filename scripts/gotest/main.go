@@ -30,8 +30,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: gotest [-work] [go test flags] PACKAGE... | gotest -fuzz DURATION PACKAGE...")
 		os.Exit(2)
 	}
-	// Programs that tests start are not part of make's jobs: rustc would complain that the
-	// descriptors in these variables are not open.
+	// Programs that tests start are not make's jobs: rustc would complain about closed
+	// descriptors in these variables.
 	for _, name := range []string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL"} {
 		os.Unsetenv(name)
 	}
@@ -94,13 +94,13 @@ func run(args []string) counts {
 	return c
 }
 
-// report reads the events of go test -json from r. It writes the output of tests that did not pass,
-// and a summary of each package, to w.
+// report reads the events of go test -json from r. It writes the output of tests that did not
+// pass to w, and a summary of each package.
 func report(r io.Reader, w io.Writer) counts {
 	var c counts
 	type key struct{ pkg, test string }
-	output := map[key]*strings.Builder{} // output of tests and packages that have not ended
-	perPackage := map[string]*counts{}   // counts of packages that have not ended
+	output := map[key]*strings.Builder{} // output of unfinished tests and packages
+	perPackage := map[string]*counts{}   // counts of unfinished packages
 	of := func(pkg string) *counts {
 		if perPackage[pkg] == nil {
 			perPackage[pkg] = new(counts)
@@ -149,7 +149,7 @@ func report(r io.Reader, w io.Writer) counts {
 				}
 				n := of(e.Package)
 				if e.Action == "fail" {
-					// First the output of tests that did not end: the process died in one of them.
+					// First the output of unfinished tests: the process died in one of them.
 					for open, said := range output {
 						if open.pkg == e.Package {
 							io.WriteString(w, said.String())

@@ -13,7 +13,8 @@ import (
 )
 
 // materials writes a bill of materials for each product, as CycloneDX 1.5 in JSON. It lists the
-// module of the command, Go's standard library, and the linked modules, as recorded in the product.
+// module of the command, Go's standard library, and the linked modules, as recorded in the
+// product.
 func (r *material) materials() error {
 	for i := range r.products {
 		p := &r.products[i]

@@ -18,7 +18,7 @@ import (
 // sockets and checkpoints need Unix.
 var allTargets = []string{"linux/amd64", "linux/arm64", "linux/arm", "linux/riscv64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
 
-// product is a command that was built for a target.
+// product is a command built for a target.
 type product struct {
 	command, os, arch string
 	path              string // path of the file
@@ -36,7 +36,7 @@ func (p *product) name() string {
 // target returns the platform of the product, in the form of allTargets.
 func (p *product) target() string { return p.os + "/" + p.arch }
 
-// material holds everything that the files of a release are made from.
+// material holds the sources of a release's files.
 type material struct {
 	checkout, work, output string
 	version                string    // with a v
@@ -44,7 +44,7 @@ type material struct {
 	products               []product
 	pages                  []file            // manual pages, completions
 	licenses               map[string][]byte // licenses of the linked modules, by target
-	symbolizers            []string          // the names of programs in whose place symfilter answers
+	symbolizers            []string          // names of the programs that symfilter replaces
 }
 
 // plain returns the version without the v, for file names.
@@ -78,8 +78,8 @@ func build(checkout, dir, command, system, arch string) (product, error) {
 		return p, err
 	}
 	cmd := exec.Command(script, p.path, command)
-	// The versions of the architectures are the lowest of Go's defaults; settings of this machine
-	// do not matter.
+	// The versions of the architectures are the lowest of Go's defaults, whatever this
+	// machine's settings are.
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOARM=7", "GORISCV64=rva20u64", "GOWORK=off", "GOEXPERIMENT=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return p, fmt.Errorf("build %s for %s/%s: %w\n%s", command, system, arch, err, out)
@@ -88,8 +88,8 @@ func build(checkout, dir, command, system, arch string) (product, error) {
 	return p, err
 }
 
-// describe returns the material of a release from the products, with the pages that a build for
-// this machine prints.
+// describe returns the material of a release: the products, and the pages that a build for this
+// machine prints.
 func describe(checkout, work string, all []product) (*material, error) {
 	r := &material{checkout: checkout, work: work, products: all, version: all[0].info.Main.Version}
 	stamp := setting(all[0].info, "vcs.time")
@@ -159,8 +159,8 @@ func (r *material) addPages(p product) error {
 	return nil
 }
 
-// symbolizersOf returns the names of programs in whose place symfilter answers, as it lists them
-// for the completion of a shell.
+// symbolizersOf returns the names of programs that symfilter replaces, as listed for the
+// completion of a shell.
 func symbolizersOf(p product) (names []string, err error) {
 	out, err := exec.Command(p.path, "__complete", "as", "").Output()
 	if err != nil {
@@ -177,8 +177,8 @@ func symbolizersOf(p product) (names []string, err error) {
 	return names, nil
 }
 
-// readLicenses returns the license texts of Go and of the modules that a target's products link.
-// The modules are in the order of their names.
+// readLicenses returns the license texts of Go and of the modules that a target's products
+// link, in the order of the modules' names.
 func (r *material) readLicenses(target string) ([]byte, error) {
 	linked := make(map[string]string) // versions by path
 	for _, p := range r.products {
@@ -189,7 +189,7 @@ func (r *material) readLicenses(target string) ([]byte, error) {
 			linked[m.Path] = m.Version
 		}
 	}
-	// Only linked modules are listed, not "all": the checkout's go.sum need not have the sums of
+	// Only linked modules are listed, not "all": the checkout's go.sum may lack the sums of
 	// others, and must not change.
 	args := append([]string{"list", "-mod=readonly", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}"}, slices.Sorted(maps.Keys(linked))...)
 	list := exec.Command("go", args...)

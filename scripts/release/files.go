@@ -20,10 +20,10 @@ type file struct {
 	name string // slash-separated, relative
 	mode int64
 	data []byte
-	link string // where a symbolic link leads; empty: not a link
+	link string // target of a symbolic link, or ""
 }
 
-// archives writes an archive for each target: the commands, their pages and licenses.
+// archives writes an archive for each target, with the commands, their pages and licenses.
 func (r *material) archives() error {
 	for i := 0; i < len(r.products); {
 		target := r.products[i]
@@ -65,7 +65,7 @@ func (r *material) archives() error {
 	return nil
 }
 
-// tarOf returns an archive of files in the order of their names, each after its folders. All belong
+// tarOf returns an archive of files in the order of names, each after its folders. All belong
 // to root.
 func tarOf(all []file, date time.Time) ([]byte, error) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b file) int { return strings.Compare(a.name, b.name) })
@@ -96,8 +96,8 @@ func tarOf(all []file, date time.Time) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// zipped returns data compressed by gzip, without a name and a time. gzip.BestCompression, which
-// lintian wants for pages, takes ten times the time and saves 1.4 % of a program.
+// zipped compresses data by gzip, without a name and a time. gzip.BestCompression, which
+// lintian wants for pages, takes ten times as long and saves 1.4 % of a program.
 func zipped(data []byte, level int) ([]byte, error) {
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, level)

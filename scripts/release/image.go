@@ -13,9 +13,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// images writes an image layout of OCI for each command, with an image for each target of Linux.
-// They are like the image that the Dockerfile makes: one static program, which does not run as
-// root. The image of symfilter also has the links by which it answers like other symbolizers.
+// images writes an OCI image layout for each command, with an image for each target of Linux.
+// An image is like the Dockerfile's: one static program, which does not run as root. The image
+// of symfilter also has links by which it answers like other symbolizers.
 func (r *material) images() error {
 	for _, command := range []string{"symfilter", "symfilterd"} {
 		l := layout{}
@@ -116,7 +116,7 @@ func (l *layout) blob(mediaType string, value any) (v1.Descriptor, error) {
 	return l.add(mediaType, data), nil
 }
 
-// write writes the layout as a tar file whose index has one entry.
+// write writes the layout as a tar file. The index of the layout has one entry.
 func (l *layout) write(path string, entry v1.Descriptor, r *material) error {
 	index, err := json.Marshal(v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{entry}})
 	if err != nil {

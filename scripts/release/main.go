@@ -71,7 +71,7 @@ func release(checkout, output string, targets []string, snapshot bool) error {
 	if err != nil {
 		return err
 	}
-	if version := all[0].info.Main.Version; !snapshot { // before the minutes that the other targets take
+	if version := all[0].info.Main.Version; !snapshot { // before minutes for other targets
 		if !released.MatchString(version) {
 			return fmt.Errorf("the version is %s: tag the commit of a checkout without changes, or use -snapshot", version)
 		}
@@ -88,8 +88,8 @@ func release(checkout, output string, targets []string, snapshot bool) error {
 		return err
 	}
 	r.output = output
-	// The steps run concurrently, since they compress for minutes. They share only r, and do not
-	// change it.
+	// The steps run concurrently, since they compress for minutes. They share only r, and do
+	// not change it.
 	steps := []func() error{r.archives, r.packages, r.images, r.materials}
 	failures := make([]error, len(steps))
 	var running sync.WaitGroup
@@ -104,7 +104,7 @@ func release(checkout, output string, targets []string, snapshot bool) error {
 }
 
 // inChangelog returns an error unless the first heading of CHANGELOG.md names the version: "##
-// 0.9.0", with a date in parentheses or without. For alpha, beta and rc versions, the parentheses
+// 0.9.0", perhaps with a date in parentheses. For alpha, beta and rc versions, the parentheses
 // may hold any text.
 func inChangelog(checkout, version string) error {
 	data, err := os.ReadFile(filepath.Join(checkout, "CHANGELOG.md"))

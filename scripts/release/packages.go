@@ -33,12 +33,12 @@ type installed struct {
 	mode os.FileMode
 	data []byte
 	kind string // kind of nfpm; "" for an ordinary file
-	link string // where a symbolic link leads; empty: not a link
+	link string // target of a symbolic link, or ""
 }
 
-// linksFolder holds links by whose names symfilter answers like another symbolizer. It is not in
-// PATH, so that the other programs keep their places. Both distributions have /usr/libexec: FHS
-// 3.0, 4.7.
+// linksFolder holds links by whose names symfilter answers like another symbolizer. It is not
+// in PATH, so other programs keep their places. Both distributions have /usr/libexec: FHS 3.0,
+// 4.7.
 const linksFolder = "/usr/libexec/symfilter"
 
 // packages writes a package for Debian and one for RPM for each target of Linux.
@@ -194,9 +194,9 @@ func (r *material) installed(of string, p *product) (all []installed, err error)
 	return all, err
 }
 
-// packaged returns a file of examples/daemon with the changes for a package. The commands are in
-// /usr/bin, the configuration has the daemon's name, the user exists, and compose.yaml is absent.
-// The unit reloads by a command, since Type=notify-reload needs systemd 253, and Debian 12 has 252.
+// packaged adapts a file of examples/daemon to a package. The commands are in /usr/bin, the
+// configuration has the daemon's name, the user exists, and compose.yaml is absent. The unit
+// reloads by a command, since Type=notify-reload needs systemd 253, and Debian 12 has 252.
 // Manifests of Kubernetes keep the paths in their containers.
 func packaged(name string, data []byte) []byte {
 	if strings.HasPrefix(name, "kubernetes") {
@@ -217,7 +217,7 @@ func packaged(name string, data []byte) []byte {
 	).Replace(string(data)))
 }
 
-// debianLog returns the list of changes of the package itself.
+// debianLog returns the list of the package's own changes.
 func (r *material) debianLog() []byte {
 	version := strings.Replace(r.plain(), "-", "~", 1) + "-1"
 	return fmt.Appendf(nil, "symfilter (%s) unstable; urgency=medium\n\n  * The changes are in changelog.gz.\n\n -- %s  %s\n",

@@ -1,9 +1,11 @@
-// Scoreboard runs commands that resolve backtraces over the logs of testdata/backtraces, and prints
-// how many frames each of them names: go run ./scripts/scoreboard NAME=COMMAND...
+// Scoreboard runs commands that resolve backtraces over the logs of testdata/backtraces, and
+// prints the number of frames that each command names: go run ./scripts/scoreboard
+// NAME=COMMAND...
 //
-// A COMMAND runs in a shell. The log is its standard input, and $KIT the folder of the programs.
-// Each log is read twice. With the programs that printed it, all frames must be in the output, in
-// the order of the truth. With programs of another build at the same paths, no frame may be named.
+// A COMMAND runs in a shell. The log is its standard input, and $KIT the folder of the
+// programs. Each log is read twice. With the programs that printed it, all frames must be in
+// the output, in the order of the truth. With programs of another build at the same paths, no
+// frame may be named.
 package main
 
 import (
@@ -35,7 +37,7 @@ type producer struct {
 	Name    string
 	What    string // program that prints such logs
 	Program string // its truth is truth/PROGRAM
-	Real    bool   // the producer itself printed the log; otherwise the log only has its form
+	Real    bool   // the producer printed the log; otherwise only the form is the producer's
 	Reverse bool   // the outermost frame comes first
 }
 
@@ -82,7 +84,7 @@ func run(w io.Writer, kit string, args []string) error {
 	return nil
 }
 
-// truthOf returns the frames of the log, in the order of the log: FUNCTION FILE:LINE.
+// truthOf returns the frames of the log, in order: FUNCTION FILE:LINE.
 func truthOf(kit string, p producer) (frames []string, err error) {
 	f, err := os.Open(filepath.Join(kit, "truth", p.Program))
 	if err != nil {
@@ -119,8 +121,8 @@ func (s *score) add(kit string, p producer, t tool, want []string) error {
 	return nil
 }
 
-// place matches the name of a C++ source file and a line number; sources lists the kit's files. The
-// function's name is before them, on the same line of output or on the previous one.
+// place matches the name of a C++ source file and a line number; sources lists the kit's files.
+// The function's name is before them, on the same line of output or on the previous one.
 var (
 	place    = regexp.MustCompile(`\b(\w+\.(?:cc|h))(?: ?: ?|", "source_line": )(\d+)`)
 	function = regexp.MustCompile(`\w+`)
