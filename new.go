@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// Bounds of the time for which lines of a pipe wait for debug files. They are small because a
+// Bounds of the time for which lines of a pipe wait for debug files. They are small, since a
 // person may watch the pipe, and its producer is blocked meanwhile.
 const (
 	StreamWait          = 2 * time.Second  // for one build ID
@@ -24,9 +24,9 @@ type Options struct {
 	Filter  filter.Options // New sets Symbolizer and Cache, and Dialects.Complete if it is nil
 }
 
-// Defaults returns the options that the command uses without flags, for a log that comes through a
-// pipe. It reads DEBUGINFOD_URLS and the other variables of elfutils. A variable with an unusable
-// value is ignored.
+// Defaults returns the options of the command without flags, for a log from a pipe. It reads
+// DEBUGINFOD_URLS and the other variables of elfutils. It ignores a variable with an unusable
+// value.
 func Defaults() Options {
 	servers, _ := debuginfod.OptionsFromEnv(os.Getenv)
 	return Options{

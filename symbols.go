@@ -35,17 +35,17 @@ const DebugDir = "/usr/lib/debug"
 // systemDebugDir is DebugDir, or a test's folder in its place.
 var systemDebugDir = DebugDir
 
-// cacheShare is the share of MaxMemory that rendered frames may take: 1/16. Of the default
-// MaxMemory, that is [filter.DefaultCacheSize].
+// cacheShare is the share of MaxMemory for rendered frames: 1/16. Of the default MaxMemory,
+// that is [filter.DefaultCacheSize].
 const cacheShare = 16
 
 // Symbols are the places of debug files. The zero value uses the system's folder and the module's
 // own path, keeps indexes in the user's cache, and uses no server.
 type Symbols struct {
-	// SymbolPaths are files, folders and zip files that are searched for build IDs. IDsFiles are
-	// ids.txt files. BuildIDDirs are trees of .build-id, and DebugDirs trees of GDB's layout. They
-	// are searched in this order. The system's [DebugDir] follows, unless NoDefaultDebugDirs is
-	// set.
+	// SymbolPaths are files, folders and zip files to search for build IDs. IDsFiles are
+	// ids.txt files. BuildIDDirs are trees of .build-id, and DebugDirs trees of GDB's layout.
+	// They are searched in this order. The system's [DebugDir] follows, unless
+	// NoDefaultDebugDirs is set.
 	SymbolPaths []string
 	IDsFiles    []string
 	BuildIDDirs []string
@@ -56,15 +56,15 @@ type Symbols struct {
 	// NoPaths prevents opening files at paths that a log or a report names.
 	NoPaths bool
 
-	// Servers are debuginfod servers, asked last. The zero value uses no server and no debuginfod
-	// cache; [debuginfod.OptionsFromEnv] returns the options set in the environment. If Client is
-	// not nil, it is used instead of Servers; the caller closes it.
+	// Servers are debuginfod servers, asked last. The zero value uses no server and no
+	// debuginfod cache; [debuginfod.OptionsFromEnv] returns the options in the environment. A
+	// Client that is not nil replaces Servers; the caller closes it.
 	Servers debuginfod.Options
 	Client  *debuginfod.Client
 
-	// CacheDir is the folder for data that can be computed again: indexes of debug files, lists of
-	// the build IDs in folders, and spilled sections. Empty: [UserCacheDir]. With NoCache no folder
-	// is used. With NoIndex, indexes of debug files are not used.
+	// CacheDir is the folder for data that can be computed again: indexes of debug files, lists
+	// of the build IDs in folders, and spilled sections. Empty: [UserCacheDir]. NoCache uses no
+	// folder. NoIndex uses no indexes of debug files.
 	CacheDir string
 	NoCache  bool
 	NoIndex  bool
@@ -82,7 +82,7 @@ type Symbols struct {
 type Opened struct {
 	Symbolizer *symbolize.Symbolizer
 	Cache      *filter.Cache      // cache of rendered frames
-	Servers    *debuginfod.Client // nil without servers or a cache of theirs
+	Servers    *debuginfod.Client // nil without servers or their cache
 
 	// SymbolPath is the finder for SymbolPaths; nil without them.
 	SymbolPath *buildid.SymbolPath
@@ -92,8 +92,8 @@ type Opened struct {
 	local   []symbolize.Finder
 }
 
-// UserCacheDir returns the folder in which the command keeps indexes: below XDG_CACHE_HOME, or
-// below the user's cache. It is empty if the environment names neither.
+// UserCacheDir returns the command's folder of indexes: below XDG_CACHE_HOME, or below the
+// user's cache. It is empty if the environment names neither.
 func UserCacheDir() string {
 	dir := os.Getenv("XDG_CACHE_HOME") // used on every system, if it is set
 	if !filepath.IsAbs(dir) {
@@ -105,8 +105,8 @@ func UserCacheDir() string {
 	return filepath.Join(dir, "symfilter")
 }
 
-// Open opens the symbols. It searches and fetches nothing until the first question about a build
-// ID. It fails only if Servers is invalid. The caller closes the Opened.
+// Open opens the symbols. It searches and fetches nothing before the first question about a
+// build ID. It fails only if Servers is invalid. The caller closes the Opened.
 func (s Symbols) Open() (*Opened, error) {
 	if s.MaxMemory == 0 {
 		s.MaxMemory = symbolize.DefaultMaxMemory
@@ -150,8 +150,8 @@ func (s Symbols) Open() (*Opened, error) {
 	return opened, nil
 }
 
-// finders returns the finders of debug files on this machine. They search the places that Symbols
-// names, the system's folder, and last the module's own path.
+// finders returns the finders of debug files on this machine: the places in Symbols, the
+// system's folder, and last the module's own path.
 func (s *Symbols) finders(opened *Opened) (all []symbolize.Finder) {
 	if len(s.SymbolPaths) > 0 {
 		p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: s.SymbolPaths, CacheDir: s.CacheDir})
@@ -190,9 +190,9 @@ func (o *Opened) Complete(prefix buildid.ID) (id buildid.ID) {
 	return id
 }
 
-// Find returns the first file on this machine that q asks for and accept accepts; the caller closes
-// it. It searches the places of the Symbols, but neither servers nor their cache. The error wraps
-// [io/fs.ErrNotExist] if no place has such a file.
+// Find returns the first file on this machine that q asks for and accept accepts. The caller
+// closes it. Find searches the places of the Symbols, but neither servers nor their cache. The
+// error wraps [io/fs.ErrNotExist] if no place has such a file.
 func (o *Opened) Find(ctx context.Context, q buildid.Query, accept func(*buildid.File) bool) (*buildid.File, error) {
 	var failed error
 	for _, finder := range o.local {
