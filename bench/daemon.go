@@ -92,8 +92,8 @@ func (d *daemon) configure(state, input, output string) ([]string, error) {
 	return []string{d.symfilterd, "--config", path}, os.WriteFile(path, []byte(text), 0o600)
 }
 
-// fileToFile compares a daemon that follows the log, with checkpoints, with symfilter --follow.
-// Timing stops when the output is complete, even if it is not yet on the disk.
+// fileToFile compares symfilter --follow with a daemon that follows the log and keeps
+// checkpoints. Timing stops when the output is complete, even if it is not yet on the disk.
 func fileToFile(d *daemon) (other, mine *contender, err error) {
 	state, output := filepath.Join(d.dir, "state"), filepath.Join(d.dir, "output")
 	argv, err := d.configure(fmt.Sprintf("state: %q\n", state), fmt.Sprintf("files: [%q]", d.log), fmt.Sprintf("file: %q, sync: never", output))
@@ -147,9 +147,8 @@ func (d *daemon) untilWritten(ctx context.Context, argv []string, stdout io.Writ
 	return r.stop(time.Since(r.begin))
 }
 
-// overHTTP compares a daemon that answers a request, with the log as its body, with symfilter
-// between pipes. It measures the wall time of the request, and the CPU time of the daemon from
-// start to end.
+// overHTTP compares symfilter between pipes with a daemon that answers a request with the log.
+// It measures the wall time of the request, and the CPU time of the daemon from start to end.
 func overHTTP(d *daemon) (other, mine *contender, err error) {
 	socket := filepath.Join(d.dir, "socket")
 	argv, err := d.configure("", fmt.Sprintf("http: %q", "unix:"+socket), "peer: true")

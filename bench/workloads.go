@@ -14,7 +14,7 @@ type workload struct {
 	log   func(b *binaries, path string) error // writes the log; nil for empty input
 	of    string                               // workload whose log is read if log is nil
 	debug string                               // debug tree
-	// piped is set if the command runs between two cats, and is compared with a third cat.
+	// piped is set if the command runs between two cats, and is compared with cat in its place.
 	piped bool
 	// indexed is the file in bins that is indexed beforehand, or "".
 	indexed string
