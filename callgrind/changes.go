@@ -349,7 +349,7 @@ func (t *changeTable) cell(col *changeColumn, before, after int64) {
 	t.b = append(t.b, "  "...)
 }
 
-// rest prints how many functions the table leaves out, and what a ~ in it means.
+// rest prints the number of functions left out of the table, and explains the mark ~ in it.
 func (t *changeTable) rest(smaller, same int) {
 	if smaller > 0 {
 		t.put(faint, "and "+functions(int64(smaller))+" with smaller changes (--threshold=100 shows all)\n")

@@ -36,8 +36,8 @@ type fileCost struct {
 	costs []int64
 }
 
-// filesOf returns the cost of a function in each source file, in the order in which the profile
-// names the files: see maxFiles.
+// filesOf returns the cost of a function in each source file, in the profile's order of files:
+// see maxFiles.
 func (g *graph) filesOf(n uint32) (all []fileCost) {
 	if g.placesOf.All == nil {
 		g.placesOf = stacks.GroupBy(len(g.all), len(g.ofPlace), func(i int) uint32 { return g.ofPlace[i] })

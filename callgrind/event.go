@@ -70,8 +70,8 @@ func parseFormula(s string) (terms []eventTerm, err error) {
 	return terms, nil
 }
 
-// events holds the events of all parts of a profile. counted has the counted ones, in order of
-// appearance. defined has the definitions of "event:" lines.
+// events holds the events of all parts of a profile. counted has the events that are counted,
+// in order of appearance. defined has the definitions of "event:" lines.
 type events struct {
 	counted []eventType
 	defined []eventType

@@ -137,10 +137,11 @@ func (g *graph) connect(parts []part) {
 	g.to = stacks.GroupBy(n, len(g.edges), func(i int) uint32 { return g.edges[i].to })
 }
 
-// include computes the inclusive costs. As in callgrind_annotate, a function costs what other
-// functions' calls cost, or, without such calls, its own cost plus its calls. If the profile
-// has several parts, the larger sum is used, except in cycles. In a cycle, the cost of the
-// whole cycle is the limit, since nested calls are counted several times.
+// include computes the inclusive costs as callgrind_annotate does. A function has the costs of
+// all calls by other functions. Without such calls, it has its own cost plus the costs of its
+// calls. If the profile has several parts, the larger sum is used, except in cycles. In a
+// cycle, a function costs at most the whole cycle, since nested calls are counted several
+// times.
 func (g *graph) include() {
 	n := uint32(len(g.all))
 	g.inclusive = make([]int64, int(n)*g.width)

@@ -48,7 +48,7 @@ type definition uint32
 
 const nameBits = 24 // maxNames needs 23
 
-// definedBy returns the definition by a line with this key.
+// definedBy returns the definition that a line with this key and name gives.
 func definedBy(key []byte, name nameID) definition {
 	kind := key[0] // the first letter of cob, cfn, cfi and jfn, the second of ob, fn, fl, fi and fe
 	if len(key) == 2 {

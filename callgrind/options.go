@@ -62,7 +62,7 @@ type Options struct {
 
 	// Show lists the events that have columns, by name or by definition (Name = 2 Ir + Dr). If
 	// Show is empty, as many events are shown as fit. Sort lists the events that order the
-	// functions. If Sort is empty, the events shown do.
+	// functions. If Sort is empty, the shown events order them.
 	Show, Sort []string
 
 	// Threshold is the percentage of the costs that the shown functions have together. With

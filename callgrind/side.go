@@ -194,7 +194,8 @@ func withoutLevel(fn string) string {
 	return fn
 }
 
-// objectOf returns an object's name across builds: "" for the program or an unknown object.
+// objectOf returns an object's name across builds, without a version. It returns "" for the
+// program, or an unknown object.
 func (s *side) objectOf(name string) string {
 	name = baseOf(name)
 	if name == unknown || name == s.program {

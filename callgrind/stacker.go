@@ -307,8 +307,8 @@ func (s *stacker) graph() *stacks.Graph {
 	return g
 }
 
-// merged returns the elements of all, sorted and without duplicates, as once. index has the
-// index in once of each element of all.
+// merged returns the elements of all, sorted and without duplicates, as once. index has, for
+// each element of all, its index in once.
 func merged[E comparable](all []E, compare func(a, b E) int) (once []E, index []uint32) {
 	index = make([]uint32, len(all))
 	for _, i := range stacks.Order(len(all), func(a, b uint32) int { return compare(all[a], all[b]) }) {
