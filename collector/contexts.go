@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// liveFor is the time after its last record during which a process keeps its place. A flood
-	// of new keys must not make the logs of running processes unreadable.
+	// liveFor is the time for which a process is kept after its last record, even if another
+	// needs room. A flood of new keys must not make the logs of running processes unreadable.
 	liveFor = time.Minute
 
 	// streamBytes is the approximate memory of a stream without its context and key.

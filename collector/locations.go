@@ -26,8 +26,8 @@ const (
 	// sortedAtOnce is the number of locations without a kept answer that are looked up
 	// together.
 	sortedAtOnce = 1 << 16
-	// maxPaths is how many files may be opened for mappings of a batch that have no build ID, as
-	// for a trace of a log.
+	// maxPaths bounds the files opened for a batch's mappings without a build ID, as in a trace
+	// of a log.
 	maxPaths = 1024
 	// namelessFor is the lifetime of the answer that an address has no function.
 	namelessFor = time.Minute
@@ -219,8 +219,8 @@ func (n *naming) newModule(index int32) *module {
 	return m
 }
 
-// atPath sets the image of a mapping without a build ID: the file at its path, if the configuration
-// allows it, and the mapping is one of its code.
+// atPath sets the image of a mapping without a build ID: the file at its path. The
+// configuration must allow it, and the mapping must be of its code.
 func (n *naming) atPath(m *module, path string) {
 	m.result = locationBuildID
 	if path == "" || !n.s.cfg.Symbols.ModulePaths {

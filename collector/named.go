@@ -77,7 +77,7 @@ func (n *named) get(at spot) (a answer, ok bool) {
 	return a, true
 }
 
-// put keeps an answer. Its functions become the kept ones.
+// put keeps an answer. If an equal function is kept, the answer refers to that one.
 func (n *named) put(at spot, a answer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
