@@ -1,5 +1,6 @@
 // Package integration tests the command as it is built, together with real parts: sanitizers,
 // compilers, LLVM's tools, pipes. It has tests only, for Linux.
 //
-// A test whose part is missing is skipped; where CI=true it fails. TEST_LONG=1 runs the full sizes.
+// A test whose part is missing is skipped. If CI=true, it fails instead. TEST_LONG=1 runs the
+// full sizes.
 package integration
