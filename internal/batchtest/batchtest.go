@@ -76,8 +76,8 @@ func Indented(t *testing.T, text string) string {
 	return b.String()
 }
 
-// Fuzz answers mutations of requests. Each answer must be JSON, within the time and memory of
-// fuzztest.Watch.
+// Fuzz answers mutations of requests. Each answer must be JSON, and stay within the time and
+// memory of fuzztest.Watch.
 func Fuzz(f *testing.F, p Protocol, requests ...string) {
 	for _, request := range requests {
 		f.Add(request)
