@@ -44,7 +44,7 @@ type known struct {
 }
 
 // addNumber adds an address or offset. It ignores 0, and numbers whose upper 16 bits are
-// neither all 0 nor all 1: these are keys or tagged addresses.
+// neither all 0 nor all 1. Such numbers are keys or tagged addresses.
 func (k *known) addNumber(n uint64) {
 	if n != 0 && (n>>48 == 0 || n>>48 == 0xffff) {
 		k.numbers = append(k.numbers, n)
