@@ -10,7 +10,7 @@ import (
 )
 
 // crashes are texts in crash messages of programs and kernels, with their kinds. A backtrace
-// after such a line is a crash's.
+// after such a line is the backtrace of a crash.
 var crashes = []struct{ part, kind string }{
 	{"panicked at ", "panic"},       // Rust
 	{"panic: ", "panic"},            // Go, FreeBSD
