@@ -1,3 +1,3 @@
-// Package housetest tests the rules of this module. They are about imports, the names and
+// Package housetest tests the rules of this module. The rules are about imports, the names and
 // descriptions of packages, the files that may be committed, and the tests that documents name.
 package housetest
