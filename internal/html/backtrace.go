@@ -21,8 +21,8 @@ const (
 
 // A Backtrace holds the lines of a backtrace. A Page does not keep it.
 type Backtrace struct {
-	// Key is equal for equal backtraces. It is empty for the rest of a backtrace that is too
-	// long, which is not counted.
+	// Key is equal for equal backtraces. It is empty for the rest of a long backtrace, which is
+	// not counted.
 	Key     string
 	Time    []byte // time in the log, or empty
 	Message []byte // the line before it
@@ -80,8 +80,8 @@ func (p *Page) Frames(rows []Row) {
 // Large reports whether the page is large. Then only frames of new backtraces need Details.
 func (p *Page) Large() bool { return p.large }
 
-// Known reports whether a backtrace with this key needs no Details. It is then on the page, the
-// key is empty, or the page has maxDistinct others.
+// Known reports whether a backtrace with this key needs no Details. It needs none if it is on
+// the page already, if the key is empty, or if the page has maxDistinct others.
 func (p *Page) Known(key string) bool {
 	_, known := p.distinct.byKey[key]
 	return known || key == "" || len(p.distinct.byKey) >= maxDistinct
