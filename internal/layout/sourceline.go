@@ -18,8 +18,8 @@ const (
 	// unknown. Generated lines may have megabytes.
 	maxSourceColumns = 160
 
-	// sourceMargin is the number of columns beside the text of a source line. They are for its
-	// number, and for the dots in place of a long line's rest.
+	// sourceMargin is the number of columns beside the text of a source line: its number, and
+	// the dots for a long line's rest.
 	sourceMargin = numberColumns + len(" | ") + len("...")
 )
 
