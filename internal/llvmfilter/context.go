@@ -17,8 +17,8 @@ type moduleLine struct {
 }
 
 // context processes the contextual element of the current line. The text before the element is
-// printed if the element begins a line of the output, and otherwise dropped. A malformed
-// element loses its line.
+// printed if the element begins a line of the output, and otherwise dropped. The line of a
+// malformed element is dropped.
 func (f *Filter) context(e *element) {
 	switch string(e.tag) {
 	case "module":

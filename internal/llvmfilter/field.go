@@ -131,8 +131,8 @@ func buildID(digits []byte) ([]byte, bool) {
 	return id, err == nil && len(id) > 0
 }
 
-// mode parses the mode of a map: one or more of r, w and x, in this order, in either case. It
-// returns lower case.
+// mode parses the mode of a map: one or more of r, w and x, in this order, in either case. The
+// result is in lower case.
 func mode(text []byte) (string, bool) {
 	m := strings.ToLower(string(text))
 	return m, slices.Contains(modes, m)

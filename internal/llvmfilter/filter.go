@@ -74,8 +74,8 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 	return io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{r}, make([]byte, readBlock))
 }
 
-// Close finishes the last line, with a line end even if the log has none, and the module line.
-// It returns the writer's first error.
+// Close finishes the module line and the last line, which always gets a line end. It returns
+// the writer's first error.
 func (f *Filter) Close() error {
 	line, long := f.cut.Finish()
 	if len(line) > 0 {
