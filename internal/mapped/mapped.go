@@ -135,7 +135,7 @@ func (f *File) withoutOffsets(m Range, addr uint64) (uint64, error) {
 
 // Fits reports whether a mapping may be one of the file. It must be one segment with code, or
 // exactly the range from the first segment with code to the last. If a producer may have joined
-// mappings, it may be larger, but not end after the file's last segment.
+// mappings, the mapping may be larger, but not end after the file's last segment.
 func (f *File) Fits(m Range, joined bool) bool {
 	size := m.Limit - m.Start
 	for _, page := range pages {
