@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/html"
 )
 
-// verdicts remembers the verdicts for backtraces: a log may have a million equal ones.
+// verdicts remembers the verdicts for backtraces. A log may have a million equal backtraces.
 type verdicts struct {
 	seen map[uint64]*verdict // by hash of the rows
 	seed maphash.Seed
