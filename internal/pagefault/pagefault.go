@@ -1,5 +1,5 @@
 // Package pagefault recognises the runtime's panic for an unreadable address, after
-// [debug.SetPanicOnFault]. A mapped file was truncated, or its disk fails.
+// [debug.SetPanicOnFault]. The cause is a truncated mapped file, or a failing disk.
 package pagefault
 
 // Is reports whether a recovered value is the runtime's error for an unreadable address. Nil
