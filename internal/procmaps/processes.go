@@ -35,7 +35,7 @@ const (
 	patience = 100 * time.Millisecond
 )
 
-// Processes are a program and its descendants. Its methods are safe for concurrent use.
+// Processes are a program and its descendants. The methods are safe for concurrent use.
 type Processes struct {
 	mu      sync.Mutex
 	views   []view        // of the last look
@@ -81,8 +81,8 @@ func (p *Processes) Watch(ctx context.Context) {
 	}
 }
 
-// Reader returns a reader of the processes' output. After each read, it reads the maps of the
-// processes.
+// Reader returns a reader of the processes' output. It reads the maps of the processes after
+// each read.
 func (p *Processes) Reader(output io.Reader) io.Reader {
 	r := &reader{Reader: output, of: p}
 	p.mu.Lock()
