@@ -142,7 +142,7 @@ func unquoted(value []byte) string {
 	return text
 }
 
-// learnStack records which frames call which in the stack of a point.
+// learnStack records the calls between frames in the stack of a point.
 func (x *dhatIndex) learnStack(text []byte) error {
 	var ok bool
 	if x.stack, ok = parseStack(x.stack[:0], text); !ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// A dhatValue is a count of points, and the value of samples for it.
+// A dhatValue is a value of samples, from a count of points.
 type dhatValue struct {
 	key  string // key of the count in a point
 	kind stacks.ValueType

@@ -20,8 +20,7 @@ const (
 	headSize  = 4 << 10 // bytes that show the format
 )
 
-// MemoryShare is the number by which Options.Memory is divided: the unpacked bytes of an input
-// may take one such part.
+// MemoryShare limits the unpacked bytes of an input to Options.Memory / MemoryShare.
 const MemoryShare = 4
 
 // An Output is a form in which a Profile is printed.
@@ -89,8 +88,8 @@ type format struct {
 	read   func(data []byte, r *resolver) (document, error)
 }
 
-// formats returns the formats in the order of trial. traceOf recognizes files of DHAT and
-// Massif earlier. pprof is last, since its profiles begin without a mark.
+// formats returns the formats in the order in which Read tries them. traceOf recognizes files
+// of DHAT and Massif earlier. pprof is last, since its profiles begin without a mark.
 func formats() []format {
 	return []format{
 		{"heap profile of jemalloc", isJemalloc, readJemalloc},

@@ -275,7 +275,7 @@ func (t *table) frame(b []byte, l *stacks.Location, k int, lined bool) []byte {
 	return b
 }
 
-// percent returns n as a share of the total.
+// percent returns n as a percentage of the total, or "-" if the total is 0.
 func (t *table) percent(n int64) string {
 	if t.total == 0 {
 		return "-"
