@@ -112,8 +112,8 @@ func (all *verdicts) sockets(p Policy) {
 }
 
 // Offsets in struct seccomp_data of linux/seccomp.h. The filter reads only the low halves of
-// arguments, which come first on these architectures. For the arguments checked here, the
-// kernel ignores the high halves, too.
+// arguments, which come first on these architectures. The kernel ignores the high halves of the
+// arguments checked here.
 const (
 	offsetCall = 0
 	offsetArch = 4
