@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Clone and Home are the folders of the clone and of the reader in the output on pages.
+// Clone and Home are the folders of the clone and of the reader in the output that pages show.
 const (
 	Clone = Home + "/symfilter"
 	Home  = "/home/me"
@@ -157,7 +157,7 @@ var changing = []struct {
 	{regexp.MustCompile(`==\d+==`), "==PID=="},
 }
 
-// constant returns a line with the text that differs from run to run replaced.
+// constant returns a line with constants in place of the text that differs from run to run.
 func constant(line string) string {
 	for _, c := range changing {
 		line = c.re.ReplaceAllString(line, c.by)
