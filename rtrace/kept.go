@@ -82,7 +82,7 @@ func (k *kept) reset() {
 	*k = kept{traces: make(map[traceKey]*trace), table: make(map[resource]*call), share: report.NewShare(k.share.Budget)}
 }
 
-// fits takes size more bytes of the budget. It returns false if they are not left.
+// fits takes size more bytes of the budget. It returns false if the budget has less.
 func (k *kept) fits(size int64) bool { return k.share.Reserve(k.used + size) }
 
 // mebibytes returns the size of the budget, for messages.
@@ -330,7 +330,7 @@ func (k *kept) printLeaks(p *processor) {
 	}
 }
 
-// whole adds a line end after the last line, unless there is one.
+// whole adds a line end to lines, if the last line lacks one.
 func (p *processor) whole(lines string) string {
 	if n := len(lines); n > 0 && lines[n-1] != '\n' {
 		return lines + p.lineEnd

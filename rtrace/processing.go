@@ -39,9 +39,9 @@ type Processing struct {
 	// calls outside of contexts; nil selects all.
 	Contexts *uint64
 
-	// Leaks selects allocations that were not freed. Its type and ID identify a resource. If
-	// the type counts references, a resource is free after as many frees as allocations. For
-	// other types, a repeated allocation of an ID is another resource. The report then ends
+	// Leaks selects allocations that were not freed. A resource is identified by its type and
+	// ID. If the type counts references, a resource is free after as many frees as allocations.
+	// For other types, a repeated allocation of an ID is another resource. The report then ends
 	// with the leaks of each type.
 	Leaks bool
 
@@ -69,7 +69,7 @@ const (
 	ByCount
 )
 
-// A Range is a range of addresses from From to To, without To.
+// A Range is a range of addresses. To is exclusive.
 type Range struct{ From, To uint64 }
 
 // Indexes is a set of indexes of calls.

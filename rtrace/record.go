@@ -53,7 +53,7 @@ type record struct {
 	Flags       []byte // set for a resource type, separated by '|'
 	RefCount    bool   // resources of the type count their allocations
 
-	// Set for a frame. Reported holds the texts after the address, of each line with text,
+	// Set for a frame. Reported holds the texts after the address, one for each line with text,
 	// inlined calls first.
 	Frame    uint64 // number in the backtrace, from 0
 	Addr     uint64 // a return address

@@ -189,7 +189,7 @@ func (s *space) find(addr uint64, epoch int) *mapping {
 
 // findThen returns the mapping that contained addr in an earlier epoch.
 func (s *space) findThen(addr uint64, epoch int) *mapping {
-	// the latest first: a piece may have been joined in that epoch
+	// newest first: in one epoch, both a piece and the joined mapping may contain addr
 	for _, m := range slices.Backward(s.gone) {
 		if addr-m.from < m.to-m.from && m.since <= epoch && epoch <= m.until {
 			return m

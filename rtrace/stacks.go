@@ -166,7 +166,7 @@ func (s *stacker) call(rec *record) {
 
 const maxGrouped = 64 << 10 // calls of a group
 
-// contextsOf returns the names of contexts, by their bits.
+// contextsOf returns the names of the contexts in mask.
 func (s *stacker) contextsOf(mask uint64) string {
 	var names []string
 	for rest := mask; rest != 0; rest &= rest - 1 {
