@@ -95,7 +95,7 @@ func run(args []string) counts {
 }
 
 // report reads the events of go test -json from r. It writes the output of tests that did not
-// pass to w, and a summary of each package.
+// pass, and a summary of each package, to w.
 func report(r io.Reader, w io.Writer) counts {
 	var c counts
 	type key struct{ pkg, test string }
