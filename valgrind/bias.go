@@ -15,15 +15,16 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A score is the base-2 logarithm of the probability of a fact at the true bias, divided by its
-// probability at another. forCall is 4 because about one in 25 places in code follows a call.
+// A score is the base-2 logarithm of a ratio: a fact's probability at the true bias, divided by
+// its probability at another. forCall is 4 because about one in 25 places in code follows a
+// call.
 const (
 	forCall     = 4
 	againstCall = -5 // 2 % of the frames that look like callers are not callers
 	forSignal   = 10 // the code ends a signal handler; a file has it once or twice
 	forRequest  = 8  // a preloaded library of Valgrind makes a client request there
 	forTarget   = 9  // the call is to the function of the next inner frame
-	// the address is in a function with another name; nameBits scores the right name
+	// score if the address is in a function with another name; nameBits scores the right name
 	againstName = -8
 	forLine     = 9  // the symbolizer gives the address the line in the report
 	forData     = 10 // the variable is at the address in the report
@@ -266,8 +267,8 @@ func (e *epoch) places() (n int) {
 	return n
 }
 
-// lead sorts the candidates, best first. It returns the base-2 logarithm of the best
-// probability divided by the sum of all others.
+// lead sorts the candidates, best first. It returns the base-2 logarithm of a ratio: the best
+// probability, divided by the sum of all others.
 func lead(all []candidate) float64 {
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	others := 0.0

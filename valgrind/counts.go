@@ -196,8 +196,8 @@ func (r closing) renderLosses(rec *Record) {
 	}
 }
 
-// appendLoss appends a line of a leak summary, with the kind right-aligned. blocks is nil if
-// their number is unknown.
+// appendLoss appends a line of a leak summary, with the kind right-aligned. blocks is the
+// number of blocks, or nil if unknown.
 func appendLoss(b []byte, element string, size, blocks []byte) []byte {
 	const column = len("   definitely lost")
 	name := words(element)
@@ -223,9 +223,9 @@ func (r closing) renderErrorSummary(rec *Record) {
 	r.renderItems(rec, "errors", "error_contexts", "suppressed", "suppressed_contexts")
 }
 
-// appendErrors appends Valgrind's line about all errors. It ends with the number of suppressed
-// contexts: "(suppressed: 4 from 2)". If the report lacks that number, the line has the number
-// of used suppressions.
+// appendErrors appends Valgrind's line about all errors. The line ends with the number of
+// suppressed contexts: "(suppressed: 4 from 2)". If the report lacks that number, the line has
+// the number of used suppressions.
 func (s *summary) appendErrors(b []byte) []byte {
 	b = append(b, "ERROR SUMMARY: "...)
 	all, contexts := s.errors()

@@ -8,7 +8,7 @@ import (
 )
 
 // A sharing holds frames and stacks that findings of a process share. Frames take most of the
-// memory of findings, and few of them differ.
+// memory of findings, and few frames differ.
 type sharing struct {
 	sites  map[siteKey]*sharedSite
 	bytes  int    // approximate memory of the sites

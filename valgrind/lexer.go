@@ -241,8 +241,8 @@ const cdataBegin = "<![CDATA["
 // A gap is a part of buf that need not be searched again. It is empty if from equals to.
 type gap struct{ from, to int }
 
-// find returns the first index of the mark in the view, from from on, or -1. It skips the gap
-// in which an earlier search found none.
+// find returns the index of the first mark at or after from, or -1. It skips the gap in which
+// an earlier search found none.
 func (l *lexer) find(m mark, from int) int {
 	g := &l.none[m]
 	if from < g.from || from > g.to {
@@ -260,7 +260,7 @@ func (l *lexer) find(m mark, from int) int {
 	return -1
 }
 
-// nextError returns the index of the first error in the view, from from on, or -1.
+// nextError returns the index of the first error at or after from, or -1.
 func (l *lexer) nextError(from int) int {
 	if l.next <= from {
 		l.next = l.find(errorBegin, from) + 1

@@ -193,8 +193,9 @@ func (r *renderer) renderStack(it *Item) {
 }
 
 // isElement reports whether a site becomes an element. Its place must be known. Without a
-// symbolizer, or with Options.Elements, its file must have a build ID. Otherwise the symbolizer
-// must have more than the report; an unnamed site becomes one unless no symbol covers it.
+// symbolizer, or with Options.Elements, its file must have a build ID. Otherwise, for a named
+// site, the symbolizer must have more than the report. For an unnamed site, a symbol must
+// possibly cover the address.
 func (r *renderer) isElement(s *site) bool {
 	if s.at == nil {
 		return false

@@ -334,9 +334,9 @@ func (e *epoch) addFact(fact ipFact, f *file) bool {
 	return true
 }
 
-// isData reports whether all addresses of an epoch are in its object at another epoch's bias,
-// and thus in data. A program may jump to data, and the unwinding of a broken stack may find
-// its address.
+// isData reports whether all addresses of an epoch are data: they fit the object at another
+// epoch's bias. A program may jump to data, and the unwinding of a broken stack may find an
+// address of data.
 func (e *epoch) isData(f *file) bool {
 	return slices.ContainsFunc(e.of.epochs, func(other *epoch) bool { return other.located && e.loadedAt(f, other.bias) })
 }

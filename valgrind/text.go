@@ -156,8 +156,8 @@ func (r *renderer) renderItems(rec *Record, inHeading ...string) {
 	}
 }
 
-// renderItem renders the item at i. Its children may remain, as items of their own. It returns
-// the index of the next item to render.
+// renderItem renders the item at i, with its children unless these are rendered as items of
+// their own. It returns the index of the next item to render.
 func (r *renderer) renderItem(rec *Record, i int) int {
 	it := &rec.Items[i]
 	indent := strings.Repeat(" ", it.Depth+1)
@@ -448,8 +448,8 @@ func (t *tracker) epochCovering(addr uint64) (at *epoch) {
 	return at
 }
 
-// isVariable reports whether addr becomes an element. It first writes the maps of the object at
-// addr.
+// isVariable reports whether addr becomes an element. If so, it writes the maps of the object
+// at addr.
 func (r *renderer) isVariable(addr uint64) bool {
 	e := r.t.epochCovering(addr)
 	if e == nil {

@@ -152,7 +152,7 @@ func (x *rewriter) take(rec *Record) error {
 	return x.err
 }
 
-// document returns the document of the current process, which begins if necessary.
+// document returns the current process's document, and begins it if necessary.
 func (x *rewriter) document() *xmlDocument {
 	if x.cur == nil {
 		i := slices.IndexFunc(x.docs, func(d *xmlDocument) bool { return d.of == x.t.cur })
@@ -269,7 +269,7 @@ func (x *rewriter) appendLead(rec *Record, lines int) {
 	x.out = append(x.out, rec.lead...)
 }
 
-// findAdded finds the frames of a record to which the symbolizer adds.
+// findAdded finds the frames of a record for which the symbolizer has more than the report.
 func (x *rewriter) findAdded(rec *Record) {
 	x.added = x.added[:0]
 	for i := range rec.Items {

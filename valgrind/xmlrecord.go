@@ -151,7 +151,7 @@ func (x *rewriter) appendLeaf(name string, text []byte) {
 	x.out = append(appendName(x.out, name), '>')
 }
 
-// frames writes the frames of a stack, with those that the symbolizer adds.
+// frames writes the frames of a stack, and the frames that the symbolizer adds.
 func (e *elementWriter) frames(it *Item) {
 	for i := it.First; i < it.Last; i++ {
 		f := &e.rec.Frames[i]
