@@ -37,6 +37,15 @@ func gnuPrograms(t *testing.T) map[string]string {
 		words := append(strings.Fields(command), "-O2", "-fPIC", "-shared", ledger, "-o", files[name])
 		run(t, nil, words[0], words[1:]...)
 	}
+	// the same as gcc, with what it shares with another file in a supplementary file
+	files["supplementary"] = filepath.Join(dir, "supplementary")
+	other := filepath.Join(dir, "other")
+	run(t, nil, "cp", files["gcc"], files["supplementary"])
+	run(t, nil, "cp", files["gcc"], other)
+	run(t, nil, "dwz", "-r", "-m", filepath.Join(dir, "shared.alt"), "-h", files["supplementary"], other)
+	// calls in lexical blocks
+	files["lexical"] = filepath.Join(dir, "lexical")
+	run(t, nil, "gcc", "-g", "-O2", "-shared", "-fPIC", filepath.Join(checkout, "integration", "testdata", "twin", "lexical.c"), "-o", files["lexical"])
 	// a stripped file with a debug link, and one without symbols and debug information
 	files["stripped"], files["bare"] = filepath.Join(dir, "stripped"), filepath.Join(dir, "bare")
 	run(t, nil, "objcopy", "--only-keep-debug", files["gcc"], filepath.Join(dir, "gcc.debug"))
@@ -121,7 +130,7 @@ func sameNames(a, b string) bool {
 // differences in docs/drop-in.md. In those the debug information says what symfilter prints:
 // LLVM, which is a third reader, finds the same files and lines.
 func TestDropInAnswersAreThoseOfBinutils(t *testing.T) {
-	need(t, "addr2line", "llvm-addr2line-19", "git", "g++", "clang-19", "objcopy", "strip")
+	need(t, "addr2line", "llvm-addr2line-19", "git", "gcc", "g++", "clang-19", "dwz", "objcopy", "strip")
 	files := gnuPrograms(t)
 	n, step := 300, len(files) // each file gets some sets
 	if long() {
@@ -139,7 +148,7 @@ func TestDropInAnswersAreThoseOfBinutils(t *testing.T) {
 // The same is true of elfutils. Of libc only lines are compared: see the differences about
 // functions at one address.
 func TestDropInAnswersAreThoseOfElfutils(t *testing.T) {
-	need(t, "eu-addr2line", "llvm-addr2line-19", "git", "g++", "clang-19", "objcopy", "strip")
+	need(t, "eu-addr2line", "llvm-addr2line-19", "git", "gcc", "g++", "clang-19", "dwz", "objcopy", "strip")
 	files := gnuPrograms(t)
 	n, step := 300, len(files)
 	if long() {
@@ -205,7 +214,7 @@ var gnuCommands = []string{
 
 // A command line prints the same bytes, also from @FILE, and with questions that are no addresses.
 func TestDropInCommandsPrintWhatBinutilsPrints(t *testing.T) {
-	need(t, "addr2line", "g++")
+	need(t, "addr2line", "gcc", "g++", "dwz")
 	files := gnuPrograms(t)
 	for _, name := range []string{"gcc", "libledger.so", "bare"} {
 		for _, line := range gnuCommands {
