@@ -88,8 +88,8 @@ func readHeap(data []byte, r *resolver) (document, error) {
 	return d, d.finish(data)
 }
 
-// blockSize returns a label with the mean size of a sample's blocks in use, or of all its
-// allocations if no block is in use. Without allocations there is no label.
+// blockSize returns a label with the mean size of a sample's blocks in use. If no block is in
+// use, the label has the mean size of all allocations. Without allocations there is no label.
 func blockSize(counts []int64) []stacks.Label {
 	for i := 0; i < len(counts); i += 2 {
 		if n, size := counts[i], counts[i+1]; n != 0 {
