@@ -153,10 +153,10 @@ var deadline = regexp.MustCompile(`^(?:fuzz: elapsed: .*\n|warning: .*\n)*--- FA
 // judge returns the verdict on a run, and the reason if it did not pass. err is the error of
 // the process.
 //
-// A run fails if an input exceeded the bounds of fuzztest, even after the end of the run, when
-// the fuzzer does not report it. If an input did not end for another reason, the fuzzer killed
-// the process two seconds after the end. On a busy machine that may happen to any input, so the
-// run is repeated.
+// A run fails if an input exceeded the bounds of fuzztest. That counts even after the end of
+// the run, when the fuzzer does not report it. If an input did not end for another reason, the
+// fuzzer killed the process two seconds after the end. On a busy machine that may happen to any
+// input, so the run is repeated.
 func judge(out output, err error) (verdict, string) {
 	switch {
 	case err != nil && !deadline.MatchString(out.text):
