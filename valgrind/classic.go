@@ -12,11 +12,11 @@ import (
 )
 
 // NewText returns a writer that converts a report to Valgrind's plain text, such as "==PID==
-// Invalid read of size 4", and writes the text to w. Frames look as if Valgrind had found the
-// debug information. Facts that the XML lacks are omitted, such as the sizes in HEAP SUMMARY
-// before protocol 6. If the logged command line has --quiet, the heading and the summaries are
-// omitted, as in Valgrind. Close writes the rest, and does not close w. All errors come from w.
-// The writer is for one goroutine.
+// Invalid read of size 4". Frames look as if Valgrind had found the debug information. Facts
+// that the XML lacks are omitted, such as the sizes in HEAP SUMMARY before protocol 6. If the
+// logged command line has --quiet, the heading and the summaries are omitted, as in Valgrind.
+// Close writes the rest, and does not close w. All errors come from w. The writer is for one
+// goroutine.
 func NewText(w io.Writer, o Options) io.WriteCloser {
 	c := &classic{w: w, o: &o, t: newTracker(&o)}
 	c.names = newNamer(&o, c.t)
