@@ -2,9 +2,9 @@ package cli
 
 import "strings"
 
-// BashWords returns a bash function that reads the words of the command line. It replaces the
-// function in cobra's script, which needs the bash-completion package. Readline also separates
-// words at = and :, and the function joins such words again.
+// BashWords returns a bash function that reads the words of the command line. The function in
+// cobra's script needs the bash-completion package. Readline also separates words at = and :, which
+// this function joins again.
 func BashWords(program string) string {
 	return strings.ReplaceAll(bashWords, "PROGRAM", program)
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Shells returns the names of the shells that Script supports.
+// Shells returns the shells that Script supports.
 func Shells() []string { return []string{"bash", "zsh", "fish", "powershell"} }
 
-// Script writes the script with which a shell completes the program.
+// Script writes the completion script for a shell.
 func (p *Program[V]) Script(w io.Writer, shell string) error {
 	root := p.completer(p.Commands[0])
 	switch shell {
@@ -31,8 +31,8 @@ func (p *Program[V]) Script(w io.Writer, shell string) error {
 	}
 }
 
-// Complete answers a shell that asks how the command line of cmd may continue after args. asked is
-// the shell's request word.
+// Complete prints how the command line of cmd may continue after args. asked is the shell's request
+// word.
 func (p *Program[V]) Complete(cmd *Command, asked string, args []string, stdout, stderr io.Writer) error {
 	root := p.completer(cmd)
 	root.SetArgs(append([]string{asked}, args...))
@@ -62,10 +62,9 @@ func (p *Program[V]) completer(cmd *Command) *cobra.Command {
 	return root
 }
 
-// completeArgument offers words for an argument. If cmd has Words, it offers these for the first
-// argument, and nothing for further ones. For the first word of a command line, it offers the
-// commands that begin with word, and files. It leaves other arguments to the shell, which completes
-// files.
+// completeArgument offers words for an argument. If cmd has Words, it offers them for the first
+// argument, and nothing for others. For the first word of a command line, it offers commands and
+// files that begin with word. For other arguments, the shell completes files.
 func (p *Program[V]) completeArgument(cmd *Command, args []string, word string) (offered []string, how cobra.ShellCompDirective) {
 	switch {
 	case cmd.Words != nil && len(args) == 0:
@@ -86,9 +85,9 @@ func (p *Program[V]) completeArgument(cmd *Command, args []string, word string) 
 	return append(offered, filesHere(word)...), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// filesHere returns the files and folders of the current folder whose names begin with word. As in
-// shells, hidden files need a word that begins with a dot. It leaves out names with control
-// characters, which would end a line or a column of the answer.
+// filesHere returns the files and folders here whose names begin with word. As in shells, hidden
+// files need a word that begins with a dot. Names with control characters, which would end a line
+// or a column of the answer, are left out.
 func filesHere(word string) (names []string) {
 	files, _ := os.ReadDir(".")
 	for _, f := range files {

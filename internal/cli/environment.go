@@ -46,8 +46,8 @@ func (p *Program[V]) FromEnvironment(set *pflag.FlagSet, lookup func(string) (st
 }
 
 // UnknownVariables returns a message for each variable that begins with the program's name but
-// names no flag. A message suggests a flag of set, if one is near. Empty variables, and variables
-// that Kubernetes sets, are ignored.
+// names no flag. A message may suggest a flag of set. Empty variables, and variables that
+// Kubernetes sets, are ignored.
 func (p *Program[V]) UnknownVariables(environment []string, set *pflag.FlagSet) (messages []string) {
 	for _, v := range environment {
 		name, value, _ := strings.Cut(v, "=")

@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// The layout of help pages.
 const (
 	helpColumn = 27 // column of the text about a flag
 	HelpWidth  = 80 // columns
@@ -58,8 +57,7 @@ func (p *Program[V]) FlagsPage() string {
 	return b.String()
 }
 
-// listFlags writes the flags that list selects, group by group. If brief is set, it leaves out
-// Flag.More.
+// listFlags writes the flags that list selects, group by group. brief leaves out Flag.More.
 func (p *Program[V]) listFlags(b *strings.Builder, list func(*Group[V], *Flag[V]) bool, brief bool) {
 	for i := range p.Groups {
 		g := &p.Groups[i]
@@ -83,7 +81,7 @@ func (p *Program[V]) listFlags(b *strings.Builder, list func(*Group[V], *Flag[V]
 	}
 }
 
-// flagLine writes the spelling of a flag with its text beside it.
+// flagLine writes the spelling of a flag, with its text beside it.
 func flagLine(b *strings.Builder, spelling, text string) {
 	line := "      " + spelling
 	if strings.HasPrefix(spelling, "-") && !strings.HasPrefix(spelling, "--") {
@@ -102,7 +100,7 @@ func flagLine(b *strings.Builder, spelling, text string) {
 	b.WriteString(line + Wrap(text, helpColumn) + "\n")
 }
 
-// Spelling returns how the flag is written: "-s, --symbol-path PATH".
+// Spelling returns the form of the flag: "-s, --symbol-path PATH".
 func (f *Flag[V]) Spelling() string {
 	s := "--" + f.Name
 	if f.Short != "" {
@@ -125,8 +123,7 @@ func (f *Flag[V]) FullText() string {
 	return f.Text + "; " + f.More
 }
 
-// remarks returns the text that follows FullText: whether the flag is repeatable, and its default
-// value.
+// remarks returns the text after FullText: whether the flag is repeatable, and its default.
 func (f *Flag[V]) remarks() string {
 	var remarks []string
 	if isRepeated(f.Value(new(V)).Type()) {
@@ -141,8 +138,8 @@ func (f *Flag[V]) remarks() string {
 	return " (" + strings.Join(remarks, "; ") + ")"
 }
 
-// Wrap breaks text between words so that lines have at most HelpWidth columns. It indents each line
-// but the first by indent columns. The first line is indented already.
+// Wrap breaks text into lines of at most HelpWidth columns. It indents each line but the first by
+// indent columns. The first line is indented already.
 func Wrap(text string, indent int) string {
 	var b strings.Builder
 	column := indent

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Reference renders the tables in Markdown, starting with the commands. wrapped breaks the lines of
-// a paragraph, as in other documents.
+// Reference renders the tables in Markdown, beginning with the commands. wrapped breaks the lines
+// of a paragraph.
 func (p *Program[V]) Reference(wrapped func(paragraph string) string) string {
 	var b strings.Builder
 	b.WriteString("## Commands\n")
@@ -57,8 +57,8 @@ func (p *Program[V]) commandsWith(f *Flag[V]) string {
 	return strings.Join(names, " ")
 }
 
-// markdownText returns paragraphs, which are separated by empty lines, in Markdown. Examples, which
-// begin with two blanks, and lists of two columns become blocks of text.
+// markdownText returns paragraphs, separated by empty lines, in Markdown. Examples, which begin
+// with two blanks, and lists of two columns become blocks of text.
 func markdownText(text string, wrapped func(paragraph string) string) string {
 	var b strings.Builder
 	for i, paragraph := range strings.Split(strings.TrimSuffix(text, "\n"), "\n\n") {

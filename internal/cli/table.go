@@ -1,6 +1,6 @@
-// Package cli renders the tables of a command line: its commands, flags and topics. They become
-// help pages, the manual page, completions for shells, and the reference in docs. The table of
-// flags also parses them.
+// Package cli renders the tables of a command line: its commands, flags and topics. The tables
+// become help pages, the manual page, completions for shells, and the reference in docs. The table
+// of flags also parses them.
 //
 // A new flag is a row of the table. FlagsPage, ManPage, Reference and, for commands in On, Page
 // show the flag. Complete offers it, and Define registers it.
@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// A Program holds the tables of a command line. V holds the values of the flags.
+// A Program has the tables of a command line. V has the values of the flags.
 type Program[V any] struct {
 	Name        string
-	About       string // a line for the manual page
+	About       string // line for the manual page
 	Commands    []*Command
 	Groups      []Group[V]
 	Topics      func() []Topic // makes the texts of all topics
-	Sections    []Section      // sections of the manual page, after the flags and the topics
+	Sections    []Section      // of the manual page, after the flags and the topics
 	Environment string         // how flags are read from the environment
-	SeeAlso     []string       // pages of the manual, as in addr2line (1)
+	SeeAlso     []string       // pages of the manual, such as addr2line (1)
 
-	More     CommandSet // commands whose help pages refer to the page of all flags
+	More     CommandSet // commands whose help refers to the page of all flags
 	Texts    CommandSet // commands whose only flag is --help
 	Mode     CommandSet // bit for flags of another style of command line
 	ModeName string     // flag that selects Mode
@@ -37,13 +37,13 @@ type CommandSet uint
 type Command struct {
 	Name  string     // empty for the program itself
 	In    CommandSet // its bit
-	Args  string     // the words after the name, in the help
+	Args  string     // words after the name, in the help
 	Least int        // arguments
 	Most  int
-	Words func() []string // the allowed arguments; nil: files
-	About string          // a line for the first screen
-	Text  string          // its help above the flags: lines of at most HelpWidth
-	Whole bool            // its help includes Flag.More of flags that other commands also have
+	Words func() []string // allowed arguments; nil: files
+	About string          // line for the first screen
+	Text  string          // help above the flags: lines of at most HelpWidth
+	Whole bool            // its help includes Flag.More of shared flags
 }
 
 // A Group is a group of flags under one heading of the help.
@@ -57,15 +57,15 @@ type Group[V any] struct {
 // A Flag is a row of the table of flags.
 type Flag[V any] struct {
 	Name, Short string
-	Metavar     string // the name of the value in the help; empty for a switch
-	Alone       string // value of the flag without =VALUE; empty if the flag needs a value or is a switch
-	Text        string // what the flag does, for the first screen and completion
-	More        string // what the other pages add to Text
-	// default value that the help shows, if any; the program sets it elsewhere
+	Metavar     string // name of the value in the help; empty for a switch
+	Alone       string // value without =VALUE; empty if the flag needs a value or is a switch
+	Text        string // for the first screen and completion
+	More        string // addition to Text on other pages
+	// default value in the help, if any; the program sets it elsewhere
 	Preset string
-	In     CommandSet      // the commands that have the flag
+	In     CommandSet      // commands that have the flag
 	On     CommandSet      // commands whose --help lists it; not needed if In has one command
-	Words  func() []string // the allowed values, if there are few
+	Words  func() []string // allowed values, if there are few
 	// a *bool, *string, *[]string, or a Setter; Define panics for others
 	Field func(*V) any
 }
@@ -75,8 +75,8 @@ type Flag[V any] struct {
 type Topic struct {
 	Name    string
 	About   string // for the list of topics
-	Section string // the title in the manual page; empty: the manual page has the content elsewhere
-	// lines of at most HelpWidth; lines that begin with blanks are examples and lists
+	Section string // title in the manual page; empty: that page has the content elsewhere
+	// lines of at most HelpWidth; examples and lists begin with blanks
 	Text string
 }
 
@@ -99,7 +99,7 @@ func (p *Program[V]) Flags() iter.Seq[*Flag[V]] {
 	}
 }
 
-// Flag returns the first flag called name that a command of in has, or nil.
+// Flag returns the first flag called name that a command in in has, or nil.
 func (p *Program[V]) Flag(name string, in CommandSet) *Flag[V] {
 	for f := range p.Flags() {
 		if f.Name == name && f.In&in != 0 {
@@ -119,7 +119,7 @@ func (p *Program[V]) Topic(name string) *Topic {
 	return nil
 }
 
-// Pages returns the names of the commands and topics that have a page.
+// Pages returns the names of the commands and topics with a page.
 func (p *Program[V]) Pages() (names []string) {
 	for _, cmd := range p.Commands {
 		if cmd.Name != "" {

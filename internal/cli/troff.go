@@ -2,8 +2,8 @@ package cli
 
 import "strings"
 
-// Troff renders paragraphs, which are separated by empty lines, in troff format. Paragraphs that
-// begin with blanks are examples.
+// Troff renders paragraphs, separated by empty lines, in troff format. Paragraphs that begin with
+// blanks are examples.
 func Troff(text string) string {
 	var b strings.Builder
 	for i, paragraph := range strings.Split(strings.TrimSuffix(text, "\n"), "\n\n") {

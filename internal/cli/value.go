@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A Setter is a field that parses the value of its flag. If it is a Typed, Type returns the type of
-// the value: Switch, Repeated or EachLine.
+// A Setter is a field that parses the value of its flag. A Setter that is Typed has the type
+// Switch, Repeated or EachLine.
 type Setter interface{ Set(string) error }
 
 // Typed is a Setter with a type.
@@ -20,8 +20,7 @@ type Typed interface {
 	Type() string
 }
 
-// The types of values. After a flag whose type ends in Array, completion offers the same flag
-// again.
+// Types of values. After a flag whose type ends in Array, completion offers the flag again.
 const (
 	Switch   = "bool"
 	Repeated = "stringArray" // a list; in the environment, separated as in PATH
@@ -29,10 +28,10 @@ const (
 	EachLine = "lineArray"
 )
 
-// isRepeated reports whether a flag whose value is of this type may be repeated.
+// isRepeated reports whether a flag of this type may be repeated.
 func isRepeated(kind string) bool { return strings.HasSuffix(kind, "Array") }
 
-// Define adds the flags of the given commands to set. Their values are stored in v.
+// Define adds the flags of the given commands to set. v gets their values.
 func (p *Program[V]) Define(set *pflag.FlagSet, v *V, in CommandSet) {
 	for f := range p.Flags() {
 		if f.In&in == 0 {
@@ -88,7 +87,7 @@ func (f *Flag[V]) Value(v *V) pflag.Value {
 	panic("--" + f.Name + " has a field of an unsupported type")
 }
 
-// check returns an error if s is not an allowed value of the flag, whose field is a *string.
+// check returns an error if the flag, whose field is a *string, does not allow s.
 func (f *Flag[V]) check(s string) error {
 	if f.Words != nil && !slices.Contains(f.Words(), s) {
 		words := f.Words()
