@@ -1,8 +1,8 @@
 // Package child starts a program whose output this process reads and passes on.
 //
-// The program keeps its standard input, process group, terminal and environment, as if it were
-// started directly. Only its standard output and error are replaced: by pipes, or by
-// pseudo-terminals of the same size if they were a terminal. A pseudo-terminal is for output alone:
-// keys, job control and /dev/tty remain with the real terminal. If both outputs are one file here,
-// they are one file for the program, and the order of their text is kept.
+// The program keeps its standard input, process group, terminal and environment. Only its standard
+// output and error are replaced: by pipes, or if they were a terminal, by pseudo-terminals of the
+// same size. A pseudo-terminal is for output alone: keys, job control and /dev/tty remain with the
+// real terminal. If both outputs are one file here, they are one file for the program, which keeps
+// the order of their text.
 package child

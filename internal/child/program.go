@@ -24,28 +24,27 @@ import (
 type Program struct {
 	PID     int
 	Path    string       // absolute
-	Outputs []*Output    // one for standard output and error if they are the same file; otherwise two
-	Plain   error        // why an output that belongs to a terminal is a pipe; nil: none is
+	Outputs []*Output    // one if standard output and error are the same file, else two
+	Plain   error        // why an output for a terminal is a pipe; nil: none is
 	started bool         // with a terminal
-	ended   atomic.Int64 // when Wait saw the end, in nanoseconds; 0: not yet
+	ended   atomic.Int64 // nanoseconds when Wait saw the end; 0: not yet
 }
 
 // An Output is an output of the program. Read returns its text. It returns io.EOF once no process
-// has the output open. It also does so if no text is ready after the time that Ended allows.
+// has the output open, or if no text is ready after the time of Ended.
 type Output struct {
-	To       *os.File // where the text belongs
+	To       *os.File // destination of the text
 	from     *os.File // its other end is the program's
 	terminal bool
-	late     int  // bytes read after the time that Ended allows
+	late     int  // bytes read after the time of Ended
 	left     bool // other processes had the output then
 }
 
-// pipeSize is the number of bytes that a pipe or a terminal holds. Text of this size may be unread
-// when the program ends.
+// pipeSize is the number of bytes that a pipe or a terminal holds, and that may be unread when the
+// program ends.
 const pipeSize = 64 << 10
 
-// Start starts the program called name with these streams. It looks for the program as a shell
-// does.
+// Start starts the program called name with these streams. It searches PATH, as a shell does.
 func Start(name string, args []string, in, out, err *os.File) (*Program, error) {
 	path, failed := exec.LookPath(name)
 	if failed != nil {
@@ -68,7 +67,7 @@ func Start(name string, args []string, in, out, err *os.File) (*Program, error) 
 		p.Outputs, theirs = append(p.Outputs, o), append(theirs, end)
 	}
 	files := []*os.File{in, theirs[1], theirs[len(theirs)-1]}
-	// the program must not inherit that the signal is ignored; Reset would not change that
+	// the program must not inherit the ignored signal; Reset would not change that
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	process, failed := os.StartProcess(path, append([]string{name}, args...), &os.ProcAttr{Files: files})
 	signal.Ignore(syscall.SIGPIPE)
@@ -80,7 +79,7 @@ func Start(name string, args []string, in, out, err *os.File) (*Program, error) 
 	return p, nil
 }
 
-// Files returns the files of the Outputs of a program that Start starts with these streams.
+// Files returns the destinations of the Outputs of a program with these streams.
 func Files(out, err *os.File) []*os.File {
 	if isSame(out, err) {
 		return []*os.File{out}
@@ -112,8 +111,8 @@ func Reason(err error) error {
 	return err
 }
 
-// missingPart returns an error that describes the missing interpreter or loader of a program that
-// exists. Otherwise it returns err.
+// missingPart returns an error about the missing interpreter or loader of an existing program.
+// Otherwise it returns err.
 func missingPart(err *fs.PathError) error {
 	f, failed := os.Open(err.Path)
 	if failed != nil {
@@ -131,7 +130,6 @@ func missingPart(err *fs.PathError) error {
 	return errors.New("the dynamic loader that it names does not exist: the program may be for another distribution or architecture")
 }
 
-// isSame reports whether a and b are one file.
 func isSame(a, b *os.File) bool {
 	first, err := a.Stat()
 	if err != nil {
@@ -141,8 +139,8 @@ func isSame(a, b *os.File) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// newOutput returns the output for text that belongs to a file. end is the program's end of the
-// output. Without pseudo-terminals, as in some containers, the output is a pipe.
+// newOutput returns the output for text that belongs to a file. end is the program's end. Without
+// pseudo-terminals, as in some containers, the output is a pipe.
 func (p *Program) newOutput(to *os.File) (o *Output, end *os.File, err error) {
 	o = &Output{To: to}
 	if isTerminal(to) {
@@ -187,16 +185,16 @@ func (o *Output) readLate(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Ended bounds the time for which Read waits for text, because the program has ended. Text that the
-// program has written before is still read.
+// Ended bounds how long Read waits for text, since the program has ended. Text that the program has
+// written before is still read.
 func (p *Program) Ended(wait time.Duration) {
 	for _, o := range p.Outputs {
 		o.from.SetReadDeadline(time.Now().Add(wait))
 	}
 }
 
-// Left reports whether other processes still had an output open when all text was read. Call it
-// after reading.
+// Left reports whether other processes still had an output open when all text was read. It must be
+// called after reading.
 func (p *Program) Left() bool {
 	return slices.ContainsFunc(p.Outputs, func(o *Output) bool { return o.left })
 }
@@ -234,7 +232,7 @@ func (p *Program) Wait(stopped func(syscall.Signal)) (status syscall.WaitStatus,
 	}
 }
 
-// EndedBefore reports whether at least the time ago has passed since Wait saw the program end.
+// EndedBefore reports whether the time ago has passed since Wait saw the program end.
 func (p *Program) EndedBefore(ago time.Duration) bool {
 	ended := p.ended.Load()
 	return ended != 0 && time.Since(time.Unix(0, ended)) >= ago

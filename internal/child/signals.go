@@ -19,8 +19,8 @@ var Signals = []os.Signal{
 	unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGTSTP, unix.SIGCONT, unix.SIGWINCH,
 }
 
-// IsIgnored reports whether this process ignores sig, for example because nohup started it.
-// signal.Ignored does not report it for SIGTSTP.
+// IsIgnored reports whether this process ignores sig, for example because of nohup. signal.Ignored
+// does not report this for SIGTSTP.
 func IsIgnored(sig syscall.Signal) bool {
 	var action [4]uint64 // see reset
 	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&action)), 8, 0, 0)
@@ -28,12 +28,11 @@ func IsIgnored(sig syscall.Signal) bool {
 	return *(*uintptr)(unsafe.Pointer(&action)) == ignore
 }
 
-// Pass passes on a signal that this process got, unless the program got it, too. A terminal signals
-// its whole foreground group, and a signal does not show whether it was sent to a group. So if this
-// process is in the foreground, Pass assumes that the program got SIGINT, SIGQUIT and SIGTSTP. It
-// assumes the same of SIGHUP if the terminal is gone. SIGWINCH becomes a Resize, and SIGCONT is
-// passed on only if the program is stopped. After the end of the program Pass does nothing: another
-// process may have its process ID.
+// Pass passes on a signal of this process, unless the program got it, too. A terminal signals its
+// whole foreground group, which a signal does not show. So in the foreground, the program is
+// assumed to have got SIGINT, SIGQUIT and SIGTSTP, and if the terminal is gone, also SIGHUP.
+// SIGWINCH becomes a Resize. SIGCONT is passed on only if the program is stopped. After the end of
+// the program, Pass does nothing: another process may have its process ID.
 func (p *Program) Pass(sig syscall.Signal) {
 	if p.EndedBefore(0) {
 		return
@@ -63,7 +62,6 @@ func Ends(sig syscall.Signal) bool {
 	return sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGTERM || sig == unix.SIGHUP
 }
 
-// isStopped reports whether the program is stopped.
 func (p *Program) isStopped() bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
 	if err != nil {
@@ -73,9 +71,9 @@ func (p *Program) isStopped() bool {
 	return bytes.HasPrefix(state, []byte("T"))
 }
 
-// Stop stops this process as sig has stopped the program, so that a shell sees that its job is
-// stopped. It returns true when this process continues. In the background, Stop returns false at
-// once for SIGSTOP: a SIGCONT may go to the program alone.
+// Stop stops this process as sig has stopped the program: a shell must see that its job is stopped.
+// It returns true when this process continues. In the background, Stop returns false at once for
+// SIGSTOP, since a SIGCONT may go to the program alone.
 func (p *Program) Stop(sig syscall.Signal) bool {
 	switch sig {
 	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
@@ -94,15 +92,14 @@ func (p *Program) Stop(sig syscall.Signal) bool {
 	return true
 }
 
-// Die ends this process by the signal that has ended the program, without a core dump of its own.
-// It returns if that is not possible, for example in the first process of a container.
+// Die ends this process by the signal that has ended the program, without a core dump. It returns
+// if that is impossible, for example in the first process of a container.
 func Die(sig syscall.Signal) {
 	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	reset(sig)
 	raise(sig)
 }
 
-// reset restores the default action of sig.
 func reset(sig syscall.Signal) {
 	var action [4]uint64 // struct sigaction of the kernel: all zero is SIG_DFL
 	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)

@@ -25,8 +25,8 @@ func isTerminal(f *os.File) (is bool) {
 var multiplexer = "/dev/ptmx"
 
 // openTerminal returns both ends of a pseudo-terminal with the modes and size of like, a terminal.
-// The pseudo-terminal passes output unchanged, since like processes it: for example, line feeds
-// become CR LF there.
+// The pseudo-terminal passes output unchanged, since like processes it: line feeds become CR LF
+// there.
 func openTerminal(like *os.File) (ours, theirs *os.File, err error) {
 	fd, err := unix.Open(multiplexer, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -86,8 +86,8 @@ func (p *Program) Resize() {
 	}
 }
 
-// ownTerminal calls use with the descriptor of the terminal that controls this process, and reports
-// whether there is one.
+// ownTerminal calls use with the descriptor of this process's controlling terminal. It returns
+// false if there is none.
 func ownTerminal(use func(fd int)) bool {
 	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -100,8 +100,8 @@ func ownTerminal(use func(fd int)) bool {
 
 func hasTerminal() bool { return ownTerminal(func(int) {}) }
 
-// inForeground reports whether this process is in the foreground process group of its terminal,
-// which gets the signals of keys such as Ctrl-C.
+// inForeground reports whether this process is in its terminal's foreground process group, which
+// gets the signals of keys such as Ctrl-C.
 func inForeground() (is bool) {
 	ownTerminal(func(fd int) {
 		group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
