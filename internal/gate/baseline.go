@@ -12,14 +12,14 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// An Entry is an error that is known from a baseline or an earlier run.
+// An Entry is a known error, from a baseline or an earlier run.
 type Entry struct {
 	Fingerprint string // see [findings.Finding]
 	Kind        string
-	Function    string // for people, as are File and Program; empty if it is not known
+	Function    string // for people, as are File and Program; empty: unknown
 	File        string
 	Program     string
-	Until       time.Time // last day on which the entry is valid; zero if it has no end
+	Until       time.Time // last valid day; zero: no end
 }
 
 // expired reports whether the last day of the entry is before today.
@@ -30,19 +30,19 @@ func (e *Entry) expired(today time.Time) bool {
 // A Baseline is a file of accepted errors, one on each line. Its zero value is empty.
 //
 // The first line is heading and the sources of the errors. An error's line has fields separated by
-// TABs: fingerprint, kind, function, file, program; further fields may follow. One of these,
-// until=2027-03-01, is the last day on which the error is accepted. Error lines are sorted. All
-// other lines are comments, which move with the next error line.
+// TABs: fingerprint, kind, function, file, program. Further fields may follow: until=2027-03-01 is
+// the last day on which the error is accepted. Error lines are sorted. All other lines are
+// comments, which move with the next error line.
 type Baseline struct {
 	sources string
-	lines   []baselineLine // by their order in the file, without the first line
+	lines   []baselineLine // in the order of the file, without the first line
 
 	// Foreign is the number of the first line that is not an error, not empty and not a comment
-	// after #; 0 if there is none.
+	// after #. 0 means that there is none.
 	Foreign int
 }
 
-// A baselineLine is a line of the file, without its end. Its entry is empty if it is a comment.
+// A baselineLine is a line of the file, without its end. The entry of a comment is empty.
 type baselineLine struct {
 	text string
 	Entry
@@ -56,7 +56,6 @@ const (
 	maxField    = 512      // bytes of a field that Update writes
 )
 
-// errNoBaseline is the error for a file whose first line does not begin with heading.
 var errNoBaseline = errors.New("not a baseline: its first line does not begin with \"" + heading + "\"; remove it, and --baseline-update makes a new one")
 
 // ReadBaseline reads a baseline. It fails for a file of more than 16 MiB or 262,144 lines.
@@ -91,8 +90,8 @@ func ReadBaseline(r io.Reader) (*Baseline, error) {
 	return b, nil
 }
 
-// parse sets the entry of the line, if the line is an error. It finds the fingerprint and the date
-// even if an editor has turned the TABs into blanks.
+// parse sets the entry of a line with an error. It finds the fingerprint and the date even if an
+// editor has turned TABs into blanks.
 func (l *baselineLine) parse() error {
 	fingerprint, rest := l.text, ""
 	if i := strings.IndexAny(l.text, "\t "); i >= 0 {
@@ -126,7 +125,7 @@ func (l *baselineLine) parse() error {
 
 const (
 	untilWord    = "until="
-	missingField = "-" // stands for an unknown field
+	missingField = "-" // for an unknown field
 )
 
 // isFingerprint reports whether s has the form of a fingerprint: 32 digits of lower-case hex.
@@ -134,8 +133,7 @@ func isFingerprint(s string) bool {
 	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Entries returns the accepted errors. A file that was merged may have several entries with one
-// fingerprint.
+// Entries returns the accepted errors. A merged file may have several entries with one fingerprint.
 func (b *Baseline) Entries() (all []Entry) {
 	for i := range b.lines {
 		if b.lines[i].Fingerprint != "" {
@@ -145,9 +143,9 @@ func (b *Baseline) Entries() (all []Entry) {
 	return all
 }
 
-// Update sets the accepted errors to all. Errors that b already has keep their lines, with their
-// dates. Lines of other errors are removed unless keep is set; comments are kept. sources are the
-// sources of the errors; if there are none, b keeps its sources.
+// Update sets the accepted errors to all. Known errors keep their lines, with their dates. Lines of
+// other errors are removed unless keep is set. Comments are kept. sources are the sources of the
+// errors; if there are none, b keeps its own.
 func (b *Baseline) Update(all []Entry, sources []string, keep bool) {
 	if len(sources) > 0 {
 		b.sources = strings.Join(sources, " ")
@@ -188,7 +186,7 @@ func (b *Baseline) Update(all []Entry, sources []string, keep bool) {
 	}
 }
 
-// A baselineBlock is the line of an error and the comments before it, which move with it.
+// A baselineBlock is the line of an error, and the comments before it, which move with it.
 type baselineBlock struct {
 	comments []string
 	baselineLine

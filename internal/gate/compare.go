@@ -13,16 +13,16 @@ type State uint8
 // The states.
 const (
 	NotCompared State = iota
-	New               // not known before, or expired, or not Identified: see Compare
+	New               // unknown before, or expired, or not Identified: see Compare
 	Unchanged         // the baseline or the earlier run has it, too
 )
 
-// A Comparison is the difference between the findings of a run and the findings known before.
-// Findings with equal fingerprints are one change, however often they occur.
+// A Comparison is the difference between the findings of a run and the known ones. Findings with
+// equal fingerprints are one change.
 type Comparison struct {
 	New  []Change // in the order of the findings
-	Same int      // number of fingerprints that were known before
-	Gone []Entry  // known before, and not found; in the order of the entries
+	Same int      // fingerprints that were known before
+	Gone []Entry  // known before, but not found; in the order of the entries
 
 	states map[string]State // by fingerprint
 }
@@ -30,16 +30,16 @@ type Comparison struct {
 // A Change is a fingerprint of new findings: see Compare.
 type Change struct {
 	Findings []*findings.Finding // at least one
-	// last day on which a baseline accepted it; zero if no baseline has it
+	// last day on which a baseline accepted it; zero: never
 	Expired time.Time
 	Unnamed bool // see [Identified]: it may have been known before
 }
 
-// Compare compares the findings of a run with the entries known before. Findings of entries whose
-// last day has passed are new, and so are findings that are not [Identified].
+// Compare compares the findings of a run with the known entries. Findings of expired entries are
+// new, and so are findings that are not [Identified].
 func Compare(now *findings.Collection, known []Entry, today time.Time) *Comparison {
 	c := &Comparison{states: make(map[string]State)}
-	// entries with the run's fingerprints only: a baseline may have many others
+	// only entries with the run's fingerprints: a baseline may have many others
 	before := make(map[string][]Entry)
 	for _, x := range now.All() {
 		before[x.Fingerprint] = nil
@@ -91,10 +91,10 @@ func (c *Comparison) State(x *findings.Finding) State {
 	return c.states[x.Fingerprint]
 }
 
-// Identified reports whether the fingerprint of a finding contains names of functions: an own frame
-// has a name, or, if no frame is own, any frame. An error that a log reports with its source line,
-// without a stack, is identified by the file. Otherwise all findings of a kind in an object file
-// have the same fingerprint, which cannot show that a finding is known.
+// Identified reports whether the fingerprint of a finding has names of functions: of an own frame,
+// or if no frame is own, of any frame. A logged error with a source line, but without a stack, has
+// the file instead. Otherwise all findings of a kind in an object file have the same fingerprint,
+// which does not show whether a finding is known.
 func Identified(x *findings.Finding) bool {
 	if len(x.Traces) == 0 {
 		return false
@@ -107,8 +107,8 @@ func Identified(x *findings.Finding) bool {
 	return slices.ContainsFunc(frames, func(f *findings.TraceFrame) bool { return f.IsOwn && isNamed(f) })
 }
 
-// Entries returns an entry for each fingerprint of a run whose findings are [Identified], in the
-// order of the findings. file returns the source file of a finding, as people know it.
+// Entries returns an entry for each fingerprint of a run's [Identified] findings, in their order.
+// file returns the source file of a finding, as people know it.
 func Entries(run *findings.Collection, file func(*findings.Finding) string) (all []Entry) {
 	is := make(map[string]bool)
 	for _, x := range run.All() {
@@ -127,7 +127,7 @@ func Entries(run *findings.Collection, file func(*findings.Finding) string) (all
 	return all
 }
 
-// function returns the function of a finding, or "" if it has none.
+// function returns the function of a finding, or "".
 func function(x *findings.Finding) string {
 	for _, f := range []*findings.TraceFrame{x.OwnFrame(), x.Place()} {
 		switch {
@@ -141,8 +141,7 @@ func function(x *findings.Finding) string {
 	return ""
 }
 
-// program returns the program of the first process that had the finding and whose command is known.
-// If there is none, it returns "".
+// program returns the program of the first process with the finding and a known command, or "".
 func program(run *findings.Collection, x *findings.Finding) string {
 	for _, o := range x.Seen {
 		if p := run.Process(o.Process); p != nil && len(p.Command) > 0 && p.Command[0] != "" {

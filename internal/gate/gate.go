@@ -1,4 +1,4 @@
-// Package gate decides whether the findings of a run fail a build: it compares them with a baseline
+// Package gate decides whether the findings of a run fail a build. It compares them with a baseline
 // or an earlier run, and gives a reason for each failure.
 package gate
 
@@ -11,20 +11,20 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// A Run holds the facts on which a gate decides.
+// A Run has the facts on which a gate decides.
 type Run struct {
 	*findings.Collection
 
 	Against *Comparison                    // nil: all findings are new
-	Empty   []string                       // inputs without a report, although they should have one
-	Place   func(*findings.Finding) string // returns the file and the line of a finding
+	Empty   []string                       // inputs without the report that they should have
+	Place   func(*findings.Finding) string // returns the file and line of a finding
 }
 
 const shown = 3 // findings, files or processes that a reason lists
 
 // Reasons returns why the run fails a gate on kinds: a readable line for each kind of reason. It
-// returns nil if the run passes. Findings that may be missing, and findings that cannot be
-// identified, are reasons of their own.
+// returns nil if the run passes. Missing findings, and findings that cannot be identified, are
+// reasons, too.
 func (r *Run) Reasons(kinds *Kinds) (reasons []string) {
 	if kinds.None() {
 		return nil
@@ -63,8 +63,8 @@ func (r *Run) Reasons(kinds *Kinds) (reasons []string) {
 	return append(reasons, r.Missing()...)
 }
 
-// Missing returns why the run may lack findings: reports that are cut off, inputs without a report,
-// and findings that were left out.
+// Missing returns why the run may lack findings: truncated reports, inputs without a report, and
+// findings that were left out.
 func (r *Run) Missing() (reasons []string) {
 	add := func(s string) { reasons = append(reasons, s) }
 	if cut := r.cut(); len(cut) > 0 {
@@ -152,12 +152,11 @@ func list(names []string) string {
 	return s
 }
 
-// number returns n with the noun, which is in the plural unless n is 1.
+// number returns n with the noun, in the plural unless n is 1.
 func number(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun+pick(n, "", "s"))
 }
 
-// pick returns one if n is 1, otherwise many.
 func pick(n int, one, many string) string {
 	if n == 1 {
 		return one

@@ -22,7 +22,7 @@ type Kinds struct {
 // None reports whether the gate is off: neither a finding nor a missing report fails it.
 func (k *Kinds) None() bool { return k.none }
 
-// Has reports whether the kind of the finding is one of k.
+// Has reports whether k has the kind of the finding.
 func (k *Kinds) Has(x *findings.Finding) bool {
 	if !k.set {
 		return !slices.Contains(harmless, x.Kind)
@@ -35,10 +35,9 @@ func matches(pattern, kind string) bool {
 	return ok && err == nil
 }
 
-// ParseKinds parses all, none, or kinds with commas between them. They are patterns of
-// [path.Match], and TOOL/KIND is a kind of one tool. It also returns the words that match no known
-// kind: a gate on a misspelt kind would never fail. Any kind of sp-rtrace is known, since its
-// reports name their own.
+// ParseKinds parses all, none, or kinds separated by commas: patterns of [path.Match], where
+// TOOL/KIND is a kind of one tool. It also returns the words that match no known kind: a gate on a
+// misspelt kind would never fail. Any kind of sp-rtrace is known, since its reports name their own.
 func ParseKinds(words string) (k Kinds, unknown []UnknownKind, err error) {
 	k.set = true
 	for word := range strings.SplitSeq(words, ",") {
@@ -69,7 +68,7 @@ func ParseKinds(words string) (k Kinds, unknown []UnknownKind, err error) {
 // An UnknownKind is a word that matches no known kind.
 type UnknownKind struct {
 	Word string
-	Near string // a known kind that may have been meant; "" if none is like it
+	Near string // similar known kind, or ""
 }
 
 // knownKinds returns the kinds of Valgrind's tools, of the sanitizers, and of other crashes in
@@ -82,14 +81,13 @@ func ValgrindKinds() []string { return slices.Clone(valgrindKinds) }
 // LogKinds returns the kinds of the errors in logs.
 func LogKinds() []string { return slices.Concat(sanitizerKinds, crashKinds) }
 
-// isKnown reports whether word matches a known kind. If word has a tool before a slash, that must
-// match a known tool.
+// isKnown reports whether word matches a known kind, and a known tool if it has one before a slash.
 func isKnown(word string) bool {
 	return isOneOf(word, valgrindTools, valgrindKinds) || isOneOf(word, logTools, LogKinds())
 }
 
-// isOneOf reports whether word matches one of kinds. If word has a tool before a slash, that must
-// match one of tools.
+// isOneOf reports whether word matches one of kinds, and one of tools if it has a tool before a
+// slash.
 func isOneOf(word string, tools, kinds []string) bool {
 	is := func(pattern string, names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) })
@@ -100,8 +98,7 @@ func isOneOf(word string, tools, kinds []string) bool {
 	return is(word, kinds)
 }
 
-// NotOfValgrind returns the first word of k that matches no finding of Valgrind, or "" if there is
-// none.
+// NotOfValgrind returns the first word of k that matches no finding of Valgrind, or "".
 func (k *Kinds) NotOfValgrind() string {
 	for _, word := range k.patterns {
 		if !isOneOf(word, valgrindTools, valgrindKinds) {
@@ -112,9 +109,8 @@ func (k *Kinds) NotOfValgrind() string {
 }
 
 // nearKind returns the known kind that word probably means, or "". The two may differ in case, in
-// marks between words, in one or two letters, or in the end. For a known kind whose tool is not in
-// lower case, it returns the word with the tool in lower case. For the name of a tool it returns
-// TOOL/*.
+// marks between words, in one or two letters, or in the end. If only the tool's case is wrong, it
+// returns the word with the tool in lower case. For the name of a tool, it returns TOOL/*.
 func nearKind(word string) string {
 	if tool, kind, ok := strings.Cut(word, "/"); ok {
 		if lower := strings.ToLower(tool) + "/" + kind; lower != word && isKnown(lower) {
@@ -176,10 +172,10 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// harmless are the kinds that fail a gate only if it is set to them or to all kinds.
+// harmless are the kinds that fail a gate only if the gate names them or all kinds.
 var harmless = []string{"Leak_StillReachable", "Leak_IndirectlyLost", "indirect-leak"}
 
-// The tools: Valgrind's, and the tools with findings in logs.
+// The tools: Valgrind's, and tools with findings in logs.
 var (
 	valgrindTools = []string{"memcheck", "helgrind", "drd", "exp-sgcheck", "exp-ptrcheck"}
 	logTools      = []string{
@@ -188,8 +184,8 @@ var (
 	}
 )
 
-// valgrindKinds are the kinds of Memcheck, Helgrind and DRD up to Valgrind 3.25. The kind of a
-// signal that ends the program is one of them.
+// valgrindKinds are the kinds of Memcheck, Helgrind and DRD up to Valgrind 3.25, and the signal
+// that ends the program.
 var valgrindKinds = []string{
 	"InvalidRead", "InvalidWrite", "InvalidJump", "InvalidFree", "InvalidMemPool", "MismatchedFree",
 	"InvalidSize", "InvalidAlignment", "InvalidSizeAndAlignment", "MismatchedAllocateDeallocateSize", "MismatchedAllocateDeallocateAlignment",
@@ -202,9 +198,9 @@ var valgrindKinds = []string{
 	"Heap", "SorG", "Arith", "SysParam",
 }
 
-// sanitizerKinds are the kinds of errors that AddressSanitizer, HWAddressSanitizer,
-// ThreadSanitizer, MemorySanitizer, LeakSanitizer and UndefinedBehaviorSanitizer report: the words
-// of their reports, with hyphens for blanks.
+// sanitizerKinds are the kinds of AddressSanitizer, HWAddressSanitizer, ThreadSanitizer,
+// MemorySanitizer, LeakSanitizer and UndefinedBehaviorSanitizer: the words of their reports, with
+// hyphens for blanks.
 var sanitizerKinds = []string{
 	"heap-buffer-overflow", "heap-use-after-free", "stack-buffer-overflow", "stack-buffer-underflow", "stack-use-after-return",
 	"stack-use-after-scope", "stack-overflow", "global-buffer-overflow", "dynamic-stack-buffer-overflow", "container-overflow",
@@ -222,7 +218,7 @@ var sanitizerKinds = []string{
 	"float-cast-overflow", "implicit-conversion", "function-type-mismatch", "cfi-bad-type", "invalid-builtin-use", "undefined-behavior",
 }
 
-// crashKinds are the kinds of other crashes in logs; the last ones belong to the sanitizers of
+// crashKinds are the kinds of other crashes in logs. The last ones belong to the sanitizers of
 // Linux.
 var crashKinds = []string{
 	"panic", "fatal", "assertion", "terminate", "crash", "stack-smashing", "buffer-overflow", "heap-corruption", "access-violation",
