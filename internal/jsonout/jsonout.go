@@ -1,9 +1,9 @@
-// Package jsonout writes the JSON that all front ends print: objects of one version, one in each
-// line. A frame, a variable, an address and bytes that are not text each have one form.
+// Package jsonout writes the JSON of all front ends: objects of one version, one in each line. A
+// frame, a variable, an address and bytes that are not text each have one form.
 //
 // Every string is valid UTF-8 and harmless on a terminal. The characters <, > and & are not
-// escaped, so that a search for `Pool<ledger` finds the name. A program that puts an object into an
-// HTML page has to escape them.
+// escaped: a search for `Pool<ledger` must find the name. A program that puts an object into an
+// HTML page must escape them.
 package jsonout
 
 import (
@@ -13,14 +13,13 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// version begins the object of each line. Its number is increased if a member is removed or its
-// meaning changes, not if a member is added.
+// version begins the object of each line. Its number grows if a member is removed or changes its
+// meaning, not if a member is added.
 const version = `{"v":1`
 
 // A Buffer holds JSON. Its methods append to it, with commas as needed. The zero value is empty.
-// Methods that take a name append a member to the open object and do not escape the name. Key is
-// the exception. Nothing checks that every object and array is closed. One goroutine at a time may
-// use a Buffer.
+// Methods with a name append a member to the open object. They do not escape the name, except Key.
+// Nothing checks that every object and array is closed. A Buffer is not safe for concurrent use.
 type Buffer []byte
 
 // Line opens an object and appends its version.
@@ -35,7 +34,7 @@ func (b *Buffer) Item() { *b = append(separated(*b), '{') }
 // Object opens an object that is a member.
 func (b *Buffer) Object(name string) { *b = append(named(*b, name), '{') }
 
-// EndObject closes an object that Item or Object opened.
+// EndObject closes an object of Item or Object.
 func (b *Buffer) EndObject() { *b = append(*b, '}') }
 
 // Array opens an array that is a member.
@@ -44,11 +43,11 @@ func (b *Buffer) Array(name string) { *b = append(named(*b, name), '[') }
 // EndArray closes an array.
 func (b *Buffer) EndArray() { *b = append(*b, ']') }
 
-// Values appends values to an array: JSON from another Buffer, with commas between them. values
-// must not be empty unless the array is empty.
+// Values appends values to an array: JSON from another Buffer, with commas between. values must not
+// be empty unless the array is empty.
 func (b *Buffer) Values(values []byte) { *b = append(separated(*b), values...) }
 
-// Members appends members from another Buffer, with commas between them.
+// Members appends members from another Buffer, with commas between.
 func (b *Buffer) Members(members []byte) {
 	if len(members) > 0 {
 		b.Values(members)
@@ -77,14 +76,14 @@ func (b *Buffer) IntItem(value int64) { *b = strconv.AppendInt(separated(*b), va
 // String appends a member that is a string.
 func (b *Buffer) String(name, value string) { *b, _ = escape.AppendString(named(*b, name), value) }
 
-// Optional appends the same as String, unless value is empty.
+// Optional is String, unless value is empty.
 func (b *Buffer) Optional(name, value string) {
 	if value != "" {
 		b.String(name, value)
 	}
 }
 
-// Bytes appends the same as String.
+// Bytes is String for bytes.
 func (b *Buffer) Bytes(name string, value []byte) {
 	*b, _ = escape.AppendString(named(*b, name), value)
 }
@@ -114,7 +113,6 @@ func (b *Buffer) Text(text []byte) {
 	*b = dst
 }
 
-// named appends the name of a member.
 func named(b []byte, name string) []byte {
 	return append(append(append(separated(b), '"'), name...), `":`...)
 }

@@ -12,7 +12,7 @@ func (b *Buffer) BuildID(id buildid.ID) {
 	}
 }
 
-// Function appends "function", and "linkage" if the linker knows the function by another name.
+// Function appends "function", and "linkage" if the linker has another name for the function.
 func (b *Buffer) Function(name, linkage string) {
 	b.String("function", name)
 	if linkage != name {
@@ -29,8 +29,8 @@ func (b *Buffer) Frames(frames []symbolize.Frame) {
 	b.EndArray()
 }
 
-// Frame appends f to an array. If f has a file, the object has the file, line and column, otherwise
-// the offset in the function.
+// Frame appends f to an array. The object has the file, line and column, or without a file, the
+// offset in the function.
 func (b *Buffer) Frame(f *symbolize.Frame) {
 	b.Item()
 	b.Function(f.Func, f.Linkage)
@@ -55,7 +55,7 @@ func (b *Buffer) Variable(v *symbolize.Variable) {
 	b.Hex("offset", v.Offset)
 }
 
-// Reason appends the reason why there is no name: err, or, if err is nil, that no symbol covers the
+// Reason appends the reason why there is no name: err, or if err is nil, that no symbol covers the
 // address.
 func (b *Buffer) Reason(err error) {
 	reason := "no symbol covers the address"
