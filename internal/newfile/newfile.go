@@ -1,5 +1,5 @@
-// Package newfile writes files that appear under their name only when they are complete. A process
-// that is killed leaves no file behind, if the file system supports files without a name.
+// Package newfile writes files that get their name only when they are complete. A killed process
+// leaves no file behind, if the file system supports files without a name.
 package newfile
 
 import (
@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// A File is open for reading and writing, has mode 0600 and is not published yet. End it with
-// Publish, and then Close, or with Discard. It is not safe for concurrent use.
+// A File is an unpublished file, open for reading and writing, with mode 0600. Its end is Publish
+// and then Close, or Discard. It is not safe for concurrent use.
 type File struct {
 	*os.File
-	root   *os.Root // the caller owns it, and closes it after the File
+	root   *os.Root // the caller's, closed after the File
 	prefix string   // prefix of temporary names, below root
-	temp   string   // its temporary name; empty if it has none
+	temp   string   // temporary name; empty: none
 }
 
 // Create makes a file in the directory of prefix, a path below root such as "dir/new-". On file
-// systems without unnamed files, the file gets a temporary name: prefix and six letters or digits.
+// systems without unnamed files, the file has a temporary name: prefix and six letters or digits.
 // That name remains if the process is killed.
 func Create(root *os.Root, prefix string) (*File, error) {
 	if f := unnamed(root, prefix); f != nil {
@@ -60,7 +60,7 @@ func randomName() string {
 }
 
 // Publish syncs the file and gives it its name, a path below root in the directory of prefix. It
-// replaces a file with that name. The file stays open. After an error it has at most a temporary
+// replaces a file of that name. The file stays open. After an error, it has at most a temporary
 // name, and Publish may be called again.
 func (f *File) Publish(name string) error {
 	if err := f.Sync(); err != nil {
@@ -100,7 +100,7 @@ func (f *File) syncDir(name string) {
 	}
 }
 
-// Chtimes sets the times of the file; a zero time keeps the present time.
+// Chtimes sets the times of the file. A zero time keeps the present time.
 func (f *File) Chtimes(accessed, modified time.Time) error {
 	if f.temp != "" {
 		return f.root.Chtimes(f.temp, accessed, modified)
@@ -108,7 +108,7 @@ func (f *File) Chtimes(accessed, modified time.Time) error {
 	return os.Chtimes(f.place(), accessed, modified)
 }
 
-// Discard closes the file and removes its temporary name, if it has one. A published file stays.
+// Discard closes the file, and removes its temporary name, if any. A published file stays.
 func (f *File) Discard() {
 	f.Close()
 	if f.temp != "" {
@@ -120,7 +120,7 @@ func (f *File) Discard() {
 // Tidy prepares the removal of the least recently used files from dir. It removes temporary files,
 // whose names begin with prefix, if they were last written more than stale ago: their processes
 // were probably killed. It returns the files whose names end with suffix, the least recently
-// modified first. It returns none if dir cannot be read.
+// modified first, or none if dir cannot be read.
 func Tidy(dir, prefix, suffix string, stale time.Duration) (files []fs.FileInfo) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamed returns a file without a name. It returns nil on failure, for example if the file system
-// has no such files, or if /proc is missing, which link needs.
+// unnamed returns a file without a name, or nil: the file system may have no such files, or /proc,
+// which link needs, may be missing.
 func unnamed(root *os.Root, prefix string) *File {
 	f, err := root.OpenFile(path.Dir(prefix), os.O_RDWR|unix.O_TMPFILE, 0o600)
 	if err != nil {
@@ -25,7 +25,7 @@ func unnamed(root *os.Root, prefix string) *File {
 	return nil
 }
 
-// place returns a path that leads to the open file, or "" on failure.
+// place returns a path to the open file, or "" on failure.
 func (f *File) place() string {
 	place := ""
 	if conn, err := f.SyscallConn(); err == nil {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// unnamed returns nil: on this system every file has a name.
+// unnamed returns nil: on this system, every file has a name.
 func unnamed(*os.Root, string) *File { return nil }
 
 func (f *File) place() string { return "" }
