@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An Asker asks the symbolizer for addresses in Objects, with one Patience for all of them.
+// An Asker looks up addresses in Objects, with one Patience for all of them.
 type Asker struct {
 	o        *Options
 	patience *Patience
@@ -20,11 +20,11 @@ type Asker struct {
 // An Answer is the result of the lookup of an address.
 type Answer struct {
 	Frames []symbolize.Frame // innermost first; none if no symbol covers the address
-	// the reason why the frames are missing; nil if the file has none for the address
+	// why there are no frames; nil: the file has none for the address
 	Err     error
-	Pending bool      // the debug file is still being searched for
+	Pending bool      // the search for the debug file is not finished
 	Kept    bool      // callers may cache the Answer, at most until Until if that is set
-	Until   time.Time // from this time on a lookup may give better Frames; zero if they are final
+	Until   time.Time // from then on, a lookup may give better Frames; zero: they are final
 }
 
 // NewAsker returns an Asker with the Options of a report.
@@ -54,8 +54,8 @@ func patienceOf(f io.Writer) *Patience {
 	return nil
 }
 
-// Prefetch starts the search for the debug file of f at its first call. That call also starts the
-// time for which lookups may wait for the file.
+// Prefetch starts the search for the debug file of f, and the time for which lookups may wait for
+// it. Only its first call has an effect.
 func (a *Asker) Prefetch(f *Object) {
 	if f.awaited != nil || f.Err != nil || a.o.Symbolizer == nil {
 		return
@@ -64,7 +64,7 @@ func (a *Asker) Prefetch(f *Object) {
 	a.o.Symbolizer.Prefetch(f.ID, f.Path)
 }
 
-// AtOnce is like Frames, but never waits: the Answer may be pending.
+// AtOnce is Frames without waiting: the Answer may be pending.
 func (a *Asker) AtOnce(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return Answer{Err: f.Err}
@@ -73,10 +73,9 @@ func (a *Asker) AtOnce(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 	return newAnswer(frames, err)
 }
 
-// Frames appends the frames at the module-relative address rel of f to dst. It waits while the
-// debug file is being searched for, at most as long as the Patience allows. After that the Answer
-// has names from the symbols of a file on this machine, or ErrPending. The frames are valid until
-// dst is reused.
+// Frames appends the frames at the module-relative address rel of f to dst. It waits for the debug
+// file, as long as the Patience allows. After that, the Answer has names from the symbols of a file
+// on this machine, or ErrPending. The frames are valid until dst is reused.
 func (a *Asker) Frames(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return Answer{Err: f.Err}
@@ -92,7 +91,7 @@ func (a *Asker) Frames(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 }
 
 // Variable returns the variable at the module-relative address rel of f, and waits as Frames does.
-// If there is none, the Variable has no name. A non-nil error is the reason why f cannot be used,
+// A Variable without a name means that there is none. An error is the reason why f cannot be used,
 // or why a later answer may differ.
 func (a *Asker) Variable(f *Object, rel uint64) (v symbolize.Variable, err error) {
 	if a.o.Symbolizer == nil || f.Err != nil {
@@ -106,8 +105,8 @@ func (a *Asker) Variable(f *Object, rel uint64) (v symbolize.Variable, err error
 	return v, err
 }
 
-// await calls ask with a context that has ended. If f's debug file is still being searched for, it
-// calls ask once more, with the time that remains for f.
+// await calls ask with a context that has ended. If the search for f's debug file is not finished,
+// it calls ask once more, with the time that remains for f.
 func (a *Asker) await(f *Object, l symbolize.Location, ask func(context.Context) error) {
 	a.Prefetch(f)
 	if !errors.Is(ask(a.expired), symbolize.ErrPending) {
@@ -120,7 +119,7 @@ func (a *Asker) await(f *Object, l symbolize.Location, ask func(context.Context)
 func newAnswer(frames []symbolize.Frame, err error) Answer {
 	got := Answer{Frames: frames, Err: err, Kept: err == nil, Pending: errors.Is(err, symbolize.ErrPending)}
 	if len(frames) > 0 && got.Pending {
-		got.Err = nil // these frames by symbols are the best so far
+		got.Err = nil // the best frames so far, by symbols
 	}
 	for i := range frames {
 		if t := frames[i].Until; !t.IsZero() && (got.Until.IsZero() || t.Before(got.Until)) {

@@ -2,8 +2,8 @@ package report
 
 import "strings"
 
-// BareName returns the name of a function as in its declaration, from the demangled name. It has
-// template arguments, but no scopes, parameters or result type.
+// BareName returns the name of a function as in its declaration, from the demangled name: with
+// template arguments, but without scopes, parameters and result type.
 //
 //	std::vector<int>::size() const    size
 //	int ns::most<int>(int, int)       most<int>

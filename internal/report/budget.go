@@ -5,39 +5,38 @@ import (
 	"sync/atomic"
 )
 
-// DefaultMaxMemory is the limit, in bytes, of the heap of a reader whose report has no Budget. It
-// equals the symbolizer's default.
+// DefaultMaxMemory bounds the heap, in bytes, of a reader whose report has no Budget. It equals the
+// symbolizer's default.
 const DefaultMaxMemory = 512 << 20
 
-// ledgerStep is the least number of bytes that a Budget takes from its Ledger at a time, unless the
-// Ledger has fewer. Most small entries of tables thus need no call.
+// ledgerStep is the least number of bytes that a Budget takes from its Ledger, unless the Ledger
+// has fewer. So most small entries of tables need no call.
 const ledgerStep = 1 << 20
 
-// A Ledger grants memory from a budget that others share: see [symbolize.ReportOptions]. If it is
-// the [symbolize.Symbolizer], memory for reports and for debug files comes from --max-memory. Its
-// methods may be called from several goroutines at once.
+// A Ledger grants memory from a shared budget: see [symbolize.ReportOptions]. The
+// [symbolize.Symbolizer] as a Ledger makes reports and debug files share --max-memory. A Ledger
+// must be safe for concurrent use.
 type Ledger interface {
 	Take(n int64) bool // reports whether n more bytes are granted
-	Give(n int64)      // returns n granted bytes to the ledger
+	Give(n int64)      // returns n granted bytes
 }
 
-// A Budget limits the heap that several reports take together. Reports on different goroutines may
-// share one.
+// A Budget bounds the heap of several reports together. It is safe for concurrent use.
 type Budget struct {
 	most   int64 // bytes
 	ledger Ledger
 	used   atomic.Int64
 
 	mu      sync.Mutex
-	granted atomic.Int64 // bytes that the ledger has granted
+	granted atomic.Int64 // bytes granted by the ledger
 }
 
-// NewBudget returns a Budget of the given size in bytes. If ledger is not nil, it must grant each
-// byte as well.
+// NewBudget returns a Budget of the given size in bytes. ledger, if not nil, must also grant each
+// byte.
 func NewBudget(bytes int64, ledger Ledger) *Budget { return &Budget{most: bytes, ledger: ledger} }
 
 // BudgetOf returns memory, the Memory of Options, if it is a Budget. Otherwise it returns a Budget
-// of DefaultMaxMemory for one report. Its ledger is memory, which may be nil.
+// of DefaultMaxMemory for one report, with memory, which may be nil, as its ledger.
 func BudgetOf(memory Ledger) *Budget {
 	if b, ok := memory.(*Budget); ok {
 		return b
@@ -74,7 +73,7 @@ func (b *Budget) covers(used int64) bool {
 // Take reports whether n more bytes are granted.
 func (b *Budget) Take(n int64) bool { return b.take(n, 0) }
 
-// take is like Take, but also fails if fewer than spare bytes would remain.
+// take is Take, but also fails if fewer than spare bytes would remain.
 func (b *Budget) take(n, spare int64) bool {
 	used := b.used.Add(n)
 	if used > b.most-spare || !b.covers(used) {
@@ -84,8 +83,8 @@ func (b *Budget) take(n, spare int64) bool {
 	return true
 }
 
-// Give returns n bytes to the Budget. The Budget returns its unused bytes to the ledger if they
-// exceed 2*ledgerStep, or if no Share uses any bytes.
+// Give returns n bytes to the Budget. Unused bytes go back to the ledger if they exceed
+// 2*ledgerStep, or if no Share uses any bytes.
 func (b *Budget) Give(n int64) {
 	used := b.used.Add(-n)
 	if b.ledger == nil {
@@ -99,7 +98,7 @@ func (b *Budget) Give(n int64) {
 	}
 }
 
-// A Share is the part of a Budget that one report has taken. One goroutine at a time may use it.
+// A Share is one report's part of a Budget. It is not safe for concurrent use.
 type Share struct {
 	Budget *Budget // not nil
 	taken  int64
@@ -111,8 +110,8 @@ func NewShare(memory Ledger) Share { return Share{Budget: BudgetOf(memory)} }
 // Taken returns the size of the Share, in bytes.
 func (s *Share) Taken() int64 { return s.taken }
 
-// Take adds n bytes to the Share if the Budget has them and keeps spare bytes after that. It
-// reports whether it has added them.
+// Take adds n bytes to the Share if at least spare bytes of the Budget remain. It reports whether
+// it has added them.
 func (s *Share) Take(n, spare int64) bool {
 	if !s.Budget.take(n, spare) {
 		return false
@@ -121,8 +120,8 @@ func (s *Share) Take(n, spare int64) bool {
 	return true
 }
 
-// Reserve grows the Share to at least n bytes, in large steps, and reports whether the Budget
-// allowed it.
+// Reserve grows the Share to at least n bytes, in large steps. It returns false if the Budget does
+// not allow that.
 func (s *Share) Reserve(n int64) bool {
 	missing := n - s.taken
 	return missing <= 0 || s.Take(max(missing, min(ledgerStep, s.Budget.most/64)), 0) || s.Take(missing, 0)

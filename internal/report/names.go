@@ -7,8 +7,8 @@ import (
 )
 
 // Unversioned returns the name of a symbol without its version: memcpy for memcpy@@GLIBC_2.14.
-// versioned reports whether it had one. Symbols of debug files have versions; symbols of stripped
-// libraries do not.
+// versioned reports whether there was one. Symbols of debug files have versions, symbols of
+// stripped libraries do not.
 func Unversioned(name string) (plain string, versioned bool) {
 	i := strings.IndexByte(name, '@')
 	if i <= 0 || name[0] == '?' { // MSVC mangles with @
@@ -17,8 +17,7 @@ func Unversioned(name string) (plain string, versioned bool) {
 	return name[:i], true
 }
 
-// LinkName returns the name that the linker knows for the function of f, without a symbol's
-// version.
+// LinkName returns the linker's name for the function of f, without a symbol's version.
 func LinkName(f *symbolize.Frame) string {
 	if !f.FromSymbol {
 		return f.Linkage
@@ -35,7 +34,7 @@ func FuncName(s *symbolize.Symbolizer, f *symbolize.Frame) string {
 	return f.Func
 }
 
-// Shown returns a copy of f whose function and file are as a report shows them.
+// Shown returns a copy of f with the function and file that a report shows.
 func (o *Options) Shown(f *symbolize.Frame) symbolize.Frame {
 	shown := *f
 	shown.Func = FuncName(o.Symbolizer, f)
@@ -45,7 +44,7 @@ func (o *Options) Shown(f *symbolize.Frame) symbolize.Frame {
 	return shown
 }
 
-// Closed returns a demangled name in the spelling of newer demanglers. It has no blanks between the
+// Closed returns a demangled name in the spelling of newer demanglers: no blanks between the
 // closing brackets of templates, and one spelling of the marks of cloned functions.
 func Closed(name string) string {
 	for strings.Contains(name, "> >") {
@@ -62,7 +61,7 @@ func IsMangled(name string) bool {
 	return len(name) > 3 && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R') && !strings.ContainsAny(name, " (<")
 }
 
-// BelowMain is the name that Valgrind gives to all functions that call main.
+// BelowMain is Valgrind's name for all functions that call main.
 const BelowMain = "(below main)"
 
 // IsBelowMain reports whether Valgrind shows a function of this name as BelowMain.

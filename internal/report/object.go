@@ -26,7 +26,7 @@ const (
 	maxSegments = 1024 // loaded segments of a file; linkers make about ten
 )
 
-// The reasons why an object file that a report names cannot be used.
+// Reasons why an object file in a report cannot be used.
 var (
 	ErrNoFile  = errors.New("no such file here; --sysroot names a folder with the files of another machine")
 	ErrNoPaths = errors.New("not opened (--no-paths)")
@@ -36,36 +36,36 @@ var (
 	ErrTooMany = errors.New("not opened: the report names too many files")
 )
 
-// Objects holds the object files that a report names. Each file is read once, and again only if
-// Renew was called and the file has changed.
+// An Objects has the object files that a report names. Each file is read once. After Renew, a
+// changed file is read again.
 type Objects struct {
 	o      *Options
 	most   int  // files that may be opened
 	keep   bool // the files stay open
 	all    map[string]*Object
-	turn   int // number of calls of Renew
+	turn   int // calls of Renew so far
 	opened int // see Work
 	looked int
 }
 
 // An Object is an object file on this machine that a report names.
 type Object struct {
-	Name  string // name in the report
-	Path  string // path of the file on this machine
+	Name  string // in the report
+	Path  string // on this machine
 	ID    buildid.ID
-	Err   error            // reason why the file cannot be used, without its path; nil if it can
+	Err   error            // why the file cannot be used, without its path; nil if it can
 	Fixed bool             // the file is loaded at its link address (ET_EXEC)
 	Loads []object.Segment // loaded segments, in the file's order
-	Code  []object.Segment // the executable segments of Loads
+	Code  []object.Segment // executable segments of Loads
 	// state of a file without a build ID, which another file may replace: see NameOf
 	State string
 
-	// Image is the open file, mapped, if the Objects keep files open and Err is nil. Callers read
-	// its contents within [object.Guard].
+	// Image is the open file, mapped, if the Objects keep files open and Err is nil. Callers must
+	// read its contents within [object.Guard].
 	Image *object.File
 
-	file    *buildid.File // file of Image
-	state   string        // state of any file: see State
+	file    *buildid.File // of Image
+	state   string        // of any file: see State
 	turn    int           // Objects' turn at the last check of the file
 	awaited *Awaited      // nil until its debug file is searched for
 }
@@ -84,9 +84,9 @@ func (all *Objects) Close() {
 	all.all = nil
 }
 
-// Renew begins another report. Named then checks each file before it returns its Object. It reopens
-// files that were replaced or could not be used. The most recently used files stay open, at most
-// the given number.
+// Renew begins another report. Named then checks each file before it returns its Object, and
+// reopens files that were replaced or could not be used. At most the given number of files, the
+// most recently used ones, stay open.
 func (all *Objects) Renew(most int) {
 	maps.DeleteFunc(all.all, func(_ string, f *Object) bool { return f.Err != nil })
 	if len(all.all) > most {
@@ -100,10 +100,10 @@ func (all *Objects) Renew(most int) {
 }
 
 // Work returns two counts. opened counts the files that were opened or could not be used. looked
-// counts the files that were missing, and the checks for changes.
+// counts the missing files, and the checks for changes.
 func (all *Objects) Work() (opened, looked int) { return all.opened, all.looked }
 
-// Named returns the Object for a name in the report. The first call for a name reads the file's
+// Named returns the Object for a name in the report. Its first call for a name reads the file's
 // headers.
 func (all *Objects) Named(name string) *Object {
 	f := all.all[name]
@@ -193,7 +193,7 @@ func (all *Objects) Each(visit func(*Object)) {
 	}
 }
 
-// open opens the file if it is a regular file. It does not block if the path is a pipe or a device.
+// open opens the file if it is a regular file. A pipe or a device must not block.
 func (f *Object) open() (err error) {
 	// the kernel's mark for deleted files in /proc/PID/maps
 	if strings.HasSuffix(f.Name, " (deleted)") {
@@ -249,7 +249,7 @@ func (f *Object) close() {
 	f.Image, f.file = nil, nil
 }
 
-// withoutPath returns the reason why a file could not be opened, without the path.
+// withoutPath returns why a file could not be opened, without the path.
 func withoutPath(err error) error {
 	var system *fs.PathError
 	switch {
@@ -269,7 +269,7 @@ func (f *Object) Fault() error {
 	return fmt.Errorf("%.200s: %w", f.Path, f.Err)
 }
 
-// Covers reports whether a segment contains the module-relative address addr.
+// Covers reports whether a segment has the module-relative address addr.
 func Covers(segments []object.Segment, addr uint64) bool {
 	for i := range segments {
 		if s := &segments[i]; addr-s.Addr < s.MemSize {
@@ -304,8 +304,8 @@ func (f *Object) location(rel uint64) symbolize.Location {
 	return symbolize.Location{ID: f.ID, Name: f.Path, Addr: rel}
 }
 
-// NameOf returns the name of a file for a symbolizer that asks [Files]: its path, and its state
-// unless that is empty. An answer for one state of a file is thus never used for another.
+// NameOf returns the name of a file for a symbolizer that asks [Files]: its path, and its state, if
+// any. So an answer for one state of a file is never used for another.
 func NameOf(path, state string) string {
 	if state == "" {
 		return path
@@ -315,12 +315,12 @@ func NameOf(path, state string) string {
 
 var errReplaced = fmt.Errorf("%w: another file has its path now", fs.ErrNotExist)
 
-// Files finds object files that have no build ID. An [Asker] gives the symbolizer their path and
-// state as their name: see [NameOf]. It is a finder for Options.Symbolizer.
+// Files finds object files without a build ID. It is a finder for Options.Symbolizer. An [Asker]
+// gives the symbolizer their path and state as a name: see [NameOf].
 type Files struct{}
 
-// Find returns the file at q.Name, the absolute path of a regular file. If q.Name includes a state,
-// the file must be in that state. Find finds nothing if q has an ID.
+// Find returns the file at q.Name, the absolute path of a regular file. A state in q.Name must be
+// the file's. Find finds nothing if q has an ID.
 func (Files) Find(_ context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
 	path, state, stated := strings.Cut(q.Name, symbolize.StateMark)
 	if !q.ID.IsZero() || !filepath.IsAbs(path) {

@@ -4,7 +4,7 @@ package report
 const maxOnce = 1 << 10
 
 // A Once passes each different message to To once, up to maxOnce messages. If To is nil, it passes
-// none. One goroutine at a time may use it.
+// none. A Once is not safe for concurrent use.
 type Once struct {
 	To   func(message string)
 	told map[string]bool

@@ -7,17 +7,16 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Options are the options that all readers of reports share. For files without a build ID the
-// finders of its Symbolizer must include [Files].
+// Options are the options of all readers of reports. For files without a build ID, the finders of
+// its Symbolizer must include [Files].
 type Options symbolize.ReportOptions
 
-// Place returns the path of an object file that has this name in a report.
+// Place returns the path of the object file of this name in a report.
 func (o *Options) Place(name string) string {
 	return prefixmap.Maps(o.PrefixMap).Place(name, o.Sysroot)
 }
 
-// ShownFile returns the name of a source file as the report shows it: with the prefix map and
-// Basenames applied.
+// ShownFile returns the name of a source file in the report, after the prefix map and Basenames.
 func (o *Options) ShownFile(name string) string {
 	name, _ = prefixmap.Maps(o.PrefixMap).Replace(name)
 	if o.Basenames {

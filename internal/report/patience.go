@@ -18,22 +18,22 @@ const atHand = 100 * time.Millisecond
 // maxAwaited bounds the build IDs that a Patience remembers: about 8 MiB.
 const maxAwaited = 65536
 
-// Patience tracks how long one input may still wait for debug files. The time of a build ID
-// starts with the first line that names it, so missing files share one wait.
+// Patience tracks how long one input may still wait for debug files. The time of a build ID starts
+// with the first line that names it, so missing files share one wait.
 //
-// After a wait without success, nothing waits for servers until one of the awaited files is found
-// or known not to exist. A server that hangs thus delays an input once, however many modules it
-// has. Waits for files on this machine continue until such a wait also has no success.
+// After a wait without success, nothing waits for servers until an awaited file is found or known
+// not to exist. So a server that hangs delays an input once, not once for each module. Waits for
+// files on this machine continue until such a wait also has no success.
 //
-// The zero value never waits. One goroutine at a time may use a Patience.
+// The zero value never waits. A Patience is not safe for concurrent use.
 type Patience struct {
 	Symbolizer *symbolize.Symbolizer
 	// Local and Servers are the longest waits for one build ID, from the first line that names it.
-	// Local covers the search on this machine and the inflation of the file; Servers covers the
+	// Local covers the search on this machine and the inflation of the file. Servers covers the
 	// whole search.
 	Local, Servers time.Duration
-	// PerMinute is the longest wait in a minute, for all build IDs; 0 means no bound. If it is set,
-	// the lines of a Block together wait at most for the longer of Local and Servers: see Block.
+	// PerMinute is the longest wait in a minute, for all build IDs. 0 means no bound. If it is set,
+	// the lines of a Block together wait for at most the longer of Local and Servers.
 	PerMinute time.Duration
 	Context   context.Context // ends all waiting; nil never does
 	Until     time.Time       // waits end at this time; zero: no bound
@@ -41,18 +41,18 @@ type Patience struct {
 	files  map[buildid.ID]*Awaited
 	vain   bool          // the last wait ended without an answer
 	stuck  bool          // the last wait for a search on this machine ended without an answer
-	pauses []pause       // pauses of the last minute
+	pauses []pause       // of the last minute
 	block  time.Duration // waited in the current block
 	blocks bool          // there is a current block
 }
 
 // Awaited is a debug file that an input has named and may wait for.
 type Awaited struct {
-	since   time.Time // time at which the first line named the file
-	pending bool      // the search for the file was still running at the last lookup
+	since   time.Time // time of the first line that named the file
+	pending bool      // the search was not finished at the last lookup
 }
 
-// pause is a delay of the input, or several delays that began within a second.
+// A pause is a delay of the input, or several delays that began within a second.
 type pause struct {
 	begin, end time.Time
 	len        time.Duration // sum of the delays, without the time between them
@@ -82,16 +82,16 @@ func (p *Patience) Settle(a *Awaited) {
 	}
 }
 
-// Block begins a new block: lines that arrived together. If PerMinute is set, they together wait
-// for at most the longer of Local and Servers. After that, each waits at most atHand at a time for
-// files on this machine.
+// Block begins a new block: lines that arrived together. With PerMinute, they together wait for at
+// most the longer of Local and Servers. After that, each waits at most atHand at a time for files
+// on this machine.
 func (p *Patience) Block() { p.blocks, p.block = true, 0 }
 
 // endBlock ends the block. Lines up to the next block have no common wait.
 func (p *Patience) endBlock() { p.blocks, p.block = false, 0 }
 
-// left returns how long a line may still wait for the file of a. The time is over if the result is
-// not positive. wait is the whole time for one build ID: Local or Servers.
+// left returns how long a line may still wait for the file of a. A result that is not positive
+// means that the time is over. wait is the whole time for one build ID: Local or Servers.
 func (p *Patience) left(wait time.Duration, a *Awaited, now time.Time) time.Duration {
 	if p.stuck {
 		return 0
@@ -106,7 +106,7 @@ func (p *Patience) left(wait time.Duration, a *Awaited, now time.Time) time.Dura
 	return left
 }
 
-// spent returns how long the input was delayed in the last minute, and drops older pauses.
+// spent returns the delays of the input in the last minute, and drops older pauses.
 func (p *Patience) spent(now time.Time) (sum time.Duration) {
 	p.pauses = slices.DeleteFunc(p.pauses, func(w pause) bool { return now.Sub(w.end) > time.Minute })
 	for _, w := range p.pauses {
@@ -172,9 +172,9 @@ type awaiter interface {
 	AwaitLocal(ctx context.Context, l symbolize.Location)
 }
 
-// awaitLocal calls ask when the search on this machine for the file of l has ended. It calls ask
-// once more when a file found there has been inflated. Either wait ends with ctx. ask waits for
-// servers until the time until, which may be past.
+// awaitLocal calls ask when the search on this machine for the file of l has ended, and once more
+// when a file found there has been inflated. Both waits end with ctx. ask waits for servers until
+// the time until, which may be past.
 func (p *Patience) awaitLocal(ctx context.Context, until time.Time, l symbolize.Location, ask func(context.Context) error) (err error) {
 	short, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

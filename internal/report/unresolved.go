@@ -12,7 +12,7 @@ const maxMissing = 4096
 
 // Missing counts unresolved frames by the name of their object. The zero value is empty.
 type Missing struct {
-	Named  int64 // frames that got a name by symbols, for Options.Named
+	Named  int64 // frames with a name by symbols, for Options.Named
 	byName map[string]*symbolize.Unresolved
 }
 
@@ -26,8 +26,8 @@ func (m *Missing) Pass(o *Options) {
 	}
 }
 
-// Add adds the frames of u to the count of u.Name, or if there are maxMissing names, to a count
-// without a name. The last ID and Err given for a name are kept.
+// Add adds the frames of u to the count of u.Name. After maxMissing names, it adds them to a count
+// without a name. The last ID and Err of a name are kept.
 func (m *Missing) Add(u symbolize.Unresolved) {
 	if m.byName == nil {
 		m.byName = make(map[string]*symbolize.Unresolved)
@@ -45,8 +45,8 @@ func (m *Missing) Add(u symbolize.Unresolved) {
 	known.ID, known.Err = u.ID, u.Err
 }
 
-// Unresolved returns the count for the given number of unresolved frames of f. err is the reason;
-// f.Err takes precedence over it.
+// Unresolved returns the count of unresolved frames of f. err is the reason, but f.Err takes
+// precedence.
 func (f *Object) Unresolved(frames int64, err error) symbolize.Unresolved {
 	if f.Err != nil {
 		err = f.Err
