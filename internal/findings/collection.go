@@ -8,45 +8,45 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A Collection collects the findings of a run from all its inputs and merges equal ones. Findings
-// of two processes are equal if they have the same fingerprint and the same ordinal: the second
-// finding of a process with a fingerprint equals the second of another process. A Collection is for
-// one goroutine.
+// A Collection collects the findings of a run from all its inputs, and merges equal ones. Findings
+// of two processes are equal if they have the same fingerprint and ordinal: the second finding of a
+// process with a fingerprint equals the second of another process. A Collection is not safe for
+// concurrent use.
 type Collection struct {
-	// Left is the number of findings that were left out, since memory or the number of processes is
-	// limited. If it is not 0, a gate must not pass.
+	// Left is the number of findings that were left out, since memory and the number of processes
+	// are bounded. If it is not 0, a gate must not pass.
 	Left int64
 
 	processes []Process
 	all       []*Finding
 	equal     map[string]*equalFindings // by fingerprint
 	share     report.Share
-	used      map[string]bool   // the suppressions that reports list as used
+	used      map[string]bool   // suppressions that reports list as used
 	linkage   map[string]string // linkage names by demangled names, set by KnowLinkage
 }
 
-// A Process is a process that a report is about, or a whole log that names no processes.
+// A Process is the process of a report, or a whole log without processes.
 type Process struct {
 	Input    string   // name of the input
-	Source   Source   // source of its findings
-	Tool     string   // as in a [Finding]; empty if no tool is known
-	Command  []string // the program and its arguments; nil if they are not known
-	PID      string   // empty if it is not known
-	Complete bool     // the report has its end, so no finding is missing
+	Source   Source   // of its findings
+	Tool     string   // as in a [Finding]; empty: unknown
+	Command  []string // program and arguments; nil: unknown
+	PID      string   // empty: unknown
+	Complete bool     // the report has its end: no finding is missing
 }
 
-// equalFindings are the findings that have one fingerprint.
+// An equalFindings has the findings with one fingerprint.
 type equalFindings struct {
 	first *Finding
-	more  []*Finding // the others, by ordinal
+	more  []*Finding // others, by ordinal
 
-	// process is the current process, and count the number of these findings in it. counts has
-	// their number in the other processes.
+	// process is the current process, and count the number of its findings here. counts has the
+	// numbers of the other processes.
 	process, count int
 	counts         map[int]int
 }
 
-// at returns the finding with this ordinal, or nil if there is none.
+// at returns the finding with this ordinal, or nil.
 func (e *equalFindings) at(ordinal int) *Finding {
 	switch {
 	case ordinal == 1:
@@ -57,7 +57,6 @@ func (e *equalFindings) at(ordinal int) *Finding {
 	return nil
 }
 
-// turnTo makes process the current process.
 func (e *equalFindings) turnTo(process int) {
 	if e.process == process {
 		return
@@ -69,7 +68,7 @@ func (e *equalFindings) turnTo(process int) {
 	e.process, e.count = process, e.counts[process]
 }
 
-// New returns an empty collection. memory must grant the memory of its findings; see
+// New returns an empty collection. memory must grant the memory of its findings: see
 // [report.BudgetOf].
 func New(memory report.Ledger) *Collection {
 	return &Collection{
@@ -78,11 +77,11 @@ func New(memory report.Ledger) *Collection {
 	}
 }
 
-// maxRunProcesses bounds the processes of a run; each takes processSize bytes and its command line.
+// maxRunProcesses bounds the processes of a run, each with processSize bytes and its command line.
 const maxRunProcesses = 1 << 20
 
-// Begin adds a process and returns its number, from 0. It returns -1, and counts the process in
-// Left, if there are maxRunProcesses already, or no memory for another one.
+// Begin adds a process, and returns its number, from 0. If there are too many processes or no
+// memory, it counts the process in Left, and returns -1.
 func (s *Collection) Begin(p Process) int {
 	if len(s.processes) >= maxRunProcesses || !s.share.Take(processSize+commandSize(p.Command), 0) {
 		s.Left++
@@ -92,8 +91,7 @@ func (s *Collection) Begin(p Process) int {
 	return len(s.processes) - 1
 }
 
-// SetCommand sets the program and the arguments of the process with this number, if there is memory
-// for them.
+// SetCommand sets the program and the arguments of a process, if there is memory for them.
 func (s *Collection) SetCommand(number int, command []string) {
 	p := s.Process(number)
 	if p == nil || slices.Equal(p.Command, command) || !s.share.Take(commandSize(command), 0) {
@@ -112,8 +110,8 @@ func commandSize(command []string) (n int64) {
 	return n
 }
 
-// Process returns the process with this number, or nil for the number -1. The caller may change the
-// process if the report has more about it. The pointer is valid until Begin is called.
+// Process returns the process with this number, or nil for -1. The caller may change the process.
+// The pointer is valid until Begin is called.
 func (s *Collection) Process(number int) *Process {
 	if number < 0 || number >= len(s.processes) {
 		return nil
@@ -121,15 +119,15 @@ func (s *Collection) Process(number int) *Process {
 	return &s.processes[number]
 }
 
-// Processes returns the processes, by their numbers.
+// Processes returns the processes by number.
 func (s *Collection) Processes() []Process { return s.processes }
 
 // All returns the findings, in the order in which they were first added.
 func (s *Collection) All() []*Finding { return s.all }
 
-// Add adds count occurrences of a finding of a process, and returns the finding that it is merged
-// with, or x. Identify must have been called. Add keeps x if it is new. It returns nil, and counts
-// x in Left, if there is no memory for it.
+// Add adds count occurrences of a finding of a process. It returns the finding with which x was
+// merged, or x, which is then kept. Without memory, it counts x in Left, and returns nil. Identify
+// must have been called.
 func (s *Collection) Add(process int, x *Finding, count uint64) *Finding {
 	e := s.equal[x.Fingerprint]
 	var known *Finding
@@ -166,13 +164,13 @@ func (s *Collection) Add(process int, x *Finding, count uint64) *Finding {
 	return known
 }
 
-// maxUsed bounds the names of suppressions that were used, and maxUsedName the bytes of each.
+// maxUsed bounds the names of used suppressions, and maxUsedName the bytes of each.
 const (
 	maxUsed     = 1 << 14
 	maxUsedName = 1 << 10
 )
 
-// UseSuppression notes that a report lists the suppression of this name as used. It notes at most
+// UseSuppression notes that a report lists the suppression of this name as used, for at most
 // maxUsed names.
 func (s *Collection) UseSuppression(name string) {
 	if s.used == nil {
@@ -203,8 +201,8 @@ const (
 	linkageSize = 96       // bytes of an entry without the two names
 )
 
-// Linkage returns the linkage name of a frame: its own, the name that KnowLinkage has noted, or the
-// frame's name if that may be a symbol's. It returns "" if none is known.
+// Linkage returns the linkage name of a frame: its own, the name in KnowLinkage, or the frame's
+// name if that may be a symbol's. It returns "" if none is known.
 func (s *Collection) Linkage(f *TraceFrame) string {
 	switch {
 	case f.Linkage != "" && f.Linkage != f.Func:
@@ -226,12 +224,11 @@ func (x *Finding) occur(process int, count uint64) {
 	x.Seen = append(x.Seen, Occurrence{process, count})
 }
 
-// ID returns the fingerprint with the ordinal, such as 3d75302b…:1, which no other finding of the
-// run has.
+// ID returns the fingerprint with the ordinal, such as 3d75302b…:1, which is unique in the run.
 func (x *Finding) ID() string { return x.Fingerprint + ":" + strconv.Itoa(x.Ordinal) }
 
-// Approximate sizes in bytes, without strings: the entry for a process that had a finding, a
-// finding, a frame, and a reference to a frame.
+// Approximate sizes in bytes, without strings: of a finding's entry for a process, a finding, a
+// frame, and a reference to a frame.
 const (
 	entrySize = 128
 	baseSize  = 512

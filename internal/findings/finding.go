@@ -8,34 +8,34 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Finding is one error of a program, from the report of a tool. Readers make findings,
-// [Collection] merges equal ones of a run, and printers show them. The zero value is empty.
+// A Finding is one error of a program, from the report of a tool. Readers make findings, a
+// [Collection] merges equal ones, and printers show them. The zero value is empty.
 type Finding struct {
 	Source  Source
 	Tool    string // name in lower case: memcheck, helgrind, asan, ubsan, rtrace
-	Kind    string // as the tool names it: InvalidRead, heap-use-after-free
-	Message string // a line of text, without the numbers of thread and process
+	Kind    string // the tool's name for it: InvalidRead, heap-use-after-free
+	Message string // line of text, without the numbers of thread and process
 	Memory  Memory // kind of the address, if the error is an access to memory
 
 	// Traces are the stacks, beginning with the error's. A finding may have none.
 	Traces []Trace
 
-	Bytes  uint64 // bytes that a leak has lost, 0 for other kinds
-	Blocks uint64 // blocks of memory that a leak has lost
+	Bytes  uint64 // bytes of a leak; 0 for other kinds
+	Blocks uint64 // blocks of a leak
 
-	// Detail are lines of the report that no other field has, for people; at most 16.
+	// Detail are lines of the report without a field of their own, for people; at most 16.
 	Detail []string
 
-	// Identify sets these.
+	// set by Identify
 	Fingerprint string // 32 hexadecimal digits, equal for the same error in another build
-	Own         int    // index of the innermost own frame in Traces[0].Frames, -1 if there is none
+	Own         int    // index of the innermost own frame in Traces[0].Frames; -1: none
 
-	// Collection.Add sets these when it merges findings.
-	Ordinal int          // 1 for the first of the findings of a process that have one Fingerprint
-	Seen    []Occurrence // by process, in the order in which they were added
+	// set by Collection.Add
+	Ordinal int          // 1 for a process's first finding with its Fingerprint
+	Seen    []Occurrence // by process, in the order of Add
 }
 
-// A Source is the kind of input that a finding is from.
+// A Source is the kind of input of a finding.
 type Source string
 
 // The sources. The first field of a fingerprint is a source with the version.
@@ -54,19 +54,19 @@ type Memory uint8
 // The kinds of memory.
 const (
 	MemoryUnknown Memory = iota
-	MemoryAlive          // the address is in or beside a block that is allocated
-	MemoryFreed          // the address is in a block that was freed
-	MemoryOutside        // the address is in no block
+	MemoryAlive          // in or beside an allocated block
+	MemoryFreed          // in a freed block
+	MemoryOutside        // in no block
 )
 
 // A Trace is a stack of a finding.
 type Trace struct {
 	Role    Role
-	Message string // the line before the frames, which describes what happened there
+	Message string // line before the frames, which describes the event
 
-	// Frames are the frames, the innermost first; an inlined call is a frame of its own. Equal
-	// frames of several findings may be one TraceFrame, which nothing changes after Identify:
-	// 30,000 errors of a program have about 10,000 different frames.
+	// Frames are the frames, the innermost first. An inlined call has its own frame. Findings may
+	// share a TraceFrame, which nothing changes after Identify: 30,000 errors of a program have
+	// about 10,000 different frames.
 	Frames []*TraceFrame
 }
 
@@ -75,24 +75,24 @@ type Role uint8
 
 // The roles.
 const (
-	RoleError     Role = iota // where the error happened
-	RoleAllocated             // where the memory was allocated
-	RoleFreed                 // where the memory was freed
-	RoleOther                 // any other place: a thread's creation, the other access of a race
+	RoleError     Role = iota // place of the error
+	RoleAllocated             // allocation of the memory
+	RoleFreed                 // free of the memory
+	RoleOther                 // another place: a thread's creation, the other access of a race
 )
 
-// A TraceFrame is a frame of a trace. The fields of its symbolize.Frame that are unknown are zero;
-// a frame without a function may still have a file and a line.
+// A TraceFrame is a frame of a trace. Unknown fields of its symbolize.Frame are zero. A frame
+// without a function may still have a file and a line.
 type TraceFrame struct {
 	symbolize.Frame
 
-	Object  string     // path or name of the object file; empty if it is not known
-	ID      buildid.ID // build ID of the object file; zero if unknown
-	Address uint64     // address in the process; 0 if it is not known
-	Offset  uint64     // module-relative address; 0 if it is not known
-	IsOwn   bool       // the program's own, not of its system; Identify sets it
+	Object  string     // path or name of the object file; empty: unknown
+	ID      buildid.ID // of the object file; zero: unknown
+	Address uint64     // in the process; 0: unknown
+	Offset  uint64     // module-relative address; 0: unknown
+	IsOwn   bool       // the program's own, not its system's; set by Identify
 
-	identified identified // by Identify
+	identified identified // set by Identify
 	counted    bool       // a Collection has counted its bytes
 }
 
@@ -131,8 +131,8 @@ func (x *Finding) OwnFrame() *TraceFrame {
 }
 
 // Place returns the frame that represents the finding: the innermost own frame with a line, or else
-// the innermost own frame. If no frame is own, Place returns the innermost frame with a line, or
-// else the first frame. It returns nil if the finding has no frame.
+// the innermost own frame. If no frame is own, it returns the innermost frame with a line, or else
+// the first frame, or nil if there is none.
 func (x *Finding) Place() *TraceFrame {
 	if len(x.Traces) == 0 || len(x.Traces[0].Frames) == 0 {
 		return nil
@@ -151,7 +151,7 @@ func (x *Finding) Place() *TraceFrame {
 		}
 	}
 	switch own := x.OwnFrame(); {
-	case own != nil: // the line of a system frame does not show where the program is at fault
+	case own != nil: // the line of a system frame does not show the fault of the program
 		return own
 	case lined != nil:
 		return lined
@@ -160,9 +160,9 @@ func (x *Finding) Place() *TraceFrame {
 }
 
 // Identify marks the own frames by the rules of own, and computes the fingerprint: see
-// Stack.fingerprint. The fields are source/version, tool, kind, message class and kind of memory;
-// the frames are those of the first trace. The message class is the message with N for each number
-// and address.
+// Stack.fingerprint. The fields are source/version, tool, kind, message class and kind of memory.
+// The frames are the first trace's. The message class is the message with N for each number and
+// address.
 func (x *Finding) Identify(own *Own) {
 	x.Own = -1
 	var stack Stack
@@ -190,13 +190,13 @@ func (x *Finding) Identify(own *Own) {
 	x.Fingerprint = stack.fingerprint(b)
 }
 
-// An identified holds the facts that a frame adds to a fingerprint. All findings of a source under
-// the rules of own share them, so a shared frame is examined once.
+// An identified has the facts that a frame adds to a fingerprint, for a source and the rules of
+// own. Findings share it, so a shared frame is examined once.
 type identified struct {
 	done         bool
 	own          *Own
 	source       Source
-	name, object string // as Stack.add takes them
+	name, object string // for Stack.add
 }
 
 // identify sets whether f is own, and the facts that it adds to fingerprints.

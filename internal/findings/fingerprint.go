@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// The number of frames of a fingerprint, and the bound of each name in bytes: longer C++ names are
-// cut.
+// Frames of a fingerprint, and the bound of each name in bytes: longer C++ names are cut.
 const (
-	ownFrames   = 8 // the innermost own frames
-	namedFrames = 4 // the innermost frames with a name, if none is own
+	ownFrames   = 8 // innermost own frames
+	namedFrames = 4 // innermost frames with a name, if none is own
 	maxLinkage  = 4 << 10
 )
 
@@ -21,15 +20,14 @@ type Stack struct {
 	own, named, objects frameNames
 }
 
-// frameNames is a list of different names.
+// A frameNames is a list of different names.
 type frameNames struct {
 	names [ownFrames]string
 	n     int
 }
 
-// add adds name up to its first NUL, unless the list already has it, or is full. most is the
-// maximum number of names. Recursion, of one function or of several that call each other, thus adds
-// nothing.
+// add adds name up to its first NUL, unless the list has it or has most names. So recursion, of one
+// function or of several that call each other, adds nothing.
 func (l *frameNames) add(name string, most int) {
 	if l.n == most {
 		return
@@ -70,17 +68,15 @@ func (s *Stack) add(name, object string, own bool) {
 	}
 }
 
-// fingerprint returns 32 hexadecimal digits that are the same for the same fault in another build
-// of the program. fields come before the frames: the first is the kind of the report with the
-// version of the fingerprint, such as log/1. They are joined by NUL, and no field has one. The
-// memory after them is overwritten.
+// fingerprint returns 32 hexadecimal digits, the same for the same fault in another build of the
+// program. fields come before the frames, joined by NUL: the first is the kind of the report with
+// the version of the fingerprint, such as log/1. The memory after fields is overwritten.
 //
 // The digits are the first 16 bytes of the SHA-256 hash of the fields and the names of frames,
-// separated by NULs. The names are the stable names of the 8 innermost own frames, each name once.
-// Without an own frame they are the stable names of the 4 innermost frames with a name. The base
-// name of the object file replaces a missing name of an own frame. In a stack without names, it
-// replaces all names. The fingerprint has no line, column, address, folder, size, thread or
-// process.
+// separated by NULs. The names are the stable names of the 8 innermost own frames, each once.
+// Without an own frame, they are the stable names of the 4 innermost frames with a name. The base
+// name of the object file replaces a missing name of an own frame, and all names in a stack without
+// names. The fingerprint has no line, column, address, folder, size, thread or process.
 func (s *Stack) fingerprint(fields []byte) string {
 	names := &s.own
 	if names.n == 0 {

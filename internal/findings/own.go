@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// maxVerdicts bounds the paths that an Own remembers. A program of 10,000 source files has one for
-// each; at 100 bytes a path they take 2 MB.
+// maxVerdicts bounds the paths that an Own remembers: a program of 10,000 source files has as many,
+// which take 2 MB at 100 bytes a path.
 const maxVerdicts = 16 << 10
 
 // An OwnRule makes frames a program's own, or the system's, if their source file or object matches
@@ -24,8 +24,8 @@ type OwnRule struct {
 }
 
 // An Own distinguishes a program's own frames from the frames of its system: the C library, the
-// runtimes of languages and of sanitizers, and the libraries of the distribution. A nil Own has no
-// rules but the built-in one. Several goroutines may use an Own at once.
+// runtimes of languages and of sanitizers, and the libraries of the distribution. A nil Own has
+// only the built-in rule. An Own is safe for concurrent use.
 //
 // By the built-in rule, a frame belongs to the system in one of these cases:
 //
@@ -39,10 +39,10 @@ type OwnRule struct {
 //   - Its source file is unknown, and sanitizers intercept its function, such as malloc or memcpy.
 type Own struct {
 	globs []*regexp.Regexp
-	own   []bool // which globs name own files
+	own   []bool // globs of own files
 
 	mu       sync.Mutex
-	verdicts map[string]int // by path: 1 + the index of the last glob that matches, or 0
+	verdicts map[string]int // by path: 1 + the index of the last matching glob, or 0
 }
 
 // NewOwn returns an Own with rules after the built-in one. The last rule that matches a frame's
@@ -90,9 +90,9 @@ func globExpression(glob string) string {
 	return b.String()
 }
 
-// Is reports whether a frame is the program's own: function is its linkage name, file its source
-// file and object the path or name of its object file. Each may be empty if it is unknown. Is
-// allocates nothing for paths that it has seen before.
+// Is reports whether a frame is the program's own. function is its linkage name, file its source
+// file, and object the path or name of its object file; unknown ones are empty. Is allocates
+// nothing for paths that it has seen before.
 func (o *Own) Is(function, file, object string) bool {
 	if o != nil && len(o.globs) > 0 {
 		o.mu.Lock()
@@ -106,17 +106,16 @@ func (o *Own) Is(function, file, object string) bool {
 }
 
 // A frameJudge is an Own for the frames of a stack. Successive frames often have the same source
-// file and object, so a frameJudge remembers their verdict: the built-in rule takes a third of the
-// time for a finding.
+// file and object, whose verdict it remembers: the built-in rule takes a third of the time for a
+// finding.
 type frameJudge struct {
 	own          *Own
 	file, object string
-	system       bool // whether the place is the system's
+	system       bool // the place is the system's
 }
 
 func judgeOf(own *Own) frameJudge { return frameJudge{own: own, system: isSystemPlace("", "")} }
 
-// is is [Own.Is].
 func (j *frameJudge) is(function, file, object string) bool {
 	if j.own != nil && len(j.own.globs) > 0 {
 		return j.own.Is(function, file, object)
@@ -167,9 +166,9 @@ func isSystemPlace(file, object string) bool {
 }
 
 // isInterceptor reports whether a sanitizer's runtime provides function, a linkage or demangled
-// name. Such a function belongs to the runtime itself, or replaces one: malloc, another function of
-// the C library, operator new or operator delete. LLVM links the runtime into the program, so the
-// object does not identify the runtime.
+// name. Such a function belongs to the runtime, or replaces one: malloc, another function of the C
+// library, operator new or operator delete. LLVM links the runtime into the program, so the object
+// does not identify the runtime.
 func isInterceptor(function string) bool {
 	switch function {
 	case "malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc",
@@ -184,7 +183,7 @@ func isInterceptor(function string) bool {
 	return hasAnyPrefix(function, interceptors)
 }
 
-// The built-in rule's prefixes and parts of paths.
+// Prefixes and parts of paths of the built-in rule.
 var (
 	systemSources = []string{"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/src/", "/rustc/"}
 	// the guides of Docker's official images put programs here

@@ -7,10 +7,10 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// StableName returns the linkage name of a function without the parts that depend on the build.
-// These are the version of a symbol, the suffixes with which compilers mark clones, and the hash in
-// a Rust name. For a C++ function that no other unit can call, it returns the name without
-// namespace, class and arguments: GCC records only that name if the function is inlined.
+// StableName returns the linkage name of a function without the parts that depend on the build: a
+// symbol's version, the suffixes of clones, and the hash in a Rust name. For a C++ function that no
+// other unit can call, it returns the name without namespace, class and arguments: GCC records only
+// that name if the function is inlined.
 func StableName(f *symbolize.Frame) string {
 	name, _ := report.Unversioned(f.Linkage[:min(len(f.Linkage), maxLinkage)])
 	if i := strings.Index(name, " [clone "); i > 0 {
@@ -37,8 +37,8 @@ func StableName(f *symbolize.Frame) string {
 }
 
 // loggedName returns the name of a function without the parts that depend on the build or the tool:
-// namespaces, classes and arguments. Frames that were named when they were logged have no linkage
-// names, and demanglers differ in the spelling of arguments.
+// namespaces, classes and arguments. Frames with logged names have no linkage names, and demanglers
+// differ in the spelling of arguments.
 func loggedName(f *symbolize.Frame) string {
 	name, _ := report.Unversioned(f.Func)
 	if name == "" {
@@ -63,10 +63,10 @@ func loggedName(f *symbolize.Frame) string {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// isInternal reports whether a mangled name may belong to a function with internal linkage. Such a
-// function is static, in an unnamed namespace, or local to a function. It may also be the instance
-// of a template for a lambda or a local type. For other names, isInternal is seldom true; their
-// stable names are then shorter than necessary.
+// isInternal reports whether a mangled name may belong to a function with internal linkage: static,
+// in an unnamed namespace, or local to a function. The function may also be the instance of a
+// template for a lambda or a local type. isInternal is seldom true for other names, whose stable
+// names are then too short.
 func isInternal(mangled string) bool {
 	switch {
 	case strings.HasPrefix(mangled, "_ZL"), strings.HasPrefix(mangled, "_ZZ"):
