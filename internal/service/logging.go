@@ -18,12 +18,12 @@ type Format string
 
 const (
 	Auto Format = "auto" // message and attributes for the journal, Text elsewhere
-	Text Format = "text" // key=value, as [slog.TextHandler] prints them
-	JSON Format = "json" // as [slog.JSONHandler] prints them
+	Text Format = "text" // key=value, as in [slog.TextHandler]
+	JSON Format = "json" // as in [slog.JSONHandler]
 )
 
-// A FormatVar is a Format that can be set while handlers print in it, as a [slog.LevelVar] is a
-// level. Its zero value is [Auto].
+// A FormatVar is a Format that can be set while handlers use it, like a [slog.LevelVar]. Its zero
+// value is [Auto].
 type FormatVar struct{ v atomic.Pointer[Format] }
 
 // Set sets the format of later records.
@@ -37,13 +37,13 @@ func (v *FormatVar) get() Format {
 }
 
 // NewHandler returns a handler that writes records of at least the given level to f, each with one
-// write. If f leads to systemd's journal, each line begins with a priority of sd-daemon(3), such as
-// <3>. The journal removes it. Many goroutines may use the handler.
+// write. In systemd's journal, each line begins with a priority of sd-daemon(3), such as <3>, which
+// the journal removes. The handler is safe for concurrent use.
 func NewHandler(f *os.File, format *FormatVar, level slog.Leveler) slog.Handler {
 	return newHandler(f, format, level, isJournal(os.Getenv("JOURNAL_STREAM"), f))
 }
 
-// newHandler is like NewHandler, for any writer. journal is set if w leads to the journal.
+// newHandler is NewHandler for any writer. journal is set if w leads to the journal.
 func newHandler(w io.Writer, format *FormatVar, level slog.Leveler, journal bool) slog.Handler {
 	h := &formatHandler{format: format, all: make(map[Format]slog.Handler)}
 	for _, f := range []Format{Auto, Text, JSON} {
@@ -52,7 +52,7 @@ func newHandler(w io.Writer, format *FormatVar, level slog.Leveler, journal bool
 	return h
 }
 
-// A formatHandler has a handler for each format, and uses the one for the current format.
+// A formatHandler has a handler for each format, and uses the current one.
 type formatHandler struct {
 	format *FormatVar
 	all    map[Format]slog.Handler
@@ -82,7 +82,6 @@ func (h *formatHandler) each(change func(slog.Handler) slog.Handler) slog.Handle
 	return changed
 }
 
-// newFormatHandler returns the handler of one format.
 func newFormatHandler(w io.Writer, format Format, level slog.Leveler, journal bool) slog.Handler {
 	o := &slog.HandlerOptions{Level: level}
 	plain := func(w io.Writer) slog.Handler {
@@ -114,7 +113,7 @@ func withoutBuiltin(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// A line is the line that the handlers of one writer print into.
+// A line is the line into which the handlers of one writer print.
 type line struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -125,7 +124,7 @@ type line struct {
 type journalHandler struct {
 	line    *line
 	inner   slog.Handler // prints into line.buf
-	message bool         // the message precedes the attributes that inner prints
+	message bool         // the message precedes the attributes
 }
 
 func (h *journalHandler) Enabled(ctx context.Context, level slog.Level) bool {
@@ -141,13 +140,13 @@ func (h *journalHandler) Handle(ctx context.Context, r slog.Record) error {
 	if h.message {
 		l.buf.WriteString(oneLine(r.Message))
 		l.buf.WriteByte(' ')
-		r.Time = time.Time{} // not printed: the journal has its own
+		r.Time = time.Time{} // the journal has its own
 	}
 	if err := h.inner.Handle(ctx, r); err != nil {
 		return err
 	}
 	text := l.buf.Bytes()
-	if h.message { // without attributes, inner prints a line break alone
+	if h.message { // without attributes, inner prints only a line break
 		text = append(bytes.TrimRight(text, " \n"), '\n')
 	}
 	_, err := l.w.Write(text)
@@ -177,8 +176,7 @@ func priority(level slog.Level) string {
 }
 
 // oneLine returns text with blanks for control characters. A line break would begin another entry
-// of the journal, with any priority. In a message to the service manager it would begin another
-// assignment.
+// of the journal, with any priority, or in a message to the service manager another assignment.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// There is no systemd on this system.
+// This system has no systemd.
 
 func monotonic() time.Duration { return 0 }
 

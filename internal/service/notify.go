@@ -19,28 +19,26 @@ import (
 )
 
 const (
-	// sendTime bounds one message. A receiver that does not read must not stop the daemon. Its
-	// queue may be full: it has 512 datagrams in systemd, and 10 elsewhere.
+	// sendTime bounds one message: a receiver that does not read must not stop the daemon. A
+	// receiver's queue has 512 datagrams in systemd, and 10 elsewhere.
 	sendTime = time.Second
 
 	maxStatus = 1000 // bytes of a status text: a line of `systemctl status`
 )
 
-// A Manager is the service manager that started this process, as sd_notify(3) describes it. The
-// zero value is for processes without a service manager: it sends nothing. Many goroutines may use
-// a Manager.
+// A Manager is the service manager that started this process: see sd_notify(3). The zero value is
+// for processes without a service manager, and sends nothing. A Manager is safe for concurrent use.
 type Manager struct {
-	address  string // address of its datagram socket; empty if it wants no messages
+	address  string // of its datagram socket; empty: it wants no messages
 	watchdog time.Duration
 
 	mu   sync.Mutex
-	conn *net.UnixConn // connection to address; nil if none is open
+	conn *net.UnixConn // nil if none is open
 }
 
 // Connect returns the service manager that the environment names. It removes the variables from the
-// environment, so that no other program takes itself for the service. It connects at once, since a
-// sandbox may deny that later. An error lists variables that cannot be used; the Manager can be
-// used nevertheless.
+// environment: no other program may take itself for the service. It connects at once, since a
+// sandbox may deny that later. An error lists unusable variables; the Manager is still usable.
 func Connect() (*Manager, error) {
 	m, err := fromEnv(os.Getenv, os.Getpid())
 	m.connect() // if this fails, the first message reports it
@@ -77,7 +75,7 @@ func fromEnv(getenv func(string) string, pid int) (*Manager, error) {
 	return m, nil
 }
 
-// maxWatchdog is the longest interval of a watchdog. It keeps sums of durations from overflowing.
+// maxWatchdog bounds the interval of a watchdog: sums of durations must not overflow.
 const maxWatchdog = 365 * 24 * time.Hour
 
 // Watchdog returns the longest time that the service manager allows between two calls of Alive. It
@@ -87,7 +85,7 @@ func (m *Manager) Watchdog() time.Duration { return m.watchdog }
 // Ready reports that the start, or a reload, is complete.
 func (m *Manager) Ready(status string) error { return m.send("READY=1", statusLine(status)) }
 
-// Reloading reports that a reload begins. Ready must follow, whether or not the reload succeeds.
+// Reloading reports that a reload begins. Ready must follow, even after a failure.
 func (m *Manager) Reloading(status string) error {
 	return m.send("RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(monotonic().Microseconds(), 10), statusLine(status))
 }
@@ -98,10 +96,10 @@ func (m *Manager) Stopping(status string) error { return m.send("STOPPING=1", st
 // Alive restarts the watchdog's interval.
 func (m *Manager) Alive() error { return m.send("WATCHDOG=1") }
 
-// Status sets the text that `systemctl status` shows.
+// Status sets the text of `systemctl status`.
 func (m *Manager) Status(text string) error { return m.send(statusLine(text)) }
 
-// Extend requests that the start, reload or stop in progress may take d more, counted from now.
+// Extend requests d more, from now, for the start, reload or stop in progress.
 func (m *Manager) Extend(d time.Duration) error {
 	return m.send("EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(d.Microseconds(), 10))
 }
@@ -129,8 +127,8 @@ func (m *Manager) connect() (err error) {
 	return err
 }
 
-// send sends assignments as one datagram. If that fails, except by a timeout, it connects again and
-// repeats: the receiver may have been restarted.
+// send sends assignments as one datagram. If that fails, except by a timeout, it connects and sends
+// again: the receiver may have been restarted.
 func (m *Manager) send(assignments ...string) error {
 	if m.address == "" {
 		return nil
@@ -150,7 +148,6 @@ func (m *Manager) send(assignments ...string) error {
 	return nil
 }
 
-// write sends a datagram.
 func (m *Manager) write(text []byte) error {
 	if err := m.connect(); err != nil {
 		return err

@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// Sockets are the sockets that the service manager has opened for this process, as sd_listen_fds(3)
-// describes them. They remain open, and keep their queues, while no listener of them is open. Many
-// goroutines may use them.
+// Sockets are the sockets that the service manager has opened for this process: see
+// sd_listen_fds(3). They remain open, and keep their queues, even without an open listener. They
+// are safe for concurrent use.
 type Sockets struct {
 	all []socket
 }
 
-// A socket is an open socket.
 type socket struct {
 	name   string // FileDescriptorName= of the unit; not unique
 	stream bool   // it accepts connections; otherwise it receives datagrams
@@ -39,9 +38,9 @@ func (s *Sockets) Names() (all []string) {
 	return all
 }
 
-// Listeners returns listeners on the stream sockets with this name: one for each ListenStream= of
-// the unit. The caller closes them. A later call returns listeners on the same sockets, on which
-// connections have waited in the meantime.
+// Listeners returns listeners on the stream sockets of this name, one for each ListenStream= of the
+// unit. The caller closes them. A later call returns listeners on the same sockets, where
+// connections have waited.
 func (s *Sockets) Listeners(name string) (all []net.Listener, err error) {
 	for _, k := range s.all {
 		if k.name != name || !k.stream {
@@ -59,8 +58,8 @@ func (s *Sockets) Listeners(name string) (all []net.Listener, err error) {
 	return all, s.missing(name, "ListenStream", len(all))
 }
 
-// PacketConns returns the datagram sockets with this name: one for each ListenDatagram= of the
-// unit. The caller closes them; a later call returns them again.
+// PacketConns returns the datagram sockets of this name, one for each ListenDatagram= of the unit.
+// The caller closes them. A later call returns them again.
 func (s *Sockets) PacketConns(name string) (all []net.PacketConn, err error) {
 	for _, k := range s.all {
 		if k.name != name || k.stream {
@@ -105,8 +104,8 @@ func (s *Sockets) Close() {
 	s.all = nil
 }
 
-// inheritedNames returns the names of the sockets that the environment lists for the process pid,
-// in the order of their descriptors.
+// inheritedNames returns the names of the sockets in the environment for the process pid, in the
+// order of their descriptors.
 func inheritedNames(getenv func(string) string, pid int) ([]string, error) {
 	if getenv("LISTEN_PID") != strconv.Itoa(pid) {
 		return nil, nil // meant for the program that started this one

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inherited returns the sockets that the service manager has passed to this process, perhaps none,
-// and removes them from the environment. It is called once, before anything else opens files: only
-// the environment shows which descriptors are the sockets.
+// Inherited returns the sockets that the service manager has passed, perhaps none, and removes them
+// from the environment. It must be called once, before anything else opens files: only the
+// environment shows which descriptors are the sockets.
 func Inherited() (*Sockets, error) {
 	names, err := inheritedNames(os.Getenv, os.Getpid())
 	for _, name := range []string{"LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID", "LISTEN_PIDFDID"} {
@@ -30,7 +30,7 @@ func Inherited() (*Sockets, error) {
 	return s, nil
 }
 
-// inherit returns the socket with a descriptor. Programs that this process starts do not get it.
+// inherit returns the socket with a descriptor, which child processes do not get.
 func inherit(fd int, name string) (socket, error) {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
