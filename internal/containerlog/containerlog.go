@@ -1,6 +1,6 @@
 // Package containerlog writes the log file of a container, as container runtimes do. Each line has
 // its time and stream, in the form of the Container Runtime Interface or of Docker's driver
-// json-file. After a rotation, lines go to a new file with the same name.
+// json-file. After a rotation, lines go to a new file of the same name.
 package containerlog
 
 import (
@@ -19,22 +19,22 @@ const (
 	Docker             // {"log":"TEXT\n","stream":"STREAM","time":"TIME"}; a part has no \n
 )
 
-// maxPart is the longest text of one line of the file, in bytes. Container runtimes read blocks of
-// this size, and cut longer lines into parts.
+// maxPart bounds the text of one line of the file, in bytes. Container runtimes read blocks of this
+// size, and cut longer lines into parts.
 const maxPart = 16 << 10
 
-// timeForm is the form of times: in UTC, and of fixed length, so that lines sort by time.
+// timeForm is the form of times: in UTC and of fixed length, so lines sort by time.
 const timeForm = "2006-01-02T15:04:05.000000000Z"
 
-// A Stream is an output stream of the container. One goroutine at a time may use a Stream; several
-// Streams may share a writer that is safe for concurrent use.
+// A Stream is an output stream of the container. It is not safe for concurrent use. Streams may
+// share a writer that is.
 type Stream struct {
 	w    io.Writer
 	name string // stdout or stderr
 	form Form
 	now  func() time.Time
 
-	part []byte // text of the unfinished line that is not written yet, at most maxPart bytes
+	part []byte // unwritten text of the unfinished line, at most maxPart bytes
 	buf  []byte // lines for the file
 }
 
@@ -92,7 +92,7 @@ func (s *Stream) line(now []byte, whole bool) {
 	s.part = s.part[:0]
 }
 
-// Close writes the unfinished line, as a part, since its end did not arrive.
+// Close writes the unfinished line as a part, since its end is missing.
 func (s *Stream) Close() error {
 	if len(s.part) > 0 {
 		s.line(s.now().UTC().AppendFormat(nil, timeForm), false)
@@ -111,10 +111,10 @@ func (s *Stream) flush() error {
 	return err
 }
 
-// retry is the time between two attempts to write to a file.
+// retry is the time between two attempts to write.
 const retry = 250 * time.Millisecond
 
-// A File is a file that lines are appended to. It is safe for concurrent use.
+// A File is a file to which lines are appended. It is safe for concurrent use.
 type File struct {
 	path   string
 	report func(error)
@@ -122,15 +122,15 @@ type File struct {
 
 	mu       sync.Mutex
 	out      *opened
-	reported string // the last error that was reported; empty after a write that has succeeded
+	reported string // last reported error; empty after a successful write
 }
 
-// Open opens the file at path for appending, or makes it, with mode 0640. If the last line of the
-// file has no line end, because the machine or a process was stopped, Open adds one.
+// Open opens the file at path for appending, or makes it, with mode 0640. If the machine or a
+// process was stopped within the last line, Open ends that line.
 //
 // If the file is moved or removed, the next lines go to a new file of that name. If a write fails,
-// for example because the disk is full, Write retries until it succeeds or stop is closed. It
-// passes the error to report, but not the same error twice in a row.
+// for example since the disk is full, Write retries until it succeeds or stop is closed. It passes
+// each new error to report.
 func Open(path string, report func(error), stop <-chan struct{}) (*File, error) {
 	out, err := open(path)
 	if err != nil {
@@ -139,7 +139,7 @@ func Open(path string, report func(error), stop <-chan struct{}) (*File, error) 
 	return &File{path: path, report: report, stop: stop, out: out}, nil
 }
 
-// Write appends b, which holds whole lines. It returns an error only after stop was closed.
+// Write appends b, which has whole lines. It returns an error only after stop was closed.
 func (f *File) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -161,8 +161,8 @@ func (f *File) Write(b []byte) (int, error) {
 	}
 }
 
-// write writes b. start is set if b begins with a line: only then does write look for a new file at
-// the path.
+// write writes b. start is set if b begins with a line: only then may a new file at the path be
+// used.
 func (f *File) write(b []byte, start bool) (int, error) {
 	if start && !f.out.isAt(f.path) {
 		next, err := open(f.path)

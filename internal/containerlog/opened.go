@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// mode is the mode of the files that container runtimes write.
+// as container runtimes do
 const mode = fs.FileMode(0o640)
 
-// opened is an open file, with its state when it was opened.
+// An opened is an open file, with its state when it was opened.
 type opened struct {
 	*os.File
 	info fs.FileInfo
@@ -45,7 +45,7 @@ func endLine(f *os.File, size int64) error {
 }
 
 // isAt reports whether path leads to the file. It returns true for pipes and devices, which are not
-// opened again.
+// reopened.
 func (o *opened) isAt(path string) bool {
 	if !o.info.Mode().IsRegular() {
 		return true
