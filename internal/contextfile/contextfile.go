@@ -1,5 +1,5 @@
-// Package contextfile keeps the context of a stream in a small file. The next process that reads
-// the stream continues from it. One process at a time can use a file. A file is replaced as a
+// Package contextfile keeps the context of a stream in a small file, from which the next process
+// that reads the stream continues. One process at a time can use a file. A file is replaced as a
 // whole. A file that is not a context file is never changed.
 package contextfile
 
@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	magic   = `{"symfilter_context":1,` // the first bytes of a file, with the version of its layout
+	magic   = `{"symfilter_context":1,` // first bytes of a file, with the version of its layout
 	layout  = magic + "%s}\n"
 	maxSize = 256 << 20             // bytes; the context of a stream at all of its limits takes about half of it
 	mode    = fs.FileMode(0o600)    // it contains names of programs
 	wait    = 2 * time.Second       // longest wait for another process that is ending
-	pause   = 20 * time.Millisecond // pause between two attempts
+	pause   = 20 * time.Millisecond // between two attempts
 )
 
-// The reasons why a file is refused, and left unchanged.
+// Reasons why a file is refused, and left unchanged.
 var (
 	errInUse     = errors.New("is in use by another process")
 	errForeign   = errors.New("is not a context file of symfilter; name another file")
@@ -39,15 +39,15 @@ var (
 	errReplaced  = errors.New("replaced by another file, which is kept; contexts are no longer saved")
 )
 
-// A File is the context file of this process. One goroutine at a time may use it.
+// A File is the context file of this process. It is not safe for concurrent use.
 type File struct {
 	path string
-	root *os.Root // the folder of path
+	root *os.Root // folder of path
 	name string   // path below root
-	file *os.File // the file at path, open and locked
+	file *os.File // open and locked
 }
 
-// body is the content of a file after the magic.
+// A body is the content of a file after the magic.
 type body struct {
 	Version int             `json:"v"`
 	Context json.RawMessage `json:"context"`
@@ -56,9 +56,9 @@ type body struct {
 // Open opens the file at path, or makes an empty one, and locks it until Close. context is from the
 // last Save, or nil. Open waits up to 2 s for another process that has locked the file.
 //
-// If the context is torn, damaged or of another version, unusable is the reason. It wraps an error
-// of package checkpoint, and the next Save replaces the context. If the file is not a context file,
-// err is the reason.
+// If the context is torn, damaged or of another version, unusable is the reason, which wraps an
+// error of package checkpoint. The next Save replaces the context. If the file is not a context
+// file, err is the reason.
 func Open(path string) (f *File, context []byte, unusable, err error) {
 	dir, name := filepath.Split(path)
 	root, err := os.OpenRoot(filepath.Clean(dir + "."))
@@ -164,8 +164,8 @@ func decode(content []byte) (context []byte, unusable error) {
 	return b.Context, nil
 }
 
-// Save replaces the content of the file by context, a JSON object. A reader finds either the old
-// content or the new content.
+// Save replaces the content of the file by context, a JSON object. A reader finds the old or the
+// new content.
 func (f *File) Save(context []byte) error {
 	if err := f.save(context); err != nil {
 		return fmt.Errorf("save the context in %s: %w", f.path, err)
