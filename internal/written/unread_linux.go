@@ -7,10 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unread returns a function that counts the bytes written to f that its reader has not read yet. It
+// Unread returns a function that counts the bytes written to f that its reader has not read. It
 // returns nil if f is neither a pipe nor a socket, or if the system does not count them. The
-// function returns false once the reader of a socket is gone: the system then drops the unread
-// bytes. On a network connection, a byte is considered read once the other machine has received it.
+// function returns false once the reader of a socket is gone, since the system then drops the
+// unread bytes. On a network connection, a byte counts as read once the other machine has received
+// it.
 func Unread(f *os.File) func() (n int64, ok bool) {
 	if !IsPipe(f) {
 		return nil
@@ -43,8 +44,7 @@ func unread(f syscall.Conn, socket bool) func() (n int64, ok bool) {
 	return count
 }
 
-// isBroken reports whether the other end of a socket is gone. It returns true if this cannot be
-// determined.
+// isBroken reports whether the other end of a socket is gone, or this is unknown.
 func isBroken(fd uintptr) bool {
 	events := []unix.PollFd{{Fd: int32(fd)}} // errors and hang-ups are always reported
 	ready, err := unix.Poll(events, 0)

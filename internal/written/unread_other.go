@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Unread returns nil: on this system it is not known how much of a pipe was read.
+// Unread returns nil: this system does not count unread bytes.
 func Unread(*os.File) func() (int64, bool) { return nil }
 
 // UnreadOf returns nil, like Unread.
@@ -16,5 +16,5 @@ func UnreadOf(syscall.Conn) func() (int64, bool) { return nil }
 // AwaitClosed does nothing: the next write fails.
 func AwaitClosed(*os.File, func()) {}
 
-// AwaitBroken returns at once: on this system, a peer that ends its sending is considered gone.
+// AwaitBroken returns at once: on this system, a peer that ends its sending counts as gone.
 func AwaitBroken(syscall.Conn) {}

@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// IsFull reports whether a write that failed with err may succeed once there is space on the disk.
+// IsFull reports whether a write that failed with err may succeed once the disk has space.
 func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// IsTorn reports whether f is a regular file whose last line is unfinished, because a process was
+// IsTorn reports whether f is a regular file with an unfinished last line, of a process that was
 // killed while it wrote. f need not be open for reading.
 func IsTorn(f *os.File) bool {
 	info, err := f.Stat()
@@ -42,8 +42,8 @@ func IsPipe(f *os.File) bool {
 }
 
 // Taken returns a function that counts the written bytes that the readers have taken. total returns
-// the number of bytes written; it may lag behind. unread returns the number of bytes not read yet,
-// or false if it is unknown. The count never decreases and is never too large. The function is safe
+// the number of bytes written, and may lag behind. unread returns the number of unread bytes, or
+// false if it is unknown. The count never decreases and is never too large. The function is safe
 // for concurrent use.
 func Taken(total func() int64, unread func() (n int64, ok bool)) func() int64 {
 	var mu sync.Mutex
@@ -59,7 +59,6 @@ func Taken(total func() int64, unread func() (n int64, ok bool)) func() int64 {
 	}
 }
 
-// control calls use with the descriptor of f.
 func control(f syscall.Conn, use func(fd uintptr)) {
 	if conn, err := f.SyscallConn(); err == nil {
 		conn.Control(use)
