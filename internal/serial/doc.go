@@ -25,8 +25,8 @@ const lookAgain = time.Second
 // errOrdinary is the error of configure for a file that is not a serial port.
 var errOrdinary = errors.New("not a serial port")
 
-// A Port is a serial port that is read. Read must be used by one goroutine at a time; Close may be
-// called at the same time by another one.
+// A Port is a serial port that is read. Read is not safe for concurrent use, but Close may be
+// called during a Read.
 type Port struct {
 	path   string
 	rate   int
@@ -38,13 +38,13 @@ type Port struct {
 
 	limited  bool // a port that was never open is looked for no longer than patience
 	patience time.Duration
-	missed   time.Duration // time for which the port was looked for
+	missed   time.Duration // time of the looks for the port so far
 
-	found    bool      // the port was open once, so any error may be temporary
+	found    bool      // the port was open once: any error may be temporary
 	awaited  bool      // the wait for the port was reported
-	opened   time.Time // when it was opened last
-	lacks    error     // why the port could not be opened the last time
-	told     error     // the last value of lacks that was reported
+	opened   time.Time // last time
+	lacks    error     // last reason why the port could not be opened
+	told     error     // last reported value of lacks
 	ordinary bool      // the file is not a serial port, and ends like any other file
 
 	mu     sync.Mutex
@@ -52,22 +52,21 @@ type Port struct {
 	closed chan struct{} // closed by Close
 }
 
-// New returns the port at path, which need not exist yet. rate is in baud. Nothing is opened before
-// the first Read. report is called when a wait for the port begins or ends, and when an existing
-// port cannot be opened. Its messages do not contain the path.
+// New returns the port at path, which need not exist yet. rate is in baud. The first Read opens the
+// port. report is called when a wait for the port begins or ends, and when an existing port cannot
+// be opened. Its messages do not contain the path.
 func New(path string, rate int, report func(message string)) *Port {
 	return &Port{path: path, rate: rate, again: lookAgain, report: report, open: open, others: list, closed: make(chan struct{})}
 }
 
-// GiveUp bounds the time for which Read looks for a port that was never open. It must be called
-// before the first Read.
+// GiveUp bounds how long Read looks for a port that was never open. It must be called before the
+// first Read.
 func (p *Port) GiveUp(after time.Duration) { p.limited, p.patience = true, after }
 
-// Read reads what the device has sent, at least one byte. While the port is missing, Read looks for
-// it every second. It returns io.EOF after Close, and at the end of a file that is not a port. It
-// returns another error when the time of GiveUp is over, or if a port that was never open cannot be
-// opened. If the port was open before, Read retries: the owner and mode of a new port are set a
-// moment later.
+// Read reads at least one byte from the device. While the port is missing, Read looks for it every
+// second. It returns io.EOF after Close, and at the end of a file that is not a port. It returns
+// another error after the time of GiveUp, or if a port that was never open cannot be opened. If the
+// port was open before, Read retries: a new port gets its owner and mode a moment later.
 func (p *Port) Read(b []byte) (int, error) {
 	for {
 		file, err := p.current()
@@ -88,16 +87,15 @@ func (p *Port) Read(b []byte) (int, error) {
 			return 0, err
 		}
 		p.drop()
-		// A port that ends as soon as it is open, for instance after a hang-up, is opened again
-		// only after a pause.
+		// A port that ends as soon as it is open, for example after a hang-up, is reopened only
+		// after a pause.
 		if time.Since(p.opened) < p.again && !p.sleep() {
 			return 0, io.EOF
 		}
 	}
 }
 
-// sleep waits for the time after which the port is looked for again. It returns false if the port
-// is closed.
+// sleep waits for the next look for the port. It returns false if the port is closed.
 func (p *Port) sleep() bool {
 	select {
 	case <-p.closed:
@@ -141,8 +139,8 @@ func (p *Port) current() (*os.File, error) {
 }
 
 // await reports, once, the wait for the port. Later it reports why the port cannot be opened, if
-// two tries in a row fail with the same error. The first error may not last: the mode of a new port
-// is set a moment later.
+// two tries in a row fail with the same error. The first error may not last: a new port gets its
+// mode a moment later.
 func (p *Port) await(err error) {
 	err = cause(err)
 	before := p.lacks

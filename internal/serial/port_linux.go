@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The major numbers of character devices that are not serial ports: Documentation/admin-guide/
-// devices.txt of Linux.
+// Major numbers of character devices that are not serial ports:
+// Documentation/admin-guide/devices.txt of Linux.
 const (
 	majorMemory = 1 // /dev/null, /dev/zero, /dev/kmsg
 	majorOwn    = 5 // /dev/tty, /dev/console, /dev/ptmx
 )
 
-// Names reports whether path may lead to a serial port: to a character device other than memory
+// Names reports whether path may lead to a serial port: a character device other than memory
 // devices such as /dev/null, and the terminals of this process. It also returns true for a missing
 // path in /dev or below /dev/serial, where a port may appear later.
 func Names(path string) bool {
@@ -55,14 +55,14 @@ func list() []string { return listIn("/dev") }
 // even without a device.
 func listIn(folder string) (all []string) {
 	for _, pattern := range []string{"ttyUSB*", "ttyACM*", "ttyAMA*", "serial/by-id/*"} {
-		found, _ := filepath.Glob(filepath.Join(folder, pattern)) // no error: patterns are valid
+		found, _ := filepath.Glob(filepath.Join(folder, pattern)) // patterns are valid
 		all = append(all, found...)
 	}
 	return all
 }
 
-// open opens the port and sets it to pass on each byte at once. If the error is errOrdinary, the
-// file is open and was not configured.
+// open opens the port and sets it to pass on each byte at once. With errOrdinary, the file is open,
+// but not configured.
 func open(path string, rate int) (*os.File, error) {
 	// O_NONBLOCK: opening does not wait for a carrier, and Close ends a read.
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
@@ -94,8 +94,8 @@ func configure(fd, rate int) error {
 	t.Iflag = unix.IGNBRK
 	t.Oflag = 0
 	t.Lflag = 0
-	// CLOCAL: no modem has to be ready. Without HUPCL the lines by which adapters reset a board
-	// keep their state when symfilter ends.
+	// CLOCAL: no modem must be ready. Without HUPCL, the lines by which adapters reset a board keep
+	// their state when symfilter ends.
 	t.Cflag = unix.CS8 | unix.CREAD | unix.CLOCAL | unix.BOTHER
 	t.Ispeed, t.Ospeed = uint32(rate), uint32(rate)
 	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
