@@ -24,7 +24,7 @@ func Version() string {
 	return v + " " + info.GoVersion
 }
 
-// setting returns a setting that the toolchain recorded about the build.
+// setting returns a setting of the build that the toolchain recorded.
 func setting(key string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -43,8 +43,8 @@ func Release() string {
 	return word
 }
 
-// BuiltAt returns the date of a reproducible build: SOURCE_DATE_EPOCH, or the date of the commit;
-// "" if neither is known.
+// BuiltAt returns the date of a reproducible build: SOURCE_DATE_EPOCH, or the date of the commit,
+// or "".
 func BuiltAt() string {
 	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		return time.Unix(seconds, 0).UTC().Format(time.DateOnly)

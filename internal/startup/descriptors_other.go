@@ -2,5 +2,5 @@
 
 package startup
 
-// CheckDescriptors returns nil, because this system has no limit of open files.
+// CheckDescriptors returns nil: this system has no limit of open files.
 func CheckDescriptors() error { return nil }

@@ -7,11 +7,11 @@ import (
 )
 
 // The garbage collector's percentage (GOGC) by the size of the live heap. In a run that ends soon,
-// collecting a small heap does not pay. A process that follows files keeps running, and would keep
-// its garbage. A large heap is mostly tables without pointers, which are cheap to collect. The
-// figures are in docs/decisions/garbage-collector-percentage.md.
+// collecting a small heap does not pay. A process that follows files would keep its garbage. A
+// large heap is mostly tables without pointers, which are cheap to collect. The figures are in
+// docs/decisions/garbage-collector-percentage.md.
 const (
-	GarbageSmall  = 300 // percentage for a run that ends
+	GarbageSmall  = 300 // for a run that ends
 	GarbageMedium = 100
 	garbageBig    = 75
 	garbageLarge  = 30
@@ -21,12 +21,12 @@ const (
 
 	leastHeap = 8 // the heap may have 1/8 of the limit, whatever is held outside of it
 
-	// bytes added to the given limit, for the runtime and the current lines
+	// bytes added to the limit, for the runtime and the current lines
 	overhead = 32 << 20
 )
 
-// LimitHeap limits the heap to maxMemory bytes, plus overhead. The returned function lowers the
-// limit by the number of bytes held outside of the heap, but leaves 1/leastHeap of maxMemory.
+// LimitHeap limits the heap to maxMemory bytes, plus overhead. offHeap lowers the limit by the
+// number of bytes held outside of the heap, but leaves 1/leastHeap of maxMemory.
 func LimitHeap(maxMemory int64) (offHeap func(bytes int64)) {
 	debug.SetMemoryLimit(maxMemory + overhead)
 	return func(bytes int64) {
@@ -45,16 +45,14 @@ func TuneGarbage(small int) {
 }
 
 // afterCollection re-evaluates the percentage after the next collection, when the finalizer of an
-// unreachable object runs. percent is the current percentage. small is the percentage of a small
-// heap.
+// unreachable object runs. percent is the current percentage, small the one of a small heap.
 func afterCollection(small, percent int) {
-	// without a pointer, the object might share a block with others, and its finalizer might never
-	// run
+	// without a pointer, the object might share a block with others, and its finalizer never run
 	type mark struct{ _ *int }
 	runtime.SetFinalizer(new(mark), func(*mark) {
-		// The live heap is computed from NextGC: the next collection is due when the live heap has
-		// grown by percent. Initialising package runtime/metrics would take 4 % of the time that
-		// the process takes to start.
+		// The next collection is due when the live heap has grown by percent, so NextGC gives the
+		// live heap. Initialising package runtime/metrics would take 4 % of the start of the
+		// process.
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		want := small
