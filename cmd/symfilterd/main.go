@@ -4,10 +4,10 @@
 //
 //	symfilterd --config FILE [--check] [--no-sandbox]
 //
-// SIGHUP makes it read the configuration again and reopen outputs. SIGTERM and SIGINT end it within
-// five seconds. It exits with 0 after SIGTERM, SIGINT or the end of all inputs. 1 means that it
-// cannot run, or that lines were lost at the end, because an output did not accept them. 2 means
-// wrong usage or an unusable configuration.
+// SIGHUP rereads the configuration and reopens outputs. SIGTERM and SIGINT end the daemon within
+// five seconds. The exit code is 0 after SIGTERM, SIGINT or the end of all inputs. 1 means that the
+// daemon cannot run, or that lines were lost at the end, since an output did not accept them. 2
+// means wrong usage or an unusable configuration.
 package main
 
 import (
@@ -27,7 +27,6 @@ import (
 	"github.com/symfilter/symfilter/internal/startup"
 )
 
-// Exit codes.
 const (
 	exitOK    = 0
 	exitIO    = 1
@@ -42,7 +41,6 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
-// run runs the command line, and returns the exit code.
 func run(args []string) int {
 	inherited, err := service.Inherited() // before other files are opened
 	if err != nil {
@@ -81,8 +79,8 @@ func tell(err error) {
 	fmt.Fprintln(os.Stderr, err)
 }
 
-// check prints notes and faults about the files and folders that a configuration names. It returns
-// the exit status.
+// check prints notes and faults about the files and folders in a configuration. It returns the exit
+// status.
 func check(conf *daemon.Config, path string, to io.Writer) int {
 	notes, faults := conf.Inspect()
 	for _, n := range notes {
@@ -98,15 +96,14 @@ func check(conf *daemon.Config, path string, to io.Writer) int {
 	return exitUsage
 }
 
-// serve runs the daemon.
 func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP) // a signal during the start is not lost
+	signal.Notify(hup, syscall.SIGHUP) // a signal during the start must not be lost
 	signal.Ignore(syscall.SIGPIPE)     // a write to a closed pipe fails with EPIPE
 	ctx, stop := untilSignal()
 	defer stop()
 	startup.TuneGarbage(startup.GarbageMedium)
-	var limit atomic.Pointer[func(int64)] // sets the heap limit of the configuration in use
+	var limit atomic.Pointer[func(int64)] // sets the heap limit of the current configuration
 	limitHeap := func(c *daemon.Config) {
 		offHeap := startup.LimitHeap(heapLimit(c))
 		limit.Store(&offHeap)
@@ -157,7 +154,7 @@ func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 	return exitOK
 }
 
-// echo is the time after a signal in which further signals are ignored. A service manager, or
+// echo is the time after a signal in which further signals are ignored: a service manager, or
 // timeout(1), signals both a process and its group.
 const echo = 200 * time.Millisecond
 
@@ -180,8 +177,8 @@ func untilSignal() (ctx context.Context, stop func()) {
 	return ctx, cancel
 }
 
-// heapLimit returns the garbage collector's limit for the heap, in bytes. It is the memory for
-// debug files, half as much for unpacking, and the memory for contexts.
+// heapLimit returns the bytes for the heap: the memory for debug files, half as much for unpacking,
+// and the memory for contexts.
 func heapLimit(c *daemon.Config) int64 {
 	return int64(c.Symbols.MaxMemory) + int64(c.Symbols.MaxMemory)/2 + int64(c.Limits.ContextBytes)
 }

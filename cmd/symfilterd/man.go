@@ -8,7 +8,6 @@ import (
 	"github.com/symfilter/symfilter/internal/daemon"
 )
 
-// The sections of the manual page besides the flags and the keys.
 const (
 	description = `symfilterd runs the pipelines of a configuration file. Each reads the lines of one input, replaces addresses by function, file and line as symfilter does, and writes to one output.
 
@@ -64,7 +63,7 @@ func flagLines() (all [][2]string) {
 	return all
 }
 
-// plain returns a text without the marks of Markdown.
+// plain removes Markdown's markup from text.
 func plain(text string) string { return strings.ReplaceAll(text, "`", "") }
 
 // reference returns the help about the configuration.
@@ -83,8 +82,7 @@ func reference() string {
 	return b.String()
 }
 
-// indented returns text as a paragraph of at most 80 columns, indented by the given number of
-// columns.
+// indented returns text as a paragraph of at most 80 columns, indented by columns.
 func indented(text string, columns int) string {
 	var b strings.Builder
 	indent := strings.Repeat(" ", columns)

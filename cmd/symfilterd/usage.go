@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/startup"
 )
 
-// options hold a parsed command line.
+// An options is a parsed command line.
 type options struct {
 	config string
 	check  bool
@@ -24,7 +24,6 @@ type options struct {
 	print func(io.Writer) error
 }
 
-// shells are the shells with a completion script.
 var shells = []string{"bash", "zsh", "fish"}
 
 // define returns the flags and the values of three flags. o gets the values of the others.
@@ -40,7 +39,7 @@ func (o *options) define() (flags *pflag.FlagSet, schema, version, help *bool) {
 	return flags, schema, version, help
 }
 
-// helpText is the screen of --help, before the flags.
+// helpText is the screen of --help before the flags.
 const helpText = `symfilterd --config FILE             run the pipelines of the file
 symfilterd --config FILE --check     check the file
 symfilterd help configuration        all keys of the file, with defaults
@@ -58,7 +57,7 @@ standard output, the sender or a socket. A first file:
 
 `
 
-// helpEnd is the rest of the screen.
+// helpEnd is the screen of --help after the flags.
 const helpEnd = `
 SIGHUP reads the file again and reopens outputs; a file with mistakes changes
 nothing. SIGTERM ends the daemon within five seconds. Exit status: 0 after
@@ -66,7 +65,6 @@ SIGTERM, or if --check finds no mistake; 1 if the daemon cannot run, or loses
 lines at its end; 2 after a mistake in the command line or in the file.
 `
 
-// help returns the screen.
 func help() string {
 	flags, _, _, _ := new(options).define()
 	return helpText + "Flags:\n" + flags.FlagUsages() + helpEnd
@@ -118,7 +116,6 @@ func parse(args []string) (*options, error) {
 	return o, nil
 }
 
-// text returns a function that prints s.
 func text(s string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, s)
@@ -150,7 +147,7 @@ func completer() *cobra.Command {
 	return root
 }
 
-// complete prints the words with which a command line may continue, for a shell.
+// complete prints how a command line may continue, for a shell.
 func complete(args []string, to io.Writer) error {
 	root := completer()
 	root.SetArgs(args)
@@ -159,7 +156,6 @@ func complete(args []string, to io.Writer) error {
 	return root.Execute()
 }
 
-// script prints the script for a shell.
 func script(of string, to io.Writer) error {
 	root := completer()
 	switch of {
@@ -175,7 +171,7 @@ func script(of string, to io.Writer) error {
 	return root.GenFishCompletion(to, true)
 }
 
-// remarks returns the notes about a key in the reference: its kind, range and default, and the keys
+// remarks returns the notes about a key in the reference: kind, range and default, and the keys
 // that must accompany it.
 func remarks(k *daemon.Key) string {
 	all := []string{k.Kind()}
@@ -191,5 +187,4 @@ func remarks(k *daemon.Key) string {
 	return strings.Join(all, "; ")
 }
 
-// title returns the heading of a section.
 func title(s *daemon.Section) string { return cmp.Or(s.Path, "The file") }
