@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 
+	"github.com/symfilter/symfilter/collector/internal/conformance"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
@@ -115,4 +117,19 @@ func bodiesOf(ld plog.Logs) string {
 		text.WriteString(lr.Body().Str() + "\n")
 	}
 	return text.String()
+}
+
+// checkFuzzed reports rules of OTLP that a profile violates since it was named. Names may take the
+// place of lines without one: no location refers to their function then, and two may be equal.
+func checkFuzzed(t *testing.T, before, after pprofile.Profiles) {
+	t.Helper()
+	had := make(map[string]bool)
+	for _, v := range conformance.Check(before) {
+		had[v] = true
+	}
+	for _, v := range conformance.Check(after) {
+		if !had[v] && !strings.HasPrefix(v, "nothing refers to function") && !strings.Contains(v, " is location ") {
+			t.Fatalf("new violation: %s", v)
+		}
+	}
 }

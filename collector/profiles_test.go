@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/processor/processortest"
 
+	"github.com/symfilter/symfilter/collector/internal/conformance"
 	"github.com/symfilter/symfilter/collector/internal/metadata"
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
@@ -31,6 +33,20 @@ func startProfiles(t testing.TB, c *Config) *profilesProcessor {
 	p := &profilesProcessor{life{set: nopSettings(), cfg: c, factory: &factory{all: make(map[*Config]*shared)}}}
 	startUntilEnd(t, p.start, p.shutdown)
 	return p
+}
+
+// process passes a batch through p. The batch must not gain a violation of a rule of OTLP.
+func (p *profilesProcessor) process(t testing.TB, pd pprofile.Profiles) {
+	t.Helper()
+	before := conformance.Check(pd)
+	if _, err := p.processProfiles(context.Background(), pd); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range conformance.Check(pd) {
+		if !slices.Contains(before, v) {
+			t.Errorf("new violation: %s", v)
+		}
+	}
 }
 
 // A sample makes the tables of a profile.
@@ -106,26 +122,6 @@ func shown(d pprofile.ProfilesDictionary) string {
 	return b.String()
 }
 
-// checkTables reports entries that a dictionary has twice, and first entries that are not empty.
-func checkTables(t *testing.T, d pprofile.ProfilesDictionary) {
-	t.Helper()
-	strings := make(map[string]bool)
-	for i, s := range d.StringTable().All() {
-		if strings[s] || i == 0 && s != "" {
-			t.Errorf("string %d is %q", i, s)
-		}
-		strings[s] = true
-	}
-	functions := make(map[functionKey]bool)
-	for i, f := range d.FunctionTable().All() {
-		key := functionKey{f.NameStrindex(), f.SystemNameStrindex(), f.FilenameStrindex(), f.StartLine()}
-		if functions[key] || i == 0 && key != (functionKey{}) {
-			t.Errorf("function %d is %v", i, key)
-		}
-		functions[key] = true
-	}
-}
-
 const ledgerID = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
 
 // ledger returns a profile with locations of a library that has a debug file, and others.
@@ -171,13 +167,10 @@ func TestLocationsGetTheirLines(t *testing.T) {
 	p := startProfiles(t, testConfig())
 	for batch := range 2 {
 		s := ledger()
-		if _, err := p.processProfiles(context.Background(), s.Profiles); err != nil {
-			t.Fatal(err)
-		}
+		p.process(t, s.Profiles)
 		if diff := cmp.Diff(ledgerLines, shown(s.dict)); diff != "" {
 			t.Errorf("batch %d (-want +got):\n%s", batch, diff)
 		}
-		checkTables(t, s.dict)
 	}
 	got := make(map[string]int64)
 	for r := range p.shared.locations {
@@ -255,9 +248,7 @@ func TestFilesAtPaths(t *testing.T) {
 			s.location(s.mapping(tt.path, tt.id, start, limit, offset+tt.move), pc)
 			before := pprofile.NewProfiles()
 			s.CopyTo(before)
-			if _, err := p.processProfiles(context.Background(), s.Profiles); err != nil {
-				t.Fatal(err)
-			}
+			p.process(t, s.Profiles)
 			got := ""
 			for r, name := range locationResultNames {
 				if p.shared.locations[r].Load() == 1 {
@@ -282,7 +273,7 @@ func TestFilesAtPaths(t *testing.T) {
 		p := startProfiles(t, c)
 		s := newSample()
 		s.location(s.mapping(self, "", start, limit, offset), pc)
-		p.processProfiles(context.Background(), s.Profiles)
+		p.process(t, s.Profiles)
 		if p.shared.locations[locationPending].Load() != 1 {
 			t.Errorf("got %s", shown(s.dict))
 		}
@@ -320,9 +311,7 @@ func TestKernelsHaveNames(t *testing.T) {
 	f.SetNameStrindex(s.str("do_syscall_64"))
 	s.location(bare, fixed).Lines().AppendEmpty().SetFunctionIndex(1)
 	s.location(s.mapping("[kernel.kallsyms]", "", fixed, fixed+0x3000000, fixed), fixed)
-	if _, err := p.processProfiles(context.Background(), s.Profiles); err != nil {
-		t.Fatal(err)
-	}
+	p.process(t, s.Profiles)
 	line := " | handle_irq " + dir + "/kernel.c:1\n"
 	want := "0xffffffff81000000" + line + "0xffffffff9c000000" + line + "0xffffffff9c000000" + line + "0xffffffff81000000" + line +
 		"0xffffffff81000000 | do_syscall_64\n0xffffffff81000000\n"
@@ -341,7 +330,7 @@ func TestLocationsAreAskedAboutOnce(t *testing.T) {
 			s.location(m, 0x1900+addr)
 		}
 		before := p.shared.symbols.Symbolizer.Stats().Questions
-		p.processProfiles(context.Background(), s.Profiles)
+		p.process(t, s.Profiles)
 		if asked := p.shared.symbols.Symbolizer.Stats().Questions - before; batch > 0 && asked > 0 {
 			t.Errorf("batch %d asked %d questions", batch, asked)
 		}
@@ -392,9 +381,7 @@ func TestHostileProfilesPass(t *testing.T) {
 	for i := range 5000 {
 		s.location(s.mapping("x.so", fmt.Sprintf("%040x", i+1), 0x1000, 0x2000, 0), 0x1800)
 	}
-	if _, err := p.processProfiles(context.Background(), s.Profiles); err != nil {
-		t.Fatal(err)
-	}
+	p.process(t, s.Profiles)
 	if got := p.shared.locations[locationPending].Load() + p.shared.locations[locationMissing].Load(); got != 5000 {
 		t.Errorf("%d locations are without a file", got)
 	}
@@ -477,6 +464,7 @@ func FuzzProfiles(f *testing.F) {
 		before := pprofile.NewProfiles()
 		pd.CopyTo(before)
 		p.processProfiles(context.Background(), pd)
+		checkFuzzed(t, before, pd)
 		was, is := before.Dictionary(), pd.Dictionary()
 		if is.LocationTable().Len() != was.LocationTable().Len() || is.FunctionTable().Len() < was.FunctionTable().Len() || is.StringTable().Len() < was.StringTable().Len() {
 			t.Fatal("a table is shorter")
