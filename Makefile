@@ -9,6 +9,8 @@ OUTPUT    = dist
 SYNC      = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 SOAKTIME  = 2h
 SOAK      = TestSoak|TestDaemonSoak|TestALogThroughASerialPortLosesNothing
+# Tests of the Collector's processor for which perf and large debug files are needed.
+LONG_PROFILES = TestProfilesOfStrippedProgramsAreNamed
 WITH_PROGRAMS = integration internal/housetest
 # Packages without goroutines, locks and atomics (TestSequentialPackagesStartNoGoroutine): the race
 # detector has nothing to find in them, and their tests take 3 to 8 times as long with it.
@@ -64,6 +66,7 @@ test-long: install-deps-long check-format check-modules vet staticcheck
 	TEST_LONG=1 go run ./scripts/gotest -race -count 1 -timeout 60m ./...
 	TEST_LONG=1 go run ./scripts/gotest -work -count=1 -timeout=60m ./...
 	go run ./scripts/gotest -fuzz 2m ./...
+	cd collector && TEST_LONG=1 go run github.com/symfilter/symfilter/scripts/gotest -count 1 -timeout 60m -run '^($(LONG_PROFILES))$$' ./...
 	$(MAKE) --no-print-directory bench-once
 
 # make test in a clone at another path, in another environment.

@@ -74,7 +74,8 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-// startCollector starts a Collector with a configuration, and waits until it is ready.
+// startCollector starts a Collector with a configuration, and waits until it is ready. Pipelines of
+// profiles need a feature gate.
 func startCollector(t *testing.T, config string, env ...string) *collector {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
@@ -82,7 +83,11 @@ func startCollector(t *testing.T, config string, env ...string) *collector {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := &collector{t: t, cmd: exec.Command(otelcol, "--config", file), log: new(syncBuffer)}
+	args := []string{"--config", file}
+	if strings.Contains(config, "    profiles:\n") {
+		args = append(args, "--feature-gates=+service.profilesSupport")
+	}
+	c := &collector{t: t, cmd: exec.Command(otelcol, args...), log: new(syncBuffer)}
 	c.cmd.Stderr, c.cmd.Stdout = c.log, c.log
 	c.cmd.Env = append(os.Environ(), env...)
 	if err := c.cmd.Start(); err != nil {

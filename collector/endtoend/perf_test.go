@@ -1,0 +1,283 @@
+//go:build linux
+
+package endtoend
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pprofile"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/testenv"
+)
+
+// A spinner is a program that computes for some tenths of a second.
+type spinner struct {
+	program string // stripped
+	whole   string // the same build with symbols and debug information
+	id      string // build ID in hex
+}
+
+// newSpinner compiles a program of testdata/perf in dir. Its debug file goes into the tree dir/debug.
+func newSpinner(t *testing.T, dir, source string) spinner {
+	t.Helper()
+	compilers := map[string][]string{
+		".c":  {"gcc", "-O2", "-fno-omit-frame-pointer"},
+		".cc": {"g++", "-O2", "-fno-omit-frame-pointer"},
+		".rs": {"rustc", "-O", "-C", "force-frame-pointers=yes", "-C", "link-arg=-Wl,--build-id"},
+	}
+	compiler := compilers[filepath.Ext(source)]
+	testenv.Need(t, compiler[0], "objcopy")
+	// The compiler may exist and not work, such as rustup's rustc without a toolchain.
+	if out, err := exec.Command(compiler[0], "--version").CombinedOutput(); err != nil {
+		t.Skipf("%s --version: %v\n%s", compiler[0], err, out)
+	}
+	s := spinner{program: filepath.Join(dir, "spin"+filepath.Ext(source)[1:])}
+	s.whole = s.program + ".whole"
+	outputOf(t, append(compiler, "-g", filepath.Join("testdata", "perf", source), "-o", s.whole)...)
+	s.id = idOf(t, s.whole)
+	debug := filepath.Join(dir, "debug", ".build-id", s.id[:2], s.id[2:]+".debug")
+	if err := os.MkdirAll(filepath.Dir(debug), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	outputOf(t, "objcopy", "--only-keep-debug", s.whole, debug)
+	outputOf(t, "objcopy", "--strip-all", s.whole, s.program)
+	return s
+}
+
+// idOf returns the build ID of a file in hex.
+func idOf(t *testing.T, file string) string {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := buildid.Read(f, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id.String()
+}
+
+// outputOf returns the standard output of a program, which has to succeed.
+func outputOf(t *testing.T, argv ...string) string {
+	t.Helper()
+	var stderr strings.Builder
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
+	}
+	return string(out)
+}
+
+// A recording is what perf has recorded of a process: the executable parts of files that it mapped,
+// and its samples.
+type recording struct {
+	data   string // file of perf
+	maps   []perfMap
+	chains [][]uint64 // addresses of each sample: the instruction, then the return addresses
+	names  [][]string // symbols of these addresses by perf, not demangled; "[unknown]" without one
+}
+
+type perfMap struct {
+	start, size, offset uint64
+	id, file            string
+}
+
+// perfPeriod is the time between two samples: perf gets a frequency of 1,000 Hz.
+const perfPeriod = 1_000_000
+
+// recorded returns what perf records of a run of a program.
+func recorded(t *testing.T, program string) *recording {
+	t.Helper()
+	r := &recording{data: program + ".data"}
+	out, err := exec.Command("perf", "record", "-q", "-N", "--buildid-mmap", "-e", "cpu-clock:u", "-F", "1000", "-g", "-o", r.data, program).CombinedOutput()
+	if strings.Contains(string(out), "perf_event_paranoid") {
+		testenv.Forbidden(t, "to record with perf", string(out))
+	}
+	if err != nil {
+		t.Fatalf("perf record: %v\n%s", err, out)
+	}
+	r.read(t)
+	return r
+}
+
+var (
+	perfMapping = regexp.MustCompile(`PERF_RECORD_MMAP2 .*: \[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ (?:0x)?([0-9a-f]+) <([0-9a-f]+)>\]: r-xp (/.*)\n`)
+	perfAddress = regexp.MustCompile(`^\.{5} +\d+: ([0-9a-f]{16})\n`)
+	perfFrame   = regexp.MustCompile(`^\t *[0-9a-f]+ (.*?)(?:\+0x[0-9a-f]+)? \(.*\)\n`)
+)
+
+// read reads the file of perf by perf script, whose dump has the addresses of the process, and
+// after each sample the frames as text. Symbols are those of the files that are now at the paths in
+// the recording and have its build IDs.
+func (r *recording) read(t *testing.T) {
+	t.Helper()
+	*r = recording{data: r.data}
+	for line := range strings.Lines(outputOf(t, "perf", "script", "-D", "--no-inline", "--no-demangle", "-i", r.data)) {
+		if m := perfMapping.FindStringSubmatch(line); m != nil {
+			r.maps = append(r.maps, perfMap{hexOf(t, m[1]), hexOf(t, m[2]), hexOf(t, m[3]), m[4], m[5]})
+		} else if strings.Contains(line, "PERF_RECORD_SAMPLE") {
+			r.chains, r.names = append(r.chains, nil), append(r.names, nil)
+		} else if m := perfAddress.FindStringSubmatch(line); m != nil {
+			// The largest numbers are marks between addresses of the kernel and of the process.
+			if a := hexOf(t, m[1]); a < ^uint64(0)-4095 {
+				r.chains[len(r.chains)-1] = append(r.chains[len(r.chains)-1], a)
+			}
+		} else if m := perfFrame.FindStringSubmatch(line); m != nil {
+			r.names[len(r.names)-1] = append(r.names[len(r.names)-1], m[1])
+		}
+	}
+	if len(r.chains) < 50 || len(r.maps) == 0 {
+		t.Fatalf("perf has recorded %d samples and %d mappings", len(r.chains), len(r.maps))
+	}
+	for i := range r.chains {
+		if len(r.chains[i]) != len(r.names[i]) {
+			t.Fatalf("sample %d: %d addresses, but %d frames: %v", i, len(r.chains[i]), len(r.names[i]), r.names[i])
+		}
+	}
+}
+
+func hexOf(t *testing.T, text string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(text, 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// mapped returns the mapping of an address, nil if there is none.
+func (r *recording) mapped(addr uint64) *perfMap {
+	for i := range r.maps {
+		if m := &r.maps[i]; addr-m.start < m.size {
+			return m
+		}
+	}
+	return nil
+}
+
+// linked returns the link-time address of an address in a mapping, by the segments of its file.
+func (m *perfMap) linked(t *testing.T, addr uint64) uint64 {
+	t.Helper()
+	f, err := elf.Open(m.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	at := addr - m.start + m.offset
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && at-p.Off < p.Filesz {
+			return at - p.Off + p.Vaddr
+		}
+	}
+	t.Fatalf("%s: no segment of code has offset %#x", m.file, at)
+	return 0
+}
+
+// profiles returns the recording as a batch of one profile, without names. Of a return address it
+// has the byte before, which is in the call.
+func (r *recording) profiles(service string) pprofile.Profiles {
+	p := pprofile.NewProfiles()
+	b := tables{p.Dictionary()}
+	b.begin()
+	resource := p.ResourceProfiles().AppendEmpty()
+	resource.Resource().Attributes().PutStr("service.name", service)
+	profile := resource.ScopeProfiles().AppendEmpty().Profiles().AppendEmpty()
+	profile.SampleType().SetTypeStrindex(b.str("samples"))
+	profile.SampleType().SetUnitStrindex(b.str("count"))
+	profile.PeriodType().SetTypeStrindex(b.str("cpu"))
+	profile.PeriodType().SetUnitStrindex(b.str("nanoseconds"))
+	profile.SetPeriod(perfPeriod)
+	samples := make(map[int32]pprofile.Sample)
+	for _, chain := range r.chains {
+		stack := pprofile.NewStack()
+		for i, addr := range chain {
+			if i > 0 {
+				addr--
+			}
+			mapping := int32(0)
+			if m := r.mapped(addr); m != nil {
+				mapping = b.mapping(m.file, m.id, m.start, m.start+m.size, m.offset)
+			}
+			stack.LocationIndices().Append(b.location(mapping, addr))
+		}
+		index := b.stack(stack)
+		s, ok := samples[index]
+		if !ok {
+			s = pprofile.NewSample()
+			s.SetStackIndex(index)
+			s.Values().Append(0)
+		}
+		s.Values().SetAt(0, s.Values().At(0)+1)
+		samples[index] = s
+	}
+	for i := range b.dict.StackTable().Len() {
+		if s, ok := samples[int32(i)]; ok {
+			s.MoveTo(profile.Samples().AppendEmpty())
+		}
+	}
+	return p
+}
+
+// Tables fills the tables of a dictionary, each entry once.
+type tables struct{ dict pprofile.ProfilesDictionary }
+
+// begin adds the first entries, which are empty: index 0 means that there is none.
+func (b tables) begin() {
+	b.dict.StringTable().Append("")
+	b.dict.MappingTable().AppendEmpty()
+	b.dict.LocationTable().AppendEmpty()
+	b.dict.FunctionTable().AppendEmpty()
+	b.dict.LinkTable().AppendEmpty()
+	b.dict.AttributeTable().AppendEmpty()
+	b.dict.StackTable().AppendEmpty()
+}
+
+// entry returns the index of an entry; a table is full after 2³¹ entries.
+func entry(index int32, err error) int32 {
+	if err != nil {
+		panic(err)
+	}
+	return index
+}
+
+func (b tables) str(text string) int32 { return entry(pprofile.SetString(b.dict.StringTable(), text)) }
+
+func (b tables) mapping(file, id string, start, limit, offset uint64) int32 {
+	a := pprofile.NewKeyValueAndUnit()
+	a.SetKeyStrindex(b.str("process.executable.build_id.gnu"))
+	a.Value().SetStr(id)
+	m := pprofile.NewMapping()
+	m.SetFilenameStrindex(b.str(file))
+	m.SetMemoryStart(start)
+	m.SetMemoryLimit(limit)
+	m.SetFileOffset(offset)
+	m.AttributeIndices().Append(entry(pprofile.SetAttribute(b.dict.AttributeTable(), a)))
+	return entry(pprofile.SetMapping(b.dict.MappingTable(), m))
+}
+
+func (b tables) location(mapping int32, addr uint64) int32 {
+	l := pprofile.NewLocation()
+	l.SetMappingIndex(mapping)
+	l.SetAddress(addr)
+	return entry(pprofile.SetLocation(b.dict.LocationTable(), l))
+}
+
+func (b tables) stack(s pprofile.Stack) int32 {
+	return entry(pprofile.SetStack(b.dict.StackTable(), s))
+}
