@@ -73,13 +73,14 @@ test-long: install-deps-long check-format check-modules vet staticcheck
 test-elsewhere:
 	@scripts/test-elsewhere
 
-# The module of the Collector's processor, and a Collector that is built with it: some minutes from an empty cache, which
-# are not in the time for the tests.
+# The module of the Collector's processor, its Helm chart, and a Collector that is built with it: some minutes from an empty
+# cache, which are not in the time for the tests.
 test-collector:
 	@cd collector && bad=$$(gofmt -s -l .) && if [ -n "$$bad" ]; then echo "not formatted: $$bad"; exit 1; fi
 	cd collector && go mod tidy -diff && go vet ./...
 	cd collector && "$$(cd .. && go tool -n staticcheck)" ./...
 	cd collector/dist && go build -p 2 -o /dev/null .
+	cd collector/helm && go mod tidy -diff && go vet ./... && "$$(cd ../.. && go tool -n staticcheck)" ./... && go test -count 1 ./...
 	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -race -count 1 -timeout 15m ./...
 	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -fuzz $(FUZZTIME) .
 	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -count 1 -run '^(TestMemoryOfIdleContexts|TestAllocationsOfARecord)$$' .

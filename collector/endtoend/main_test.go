@@ -78,16 +78,21 @@ func (b *syncBuffer) String() string {
 // profiles need a feature gate.
 func startCollector(t *testing.T, config string, env ...string) *collector {
 	t.Helper()
+	var flags []string
+	if strings.Contains(config, "    profiles:\n") {
+		flags = append(flags, gateOfProfiles)
+	}
+	return startWith(t, config+"  telemetry:\n    metrics:\n      level: none\n", flags, env...)
+}
+
+// startWith is startCollector for a configuration that has the section telemetry, and for flags.
+func startWith(t *testing.T, config string, flags []string, env ...string) *collector {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	config += "  telemetry:\n    metrics:\n      level: none\n"
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"--config", file}
-	if strings.Contains(config, "    profiles:\n") {
-		args = append(args, "--feature-gates=+service.profilesSupport")
-	}
-	c := &collector{t: t, cmd: exec.Command(otelcol, args...), log: new(syncBuffer)}
+	c := &collector{t: t, cmd: exec.Command(otelcol, append([]string{"--config", file}, flags...)...), log: new(syncBuffer)}
 	c.cmd.Stderr, c.cmd.Stdout = c.log, c.log
 	c.cmd.Env = append(os.Environ(), env...)
 	if err := c.cmd.Start(); err != nil {

@@ -6,7 +6,8 @@ import (
 )
 
 // At the tag of a version, the Collector's module requires the root module of that version: whoever
-// uses it elsewhere gets what go.mod names, not what its replace names.
+// uses it elsewhere gets what go.mod names, not what its replace names. The Helm chart has the
+// version, too.
 func TestModulesRequireTheVersionOfTheChangelog(t *testing.T) {
 	version := func(name, pattern string) string {
 		t.Helper()
@@ -21,10 +22,12 @@ func TestModulesRequireTheVersionOfTheChangelog(t *testing.T) {
 		{"collector/go.mod", `\tgithub\.com/symfilter/symfilter v(\S+)\n`},
 		{"collector/dist/go.mod", `\tgithub\.com/symfilter/symfilter v(\S+) // indirect\n`},
 		{"collector/dist/go.mod", `\tgithub\.com/symfilter/symfilter/collector v(\S+)\n`},
+		{"collector/helm/symfilter/Chart.yaml", `\nversion: (\S+)\n`},
+		{"collector/helm/symfilter/Chart.yaml", `\nappVersion: (\S+)\n`},
 		{"collector/dist/builder.yaml", `gomod: github\.com/symfilter/symfilter/collector v(\S+)\n`},
 	} {
 		if got := version(c.name, c.pattern); got != want {
-			t.Errorf("%s requires v%s, but the next version of CHANGELOG.md is %s", c.name, got, want)
+			t.Errorf("%s has v%s, but the next version of CHANGELOG.md is %s", c.name, got, want)
 		}
 	}
 }
