@@ -106,7 +106,7 @@ func (d *Daemon) newAnswers() http.Handler {
 	})
 }
 
-// health reports whether all filters make progress. A restart helps a filter that does not.
+// health reports whether all filters make progress. If one does not, a restart helps.
 func (d *Daemon) health(w http.ResponseWriter, _ *http.Request) {
 	answer := struct {
 		Healthy bool   `json:"healthy"`

@@ -150,7 +150,7 @@ func (a *api) begin() bool {
 	return !a.closed
 }
 
-// close gives up the paths, but lets running requests finish. The end of the last one closes ended.
+// close gives up the paths, but lets running requests finish. After the last one, ended is closed.
 func (a *api) close() (ended chan struct{}) {
 	for _, path := range a.conf.paths() {
 		a.web.leave(path, a.site)

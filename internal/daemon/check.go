@@ -101,8 +101,8 @@ func (p *parser) pipeline(c *Pipeline, path string) {
 	}
 }
 
-// one reports a section with no key, or with several keys, of s.One. It also reports keys without
-// effect beside the given key.
+// one reports a section without exactly one key of s.One. It also reports keys that have no effect
+// beside the given key.
 func (p *parser) one(path string, s *Section) {
 	var found []string
 	for _, name := range s.One {
@@ -122,7 +122,7 @@ func (p *parser) one(path string, s *Section) {
 	}
 }
 
-// useless reports keys without effect: the section has no key of their With.
+// useless reports keys without effect, since the section has no key of their With.
 func (p *parser) useless(path string, s *Section) {
 	for _, k := range s.Keys {
 		n := p.given(path, k.Name)

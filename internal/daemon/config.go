@@ -149,7 +149,7 @@ type Output struct {
 }
 
 // URLs are the base URLs of debuginfod servers. System selects the URLs in the environment variable
-// DEBUGINFOD_URLS, or in /etc/debuginfod if it has none.
+// DEBUGINFOD_URLS. If the variable has none, System selects the URLs in /etc/debuginfod.
 type URLs struct {
 	System bool
 	List   []string

@@ -241,8 +241,8 @@ func (box *confinement) allows(c *Config) error {
 	return nil
 }
 
-// within reports whether path is a folder of folders, or below one. Like the sandbox, it compares
-// file identities, since a new folder may have an old path.
+// within reports whether path is in folders, or below a folder in folders. Like the sandbox, it
+// compares file identities, since a new folder may have an old path.
 func within(path string, folders []fs.FileInfo) bool {
 	path, err := filepath.Abs(path)
 	if err != nil {

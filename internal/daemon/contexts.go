@@ -10,7 +10,7 @@ import (
 )
 
 // awakeMost bounds the sessions with a filter: after a frame, a filter takes 150 KB, but a parked
-// context 1.5 KB. Beyond the bound, the session awake for longest is parked.
+// context 1.5 KB. Beyond the bound, the session that has been awake for longest is parked.
 const awakeMost = 256
 
 // contexts enforces limits on the processes of all pipelines: their number and their bytes. At a
@@ -112,8 +112,8 @@ func (c *contexts) lend(n int64) bool {
 	return true
 }
 
-// limits returns the limits for a session: its share plus the free part. Kept contexts count as
-// free, except in bytes.
+// limits returns the limits for a session: its share plus the free part. In the number of
+// processes, kept contexts count as free.
 func (c *contexts) limits(s *session) filter.Limits {
 	c.mu.Lock()
 	defer c.mu.Unlock()

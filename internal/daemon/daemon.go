@@ -42,7 +42,7 @@ type Options struct {
 	OffHeap func(int64)
 	// called once, before any input is read; may be nil
 	Confine func(sandbox.Policy) sandbox.State
-	// called by Refresh with a new configuration in use, before the log message; may be nil
+	// called by Refresh once a new configuration is in use, before the log message; may be nil
 	Reloaded func(*Config)
 }
 

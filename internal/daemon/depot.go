@@ -24,7 +24,7 @@ import (
 const buildIDPath = "/buildid/"
 
 const (
-	// longest time in which a client reads nothing of a file
+	// longest pause of a client that reads a file
 	depotStall = 30 * time.Second
 	// maximum bytes of X-Forwarded-For: eight IPv6 addresses fit, or names like ours. A longer
 	// header counts as too many servers.

@@ -41,7 +41,8 @@ type framer struct {
 	// add line ends to cut lines and to the last one: lines of other streams may follow
 	end bool
 
-	// grow requests n bytes beyond the first block, or releases -n bytes. false cuts the line.
+	// grow requests n bytes beyond the first block, or releases -n bytes. If it returns false, the
+	// line is cut.
 	grow func(n int) bool
 	// malformed is called if a message has no valid length. text begins at the expected length.
 	malformed func(text []byte)

@@ -63,9 +63,9 @@ func (t *turnover) hasBegun() bool {
 	}
 }
 
-// turnOver starts all pipelines of a change. It waits at most switchPatience for their inputs and
-// for removed pipelines. Then it waits as long again until HTTP inputs have their paths. Once
-// leaving is done, it does not wait.
+// turnOver starts all pipelines of a change. For at most switchPatience, it waits for their inputs
+// and for removed pipelines. Then it waits as long for the paths of HTTP inputs. Once leaving is
+// done, it does not wait.
 func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	patience, cancel := context.WithTimeout(leaving, switchPatience)
 	defer cancel()

@@ -132,8 +132,8 @@ func (d *datagrams) lose(n int64) {
 	}
 }
 
-// give filters the lines of a datagram. An error ends the sender's session. Its next datagram
-// begins another one.
+// give filters the lines of a datagram. An error ends the sender's session. The sender's next
+// datagram begins another session.
 func (d *datagrams) give(from string, lines []byte) error {
 	d.mu.Lock()
 	if from == "" {
@@ -197,8 +197,8 @@ func (d *datagrams) rest(now time.Time) {
 	}
 }
 
-// endIdle ends the session of the longest idle sender, if it is idle since the given time. It ends
-// at most one, since d.mu blocks reading: ending thousands of sessions takes seconds.
+// endIdle ends the session of the longest idle sender, if it has been idle since the given time. It
+// ends at most one, since d.mu blocks reading: ending thousands of sessions takes seconds.
 func (d *datagrams) endIdle(since time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

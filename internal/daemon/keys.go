@@ -21,7 +21,7 @@ type Section struct {
 	of reflect.Type // struct of the section
 }
 
-// A Key is a key of a [Section]. A zero field means that there is no such rule.
+// A Key is a key of a [Section]. A zero field sets no rule.
 type Key struct {
 	Name    string
 	Default string   // in the form used in the file

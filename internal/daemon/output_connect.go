@@ -30,8 +30,8 @@ const (
 )
 
 // A connectOutput writes to a peer. After a lost connection, it connects again, and repeats the
-// lines that the peer may not have received. On a network, received bytes are those acknowledged by
-// the peer's machine. On a unix socket, the peer must have read them.
+// lines that the peer may not have received. On a network, a byte counts as received once the
+// peer's machine has acknowledged it. On a unix socket, the peer must have read it.
 type connectOutput struct {
 	persistent
 	address address

@@ -26,7 +26,7 @@ const (
 
 	// interval between checks that a file still has its name
 	checkEvery = 250 * time.Millisecond
-	// delay of a sync with "sync: second"
+	// time between a write and its sync, with "sync: second"
 	syncEvery = time.Second
 	// reopenWait bounds how long SIGHUP waits for a blocked output, which then reopens its files at
 	// the next write.
@@ -141,7 +141,7 @@ func (o *fileOutput) write(ctx context.Context, from *session, p []byte) (n int,
 	}
 }
 
-// writeTo writes to the file name. It returns wait if the file ends with another stream's
+// writeTo writes to the file called name. It returns wait if the file ends with another stream's
 // unfinished line. The caller has the turn.
 func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p []byte) (done int, wait bool, err error) {
 	serial := -1
@@ -187,7 +187,7 @@ func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p 
 	return done, wait, err
 }
 
-// ready returns the open file name. It opens the file if necessary, and reopens it after a
+// ready returns the open file called name. It opens the file if necessary, and reopens it after a
 // rotation.
 func (o *fileOutput) ready(name string) (*outFile, error) {
 	path := filepath.Join(o.dir, name)
@@ -241,7 +241,7 @@ func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) 
 	case before != nil && os.SameFile(before.info, info):
 		next.line, next.serial = before.line, before.serial
 	case before != nil:
-		// a line continues in the new file
+		// a line that began in the old file continues in the new one
 		next.line, next.serial = before.line, before.serial+1
 		fallthrough
 	default:
@@ -441,8 +441,8 @@ func (o *fileOutput) name(peer string) string {
 	return o.before + harmless(peer, maxFileName-len(o.before)-len(o.after)) + o.after
 }
 
-// harmless turns a peer's name into a part of a file name, of at most most bytes. The result leads
-// to no other folder, is not hidden, and has no control characters.
+// harmless turns a peer's name into a part of a file name, with at most the given number of bytes.
+// The result leads to no other folder, is not hidden, and has no control characters.
 func harmless(peer string, most int) string {
 	clean := strings.Map(func(r rune) rune {
 		if r == '/' || r == filepath.Separator || r == utf8.RuneError || r < ' ' || r >= 0x7f && r < 0xa0 {

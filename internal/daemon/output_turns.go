@@ -49,8 +49,8 @@ func (t turns) takeWithin(d time.Duration) bool {
 
 func (t turns) give() { <-t }
 
-// takeFor takes the turn for a stream. It waits while another stream's unfinished line ends the
-// output. If first is not nil, the caller must write this line end before its own bytes.
+// takeFor takes the turn for a stream. It waits while the output ends with another stream's
+// unfinished line. If first is not nil, the caller must write this line end before its own bytes.
 func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first []byte, err error) {
 	for {
 		if err := t.take(ctx); err != nil {

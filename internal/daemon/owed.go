@@ -55,7 +55,8 @@ func (p *pipeline) succeed(next *stage) {
 }
 
 // takes reports whether the output of s can accept the undelivered lines of before. Both must write
-// the same form. An output with a file for each peer cannot: the lines have no peer.
+// the same form. An output with a file for each peer cannot accept the lines: their peers are not
+// recorded.
 func (s *stage) takes(before *stage) bool {
 	form := func(c Output) string { return cmp.Or(c.Stdout, c.Format, "text") }
 	out := s.out

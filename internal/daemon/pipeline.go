@@ -188,8 +188,8 @@ func (p *pipeline) fails(begin time.Time, err error) {
 	p.trouble, p.failed = err, begin
 }
 
-// setUnsaved records that the input runs without a checkpoint if a foreign file is in its place. It
-// logs the reason once.
+// setUnsaved records whether a foreign file is at the checkpoint's path, and the input runs without
+// a checkpoint. It logs the reason once.
 func (p *pipeline) setUnsaved(foreign bool, err error) {
 	p.mu.Lock()
 	before := p.unsaved

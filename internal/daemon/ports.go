@@ -408,8 +408,8 @@ type packets struct{ *use }
 func (p *packets) receive(b, control []byte) (d datagram, err error) {
 	err = p.wait(func() (err error) {
 		if d, err = receive(p.port.raw, b, control); d.counts {
-			// dropped includes datagrams before the first one from an inherited socket, which an
-			// earlier process may have counted
+			// an earlier process may have counted the datagrams dropped before the first one from
+			// an inherited socket
 			if p.port.counting || !p.port.inherited {
 				d.lost = d.dropped - p.port.dropped // the counter wraps around
 			}
@@ -483,8 +483,8 @@ func parseAddress(s string, datagrams bool) (address, error) {
 	return a, nil
 }
 
-// maxSocketPath bounds a path by sun_path, including a NUL: it is smallest, 104 bytes, on the BSDs
-// and macOS.
+// maxSocketPath leaves room for a NUL in sun_path, which is smallest on the BSDs and macOS: 104
+// bytes.
 const maxSocketPath = 103
 
 // mayListen returns an error if other machines can reach the address without permission.

@@ -57,7 +57,8 @@ func (a address) listen(to admission) (s socket, release func(), err error) {
 	return s, release, nil
 }
 
-// plainListenError returns err with the address once: a net.OpError has it in its text, too.
+// plainListenError returns err with the address, but without the text of a net.OpError, which also
+// has the address.
 func plainListenError(a address, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {

@@ -25,7 +25,7 @@ type problem struct {
 	Ready    bool   `json:"ready"` // the daemon works despite the problem
 }
 
-// problems returns the current problems: those of the whole daemon, then of each pipeline by name.
+// problems returns the current problems: first of the whole daemon, then of each pipeline by name.
 // It takes only locks that are never held during a wait for an input, an output or a reload.
 func (d *Daemon) problems(now time.Time) (all []problem) {
 	switch phase(d.phase.Load()) {

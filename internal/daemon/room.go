@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// bound on HTTP connections beyond the limit that are being refused
+	// bound on the HTTP connections beyond the limit that wait for their refusal
 	refusedAtOnce = 64
 
 	// slowAfter is how long an HTTP connection may lack a complete request header before another
@@ -18,8 +18,8 @@ const (
 )
 
 // A room bounds the connections of listeners. A peer has at most three quarters of the seats, and
-// cannot shut out others. If no seat is free, a new HTTP connection replaces the connection without
-// a request for longest, but at least slowAfter.
+// cannot shut out others. If no seat is free, a new HTTP connection replaces the connection that
+// has been without a request for longest, if this is at least slowAfter.
 type room struct {
 	most func() int
 
@@ -101,8 +101,8 @@ func (r *room) sit(s *seat) {
 	r.peers[s.peer]++
 }
 
-// slowest returns the seat without a request for longest, but at least slowAfter; nil if there is
-// none. If own is set, it considers only the peer's seats.
+// slowest returns the seat that has been without a request for longest, or nil if that is less than
+// slowAfter. If own is set, it considers only the peer's seats.
 func (r *room) slowest(s *seat, own bool) *seat {
 	for e := r.waiting.Front(); e != nil; e = e.Next() {
 		other := e.Value.(*seat)

@@ -13,8 +13,8 @@ import (
 type object = map[string]any
 
 // Schema returns the JSON schema (draft 2020-12) of the configuration file, made from [Sections].
-// Every file that [Parse] accepts matches the schema. Conflicts between sections, such as two
-// pipelines with one address, are found only by Parse.
+// Every file that [Parse] accepts matches the schema. Only Parse reports conflicts between
+// sections, such as two pipelines with one address.
 func Schema() []byte {
 	defs := object{}
 	for _, s := range Sections() {

@@ -187,8 +187,8 @@ func (s *session) park() bool {
 	return true
 }
 
-// count adds the filter's counts since the last call to the session's totals and the daemon's
-// metrics.
+// count adds the filter's counts to the session's totals and the daemon's metrics, without the
+// counts that earlier calls have added.
 func (s *session) count() {
 	now := s.stats()
 	s.total[0] += now.Resolved - s.counted.Resolved
@@ -272,7 +272,7 @@ func (s *session) silent() {
 	}
 }
 
-// rest parks the session if it is idle since the given time.
+// rest parks the session if it has been idle since the given time.
 func (s *session) rest(since time.Time) {
 	if !s.mu.TryLock() {
 		return // busy

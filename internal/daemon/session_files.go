@@ -88,8 +88,8 @@ func (s *session) takeIn(lines []byte) (int, error) {
 }
 
 // settle ends the session so that another run can continue. It prints a module line that is
-// collecting its maps; other held lines are in the context. If a reload has made the context
-// useless, it prints them, and the next run rereads them quietly.
+// collecting its maps. Other held lines are in the context. If a reload has made the context
+// useless, settle prints these lines, too, and the next run rereads them quietly.
 func (s *session) settle() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

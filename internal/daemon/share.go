@@ -83,8 +83,8 @@ func (s *session) note() {
 	}
 }
 
-// manyProcesses is the number of processes from which a session with a memory adds up their sizes
-// only once per silence, not at each change.
+// A session with a memory and at least manyProcesses processes adds up their sizes only once per
+// silence. Other sessions do so at each change.
 const manyProcesses = 64
 
 // weigh enforces the limits: it drops the context of a session that exceeds them, or that found no
