@@ -231,8 +231,8 @@ func (d *disk) crowded() bool { return d.open.Load() > d.limit() }
 // limit returns the number of open files above which idle files are closed.
 func (d *disk) limit() int64 { return min(d.room, d.short.limit(d.since())) }
 
-// A shortage is a period in which fewer log files can be open than usual, since descriptors were
-// inherited or many debug files are open.
+// A shortage is a period in which fewer log files than usual can be open. The cause is inherited
+// descriptors, or many open debug files.
 type shortage struct {
 	mu    sync.Mutex
 	until time.Duration // 0: none

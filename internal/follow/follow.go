@@ -237,7 +237,7 @@ type Follower struct {
 // are invalid, if the checkpoint cannot be written, or if another process uses it. It also fails if
 // another file is at the checkpoint's path, and does not change that file: see [IsForeign]. A
 // checkpoint from another machine, or without a valid record, is not used. A torn checkpoint is
-// used up to the tear. Notify reports both.
+// used up to the tear. Notify gets a message in both cases.
 func New(o Options) (*Follower, error) {
 	if err := o.check(); err != nil {
 		return nil, err

@@ -42,8 +42,8 @@ type generation struct {
 	looked time.Time // last look for late lines
 	// size at the last successful look: a truncation reports its loss
 	largest int64
-	// offset up to which the file may be read now, since lines in another file may be older than
-	// later bytes; 0: no limit
+	// reading stops at this offset for now: later bytes may be younger than lines in another file;
+	// 0: no limit
 	until        int64
 	copied       bool // it does not grow: a copy of a truncated file, or compressed
 	namedArchive bool // it has the name of a compressed file
@@ -298,7 +298,7 @@ func (g *generation) emitLines(off int64, lines []byte, emit func(p []byte, quie
 }
 
 // longLine searches b, which was read at g.look, for the end of a line that is too long to be
-// reread. At the end, it emits the line in parts.
+// reread. If it finds the end, it emits the line in parts.
 func (g *generation) longLine(ctx context.Context, b, buf []byte, emit func(p []byte, quiet bool) error) (more bool, err error) {
 	i := g.firstEnd(b)
 	if i == 0 {

@@ -109,7 +109,7 @@ type savedReading struct {
 	Held bool `json:"held,omitempty"`
 	// number, from 1, of a rotated file's sink; 0: the sink of the name
 	Sink int `json:"sink,omitempty"`
-	// context of that sink, in the first of its files
+	// context of the rotated file's sink, in the first of its files
 	Context string `json:"context,omitempty"`
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // moved searches for the current file g, which was closed and is no longer at its path. After
-// maxMissing failed searches, it reports a loss, and drops g. An error is one of a sink or of ctx.
+// maxMissing failed searches, it reports a loss, and drops g. Errors come from a sink or from ctx.
 func (s *source) moved(ctx context.Context, g *generation) error {
 	err := s.discover(lineage.Predecessor{Content: g})
 	if !s.search.pending {

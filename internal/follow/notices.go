@@ -45,8 +45,8 @@ func (s *shared) trouble(format string, args ...any) {
 	}
 }
 
-// retry reports why the file cannot be opened. Too many open files are reported elsewhere, once for
-// all.
+// retry reports why the file cannot be opened. Too many open files are reported elsewhere, and only
+// once.
 func (s *shared) retry(err error) {
 	if !tooMany(err) {
 		s.trouble("%v; retrying", wording.Cause(err))

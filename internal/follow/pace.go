@@ -197,7 +197,7 @@ func (r *run) written(w wrote) {
 	if r.saver.waits() {
 		r.pace.printed(now, 0)
 	}
-	// a stalled reader needs no 20 checks in a second
+	// a stalled reader does not need 20 checks per second
 	taken, only := r.saver.waitsForReader()
 	if r.stalled++; !only || taken != r.taken {
 		r.taken, r.stalled = taken, 0

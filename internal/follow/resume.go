@@ -230,8 +230,9 @@ func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	}
 }
 
-// readOlder continues with the files that had already lost the name. Each sink of its own gets its
-// context back. Without its file, the sink still prints the records in the context.
+// readOlder continues with the files that had already lost the name. A sink that differs from the
+// sink of the name gets its context back. If its file is gone, the sink still prints the records in
+// the context.
 func (r *resumption) readOlder() error {
 	s, found := r.s, r.search.Older
 	sinks := make(map[int]*outlet)

@@ -260,7 +260,7 @@ func (r *run) flush() {
 	}
 }
 
-// ended lets the source have further turns.
+// ended lets the source of a result have further turns.
 func (r *run) ended(d result) {
 	s := d.s
 	s.schedule.running = false

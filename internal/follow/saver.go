@@ -77,8 +77,8 @@ type waiting struct {
 	since time.Time // time of its snapshot
 }
 
-// newSaver returns a saver for path, which may hold a checkpoint. It fails if path cannot be
-// written.
+// newSaver returns a saver for path, which may hold a checkpoint. It fails if no checkpoint can be
+// written there.
 func newSaver(path string, patterns []string, o Options) (*saver, error) {
 	id := bootID()
 	w := &saver{
@@ -325,7 +325,7 @@ func (w *saver) change(path string, whole bool) {
 	w.changed[path] = w.changed[path] || whole
 }
 
-// admit makes the entries valid whose output the reader has taken. It returns the number of bytes
+// admit makes the entries valid whose output the reader has taken, and returns the number of bytes
 // taken.
 func (w *saver) admit() (taken int64) {
 	if w.taken == nil {
@@ -457,8 +457,8 @@ func (w *saver) report(err error) error {
 	return err
 }
 
-// entries returns the entries of paths, except dropped ones. true in paths includes the siblings.
-// w.mu is held.
+// entries returns the entries of paths, except dropped ones. An entry has its siblings if paths has
+// true for it. w.mu is held.
 func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 	files := make(map[string]json.RawMessage, len(paths))
 	for path, whole := range paths {

@@ -40,7 +40,7 @@ func (s *search) isCurrent(beside *family) bool {
 		return false
 	}
 	again, err := s.siblings(beside)
-	// a large folder that changes all the time: only the siblings must keep their names
+	// in a large folder that changes all the time, only the siblings must keep their names
 	if errors.Is(err, errLater) {
 		return !slices.ContainsFunc(slices.Concat(beside.Files, beside.Archives), func(c lineage.File) bool {
 			now, err := siblingAt(c.Path)
@@ -105,8 +105,8 @@ func (s *search) changes(beside *family, all []lineage.Content, now *generation)
 	})
 }
 
-// ignoreSiblings records the siblings last written before since as older than s. A zero since
-// includes all siblings. It returns false if the siblings cannot be listed or opened now.
+// ignoreSiblings records older siblings: those last written before since, or all if since is zero.
+// It returns false if the siblings cannot be listed or opened now.
 func (s *search) ignoreSiblings(since time.Time) bool {
 	beside, err := s.steady()
 	if err != nil || !s.lineage.IgnoreOlder(opener{s}, beside.Family, since) {

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// A family is the set of siblings of a file at one moment: files in its folder with names that
+// A family is the set of siblings of a file at one moment: files in its folder, under names that
 // rotation gives.
 type family struct {
 	*lineage.Family

@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A source is one followed name, whose files it reads one after the other. The worker of its turn
-// uses it, and between turns the goroutine of Run.
+// A source is one followed name, whose files it reads one after the other. Only one goroutine at a
+// time uses it: the worker of its turn, or between turns the goroutine of Run.
 type source struct {
 	*shared
 	files
@@ -101,13 +101,13 @@ func (s *source) emit(g *generation) func(p []byte, quiet bool) error {
 }
 
 // turn examines the files of the source, and prints about as many bytes of new lines as buf holds.
-// It reports whether there may be more lines. An error is one of a sink or of ctx.
+// It reports whether there may be more lines. Errors come from a sink or from ctx.
 func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.attention = false
 	defer s.makeRoom(s.f.disk)
 	defer s.countMissed()
 	// Examine the name before the current file. If the name leads to another file with lines, the
-	// old file has all of its lines, and reading it to its end misses none.
+	// old file is complete, and reading it to its end misses no line.
 	id, info, noStat := lookAt(s.path)
 	there := noStat == nil && info.Mode().IsRegular()
 	if s.cur == nil {
@@ -219,7 +219,8 @@ func (s *source) reportName(info fs.FileInfo, noStat, nameErr error) {
 	}
 }
 
-// failed reports that g could not be read. It returns err only if err is one of a sink or of ctx.
+// failed reports that g could not be read. It returns err only if err comes from a sink or from
+// ctx.
 func (s *source) failed(ctx context.Context, g *generation, err error) error {
 	switch {
 	case err == nil:
@@ -359,8 +360,8 @@ func (s *source) makeCurrent(g *generation) error {
 	last := g.out // sink of a file that has its name again
 	g.out = s.out
 	s.cur, s.read = g, time.Now()
-	// a file without the name may have late lines, and would then look younger than the files after
-	// it
+	// a file that has lost the name may have late lines, and would then look younger than later
+	// files
 	if id, _, err := lookAt(s.path); err == nil && id == g.id {
 		s.search.lineage.LastChange = g.mtime
 	}

@@ -288,8 +288,8 @@ func (w *saver) renew(all map[string]entry) (err error) {
 	return nil
 }
 
-// lockOther locks the file at the path if w has opened another one. So no other process uses it
-// before its replacement. It returns nil if there is nothing to lock.
+// lockOther locks the file at the path if w has opened another file. Then no other process uses it
+// before it is replaced. lockOther returns nil if there is nothing to lock.
 func (w *saver) lockOther() (*os.File, error) {
 	if !locks || w.file == nil {
 		return nil, nil

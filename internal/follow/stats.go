@@ -20,8 +20,8 @@ type Stats struct {
 	LostBytes int64 // total of Event.Lost
 	Losses    int64 // reported losses, including losses of unknown size
 
-	// CheckpointAge is the age of the oldest output without a valid checkpoint, for example because
-	// the reader of the output has not taken it. 0 means that a checkpoint covers all output.
+	// CheckpointAge is the age of the oldest output without a valid checkpoint, or 0. The reader of
+	// that output may not have taken it yet.
 	CheckpointAge    time.Duration
 	Checkpoints      int64 // number of checkpoints written
 	CheckpointErrors int64 // failed attempts to write or sync a checkpoint

@@ -26,8 +26,8 @@ func (s *source) isIdle() bool {
 }
 
 // sweep starts turns of the sources that are not idle. If all is set, a goroutine compares the
-// files of idle sources, at a third of the cost of turns. So changes without an event are found,
-// such as writes to mapped memory.
+// files of idle sources, at a third of the cost of turns. The comparison finds changes without an
+// event, such as writes to mapped memory.
 func (r *run) sweep(all bool) {
 	if all && r.sweeping { // a file system has not answered since the last sweep
 		r.readyAll()

@@ -54,8 +54,8 @@ func (s *source) truncated() error {
 	return s.readCopies(copies)
 }
 
-// truncatedUnread is truncated for a current file without a read line. It reports whether there are
-// copies. Without copies, it does nothing.
+// truncatedUnread is truncated for a current file from which no line was read. It reports whether
+// there are copies. Without copies, it does nothing.
 func (s *source) truncatedUnread() (bool, error) {
 	copies, _, err := s.search.copiesOf(s.cur, s.read, s.held(), s.old)
 	if err != nil || len(copies) == 0 {

@@ -86,7 +86,7 @@ type watched struct {
 }
 
 // newWatcher starts a goroutine, which ends at Close, if the system's events can be used. open
-// opens the events. It is nil if they are not wanted.
+// opens the events. open is nil if they are not wanted.
 func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watcher {
 	w := &watcher{
 		notify: tell, dirs: make(map[string]*watched), sources: make(map[place][]*source),
@@ -166,8 +166,8 @@ func (w *watcher) event(e fsnotify.Event) {
 type named struct {
 	id   lineage.ID // file of the name at the last event that found one
 	away lineage.ID // last file that was renamed to another name
-	// file of the name when the events were requested; zero after the first event, since it is not
-	// a new file even if that event reports it
+	// file of the name when the events were requested; zero after the first event; it is not new,
+	// even if that event reports it
 	first lineage.ID
 }
 
