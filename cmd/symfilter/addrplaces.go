@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// files remembered for later words; a desktop program maps some hundred files
+	// remembered files; a desktop program maps some hundred
 	maxAddrModules  = 1024
 	maxShownMistake = 300 // bytes on standard error; a line may have 64 KiB
 )
@@ -36,7 +36,7 @@ type addresses struct {
 	to         io.Writer // gets the answers
 	out        []byte    // answers that are not written yet
 	unresolved doctor.Sum
-	// addresses outside of their file, added last: a Sum keeps the last reason for a module
+	// addresses outside of their file; added last, since a Sum keeps the last reason for a module
 	outside doctor.Sum
 
 	lines     int64 // lines of standard input so far
@@ -236,8 +236,8 @@ func (a *addresses) look(l *located) {
 	}
 }
 
-// variableAt returns the variable at l.addr; nil if there is none, or if the frames are as good:
-// the innermost frame has a file, or the variable has no known member.
+// variableAt returns the variable at l.addr, or nil if there is none. It also returns nil if the
+// frames are as good: the innermost frame has a file, or the variable has no known member.
 func (a *addresses) variableAt(l *located) *symbolize.Variable {
 	if l.err != nil || len(l.frames) > 0 && l.frames[0].File != "" {
 		return nil

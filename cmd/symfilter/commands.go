@@ -23,8 +23,8 @@ type standard struct {
 
 const anyNumber = 1 << 30 // arguments
 
-// commands is the table of commands, in the order of the help. A variable would depend on itself,
-// since the commands print the table.
+// commands is the table of commands, in the order of the help. It is a function, since the commands
+// print the table: a variable would depend on itself.
 func commands() []*command {
 	return []*command{
 		{cli.Command{In: ofFilter, Args: "[flags] [FILE...]", Most: anyNumber, Text: filterText}, filterAll},

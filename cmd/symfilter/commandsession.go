@@ -25,7 +25,7 @@ type session struct {
 	*symfilter.Opened
 	c    *config
 	diag *diagnostics
-	// nothing with --quiet, or if standard error is not a terminal
+	// silent with --quiet, or if standard error is not a terminal
 	status  *statusLine
 	servers *debuginfod.Client
 }
@@ -56,7 +56,7 @@ func (s *session) openSymbols() (err error) {
 	symbols.Symbolizer.OffHeap = startup.LimitHeap(int64(c.maxMemory))
 	if c.follow.on {
 		startup.TuneGarbage(startup.GarbageMedium)
-		// at once, since the report at the end may come much later
+		// report faults at once: the report at the end may come much later
 		symbols.Symbolizer.Notify = func(msg string) { s.diag.printf("%s", wording.Line(msg)) }
 	} else {
 		startup.TuneGarbage(startup.GarbageSmall)
@@ -171,8 +171,8 @@ func (s *session) report(sum doctor.Counts, searched bool) {
 	}
 }
 
-// summarize prints lines about addresses without a source line or a name, if any. quick makes it
-// take little time.
+// summarize prints lines about addresses without a source line or a name, if any. If quick is set,
+// summarize takes little time.
 func (s *session) summarize(sum doctor.Counts, quick bool) {
 	if s.c.quiet || s.c.output == outputMarkup {
 		return // open no files of --image: the run may have to end at once

@@ -12,8 +12,8 @@ import (
 // diagnosticsASecond bounds the lines that a broken or hostile log causes on standard error.
 const diagnosticsASecond = 10
 
-// A diagnostics prints single lines: unless verbose, at most diagnosticsASecond of each kind per
-// second. It is safe for concurrent use.
+// A diagnostics prints single lines. Unless verbose is set, it prints at most diagnosticsASecond of
+// each kind per second. A diagnostics is safe for concurrent use.
 type diagnostics struct {
 	w              io.Writer
 	quiet, verbose bool

@@ -150,7 +150,7 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// A dispatched is the choice of the first words of a command line: command and style.
+// A dispatched is the command and the style that the first words of a command line select.
 type dispatched struct {
 	command *command
 	args    []string // after the command's name

@@ -103,8 +103,8 @@ func (s savingDumps) Close() error {
 	return err
 }
 
-// due reports whether the file lacks entries, and share times the duration of the last save has
-// passed since that save.
+// due reports whether the file lacks entries and the last save was long enough ago: share times its
+// own duration.
 func (d *dumpList) due(share time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -98,8 +98,8 @@ func (f *found) collect(c *config, budget *report.Budget) (err error) {
 }
 
 // end prints the findings to all outputs, and gives their files their names. Then it lets the gate
-// decide. Without whole, not all inputs were read, and the files are discarded. Without sound, an
-// input could not be read. All errors are returned.
+// decide. whole is set if all inputs were read; otherwise the files are discarded. sound is set if
+// all inputs were readable. All errors are returned.
 func (f *found) end(whole, sound bool, diag *diagnostics) (errs []error) {
 	if !whole { // collect may not have been called
 		for _, o := range f.outs {

@@ -51,7 +51,7 @@ type followed struct {
 
 func (f *followed) begin() { f.engine = f.p.engine(nil, f.name, false, f.out) }
 
-// Write filters lines. While printing is off, it filters only for their context, as far as the
+// Write filters lines. While printing is off, it reads them only for their context, as far as the
 // format allows.
 func (f *followed) Write(lines []byte) (n int, err error) {
 	f.mu.Lock()
@@ -120,8 +120,8 @@ func (f *followed) takeIn(lines []byte) (int, error) {
 	return n, nil
 }
 
-// beQuiet turns printing off or on. A module line that is still collecting its maps counts as
-// before the change.
+// beQuiet turns printing off or on. A module line that is still collecting its maps is treated like
+// the lines before the change.
 func (f *followed) beQuiet(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,8 +193,8 @@ func (f *followed) rotated() (*follow.Sink, error) {
 	return f.p.sink(f.name)
 }
 
-// written returns the offset in the output after the last printed byte, even if a silence caused
-// the printing.
+// written returns the offset in the output after the last printed byte, including bytes printed
+// after a silence.
 func (f *followed) written() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -175,7 +175,7 @@ func (p *followRun) run(files []string) int {
 
 // Intervals of reports about unresolved addresses while files are followed.
 const (
-	// up to the first report, and between two checks for new unresolved addresses
+	// time before the first report, and between two checks for new unresolved addresses
 	remindFirst = time.Minute
 	remindEvery = time.Hour // between two reports
 )

@@ -131,7 +131,7 @@ type arrival struct {
 	lines    *filter.Lines            // replaces filter with --reply; else nil
 	options  filter.Options           // of filter
 	batch    *batch
-	// reading was stopped before the end; another goroutine may set it during unpacking
+	// reading was stopped before the end; atomic, since another goroutine may be unpacking then
 	cut      atomic.Bool
 	silent   bool                // another pipeline reports the same
 	unpacked bool                // do not unpack the input, even if it looks compressed
@@ -147,7 +147,7 @@ func (e engine) hint(label string) string {
 	return e.sniffer.Hint(label, e.input.Packed())
 }
 
-// engine returns the engine for one input, which recognizes the format by the first bytes.
+// engine returns the engine for one input. The engine recognizes the format by the first bytes.
 func (r *reports) engine(format input.Format, at *arrival) engine {
 	sniffed := &doctor.Sniffer{Reading: r.c.reading(), Lines: at.unpacked}
 	t := input.Translators{

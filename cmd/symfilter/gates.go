@@ -205,8 +205,8 @@ func (f *found) compare(result *publish.Result, today time.Time) {
 	}
 }
 
-// judge reports why the gate fails, if it does. With --baseline-update it writes the baseline, and
-// returns only errors of that. Without sound, an input could not be read.
+// judge reports why the gate fails, if it does. With --baseline-update, it writes the baseline
+// instead, and returns an error if that fails. sound is set if all inputs were readable.
 func (f *found) judge(result *publish.Result, sound bool, diag *diagnostics, today time.Time) error {
 	g := f.gate.flags
 	if !g.on() {

@@ -15,8 +15,8 @@ const lastTerminal = time.Second
 
 // A hangups decides whether a hang-up signal ends a run that follows files or reads from a pipe.
 // Log collectors and logrotate send the signal to make programs reopen their files. So the signal
-// ends the run only if its terminal is gone, where the user could have ended it. A run that was
-// started without a terminal outlives each hang-up.
+// ends the run only if the run has lost its terminal, and the user can no longer end it there. A
+// run that was started without a terminal outlives each hang-up.
 //
 // A nil hangups means that each hang-up ends the run.
 type hangups struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// joins reports whether all inputs make one profile: for an output of stacks, and with the command
-// callgrind, unless files are followed or the output is markup or a profile.
+// joins reports whether all inputs make one profile. An output of stacks needs one. The command
+// callgrind makes one, unless files are followed or the output is markup or a profile.
 func (c *config) joins() bool {
 	return isStacked(c.output) || c.command == input.Callgrind.String() && !c.follow.on && c.output != outputMarkup && c.output != outputCallgrind
 }

@@ -217,7 +217,8 @@ func (o *llvmOptions) inColor(when colorWhen, terminal bool) bool {
 	return true
 }
 
-// hasColors reports whether llvm-symbolizer uses colours on the terminal f. It ignores NO_COLOR.
+// hasColors reports whether llvm-symbolizer uses colours on the terminal f. llvm-symbolizer ignores
+// NO_COLOR.
 func hasColors(f *os.File) bool {
 	if !isTerminal(f) {
 		return false

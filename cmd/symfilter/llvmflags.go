@@ -83,7 +83,7 @@ func inStyle(args []string, lookup func(string) (string, bool)) bool {
 		case word == "--filter-markup":
 			style = styleLLVM
 		case strings.HasPrefix(word, "--filter-markup="):
-			// llvm-symbolizer refuses the word with a true value; so does the llvm style
+			// if the value is true, the llvm style later refuses the word, as llvm-symbolizer does
 			markupFlag{&style}.Set(word[len("--filter-markup="):])
 		case word == "--style" && i+1 < len(args):
 			style = args[i+1]

@@ -32,9 +32,9 @@ type pipeline struct {
 	quiet   bool // no messages and counts: another pipeline reports the same
 }
 
-// shareCaches gives one Cache to all pipelines with equal frames: with or without links, and with
-// or without shortened paths. The first pipeline uses the Cache of the run. If one pipeline marks
-// own frames, all do, since cached frames have the mark.
+// shareCaches gives one Cache to all pipelines that print frames alike: with or without links, and
+// with or without shortened paths. The first pipeline uses the Cache of the run. If one pipeline
+// marks own frames, all do, since cached frames have the mark.
 func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	type cached struct{ clean, links bool }
 	of := func(l *pipeline) cached { return cached{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }
@@ -127,9 +127,9 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 	return e
 }
 
-// end writes the part of the output after all inputs, and gives files their names. Without whole,
-// not all inputs were read, and the files are discarded. Without sound, an input could not be read.
-// end returns all errors.
+// end writes the part of the output after all inputs, and gives files their names. whole is set if
+// all inputs were read; otherwise the files are discarded. sound is set if all inputs were
+// readable. All errors are returned.
 func (l *pipeline) end(whole, sound bool, diag *diagnostics) []error {
 	l.folder.end()
 	if l.found != nil {

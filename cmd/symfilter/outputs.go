@@ -37,7 +37,7 @@ func outputs() []string {
 	return []string{outputText, outputJSON, outputHTML, outputMarkup, outputCallgrind, outputRTrace, outputValgrind, outputSARIF, outputJUnit, outputCodeQuality, outputSuppressions, outputPprof, outputFolded, outputSpeedscope}
 }
 
-// An output is a form of results, and their destination.
+// An output is the form and the destination of results.
 type output struct {
 	form string
 	file string // empty: standard output

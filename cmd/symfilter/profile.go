@@ -303,8 +303,8 @@ func isPacked(head []byte) bool {
 	return slices.ContainsFunc([]string{"\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh"}, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) })
 }
 
-// writeProfile writes output i of c to w, and gives its file, if any, its name. On a terminal,
-// control characters become visible.
+// writeProfile writes output i of c to w. Then it gives the output's file, if any, its name. On a
+// terminal, control characters become visible.
 func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profile.View, terminal bool) error {
 	form := profileForms[slices.Index(profileOutputs(), c.outputs[i].form)].form
 	if terminal {

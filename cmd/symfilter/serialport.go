@@ -77,8 +77,8 @@ func (c *config) checkPorts(files []string) error {
 	return nil
 }
 
-// deviceFolders returns the folders in which serial ports may appear again. The process must be
-// able to set up such a port, even if a link leads to another device by then.
+// deviceFolders returns the folders where serial ports may appear again. The process must be able
+// to set up such a port, even if a link leads to another device by then.
 func (c *config) deviceFolders(files []string) (dirs []string) {
 	for _, name := range files {
 		if !c.isPort(name) {

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// serverURLs returns the debuginfod servers of a flag or DEBUGINFOD_URLS. If a flag requests the
-// system's servers, it returns those in /etc/debuginfod. No server is built in.
+// serverURLs returns the debuginfod servers in a flag or DEBUGINFOD_URLS. If a flag requests the
+// system's servers, it returns the servers in /etc/debuginfod. No server is built in.
 func (c *config) serverURLs(fromEnv []string) ([]string, error) {
 	switch {
 	case c.noServers || c.offline:
@@ -74,7 +74,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	return client, nil
 }
 
-// A clientEnd is a client whose Close also reports the number of build IDs that were not asked for.
+// A clientEnd is a client whose Close also reports the number of build IDs that were not requested.
 type clientEnd struct {
 	*debuginfod.Client
 	diag *diagnostics
@@ -88,7 +88,7 @@ func (e clientEnd) Close() error {
 	return err
 }
 
-// unasked returns the number of build IDs without a request, since too many were new.
+// unasked returns the number of build IDs that were not requested, since too many were new.
 func unasked(c *debuginfod.Client) int {
 	return access.Debuginfod(c).(interface{ Unasked() int }).Unasked()
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // A stopper stops the reading after a signal. A hang-up or a termination signal stops it at once,
-// an interrupt after the time in words. A second signal, or blocked output, ends the process
+// an interrupt after the duration words. A second signal, or blocked output, ends the process
 // immediately. Some runs outlive a hang-up while their terminal exists: see hangups.
 type stopper struct {
 	reading chan struct{} // closed when reading must stop
@@ -39,8 +39,8 @@ type stopper struct {
 }
 
 // newStopper starts a goroutine that listens for signals until the method end is called. cancel
-// ends the wait for debug files. words is the time of the log's producer after an interrupt,
-// patience the time for blocked output. hangups is nil if a hang-up ends the run. Signals that
+// ends the wait for debug files. words is the time that the log's producer has after an interrupt.
+// patience is the time for blocked output. hangups is nil if a hang-up ends the run. Signals that
 // nohup or a shell has set to be ignored stay ignored.
 func newStopper(cancel context.CancelFunc, words, patience time.Duration, hangups *hangups) *stopper {
 	s := &stopper{

@@ -58,8 +58,8 @@ type sourceText struct {
 }
 
 // sources returns the sourceText for the flags. Its errors are usage errors. live is set if an
-// input is not a file that is read to its end: unless --wait is given, source lines then wait less
-// for files and servers.
+// input is not a file that is read to its end. Source lines then wait less for files and servers,
+// unless --wait is given.
 func (c *config) sources(sym *symbolize.Symbolizer, servers *debuginfod.Client, maps []buildid.PrefixMap, live bool, diag *diagnostics) (t *sourceText, err error) {
 	t = &sourceText{}
 	f := &c.source

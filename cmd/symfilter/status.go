@@ -51,7 +51,7 @@ func (s *statusLine) around(p []byte, message bool, print func() (int, error)) (
 	return n, err
 }
 
-// draw shows the text, if any, if the cursor is at the start of a line. The text is not wrapped,
+// draw shows the text, unless it is empty or the cursor is within a line. The text is not wrapped,
 // since erase clears only one line. s.mu is held.
 func (s *statusLine) draw() {
 	if s.text == "" || s.inner {
@@ -69,8 +69,8 @@ func (s *statusLine) erase() {
 	}
 }
 
-// A besideStatus writes text to a terminal with a status line: the log if log is set, otherwise
-// messages.
+// A besideStatus writes text to a terminal with a status line. The text is the log if log is set,
+// otherwise messages.
 type besideStatus struct {
 	io.Writer
 	status *statusLine

@@ -62,8 +62,8 @@ type engine struct {
 	sniffer *doctor.Sniffer // examines the text; nil in the llvm style
 }
 
-// files filters the named inputs, each with its own context, and returns the exit code. A failed
-// output ends it. After an unreadable input, it continues with the next one.
+// files filters the named inputs, each with its own context, and returns the exit code. It ends
+// early if the output fails. After an unreadable input, it continues with the next one.
 func (s *stream) files(names []string, stdin *os.File) (code int) {
 	for i, name := range names {
 		s.current = i

@@ -16,7 +16,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// mostOfLog bounds the bytes of a log, which are filtered once for each build.
+// mostOfLog bounds the bytes of a log that are compared with builds: they are filtered once for
+// each build.
 const mostOfLog = 1 << 20
 
 const mostModules = 16
