@@ -33,15 +33,15 @@ type utf16Context struct {
 	MidLine bool   `json:"midline,omitempty"` // the last unit did not end a line
 }
 
-// A remembering translator has a context, from which another one can continue.
+// A remembering translator has a context. Another translator can continue from it.
 type remembering interface {
 	AppendContext(dst []byte) []byte
 	Restore(context []byte) error
 }
 
 // AppendContext appends the state of the Writer as one line of JSON without a line end: see
-// [filter.Filter.AppendContext]. It returns false for a compressed input or a format without a
-// context, which must be reread from its start.
+// [filter.Filter.AppendContext]. It returns false for a compressed input, or a format without a
+// context. Such an input must be reread from its start.
 func (w *Writer) AppendContext(dst []byte) (context []byte, ok bool) {
 	if w.packed != nil {
 		return dst, false

@@ -274,9 +274,9 @@ func (e *Envelope) quick() bool {
 	return !e.every && !e.each && !e.doubt && !e.streams[0].begun && !e.streams[1].begun
 }
 
-// settle examines the first entry of a log that a part of that entry has decided. If its text has
-// no line end, but is shorter than the lines that Docker cuts, another program has written the log:
-// each entry is then a line.
+// settle examines the first entry of a log if a part of that entry has decided the format. If the
+// entry's text has no line end, but is shorter than the lines that Docker cuts, another program has
+// written the log. Each entry is then a line.
 func (e *Envelope) settle(p part, text []byte) {
 	e.doubt = false
 	if !p.whole && len(text) < chunkSize {
@@ -487,8 +487,8 @@ func (e *Envelope) join(s *stream) {
 }
 
 // passOn prints held parts without a mark unchanged: they were held because they end with a brace
-// or an ESC. It leaves out the stream but, which may be nil. It is called before a line of that
-// stream, so lines without markup keep their order.
+// or an ESC. It leaves out the parts of the stream but, which may be nil. It is called before a
+// line of that stream, so lines without markup keep their order.
 func (e *Envelope) passOn(but *stream, flush func()) {
 	for i := range e.streams {
 		s := &e.streams[i]

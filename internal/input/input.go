@@ -329,7 +329,7 @@ func (w *Writer) Unfinished() bool {
 	return w.Undecided() || w.decoder != nil && w.decoder.unfinished()
 }
 
-// Flush is Decide, and also passes on an unfinished last line of markup, such as a prompt, and the
+// Flush is Decide. It also passes on an unfinished last line of markup, such as a prompt, and the
 // held lines of a raw backtrace.
 func (w *Writer) Flush() error {
 	if w.packed != nil {

@@ -115,7 +115,7 @@ func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, k
 // fieldLength returns the length of the first field in b with its line end, or of the empty line
 // that ends an entry. The first from bytes of b are known to have no line end. n is 0 if the end of
 // the field is missing. size is then the length of a binary field, if known, and searched is the
-// next call's from.
+// value of from for the next call.
 func fieldLength(b []byte, from int) (n int, size uint64, searched int, end bool) {
 	i := bytes.IndexByte(b[from:], '\n')
 	if i < 0 {

@@ -136,8 +136,8 @@ func (h *entryHead) prefix(dst []byte) []byte {
 	return append(dst, ": "...)
 }
 
-// appendWord appends b. An underscore replaces each control character, invisible character and byte
-// that is not UTF-8: they could end or hide the line.
+// appendWord appends b. An underscore replaces each control character, each invisible character,
+// and each byte that is not UTF-8. They could end or hide the line.
 func appendWord(dst, b []byte) []byte {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)

@@ -53,7 +53,7 @@ const (
 )
 
 // Append appends to dst the entries that end in p, each with its empty line. It omits entries
-// without a message. After an error, the upload is damaged, and its rest cannot be read.
+// without a message. An error means that the upload is damaged. Its rest cannot be read.
 func (j *JournalEntries) Append(dst, p []byte) ([]byte, error) {
 	for len(p) > 0 {
 		switch j.state {

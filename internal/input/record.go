@@ -73,8 +73,8 @@ func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
 	return e.jsonFields(fields, bytes.TrimSuffix(record, newline), &e.text)
 }
 
-// jsonFields is the function jsonFields for e. With Dialects.Elements, a line that is one field
-// needs elements: it has no place for the modules of new elements.
+// jsonFields is the function jsonFields for e. With Dialects.Elements, a line that is one field is
+// filtered only if it has elements: it has no place for the modules of new elements.
 func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field, bool) {
 	fields, ok := jsonFields(fields, line, e.names, buf)
 	if f := fields[max(0, len(fields)-1):]; ok && e.elements && f[0].form == wholeLine && !bytes.Contains(line, markupOpen) {
@@ -108,8 +108,8 @@ func (e *Envelope) recordLine(line []byte, flush func()) bool {
 	return true
 }
 
-// filterRecord gives the filter the texts of a record, each on separate lines. A text of several
-// lines may have a whole trace. A trace in several records has a frame in each.
+// filterRecord gives the filter the texts of a record, each on separate lines. A backtrace is in
+// one text, or has a frame in each of several records.
 func (e *Envelope) filterRecord(l *seal) {
 	if len(l.parts) > 0 { // a line of a container
 		e.enter(l.text)

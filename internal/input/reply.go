@@ -12,12 +12,12 @@ import (
 // A Reply answers each line of JSON with one object on a line. Programs such as rsyslog's
 // mmexternal update their messages with the answers. The object has only the members that filtering
 // changes, with their new strings, in the original nesting. A text without output, such as
-// {{{reset}}}, counts as unchanged. The object is {} if nothing changes, if the line is not a JSON
-// object or is longer than 1 MiB, or if its new text exceeds 8 MiB.
+// {{{reset}}}, counts as unchanged. The object is {} if nothing changes. It is also {} for a line
+// that is not a JSON object, is longer than 1 MiB, or has more than 8 MiB of new text.
 //
 // Write writes the replies to all its lines before it returns: nothing is held. So frames of a raw
-// backtrace without build IDs are judged line by line, and a module and its maps are merged only
-// within one string. A Reply is not safe for concurrent use.
+// backtrace without build IDs are judged line by line. A module and its maps are merged only within
+// one string. A Reply is not safe for concurrent use.
 type Reply struct {
 	w        io.Writer
 	names    []string  // filtered members
@@ -49,7 +49,7 @@ const noChange = "{}\n"
 
 // NewReply returns a Reply that filters with the options o, and writes to w. The values of keys
 // name the process of a line. fields are the filtered members. Both have the form of
-// [DefaultFields], which replace empty fields. Options for output have no effect.
+// [DefaultFields]. If fields is empty, DefaultFields are used. Options for output have no effect.
 func NewReply(o filter.Options, w io.Writer, keys, fields []string) *Reply {
 	r := &Reply{w: w, names: fields, keys: keyReader{names: keys}, cut: lines.Cutter{Max: maxLine}}
 	if len(fields) == 0 {

@@ -25,8 +25,8 @@ func loggedAt(format Format, record []byte) time.Time {
 	return time.Time{}
 }
 
-// lastMember returns the text between the last begin in record and the next quote; nil without
-// begin.
+// lastMember returns the text between the last begin in record and the next quote, or nil if record
+// has no begin.
 func lastMember(record []byte, begin string) []byte {
 	i := bytes.LastIndex(record, []byte(begin))
 	if i < 0 {

@@ -89,8 +89,8 @@ func (e *UnpackError) Error() string {
 // Unwrap returns the decoder's error.
 func (e *UnpackError) Unwrap() error { return e.Err }
 
-// A sink passes on the unpacked bytes. It keeps the error of its writer, to distinguish it from a
-// reader's.
+// A sink passes on the unpacked bytes. It keeps the error of its writer, to distinguish it from an
+// error of a reader.
 type sink struct {
 	u   *unpacker
 	r   *unpack.Reader
