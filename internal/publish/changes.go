@@ -17,7 +17,8 @@ import (
 // State returns whether a finding is new or unchanged. It is empty without a comparison.
 func (r *Result) State(x *findings.Finding) gate.State { return r.Changes.State(x) }
 
-// File returns the source file of a finding as the formats name it, or "" without a line.
+// File returns the source file of a finding as the formats name it, or "" if the finding has no
+// line.
 func (r *Result) File(x *findings.Finding) string {
 	if f := x.Place(); f != nil && f.HasLine {
 		file, _ := r.path(f.File)
@@ -26,8 +27,8 @@ func (r *Result) File(x *findings.Finding) string {
 	return ""
 }
 
-// Place returns the source file and line of a finding, such as lib/copy.cc:12, or "" without a
-// line.
+// Place returns the source file and line of a finding, such as lib/copy.cc:12, or "" if the finding
+// has no line.
 func (r *Result) Place(x *findings.Finding) string {
 	if file := r.File(x); file != "" {
 		return file + ":" + strconv.FormatUint(uint64(x.Place().Line), 10)

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/jsonout"
 )
 
-// ChangesJSON prints the findings of a compared run as JSON Lines: an object with the numbers of
-// changes, one for each finding, new or unchanged, and one for each finding that is gone.
+// ChangesJSON prints the findings of a compared run as JSON Lines. The first object has the numbers
+// of changes. An object for each finding follows, then one for each finding that is gone.
 // changes.schema.json describes the objects. ChangesJSON fails only if w does.
 func ChangesJSON(w io.Writer, r *Result) error {
 	out := bufio.NewWriter(w)

@@ -35,8 +35,8 @@ func noReport(inputs []string) string {
 	return "There is no report in " + strings.Join(names, ", ")
 }
 
-// gaps returns a gap for each tool with truncated reports, one for inputs without a report, and one
-// for findings that did not fit in memory.
+// gaps returns a gap for each tool with truncated reports. One more gap is for inputs without a
+// report, and one for findings that did not fit in memory.
 func (r *Result) gaps() (all []gap) {
 	type missing struct {
 		processes int
@@ -105,7 +105,8 @@ func leftOut(n int64) string {
 	return plural(n, "finding") + " left out: the memory that --max-memory allows is used up"
 }
 
-// fingerprint returns 32 hexadecimal digits. Equal gaps of the same tool and file have the same.
+// fingerprint returns 32 hexadecimal digits. Equal gaps of the same tool and file have the same
+// digits.
 func (g *gap) fingerprint() string {
 	h := sha256.Sum256([]byte(g.what + "\x00" + g.tool + "\x00" + g.file))
 	return hex.EncodeToString(h[:16])

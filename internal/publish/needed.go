@@ -36,7 +36,7 @@ const (
 )
 
 // ReadSuppressions reads a file of suppressions. name is the file's name in messages. It fails at a
-// line that Valgrind would refuse, too, or if a line or the file is too long.
+// line that Valgrind would also refuse, or if a line or the file is too long.
 func ReadSuppressions(r io.Reader, name string) (*SuppressionFile, error) {
 	f := &SuppressionFile{Name: name}
 	in := bufio.NewScanner(io.LimitReader(r, maxSuppressionBytes+1))
@@ -171,8 +171,8 @@ func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*find
 }
 
 // matchCalls reports whether calls, the lines of a suppression, match the beginning of a stack of n
-// frames. "..." matches any number of frames. Any other line needs matches(call, i) for the frame
-// with index i.
+// frames. "..." matches any number of frames. Any other line matches the frame with index i if
+// matches(call, i) is true.
 func matchCalls(calls []string, n int, matches func(call string, n int) bool) bool {
 	if first := calls[0]; first != "..." && (n == 0 || !matches(first, 0)) {
 		return false // decides most cases
@@ -222,7 +222,7 @@ func matchesFrame(r *Result, call string, f *findings.TraceFrame) bool {
 }
 
 // allocator returns the linkage name of an operator that allocates or frees memory, from its
-// demangled name, or "". Reports have only demangled names of operators that Valgrind replaces.
+// demangled name, or "". Reports have only the demangled names of operators that Valgrind replaces.
 func allocator(name string) string {
 	for _, a := range [...]struct{ name, link string }{
 		{"operator new[](", "_Znam"}, {"operator new(", "_Znwm"}, {"operator delete[](", "_ZdaPv"}, {"operator delete(", "_ZdlPv"},

@@ -34,7 +34,7 @@ type Result struct {
 	// not change the text. If Text is nil, no text is known.
 	Text func(file string) []byte
 
-	// Empty lists the inputs that lack their report.
+	// Empty lists the inputs without the report that they should have.
 	Empty []string
 
 	SARIF SARIFOptions

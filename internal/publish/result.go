@@ -206,7 +206,7 @@ func (s *sarif) related(traces []findings.Trace) {
 
 // flow prints the traces as one code flow: allocation, free, other threads, error. Each trace
 // begins with its outermost frame. Frames without a line are omitted, since GitHub refuses
-// locations without a file. each bounds the frames of a trace, of which the innermost are printed.
+// locations without a file. each bounds the frames of a trace; the innermost ones are printed.
 func (s *sarif) flow(traces []findings.Trace, each int) {
 	begun := false
 	for _, role := range [...]findings.Role{findings.RoleAllocated, findings.RoleFreed, findings.RoleOther, findings.RoleError} {
@@ -336,8 +336,8 @@ func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	}
 }
 
-// frameName returns the name of a frame's function, or the object file with the offset, or the
-// address.
+// frameName returns the name of a frame's function. If the name is unknown, it returns the object
+// file with the offset, or the address.
 func frameName(f *findings.TraceFrame) string {
 	switch {
 	case f.Named():

@@ -16,7 +16,7 @@ const bufferSize = 64 << 10
 const maxTools = 20
 
 // ruleID returns the rule that a finding breaks, such as memcheck/InvalidRead. Besides the slash,
-// it has only letters, digits, dots, hyphens and underscores, at most 255 bytes in all.
+// the ID has only letters, digits, dots, hyphens and underscores, at most 255 bytes in all.
 func ruleID(tool, kind string) string {
 	id := identifier(tool, "symfilter") + "/" + identifier(kind, "error")
 	return id[:min(len(id), maxName)]
