@@ -17,9 +17,9 @@ type candidate struct {
 }
 
 // sortByAge sorts files from the oldest to the youngest. If names differ only in numbers, the
-// numbers decide: clocks may be set back, and files may have the same time. Other shapes of names
-// are merged in by the times of their last changes. before has names of older files, and all has
-// all files of the folder.
+// numbers decide: clocks may be set back, and files may have the same time. The times of the last
+// changes decide between names of other shapes. before has names of older files, and all has all
+// files of the folder.
 func sortByAge(files []candidate, before []string, all []File) {
 	if len(files) < 2 {
 		return
@@ -80,9 +80,9 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 }
 
 // votesOf returns a positive number if the numbers in names of this shape grow with the files'
-// times, and a negative one if they shrink. It compares neighbours by number. An archive's time may
-// be the time of its compression: so it is compared with other archives, and with a plain file only
-// if the archive is older.
+// times. It returns a negative number if they shrink. It compares neighbours by number. An
+// archive's time may be the time of its compression: so it is compared with other archives, and
+// with a plain file only if the archive is older.
 func votesOf(of string, all []File) (votes int) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c File) bool { return shape(c.Path) != of })
 	slices.SortFunc(all, func(a, b File) int { return compareNumbers(a.Path, b.Path) })

@@ -14,7 +14,8 @@ type Place struct {
 	Size int64 // size of the file; 0: read to its end
 }
 
-// An Entry is the part of a checkpoint about one log, by which the next run finds the log's files.
+// An Entry is the part of a checkpoint about one log. By the entry, the next run finds the log's
+// files.
 type Entry struct {
 	Reading []Place // oldest first
 	// the last file of Reading had the log's name, or was to be read before the file with that name
@@ -26,7 +27,7 @@ type Entry struct {
 	ListsArchives bool
 }
 
-// MaxKnown bounds the files already read in a checkpoint. If archives are read, as many files that
+// MaxKnown bounds the read files in a checkpoint. If archives are read, up to MaxKnown files that
 // no longer exist are added. After a burst, both may be more: see MaxBurst.
 const MaxKnown = 8
 

@@ -11,7 +11,8 @@ import (
 const copyWindow = 4 << 10
 
 // sameUpTo reports whether the first n bytes of a and b are the same, judged by the heads and the
-// last bytes before n, which it returns. It returns false if n is 0 or a file cannot be read.
+// last bytes before n. It returns these last bytes. It returns false if n is 0 or a file cannot be
+// read.
 func sameUpTo(a, b Content, n int64) (last []byte, same bool) {
 	one, other := a.State().Head, b.State().Head
 	head := min(len(one), len(other))

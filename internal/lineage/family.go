@@ -18,7 +18,7 @@ type Family struct {
 	Torn    bool // files may be missing: one was renamed or removed after its folder was listed
 }
 
-// ErrIrregular is wrapped by the error of a LookFunc if the path is not a regular file.
+// ErrIrregular is the error of a LookFunc, perhaps wrapped, if the path is not a regular file.
 var ErrIrregular = errors.New("not a regular file")
 
 // A LookFunc returns the file at a path, which must be a regular file and not a link.
@@ -80,9 +80,8 @@ func (f *Family) Put(path, of string, look LookFunc) {
 	}
 }
 
-// AddBetween adds the files to which a symbolic link led after old and before now, and the files
-// beside them. Their names must differ only in numbers, as in kubelet's rotation of a container's
-// files.
+// AddBetween adds the targets of a symbolic link after old and before now, and the files beside
+// them. Their names must differ only in numbers, as in kubelet's rotation of a container's files.
 func (f *Family) AddBetween(old, now string, names Names, look LookFunc) {
 	dir, base := filepath.Split(now)
 	if oldDir, oldBase := filepath.Split(old); oldDir == dir && shape(oldBase) == shape(base) {

@@ -70,8 +70,8 @@ type Opener interface {
 	// Look returns the state of an open file, with its present size, time and first bytes.
 	Look(c Content) (State, error)
 	// Keep prepares c, which was opened as f, for a later read. If memory or descriptors are
-	// scarce, c uses none until then. It returns false if c may still be written, and comparisons
-	// with c are not final.
+	// scarce, c uses none until then. It returns false if c may still be written: comparisons with
+	// c are then not final.
 	Keep(c Content, f File) bool
 }
 

@@ -95,7 +95,7 @@ func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (cla
 
 // unseen is Successors for plain files. Apart from before.Since, records decide which files are
 // younger, since clocks may be set back. A file with an old time is skipped only if it had an
-// archive before, which someone has probably unpacked.
+// archive before: someone has probably unpacked the archive.
 func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Content, rotated []Content) (unseen []Content) {
 	for _, c := range beside.Files {
 		if now != nil && c.ID == now.State().ID || l.records.same(c) || c.ModTime.Before(before.Since) {
@@ -156,8 +156,8 @@ func (l *Log) grown(open Opener, all []File) (late []Step) {
 	return late
 }
 
-// IgnoreOlder records the files in beside last written before since as older than the log. A zero
-// since includes all. It returns false if they cannot be opened now.
+// IgnoreOlder records older files in beside: those last written before since, or all if since is
+// zero. It returns false if they cannot be opened now.
 func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 	if beside != l.family || l.ignored.IsZero() || !l.ignored.Equal(since) {
 		for _, c := range beside.Files {
@@ -172,8 +172,8 @@ func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 
 // SortByAge sorts the files from the oldest to the youngest. The files in reading are older. Files
 // that are not in beside are not compared: they were removed, and another file may have their last
-// name. target is the path to which a symbolic link led before, or "". The numbers in a link's
-// successive targets rise.
+// name. target is the previous target of a symbolic link, or "". The numbers in successive targets
+// rise.
 func (l *Log) SortByAge(files, reading []Content, beside *Family, target string) {
 	var older []string
 	for _, c := range reading {

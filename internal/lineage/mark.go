@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Mark is a place in a file for a checkpoint, with the file's identity, and hashes of the first
+// A Mark is a place in a file for a checkpoint. It has the file's identity, and hashes of the first
 // bytes and of the bytes before the place.
 type Mark struct {
 	Dev        uint64    `json:"dev"`
@@ -30,7 +30,7 @@ func Hash(b []byte) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// ID returns the ID of the file when the mark was made.
+// ID returns the file's ID at the time of the mark.
 func (m Mark) ID() ID { return ID{m.Dev, m.Ino} }
 
 // sameBeginning reports whether the file of s begins like the file of m.

@@ -202,9 +202,9 @@ func find(all []Content, m Mark) Step {
 	return Step{}
 }
 
-// findArchive removes the archive of the file of m from r.archives, which are sorted by time, and
-// returns the step that continues in it. Without such an archive, broken is one that begins like
-// the file and is damaged before the place, or nil.
+// findArchive removes the archive of the file of m from r.archives, which are sorted by time. It
+// returns the step that continues in the archive. Without such an archive, broken is one that
+// begins like the file and is damaged before the place, or nil.
 func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 	since := m.Time.Truncate(time.Second)
 	// first an archive that was itself being read, then archives no older than the file, then older
