@@ -87,9 +87,9 @@ func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
 	return all
 }
 
-// imageNamed returns a value of --image for the file at path, spelled file. It names the module in
-// names that has the file's name without its last extensions, or else the only module. Otherwise
-// the user must fill in the name.
+// imageNamed returns a value of --image for the file at path. file is the spelling of path in the
+// value. The value names the module in names that has the file's name without its last extensions,
+// or else the only module. Otherwise the user must fill in the name.
 func imageNamed(names []string, path, file string) string {
 	base := filepath.Base(path)
 	for stem := base; ; {

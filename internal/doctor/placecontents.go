@@ -116,8 +116,8 @@ var (
 	errNoIDs  = errors.New("has no folder .build-id, and no folders 00 to ff")
 )
 
-// contents returns why p, for which problem has returned nil, cannot provide debug files, or nil.
-// For symbol paths, which rootsOf describes, it returns nil.
+// contents returns why p cannot provide debug files, or nil. It must be called only if problem has
+// returned nil. For symbol paths, which rootsOf describes, it returns nil.
 func (p Place) contents(ctx context.Context) error {
 	switch p.Flag {
 	case idsFileFlag:
