@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// OneDash returns an error if a word of args is a long flag after one dash, which pflag would read
-// as a group of short flags.
+// OneDash returns an error if a word of args is a long flag after one dash. pflag would read such a
+// word as a group of short flags.
 func OneDash(args []string, set *pflag.FlagSet) error {
 	for i := 0; i < len(args) && args[i] != "--"; i++ {
 		word := args[i]
@@ -36,8 +36,8 @@ func OneDash(args []string, set *pflag.FlagSet) error {
 	return nil
 }
 
-// NearFlag returns the only flag of set that begins with name, or else the only flag that differs
-// from name by one slip, or "".
+// NearFlag returns the only flag of set that begins with name. Otherwise it returns the only flag
+// that differs from name by one slip, or "".
 func NearFlag(name string, set *pflag.FlagSet) string {
 	var heads, slips []string
 	set.VisitAll(func(f *pflag.Flag) {

@@ -87,7 +87,7 @@ func (f *Flag[V]) Value(v *V) pflag.Value {
 	panic("--" + f.Name + " has a field of an unsupported type")
 }
 
-// check returns an error if the flag, whose field is a *string, does not allow s.
+// check returns an error if s is not an allowed value of the flag, whose field is a *string.
 func (f *Flag[V]) check(s string) error {
 	if f.Words != nil && !slices.Contains(f.Words(), s) {
 		words := f.Words()
