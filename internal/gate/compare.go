@@ -91,10 +91,10 @@ func (c *Comparison) State(x *findings.Finding) State {
 	return c.states[x.Fingerprint]
 }
 
-// Identified reports whether the fingerprint of a finding has names of functions: of an own frame,
-// or if no frame is own, of any frame. A logged error with a source line, but without a stack, has
-// the file instead. Otherwise all findings of a kind in an object file have the same fingerprint,
-// which does not show whether a finding is known.
+// Identified reports whether the fingerprint of a finding has the name of a function: of an own
+// frame, or if no frame is own, of any frame. For an error without a stack, the source file is
+// enough. Other findings of one kind in an object file share a fingerprint, which does not show
+// whether a finding is known.
 func Identified(x *findings.Finding) bool {
 	if len(x.Traces) == 0 {
 		return false

@@ -37,7 +37,7 @@ func matches(pattern, kind string) bool {
 
 // ParseKinds parses all, none, or kinds separated by commas: patterns of [path.Match], where
 // TOOL/KIND is a kind of one tool. It also returns the words that match no known kind: a gate on a
-// misspelt kind would never fail. Any kind of sp-rtrace is known, since its reports name their own.
+// misspelt kind would never fail. Any kind of sp-rtrace is known, since the reports name the kinds.
 func ParseKinds(words string) (k Kinds, unknown []UnknownKind, err error) {
 	k.set = true
 	for word := range strings.SplitSeq(words, ",") {
