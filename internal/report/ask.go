@@ -54,8 +54,8 @@ func patienceOf(f io.Writer) *Patience {
 	return nil
 }
 
-// Prefetch starts the search for the debug file of f, and the time for which lookups may wait for
-// it. Only its first call has an effect.
+// Prefetch starts the search for the debug file of f, and the time during which lookups may wait
+// for the file. Only its first call has an effect.
 func (a *Asker) Prefetch(f *Object) {
 	if f.awaited != nil || f.Err != nil || a.o.Symbolizer == nil {
 		return

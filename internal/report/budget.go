@@ -36,7 +36,7 @@ type Budget struct {
 func NewBudget(bytes int64, ledger Ledger) *Budget { return &Budget{most: bytes, ledger: ledger} }
 
 // BudgetOf returns memory, the Memory of Options, if it is a Budget. Otherwise it returns a Budget
-// of DefaultMaxMemory for one report, with memory, which may be nil, as its ledger.
+// of DefaultMaxMemory for one report. Its ledger is memory, which may be nil.
 func BudgetOf(memory Ledger) *Budget {
 	if b, ok := memory.(*Budget); ok {
 		return b

@@ -85,8 +85,8 @@ func (all *Objects) Close() {
 }
 
 // Renew begins another report. Named then checks each file before it returns its Object, and
-// reopens files that were replaced or could not be used. At most the given number of files, the
-// most recently used ones, stay open.
+// reopens files that were replaced or could not be used. At most the given number of files stay
+// open: the most recently used ones.
 func (all *Objects) Renew(most int) {
 	maps.DeleteFunc(all.all, func(_ string, f *Object) bool { return f.Err != nil })
 	if len(all.all) > most {

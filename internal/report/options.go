@@ -16,7 +16,8 @@ func (o *Options) Place(name string) string {
 	return prefixmap.Maps(o.PrefixMap).Place(name, o.Sysroot)
 }
 
-// ShownFile returns the name of a source file in the report, after the prefix map and Basenames.
+// ShownFile returns the name of a source file as the report shows it: with the prefix map and
+// Basenames applied.
 func (o *Options) ShownFile(name string) string {
 	name, _ = prefixmap.Maps(o.PrefixMap).Replace(name)
 	if o.Basenames {

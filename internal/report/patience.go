@@ -172,9 +172,9 @@ type awaiter interface {
 	AwaitLocal(ctx context.Context, l symbolize.Location)
 }
 
-// awaitLocal calls ask when the search on this machine for the file of l has ended, and once more
-// when a file found there has been inflated. Both waits end with ctx. ask waits for servers until
-// the time until, which may be past.
+// awaitLocal calls ask when the search on this machine for the file of l has ended. It calls ask
+// once more when a file found there has been inflated. Both waits end with ctx. ask waits for
+// servers until the time until, which may be past.
 func (p *Patience) awaitLocal(ctx context.Context, until time.Time, l symbolize.Location, ask func(context.Context) error) (err error) {
 	short, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

@@ -26,8 +26,8 @@ func (m *Missing) Pass(o *Options) {
 	}
 }
 
-// Add adds the frames of u to the count of u.Name. After maxMissing names, it adds them to a count
-// without a name. The last ID and Err of a name are kept.
+// Add adds the frames of u to the count of u.Name. If there are maxMissing other names, it adds the
+// frames to a count without a name. The last ID and Err of a name are kept.
 func (m *Missing) Add(u symbolize.Unresolved) {
 	if m.byName == nil {
 		m.byName = make(map[string]*symbolize.Unresolved)
