@@ -40,8 +40,8 @@ type equalFindings struct {
 	first *Finding
 	more  []*Finding // others, by ordinal
 
-	// process is the current process, and count the number of its findings here. counts has the
-	// numbers of the other processes.
+	// process is the current process. count is the number of these findings in it, and counts has
+	// the numbers for other processes.
 	process, count int
 	counts         map[int]int
 }
@@ -125,9 +125,9 @@ func (s *Collection) Processes() []Process { return s.processes }
 // All returns the findings, in the order in which they were first added.
 func (s *Collection) All() []*Finding { return s.all }
 
-// Add adds count occurrences of a finding of a process. It returns the finding with which x was
-// merged, or x, which is then kept. Without memory, it counts x in Left, and returns nil. Identify
-// must have been called.
+// Add adds count occurrences of a finding of a process. If x equals an earlier finding, Add returns
+// that one; otherwise it keeps and returns x. Without memory, it counts x in Left, and returns nil.
+// Identify must have been called.
 func (s *Collection) Add(process int, x *Finding, count uint64) *Finding {
 	e := s.equal[x.Fingerprint]
 	var known *Finding

@@ -132,7 +132,7 @@ func (x *Finding) OwnFrame() *TraceFrame {
 
 // Place returns the frame that represents the finding: the innermost own frame with a line, or else
 // the innermost own frame. If no frame is own, it returns the innermost frame with a line, or else
-// the first frame, or nil if there is none.
+// the first frame. It returns nil if there is no frame.
 func (x *Finding) Place() *TraceFrame {
 	if len(x.Traces) == 0 || len(x.Traces[0].Frames) == 0 {
 		return nil
@@ -191,7 +191,7 @@ func (x *Finding) Identify(own *Own) {
 }
 
 // An identified has the facts that a frame adds to a fingerprint, for a source and the rules of
-// own. Findings share it, so a shared frame is examined once.
+// own. Findings share the frame, which is examined only once.
 type identified struct {
 	done         bool
 	own          *Own

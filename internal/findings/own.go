@@ -91,7 +91,7 @@ func globExpression(glob string) string {
 }
 
 // Is reports whether a frame is the program's own. function is its linkage name, file its source
-// file, and object the path or name of its object file; unknown ones are empty. Is allocates
+// file, and object the path or name of its object file. An unknown name is empty. Is allocates
 // nothing for paths that it has seen before.
 func (o *Own) Is(function, file, object string) bool {
 	if o != nil && len(o.globs) > 0 {
@@ -105,9 +105,9 @@ func (o *Own) Is(function, file, object string) bool {
 	return !isSystemFunction(function, file) && !isSystemPlace(file, object)
 }
 
-// A frameJudge is an Own for the frames of a stack. Successive frames often have the same source
-// file and object, whose verdict it remembers: the built-in rule takes a third of the time for a
-// finding.
+// A frameJudge is an Own for the frames of a stack. It remembers the last verdict, since successive
+// frames often have the same source file and object. The built-in rule takes a third of the time
+// for a finding.
 type frameJudge struct {
 	own          *Own
 	file, object string
