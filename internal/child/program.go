@@ -40,7 +40,7 @@ type Output struct {
 	left     bool // other processes had the output then
 }
 
-// pipeSize is the number of bytes that a pipe or a terminal holds, and that may be unread when the
+// pipeSize is the number of bytes that a pipe or a terminal holds. As many may be unread when the
 // program ends.
 const pipeSize = 64 << 10
 

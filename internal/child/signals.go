@@ -29,10 +29,11 @@ func IsIgnored(sig syscall.Signal) bool {
 }
 
 // Pass passes on a signal of this process, unless the program got it, too. A terminal signals its
-// whole foreground group, which a signal does not show. So in the foreground, the program is
-// assumed to have got SIGINT, SIGQUIT and SIGTSTP, and if the terminal is gone, also SIGHUP.
-// SIGWINCH becomes a Resize. SIGCONT is passed on only if the program is stopped. After the end of
-// the program, Pass does nothing: another process may have its process ID.
+// whole foreground group, and a signal does not show whether a group got it. So in the foreground,
+// Pass assumes that the program got SIGINT, SIGQUIT and SIGTSTP. If the terminal is gone, Pass
+// assumes the same of SIGHUP. SIGWINCH becomes a Resize. SIGCONT is passed on only if the program
+// is stopped. After the end of the program, Pass does nothing: another process may have its process
+// ID.
 func (p *Program) Pass(sig syscall.Signal) {
 	if p.EndedBefore(0) {
 		return
