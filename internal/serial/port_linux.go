@@ -94,8 +94,8 @@ func configure(fd, rate int) error {
 	t.Iflag = unix.IGNBRK
 	t.Oflag = 0
 	t.Lflag = 0
-	// CLOCAL: no modem must be ready. Without HUPCL, the lines by which adapters reset a board keep
-	// their state when symfilter ends.
+	// CLOCAL: no modem must be ready. Without HUPCL, the end of symfilter does not change the lines
+	// by which adapters reset a board.
 	t.Cflag = unix.CS8 | unix.CREAD | unix.CLOCAL | unix.BOTHER
 	t.Ispeed, t.Ospeed = uint32(rate), uint32(rate)
 	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
