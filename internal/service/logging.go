@@ -113,7 +113,7 @@ func withoutBuiltin(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// A line is the line into which the handlers of one writer print.
+// A line holds the output of one writer's handlers.
 type line struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -176,7 +176,8 @@ func priority(level slog.Level) string {
 }
 
 // oneLine returns text with blanks for control characters. A line break would begin another entry
-// of the journal, with any priority, or in a message to the service manager another assignment.
+// of the journal, with any priority. In a message to the service manager, it would begin another
+// assignment.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
