@@ -26,8 +26,8 @@ const maxPart = 16 << 10
 // timeForm is the form of times: in UTC and of fixed length, so lines sort by time.
 const timeForm = "2006-01-02T15:04:05.000000000Z"
 
-// A Stream is an output stream of the container. It is not safe for concurrent use. Streams may
-// share a writer that is.
+// A Stream is an output stream of the container. It is not safe for concurrent use. Several Streams
+// may share a writer that is safe for concurrent use.
 type Stream struct {
 	w    io.Writer
 	name string // stdout or stderr
@@ -114,7 +114,7 @@ func (s *Stream) flush() error {
 // retry is the time between two attempts to write.
 const retry = 250 * time.Millisecond
 
-// A File is a file to which lines are appended. It is safe for concurrent use.
+// A File appends lines to a file. It is safe for concurrent use.
 type File struct {
 	path   string
 	report func(error)
