@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A File is an unpublished file, open for reading and writing, with mode 0600. Its end is Publish
-// and then Close, or Discard. It is not safe for concurrent use.
+// A File is an unpublished file, open for reading and writing, with mode 0600. It must be ended
+// with Publish and then Close, or with Discard. A File is not safe for concurrent use.
 type File struct {
 	*os.File
 	root   *os.Root // the caller's, closed after the File

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamed returns a file without a name, or nil: the file system may have no such files, or /proc,
-// which link needs, may be missing.
+// unnamed returns a file without a name. It returns nil on failure: the file system may have no
+// such files, or /proc, which link needs, may be missing.
 func unnamed(root *os.Root, prefix string) *File {
 	f, err := root.OpenFile(path.Dir(prefix), os.O_RDWR|unix.O_TMPFILE, 0o600)
 	if err != nil {
