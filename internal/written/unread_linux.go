@@ -44,7 +44,7 @@ func unread(f syscall.Conn, socket bool) func() (n int64, ok bool) {
 	return count
 }
 
-// isBroken reports whether the other end of a socket is gone, or this is unknown.
+// isBroken reports whether the other end of a socket is gone. It returns true if this is unknown.
 func isBroken(fd uintptr) bool {
 	events := []unix.PollFd{{Fd: int32(fd)}} // errors and hang-ups are always reported
 	ready, err := unix.Poll(events, 0)

@@ -13,7 +13,7 @@ import (
 // IsFull reports whether a write that failed with err may succeed once the disk has space.
 func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// IsTorn reports whether f is a regular file with an unfinished last line, of a process that was
+// IsTorn reports whether f is a regular file whose last line is unfinished, since a process was
 // killed while it wrote. f need not be open for reading.
 func IsTorn(f *os.File) bool {
 	info, err := f.Stat()
