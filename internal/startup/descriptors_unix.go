@@ -8,7 +8,7 @@ import (
 )
 
 // neededDescriptors must be free at the start: one for a log, and two for the event queue of Go's
-// runtime, which otherwise ends the program with a dump of its stacks.
+// runtime. Without them, the runtime ends the program with a dump of its stacks.
 const neededDescriptors = 3
 
 // CheckDescriptors returns an error if fewer files may be opened than every run needs.
