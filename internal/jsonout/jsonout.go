@@ -34,7 +34,7 @@ func (b *Buffer) Item() { *b = append(separated(*b), '{') }
 // Object opens an object that is a member.
 func (b *Buffer) Object(name string) { *b = append(named(*b, name), '{') }
 
-// EndObject closes an object of Item or Object.
+// EndObject closes an object that Item or Object opened.
 func (b *Buffer) EndObject() { *b = append(*b, '}') }
 
 // Array opens an array that is a member.
