@@ -23,14 +23,31 @@ const (
 	// maxAdded bounds the bytes added to the dictionary of a batch. A hostile profile may have
 	// millions of addresses of one function with many inlined calls.
 	maxAdded = 64 << 20
-	// sortedAtOnce is the number of locations without a kept answer that are looked up
-	// together.
+	// maxModules bounds the mappings of a batch that are used: 20 MiB. A process on Linux has at
+	// most 65,530.
+	maxModules = 1 << 16
+	// maxIndexed bounds the strings and the functions of the dictionary that are used again: 30
+	// MiB. Later ones may be added twice.
+	maxIndexed = 1 << 18
+	// sortedAtOnce is the number of locations without a kept answer that are looked up together:
+	// 6 MiB.
 	sortedAtOnce = 1 << 16
+	// maxBatch bounds the memory that a batch takes beside itself. Only maxAdded remains.
+	maxBatch = maxAdded + 56<<20
+	// maxName bounds the paths that are used: Linux's PATH_MAX.
+	maxName = 4096
 	// maxPaths bounds the files opened for a batch's mappings without a build ID, as in a trace
 	// of a log.
 	maxPaths = 1024
 	// namelessFor is the lifetime of the answer that an address has no function.
 	namelessFor = time.Minute
+)
+
+// Bytes of what is added, with its places in slices and maps.
+const (
+	lineBytes     = 48
+	functionBytes = 160
+	stringBytes   = 96
 )
 
 // Attributes of mappings and locations, named by the semantic conventions.
@@ -53,7 +70,7 @@ const (
 	locationSymbol                 // the debug file has no function at the address
 	locationFault                  // the debug file is damaged
 	locationDamaged                // an index in the profile is out of range
-	locationLimit                  // the batch has too many new lines
+	locationLimit                  // the batch has too many new lines, or mappings
 	locationResults
 )
 
@@ -70,6 +87,7 @@ type naming struct {
 	results [locationResults]int64
 
 	modules   map[int32]*module   // by index of the mapping
+	noMore    module              // stands for mappings beyond maxModules
 	numbers   map[image]int       // number of each file
 	paths     *report.Objects     // files of mappings without a build ID; nil: none yet
 	functions map[*function]int32 // indexes in the function table
@@ -105,7 +123,9 @@ type module struct {
 }
 
 func newNaming(s *shared, dict pprofile.ProfilesDictionary, w *waiting) *naming {
-	return &naming{s: s, w: w, dict: dict, modules: make(map[int32]*module), numbers: make(map[image]int)}
+	return &naming{
+		s: s, w: w, dict: dict, modules: make(map[int32]*module), numbers: make(map[image]int), noMore: module{result: locationLimit},
+	}
 }
 
 // locations names the locations without lines. Kept answers come first. Other locations are
@@ -182,6 +202,9 @@ func (n *naming) otherCode(l pprofile.Location) bool {
 func (n *naming) module(index int32) *module {
 	m := n.modules[index]
 	if m == nil {
+		if len(n.modules) == maxModules {
+			return &n.noMore
+		}
 		m = n.newModule(index)
 		n.modules[index] = m
 	}
@@ -199,6 +222,9 @@ func (n *naming) newModule(index int32) *module {
 	mapping := table.At(int(index))
 	m := &module{is: mapped.Range{Start: mapping.MemoryStart(), Limit: mapping.MemoryLimit(), Offset: mapping.FileOffset()}}
 	text, path := n.attribute(mapping.AttributeIndices(), buildIDAttribute), n.str(mapping.FilenameStrindex())
+	if len(path) > maxName {
+		path = ""
+	}
 	if text == "" {
 		n.atPath(m, path)
 	} else if id, err := buildid.Parse([]byte(text)); err != nil || id.IsZero() {
@@ -365,7 +391,7 @@ func (n *naming) setLines(l pprofile.Location, a answer) locationResult {
 		to.SetFunctionIndex(n.functionIndex(a.lines[i].function))
 		to.SetLine(a.lines[i].line)
 		to.SetColumn(a.lines[i].column)
-		n.added += 32
+		n.added += lineBytes
 	}
 	return locationNamed
 }
@@ -386,7 +412,10 @@ func (n *naming) functionIndex(f *function) int32 {
 		to.SetSystemNameStrindex(key.system)
 		to.SetFilenameStrindex(key.file)
 		n.indexes[key] = i
-		n.added += 64
+		n.added += functionBytes
+	}
+	if len(n.functions) == maxIndexed {
+		clear(n.functions) // of functions that are no longer kept
 	}
 	n.functions[f] = i
 	return i
@@ -398,7 +427,7 @@ func (n *naming) stringIndex(s string) int32 {
 		i = int32(n.dict.StringTable().Len())
 		n.dict.StringTable().Append(s)
 		n.strings[s] = i
-		n.added += 32 + len(s)
+		n.added += stringBytes + len(s)
 	}
 	return i
 }
@@ -417,16 +446,16 @@ func (n *naming) readTables() {
 		functions.AppendEmpty()
 	}
 	n.functions = make(map[*function]int32)
-	n.strings = make(map[string]int32, strings.Len())
-	for i := range strings.Len() {
+	n.strings = make(map[string]int32, min(strings.Len(), maxIndexed))
+	for i := range min(strings.Len(), maxIndexed) {
 		if s := strings.At(i); i == 0 || s != "" {
 			if _, ok := n.strings[s]; !ok {
 				n.strings[s] = int32(i)
 			}
 		}
 	}
-	n.indexes = make(map[functionKey]int32, functions.Len())
-	for i := range functions.Len() {
+	n.indexes = make(map[functionKey]int32, min(functions.Len(), maxIndexed))
+	for i := range min(functions.Len(), maxIndexed) {
 		f := functions.At(i)
 		key := functionKey{f.NameStrindex(), f.SystemNameStrindex(), f.FilenameStrindex(), f.StartLine()}
 		if _, ok := n.indexes[key]; !ok {

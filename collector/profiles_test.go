@@ -172,16 +172,10 @@ func TestLocationsGetTheirLines(t *testing.T) {
 			t.Errorf("batch %d (-want +got):\n%s", batch, diff)
 		}
 	}
-	got := make(map[string]int64)
-	for r := range p.shared.locations {
-		if n := p.shared.locations[r].Load(); n != 0 {
-			got[locationResultNames[r]] = n
-		}
-	}
 	want := map[string]int64{
 		"named": 6, "no_module": 2, "no_build_id": 4, "no_file": 2, "no_mapping": 2, "damaged": 4, "other": 2,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, resultsOf(p)); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
 }
@@ -372,20 +366,9 @@ func TestProfilesGoToTheNextConsumer(t *testing.T) {
 	}
 }
 
-// A batch of many builds and many lines is bounded: what is too much passes, and is counted.
-func TestHostileProfilesPass(t *testing.T) {
-	c := testConfig()
-	c.Patience.Local = 0
-	p := startProfiles(t, c)
-	s := newSample()
-	for i := range 5000 {
-		s.location(s.mapping("x.so", fmt.Sprintf("%040x", i+1), 0x1000, 0x2000, 0), 0x1800)
-	}
-	p.process(t, s.Profiles)
-	if got := p.shared.locations[locationPending].Load() + p.shared.locations[locationMissing].Load(); got != 5000 {
-		t.Errorf("%d locations are without a file", got)
-	}
-	n := newNaming(p.shared, newSample().dict, nil)
+// A batch gains a bounded number of lines.
+func TestLinesOfABatchAreBounded(t *testing.T) {
+	n := newNaming(startProfiles(t, testConfig()).shared, newSample().dict, nil)
 	n.added = maxAdded + 1
 	if got := n.setLines(pprofile.NewLocation(), answer{lines: []line{{function: &function{}}}}); got != locationLimit {
 		t.Errorf("got %s, want limit", locationResultNames[got])
