@@ -207,8 +207,8 @@ func (t *listing) numbered(number uint32, line []byte) {
 	t.b = append(escape.AppendText(t.b, string(expand(line[:min(len(line), maxSourceLine)])), ""), '\n')
 }
 
-// costs prints the columns of a line, without the inclusive one. A cost of 0 is blank, and so
-// are nil costs.
+// costs prints the columns of a line, except the first one if it is inclusive. A cost of 0 is
+// blank. nil is a line without costs.
 func (t *listing) costs(costs []int64) {
 	for i := range t.columns {
 		c := &t.columns[i]

@@ -98,7 +98,7 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 			for range many(10_000_000) {
 				io.WriteString(w, "not a line\n")
 			}
-		}, "more lines like the last one reported", 0},
+		}, "more lines have the same defect as line", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

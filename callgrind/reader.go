@@ -7,6 +7,7 @@ import (
 
 	"github.com/symfilter/symfilter/internal/lines"
 	"github.com/symfilter/symfilter/internal/report"
+	"github.com/symfilter/symfilter/internal/wording"
 )
 
 // A recordReader turns the bytes of a profile into records. It is an [io.WriteCloser]; one
@@ -25,6 +26,7 @@ type recordReader struct {
 	passed     bool   // the current line was given to foreign
 	number     int    // number of the current line, from 1
 	complaints map[string]int
+	reported   map[string]int // by kind: the line whose defect was reported last
 	names      *names
 	share      allotment // the reader's part of the memory budget
 	ev         events
@@ -68,7 +70,7 @@ const (
 // of handle. It reports defects of the profile to diagnose, which may be nil. If memory is nil,
 // report.DefaultMaxMemory bounds its memory.
 func newReader(handle func(*record) error, diagnose func(string), memory report.Ledger) *recordReader {
-	r := &recordReader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(memory)}, complaints: make(map[string]int), positions: 1, addrIndex: -1}
+	r := &recordReader{cut: lines.Cutter{Max: maxLine}, handle: handle, diagnose: diagnose, share: allotment{Share: report.NewShare(memory)}, complaints: make(map[string]int), reported: make(map[string]int), positions: 1, addrIndex: -1}
 	r.names = newNames(&r.share)
 	return r
 }
@@ -163,7 +165,7 @@ func (r *recordReader) Close() error {
 	}
 	for _, kind := range []string{"cut", "is too long", "before", "none", "passed", "undefined", "clash", "number", "fraction", "large", "extra", "names", "call", "sums", "model"} {
 		if n := r.complaints[kind] - maxComplaints(kind); n > 0 && r.diagnose != nil {
-			r.diagnose(fmt.Sprintf("%d more lines like the last one reported", n))
+			r.diagnose(fmt.Sprintf("%s the same defect as line %d", wording.Count(int64(n), "more line has", "more lines have"), r.reported[kind]))
 		}
 		delete(r.complaints, kind)
 	}
@@ -184,6 +186,7 @@ func (r *recordReader) complainOf(line int, kind, format string, args ...any) {
 		subject := "the profile "
 		if line > 0 {
 			subject = fmt.Sprintf("line %d ", line)
+			r.reported[kind] = line
 		}
 		r.diagnose(subject + fmt.Sprintf(format, args...))
 	}

@@ -78,7 +78,7 @@ func TestPlacesWithoutDebugFilesAreLogged(t *testing.T) {
 	}
 	want := []string{
 		"symbols::symbol_paths: " + filepath.Join(dir, "none") + " does not exist",
-		"symbols::debug_file_directories: " + dir + " has no .build-id folder: name a folder of programs or debug files in symbol_paths",
+		"symbols::debug_file_directories: " + dir + " has no .build-id folder; if it holds programs or debug files, list it in symbol_paths instead",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)

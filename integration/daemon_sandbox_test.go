@@ -133,7 +133,7 @@ func TestReloadsBeyondTheSandboxAreRefused(t *testing.T) {
 	address := free.Addr().String()
 	free.Close()
 	text := strings.ReplaceAll(confinedDaemon, "DIR", d.files)
-	const cure = ": restart symfilterd, which loses no line of files, or start it with --no-sandbox"
+	const cure = ": restart symfilterd (no lines of followed files are lost), or start it with --no-sandbox"
 	for _, tt := range []struct{ name, add, want string }{
 		{"folder", "  new: {input: {files: [DIR/in/x]}, output: {file: DIR/other/x}}\n",
 			"pipelines.new.output.file: the sandbox, which is fixed at the start, does not let symfilterd create files in " + d.files + "/other"},

@@ -143,8 +143,8 @@ func (m *memory) shortage(n int64) error {
 	return fmt.Errorf("%w: %d MiB are needed; %d of %d are in use", object.ErrMemory, n>>20, m.held()>>20, m.budget>>20)
 }
 
-// take grants n bytes, counted in where. If necessary the files of entries other than self make
-// room. It does not wait. The caller may hold an entry's lock.
+// take grants n bytes and counts them in where. If necessary, it first releases memory of entries
+// other than self: see makeRoom. It does not wait. The caller may hold an entry's lock.
 func (c *cache) take(n int64, where *atomic.Int64, self *entry) error {
 	m := &c.memory
 	if m.take(n, where) {

@@ -239,7 +239,7 @@ func nearest(all []funcSymbol, off uint64) (best *funcSymbol, size uint64) {
 		s := &all[i]
 		if best == nil || s.size > size {
 			best, size = s, s.size
-			// in BFD, the size ends at the first symbol inside that is later in the table
+			// in BFD, a symbol's size ends at the first symbol inside it that is later in the table
 			for k := end; k < len(all) && looks > 0 && all[k].off-s.off < s.size; k++ {
 				if looks--; all[k].index > s.index {
 					size = all[k].off - s.off

@@ -194,7 +194,7 @@ func (n *needs) policy() (p sandbox.Policy) {
 	return p
 }
 
-const restart = "restart symfilterd, which loses no line of files, or start it with --no-sandbox"
+const restart = "restart symfilterd (no lines of followed files are lost), or start it with --no-sandbox"
 
 // allows returns a fault for each key whose rights the sandbox denies.
 func (box *confinement) allows(c *Config) error {

@@ -35,7 +35,7 @@ func TestFilesAndFoldersAreInspected(t *testing.T) {
 		{name: "state that is a file", before: "state: DIR/text", in: "stdin: true", out: "stdout: text", faults: "state: DIR/text is not a folder: name another one"},
 		{name: "no debug files", before: "symbols: {symbol_paths: [DIR/none]}", in: "stdin: true", out: "stdout: text", notes: "symbols.symbol_paths: DIR/none does not exist"},
 		{name: "programs without a tree", before: "symbols: {debug_file_directories: [DIR/logs], symbol_paths: [DIR/logs]}", in: "stdin: true", out: "stdout: text",
-			notes: "symbols.debug_file_directories: DIR/logs has no .build-id folder: name a folder of programs or debug files in symbol_paths"},
+			notes: "symbols.debug_file_directories: DIR/logs has no .build-id folder; if it holds programs or debug files, list it in symbol_paths instead"},
 		{name: "tree", before: "symbols: {build_id_directories: [DIR/ids/.build-id], debug_file_directories: [DIR/ids]}", in: "stdin: true", out: "stdout: text"},
 		{name: "folder of a socket", in: "listen: 'unix:DIR/none/a'", out: "stdout: text", notes: "pipelines.app.input.listen: the folder DIR/none does not exist: create it"},
 		{name: "no state", in: "files: [DIR/logs/*.log], start_at: end", out: "stdout: text", notes: "pipelines.app.input.files: state is not set: a restart does not know which lines were written, and reads files from their end"},

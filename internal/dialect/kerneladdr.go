@@ -30,7 +30,7 @@ const (
 	maxToOffset  = 64 // lines between a frame and the distance; a panic logs it after the registers
 )
 
-// returnMarks precede the value of a register with a return address.
+// returnMarks are the texts before a register's value that is a return address.
 var returnMarks = [][]byte{[]byte("lr : "), []byte("LR is at "), []byte("ra : ")}
 
 func matchKernelAddress(r *Reader, l *Line, at int) bool {

@@ -22,7 +22,8 @@ var kernel = Dialect{
 // KernelImage is the module of functions in the kernel itself, for which the log names no module.
 const KernelImage = "vmlinux"
 
-// exactBefore precede a function with the offset of an instruction, not of a return address.
+// exactBefore are the texts before the address of an instruction, or before a function with its
+// offset. Neither is a return address.
 var exactBefore = [][]byte{
 	[]byte("pc : "), []byte("PC is at "), []byte("IP is at "), []byte("EIP: "), []byte("rip: "), []byte("IP: "),
 }

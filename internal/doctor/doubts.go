@@ -41,7 +41,7 @@ func doubt(path string, tree bool) string {
 	case err != nil:
 		return err.Error()
 	case tree && !isTree(path):
-		return fmt.Sprintf("%s has no .build-id folder: name a folder of programs or debug files in symbol_paths", path)
+		return fmt.Sprintf("%s has no .build-id folder; if it holds programs or debug files, list it in symbol_paths instead", path)
 	}
 	return ""
 }

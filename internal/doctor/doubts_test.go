@@ -19,7 +19,7 @@ func TestPlacesWithoutDebugFilesAreDoubted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const noTree = " has no .build-id folder: name a folder of programs or debug files in symbol_paths"
+	const noTree = " has no .build-id folder; if it holds programs or debug files, list it in symbol_paths instead"
 	for _, tt := range []struct {
 		path string
 		tree bool

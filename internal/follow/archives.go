@@ -53,7 +53,7 @@ func (s *search) damaged(g *generation, err error) {
 	s.dirty = true
 	switch {
 	case errors.Is(err, errBomb):
-		s.lose(Event{Message: fmt.Sprintf("%s unpacks to more than %d bytes, more than a log would: the rest is left out", name, at)})
+		s.lose(Event{Message: fmt.Sprintf("%s unpacks to more than %d bytes, over %d times its size, which no log does: the rest is left out", name, at, unpackRatio)})
 	case known && size == at:
 		s.notify(Event{Message: fmt.Sprintf("%s is damaged (%v): all of its %d bytes are read, but some of them may be wrong", name, err, at)})
 	case known && size > at:

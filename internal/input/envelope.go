@@ -405,7 +405,7 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	return true
 }
 
-// bareLine is line for a line without an envelope.
+// bareLine processes a line without an envelope. Its parameters and result are those of line.
 func (e *Envelope) bareLine(line []byte, flush func()) bool {
 	e.passOn(nil, flush)
 	if !e.each && !e.f.HasMark(line) {

@@ -18,8 +18,8 @@ type ProcessMap struct {
 	ID     buildid.ID // build ID of the mapped file; zero if it has none
 	PID    int
 
-	// Predictable is set if the address was not chosen at random: a process whose maps were never
-	// read may have another file there.
+	// Predictable is set if the address does not identify the process: see filter.ProcessMapping.
+	// A process whose maps were never read may have another file there.
 	Predictable bool
 
 	// Open returns the mapped file if it has no build ID.

@@ -133,9 +133,9 @@ func (f *File) withoutOffsets(m Range, addr uint64) (uint64, error) {
 	return 0, ErrOffsets
 }
 
-// Fits reports whether a mapping may be one of the file. It must be one segment with code, or
+// Fits reports whether m may be a mapping of the file. m must cover one segment with code, or
 // exactly the range from the first segment with code to the last. If a producer may have joined
-// mappings, the mapping may be larger, but not end after the file's last segment.
+// mappings, m may be larger, but must not end after the file's last segment.
 func (f *File) Fits(m Range, joined bool) bool {
 	size := m.Limit - m.Start
 	for _, page := range pages {

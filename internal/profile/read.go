@@ -287,7 +287,7 @@ func (m *memory) grow(data *[]byte) error {
 		size = int(most)
 	}
 	if size <= cap(*data) {
-		return fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, size>>20)
+		return fmt.Errorf("more than %d MiB: %w", size>>20, ErrTooLarge)
 	}
 	if err := m.take(size - cap(*data)); err != nil {
 		return err

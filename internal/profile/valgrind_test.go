@@ -194,7 +194,7 @@ func TestLargeDHATFilesInPipesAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = Read(strings.NewReader(file), Options{Options: report.Options{Memory: budget}})
-	const want = "too large for the memory limit; raise it with --max-memory: it has more than 8 MiB; or give the file by its name: then it may have any size"
+	const want = "more than 8 MiB: too large for the memory limit; raise it with --max-memory; or give the file by its name: then it may have any size"
 	if !errors.Is(err, ErrTooLarge) || err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
