@@ -3,6 +3,7 @@ package collector
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -86,16 +87,17 @@ type naming struct {
 	dict    pprofile.ProfilesDictionary
 	results [locationResults]int64
 
-	modules   map[int32]*module   // by index of the mapping
-	noMore    module              // stands for mappings beyond maxModules
-	numbers   map[image]int       // number of each file
-	paths     *report.Objects     // files of mappings without a build ID; nil: none yet
-	functions map[*function]int32 // indexes in the function table
-	indexes   map[functionKey]int32
-	strings   map[string]int32
-	pending   []pendingLocation
-	added     int
-	frames    []symbolize.Frame // scratch
+	modules    map[int32]*module   // by index of the mapping
+	noMore     module              // stands for mappings beyond maxModules
+	numbers    map[image]int       // number of each file
+	paths      *report.Objects     // files of mappings without a build ID; nil: none yet
+	references map[int32]int32     // indexes of strings, by attribute
+	functions  map[*function]int32 // indexes in the function table
+	indexes    map[functionKey]int32
+	strings    map[string]int32
+	pending    []pendingLocation
+	added      int
+	frames     []symbolize.Frame // scratch
 }
 
 // A functionKey is a function in the table: indexes of strings, and its line.
@@ -183,11 +185,40 @@ func (n *naming) attribute(of pcommon.Int32Slice, name string) string {
 	for i := range of.Len() {
 		if at := of.At(i); at > 0 && int(at) < table.Len() {
 			if a := table.At(int(at)); n.str(a.KeyStrindex()) == name {
+				if a.Value().Type() == pcommon.ValueTypeEmpty {
+					return n.reference(at)
+				}
 				return a.Value().Str()
 			}
 		}
 	}
 	return ""
+}
+
+// reference returns the text of an attribute whose value is an index in the string table. The API
+// of pdata v0.160.0 shows such a value as empty; only its marshalers write the index.
+func (n *naming) reference(attribute int32) string {
+	i, ok := n.references[attribute]
+	if !ok {
+		alone := pprofile.NewProfiles()
+		n.dict.AttributeTable().At(int(attribute)).CopyTo(alone.Dictionary().AttributeTable().AppendEmpty())
+		var parsed struct {
+			Dictionary struct {
+				AttributeTable []struct {
+					Value struct{ StringValueStrindex int32 }
+				}
+			}
+		}
+		text, err := new(pprofile.JSONMarshaler).MarshalProfiles(alone)
+		if err == nil && json.Unmarshal(text, &parsed) == nil && len(parsed.Dictionary.AttributeTable) == 1 {
+			i = parsed.Dictionary.AttributeTable[0].Value.StringValueStrindex
+		}
+		if n.references == nil || len(n.references) == maxModules {
+			n.references = make(map[int32]int32)
+		}
+		n.references[attribute] = i
+	}
+	return n.str(i)
 }
 
 // otherCode reports whether a location is code of an interpreter, by the type of its frame.

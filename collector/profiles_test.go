@@ -180,6 +180,34 @@ func TestLocationsGetTheirLines(t *testing.T) {
 	}
 }
 
+// referring returns a profile whose attributes refer to strings, with this attribute of a mapping.
+func referring(t testing.TB, attribute int) pprofile.Profiles {
+	t.Helper()
+	pd, err := new(pprofile.JSONUnmarshaler).UnmarshalProfiles([]byte(`{"dictionary":{"stringTable":["","` + buildIDAttribute + `","` + ledgerID + `","` + frameTypeAttribute + `","cpython"],
+			"attributeTable":[{},{"keyStrindex":1,"value":{"stringValueStrindex":2}},{"keyStrindex":3,"value":{"stringValueStrindex":4}},
+				{"keyStrindex":1,"value":{"stringValueStrindex":99}}],
+			"mappingTable":[{},{"attributeIndices":[` + fmt.Sprint(attribute) + `]}],
+			"locationTable":[{},{"mappingIndex":1,"address":"6693"},{"mappingIndex":1,"address":"6693","attributeIndices":[2]}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pd
+}
+
+// A sender may put the text of an attribute into the table of strings, as OTLP allows.
+func TestAttributesMayReferToStrings(t *testing.T) {
+	for attribute, want := range map[int]map[string]int64{
+		1: {"named": 1, "other": 1},
+		3: {"no_build_id": 1, "other": 1},
+	} {
+		p := startProfiles(t, testConfig())
+		p.process(t, referring(t, attribute))
+		if diff := cmp.Diff(want, resultsOf(p)); diff != "" {
+			t.Errorf("attribute %d (-want +got):\n%s", attribute, diff)
+		}
+	}
+}
+
 // A mapping without a build ID is the file at its path, if the configuration allows it and the file
 // has such code. The test is the program that is mapped: as it is, without its build ID, and
 // replaced by another program.
@@ -429,8 +457,8 @@ func BenchmarkLocations(b *testing.B) {
 // Any profile passes with all that it had, within bounds of time and memory.
 func FuzzProfiles(f *testing.F) {
 	var marshal pprofile.ProtoMarshaler
-	for _, s := range []*sample{ledger(), newSample()} {
-		b, err := marshal.MarshalProfiles(s.Profiles)
+	for _, s := range []pprofile.Profiles{ledger().Profiles, newSample().Profiles, referring(f, 1)} {
+		b, err := marshal.MarshalProfiles(s)
 		if err != nil {
 			f.Fatal(err)
 		}
