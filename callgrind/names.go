@@ -1,7 +1,7 @@
 package callgrind
 
 // A nameID is the number of a name: of an object, a file or a function. Equal names of one
-// reader have equal numbers. 0 is no name.
+// reader have equal numbers. 0 means no name.
 type nameID uint32
 
 // names holds the names of a profile, each once.

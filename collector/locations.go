@@ -463,8 +463,8 @@ func (n *naming) stringIndex(s string) int32 {
 	return i
 }
 
-// readTables reads the tables of functions and strings, so nothing is added twice. Their first
-// entries are empty, as the specification requires.
+// readTables indexes the first maxIndexed functions and strings of the dictionary, so that these
+// are not added twice. An empty table gets its first entry, which the specification wants empty.
 func (n *naming) readTables() {
 	if n.functions != nil {
 		return

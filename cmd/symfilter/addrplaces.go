@@ -133,7 +133,7 @@ type located struct {
 
 func (l *located) found() bool { return len(l.frames) > 0 || l.variable != nil }
 
-// answer prints the answers for a word, written as text.
+// answer prints the answers for w. text is w as the user wrote it.
 func (a *addresses) answer(text string, w address.Word) {
 	m := a.module(w.Module)
 	l := located{module: m, addr: w.Addr, end: w.End, hasAddr: w.Name == "" && !w.InFile, resolved: w.Name != "" || w.InFile}

@@ -30,7 +30,7 @@ func habit(name string) string {
 	case "i", "inlines", "inlining":
 		return "inlined calls are printed unless --no-inlines is given"
 	case "p", "pretty-print":
-		return "frames are always printed in this form"
+		return "the function and the place of a frame are always printed on one line"
 	case "a", "addresses":
 		return "addresses are always printed"
 	case "debug-dir", "debug-directory", "debugdir":

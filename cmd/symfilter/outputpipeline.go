@@ -121,7 +121,7 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 		if stats := at.filter.Stats(); l.c.process.Regexp != nil && stats.Elements > 0 && stats.Keyed == 0 {
 			r.diag.sum("%s: --process-key matches no line with markup, so all lines count as one process", label)
 		} else if len(l.c.keys) > 0 && !l.c.reply && stats.Elements > 0 && stats.Keyed == 0 {
-			r.diag.sum("%s: no line with markup has a member of --json-key, so all lines count as one process", label)
+			r.diag.sum("%s: no line with markup has a member that --json-key names, so all lines count as one process", label)
 		}
 	}
 	return e

@@ -217,7 +217,7 @@ func serviceSection() Section {
 		{Name: "mozilla", Default: "false", With: []string{"listen"}, Text: "answer POST to `/symbolicate/v5`, Mozilla's symbolication API, which the Firefox Profiler and samply use"},
 		{Name: "symbolicator", Default: "false", With: []string{"listen"}, Text: "answer POST to `/symbolicate` as Sentry's Symbolicator does for ELF"},
 		{Name: "debuginfod", Default: "false", With: []string{"listen"}, Text: "answer GET of `/buildid/ID/debuginfo`, `executable`, `section/NAME` and `source/PATH` from the files of `symbols`, its cache and its servers"},
-		{Name: "wait", Default: "10s", most: 10 * 60 * second, With: []string{"listen"}, Text: "longest time that a request for addresses waits for debug files; later ones have the answers that were missing"},
+		{Name: "wait", Default: "10s", most: 10 * 60 * second, With: []string{"listen"}, Text: "longest time that a request for addresses waits for debug files; a later request gets the answers that were missing"},
 		{Name: "mode", also: "0660", With: []string{"listen"}, Text: "permissions of a unix socket, in octal, not 0"},
 		{Name: "allow_remote", Default: "false", With: []string{"listen"}, Text: "other machines may connect without TLS"},
 		{Name: "tls", section: true, With: []string{"listen"}, Text: "certificate of the listener"},

@@ -165,8 +165,8 @@ func (u *unit) attributesAt(entry uint32, visit func(attr uint32, v value)) {
 	}
 }
 
-// A discriminatorTable has the discriminators of a line table, apart from its rows: most rows have
-// none, and most users need none.
+// A discriminatorTable has the discriminators of a line table. It is separate from the table's
+// rows, since most rows have no discriminator, and most users need none.
 type discriminatorTable struct {
 	runs uint8
 	kept bool

@@ -10,8 +10,8 @@ import (
 // Limits of compressed files.
 const (
 	unpackPart = 32 << 10 // bytes unpacked at once
-	// unpacked bytes in memory: one read, the unfinished line before it, and the bytes that a
-	// checkpoint hashes
+	// unpacked bytes that remain when old ones are dropped, at twice this number: one read, the
+	// unfinished line before it, and the bytes that a checkpoint hashes
 	unpackWindow = readSize + rereadSize
 	// Contents longer than unpackFloor plus unpackRatio times the file are a bomb: gzip's largest
 	// ratio is 1,032.

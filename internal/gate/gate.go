@@ -79,7 +79,8 @@ func (r *Run) Missing() (reasons []string) {
 	return reasons
 }
 
-// list returns the kind, the function and the place of each change.
+// list returns the kind, the function and the place of the first changes, and the number of the
+// others. A change without a name has its kind only.
 func (r *Run) list(changes []Change) string {
 	var all []string
 	for _, change := range changes[:min(len(changes), shown)] {

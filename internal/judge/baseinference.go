@@ -49,7 +49,7 @@ type Inference struct {
 
 // String returns the votes and the odds for people.
 func (in *Inference) String() string {
-	return fmt.Sprintf("calls end at %d return addresses, and %d of these calls lead to the next frame; the best of %d other bases has %d; a wrong base has as many in one of 10^%d traces",
+	return fmt.Sprintf("calls end at %d return addresses, and %d of these calls lead to the next frame; of %d other bases, the best has calls before %d return addresses; a wrong base has evidence this strong in one of 10^%d traces",
 		in.Votes, in.Links, max(in.Biases-1, 0), in.RunnerUp, in.decades())
 }
 

@@ -219,7 +219,8 @@ func peekFormat(b *bufio.Reader) (f *Format, head []byte, err error) {
 	return f, head, err
 }
 
-// A tape keeps the bytes read since the mark, or at least the last maxKept bytes.
+// A tape keeps the bytes read since the mark. If they grow beyond 2*maxKept bytes, it drops all
+// but the last maxKept.
 type tape struct {
 	r    io.Reader
 	kept []byte

@@ -217,7 +217,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings) (*TelemetryBuilde
 	errs = errors.Join(errs, err)
 	builder.ProcessorSymfilterLocations, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_symfilter_locations",
-		metric.WithDescription("Locations of profiles that came without a function, by result [Development]"),
+		metric.WithDescription("Profile locations received without a function, by result [Development]"),
 		metric.WithUnit("{location}"),
 	)
 	errs = errors.Join(errs, err)
