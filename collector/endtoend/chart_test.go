@@ -5,6 +5,7 @@ package endtoend
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -165,6 +166,36 @@ func TestACrashOfAPodHasItsNames(t *testing.T) {
 	if out := agent.log.String(); strings.Contains(out, "a line of the agent") || strings.Contains(out, "a line from before") || !strings.Contains(out, "k8s.pod.name") && !strings.Contains(out, "cart-0") {
 		t.Errorf("its own log is read, or the pod is not named:\n%s", out)
 	}
+}
+
+// The agent of the chart takes spans and profiles by OTLP, and adds names to them.
+func TestTheAgentOfTheChartNamesSpansAndProfiles(t *testing.T) {
+	const id = "eecd138796b4297ca7ee7bb08854e1173fee4bff" // of libledger.so
+	dir := t.TempDir()
+	at := testenv.FreeAddress(t)
+	agent := startCharted(t, chartOf(t, filepath.Join(checkout, "collector", "helm", "testdata", "default.yaml"))["symfilter-agent"],
+		"/var/log/pods", filepath.Join(dir, "pods"), "/var/lib/otelcol", filepath.Join(dir, "state"), "/symbols/image-0", filepath.Join(checkout, "testdata", "debug"),
+		"'[${env:POD_IP}]:4318'", at, "verbosity: normal", "verbosity: detailed")
+	frame := "#0 0x7ffff7fbd917 (libledger.so+0x1917) (BuildId: " + id + ")"
+	span := `{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "0102030405060708090a0b0c0d0e0f10", "spanId": "0102030405060708", "name": "order",
+		"events": [{"name": "exception", "attributes": [{"key": "exception.stacktrace", "value": {"stringValue": "` + frame + `"}}]}]}]}]}]}`
+	answer, err := http.Post("http://"+at+"/v1/traces", "application/json", strings.NewReader(span))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("spans are answered by %s", answer.Status)
+	}
+	eventually(t, "the span has names", func() bool { return strings.Contains(agent.log.String(), "/src/inventory/ledger.cc:27:16") }, agent.log)
+	profile := &recording{
+		maps:   []perfMap{{file: "/usr/lib/libledger.so", id: id, start: 0x7ffff7fbd000, size: 0x1000, offset: 0x1000}},
+		chains: [][]uint64{{0x7ffff7fbd917}},
+	}
+	if !send(t, at, profile.profiles("orders")) {
+		t.Error("profiles are refused")
+	}
+	eventually(t, "the profile has names", func() bool { return strings.Contains(agent.log.String(), "_ZNK6ledger4Book5totalEj") }, agent.log)
 }
 
 // The agent of the chart locates frames, and its gateway names them. The gateway is killed while
