@@ -10,7 +10,7 @@ SYNC      = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 SOAKTIME  = 2h
 SOAK      = TestSoak|TestDaemonSoak|TestALogThroughASerialPortLosesNothing
 # Tests of the Collector's processor for which perf and large debug files are needed.
-LONG_PROFILES = TestProfilesOfStrippedProgramsAreNamed
+LONG_PROFILES = TestProfilesOfStrippedProgramsAreNamed|TestLocationsAreThoseOfLLVM
 WITH_PROGRAMS = integration internal/housetest
 # Packages without goroutines, locks and atomics (TestSequentialPackagesStartNoGoroutine): the race
 # detector has nothing to find in them, and their tests take 3 to 8 times as long with it.
