@@ -119,11 +119,7 @@ func (p *Page) Backtrace(b *Backtrace) {
 	if entry != nil && !entry.absent {
 		mark = entry.number
 	}
-	from := p.chunk.done + len(p.chunk.text)
 	p.chunkRows(b.Rows, mark)
-	if entry != nil && p.inChunks() {
-		p.chunk.ended(&entry.packed, from)
-	}
 	p.grown()
 }
 

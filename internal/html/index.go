@@ -29,7 +29,6 @@ type entry struct {
 	label       []byte // HTML after the number
 	message     []byte // HTML
 	absent      bool   // it is not on the page
-	packed      packed
 }
 
 type occurrence struct {

@@ -37,9 +37,9 @@ var script string
 
 // A Page writes a page from beginning to end. It keeps a small page in memory, as HTML and as
 // the text of chunks. It writes nothing before the page ends or becomes large. Of a large page,
-// it keeps 5 chunks, one that grows and up to 4 that are being compressed, and at most 4 MiB of
-// backtraces that repeat. No content of a log makes it fail. One goroutine at a time may use a
-// Page. Each chunk is compressed in a goroutine of its own.
+// it keeps 5 chunks: one that grows, and up to 4 that are being compressed. No content of a log
+// makes it fail. One goroutine at a time may use a Page. Each chunk is compressed in a
+// goroutine of its own.
 type Page struct {
 	title string
 	small int    // maxSmall, unless Limit was called
