@@ -77,8 +77,8 @@ func workloads() []workload {
 
 		{name: hotReports, log: sanitizerFrames(radosgw, 1_000_000, 64), commands: onMarkupOf(hotReports), against: onMarkup, goals: "CPU 1.5"},
 		{name: tenReports, log: sanitizerFrames(radosgw, 10_000, 64), commands: againstScript, goals: "wall 0.05"},
-		{name: hotCrashes, log: crashFrames(1_000_000, 4), commands: onMarkupOf(hotCrashes, tree(libraryTree)), against: onMarkup},
-		{name: mixedCrashes, log: crashLog(100<<20, 40), commands: onMarkupOf(mixedCrashes, tree(libraryTree)), against: onMarkup},
+		{name: hotCrashes, log: crashFrames(1_000_000, 4), commands: onMarkupOf(hotCrashes, tree(libraryTree)), against: onMarkup, goals: "wall 2"},
+		{name: mixedCrashes, log: crashLog(100<<20, 40), commands: onMarkupOf(mixedCrashes, tree(libraryTree)), against: onMarkup, goals: "wall 2"},
 		{name: hotOopses, log: oopses(100_000, 64), commands: onMarkupOf(hotOopses, image(vmlinux)), against: onMarkup, goals: "CPU 1.5"},
 		{name: oneOops, log: oopses(1, 1), commands: onMarkupOf(oneOops, image(vmlinux)), against: "symfilter on a `bt`", goals: "wall 1.3"},
 		{name: quietKernel, log: kernelLog(1 << 30), commands: onPlainText(""), against: onPlain, goals: "CPU 1.2"},

@@ -58,6 +58,16 @@ func (f *Filter) block(b []byte) {
 		if before > 0 {
 			start += bytes.LastIndexByte(b[from:mark], '\n') + 1
 		}
+		if r := repeatAt(&f.lineFilter, b, start, lines); r != nil {
+			if start > at {
+				f.plain(b[at:start], lines)
+			}
+			from = start + len(r.text)
+			at, lines = from, 0
+			f.current.end = from
+			f.tracer.bufferRepeat(r)
+			continue
+		}
 		from = mark + bytes.IndexByte(b[mark:], '\n') + 1
 		line := b[start:from]
 		first := -1

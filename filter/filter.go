@@ -71,7 +71,9 @@ func New(w io.Writer, o Options) *Filter {
 	}
 	f.resolver.init(&f.o, cache, f.needsSources || o.Paths.Source != nil || o.Paths.Link != nil)
 	f.setProcess(new(process))
-	f.tracer = newTracer(&f.lineFilter)
+	if f.tracer = newTracer(&f.lineFilter); f.mayRepeat() {
+		f.tracer.repeats = newRepeats()
+	}
 	return f
 }
 

@@ -20,6 +20,7 @@ type locator struct {
 	invented      inventedModules  // for Dialects.Elements
 	firstInvented uint64           // number of the first invented module
 	frames        []judge.Frame    // frames of the current line
+	until         int64            // earliest time until which an answer is the best; 0: none ends
 	scratch       []byte
 }
 
@@ -77,6 +78,9 @@ func (c *locator) answer(fr *judge.Frame) *answer {
 		return nil
 	}
 	a := locatedAnswer(c, fr)
+	if until := a.text.until; until != 0 && (c.until == 0 || until < c.until) {
+		c.until = until
+	}
 	c.f.countAnswer(OriginRaw, a)
 	return a
 }

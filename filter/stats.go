@@ -91,6 +91,16 @@ func (r *Proofs) Add(o Proofs) {
 	r.Other += o.Other
 }
 
+// sub subtracts the counts of o.
+func (r *Proofs) sub(o Proofs) {
+	r.BuildID -= o.BuildID
+	r.Symbol -= o.Symbol
+	r.Call -= o.Call
+	r.Path -= o.Path
+	r.Process -= o.Process
+	r.Other -= o.Other
+}
+
 // Stats returns the counts so far. It is for the goroutine that uses the Filter.
 func (f *Filter) Stats() Stats {
 	return Stats{

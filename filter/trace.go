@@ -54,19 +54,15 @@ type tracer struct {
 	// the only held line has a listing, which the next line may already show
 	listing bool
 	before  dialect.State // state of reader, except its windows, before the first held line
+	marked  int64         // number of the next line if before is already set for it, else 0
 	since   time.Time
 
 	memory  judge.Memory // shared by all traces of the log
 	locator locator
 	maps    lateMaps
 	modules kernelModules
-}
-
-type bufferedLine struct {
-	from, to int // in tracer.text
-	frames   []judge.Frame
-	upTo     int  // number of frames in this and all earlier held lines
-	listed   bool // the next line has its listing, because the log was filtered before
+	repeats *repeats // nil unless mayRepeat
+	reading reading  // of the line that was read last
 }
 
 // newTracer returns a tracer for f, or nil without dialects or a Symbolizer.
@@ -136,11 +132,16 @@ func (t *tracer) read(line, past []byte, mark, count int) (l *dialect.Line) {
 	}()
 	text, _ := lines.CutEnd(line)
 	t.past.block = past
-	if len(t.buffered) == 0 {
-		t.reader.Mark(&t.before)
+	before, number := t.reader.Facts().Program(), t.next()+int64(count)
+	t.mark(number)
+	asked, searched := t.reader.Asked()
+	decides, inTrace := false, false
+	if t.repeats != nil {
+		decides, inTrace = t.reader.TextDecides(number, number)
 	}
-	before := t.reader.Facts().Program()
-	l = t.reader.LineAt(text, t.next()+int64(count), mark)
+	l = t.reader.LineAt(text, number, mark)
+	lines, headers := t.reader.Asked()
+	t.reading = reading{decides && lines == asked, inTrace, headers > searched, t.reader.KeepsTrace()}
 	if now := t.reader.Facts().Program(); now.Restarts(before) && len(t.buffered) > 0 {
 		t.reader.Facts().SetProgram(before) // the held lines are from the program that ran before
 		t.release()
@@ -246,6 +247,14 @@ func (t *tracer) endLast(b []byte) {
 	dropAnswered(t.buffered, b)
 }
 
+// mark notes the state of the reader before the line with this number, which is read next.
+func (t *tracer) mark(number int64) {
+	if len(t.buffered) == 0 && t.marked != number {
+		t.reader.Mark(&t.before)
+	}
+	t.marked = 0
+}
+
 // framesOf returns the frames of l, not yet located, or none if answers would change text that
 // Flush has printed. The frames are valid until the next call.
 func (t *tracer) framesOf(l *dialect.Line) []judge.Frame {
@@ -296,7 +305,7 @@ func (t *tracer) takeWithin(b []byte, isFact bool) {
 func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 	number := t.next()
 	t.endOld(number)
-	if number-t.last > 1 || len(t.buffered) > 0 && len(t.buffered[len(t.buffered)-1].frames) == 0 {
+	if number-t.last > 1 || len(t.buffered) > 0 && t.buffered[len(t.buffered)-1].lacksFrame() {
 		frames[0].Apart = true
 	}
 	sure := t.placeAlone(frames)
@@ -317,6 +326,7 @@ func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 		t.release() // the earlier lines only: the next line may have the answers of this one
 		t.full = t.full || !fits && !t.trace.Apart()
 	}
+	t.reading.alone = t.reading.alone && !sure && !holds && isAlone(b, frames)
 	t.buffer(b, frames)
 	if t.late() {
 		t.release()
@@ -401,25 +411,6 @@ func (t *tracer) endTrace() {
 	t.locator.forget()
 }
 
-// dropAnswered removes the frames of the last held line if b, the next line, has the answer for one
-// of them: the log was filtered before, or the program prints the frames twice. A frame with its
-// place in b becomes Named.
-func dropAnswered(held []bufferedLine, b []byte) {
-	if len(held) == 0 {
-		return
-	}
-	last := &held[len(held)-1]
-	for i := range last.frames {
-		f := &last.frames[i]
-		f.Named = f.Named || f.Placed(b)
-		f.Continue(b)
-		if f.Below != "" && len(b) > f.Start && bytes.HasPrefix(b[f.Start:], []byte(f.Below)) || f.Repeated(b) {
-			last.frames = nil
-			return
-		}
-	}
-}
-
 // buffer holds a line back.
 func (t *tracer) buffer(b []byte, frames []judge.Frame) {
 	if len(t.buffered) == 0 {
@@ -431,7 +422,7 @@ func (t *tracer) buffer(b []byte, frames []judge.Frame) {
 	if n := len(t.buffered); n > 0 {
 		upTo += t.buffered[n-1].upTo
 	}
-	t.buffered = append(t.buffered, bufferedLine{from, len(t.text), judge.Clone(frames), upTo, false})
+	t.buffered = append(t.buffered, bufferedLine{from: from, to: len(t.text), frames: judge.Clone(frames), upTo: upTo, reading: t.reading})
 	if !t.hasRoom(0, 0) {
 		t.release()
 		t.full = !t.trace.Apart()
@@ -463,6 +454,9 @@ func (t *tracer) limits() (lines, bytes int) {
 // gap returns the number of lines without a frame that may follow the last line with one.
 func gap(t *tracer) int64 {
 	for i := len(t.buffered) - 1; i >= max(0, len(t.buffered)-maxReportGap); i-- {
+		if t.buffered[i].repeated {
+			break // none of its frames awaits anything
+		}
 		if frames := t.buffered[i].frames; len(frames) > 0 {
 			if frames[0].Awaits {
 				return maxReportGap
@@ -517,22 +511,30 @@ func (t *tracer) release() {
 	if t == nil || len(t.buffered) == 0 {
 		return
 	}
+	var runs []heldRun
 	if t.printed == 0 {
-		var all []*judge.Frame
-		for i := range t.buffered {
-			all = append(all, pointers(t.buffered[i].frames)...)
-		}
 		if t.trace != nil && t.files.changed() {
 			t.endTrace() // its verdicts are about replaced files
 		}
 		t.begin()
-		locateFrames(t, all)
+		if !judgeAgain(t) {
+			runs = locateHeld(t)
+		}
 	}
 	for t.printed < len(t.buffered) {
 		l := &t.buffered[t.printed]
+		if len(runs) > 0 && runs[0].from == t.printed {
+			run := runs[0]
+			runs = runs[1:]
+			t.repeats.learn(t, run, t.lay)
+			continue
+		}
 		t.printed++
 		b := t.text[l.from:l.to]
 		switch {
+		case l.again != nil:
+			t.printed += len(l.again.ends) - 1
+			printAgain(t, l.again)
 		case len(l.frames) > 0:
 			t.print(b, l.frames)
 		case t.maps.buffered && t.printed == len(t.buffered):
@@ -549,12 +551,29 @@ func (t *tracer) release() {
 	}
 }
 
+// locateHeld locates the frames of the held lines, and returns the stacks that may become repeats.
+func locateHeld(t *tracer) []heldRun {
+	unfold(t.buffered)
+	var all []*judge.Frame
+	for i := range t.buffered {
+		all = append(all, pointers(t.buffered[i].frames)...)
+	}
+	locateFrames(t, all)
+	return t.repeats.heldRuns(t, all)
+}
+
+// print prints a line with located frames.
 func (t *tracer) print(b []byte, frames []judge.Frame) {
+	t.lay(b, frames)
+	t.f.sendLarge()
+}
+
+// lay is print, but sends nothing.
+func (t *tracer) lay(b []byte, frames []judge.Frame) {
 	f := t.f
 	text, eol := t.enterLine(b)
 	f.layOutInPlace()
 	t.locator.line(text, eol, frames)
-	f.sendLarge()
 	f.current.text = nil
 	t.maps.keep(frames)
 }

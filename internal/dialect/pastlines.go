@@ -17,12 +17,18 @@ type history struct {
 	pastAt  int64 // the current line at the time when earlier lines were last read
 	frameAt int64 // the last line with a frame
 	inPast  bool  // lines before the current one are being searched for headers
+	asked   int   // number of times that a grammar has asked for earlier lines
+	// number of times that earlier lines were searched for headers, if they were not yet
+	searched int
 }
 
 func (h *history) reset() { h.number, h.readTo, h.pastAt, h.frameAt = -1, -1, -1, -1 }
 
 // lastLines returns the last n lines before the current one, without colours.
-func (h *history) lastLines(n int64) []byte { return WithoutColors(h.Past(n)) }
+func (h *history) lastLines(n int64) []byte {
+	h.asked++
+	return WithoutColors(h.Past(n))
+}
 
 // unread returns the number of lines after line to, and before the current one, that no search for
 // headers has read.
@@ -30,6 +36,7 @@ func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.r
 
 // follows reports whether the previous line has a frame, or is accepts that line.
 func (h *history) follows(is func(b []byte) bool) bool {
+	h.asked++
 	if h.frameAt == h.number-1 {
 		return true
 	}

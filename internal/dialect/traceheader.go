@@ -96,6 +96,7 @@ func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 // a line that looks like a frame of a weak grammar is rejected without a search for all headers.
 // Each byte is searched at most once for each window.
 func (r *Reader) pastOpens(w window) bool {
+	r.asked++
 	sought := &r.sought[bits.TrailingZeros32(uint32(w))]
 	past := r.RawPast
 	if past == nil {
@@ -127,6 +128,7 @@ func plainPart(text string) (part string) {
 // readPast searches unread earlier lines for headers of the trace that begins here. It searches
 // each byte of a log at most once.
 func (r *Reader) readPast() {
+	r.searched++
 	if r.Past == nil || r.pastAt == r.number {
 		return
 	}
@@ -137,7 +139,7 @@ func (r *Reader) readPast() {
 }
 
 func (r *Reader) readLast(lines int64) {
-	past := r.lastLines(lines)
+	past := WithoutColors(r.Past(lines))
 	if len(past) > maxPast {
 		past = past[len(past)-maxPast:]
 		past = past[bytes.IndexByte(past, '\n')+1:]

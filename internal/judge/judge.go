@@ -55,6 +55,11 @@ type Trace struct {
 	apart bool // frames name their process by number
 	known known
 
+	// of the last call of Judge: see Known
+	checks []check // nil after many frames
+	began  int     // number of the stack before its frames
+	steady bool    // its frames took only their own steps: nothing was searched or opened
+
 	stack     StackState      // the current stack
 	number    int             // number of the last frame
 	signals   map[uint64]bool // the processes whose last frame was a signal's trampoline
@@ -90,7 +95,9 @@ const (
 // Judge sets the Place of each frame. frames are in log order; facts are the log's facts about the
 // process. If the Quota is exhausted, only frames whose lines alone locate them are located.
 func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
+	t.checks, t.began, t.steady = nil, t.stack.Stack, false
 	t.quota().Spend(len(frames) * stepsPerFrame)
+	steps := t.quota().Steps()
 	if t.quota().Exhausted() {
 		refuse(frames)
 		return
@@ -111,6 +118,9 @@ func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 	t.judgePrograms(facts.Program())
 	t.weighMaps(frames, checks, facts)
 	t.concludeAll(frames, checks)
+	if t.steady = t.quota().Steps() == steps; len(checks) <= maxKnownFrames {
+		t.checks = checks
+	}
 }
 
 // assignModules sets the module fields of frames, and places the frames that need nothing else.

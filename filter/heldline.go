@@ -1,0 +1,40 @@
+package filter
+
+import (
+	"bytes"
+
+	"github.com/symfilter/symfilter/internal/judge"
+)
+
+// A bufferedLine is a held line of the trace.
+type bufferedLine struct {
+	from, to int // in tracer.text
+	frames   []judge.Frame
+	upTo     int  // number of frames in this and all earlier held lines
+	listed   bool // the next line has its listing, because the log was filtered before
+	reading
+	again    *repeat // begins with this line; frames is nil
+	repeated bool    // the line is part of a repeat, or was
+}
+
+// lacksFrame reports whether a held line has no frame.
+func (l *bufferedLine) lacksFrame() bool { return len(l.frames) == 0 && !l.repeated }
+
+// dropAnswered removes the frames of the last held line if b, the next line, has the answer for one
+// of them: the log was filtered before, or the program prints the frames twice. A frame with its
+// place in b becomes Named.
+func dropAnswered(held []bufferedLine, b []byte) {
+	if len(held) == 0 {
+		return
+	}
+	last := &held[len(held)-1]
+	for i := range last.frames {
+		f := &last.frames[i]
+		f.Named = f.Named || f.Placed(b)
+		f.Continue(b)
+		if f.Below != "" && len(b) > f.Start && bytes.HasPrefix(b[f.Start:], []byte(f.Below)) || f.Repeated(b) {
+			last.frames = nil
+			return
+		}
+	}
+}

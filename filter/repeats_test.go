@@ -1,0 +1,296 @@
+package filter
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/logtest"
+	"github.com/symfilter/symfilter/internal/testenv"
+	"github.com/symfilter/symfilter/symbolize"
+)
+
+// A pair is a Filter, and the same Filter without repeats.
+type pair struct {
+	with, without       *Filter
+	output, plainOutput bytes.Buffer
+	again               int // stacks that were held back without being read
+}
+
+func newPair(t *testing.T, whole bool) *pair {
+	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("testdata/debug"), buildid.ModulePath{}}})
+	t.Cleanup(func() { s.Close() })
+	o := Options{Symbolizer: s, Patience: patient, Dialects: Dialects{Whole: whole}}
+	p := new(pair)
+	p.with, p.without = New(&p.output, o), New(&p.plainOutput, o)
+	p.without.tracer.repeats = nil
+	return p
+}
+
+// write writes text to both, and compares what they know afterwards.
+func (p *pair) write(t *testing.T, text string) {
+	t.Helper()
+	for _, f := range []*Filter{p.with, p.without} {
+		if _, err := io.WriteString(f, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range p.with.tracer.buffered {
+		if p.with.tracer.buffered[i].again != nil {
+			p.again++
+		}
+	}
+	if diff := cmp.Diff(string(p.without.AppendContext(nil)), string(p.with.AppendContext(nil))); diff != "" {
+		t.Errorf("after %.300q: the contexts differ (-without repeats +with)\n%s", text, diff)
+	}
+}
+
+// close closes both, and compares their outputs and counts.
+func (p *pair) close(t *testing.T) {
+	t.Helper()
+	for _, f := range []*Filter{p.with, p.without} {
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := p.output.String(), p.plainOutput.String(); got != want {
+		t.Errorf("(-without repeats +with)\n%s", cmp.Diff(want, got))
+	}
+	if diff := cmp.Diff(p.without.Stats(), p.with.Stats()); diff != "" {
+		t.Errorf("counts (-without repeats +with)\n%s", diff)
+	}
+}
+
+// ownStack returns the return addresses of the calls that lead to it, innermost first, without the
+// last one: no call leads to the first function of a goroutine.
+//
+//go:noinline
+func ownStack() []uintptr {
+	pcs := firstCall(make([]uintptr, 16))
+	return pcs[:len(pcs)-1]
+}
+
+//go:noinline
+func firstCall(pcs []uintptr) []uintptr { return secondCall(pcs)[:] }
+
+//go:noinline
+func secondCall(pcs []uintptr) []uintptr { return thirdCall(pcs)[:] }
+
+//go:noinline
+func thirdCall(pcs []uintptr) []uintptr { return fourthCall(pcs)[:] }
+
+//go:noinline
+func fourthCall(pcs []uintptr) []uintptr { return pcs[:runtime.Callers(2, pcs)] }
+
+// glibcStack prints addresses in this program as glibc does.
+func glibcStack(t *testing.T, pcs []uintptr) string {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, pc := range pcs {
+		fmt.Fprintf(&b, "%s[%#x]\n", program, pc)
+	}
+	return b.String()
+}
+
+const (
+	androidHead   = "*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\nbacktrace:\n"
+	androidFrames = "    #00 pc 000000000040017a  /vendor/bin/a.out (BuildId: a0a1a2a3a4a5a6a7)\n" +
+		"    #01 pc 000000000040018d  /vendor/bin/a.out (BuildId: a0a1a2a3a4a5a6a7)\n"
+)
+
+// A log comes out the same with and without repeats, and leads to the same context, whatever comes
+// between equal backtraces.
+func TestRepeatsChangeNothing(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	testenv.OnlyOn(t, "linux") // where this program is an ELF file
+	own := glibcStack(t, ownStack())
+	prefixed := func(prefix, stack string) string {
+		return prefix + strings.ReplaceAll(strings.TrimSuffix(stack, "\n"), "\n", "\n"+prefix) + "\n"
+	}
+	const maps = "======= Memory map: ========\n00400000-00500000 r-xp 00000000 fe:01 1 /vendor/bin/a.out\n7f0000000000-7f0000001000 r-xp 00000000 fe:01 1 /opt/b.so\n\n"
+	android := androidHead + androidFrames
+	for _, c := range []struct {
+		name    string
+		stack   string
+		between func(i int) string
+		fewest  int // repeats
+	}{
+		{"Android", android, func(int) string { return "" }, 5},
+		{"glibc", own, func(int) string { return "crashed\n" }, 5},
+		{"both", android + own, func(int) string { return "crashed\n" }, 5},
+		{"glibc and Android", own + androidFrames, func(int) string { return "crashed\n" }, 0},
+		{"other stacks", android, func(i int) string { return fmt.Sprintf("/none/lib%d.so(+0x%x)[0x7f0000%06x]\n", i, i, i) }, 0},
+		{"plain lines", own, func(i int) string { return strings.Repeat("a plain line\n", 37*i) }, 3},
+		{"another frame follows", own, func(i int) string { return strings.Repeat("/none/liba.so(+0x123)[0x7f0000000123]\n", i%2) + "text\n" }, 1},
+		{"another number", android, func(i int) string {
+			return fmt.Sprintf("    #%02d pc 0000000000400142  /vendor/bin/a.out (BuildId: a0a1a2a3a4a5a6a7)\n", i)
+		}, 0},
+		{"another build", android, func(i int) string { return strings.ReplaceAll(android, "a7)", "a8)") }, 0},
+		{"a map", own + android, func(i int) string { return strings.Repeat(maps, i/6%2) }, 1},
+		{"a base", own, func(i int) string { return strings.Repeat("Module: a.out (base 0x55d0c0a00000)\n", i/6%2) + "text\n" }, 1},
+		{"a signal handler", own, func(i int) string { return strings.Repeat("EIP:\n", i%2) }, 0},
+		{"a register dump", own, func(i int) string { return strings.Repeat("Register dump:\n", i/8) + "text\n" }, 1},
+		{"colours", own, func(i int) string { return strings.Repeat("\x1b[31m", i%2) + "text\n" }, 5},
+		{"elements", android, func(int) string { return bareModule + "{{{bt:0:0x50017a}}}\n" }, 5},
+		{"an open hexdict", android, func(i int) string { return strings.Repeat("{{{hexdict:a\n", i%2) + "}}}\n" }, 1},
+		{"a kernel", android, func(i int) string {
+			return strings.Repeat("CPU: 0 PID: 1 Comm: a Not tainted 6.1.0-13-amd64 #1\n do_fault+0x30/0x160\n", i/7)
+		}, 1},
+		{"a colour in the stack", "\x1b[1m" + own, func(int) string { return "text\n" }, 0},
+		{"line ends", strings.ReplaceAll(own, "\n", "\r\n"), func(i int) string { return "text\n" + strings.Repeat(own, i%2) }, 1},
+		{"prefixes", prefixed("shop[4711]: ", own), func(i int) string { return prefixed(fmt.Sprintf("shop[%d]: ", i%3), own) }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, whole := range []bool{true, false} {
+				p := newPair(t, whole)
+				for i := range 16 {
+					p.write(t, c.between(i))
+					p.write(t, c.stack)
+					p.write(t, strings.Repeat("text\n", 9*(i/2%2)))
+				}
+				p.write(t, strings.Repeat("text\n", 300)+strings.Repeat(c.between(0)+c.stack, 40))
+				if p.close(t); p.again < c.fewest {
+					t.Errorf("%d repeats were held back, want at least %d", p.again, c.fewest)
+				}
+			}
+		})
+	}
+}
+
+// A sample of each dialect, repeated or beside others, comes out the same with and without repeats.
+func TestRepeatsOfSamplesChangeNothing(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	android := androidHead + androidFrames
+	samples := append(logtest.Samples(t, "../internal/dialect/testdata/*.txtar"), android, android)
+	for i, sample := range samples {
+		p := newPair(t, true)
+		for range 4 {
+			p.write(t, sample)
+		}
+		if p.close(t); t.Failed() {
+			t.Fatalf("sample %d:\n%s", i, sample)
+		}
+	}
+	rng := rand.New(rand.NewPCG(3, 7))
+	for range fuzztest.LongOr(200, 10) {
+		p := newPair(t, rng.IntN(2) == 0)
+		few := [3]string{samples[rng.IntN(len(samples))], samples[rng.IntN(len(samples))], android}
+		for range 30 {
+			p.write(t, few[rng.IntN(len(few))])
+		}
+		if p.close(t); t.Failed() {
+			t.Fatalf("samples:\n%s", strings.Join(few[:], "-----\n"))
+		}
+	}
+}
+
+// A debug file that arrives between two equal backtraces answers for the second one.
+func TestLateDebugFileServesRepeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		debug, err := os.ReadFile("testdata/debug/.build-id/a0/a1a2a3a4a5a6a7.debug")
+		if err != nil {
+			t.Fatal(err)
+		}
+		place := filepath.Join(dir, ".build-id", "a0", "a1a2a3a4a5a6a7.debug")
+		if err := os.MkdirAll(filepath.Dir(place), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree(dir), buildid.NewTree("testdata/symbols-only")}})
+		defer s.Close()
+		var out bytes.Buffer
+		f := New(&out, Options{Symbolizer: s, Patience: patient, Dialects: Dialects{Whole: true}})
+		ask := func() string {
+			out.Reset()
+			const frame = "#00 pc 0000000000400140  /vendor/bin/a.out (BuildId: a0a1a2a3a4a5a6a7)\n"
+			io.WriteString(f, strings.Repeat(frame+strings.Repeat("text\n", 20), 8))
+			return out.String()
+		}
+		if got := ask(); len(f.tracer.repeats.of) == 0 || strings.Contains(got, "a.cpp") {
+			t.Fatalf("with symbols only: %d repeats, and\n%s", len(f.tracer.repeats.of), got)
+		}
+		if err := os.WriteFile(place, debug, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for range 4 { // the question itself starts the search
+			time.Sleep(time.Minute)
+			ask()
+			synctest.Wait()
+		}
+		if got := ask(); strings.Count(got, "a.cpp") < 8 {
+			t.Errorf("with the late debug file:\n%s", got)
+		}
+	})
+}
+
+// A file that is replaced between two equal backtraces answers for the second one.
+func TestReplacedFilesServeRepeats(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	testenv.OnlyOn(t, "linux")
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	own := strings.Repeat("crashed\n", 9)
+	for _, pc := range ownStack() {
+		own += fmt.Sprintf("%s[%#x]\n", path, pc)
+	}
+	p := newPair(t, true)
+	for range 4 {
+		p.write(t, own)
+	}
+	if p.again == 0 {
+		t.Error("no repeat was held back")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		p.write(t, own)
+	}
+	if p.close(t); !strings.HasSuffix(p.output.String(), strings.Repeat(own, 2)) {
+		t.Errorf("frames of a removed file have names:\n%s", p.output.String())
+	}
+}
+
+// However many stacks a log repeats, their memory is bounded.
+func TestRepeatsAreBounded(t *testing.T) {
+	c := newRepeats()
+	for i := range 4 * maxRepeats {
+		text := fmt.Appendf(nil, "%d\n%d\n", i/20, i)
+		c.isNew(text, text[:2], false)
+		c.add(&repeat{text: text, ends: []int{bytes.IndexByte(text, '\n') + 1}, out: make([]byte, 64<<10)})
+		n := 0
+		for _, alike := range c.of {
+			if n += len(alike); len(alike) > maxAlike {
+				t.Fatalf("%d repeats begin with one line", len(alike))
+			}
+		}
+		if n > maxRepeats || n*64<<10 > maxRepeatSize {
+			t.Fatalf("%d repeats of 64 KiB", n)
+		}
+	}
+	c.add(&repeat{text: []byte("a\n"), ends: []int{2}, out: make([]byte, maxRepeatSize)})
+	if c.size > maxRepeatSize {
+		t.Errorf("%d bytes", c.size)
+	}
+}

@@ -1,0 +1,59 @@
+package dialect
+
+// A program that crashes again prints the same lines again. The frames of such lines need not be
+// read again, if nothing but the text of the lines decides how they are read.
+
+// TextDecides reports whether only the text of the lines numbered first to last decides how their
+// frames are read: no other line has announced a dialect, maps or a fact that a grammar asks for.
+// inTrace is set if the lines continue a trace. A grammar may still ask for the lines before: see
+// [Reader.Asked].
+func (r *Reader) TextDecides(first, last int64) (yes, inTrace bool) {
+	open := r.openAt(first)
+	yes = open&^windowTrace == 0 && r.openAt(last) == open && r.holdsUntil < first && !r.Firmware &&
+		r.producers.areSilent(first) && r.facts.Silent()
+	return yes, open == windowTrace
+}
+
+// Asked returns how often a grammar has asked for the lines before a line, and how often these were
+// to be searched for headers.
+func (r *Reader) Asked() (lines, headers int) { return r.asked, r.searched }
+
+// SearchPast searches the lines before the line with this number for headers, as reading it does if
+// it begins a trace.
+func (r *Reader) SearchPast(number int64) {
+	r.number = number
+	r.readPast()
+}
+
+// KeepsTrace reports whether the line that was read last keeps the trace open, since other lines may
+// help to resolve its frames.
+func (r *Reader) KeepsTrace() bool { return r.until[0] == r.number+WindowLines }
+
+// Reread brings r to the state after lines for which TextDecides returns true, and which all have
+// frames. size is their length with one byte for each line end, last the number of the last line.
+// kept is the number of the last line that keeps the trace open, or 0.
+func (r *Reader) Reread(size int, last, kept int64) {
+	r.quota.Add(size)
+	r.number, r.readTo, r.frameAt = last, last, last
+	if kept > 0 {
+		r.open(windowTrace, kept)
+	}
+}
+
+// areSilent reports whether the lines so far announce nothing about a frame in this line.
+func (p *producers) areSilent(line int64) bool {
+	k := &p.kernel
+	return k.named == nil && k.fault == "" && k.entryAt == 0 && k.load == nil && k.code == nil &&
+		p.deaths.at == 0 && len(p.deaths.crashes) == 0 && p.glibc.exactAfter == 0 && p.gdb.frame < 0 &&
+		p.device == (deviceFault{}) && p.envoy == (envoyObject{}) && p.clickHouseSignal == 0 && p.jvmFrame < line && p.goSignal == 0
+}
+
+// Silent reports whether f has no fact about a module of a frame. The beginning of a trace, which
+// Dart and Android mark with the same line, is not such a fact.
+func (f *Facts) Silent() bool {
+	if len(f.maps) > 0 || f.process != 0 || f.old || f.main != (ModuleFact{}) || f.program != (Program{}) {
+		return false
+	}
+	_, begun := f.modules[dartTrace]
+	return len(f.modules) == 0 || begun && len(f.modules) == 1
+}
