@@ -197,7 +197,7 @@ func TestSymbolsNamed(t *testing.T) {
 				}
 			}
 		}
-		if len(by) > 2*linearNames && !f.symbols.names.built {
+		if len(by) > 2*linearNames && !f.symbols.rarely().names.built {
 			t.Errorf("%s: no list after %d searches", path, searched)
 		}
 		for _, name := range []string{"", "no such symbol", "\x00"} {
@@ -235,7 +235,7 @@ func TestOverlappingNamesAreNotListed(t *testing.T) {
 			t.Fatalf("SymbolsNamed: %d", len(got))
 		}
 	}
-	if !f.symbols.names.hostile {
+	if !f.symbols.rarely().names.hostile {
 		t.Error("the names were listed")
 	}
 }

@@ -57,8 +57,8 @@ func (d *sectionData) fetch(key, name string, s *Section) ([]byte, error) {
 
 // stored returns the bytes of s. It keeps copied or inflated bytes by name.
 func (d *sectionData) stored(name string, s *Section, legacy bool) ([]byte, error) {
-	if err := d.inFile("section "+name, s); err != nil {
-		return nil, err
+	if !within(s.Offset, s.Size, d.size) {
+		return nil, d.inFile("section "+name, s)
 	}
 	compressed := legacy || s.Flags&elf.SHF_COMPRESSED != 0
 	if !compressed {

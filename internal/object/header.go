@@ -95,10 +95,15 @@ func readHeader(r io.ReaderAt, size uint64) (header, error) {
 	bad := func(format string, args ...any) (header, error) {
 		return header{}, &FormatError{"ELF header", fmt.Sprintf(format, args...)}
 	}
-	var buf [ehdrSize64]byte
 	n := min(size, ehdrSize64)
-	if err := readFull(r, buf[:n], 0); err != nil {
-		return header{}, fmt.Errorf("read ELF header: %w", err)
+	buf := []byte(nil)
+	if data, ok := r.(inHand); ok {
+		buf = data[:n]
+	} else {
+		buf = make([]byte, n)
+		if err := readFull(r, buf, 0); err != nil {
+			return header{}, fmt.Errorf("read ELF header: %w", err)
+		}
 	}
 	if n < 4 || string(buf[:4]) != elf.ELFMAG {
 		return bad("no ELF magic in the first 4 bytes")

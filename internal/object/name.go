@@ -63,12 +63,15 @@ func (ts *symbolTables) SearchCost() int {
 }
 
 func (t *symbols) searchCost() int {
-	if len(t.raw) == 0 || t.names.built {
+	if len(t.raw) == 0 {
 		return 0
 	}
+	n := &t.rarely().names
 	count := int(t.count())
 	switch {
-	case t.names.hostile || t.names.searches < linearNames:
+	case n.built:
+		return 0
+	case n.hostile || n.searches < linearNames:
 		return count / 4
 	default:
 		return 2 * count
@@ -80,11 +83,11 @@ func (t *symbols) named(dst []Symbol, name string) []Symbol {
 		return dst
 	}
 	count := t.count()
-	t.names.searches++
-	if t.names.searches > linearNames {
+	n := &t.rarely().names
+	if n.searches++; n.searches > linearNames {
 		t.hashNames()
 	}
-	if !t.names.built {
+	if !n.built {
 		for i := uint64(1); i < count; i++ {
 			end := uint64(t.d.u32(t.raw[i*t.entry:])) + uint64(len(name))
 			if end < uint64(len(t.strings)) && t.strings[end] == 0 { // one symbol in 20 passes
@@ -93,8 +96,7 @@ func (t *symbols) named(dst []Symbol, name string) []Symbol {
 		}
 		return dst
 	}
-	h := uint32(maphash.String(t.names.seed, name))
-	n := &t.names
+	h := uint32(maphash.String(n.seed, name))
 	for i := n.first[h>>n.shift]; i != 0; i = n.symbols[i].next {
 		if n.symbols[i].hash == h {
 			dst = t.ifNamed(dst, uint64(i), name)
@@ -121,7 +123,7 @@ func (t *symbols) ifNamed(dst []Symbol, index uint64, name string) []Symbol {
 // hashNames builds the table of hashes. It begins with the last symbol: the symbols of a bucket are
 // then in the order of the symbol table.
 func (t *symbols) hashNames() {
-	n := &t.names
+	n := &t.rarely().names
 	if n.built || n.hostile {
 		return
 	}

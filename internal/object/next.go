@@ -35,10 +35,17 @@ func (ts *symbolTables) NextSymbol(sym *Symbol, from uint64) (addr uint64, ok bo
 	}
 	_, _, section := t.at(sym.index)
 	in, _ := t.section(sym.index, section)
-	if t.next.searches++; t.next.searches > linearNext && in != nil && in.Flags&elf.SHF_EXECINSTR != 0 && section < uint16(elf.SHN_LORESERVE) {
+	if t.countNext() > linearNext && in != nil && in.Flags&elf.SHF_EXECINSTR != 0 && section < uint16(elf.SHN_LORESERVE) {
 		return t.nextListed(from, in, section)
 	}
 	return t.nextScanned(from, in, section)
+}
+
+// countNext counts a search for a next symbol, and returns the number of searches so far.
+func (t *symbols) countNext() int {
+	n := &t.rarely().next
+	n.searches++
+	return n.searches
 }
 
 // nextScanned implements NextSymbol with a scan of the table. section is the symbol's st_shndx; in
@@ -62,7 +69,7 @@ func (t *symbols) nextScanned(from uint64, in *Section, section uint16) (addr ui
 
 // nextListed implements NextSymbol with the list. section is the index of in.
 func (t *symbols) nextListed(from uint64, in *Section, section uint16) (addr uint64, ok bool) {
-	n := &t.next
+	n := &t.rarely().next
 	if n.codes == nil {
 		n.codes = t.listCodes()
 	}

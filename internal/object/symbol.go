@@ -29,12 +29,33 @@ type symbols struct {
 	sorted          []symbolEntry // one for each address, by address; nil until built
 	shared          *SymbolTable  // nil until there is one
 
+	rare *rareTables // nil until one of them is needed
+}
+
+// rareTables are tables that lookups of code do not need. A program may have thousands of small
+// modules, and each of them one or two symbol tables.
+type rareTables struct {
 	names nameTable
 	words wordTable
 	next  nextTable
 
 	filesListed bool
 	files       []uint32 // indices of the STT_FILE symbols, in order
+}
+
+// rarely returns the table's rareTables.
+func (t *symbols) rarely() *rareTables {
+	if t.rare == nil {
+		t.rare = new(rareTables)
+	}
+	return t.rare
+}
+
+func (r *rareTables) footprint() int64 {
+	if r == nil {
+		return 0
+	}
+	return int64(unsafe.Sizeof(*r)) + int64(cap(r.files))*int64(unsafe.Sizeof(r.files[0])) + r.names.footprint() + r.words.footprint() + r.next.footprint()
 }
 
 // A symbolEntry is a symbol in the sorted table. Its size and name are read from the raw entry.
@@ -52,7 +73,7 @@ func (t *symbols) footprint() int64 {
 	if t.shared != nil && sorted == nil {
 		sorted = t.shared.ready()
 	}
-	return int64(cap(sorted))*int64(unsafe.Sizeof(symbolEntry{})) + int64(cap(t.files))*int64(unsafe.Sizeof(t.files[0])) + t.names.footprint() + t.words.footprint() + t.next.footprint()
+	return int64(cap(sorted))*int64(unsafe.Sizeof(symbolEntry{})) + t.rare.footprint()
 }
 
 // covering returns the nearest symbol at or below addr, if it covers addr.
@@ -81,15 +102,21 @@ func (t *symbols) nearest(addr uint64) (sym Symbol, found bool) {
 	return t.search(addr)
 }
 
-func (t *symbols) listFiles() {
-	t.filesListed = true
+// fileSymbols returns the indices of the STT_FILE symbols, in order.
+func (t *symbols) fileSymbols() []uint32 {
+	r := t.rarely()
+	if r.filesListed {
+		return r.files
+	}
+	r.filesListed = true
 	info := t.d.pick(12, 4)
 	for i := range t.count() {
 		if elf.SymType(t.raw[i*t.entry+uint64(info)]&15) == elf.STT_FILE {
-			t.files = append(t.files, uint32(i))
+			r.files = append(r.files, uint32(i))
 		}
 	}
-	t.files = slices.Clip(t.files)
+	r.files = slices.Clip(r.files)
+	return r.files
 }
 
 // at decodes an entry, even if counts rejects it.

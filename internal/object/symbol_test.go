@@ -355,6 +355,7 @@ func TestSourceFileOfManySymbols(t *testing.T) {
 	defer f.Close()
 	byTable(f)
 	f.Symbol(0x1000)
+	f.symbols.rarely()
 	before := f.Footprint()
 	for i := range symbols[1:] {
 		sym, _ := f.Symbol(0x1000 + uint64(i))

@@ -106,14 +106,12 @@ func (ts *symbolTables) SourceFile(sym Symbol) []byte {
 	if !sym.Local || t == nil || sym.index >= t.count() {
 		return nil
 	}
-	if !t.filesListed {
-		t.listFiles()
-	}
-	i, _ := slices.BinarySearch(t.files, uint32(sym.index))
+	files := t.fileSymbols()
+	i, _ := slices.BinarySearch(files, uint32(sym.index))
 	if i == 0 {
 		return nil
 	}
-	if name := t.name(t.d.u32(t.raw[uint64(t.files[i-1])*t.entry:])); len(name) > 0 {
+	if name := t.name(t.d.u32(t.raw[uint64(files[i-1])*t.entry:])); len(name) > 0 {
 		return name
 	}
 	return nil

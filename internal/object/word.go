@@ -58,7 +58,7 @@ func (t *symbols) findWord() int {
 	if len(t.raw) == 0 {
 		return 0
 	}
-	count, w := int(t.count()), &t.words
+	count, w := int(t.count()), &t.rarely().words
 	if w.built {
 		return len(w.hashes) / 64
 	}
@@ -71,7 +71,7 @@ func (t *symbols) findWord() int {
 
 func (t *symbols) hashWords() {
 	count := t.count()
-	w := &t.words
+	w := &t.rarely().words
 	w.built, w.seed, w.ends = true, maphash.MakeSeed(), make([]uint32, count)
 	budget := 2*len(t.strings) + maxNamesHashed // names may share suffixes
 	for i := uint64(1); i < count; i++ {
@@ -89,7 +89,7 @@ func (t *symbols) hashWords() {
 
 // withWord calls yield for symbols that may have word. It stops and returns false if yield does.
 func (t *symbols) withWord(word string, yield func(Symbol) bool) bool {
-	w := &t.words
+	w := &t.rarely().words
 	if !w.built {
 		return t.each(yield)
 	}
