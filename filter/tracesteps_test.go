@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -48,9 +49,16 @@ func traceSteps(t *testing.T, o Options, text func() string, size int) int64 {
 	return quota.Steps()
 }
 
+// mallocs returns the number of allocations of the process so far.
+func mallocs() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
+}
+
 // The traces of a log take time in proportion to its length, however many they are: each sample of each
 // dialect, again and again, all samples and all of their lines at random, and different traces of a large
-// program.
+// program. So do its allocations.
 func TestTracesTakeStepsInProportionToTheLog(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.OnlyOn(t, "linux") // where the program is an ELF file
@@ -91,9 +99,11 @@ func TestTracesTakeStepsInProportionToTheLog(t *testing.T) {
 	for name, text := range logs {
 		t.Run(name, func(t *testing.T) {
 			o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Dialects: Dialects{Whole: true}}
-			before := 0.0
+			before, allocatedBefore := 0.0, 0.0
 			for _, size := range sizes {
+				allocated := mallocs()
 				steps := traceSteps(t, o, text, size)
+				allocated = mallocs() - allocated
 				if most := int64(mostLogSteps + mostStepsAByte*size); steps > most {
 					t.Errorf("%d steps for %d bytes, want at most %d", steps, size, most)
 				}
@@ -103,6 +113,11 @@ func TestTracesTakeStepsInProportionToTheLog(t *testing.T) {
 					t.Errorf("%.2f steps for a byte of %d, %.2f for one of a shorter log", each, size, before)
 				}
 				before = each
+				const besides = 20_000 // allocations that a longer log does not repeat
+				if most := allocatedBefore*mostTraceGrowth*float64(size) + besides; allocatedBefore > 0 && float64(allocated) > most {
+					t.Errorf("%d allocations for %d bytes, want at most %.0f: a shorter log has %.4f for a byte", allocated, size, most, allocatedBefore)
+				}
+				allocatedBefore = float64(allocated) / float64(size)
 			}
 		})
 	}
