@@ -137,8 +137,8 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 	}
 }
 
-// The functions of a profile may have equal costs, and are then compared by all events. The work for
-// an event does not grow with the number of events.
+// The functions of a profile may have equal costs, and are then compared by all events. The work
+// for an event does not grow with the number of events.
 func TestTheCostOfACountedEventIsOneWeight(t *testing.T) {
 	var e events
 	for i := range maxEvents {

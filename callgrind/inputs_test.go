@@ -96,8 +96,8 @@ func joinedOutput(t *testing.T, files []txtar.File, words string) string {
 	return out.String() + diagnostics.String()
 }
 
-// comparedOutput returns the comparison of files, whose names begin with before or after, followed by
-// the diagnostics.
+// comparedOutput returns the comparison of files, whose names begin with before or after, followed
+// by the diagnostics.
 func comparedOutput(t *testing.T, files []txtar.File, o Options) string {
 	t.Helper()
 	var out bytes.Buffer

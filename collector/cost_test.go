@@ -55,8 +55,8 @@ func recordLines(t testing.TB) map[string]string {
 	}
 }
 
-// A record without a frame allocates nothing, one with a frame that was seen before its new text, and
-// the box that holds it.
+// A record without a frame allocates nothing, one with a frame that was seen before its new text,
+// and the box that holds it.
 func TestAllocationsOfARecord(t *testing.T) {
 	const n = 1000
 	most := map[string]float64{"plain": 0, "frame": 2, "raw": 2}

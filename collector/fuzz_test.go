@@ -31,7 +31,8 @@ func FuzzSplitIntoRecords(f *testing.F) {
 	})
 }
 
-// checkSplit splits a log into records, and compares what becomes of them with the output of a Filter.
+// checkSplit splits a log into records, and compares what becomes of them with the output of a
+// Filter.
 func checkSplit(t *testing.T, one *logsProcessor, reference func(string) string, log []byte, seed uint64) {
 	t.Helper()
 	if len(log) > 64<<10 || !utf8.Valid(log) {

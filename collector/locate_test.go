@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The frames that an edge has located, a gateway names, each record by itself: the result is that of
-// one processor that resolves. So are single addresses of code and data.
+// The frames that an edge has located, a gateway names, each record by itself: the result is that
+// of one processor that resolves. So are single addresses of code and data.
 func TestLocateThenName(t *testing.T) {
 	for _, name := range logs {
 		lines := linesOf(t, name)

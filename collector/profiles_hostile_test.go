@@ -200,7 +200,8 @@ func liveHeap() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// growth returns by how many bytes the heap in use has grown at most while f ran. It collects often.
+// growth returns by how many bytes the heap in use has grown at most while f ran. It collects
+// often.
 func growth(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	runtime.GC()

@@ -124,8 +124,8 @@ func storedConfig() *Config {
 	return c
 }
 
-// A successor of a killed Collector resolves frames whose modules only its predecessor has seen. The
-// contexts are written once for each batch.
+// A successor of a killed Collector resolves frames whose modules only its predecessor has seen.
+// The contexts are written once for each batch.
 func TestContextsSurviveARestart(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	disk := newMemory()

@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// largeDebugFile returns the largest debug file of a tree with sections compressed by zlib, its build
-// ID, and addresses of functions in it; "" if the tree has none of 100 MiB.
+// largeDebugFile returns the largest debug file of a tree with sections compressed by zlib, its
+// build ID, and addresses of functions in it; "" if the tree has none of 100 MiB.
 func largeDebugFile(t *testing.T, tree string) (path, id string, addresses []uint64) {
 	t.Helper()
 	least := int64(100 << 20)
@@ -89,8 +89,8 @@ func TestABatchDoesNotWaitForABusyFile(t *testing.T) {
 }
 
 // A debug file of more than 100 MiB with compressed sections is asked for in mid-stream: no batch
-// takes longer than the patience and 20 ms, and a batch of another process, whose files are known, 20
-// ms. STALL_TREE names a tree of debug files with such a file.
+// takes longer than the patience and 20 ms, and a batch of another process, whose files are known,
+// 20 ms. STALL_TREE names a tree of debug files with such a file.
 func TestALargeFileStallsNoBatch(t *testing.T) {
 	tree := os.Getenv("STALL_TREE")
 	if tree == "" {

@@ -39,8 +39,8 @@ func manyFrames(r *rand.Rand, ids []string) (blocks []string) {
 	return blocks
 }
 
-// testdataSymbolizer returns a Symbolizer with indexes of the debug files in testdata, and their build
-// IDs.
+// testdataSymbolizer returns a Symbolizer with indexes of the debug files in testdata, and their
+// build IDs.
 func testdataSymbolizer(t *testing.T) (*symbolize.Symbolizer, []string) {
 	t.Helper()
 	files, err := filepath.Glob("../testdata/debug/.build-id/*/*.debug")
@@ -112,8 +112,8 @@ func TestResolvingAheadChangesNothing(t *testing.T) {
 	}
 }
 
-// Frames begin to be resolved ahead, and a map behind them in the same line changes the space: the race
-// detector sees a space that changes while workers read it.
+// Frames begin to be resolved ahead, and a map behind them in the same line changes the space: the
+// race detector sees a space that changes while workers read it.
 func TestNothingIsResolvedAheadWhileTheSpaceChanges(t *testing.T) {
 	s, ids := testdataSymbolizer(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))

@@ -66,8 +66,8 @@ func BenchmarkValues(b *testing.B) {
 	benchmarkWrite(b, Options{Symbolizer: testSymbolizer(b), Patience: patient}, log.Bytes())
 }
 
-// BenchmarkFind compares the two searches that read every byte of every log, on logs without a mark.
-// A block of them fits the second-level cache.
+// BenchmarkFind compares the two searches that read every byte of every log, on logs without a
+// mark. A block of them fits the second-level cache.
 func BenchmarkFind(b *testing.B) {
 	for _, log := range []struct {
 		name string

@@ -90,15 +90,15 @@ func TestFramesWhoseBeginningWasPrintedArePrintedOnce(t *testing.T) {
 // recordedFirmware has dumps of firmware, and its files.
 var recordedFirmware = filepath.Join("..", "integration", "testdata", "firmware", "recorded")
 
-// seedBytes bounds an input of FuzzDialect: the fuzzer executes few larger ones, and spends its time on
-// making them smaller.
+// seedBytes bounds an input of FuzzDialect: the fuzzer executes few larger ones, and spends its
+// time on making them smaller.
 const seedBytes = 4 << 10
 
 var anyNumber = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F]*`)
 
-// seedsOf returns parts of log that have a frame or a map each: its line, the line after it, and as few of
-// the lines before as make it one of its dialect. Lines that differ only in digits have one part, which
-// of has, by the dialect and the line. All dialects are added to seen.
+// seedsOf returns parts of log that have a frame or a map each: its line, the line after it, and as
+// few of the lines before as make it one of its dialect. Lines that differ only in digits have one
+// part, which of has, by the dialect and the line. All dialects are added to seen.
 func seedsOf(log string, firmware bool, of map[string]string, seen map[string]bool) {
 	lines := strings.SplitAfter(log, "\n")
 	for i, names := range linesOf(lines, firmware) {
@@ -188,8 +188,8 @@ func dialectSeeds(f *testing.F) {
 
 // FuzzDialect holds for every log: no line without a frame changes, a log that was filtered is not
 // changed by another filter, blocks of any size give the same output, JSON has the text, and the
-// work is linear. The last four are checked for one input in four each, so that more are executed; mode
-// chooses.
+// work is linear. The last four are checked for one input in four each, so that more are executed;
+// mode chooses.
 func FuzzDialect(f *testing.F) {
 	dialectSeeds(f)
 	firmware := []Image{{Path: filepath.Join(recordedFirmware, "riscv.elf")}, {Path: filepath.Join(recordedFirmware, "cortexm.elf")}}
@@ -240,8 +240,8 @@ func FuzzDialect(f *testing.F) {
 	})
 }
 
-// A log that was filtered is not changed by another filter, blocks of any size give the same output,
-// and JSON has the text, also in whole samples.
+// A log that was filtered is not changed by another filter, blocks of any size give the same
+// output, and JSON has the text, also in whole samples.
 func TestSamplesInBlocksTwiceAndAsJSON(t *testing.T) {
 	schema := loadSchema(t)
 	for i, log := range logtest.Samples(t, "../internal/dialect/testdata/*.txtar") {

@@ -44,8 +44,8 @@ func lookOptions(t testing.TB) Options {
 	return o
 }
 
-// Frames that are held back come out before what follows them: a prompt after 100 ms of silence, when
-// the command calls Flush, too.
+// Frames that are held back come out before what follows them: a prompt after 100 ms of silence,
+// when the command calls Flush, too.
 func TestHeldFramesComeOutInTime(t *testing.T) {
 	const own, system = "{{{bt:1:0x50018e}}}\n", "{{{bt:2:0x600010}}}\n{{{bt:3:0x600020}}}\n"
 	const ownOut, folded = "    #1    0x000000000050018e bare+0x2 (a.out+0x40018d)\n", "    2 frames of libc.so.6\n"
@@ -98,8 +98,8 @@ func TestHeldFramesComeOutInTime(t *testing.T) {
 	}
 }
 
-// A recursion in the system before the first own frame is printed as it comes, so that its memory is
-// bounded. After an own frame it is counted.
+// A recursion in the system before the first own frame is printed as it comes, so that its memory
+// is bounded. After an own frame it is counted.
 func TestHeldFramesAreBounded(t *testing.T) {
 	o := lookOptions(t)
 	var out bytes.Buffer

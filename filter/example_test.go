@@ -38,8 +38,8 @@ func ExampleFilter() {
 	//     #1    0x000000000050018d bare+0x2 (/opt/shop+0x40018d)
 }
 
-// The records of many logs go through one Lines, each with the Context of its log. With Resolved the
-// answers come as structs, too.
+// The records of many logs go through one Lines, each with the Context of its log. With Resolved
+// the answers come as structs, too.
 func ExampleLines_Append() {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("testdata/debug")}})
 	defer s.Close()

@@ -80,7 +80,8 @@ func TestUnclosedHexDictIsBounded(t *testing.T) {
 	}
 }
 
-// A value of a hexdict may be a number: one without a name is not counted, not for its module either.
+// A value of a hexdict may be a number: one without a name is not counted, not for its module
+// either.
 func TestValuesOfHexdictsAreNotCounted(t *testing.T) {
 	f := New(io.Discard, Options{})
 	io.WriteString(f, dictHead+"{{{hexdict: RIP: 0x500180 RSP: 0x501004}}}\n{{{pc:0x500190:pc}}}\n{{{hexdict: RIP: 0x500180}}}\n")

@@ -100,8 +100,8 @@ func TestMarkupOfBacktracesHasTheirAnswers(t *testing.T) {
 	}
 }
 
-// Elements that the log has pass as they are. After its reset, modules are made up again. A Filter that
-// goes on after a restart makes up others.
+// Elements that the log has pass as they are. After its reset, modules are made up again. A Filter
+// that goes on after a restart makes up others.
 func TestMadeModulesAndTheLogsOwn(t *testing.T) {
 	const (
 		frame  = "a #1 0x55d01234018d  (/opt/a.out+0x40018d) (BuildId: a0a1)\n"
@@ -133,9 +133,9 @@ func TestMadeModulesAndTheLogsOwn(t *testing.T) {
 	}
 }
 
-// FuzzMade holds for every log without markup: the markup that is made of its raw backtraces keeps the
-// text around them, has no fault, and has the answers of the log. That of the samples is not changed by
-// another run.
+// FuzzMade holds for every log without markup: the markup that is made of its raw backtraces keeps
+// the text around them, has no fault, and has the answers of the log. That of the samples is not
+// changed by another run.
 func FuzzMade(f *testing.F) {
 	samples := make(map[string]bool)
 	for _, log := range logtest.Samples(f, "../internal/dialect/testdata/*.txtar") {

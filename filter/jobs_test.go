@@ -28,8 +28,8 @@ func (m mapped) Find(ctx context.Context, q buildid.Query, note func(buildid.Att
 	return m.Finder.Find(ctx, q, note)
 }
 
-// filteredBy returns the output of a new Filter for blocks, what its Symbolizer says of its files, and
-// the number of answers that were found ahead.
+// filteredBy returns the output of a new Filter for blocks, what its Symbolizer says of its files,
+// and the number of answers that were found ahead.
 func filteredBy(t *testing.T, tree string, jobs int, memory int64, blocks []string) (out, faults string, ahead int) {
 	t.Helper()
 	var notes []string
@@ -57,7 +57,8 @@ func filteredBy(t *testing.T, tree string, jobs int, memory int64, blocks []stri
 	return b.String(), strings.Join(notes, "\n"), ahead
 }
 
-// The output does not depend on how many goroutines read debug information, with little memory either.
+// The output does not depend on how many goroutines read debug information, with little memory
+// either.
 func TestOutputDoesNotDependOnJobs(t *testing.T) {
 	const tree = "../testdata/debug"
 	ids := idsIn(t, tree)

@@ -182,8 +182,8 @@ func TestRecordsOfHotFramesAllocateNothing(t *testing.T) {
 	}
 }
 
-// A trace in a record is resolved within it. What it shows of the process's modules is known for the
-// next records of the same Context, also after a restart, and for no other Context.
+// A trace in a record is resolved within it. What it shows of the process's modules is known for
+// the next records of the same Context, also after a restart, and for no other Context.
 func TestFactsOfRecords(t *testing.T) {
 	image, err := filepath.Abs("testdata/debug/.build-id/a0/a1a2a3a4a5a6a7.debug")
 	if err != nil {

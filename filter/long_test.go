@@ -56,8 +56,8 @@ func TestNoColourIsLeftInLongLines(t *testing.T) {
 	}
 }
 
-// TestColoursOfLongLinesStayAsTheyAre checks that a line that is too long to be interpreted keeps its
-// colours, and gets none: the next line has those that it leaves.
+// TestColoursOfLongLinesStayAsTheyAre checks that a line that is too long to be interpreted keeps
+// its colours, and gets none: the next line has those that it leaves.
 func TestColoursOfLongLinesStayAsTheyAre(t *testing.T) {
 	long := "\x1b[31mred" + strings.Repeat("x", maxLine) + "\n"
 	for name, want := range map[Color]string{ColorKeep: long + "next\n", ColorAlways: long + "next\n"} {
@@ -96,8 +96,8 @@ func textOfObjects(t *testing.T, out string) string {
 	return b.String()
 }
 
-// TestFlushLooksAtEachByteOnceOrTwice holds that Flush after each of many small writes takes time in
-// proportion to the line, and that the output is that of one write.
+// TestFlushLooksAtEachByteOnceOrTwice holds that Flush after each of many small writes takes time
+// in proportion to the line, and that the output is that of one write.
 func TestFlushLooksAtEachByteOnceOrTwice(t *testing.T) {
 	const length, write = maxLine / 2, 256
 	text := strings.Repeat("\x1b[31mred\x1b[0m text ", length/18)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The modules of a kernel are found however many other kernels a log has named, such as one of a fleet.
+// The modules of a kernel are found however many other kernels a log has named, such as one of a
+// fleet.
 func TestModulesOfManyKernelsAreFound(t *testing.T) {
 	root := t.TempDir()
 	here := func(name string) string { return filepath.Join(root, name) }

@@ -33,8 +33,8 @@ func checkParse(t testing.TB, object string, want any) {
 	}
 }
 
-// withoutEmpty removes the members of objects whose string is empty, which is what their absence means
-// to a reader, but for the text of a line.
+// withoutEmpty removes the members of objects whose string is empty, which is what their absence
+// means to a reader, but for the text of a line.
 func withoutEmpty(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

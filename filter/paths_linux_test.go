@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// Whatever a path of the log leads to here, the filter neither waits for it, nor reads anything but a
-// regular file, nor any file of /proc, /dev or /sys. The lines stay as they are.
+// Whatever a path of the log leads to here, the filter neither waits for it, nor reads anything but
+// a regular file, nor any file of /proc, /dev or /sys. The lines stay as they are.
 func TestPathsOfTheLogLeadToRegularFilesAlone(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -153,8 +153,8 @@ func (c *repeats) heldRuns(t *tracer, frames []*judge.Frame) (all []heldRun) {
 	return all
 }
 
-// isAloneAfter reports whether held line i may be in a repeat that begins with line from and has the
-// lines between.
+// isAloneAfter reports whether held line i may be in a repeat that begins with line from and has
+// the lines between.
 func (t *tracer) isAloneAfter(from, i int) bool {
 	if i >= len(t.buffered) || len(t.buffered[i].frames) != 1 {
 		return false

@@ -45,8 +45,8 @@ func repeatAt(f *lineFilter, b []byte, at, pending int) *repeat {
 	return r
 }
 
-// fitsAgain reports whether the lines of r may be held back together, the first one as the line with
-// this number.
+// fitsAgain reports whether the lines of r may be held back together, the first one as the line
+// with this number.
 func fitsAgain(t *tracer, r *repeat, number int64) bool {
 	n, held := len(r.ends), len(t.buffered)
 	if t.printed > 0 || t.listing || t.maps.buffered || t.maps.complete || t.full && held == 0 || t.late() {

@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Bounds of the work of traces, in steps of dialect.Quota, about 50 ns: a log takes at most 0.5 s for a MiB
-// and 0.4 s besides, and a block of it delays the lines after it by at most 0.5 s.
+// Bounds of the work of traces, in steps of dialect.Quota, about 50 ns: a log takes at most 0.5 s
+// for a MiB and 0.4 s besides, and a block of it delays the lines after it by at most 0.5 s.
 const (
 	mostLogSteps    = 8 << 20
 	mostStepsAByte  = 10
@@ -24,8 +24,8 @@ const (
 	mostTraceGrowth = 1.1 // of the steps for a byte, if the log becomes longer
 )
 
-// traceSteps returns the steps that the traces of a log of size bytes take, which repeats text. It checks
-// those of each block.
+// traceSteps returns the steps that the traces of a log of size bytes take, which repeats text. It
+// checks those of each block.
 func traceSteps(t *testing.T, o Options, text func() string, size int) int64 {
 	t.Helper()
 	f := New(io.Discard, o)
@@ -56,9 +56,9 @@ func mallocs() uint64 {
 	return m.Mallocs
 }
 
-// The traces of a log take time in proportion to its length, however many they are: each sample of each
-// dialect, again and again, all samples and all of their lines at random, and different traces of a large
-// program. So do its allocations.
+// The traces of a log take time in proportion to its length, however many they are: each sample of
+// each dialect, again and again, all samples and all of their lines at random, and different traces
+// of a large program. So do its allocations.
 func TestTracesTakeStepsInProportionToTheLog(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.OnlyOn(t, "linux") // where the program is an ELF file

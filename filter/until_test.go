@@ -63,8 +63,8 @@ func TestRecordsWaitUntilATime(t *testing.T) {
 	}
 }
 
-// While a file is in use by a question that takes long, records with a time go out at that time, and
-// have their names when the same address comes again.
+// While a file is in use by a question that takes long, records with a time go out at that time,
+// and have their names when the same address comes again.
 func TestRecordsWithATimeDoNotWaitForOtherQuestions(t *testing.T) {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("testdata/debug")}})
 	defer s.Close()

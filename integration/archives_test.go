@@ -34,9 +34,9 @@ var rotators = map[string]struct{ settings, script string }{
 	"no new file":      {script: `mv app.log app.log.20261101NUMBER && gzip app.log.20261101NUMBER`},
 }
 
-// A log is rotated and compressed while symfilter runs, is stopped, has ended or was killed. No line
-// is lost or out of order; only after a kill some are printed twice. With TEST_LONG=1 there are
-// 1,000 rotations in all.
+// A log is rotated and compressed while symfilter runs, is stopped, has ended or was killed. No
+// line is lost or out of order; only after a kill some are printed twice. With TEST_LONG=1 there
+// are 1,000 rotations in all.
 func TestCompressedRotationsLoseNothing(t *testing.T) {
 	need(t, logrotate, "zstd", "xz", "bzip2")
 	rotations := 6
@@ -122,8 +122,8 @@ func TestCompressedRotationsLoseNothing(t *testing.T) {
 	}
 }
 
-// endQuietly ends symfilter, and fails if it has reported anything but that a file is missing or was
-// copied.
+// endQuietly ends symfilter, and fails if it has reported anything but that a file is missing or
+// was copied.
 func endQuietly(t *testing.T, p *following, sig syscall.Signal) {
 	t.Helper()
 	p.cmd.Process.Signal(sig)

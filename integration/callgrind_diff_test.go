@@ -214,8 +214,8 @@ func pprofChanges(t *testing.T, before, after string) (flat, cum map[string]int6
 	return flat, cum
 }
 
-// The profile of a stripped program does not differ from that of its twin, and two stripped programs
-// differ as their twins do.
+// The profile of a stripped program does not differ from that of its twin, and two stripped
+// programs differ as their twins do.
 func TestStrippingChangesNoCosts(t *testing.T) {
 	need(t, "valgrind", "g++", "strip")
 	c := change(t, "change.cc", with(gxx, "-O1"), with(gxx, "-O1", "-DAFTER"), instr...)

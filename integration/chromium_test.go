@@ -336,7 +336,8 @@ func value[T any](t *testing.T, p *tab, expression string) T {
 	return reply.Result.Value
 }
 
-// until waits until a JavaScript expression is true; it is evaluated once a frame, for 20 s at most.
+// until waits until a JavaScript expression is true; it is evaluated once a frame, for 20 s at
+// most.
 func (p *tab) until(t *testing.T, expression string) {
 	t.Helper()
 	if !value[bool](t, p, `(async () => {
@@ -350,8 +351,8 @@ func (p *tab) until(t *testing.T, expression string) {
 	}
 }
 
-// click clicks into the middle of the first element that the selector matches, once the element stays
-// at its place for five frames: the browser or the page may be scrolling to another one.
+// click clicks into the middle of the first element that the selector matches, once the element
+// stays at its place for five frames: the browser or the page may be scrolling to another one.
 func (p *tab) click(t *testing.T, selector string) {
 	t.Helper()
 	quoted, err := json.Marshal(selector)

@@ -58,8 +58,8 @@ func (p *ciProject) use(t *testing.T, program string) {
 	}
 }
 
-// What docs/ci.md shows is short, and works: the commands of each system run in a project, accept what
-// is known, and fail for what is new after all their files are complete.
+// What docs/ci.md shows is short, and works: the commands of each system run in a project, accept
+// what is known, and fail for what is new after all their files are complete.
 func TestGatesOfBuildsAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	need(t, "make")

@@ -45,7 +45,8 @@ func collectorLibraries(t *testing.T) []string {
 	return append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(folders, ":"), noSystemDebug)
 }
 
-// A collector is a collector of logs that runs with the files of an example, in a folder of the test.
+// A collector is a collector of logs that runs with the files of an example, in a folder of the
+// test.
 type collector struct {
 	*exec.Cmd
 	t        *testing.T
@@ -158,8 +159,8 @@ func (c *collector) symfilter() (pid int) {
 	return pid
 }
 
-// descendant returns the number of a process with this name that the process pid, or one that it has
-// started, has started; 0 if there is none.
+// descendant returns the number of a process with this name that the process pid, or one that it
+// has started, has started; 0 if there is none.
 func descendant(pid int, name string) int {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, children := range threads {
@@ -210,8 +211,8 @@ const (
 	endOfMessages = sentBefore + " app[7]: the end\n"
 )
 
-// timePrinted returns the time that the collector has printed before each line: that of the messages
-// has no year and no zone.
+// timePrinted returns the time that the collector has printed before each line: that of the
+// messages has no year and no zone.
 func timePrinted(t *testing.T, printed string) string {
 	t.Helper()
 	when, _, ok := strings.Cut(printed, " ")

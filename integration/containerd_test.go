@@ -137,8 +137,8 @@ func TestContainersLogThroughSymfilter(t *testing.T) {
 	}
 }
 
-// The backtrace of a container that died is resolved by debug files of which the server sends the first
-// byte after SIGTERM, and is printed without them if the server sends none.
+// The backtrace of a container that died is resolved by debug files of which the server sends the
+// first byte after SIGTERM, and is printed without them if the server sends none.
 func TestLastLinesOfAContainerWaitForDebugFiles(t *testing.T) {
 	for name, answers := range map[string]bool{"a slow server": true, "a silent server": false} {
 		t.Run(name, func(t *testing.T) {

@@ -327,13 +327,14 @@ pipelines: {app: {input: {files: ["DIR/app.log"]}, output: {file: DIR/symbolized
 	}
 }
 
-// withMainPID returns a script with the answer of systemctl to the question for the daemon's process.
+// withMainPID returns a script with the answer of systemctl to the question for the daemon's
+// process.
 func withMainPID(script string, pid int) string {
 	return regexp.MustCompile(`"?\$\(systemctl [^)]*\)"?`).ReplaceAllString(script, strconv.Itoa(pid))
 }
 
-// While the service does not run, its process is 0 for systemctl. To kill(1) that is the group of the
-// caller: logrotate, and the timer's service.
+// While the service does not run, its process is 0 for systemctl. To kill(1) that is the group of
+// the caller: logrotate, and the timer's service.
 func TestLogrotateSignalsNothingIfTheServiceDoesNotRun(t *testing.T) {
 	_, script, _ := strings.Cut(example(t, "logrotate"), "postrotate\n")
 	script, _, _ = strings.Cut(script, "endscript")

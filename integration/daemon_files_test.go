@@ -37,8 +37,8 @@ func followingDaemon(t *testing.T, log, state, out string, poll bool) *following
 	return p
 }
 
-// A daemon that is killed at any moment loses nothing, while its files rotate, and doubles nothing if
-// its checkpoint has what was written.
+// A daemon that is killed at any moment loses nothing, while its files rotate, and doubles nothing
+// if its checkpoint has what was written.
 func TestKilledDaemonsLoseNothing(t *testing.T) {
 	kills, runs, often, most := 4, 3, 3, 100
 	if long() {
@@ -136,8 +136,8 @@ func TestDaemonsEndSoon(t *testing.T) {
 	}
 }
 
-// Files that are rotated and compressed while the daemon runs, and while it is stopped, are read whole:
-// each line comes once.
+// Files that are rotated and compressed while the daemon runs, and while it is stopped, are read
+// whole: each line comes once.
 func TestDaemonsFollowRotationsWithCompression(t *testing.T) {
 	rotations := 20
 	if long() {

@@ -12,9 +12,9 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Slow connections of a peer, many more than the limit, shut nobody out: another peer is answered at
-// once; the same one is told the limit, and is answered when the slowest has lost its seat, unless
-// their requests are being served. No answer is cut off.
+// Slow connections of a peer, many more than the limit, shut nobody out: another peer is answered
+// at once; the same one is told the limit, and is answered when the slowest has lost its seat,
+// unless their requests are being served. No answer is cut off.
 func TestSlowConnectionsShutNobodyOut(t *testing.T) {
 	for _, tt := range []struct {
 		name, sent string

@@ -61,8 +61,8 @@ func TestAddonsOfNodeAreResolved(t *testing.T) {
 	w.wantChain(t, w.frames(t, log), calls...)
 }
 
-// Breakpad prints offsets, and the first bytes of the build IDs after all threads: they lead to files
-// in a tree, or confirm a file that is named.
+// Breakpad prints offsets, and the first bytes of the build IDs after all threads: they lead to
+// files in a tree, or confirm a file that is named.
 func TestMinidumpsAreResolvedByTheListOfModules(t *testing.T) {
 	need(t, "/usr/lib/debug/.build-id") // of libc
 	t.Parallel()

@@ -27,7 +27,8 @@ func links() map[string][]string {
 	return map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}}
 }
 
-// gdb runs gdb with commands on the program of a twin and further arguments, and returns its output.
+// gdb runs gdb with commands on the program of a twin and further arguments, and returns its
+// output.
 func (w *traceTwin) gdb(t *testing.T, args []string, commands ...string) []byte {
 	t.Helper()
 	need(t, "gdb")
@@ -281,8 +282,8 @@ func TestEntriesOfSystemdCoredumpInJSONAreResolved(t *testing.T) {
 	}
 }
 
-// systemd-coredump itself, which gets a core as from its socket unit, and writes to a journal. Modules
-// with a package note have their path and their build ID in the text.
+// systemd-coredump itself, which gets a core as from its socket unit, and writes to a journal.
+// Modules with a package note have their path and their build ID in the text.
 func TestSystemdCoredumpItself(t *testing.T) {
 	const program = "/lib/systemd/systemd-coredump"
 	testenv.OnlyLong(t)

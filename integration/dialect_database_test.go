@@ -58,8 +58,8 @@ func (s *server) end() []byte {
 }
 
 // framesOfSystem returns the frames of a log of a program in Debian, whose debug information is not
-// installed. It fails the test if a frame with a name in the log has the answer of another function,
-// or if one of the C library has no line.
+// installed. It fails the test if a frame with a name in the log has the answer of another
+// function, or if one of the C library has no line.
 func framesOfSystem(t *testing.T, log []byte, args ...string) (all []twinFrame) {
 	t.Helper()
 	need(t, "/usr/lib/debug/.build-id", "c++filt")
@@ -139,8 +139,8 @@ func asServerUser(t *testing.T, cmd *exec.Cmd, dir string) *exec.Cmd {
 	return cmd
 }
 
-// PostgreSQL prints a backtrace with an error of a function that backtrace_functions names. A server
-// calls its executable as it calls its process, a single process by its path.
+// PostgreSQL prints a backtrace with an error of a function that backtrace_functions names. A
+// server calls its executable as it calls its process, a single process by its path.
 func TestPostgreSQLBacktrace(t *testing.T) {
 	testenv.OnlyLong(t)
 	const bin = "/usr/lib/postgresql/15/bin/"
@@ -177,8 +177,8 @@ func TestPostgreSQLBacktrace(t *testing.T) {
 	}
 }
 
-// MariaDB resolves the frames of libraries itself, and not its own: addr2line does not find the file
-// that it was called as.
+// MariaDB resolves the frames of libraries itself, and not its own: addr2line does not find the
+// file that it was called as.
 func TestMariaDBCrash(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "mariadbd")

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A logForm is a form in which a log keeps the lines of a program. unseal fails the test if a record
-// does not parse.
+// A logForm is a form in which a log keeps the lines of a program. unseal fails the test if a
+// record does not parse.
 type logForm struct {
 	name   string
 	seal   func(log string) string
@@ -47,7 +47,8 @@ func jsonLine(v any) string {
 	return string(b) + "\n"
 }
 
-// member returns a function that parses lines of JSON, and returns the text of one of their members.
+// member returns a function that parses lines of JSON, and returns the text of one of their
+// members.
 func member(path ...string) func(t *testing.T, log string) string {
 	return func(t *testing.T, log string) string {
 		t.Helper()
@@ -119,14 +120,14 @@ func journalMessages(t *testing.T, log string) string {
 	return all.String()
 }
 
-// turns has, by the name of a test, the number of its logs whose records were tested. The form of a log
-// depends on these two alone, so that a failure comes again.
+// turns has, by the name of a test, the number of its logs whose records were tested. The form of a
+// log depends on these two alone, so that a failure comes again.
 var turns sync.Map
 
-// wantInRecords fails the test unless a log in records comes out as the log alone, with arguments of
-// symfilter. A log of nil is the file that the last argument names. In make test-long, the log is in
-// records of every form, and is made to markup and resolved again as well; otherwise it is in those of
-// one form, another one for each log.
+// wantInRecords fails the test unless a log in records comes out as the log alone, with arguments
+// of symfilter. A log of nil is the file that the last argument names. In make test-long, the log
+// is in records of every form, and is made to markup and resolved again as well; otherwise it is in
+// those of one form, another one for each log.
 func wantInRecords(t *testing.T, log []byte, args ...string) {
 	t.Helper()
 	if log == nil {
@@ -177,8 +178,8 @@ func wantInRecords(t *testing.T, log []byte, args ...string) {
 	}
 }
 
-// Backtraces in every form of log are resolved as the backtraces alone, and each record parses, also as
-// markup. The tests of the dialects do the same for their logs, in one form of log each.
+// Backtraces in every form of log are resolved as the backtraces alone, and each record parses,
+// also as markup. The tests of the dialects do the same for their logs, in one form of log each.
 func TestBacktracesInRecordsAreResolved(t *testing.T) {
 	need(t, "g++", "strip")
 	w := newTraceTwin(t, "backtrace", twinBuild{})

@@ -52,8 +52,8 @@ func TestBacktraceSymbolsAreResolved(t *testing.T) {
 // forms is the twin that newForms has built.
 var forms *traceTwin
 
-// newForms returns the twin forms, which calls itself by other names in some forms. It is built once;
-// tests must not change its files.
+// newForms returns the twin forms, which calls itself by other names in some forms. It is built
+// once; tests must not change its files.
 func newForms(t *testing.T) *traceTwin {
 	t.Helper()
 	if forms == nil {
@@ -209,8 +209,8 @@ func TestOtherBuildsAnswerNothing(t *testing.T) {
 	}
 }
 
-// The frames of several processes that die at the same time are mixed in the log of a job. Each line
-// has the process ID; without it, no frame gets a wrong answer.
+// The frames of several processes that die at the same time are mixed in the log of a job. Each
+// line has the process ID; without it, no frame gets a wrong answer.
 func TestMixedTracesAreToldApart(t *testing.T) {
 	w := newForms(t)
 	var traces [2][]string

@@ -20,8 +20,9 @@ import (
 // diedCalls are the calls of a program of the twin that dies in its function fall.
 var diedCalls = []string{"inventory.h/fall", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 
-// The error log of a Java virtual machine has the names of the libraries without their folders; their
-// paths come with the maps, some hundred lines later. In a file the frames are resolved in place.
+// The error log of a Java virtual machine has the names of the libraries without their folders;
+// their paths come with the maps, some hundred lines later. In a file the frames are resolved in
+// place.
 func TestErrorLogsOfJavaAreResolvedInFiles(t *testing.T) {
 	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
 		t.Run(name, func(t *testing.T) {

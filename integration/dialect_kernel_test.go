@@ -65,8 +65,8 @@ func (p *kernelPlace) section() string {
 	return ".text"
 }
 
-// standIn returns the source of a file in which each function of a module has its name, its size and a
-// line for each place in the log. If other is set, all functions are 64 bytes longer.
+// standIn returns the source of a file in which each function of a module has its name, its size
+// and a line for each place in the log. If other is set, all functions are 64 bytes longer.
 func (l *kernelLog) standIn(module string, other bool) string {
 	of := make(map[string][]*kernelPlace)
 	for i, p := range l.places {
@@ -126,8 +126,8 @@ func (l *kernelLog) standIn(module string, other bool) string {
 	return b.String()
 }
 
-// kernelTree makes the files for a log below a folder: those of the kernel 6.1.0-56-amd64, as Debian's
-// packages of debug information have them.
+// kernelTree makes the files for a log below a folder: those of the kernel 6.1.0-56-amd64, as
+// Debian's packages of debug information have them.
 func (l *kernelLog) tree(t *testing.T, other bool) (root string) {
 	t.Helper()
 	need(t, "gcc", "ld", "xz")
@@ -179,8 +179,8 @@ func (l *kernelLog) want() string {
 	return b.String()
 }
 
-// The log of a kernel that has reported a warning, a BUG, an oops, stacks and a panic: each function
-// is found by the release of the kernel, or by files that the operator names.
+// The log of a kernel that has reported a warning, a BUG, an oops, stacks and a panic: each
+// function is found by the release of the kernel, or by files that the operator names.
 func TestReportsOfAKernelAreResolved(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "kernel", "console.log"))
@@ -237,8 +237,8 @@ func otherLine(got, want string) string {
 	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
 }
 
-// kernelFiles returns the vmlinux with debug information, the bootable image and the folder of headers
-// of one kernel on this machine.
+// kernelFiles returns the vmlinux with debug information, the bootable image and the folder of
+// headers of one kernel on this machine.
 func kernelFiles(t *testing.T) (vmlinux, image, headers string) {
 	t.Helper()
 	home, err := os.UserHomeDir()
@@ -253,8 +253,8 @@ func kernelFiles(t *testing.T) (vmlinux, image, headers string) {
 	return vmlinux, image, headers
 }
 
-// A kernel of the distribution, booted in a virtual machine with a module of ours, reports errors of
-// each kind: every frame has the functions and lines that llvm-symbolizer has for its address.
+// A kernel of the distribution, booted in a virtual machine with a module of ours, reports errors
+// of each kind: every frame has the functions and lines that llvm-symbolizer has for its address.
 func TestReportsOfABootedKernelAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	vmlinux, image, headers := kernelFiles(t)
@@ -348,8 +348,8 @@ func callEndsAt(t *testing.T, file string, start, end uint64) bool {
 	return slices.Contains([]string{"call", "callq", "bl", "blr", "jal", "jalr"}, code[len(code)-1][1])
 }
 
-// asLLVM returns the log with the answers of llvm-symbolizer for the addresses of its functions, in the
-// files of its modules, and the number of frames with an answer.
+// asLLVM returns the log with the answers of llvm-symbolizer for the addresses of its functions, in
+// the files of its modules, and the number of frames with an answer.
 func (l *kernelLog) asLLVM(t *testing.T, files map[string]string) (want string, known int) {
 	t.Helper()
 	symbols := make(map[string]map[string][]kernelSymbol)
@@ -410,8 +410,8 @@ func (l *kernelLog) asLLVM(t *testing.T, files map[string]string) (want string, 
 	return b.String(), known
 }
 
-// Frames of random functions of a kernel are as llvm-symbolizer has them for their addresses. A name
-// that several functions of one size have is never answered.
+// Frames of random functions of a kernel are as llvm-symbolizer has them for their addresses. A
+// name that several functions of one size have is never answered.
 func TestRandomFunctionsOfAKernelAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	const frames = 10_000

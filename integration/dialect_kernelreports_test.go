@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// recorded are the logs of the kernels of testdata/kernel/reports, which reported errors of each kind
-// under QEMU. Beside each is the file of its kernel, reduced to what the log needs.
+// recorded are the logs of the kernels of testdata/kernel/reports, which reported errors of each
+// kind under QEMU. Beside each is the file of its kernel, reduced to what the log needs.
 var recorded = []struct {
 	kind    string
 	module  bool   // its functions of reports.c are in a module
@@ -107,8 +107,8 @@ func recordedLogOf(t *testing.T, text string) *kernelLog {
 	return l
 }
 
-// Each frame of recorded reports has the functions and lines that llvm-symbolizer has for its address,
-// by the files that the operator names and by build ID.
+// Each frame of recorded reports has the functions and lines that llvm-symbolizer has for its
+// address, by the files that the operator names and by build ID.
 func TestRecordedReportsOfKernelsAreResolved(t *testing.T) {
 	t.Parallel()
 	need(t, "xz", "ld", "llvm-symbolizer-19", "llvm-readelf-19")

@@ -81,8 +81,8 @@ func TestAbseilIsResolvedByAnImage(t *testing.T) {
 	w.wantChain(t, w.tracedFrames(t, log, "--image", w.program), "fall")
 }
 
-// Boost prints a name or an address, never both. The trace has one address in the library, whose call
-// proves too little.
+// Boost prints a name or an address, never both. The trace has one address in the library, whose
+// call proves too little.
 func TestBoostIsResolved(t *testing.T) {
 	for name, link := range map[string]string{"pie": "-pie", "no-pie": "-no-pie"} {
 		t.Run(name, func(t *testing.T) {

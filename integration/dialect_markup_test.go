@@ -30,7 +30,8 @@ func TestMarkupOfRealBacktracesHasTheirAnswers(t *testing.T) {
 	})
 }
 
-// wantSameAnswers fails the test unless log and its markup give the same functions, files and lines.
+// wantSameAnswers fails the test unless log and its markup give the same functions, files and
+// lines.
 func wantSameAnswers(t *testing.T, log, markup, debug string) {
 	t.Helper()
 	if !strings.Contains(markup, "{{{mmap:") {

@@ -41,8 +41,8 @@ func TestStacksOfStraceAreResolved(t *testing.T) {
 	}
 }
 
-// The first frame of a system call is after its instruction, which no call precedes; a signal handler
-// returns to a trampoline.
+// The first frame of a system call is after its instruction, which no call precedes; a signal
+// handler returns to a trampoline.
 func TestStacksOfStraceBelowAHandler(t *testing.T) {
 	w := newTraceTwin(t, "backtrace", twinBuild{})
 	out := traced(t, "-k", "-s", "0", "-e", "signal=none", "-e", "trace=exit_group", w.program, "signal")

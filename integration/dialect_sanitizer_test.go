@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sanitizerReports are programs with a report each. The addresses in a report are those of the other
-// run, because the layout of the address space is not random.
+// sanitizerReports are programs with a report each. The addresses in a report are those of the
+// other run, because the layout of the address space is not random.
 var sanitizerReports = []struct {
 	name, source string
 	flags        []string
@@ -39,8 +39,8 @@ var sanitizerReports = []struct {
 }
 
 // The report of a stripped program, filtered, is the report of the program with its debug
-// information if it has a symbolizer, byte for byte. So is a report of which the sanitizer has named
-// the frames in libc.
+// information if it has a symbolizer, byte for byte. So is a report of which the sanitizer has
+// named the frames in libc.
 func TestSanitizerReportsAreAsPrintedOnline(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -83,8 +83,8 @@ func TestSanitizerReportsAreAsPrintedOnline(t *testing.T) {
 	}
 }
 
-// The variable of a race has the name, the size and the address that ThreadSanitizer prints itself if
-// it has the debug information.
+// The variable of a race has the name, the size and the address that ThreadSanitizer prints itself
+// if it has the debug information.
 func TestVariablesOfRacesAreAsPrintedOnline(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -165,8 +165,8 @@ func TestFramesAreLocatedByOneRunAndNamedByAnother(t *testing.T) {
 	}
 }
 
-// GCC 12's sanitizers print no build ID: the file at the path is the one that ran, as the calls before
-// the return addresses show. Another build of it answers nothing.
+// GCC 12's sanitizers print no build ID: the file at the path is the one that ran, as the calls
+// before the return addresses show. Another build of it answers nothing.
 func TestReportsOfGCCAreResolvedByTheirFiles(t *testing.T) {
 	need(t, "g++", "strip", "setarch")
 	flags := []string{"-fsanitize=address"}
@@ -253,16 +253,17 @@ func (s *sanitized) strip(t *testing.T) {
 	run(t, nil, "strip", "-o", s.program, whole)
 }
 
-// The thread sanitizer leaves out the frames around main and around the first function of a thread, if
-// it knows their names.
+// The thread sanitizer leaves out the frames around main and around the first function of a thread,
+// if it knows their names.
 var beyondMain = regexp.MustCompile(`(?m)^    #\d+ (?:__tsan_thread_start_func|__libc_start_call_main) .* \(.*\n`)
 
 // What differs between two runs of a program at the same addresses: the numbers of processes and
 // threads, and whether a thread has ended.
 var runs = regexp.MustCompile(`==\d+==|\(pid=\d+\)|tid=\d+, (?:running|finished)|T\d{2,}\)|INFO: Seed: \d+|in \d+ ms`)
 
-// report runs the program, and returns its report without what differs between runs. The environment
-// has the same length with and without a symbolizer, so that the addresses in the stack are the same.
+// report runs the program, and returns its report without what differs between runs. The
+// environment has the same length with and without a symbolizer, so that the addresses in the stack
+// are the same.
 func (s *sanitized) report(t *testing.T, symbolize bool, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("setarch", append([]string{"-R", s.program}, args...)...)

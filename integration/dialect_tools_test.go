@@ -43,8 +43,8 @@ func asLibraries(w *traceTwin) []string {
 	return append([]string{"--image", w.program, "--image", w.dir + "/libledger.so"}, "--image", strings.Join(libc, ""))
 }
 
-// The traces of tools for a running program, and of ABRT, are resolved: from a function, and after a
-// fault. With the files of another build they are not.
+// The traces of tools for a running program, and of ABRT, are resolved: from a function, and after
+// a fault. With the files of another build they are not.
 func TestTracesOfToolsAreResolved(t *testing.T) {
 	for _, p := range printedBy {
 		t.Run(p.form+" "+p.build, func(t *testing.T) {
@@ -84,8 +84,8 @@ func TestOtherBuildsAnswerNothingToTools(t *testing.T) {
 	}
 }
 
-// What is added to the JSON of ABRT are members of its frames: it stays JSON, and nothing else of it
-// changes.
+// What is added to the JSON of ABRT are members of its frames: it stays JSON, and nothing else of
+// it changes.
 func TestTracesOfABRTStayJSON(t *testing.T) {
 	t.Parallel()
 	w := emitter(t, "pie")

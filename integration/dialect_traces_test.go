@@ -122,9 +122,9 @@ func tracesWithModules(t *testing.T, w *traceTwin) {
 	w.wantChain(t, frames, tracedCalls...)
 }
 
-// addressesAlone tests that addresses without modules are resolved in the files that --image names: a
-// program at a fixed address, a file whose base is given, a library whose exported functions are in
-// the trace, and a program that was loaded without randomization.
+// addressesAlone tests that addresses without modules are resolved in the files that --image names:
+// a program at a fixed address, a file whose base is given, a library whose exported functions are
+// in the trace, and a program that was loaded without randomization.
 func addressesAlone(t *testing.T, pie, w *traceTwin) {
 	library := filepath.Join(w.dir, "libledger.so")
 	for _, form := range bareForms {

@@ -101,8 +101,8 @@ func TestValgrindsTextIsNotResolvedByOtherBuilds(t *testing.T) {
 	}
 }
 
-// Where Valgrind has loaded a file holds for all errors of the process, however many lines are between
-// them, and for no other process.
+// Where Valgrind has loaded a file holds for all errors of the process, however many lines are
+// between them, and for no other process.
 func TestValgrindsTextIsOfOneProcess(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "memory", twinBuild{})

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// findingsOf returns the findings of a log as Code Quality has them, one on a line: rule, fingerprint,
-// and the place.
+// findingsOf returns the findings of a log as Code Quality has them, one on a line: rule,
+// fingerprint, and the place.
 func (s *sanitized) findingsOf(t *testing.T, log string) (all []string) {
 	t.Helper()
 	var issues []struct {
@@ -38,8 +38,8 @@ func (s *sanitized) findingsOf(t *testing.T, log string) (all []string) {
 }
 
 // A report of a stripped program has the findings of the same report with the names that the
-// sanitizer has found itself, at every level of optimization, with lines moved, as markup, and in other
-// logs. Both compilers' reports have one fingerprint, if they have the same frames.
+// sanitizer has found itself, at every level of optimization, with lines moved, as markup, and in
+// other logs. Both compilers' reports have one fingerprint, if they have the same frames.
 func TestFindingsOfStrippedProgramsAreThoseOfSymbolizedOnes(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))

@@ -26,8 +26,8 @@ const firmwareSources = "testdata/firmware"
 // made.
 func recordedFirmware(name string) string { return filepath.Join(firmwareSources, "recorded", name) }
 
-// A firmwareFrame is an address of a dump and what is printed for it: a place for each call, innermost
-// first.
+// A firmwareFrame is an address of a dump and what is printed for it: a place for each call,
+// innermost first.
 type firmwareFrame struct {
 	addr   uint64
 	places []string // FUNC at FILE:LINE
@@ -122,8 +122,8 @@ func wantFirmware(t *testing.T, file string, log []byte, want int) {
 	}
 }
 
-// The dumps of Zephyr, NuttX, Mbed OS, RT-Thread, CmBacktrace, a handler of HardFault, and ESP-IDF on
-// RISC-V, in each of which there are a fault in an inlined call and its callers.
+// The dumps of Zephyr, NuttX, Mbed OS, RT-Thread, CmBacktrace, a handler of HardFault, and ESP-IDF
+// on RISC-V, in each of which there are a fault in an inlined call and its callers.
 var firmwareLogs = []struct {
 	name   string
 	frames int
@@ -141,8 +141,9 @@ func TestRecordedDumpsOfFirmware(t *testing.T) {
 	}
 }
 
-// The firmware of other machines crashes in the same place. Beside the fault and its caller, aarch64.log has
-// a list with main and two functions of the port, and the registers of U-Boot at the addresses where it runs.
+// The firmware of other machines crashes in the same place. Beside the fault and its caller,
+// aarch64.log has a list with main and two functions of the port, and the registers of U-Boot at
+// the addresses where it runs.
 var otherMachines = []struct {
 	name                string
 	faults, polls, rest int
@@ -223,8 +224,8 @@ func TestFirmwareThatCrashesInQEMU(t *testing.T) {
 	}
 }
 
-// ESP-IDF prints the first digits of the program's hash, before or after the backtrace, and Zephyr prints
-// the version of the build when it starts.
+// ESP-IDF prints the first digits of the program's hash, before or after the backtrace, and Zephyr
+// prints the version of the build when it starts.
 func TestTheProgramInTheLogDecidesTheFile(t *testing.T) {
 	file := recordedFirmware("riscv.elf")
 	own := hashOf(t, file)
@@ -350,8 +351,8 @@ func TestBacktracesOfESP32OnRISCV(t *testing.T) {
 	}
 }
 
-// The backtraces of Rust have addresses from which 4 was subtracted, also if the call has 2 bytes. In the
-// same window may be any other line.
+// The backtraces of Rust have addresses from which 4 was subtracted, also if the call has 2 bytes.
+// In the same window may be any other line.
 func TestBacktracesOfRustOnESP32(t *testing.T) {
 	const log = "!! A panic occured in 'src/main.rs', at line 21, column 5:\r\n\r\nBacktrace:\r\n\r\n0x80000054\r\n0x80000088\r\n0x80000034\r\n\r\nnext\r\n"
 	want := strings.NewReplacer(
@@ -368,8 +369,8 @@ func TestBacktracesOfRustOnESP32(t *testing.T) {
 	}
 }
 
-// There is no simulator of Xtensa in Debian: the text is written as ESP-IDF prints it, with the calls of
-// the program's code.
+// There is no simulator of Xtensa in Debian: the text is written as ESP-IDF prints it, with the
+// calls of the program's code.
 func TestPanicsOfESP32(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "xtensa-lx106-elf-gcc", "xtensa-lx106-elf-objdump", "llvm-symbolizer-19")

@@ -52,8 +52,8 @@ func upload(socket, log string) (int, error) {
 	return r.StatusCode, nil
 }
 
-// Nothing is acknowledged that a full disk has not taken: a request has no answer, and files are read
-// again after a crash. When there is space, the rest is written, and each line is there.
+// Nothing is acknowledged that a full disk has not taken: a request has no answer, and files are
+// read again after a crash. When there is space, the rest is written, and each line is there.
 func TestAFullDiskAcknowledgesNothing(t *testing.T) {
 	t.Parallel()
 	const free = 64 << 10

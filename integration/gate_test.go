@@ -20,8 +20,8 @@ import (
 // A gated is a folder with builds of five.cc: stripped programs, and their debug files in debug.
 type gated struct{ dir, debug string }
 
-// gatedPrograms builds five.cc as old (-O1), as new (-O2, with lines moved) and as sixth (the same, with
-// another error).
+// gatedPrograms builds five.cc as old (-O1), as new (-O2, with lines moved) and as sixth (the same,
+// with another error).
 var gatedPrograms = sync.OnceValues(func() (gated, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(command), "gate-")
 	if err != nil {
@@ -71,8 +71,8 @@ func (g gated) report(t *testing.T, name, program string, args ...string) {
 	run(t, nil, "valgrind", append([]string{"-q", "--leak-check=full", "--xml=yes", "--xml-file=" + name, filepath.Join(g.dir, program)}, args...)...)
 }
 
-// command runs symfilter valgrind in the folder dir, and returns what it prints and the reasons of its
-// gate, with stable numbers.
+// command runs symfilter valgrind in the folder dir, and returns what it prints and the reasons of
+// its gate, with stable numbers.
 func (g gated) command(t *testing.T, dir string, args ...string) (stdout, reasons string, code int) {
 	t.Helper()
 	cmd := exec.Command(command, append([]string{"valgrind", "--no-default-debug-directories"}, args...)...)
@@ -175,8 +175,8 @@ Mismatched free() / delete / delete [] [memcheck/MismatchedFree]
 	}
 }
 
-// The reports of sixteen processes are one result, in which an error counts once for each process. If
-// one process was killed, the gate fails.
+// The reports of sixteen processes are one result, in which an error counts once for each process.
+// If one process was killed, the gate fails.
 func TestFindingsOfManyProcessesMerge(t *testing.T) {
 	t.Parallel()
 	g, dir := gate(t)

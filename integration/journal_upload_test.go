@@ -117,8 +117,9 @@ pipelines:
   journal: {input: {journal_upload: "ADDR"}, filter: {module_lines: none}, output: {file: DIR/out.log}}
 `
 
-// systemd-journal-upload sends a journal to symfilterd, which is killed between two uploads. The sender
-// goes on after what was acknowledged, and the frames of a process that began before are resolved.
+// systemd-journal-upload sends a journal to symfilterd, which is killed between two uploads. The
+// sender goes on after what was acknowledged, and the frames of a process that began before are
+// resolved.
 func TestJournalUploadsGoOnAfterAKill(t *testing.T) {
 	address := testenv.FreeAddress(t)
 	d := startDaemon(t, strings.ReplaceAll(journalDaemon, "ADDR", address))

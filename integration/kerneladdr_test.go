@@ -44,7 +44,8 @@ func functionAt(t *testing.T, file string, addr uint64) string {
 	return name
 }
 
-// The addresses of a kernel that has no names for them are resolved if the log shows where it was loaded.
+// The addresses of a kernel that has no names for them are resolved if the log shows where it was
+// loaded.
 func TestAddressesOfAKernelAreResolved(t *testing.T) {
 	t.Parallel()
 	need(t, "gcc", "llvm-symbolizer-19", "llvm-readelf-19")

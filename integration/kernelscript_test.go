@@ -34,7 +34,8 @@ const (
 
 const maxDecoded = 40 // functions of the kernel itself: the script takes seconds for each
 
-// The lines are those of scripts/decode_stacktrace.sh of Linux, unless it has one of the known faults.
+// The lines are those of scripts/decode_stacktrace.sh of Linux, unless it has one of the known
+// faults.
 func TestLinesAgreeWithDecodeStacktrace(t *testing.T) {
 	testenv.OnlyLong(t)
 	vmlinux, _, _ := kernelFiles(t)

@@ -246,7 +246,8 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 				}
 				r.Close() // like the system for a killed reader
 				cmd.Wait()
-				// A run that is killed while it writes a record leaves a part of one, as the next run reports.
+				// A run that is killed while it writes a record leaves a part of one, as the next
+				// run reports.
 				if stderr.Len() > 0 && !tornState.Match(stderr.Bytes()) {
 					t.Errorf("run %d: %s", kill, stderr.Bytes())
 				}

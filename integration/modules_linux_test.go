@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A module with a small debug file, of which a frame is asked, takes four system calls: what it is, open,
-// read, close. It took 17, and mapped pages.
+// A module with a small debug file, of which a frame is asked, takes four system calls: what it is,
+// open, read, close. It took 17, and mapped pages.
 func TestSmallModulesTakeFourSystemCalls(t *testing.T) {
 	need(t, "gcc")
 	dir := t.TempDir()

@@ -98,8 +98,8 @@ func TestThePageOfALogOf100MBIsLoadedWhole(t *testing.T) {
 	p.isQuiet(t, "file://"+name)
 }
 
-// Both forms of a page fill their window in three widths, with text on a background of the scheme. The
-// screenshots are artifacts of the test, for a person to look at.
+// Both forms of a page fill their window in three widths, with text on a background of the scheme.
+// The screenshots are artifacts of the test, for a person to look at.
 func TestScreenshotsOfPages(t *testing.T) {
 	dir := t.ArtifactDir()
 	b := startChromium(t)

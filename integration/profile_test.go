@@ -205,8 +205,8 @@ func top(t *testing.T, file string, args ...string) string {
 }
 
 // The frames of a stripped program and its library, in profiles of real profilers, have the names
-// of their unstripped twins: by the file at the mapped path; by build ID and debug files alone; from
-// a debuginfod server.
+// of their unstripped twins: by the file at the mapped path; by build ID and debug files alone;
+// from a debuginfod server.
 func TestProfilesOfStrippedProgramsHaveTheNamesOfTheirTwins(t *testing.T) {
 	for _, b := range []struct {
 		name, compiler string

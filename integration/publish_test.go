@@ -126,8 +126,8 @@ func TestErrorsOfStrippedProgramsAreReadByBuilds(t *testing.T) {
 	}
 }
 
-// Microsoft's validator, with the rules of SARIF and those of GitHub, finds no error. It exits with 0
-// whatever it finds, and writes what it has found.
+// Microsoft's validator, with the rules of SARIF and those of GitHub, finds no error. It exits with
+// 0 whatever it finds, and writes what it has found.
 func TestSARIFPassesItsValidator(t *testing.T) {
 	testenv.OnlyLong(t)
 	validator := pageTool(t, "@microsoft", "sarif-multitool-linux", "Sarif.Multitool")
@@ -161,8 +161,8 @@ func TestSARIFPassesItsValidator(t *testing.T) {
 	checkValidated(t, validator, file, filepath.Join(dir, "hostile.validated"))
 }
 
-// checkValidated validates a SARIF file, logs what the validator has found, and fails the test if one
-// of it is an error.
+// checkValidated validates a SARIF file, logs what the validator has found, and fails the test if
+// one of it is an error.
 func checkValidated(t *testing.T, validator, file, out string) {
 	t.Helper()
 	run(t, nil, validator, "validate", file, "--rule-kind", "Sarif;Ghas", "--level", "Error;Warning;Note", "-o", out)

@@ -185,7 +185,8 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// 41 MB are an hour at 115,200 baud. If TEST_SOAK is set, they come at that rate, for that time at most.
+// 41 MB are an hour at 115,200 baud. If TEST_SOAK is set, they come at that rate, for that time at
+// most.
 func TestALogThroughASerialPortLosesNothing(t *testing.T) {
 	const rate = 115200
 	size := int64(rate / 10 * 3600)

@@ -262,7 +262,8 @@ func TestServerThatNeverAnswers(t *testing.T) {
 			t.Setenv("DEBUGINFOD_URLS", url)
 			t.Setenv("DEBUGINFOD_CACHE_PATH", t.TempDir())
 			p := start(t, style, "--debug-file-directory", t.TempDir())
-			// a wait for each library would take 10 s, which is the bound of a pipe's waits in a minute
+			// a wait for each library would take 10 s, which is the bound of a pipe's waits in a
+			// minute
 			if took := p.through(t, c.log+"end of one\n", "end of one"); took > 2*time.Second+slack {
 				t.Errorf("the first log took %v, want at most 2 s", took)
 			}

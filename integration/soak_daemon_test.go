@@ -98,8 +98,8 @@ pipelines:
   sent: {input: {http: "HTTP", path: /sent}, patience: *p, filter: FILTER, output: {file: DIR/out/sent}}
 `
 
-// soakDaemon runs a daemon under load and reloads, and looks for each line in its output. Of what it
-// uses, it compares what is used in the last two thirds of the time. It returns a report.
+// soakDaemon runs a daemon under load and reloads, and looks for each line in its output. Of what
+// it uses, it compares what is used in the last two thirds of the time. It returns a report.
 func soakDaemon(t *testing.T, plan soakPlan) string {
 	s := &daemonSoak{t: t, plan: plan, stop: make(chan struct{}), streams: make(map[int]*soaked)}
 	flaky := newFlakyServer(plan.mode)
@@ -485,8 +485,8 @@ func newFlakyServer(mode time.Duration) *flakyServer {
 func (f *flakyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.asked.Add(1)
 	parts := strings.Split(r.URL.Path, "/")
-	// In a fixed order, the pauses of a client that waits longer after each failure could keep step with
-	// it, and meet no good time for an hour.
+	// In a fixed order, the pauses of a client that waits longer after each failure could keep step
+	// with it, and meet no good time for an hour.
 	switch rand.New(rand.NewPCG(uint64(time.Since(f.began)/f.mode), 1)).IntN(8) {
 	case 0:
 		http.NotFound(w, r)

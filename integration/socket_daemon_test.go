@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// systemd opens a socket, and starts symfilterd with it when the first connection or datagram comes,
-// which is filtered: the socket is an input by its name.
+// systemd opens a socket, and starts symfilterd with it when the first connection or datagram
+// comes, which is filtered: the socket is an input by its name.
 func TestSocketsOfSystemdAreInputs(t *testing.T) {
 	need(t, "systemd-socket-activate")
 	for _, tt := range []struct {

@@ -40,8 +40,8 @@ type sourceTwin struct {
 	args     []string
 }
 
-// newSourceTwin builds the library of sources in a folder of its own, with a log of all addresses of
-// its code.
+// newSourceTwin builds the library of sources in a folder of its own, with a log of all addresses
+// of its code.
 func newSourceTwin(t *testing.T, compiler string, flags ...string) *sourceTwin {
 	t.Helper()
 	need(t, compiler)
@@ -81,8 +81,8 @@ func (w *sourceTwin) text(t *testing.T, env []string, args ...string) (out, mess
 
 var frameWithLine = regexp.MustCompile(`^ *#\S+ +0x[0-9a-f]+ .* \S*/(shop\.\w+):(\d+)(?::(\d+))? \(shop\.so\+0x`)
 
-// wantLines checks that each frame with a line shows that line, unless the frame before it does, and
-// that all files of sources, or no file, are shown.
+// wantLines checks that each frame with a line shows that line, unless the frame before it does,
+// and that all files of sources, or no file, are shown.
 func wantLines(t *testing.T, out string, some bool) {
 	t.Helper()
 	shown := make(map[string]int)

@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// speedscope, in a browser, loads the stacks of a profile in each form, and shows the functions with
-// their own costs.
+// speedscope, in a browser, loads the stacks of a profile in each form, and shows the functions
+// with their own costs.
 func TestSpeedscopeLoadsTheStacksOfAProfile(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "valgrind", "gcc")

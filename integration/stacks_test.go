@@ -25,8 +25,8 @@ type plainProfile struct {
 	lines map[string]int64    // own costs by "function file:line"
 }
 
-// recursionLevel is what ends the name of a function that Callgrind counts by its callers or levels of
-// recursion. The name of a closure of PHP has the path of its file, which may have a ' too.
+// recursionLevel is what ends the name of a function that Callgrind counts by its callers or levels
+// of recursion. The name of a closure of PHP has the path of its file, which may have a ' too.
 var recursionLevel = regexp.MustCompile(`^([^/']*)'.*`)
 
 // readPlain reads the costs of one event of a profile. Levels of recursion and callers are left out

@@ -434,8 +434,8 @@ func stormServers(t *testing.T, working string) string {
 	return strings.Join([]string{"http://" + hanging.Addr().String(), failing.URL, working, gone.URL}, " ")
 }
 
-// stormMarkup returns the modules of a log with their maps, and its frames. One module and its frame
-// belong to no file.
+// stormMarkup returns the modules of a log with their maps, and its frames. One module and its
+// frame belong to no file.
 func stormMarkup(t *testing.T, log string) (modules string, frames []string) {
 	t.Helper()
 	const nobody = "{{{module:99:nobody.so:elf:00112233445566778899aabbccddeeff00112233}}}{{{mmap:0x10000:0x1000:load:99:rx:0x0}}}"

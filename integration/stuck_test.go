@@ -19,8 +19,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A stalling is a folder on a file system of its own whose server, bindfs, can stand still: who reads
-// a file then waits, as for a network file system that is gone.
+// A stalling is a folder on a file system of its own whose server, bindfs, can stand still: who
+// reads a file then waits, as for a network file system that is gone.
 type stalling struct {
 	dir    string
 	server *exec.Cmd
@@ -59,10 +59,10 @@ func newStalling(t *testing.T, folder string) *stalling {
 func (s *stalling) stall()  { s.server.Process.Signal(syscall.SIGSTOP) }
 func (s *stalling) resume() { s.server.Process.Signal(syscall.SIGCONT) }
 
-// A debug file that is in use, on a file system that no longer answers, holds a filter up: the service
-// manager is no longer told that the daemon is alive, and health names the pipeline, until the file
-// system answers again. A collection of garbage would stop the other goroutines, too, so that nothing
-// could be named.
+// A debug file that is in use, on a file system that no longer answers, holds a filter up: the
+// service manager is no longer told that the daemon is alive, and health names the pipeline, until
+// the file system answers again. A collection of garbage would stop the other goroutines, too, so
+// that nothing could be named.
 func TestAFilterThatIsStuckIsReported(t *testing.T) {
 	t.Parallel()
 	need(t, "objcopy")

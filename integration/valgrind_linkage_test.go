@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Of a program that is not on this machine, suppressions have the linkage names of the suppressions in
-// the report, and object files if it has none. Valgrind suppresses all errors with either.
+// Of a program that is not on this machine, suppressions have the linkage names of the suppressions
+// in the report, and object files if it has none. Valgrind suppresses all errors with either.
 func TestSuppressionsOfAProgramElsewhereMakeValgrindQuiet(t *testing.T) {
 	need(t, "valgrind", "g++")
 	dir := t.TempDir()

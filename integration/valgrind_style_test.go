@@ -85,8 +85,8 @@ func TestStrippedReportsReadLikeTheTextOfTheirTwins(t *testing.T) {
 	}
 }
 
-// defects are the expressions by which CTest finds defects in the text (cmCTestMemCheckHandler.cxx),
-// after the one that finds the lines of Valgrind.
+// defects are the expressions by which CTest finds defects in the text
+// (cmCTestMemCheckHandler.cxx), after the one that finds the lines of Valgrind.
 var defects = [...]*regexp.Regexp{
 	regexp.MustCompile(`== .*Invalid free\(\) / delete / delete\[\]`),
 	regexp.MustCompile(`== .*Mismatched free\(\) / delete / delete \[\]`),
@@ -137,8 +137,8 @@ func valgrindRun(t *testing.T, dir string, tool, args []string) {
 	}
 }
 
-// compareFrames compares the lines of all addresses that both texts have, and the kinds of the other
-// lines.
+// compareFrames compares the lines of all addresses that both texts have, and the kinds of the
+// other lines.
 func compareFrames(t *testing.T, found, wanted []string) {
 	t.Helper()
 	frame := regexp.MustCompile(`^==7==    (?:at|by) (0x[0-9A-F]+): (.*)$`)

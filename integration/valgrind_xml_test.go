@@ -20,8 +20,8 @@ import (
 var addedLine = regexp.MustCompile(`^ *(</?frame>|<ip>0x[0-9A-F]+</ip>|<obj>.*</obj>|<fn>.*</fn>|<dir>.*</dir>|<file>.*</file>|<line>\d+</line>)$`)
 
 // checkXML compares a report of a stripped program, which is in the file name, with the XML that is
-// printed for it: each document is well-formed, reading it gives the same records, and a report that
-// was well-formed differs by added lines only. full holds the debug file.
+// printed for it: each document is well-formed, reading it gives the same records, and a report
+// that was well-formed differs by added lines only. full holds the debug file.
 func checkXML(t *testing.T, name, full string) {
 	t.Helper()
 	need(t, "xmllint")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// glibc's internal name of a function is not shown if it has another one, neither from the file nor from its
-// index; with Reaching the one that llvm-symbolizer shows.
+// glibc's internal name of a function is not shown if it has another one, neither from the file nor
+// from its index; with Reaching the one that llvm-symbolizer shows.
 func TestInternalNamesOfGlibcAreNotShown(t *testing.T) {
 	f := build(t, "aliases", `extern "C" {
 int __GI_spawn(int x) { return x * 3; }

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Questions that end with a context have the same answers. While another question about the file takes
-// long, they end with the context, and their answers are known later.
+// Questions that end with a context have the same answers. While another question about the file
+// takes long, they end with the context, and their answers are known later.
 func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 	f := build(t, "shop", source)
 	code, data := f.at(f.symbols(t)["entry"].Value), f.at(f.symbols(t)["table"].Value+4)
@@ -87,7 +87,8 @@ func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// A wait for the search on this machine ends with its context, also while a question holds the file.
+// A wait for the search on this machine ends with its context, also while a question holds the
+// file.
 func TestAwaitLocalEndsWithItsContext(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{}, oneFile{fixture: f})
@@ -124,7 +125,8 @@ func TestBoundedQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// A panic of an examination is that of its caller, who may ask again; an unreadable file is an error.
+// A panic of an examination is that of its caller, who may ask again; an unreadable file is an
+// error.
 func TestExaminationsThatPanic(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{}, oneFile{fixture: f})

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A question that holds the lock of an entry keeps no question of another reader waiting, unless both
-// are about one unit.
+// A question that holds the lock of an entry keeps no question of another reader waiting, unless
+// both are about one unit.
 func TestReadersDoNotWaitForAQuestion(t *testing.T) {
 	f := build(t, "shop", source)
 	entry := f.symbols(t)["entry"].Value

@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// smallModules writes debug files that differ only in their build IDs. It returns the IDs and an address
-// in the code of each.
+// smallModules writes debug files that differ only in their build IDs. It returns the IDs and an
+// address in the code of each.
 func smallModules(t *testing.T, dir string, n int) (ids []buildid.ID, addr uint64) {
 	t.Helper()
 	data, err := os.ReadFile("../internal/object/testdata/whole.elf")

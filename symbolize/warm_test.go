@@ -119,8 +119,8 @@ func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 	}
 }
 
-// A question that waits for a search is asked when that ends; meanwhile the symbols of a file at hand
-// answer, as what may get better.
+// A question that waits for a search is asked when that ends; meanwhile the symbols of a file at
+// hand answer, as what may get better.
 func TestWarmingWaitsForTheSearch(t *testing.T) {
 	f := build(t, "shop", source)
 	stripped := f.variant(t, "--strip-debug")

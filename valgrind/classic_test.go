@@ -29,8 +29,8 @@ func classicOf(t *testing.T, input []byte, size int) string {
 	return out.String()
 }
 
-// The reports of testdata/markup and testdata/records are the text in testdata/text. Set UPDATE=1 to
-// write it.
+// The reports of testdata/markup and testdata/records are the text in testdata/text. Set UPDATE=1
+// to write it.
 func TestReportsAreValgrindsText(t *testing.T) {
 	for _, dir := range []string{"markup", "records"} {
 		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))

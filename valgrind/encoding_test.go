@@ -11,7 +11,8 @@ import (
 )
 
 // A report in ISO 8859-1 has its names and texts in UTF-8, as XML parsers read them. In another
-// encoding its bytes stay, which is told once. What the program prints between records stays always.
+// encoding its bytes stay, which is told once. What the program prints between records stays
+// always.
 func TestEncodingsOfReports(t *testing.T) {
 	const body = "\n<valgrindoutput>\n<protocolversion>4</protocolversion>\n<pid>7</pid>\n<tool>memcheck</tool>\ncaf\xe9 printed\n" +
 		"<error><unique>0x0</unique><kind>InvalidRead</kind><what>na\xefve &#233;</what><stack>\n" +

@@ -97,8 +97,8 @@ func TestFindingsOfStrippedPrograms(t *testing.T) {
 	}
 }
 
-// A report is complete when its document has ended: leaks come after the state FINISHED, so that one
-// that was cut among them lacks errors.
+// A report is complete when its document has ended: leaks come after the state FINISHED, so that
+// one that was cut among them lacks errors.
 func TestCutReportsAreNotComplete(t *testing.T) {
 	const begin = "<?xml version=\"1.0\"?>\n<valgrindoutput>\n<protocolversion>4</protocolversion>\n<pid>7</pid><tool>memcheck</tool>\n"
 	const finished = "<status><state>FINISHED</state></status>\n"

@@ -43,8 +43,8 @@ func found(xml []byte) *findings.Collection {
 	return s
 }
 
-// Of many different errors, the stacks are most of the report. What is kept of them does not grow with
-// their frames, but with the different ones.
+// Of many different errors, the stacks are most of the report. What is kept of them does not grow
+// with their frames, but with the different ones.
 func TestFindingsShareFrames(t *testing.T) {
 	const errors, depth = 500, 20
 	s := found(distinctErrors(errors, depth))

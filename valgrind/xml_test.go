@@ -194,8 +194,8 @@ func FuzzXML(f *testing.F) {
 	})
 }
 
-// A report whose frames have lost their names, and those of inlined calls, is the report again, in any
-// layout and within records that are not well-formed.
+// A report whose frames have lost their names, and those of inlined calls, is the report again, in
+// any layout and within records that are not well-formed.
 func TestNamesAreAddedToFrames(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join(recorded, "lines.xml"))
 	if err != nil {

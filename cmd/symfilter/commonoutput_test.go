@@ -32,8 +32,8 @@ func (d *disk) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// A disk that is full is waited for: each byte is written once when there is space, and it is told once
-// that there is none. Other errors are returned at once.
+// A disk that is full is waited for: each byte is written once when there is space, and it is told
+// once that there is none. Other errors are returned at once.
 func TestFullDisksAreWaitedFor(t *testing.T) {
 	const text = "one\ntwo\nthree\n"
 	for name, test := range map[string]struct {

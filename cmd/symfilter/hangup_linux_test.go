@@ -61,8 +61,8 @@ func TestHangupsAreOutlived(t *testing.T) {
 	}
 }
 
-// A terminal that goes after a hang-up and a termination signal is not a second signal: the run, which
-// is ending, has its time to print what is complete.
+// A terminal that goes after a hang-up and a termination signal is not a second signal: the run,
+// which is ending, has its time to print what is complete.
 func TestATerminalThatGoesDoesNotCutTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terminal := true

@@ -105,15 +105,16 @@ func (p *process) signal(t *testing.T, sig os.Signal) {
 	if err := p.Process.Signal(sig); err != nil {
 		t.Fatal(err)
 	}
-	// On a busy machine a signal may wait for a thread to take it, while another thread reads on to the end of the input.
+	// On a busy machine a signal may wait for a thread to take it, while another thread reads on to
+	// the end of the input.
 	for end := time.Now().Add(deadline); p.pending() && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(5 * time.Millisecond) // from the thread that took it to the goroutine that wants it
 }
 
-// pending reports whether a signal that was sent to the process has been taken by none of its threads yet; where the system does not say, it
-// was taken.
+// pending reports whether a signal that was sent to the process has been taken by none of its
+// threads yet; where the system does not say, it was taken.
 func (p *process) pending() bool {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(p.Process.Pid) + "/status")
 	if err != nil {

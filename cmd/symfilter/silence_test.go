@@ -162,7 +162,8 @@ func TestSilenceSettlesTheFormatOfAFollowedFile(t *testing.T) {
 	}
 }
 
-// Lines that are not to be printed are not printed later either, and those that are come out before.
+// Lines that are not to be printed are not printed later either, and those that are come out
+// before.
 func TestQuietLinesOfAnUnknownFormatStayQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out shared

@@ -90,7 +90,8 @@ func runOnTerminal(t *testing.T, cmd *exec.Cmd, log string, env []string) (strin
 	return string(shown), cmd.Wait()
 }
 
-// With --filter-markup a FILE is not read, as by llvm-symbolizer. A person at a terminal learns of it.
+// With --filter-markup a FILE is not read, as by llvm-symbolizer. A person at a terminal learns of
+// it.
 func TestFilesAreNotReadInTheStyleOfLLVM(t *testing.T) {
 	for args, want := range map[string]string{
 		"--filter-markup crash.log": "symfilter: FILEs and addresses on the command line are ignored with --filter-markup\n",

@@ -10,8 +10,8 @@ import (
 // referencePage is the reference of the command line as a page of docs.
 var referencePage = filepath.Join("..", "..", "docs", "reference", "symfilterd.md")
 
-// The page has the words and flags that there are; UPDATE=1 writes it. The keys of the configuration
-// are on a page of their own, of internal/daemon.
+// The page has the words and flags that there are; UPDATE=1 writes it. The keys of the
+// configuration are on a page of their own, of internal/daemon.
 func TestTheReferenceHasWhatThereIs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# symfilterd: command line\n\n" +

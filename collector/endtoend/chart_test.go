@@ -107,8 +107,8 @@ func startCharted(t *testing.T, c charted, changes ...string) *collector {
 	return startWith(t, strings.NewReplacer(changes...).Replace(c.config), c.flags, "POD_IP=127.0.0.1")
 }
 
-// logOf appends to the log of a container, where the kubelet has it and as it writes it, and returns
-// the file.
+// logOf appends to the log of a container, where the kubelet has it and as it writes it, and
+// returns the file.
 func logOf(t *testing.T, pods, namespace, pod string, restart int, lines ...string) string {
 	t.Helper()
 	file := filepath.Join(pods, namespace+"_"+pod+"_00000000-0000-0000-0000-000000000001", "app", fmt.Sprintf("%d.log", restart))

@@ -25,7 +25,8 @@ type spinner struct {
 	id      string // build ID in hex
 }
 
-// newSpinner compiles a program of testdata/perf in dir. Its debug file goes into the tree dir/debug.
+// newSpinner compiles a program of testdata/perf in dir. Its debug file goes into the tree
+// dir/debug.
 func newSpinner(t *testing.T, dir, source string) spinner {
 	t.Helper()
 	compilers := map[string][]string{

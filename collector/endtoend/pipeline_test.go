@@ -171,8 +171,8 @@ func TestKilledBetweenMapsAndFrames(t *testing.T) {
 	}
 }
 
-// The logs of 8 pods in the format of CRI, each container restarted once, long lines in parts: their
-// text is that of the command for the same files.
+// The logs of 8 pods in the format of CRI, each container restarted once, long lines in parts:
+// their text is that of the command for the same files.
 func TestLogsOfContainers(t *testing.T) {
 	dir := t.TempDir()
 	lines := linesOf(t, "testdata/crash.log")

@@ -30,8 +30,8 @@ const (
 	profilePlaces  = 5_000  // different addresses of the program
 )
 
-// A Collector gets 10,000 samples a second, a batch each second, and passes them on by OTLP. RATE is
-// the number of runs of each kind, one with symfilter and one without in turn. The program is
+// A Collector gets 10,000 samples a second, a batch each second, and passes them on by OTLP. RATE
+// is the number of runs of each kind, one with symfilter and one without in turn. The program is
 // radosgw, where bench keeps it. Processor time and memory are those of the Collector.
 func TestProfileRates(t *testing.T) {
 	runs, err := strconv.Atoi(os.Getenv("RATE"))
@@ -91,8 +91,8 @@ func randomProfile(t *testing.T, file string) pprofile.Profiles {
 	return p
 }
 
-// profileRun returns the processor time in seconds that a Collector takes for profileSeconds batches
-// after a warm-up, and its peak memory in MiB.
+// profileRun returns the processor time in seconds that a Collector takes for profileSeconds
+// batches after a warm-up, and its peak memory in MiB.
 func profileRun(t *testing.T, file string, batch pprofile.Profiles, compression string, with bool) (cpu, peak float64) {
 	t.Helper()
 	var arrived, named atomic.Int64

@@ -111,8 +111,8 @@ func llvmPlaces(t *testing.T, file string, addrs []uint64, flags ...string) [][]
 // oldRust matches symbols of Rust's older scheme, which end in a hash.
 var oldRust = regexp.MustCompile(`^_ZN.*17h[0-9a-f]{16}E`)
 
-// wanted returns the calls at each location of a recording by llvm-symbolizer: of the program by its
-// whole twin, of libraries by the debug files of the system, if there are any.
+// wanted returns the calls at each location of a recording by llvm-symbolizer: of the program by
+// its whole twin, of libraries by the debug files of the system, if there are any.
 func wanted(t *testing.T, r *recording, s spinner, p pprofile.Profiles) [][]place {
 	t.Helper()
 	d := p.Dictionary()

@@ -67,7 +67,8 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// timedRun returns how long a log takes through two Collectors, and the processor time of the first.
+// timedRun returns how long a log takes through two Collectors, and the processor time of the
+// first.
 func timedRun(t *testing.T, log []byte, with bool) (wall, cpu time.Duration) {
 	t.Helper()
 	dir := t.TempDir()

@@ -118,8 +118,8 @@ func ownCosts(p *stacks.Profile) (own map[string]int64, traces map[string]int64)
 	return own, traces
 }
 
-// wantShown checks that pprof and speedscope show the functions of a profile with their samples, and
-// that the hot functions are among them.
+// wantShown checks that pprof and speedscope show the functions of a profile with their samples,
+// and that the hot functions are among them.
 func wantShown(t *testing.T, dir string, p pprofile.Profiles, hot []string) {
 	t.Helper()
 	profile := stacksOf(p)

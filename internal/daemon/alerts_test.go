@@ -10,7 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The alerts of the examples are about series that exist. Whether they fire is tested with promtool.
+// The alerts of the examples are about series that exist. Whether they fire is tested with
+// promtool.
 func TestAlertsAreAboutMetricsThatExist(t *testing.T) {
 	text, err := os.ReadFile("../../examples/daemon/alerts.yaml")
 	if err != nil {

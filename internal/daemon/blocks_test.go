@@ -21,8 +21,8 @@ func (c *chunked) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Blocks are whole lines, or parts of a line that is longer than a block, in the order in which they
-// came. A stream that sends little has a small one.
+// Blocks are whole lines, or parts of a line that is longer than a block, in the order in which
+// they came. A stream that sends little has a small one.
 func TestBlocksAreWholeLines(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var want []byte

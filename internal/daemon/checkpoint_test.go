@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A checkpoint that is cut, changed or empty is reported with level WARN. Another file in its place is
-// reported once with level ERROR and by /readyz, is not changed, and does not stop the pipeline.
+// A checkpoint that is cut, changed or empty is reported with level WARN. Another file in its place
+// is reported once with level ERROR and by /readyz, is not changed, and does not stop the pipeline.
 func TestDamagedCheckpointsAreReported(t *testing.T) {
 	const lines = "one\ntwo\n"
 	for name, test := range map[string]struct {

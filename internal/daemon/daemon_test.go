@@ -27,7 +27,8 @@ func configuration(t *testing.T, dir, text string) *Config {
 	return c
 }
 
-// started returns a daemon that runs until the test ends or stop is called, which returns its error.
+// started returns a daemon that runs until the test ends or stop is called, which returns its
+// error.
 func started(t *testing.T, c *Config, o Options) (d *Daemon, stop func() error) {
 	t.Helper()
 	o.Log = noLog

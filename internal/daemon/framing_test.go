@@ -65,8 +65,8 @@ func TestStreamsAreCutIntoLines(t *testing.T) {
 	}
 }
 
-// A large buffer is for a stream that fills it; a quiet one gets by with 4 KiB. What exceeds a block
-// is asked for, and given back.
+// A large buffer is for a stream that fills it; a quiet one gets by with 4 KiB. What exceeds a
+// block is asked for, and given back.
 func TestBuffersOfStreamsAreBounded(t *testing.T) {
 	asked, most := 0, 0
 	f := &framer{most: 1 << 20, end: true, grow: func(n int) bool {

@@ -42,8 +42,8 @@ func (l *tally) Enabled(context.Context, slog.Level) bool { return true }
 func (l *tally) WithAttrs([]slog.Attr) slog.Handler       { return l }
 func (l *tally) WithGroup(string) slog.Handler            { return l }
 
-// hostile starts a daemon with a pipeline for hostile peers, and one that must not notice them. calm
-// sends a line through that one.
+// hostile starts a daemon with a pipeline for hostile peers, and one that must not notice them.
+// calm sends a line through that one.
 func hostile(t *testing.T, input, limits string) (d *Daemon, log *tally, calm func()) {
 	t.Helper()
 	dir := t.TempDir()
@@ -107,8 +107,8 @@ func appLog(t *testing.T, d *Daemon) string {
 	return string(text)
 }
 
-// 1,000 connections of a peer against a limit of 256: those beyond three quarters of it are closed at
-// once, the others work, and room that is given back is used again.
+// 1,000 connections of a peer against a limit of 256: those beyond three quarters of it are closed
+// at once, the others work, and room that is given back is used again.
 func TestConnectionsBeyondTheLimitAreClosed(t *testing.T) {
 	d, log, calm := hostile(t, `{listen: "tcp:127.0.0.1:0"}`, "limits: {connections: 256}")
 	var open []net.Conn
@@ -299,9 +299,9 @@ pipelines:
 	heap := func() int64 {
 		p.memory.saving.Lock() // a save has them all once more
 		defer p.memory.saving.Unlock()
-		// The heap is that of the process: goroutines of earlier tests that are just ending, and timers,
-		// leave garbage at any moment. What is held is the least of it. Pools are emptied by the second
-		// collection.
+		// The heap is that of the process: goroutines of earlier tests that are just ending, and
+		// timers, leave garbage at any moment. What is held is the least of it. Pools are emptied
+		// by the second collection.
 		least := int64(math.MaxInt64)
 		for same := 0; same < 3; same++ {
 			runtime.GC()

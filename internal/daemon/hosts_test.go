@@ -39,8 +39,8 @@ func asked(t *testing.T, method, url, host string, origins ...string) int {
 	return got.StatusCode
 }
 
-// Web pages reach a listener neither by a name of theirs nor across origins; programs do by any name
-// that is the listener's.
+// Web pages reach a listener neither by a name of theirs nor across origins; programs do by any
+// name that is the listener's.
 func TestPagesDoNotUseTheListeners(t *testing.T) {
 	dir, addr, admin := t.TempDir(), freeAddress(t), freeAddress(t)
 	out := filepath.Join(dir, "out")

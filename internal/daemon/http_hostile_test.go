@@ -51,8 +51,8 @@ func raw(t *testing.T, addr, request string) string {
 	}
 }
 
-// Requests that mean different things to different servers are refused, or mean what RFC 9112 states,
-// and the connection is closed. Other pipelines are not touched.
+// Requests that mean different things to different servers are refused, or mean what RFC 9112
+// states, and the connection is closed. Other pipelines are not touched.
 func TestRequestsOfUnclearMeaningAreRefused(t *testing.T) {
 	_, url, dir := serving(t, peerPipeline+"  app: {input: {http: \"ADDR\", path: /app}, output: {file: DIR/out.log}}\n")
 	addr := strings.TrimPrefix(url, "http://")
@@ -104,8 +104,8 @@ func TestRequestsOfUnclearMeaningAreRefused(t *testing.T) {
 	}
 }
 
-// Connections beyond the limit are answered so, as long as they are few, and closed else. Then there
-// is room again.
+// Connections beyond the limit are answered so, as long as they are few, and closed else. Then
+// there is room again.
 func TestConnectionsBeyondTheLimitAreAnswered(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	started(t, configuration(t, dir, "limits: {connections: 2}\n"+webConfig(addr, peerPipeline)), Options{})
@@ -153,8 +153,8 @@ func TestConnectionsBeyondTheLimitAreAnswered(t *testing.T) {
 	})
 }
 
-// A peer that sends no more, or does not read, does not keep the daemon from ending, nor others from
-// being answered.
+// A peer that sends no more, or does not read, does not keep the daemon from ending, nor others
+// from being answered.
 func TestPeersThatStandStillStopNobodyElse(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	_, stop := started(t, configuration(t, dir, webConfig(addr, peerPipeline)), Options{})
@@ -184,7 +184,8 @@ func TestPeersThatStandStillStopNobodyElse(t *testing.T) {
 	}
 }
 
-// HTTP/2 over TLS is streamed both ways, too; a reload takes other certificates for new connections.
+// HTTP/2 over TLS is streamed both ways, too; a reload takes other certificates for new
+// connections.
 func TestHTTP2IsStreamedBothWays(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	text := webConfig(addr, "  service: {input: {http: \"ADDR\", tls: {certificate: DIR/cert.pem, key: DIR/key.pem}}, output: {peer: true}}\n")

@@ -31,8 +31,8 @@ func freeAddress(t *testing.T) string {
 	return testenv.FreeAddress(t)
 }
 
-// serving starts a daemon with an input http on the address for each pipeline of text, in which ADDR
-// is the address.
+// serving starts a daemon with an input http on the address for each pipeline of text, in which
+// ADDR is the address.
 func serving(t *testing.T, text string) (d *Daemon, url, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -334,8 +334,8 @@ func TestAKeyIsThatOfOneRequestAtATime(t *testing.T) {
 	}
 }
 
-// A request goes on over a reload that changes the options of its pipeline; modules that it has named
-// stay known.
+// A request goes on over a reload that changes the options of its pipeline; modules that it has
+// named stay known.
 func TestReloadsCutNoRequest(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	text := webConfig(addr, strings.ReplaceAll(peerPipeline, "}\n", ", filter: {module_lines: none}}\n"))
@@ -367,8 +367,8 @@ func TestReloadsCutNoRequest(t *testing.T) {
 	}
 }
 
-// A configuration that was not parsed as a whole is checked, too: the path that the sender of journals
-// appends is taken.
+// A configuration that was not parsed as a whole is checked, too: the path that the sender of
+// journals appends is taken.
 func TestInputsOfOneServerHaveTheirOwnPaths(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	c := configuration(t, dir, webConfig(addr, "  app: {input: {http: \"ADDR\", path: /a/upload}, output: {peer: true}}\n"))

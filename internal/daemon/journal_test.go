@@ -35,7 +35,8 @@ func uploaded(t *testing.T, url, body string) string {
 
 const uploadDone = "202 text/plain; charset=utf-8\nOK.\n"
 
-// An upload is acknowledged when the output has its entries, and the next daemon knows the processes.
+// An upload is acknowledged when the output has its entries, and the next daemon knows the
+// processes.
 func TestUploadsOfJournalsAreAcknowledgedWhenTheyAreWritten(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	c := configuration(t, dir, "state: DIR/state\n"+webConfig(addr, journalPipeline))

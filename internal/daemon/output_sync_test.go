@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A sync that fails is reported to the next checkpoint, whoever has asked for it: the system reports
-// an error once, and syncs after it succeed although lines may be gone.
+// A sync that fails is reported to the next checkpoint, whoever has asked for it: the system
+// reports an error once, and syncs after it succeed although lines may be gone.
 func TestCheckpointsLearnOfFailedSyncs(t *testing.T) {
 	for name, fails := range map[string]func(t *testing.T, o *fileOutput, path string){
 		"after a second": func(*testing.T, *fileOutput, string) { time.Sleep(2 * syncEvery) },

@@ -54,7 +54,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A file is appended to under its name, whatever happens to the name: each step is followed by a line.
+// A file is appended to under its name, whatever happens to the name: each step is followed by a
+// line.
 func TestFilesAreAppendedToUnderTheirName(t *testing.T) {
 	for name, test := range map[string]struct {
 		before string

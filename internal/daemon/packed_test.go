@@ -9,9 +9,9 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Packed bytes at the head of a log keep no line of it from being printed: a followed file is unpacked
-// if its name is that of a compressed one, and what follows packed bytes is text. What is lost of a
-// damaged input is counted.
+// Packed bytes at the head of a log keep no line of it from being printed: a followed file is
+// unpacked if its name is that of a compressed one, and what follows packed bytes is text. What is
+// lost of a damaged input is counted.
 func TestPackedBytesSilenceNoLog(t *testing.T) {
 	packed := gzipped("packed\n").String()
 	log := strings.Repeat("a line that is not packed\n", 1000)

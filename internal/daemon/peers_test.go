@@ -99,8 +99,8 @@ func TestContextsOfOpenConnectionsAreSaved(t *testing.T) {
 	await(t, filepath.Join(other, "out.log"), frame+"after\n")
 }
 
-// If a peer had two connections at once, it is not known which of them a later one continues: frames
-// of a wrong process would be worse than none. With a key they share a context.
+// If a peer had two connections at once, it is not known which of them a later one continues:
+// frames of a wrong process would be worse than none. With a key they share a context.
 func TestSeveralConnectionsOfAPeer(t *testing.T) {
 	keyed := strings.ReplaceAll("[1] "+strings.ReplaceAll(crashContext, "\n", "\n[1] "), "[1] \n", "")
 	keyed = strings.TrimSuffix(keyed, "[1] ")

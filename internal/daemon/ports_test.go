@@ -149,8 +149,8 @@ func TestFilesInThePlaceOfASocket(t *testing.T) {
 	}
 }
 
-// An input of the new configuration takes a socket over: it is the same socket, and connections that
-// wait in it are served.
+// An input of the new configuration takes a socket over: it is the same socket, and connections
+// that wait in it are served.
 func TestListenersAreHandedOver(t *testing.T) {
 	p := newPorts(nil)
 	before, err := p.listen("tcp:127.0.0.1:0", admission{})

@@ -57,8 +57,8 @@ func (w *numberedWriter) run(t *testing.T, stop chan struct{}) {
 	}
 }
 
-// check reports lines of the writer that are not there exactly once in the files together, and frames
-// without their module.
+// check reports lines of the writer that are not there exactly once in the files together, and
+// frames without their module.
 func (w *numberedWriter) check(t *testing.T, lines map[int]int, text string) {
 	t.Helper()
 	lost, doubled := 0, 0
@@ -225,8 +225,8 @@ pipelines:
 	}
 }
 
-// An output that blocks delays a reload for a bounded time only. Pipelines that are not concerned go
-// on; the lines that it had not taken come once, when it takes lines again.
+// An output that blocks delays a reload for a bounded time only. Pipelines that are not concerned
+// go on; the lines that it had not taken come once, when it takes lines again.
 func TestBlockedOutputsDoNotBlockReloads(t *testing.T) {
 	dir := t.TempDir()
 	r, w, err := os.Pipe()

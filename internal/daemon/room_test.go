@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// A visit is one step of a test of a room: a connection comes, or something happens to an earlier one.
+// A visit is one step of a test of a room: a connection comes, or something happens to an earlier
+// one.
 type visit struct {
 	do   string // come PEER, enter PEER, begin N, end N, leave N, wait DURATION
 	want string // of come and enter: the answer, and the number of the connection that is closed for it
 }
 
-// A room has seats for a peer and for others, and slow connections lose theirs, those first that have
-// been without a request for longest.
+// A room has seats for a peer and for others, and slow connections lose theirs, those first that
+// have been without a request for longest.
 func TestSeatsOfARoom(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -79,8 +79,8 @@ func TestQuickNames(t *testing.T) {
 	}
 }
 
-// TestQuickNamesAreThoseOfTheLibrary: nearly all names of real libraries are quick, and all of those
-// are as the library has them.
+// TestQuickNamesAreThoseOfTheLibrary: nearly all names of real libraries are quick, and all of
+// those are as the library has them.
 func TestQuickNamesAreThoseOfTheLibrary(t *testing.T) {
 	step := 20 // of so many names one is compared
 	if os.Getenv("TEST_LONG") == "1" {

@@ -55,8 +55,8 @@ func (t *tables) trying() *tables {
 	return &slow
 }
 
-// The tables reject only what the grammars reject, too: the same frames are found if all grammars are
-// tried, in each sample, and in each line that differs from one in a byte or ends before it.
+// The tables reject only what the grammars reject, too: the same frames are found if all grammars
+// are tried, in each sample, and in each line that differs from one in a byte or ends before it.
 func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	fast, slow := NewReader(nil), NewReader(nil)

@@ -80,8 +80,8 @@ func TestMarksInColourAreNotRejected(t *testing.T) {
 	}
 }
 
-// The names of modules have no escape sequences: colours are left out, and a frame with any other is
-// none.
+// The names of modules have no escape sequences: colours are left out, and a frame with any other
+// is none.
 func TestModulesHaveNoEscapes(t *testing.T) {
 	r := dialect.NewReader(nil)
 	if l := r.Line([]byte("    #0 0x7fe653445249  (\x1b]0;title\a/lib/libc.so.6+0x27249)"), 1); l != nil {

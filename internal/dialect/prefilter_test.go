@@ -20,8 +20,8 @@ var numberMarks = func() *MarkBytes {
 	return marks
 }()
 
-// numbersOf returns the steps with the marks of b from from on and, if more is set, with every 16th other
-// offset.
+// numbersOf returns the steps with the marks of b from from on and, if more is set, with every 16th
+// other offset.
 func numbersOf(b []byte, from int, more bool) (steps []Step) {
 	for at := from; at < len(b); at += 64 {
 		s := Step{At: at - from}
@@ -50,8 +50,8 @@ func prefiltered(r *Reader, b []byte, from int, more bool) map[int]bool {
 	return all
 }
 
-// otherWord reports whether all grammars that may match at mark in b want another word before the number.
-// MayMatch does not look at words.
+// otherWord reports whether all grammars that may match at mark in b want another word before the
+// number. MayMatch does not look at words.
 func otherWord(r *Reader, b []byte, mark int) bool {
 	f, at := &r.of[anchor0x], mark+1
 	_, blanks := f.bytes(b, at)
@@ -65,8 +65,8 @@ func otherWord(r *Reader, b []byte, mark int) bool {
 	return set != 0
 }
 
-// checkPrefilter checks that Prefilter leaves all marks of b at which MayMatch returns true, but for
-// numbers after other words.
+// checkPrefilter checks that Prefilter leaves all marks of b at which MayMatch returns true, but
+// for numbers after other words.
 func checkPrefilter(t *testing.T, r *Reader, b []byte, from int) {
 	t.Helper()
 	left, more := prefiltered(r, b, from, false), prefiltered(r, b, from, true)
@@ -77,7 +77,8 @@ func checkPrefilter(t *testing.T, r *Reader, b []byte, from int) {
 	}
 }
 
-// Each mark of the samples, and of samples with a byte changed, is left if a grammar may match there.
+// Each mark of the samples, and of samples with a byte changed, is left if a grammar may match
+// there.
 func TestPrefilterLosesNoFrame(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	r := NewReader(nil)
@@ -100,7 +101,8 @@ func TestPrefilterLosesNoFrame(t *testing.T) {
 	}
 }
 
-// Three bytes have the kind of a mark if they are one; few others have one. All 2^21 of ASCII are tried.
+// Three bytes have the kind of a mark if they are one; few others have one. All 2^21 of ASCII are
+// tried.
 func TestKindsOfMarks(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	others := 0
@@ -119,7 +121,8 @@ func TestKindsOfMarks(t *testing.T) {
 	}
 }
 
-// Each of thousands of followed files has a Reader, which keeps nothing of the numbers that it has filtered.
+// Each of thousands of followed files has a Reader, which keeps nothing of the numbers that it has
+// filtered.
 func TestPrefilterKeepsNoMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const count, most = 1000, 1536
@@ -199,7 +202,8 @@ var bootLines = []string{
 	"mce: CPU0: Machine Check: 0x%x, MISC 0x%x",
 }
 
-// The numbers of a kernel's log cost little: none of them is looked at closely, and nothing is allocated.
+// The numbers of a kernel's log cost little: none of them is looked at closely, and nothing is
+// allocated.
 func TestPrefilterLeavesNoNumberOfABoot(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 4))
 	var log strings.Builder

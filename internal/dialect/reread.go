@@ -25,8 +25,8 @@ func (r *Reader) SearchPast(number int64) {
 	r.readPast()
 }
 
-// KeepsTrace reports whether the line that was read last keeps the trace open, since other lines may
-// help to resolve its frames.
+// KeepsTrace reports whether the line that was read last keeps the trace open, since other lines
+// may help to resolve its frames.
 func (r *Reader) KeepsTrace() bool { return r.until[0] == r.number+WindowLines }
 
 // Reread brings r to the state after lines for which TextDecides returns true, and which all have

@@ -16,9 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "write the files frames of testdata anew")
 
-// TestSamples reads the file log of each archive in testdata, and compares the frames that are found
-// with the file frames: for each frame its line, dialect, number, module, kind and value, and then
-// the line as it is printed with the answer FUNC at dir/FILE:7:3.
+// TestSamples reads the file log of each archive in testdata, and compares the frames that are
+// found with the file frames: for each frame its line, dialect, number, module, kind and value, and
+// then the line as it is printed with the answer FUNC at dir/FILE:7:3.
 func TestSamples(t *testing.T) {
 	archives, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(archives) == 0 {

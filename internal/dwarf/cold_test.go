@@ -47,7 +47,8 @@ func TestCallsInColdParts(t *testing.T) {
 					t.Fatalf("address %#x: %v", addr, err)
 				}
 				got[i] = withSymbol(o, frames, addr)
-				// Calls have no file in DWARF 2: the file of LLVM's outermost frame is that of the symbol.
+				// Calls have no file in DWARF 2: the file of LLVM's outermost frame is that of the
+				// symbol.
 				if last := len(want[i]) - 1; len(got[i]) > last && last > 0 && want[i][last].Line == 0 {
 					want[i][last].FileName = ""
 				}

@@ -153,8 +153,8 @@ func TestLineTablesWithoutMemoryAnswerTheSame(t *testing.T) {
 	}
 }
 
-// Rows that are kept answer as a run of the whole program does, in whatever order they are: those of a
-// sequence in order are thinned out as they come, the others after they were sorted.
+// Rows that are kept answer as a run of the whole program does, in whatever order they are: those
+// of a sequence in order are thinned out as they come, the others after they were sorted.
 func TestKeptRowsAnswerAsTheProgram(t *testing.T) {
 	order := binary.LittleEndian
 	r := rand.New(rand.NewPCG(3, 4))

@@ -114,8 +114,8 @@ func TestFindingsOfLogs(t *testing.T) {
 	}
 }
 
-// The kinds are those that UBSan names in its summary with report_error_type=1, by messages of LLVM 19
-// and GCC 12.
+// The kinds are those that UBSan names in its summary with report_error_type=1, by messages of LLVM
+// 19 and GCC 12.
 func TestKindsOfRuntimeErrors(t *testing.T) {
 	for message, want := range map[string]string{
 		"signed integer overflow: 1 + 2147483647 cannot be represented in type 'int'":           "signed-integer-overflow",

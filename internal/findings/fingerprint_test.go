@@ -17,9 +17,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// fingerprintOf returns the fingerprint of frames, innermost first, between blanks: name, name@OBJECT
-// for a frame of the system, @OBJECT for one of the system without a name, and +OBJECT for an own frame
-// without a name.
+// fingerprintOf returns the fingerprint of frames, innermost first, between blanks: name,
+// name@OBJECT for a frame of the system, @OBJECT for one of the system without a name, and +OBJECT
+// for an own frame without a name.
 func fingerprintOf(stack string) string {
 	var s Stack
 	for frame := range strings.FieldsSeq(stack) {
@@ -164,8 +164,8 @@ func TestFingerprintsOfOtherBuildsAreEqual(t *testing.T) {
 	}
 }
 
-// fingerprintOfAddresses returns the fingerprint of a stack of return addresses of a program that is
-// loaded at its link address.
+// fingerprintOfAddresses returns the fingerprint of a stack of return addresses of a program that
+// is loaded at its link address.
 func fingerprintOfAddresses(t *testing.T, app string, addresses []string) string {
 	t.Helper()
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: []string{app}})}})

@@ -270,8 +270,8 @@ func TestFilesWithoutAnEventAreNotCounted(t *testing.T) {
 	}
 }
 
-// A file that gets the name after its events were requested, and before the name is examined, has an
-// event, which does not count.
+// A file that gets the name after its events were requested, and before the name is examined, has
+// an event, which does not count.
 func TestEventsOfTheFirstFileDoNotCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")

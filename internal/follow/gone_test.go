@@ -12,8 +12,8 @@ import (
 )
 
 // A file that was read, or is older than the run, is compressed by a program that does not keep its
-// time. Its archive is not read, also if a file of another log has got its inode, or another run has
-// begun since. A checkpoint has no marks of older files.
+// time. Its archive is not read, also if a file of another log has got its inode, or another run
+// has begun since. A checkpoint has no marks of older files.
 func TestArchivesOfFilesThatAreGoneAreNotRead(t *testing.T) {
 	for i := range 8 {
 		older, reused, stopped := i&1 > 0, i&2 > 0, i&4 > 0
@@ -149,8 +149,8 @@ func TestRemovedFilesLeaveNoRecords(t *testing.T) {
 	})
 }
 
-// More copies than marks are kept are compressed at once, before the log is truncated again: none of
-// them is read a second time.
+// More copies than marks are kept are compressed at once, before the log is truncated again: none
+// of them is read a second time.
 func TestManyCopiesThatAreCompressedAreNotReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -185,8 +185,8 @@ func TestManyCopiesThatAreCompressedAreNotReadAgain(t *testing.T) {
 	})
 }
 
-// More files than a checkpoint has marks of were rotated quickly. The next run sees no rotation, and
-// closes them. The run after it does not read them again.
+// More files than a checkpoint has marks of were rotated quickly. The next run sees no rotation,
+// and closes them. The run after it does not read them again.
 func TestManyRotatedFilesAreKnownAfterARunWithoutRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &day{t: t, path: filepath.Join(t.TempDir(), "app.log")}
@@ -216,8 +216,8 @@ func TestManyRotatedFilesAreKnownAfterARunWithoutRotation(t *testing.T) {
 	})
 }
 
-// All rotated files are compressed after a run, half of them were closed before. They are still known
-// after several runs without a rotation.
+// All rotated files are compressed after a run, half of them were closed before. They are still
+// known after several runs without a rotation.
 func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

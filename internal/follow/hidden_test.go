@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// A folder that cannot be listed for a while, since it lost its permissions, was moved or unmounted,
-// or no descriptor is free, has not lost its files: they are not read a second time when they are
-// there again, whatever was rotated meanwhile.
+// A folder that cannot be listed for a while, since it lost its permissions, was moved or
+// unmounted, or no descriptor is free, has not lost its files: they are not read a second time when
+// they are there again, whatever was rotated meanwhile.
 func TestFilesOfAHiddenFolderAreNotReadAgain(t *testing.T) {
 	for name, hide := range map[string]func(dir string) error{
 		"not found": func(dir string) error { return nil },

@@ -36,8 +36,8 @@ func TestStateFilesAreLockedFromTheStart(t *testing.T) {
 	}
 }
 
-// A new state file is empty until the first checkpoint. An empty file that exists is reported: it may
-// have been cut.
+// A new state file is empty until the first checkpoint. An empty file that exists is reported: it
+// may have been cut.
 func TestEmptyStateFilesAreReported(t *testing.T) {
 	dir := t.TempDir()
 	l := newLog()

@@ -302,8 +302,8 @@ func TestRenamedAndBack(t *testing.T) {
 	})
 }
 
-// Rotated files that were read are removed while many others are rotated. The names that they had do
-// not decide in which order the others are read.
+// Rotated files that were read are removed while many others are rotated. The names that they had
+// do not decide in which order the others are read.
 func TestNamesOfRemovedFilesDecideNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")

@@ -171,8 +171,9 @@ func TestNextRunsReadWhatCameAfterANameWasMissing(t *testing.T) {
 	})
 }
 
-// The file of the checkpoint is away for a moment, and nothing is newer: a file that was read before it
-// has been compressed, which changed its time. No lines are lost, and none is printed twice.
+// The file of the checkpoint is away for a moment, and nothing is newer: a file that was read
+// before it has been compressed, which changed its time. No lines are lost, and none is printed
+// twice.
 func TestNextRunsWaitForTheNameIfNothingIsNewer(t *testing.T) {
 	dir := t.TempDir()
 	path, away := filepath.Join(dir, "app.log"), filepath.Join(dir, "away")

@@ -189,8 +189,9 @@ func copyTruncate(t *testing.T, from, to string) {
 }
 
 // Copying and truncating loses only the lines written in between, which is reported; no line is
-// printed twice or in pieces. Lines have 16 bytes, so that none crosses a page: of one that does, the
-// system may show the part before the page's end first, which is printed if the file is truncated then.
+// printed twice or in pieces. Lines have 16 bytes, so that none crosses a page: of one that does,
+// the system may show the part before the page's end first, which is printed if the file is
+// truncated then.
 func TestTruncationLosesOnlyItsWindow(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

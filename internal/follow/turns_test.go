@@ -122,8 +122,8 @@ func TestLateLinesBesideAnUnfinishedArchiveAreRead(t *testing.T) {
 	x.read("one\ntwo\nthree\nlate\nfour\n")
 }
 
-// Late lines that come after a file was compressed, and before it is removed, do not have its archive
-// read.
+// Late lines that come after a file was compressed, and before it is removed, do not have its
+// archive read.
 func TestLateLinesAfterACompressionAreReadOnce(t *testing.T) {
 	for _, number := range []int{1, 2} {
 		for _, keepsTime := range []bool{true, false} {
@@ -165,8 +165,8 @@ func TestLateLinesAfterACompressionAreReadOnce(t *testing.T) {
 	}
 }
 
-// A file is truncated after it was opened and before its first line is read: what is written then is
-// read, and the loss is told.
+// A file is truncated after it was opened and before its first line is read: what is written then
+// is read, and the loss is told.
 func TestTruncationsBeforeTheFirstLineAreNoticed(t *testing.T) {
 	for name, test := range map[string]struct {
 		start Start
@@ -237,8 +237,8 @@ func TestOlderFilesThatAreRenamedAreNotRead(t *testing.T) {
 	}
 }
 
-// A file is copied and truncated twice before the next run. If the checkpoint is within a header that
-// all have, it continues in the first copy.
+// A file is copied and truncated twice before the next run. If the checkpoint is within a header
+// that all have, it continues in the first copy.
 func TestCopiesWithAHeaderAreReadInOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	const head = "#Fields: date time cs-method\n"
@@ -296,8 +296,8 @@ func TestCopiesOfReplacedFilesAreNoLoss(t *testing.T) {
 	x.end()
 }
 
-// The checkpoint of a file that was truncated and not looked at since has a time, so that the next run
-// does not read archives of long before.
+// The checkpoint of a file that was truncated and not looked at since has a time, so that the next
+// run does not read archives of long before.
 func TestCheckpointsOfTruncatedFilesHaveATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	if err := os.WriteFile(path+".1.gz", gzipped(t, "archived long ago\n"), 0o666); err != nil {

@@ -18,8 +18,8 @@ func twin(t *testing.T, path string, keepsTime bool) {
 	rename(t, path+".1.gz", path+".2.gz")
 }
 
-// A search finds a rotated file that is new, and its complete archive under another number. The file
-// is read once, also if it is removed during the search.
+// A search finds a rotated file that is new, and its complete archive under another number. The
+// file is read once, also if it is removed during the search.
 func TestNewFilesBesideTheirArchivesAreReadOnce(t *testing.T) {
 	for _, rotation := range []string{"renamed", "copied"} {
 		for _, keepsTime := range []bool{true, false} {

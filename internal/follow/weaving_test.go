@@ -134,8 +134,8 @@ func (w *weaver) renews(name string) {
 	}
 }
 
-// rotatesNumbers rotates in one of three ways: a file is compressed under its next number, at once, or
-// one rotation later.
+// rotatesNumbers rotates in one of three ways: a file is compressed under its next number, at once,
+// or one rotation later.
 func (w *weaver) rotatesNumbers() {
 	first, second := w.path+".1", w.path+".2"
 	switch w.rand.IntN(3) {
@@ -187,8 +187,8 @@ func (w *weaver) rotatesPlain() {
 	w.renews(w.path + ".1")
 }
 
-// rotatesPods does what kubelet does behind the link to a container's log: it renames the file by a date
-// and compresses the one before, or the container starts again with the next file.
+// rotatesPods does what kubelet does behind the link to a container's log: it renames the file by a
+// date and compresses the one before, or the container starts again with the next file.
 func (w *weaver) rotatesPods() {
 	log := func() string { return filepath.Join(filepath.Dir(w.path), fmt.Sprintf("pod/%d.log", w.starts)) }
 	if w.rand.IntN(4) == 0 {

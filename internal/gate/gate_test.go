@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// runOf returns the findings of processes. A process is a word for each finding: its kind, and after
-// a colon its function; "?" is an own frame without a name, "" no frame; "/cut" is a report without
-// an end.
+// runOf returns the findings of processes. A process is a word for each finding: its kind, and
+// after a colon its function; "?" is an own frame without a name, "" no frame; "/cut" is a report
+// without an end.
 func runOf(t *testing.T, processes ...string) *findings.Collection {
 	t.Helper()
 	own, err := findings.NewOwn(nil)

@@ -25,6 +25,7 @@ const (
 	maxDesign      = 30_000    // bytes of ARCHITECTURE.md, read whole by a newcomer: 45 minutes
 	maxReadmeWords = 700       // with those of its code
 	maxReadmeCell  = 100       // characters of a cell of a table: more is prose
+	maxComment     = 100       // columns of a line of a comment, where a tab counts four
 	maxProse       = 140       // columns of a line of a document, outside of tables and code
 )
 
@@ -366,6 +367,22 @@ func TestReadmeIsShort(t *testing.T) {
 func TestTheDesignIsShort(t *testing.T) {
 	if n := len(read(t, "ARCHITECTURE.md")); n > maxDesign {
 		t.Errorf("ARCHITECTURE.md has %d bytes, at most %d", n, maxDesign)
+	}
+}
+
+// A comment is prose if one blank follows the slashes; samples of logs are indented further.
+func TestCommentsAreWrapped(t *testing.T) {
+	for _, name := range committed(t) {
+		if path.Ext(name) != ".go" || strings.HasPrefix(path.Base(name), "zcopy_") {
+			continue
+		}
+		for i, line := range strings.Split(string(read(t, name)), "\n") {
+			text, isComment := strings.CutPrefix(strings.TrimLeft(line, "\t"), "// ")
+			n := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
+			if isComment && n > maxComment && !strings.HasPrefix(text, " ") && !strings.HasPrefix(text, "Code generated") {
+				t.Errorf("%s:%d has %d columns, at most %d", name, i+1, n, maxComment)
+			}
+		}
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 const maxLines, maxBranches = 80, 25
 
 // A function beyond a bound has a row in testdata/functions.txt, with its lines and branches, which
-// may only fall, and the reason: "table" if it is one written as a switch or a literal, otherwise what
-// it still has to be split into.
+// may only fall, and the reason: "table" if it is one written as a switch or a literal, otherwise
+// what it still has to be split into.
 func TestFunctionsAreShort(t *testing.T) {
 	type size struct{ lines, branches int }
 	allowed := make(map[string]size)

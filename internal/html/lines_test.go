@@ -136,8 +136,8 @@ func TestLargePagesAllocateNothingForALine(t *testing.T) {
 	}
 }
 
-// Before it is large, a page is kept as HTML and as text of chunks, of which nothing is copied while
-// it grows.
+// Before it is large, a page is kept as HTML and as text of chunks, of which nothing is copied
+// while it grows.
 func TestGrowingPagesAreNotCopied(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	p := New("log")

@@ -41,8 +41,8 @@ func traceLine(g *generator) string {
 		"{{{bt:0:0x50017a:pc}}}", "{{{hexdict: A: 0x50018d", "}}}", "plain", "plain", "plain")
 }
 
-// hasMaps reports whether a log may have a list of maps after a trace. The frames that it may resolve
-// are forgotten by a restart within the list.
+// hasMaps reports whether a log may have a list of maps after a trace. The frames that it may
+// resolve are forgotten by a restart within the list.
 func hasMaps(log string) bool { return strings.Contains(log, " r-xp ") }
 
 // traceLog returns lines with raw backtraces, and markup between them.

@@ -447,7 +447,8 @@ func TestPartsWithoutEndAreBounded(t *testing.T) {
 	}
 }
 
-// While a long part of a line with markup is held, lines of the other stream do not search it again.
+// While a long part of a line with markup is held, lines of the other stream do not search it
+// again.
 func TestHeldPartsAreSearchedOnce(t *testing.T) {
 	for _, format := range []Format{CRI, Docker} {
 		g := &generator{Rand: rand.New(rand.NewPCG(1, 1)), format: format}

@@ -27,7 +27,8 @@ func entryOf(machine, boot, pid, message string) string {
 		"\n_PID=" + pid + "\n_HOSTNAME=host\nSYSLOG_IDENTIFIER=app\nPRIORITY=6\n_SYSTEMD_UNIT=app.service\n" + message + "\n"
 }
 
-// journalLines returns what NewJournalLines prints for an upload, whose chunks are of the size given.
+// journalLines returns what NewJournalLines prints for an upload, whose chunks are of the size
+// given.
 func journalLines(t testing.TB, upload string, chunk int, o filter.Options) (string, error) {
 	var out bytes.Buffer
 	e := NewJournalLines(o, &out)
@@ -145,8 +146,8 @@ func TestLongMessagesOfUploadsAreCut(t *testing.T) {
 	}
 }
 
-// FuzzJournalUpload checks that uploads are read within their bounds, that chunks change nothing, and
-// that the kept part of an entry is read again unchanged.
+// FuzzJournalUpload checks that uploads are read within their bounds, that chunks change nothing,
+// and that the kept part of an entry is read again unchanged.
 func FuzzJournalUpload(f *testing.F) {
 	f.Add([]byte(entryOf("m", "b", "7", binaryField("MESSAGE", "one\ntwo")+"COREDUMP_EXE=/a\n")), 3)
 	f.Add([]byte("MESSAGE\n\x01\x00\x00\x00\x00\x00\x00\x00ab\n"), 1)

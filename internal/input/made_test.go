@@ -75,8 +75,8 @@ func logForms() []logForm {
 	}
 }
 
-// dialectSamples returns the samples of all dialects, in each of which many frames have an answer with
-// sampleOptions, and others have none.
+// dialectSamples returns the samples of all dialects, in each of which many frames have an answer
+// with sampleOptions, and others have none.
 func dialectSamples(t testing.TB) (logs []string) {
 	t.Helper()
 	paths, err := filepath.Glob("../dialect/testdata/*.txtar")
@@ -177,8 +177,8 @@ func TestObjectsOfRecordsHaveTheFrames(t *testing.T) {
 	}
 }
 
-// A log of JSON lines stays one: each line that is an object in JSON before is one after, whatever its
-// members are.
+// A log of JSON lines stays one: each line that is an object in JSON before is one after, whatever
+// its members are.
 func TestLinesOfJSONStayObjects(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const markup = `{{{module:0:a:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}`

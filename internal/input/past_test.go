@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// The header of a trace is found in the messages of a journal, whatever fields are between it and the
-// first frame. After a restart it is still known.
+// The header of a trace is found in the messages of a journal, whatever fields are between it and
+// the first frame. After a restart it is still known.
 func TestHeadersInJournals(t *testing.T) {
 	const (
 		before = "__CURSOR=a\n_PID=7\nMESSAGE=------ STACK TRACE ------\n_UID=1\n\n__CURSOR=b\nMESSAGE=EIP:\nA=\nB=1\n\n"
@@ -35,8 +35,8 @@ func TestHeadersInJournals(t *testing.T) {
 	}
 }
 
-// An empty message is a line between two frames, also in an entry that has no other text: the end of a
-// frame that gdb has wrapped is in the next line alone.
+// An empty message is a line between two frames, also in an entry that has no other text: the end
+// of a frame that gdb has wrapped is in the next line alone.
 func TestEmptyMessagesOfJournalsAreLines(t *testing.T) {
 	const frame, end = "#6  0x00007ffff7fbc189 in one, or two, or", "    () from /opt/shop/libledger.so"
 	o := sampleOptions(t)

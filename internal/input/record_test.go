@@ -226,8 +226,9 @@ func TestAllDefaultMembersOfARecordAreFiltered(t *testing.T) {
 	}
 }
 
-// FuzzRecords filters any log of JSON lines, and any journal: blocks and interruptions do not change
-// the output, and each valid record is one in the output, with the other members as they were.
+// FuzzRecords filters any log of JSON lines, and any journal: blocks and interruptions do not
+// change the output, and each valid record is one in the output, with the other members as they
+// were.
 func FuzzRecords(f *testing.F) {
 	for seed := range uint64(8) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), format: []Format{JSON, Journal}[seed%2]}

@@ -56,7 +56,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// A line without a line end, one that is too long, and one with too much output have one reply each.
+// A line without a line end, one that is too long, and one with too much output have one reply
+// each.
 func TestEachLineHasOneReply(t *testing.T) {
 	const (
 		modules = `{"msg":"{{{module:0:inventory:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}"}` + "\n"

@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// wantSameRecords filters the valid records of a log, each with a number. It fails the test unless each
-// comes out once, valid, with what is not filtered as it was, byte for byte. One whose text has markup
-// may be left out, as modules and maps are.
+// wantSameRecords filters the valid records of a log, each with a number. It fails the test unless
+// each comes out once, valid, with what is not filtered as it was, byte for byte. One whose text
+// has markup may be left out, as modules and maps are.
 func wantSameRecords(t *testing.T, format Format, o filter.Options, log []byte) {
 	t.Helper()
 	split, number := numberedObjects, regexp.MustCompile(`^[ \t\r]*\{"#":(\d+)`)
@@ -104,8 +104,8 @@ func numberedEntries(log []byte) (entries []string) {
 	return entries
 }
 
-// entryLength returns the length of the entry at the beginning of b, with the empty line after it; 0
-// if there is none.
+// entryLength returns the length of the entry at the beginning of b, with the empty line after it;
+// 0 if there is none.
 func entryLength(b []byte) int {
 	for at := 0; ; {
 		n := exportedLength(b[at:])
@@ -118,8 +118,8 @@ func entryLength(b []byte) int {
 	}
 }
 
-// exportedLength returns the length of the field at the beginning of b, 1 for an empty line, 0 for what
-// is not a field.
+// exportedLength returns the length of the field at the beginning of b, 1 for an empty line, 0 for
+// what is not a field.
 func exportedLength(b []byte) int {
 	line, rest, ok := bytes.Cut(b, newline)
 	name, _, text := bytes.Cut(line, []byte("="))
@@ -172,8 +172,8 @@ type walk struct {
 	copied  int // bytes of record that are in out, or left out
 }
 
-// next returns the next token with its place in the record; ok is false at the end of an object or an
-// array.
+// next returns the next token with its place in the record; ok is false at the end of an object or
+// an array.
 func (w *walk) next() (tok json.Token, from, to int, ok bool) {
 	from = int(w.decoder.InputOffset())
 	from += len(w.record[from:]) - len(strings.TrimLeft(w.record[from:], " \t\r\n,:"))

@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// A script is a file of testdata that shows one behaviour: the options in the line "options:" of its
-// comment, the file "in", and the output for it.
+// A script is a file of testdata that shows one behaviour: the options in the line "options:" of
+// its comment, the file "in", and the output for it.
 type script struct {
 	path string
 	*txtar.Archive

@@ -27,8 +27,9 @@ var (
 	be = binary.BigEndian
 )
 
-// Text of UTF-16 becomes UTF-8, packed or not, whatever the size of the blocks; it is reported once.
-// Text without a mark is reported and passed unchanged. What only begins like it is text of bytes.
+// Text of UTF-16 becomes UTF-8, packed or not, whatever the size of the blocks; it is reported
+// once. Text without a mark is reported and passed unchanged. What only begins like it is text of
+// bytes.
 func TestTextOfUTF16IsRead(t *testing.T) {
 	const text = "frame \u00e9 \u4e0a \U0001f600\r\n{{{symbol:_Z1fv}}}\nno end"
 	const same = "frame \u00e9 \u4e0a \U0001f600\r\n_Z1fv\nno end"
@@ -170,9 +171,9 @@ func TestARestartWithinUTF16ChangesNothing(t *testing.T) {
 	}
 }
 
-// FuzzUTF16 reads any input after a byte order mark: the text is valid UTF-8 or bytes of the input, and
-// at most three bytes for each unit, the size of the blocks does not change it, and the reader that Plain returns
-// gives the same text.
+// FuzzUTF16 reads any input after a byte order mark: the text is valid UTF-8 or bytes of the input,
+// and at most three bytes for each unit, the size of the blocks does not change it, and the reader
+// that Plain returns gives the same text.
 func FuzzUTF16(f *testing.F) {
 	f.Add([]byte(utf16Of(le, "one \u4e0a\U0001f600\n")), false, uint16(3))
 	f.Add([]byte(utf16Of(be, "one\n\ufeff\ufffe\n\ufffetwo")), true, uint16(1))

@@ -30,8 +30,8 @@ func runningCode(t *testing.T) (pairs [][2][]byte) {
 	return pairs
 }
 
-// The code of a running kernel, which has patched itself, is that of its file, and not that of another
-// place.
+// The code of a running kernel, which has patched itself, is that of its file, and not that of
+// another place.
 func TestCodeOfARunningKernelIsThatOfItsFile(t *testing.T) {
 	pairs := runningCode(t)
 	if len(pairs) != 48 {

@@ -9,7 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// mapLines returns the entry of /proc/PID/maps for the code of m with the load bias, after a prefix.
+// mapLines returns the entry of /proc/PID/maps for the code of m with the load bias, after a
+// prefix.
 func mapLines(m *Image, prefix, path string, bias uint64) (lines []string) {
 	for _, s := range m.Segments {
 		if s.Flags&1 != 0 && s.MemSize > 0 {
@@ -91,8 +92,8 @@ func TestMapsOfAnotherProcessLocateNothing(t *testing.T) {
 	}
 }
 
-// A library of which the log has only the name needs three calls, and no address may contradict it: the
-// one in the folders of this machine may be another one.
+// A library of which the log has only the name needs three calls, and no address may contradict it:
+// the one in the folders of this machine may be another one.
 func TestLibrariesFoundByTheirNameNeedMoreProof(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, test := range []struct {

@@ -25,8 +25,9 @@ func traceOf(module string, addrs ...uint64) string {
 	return b.String()
 }
 
-// judgeTraces reads logs, each with one trace that begins at its first line, as parts of one log. It
-// returns the number of traces with a located frame, and the comparisons of the searches for biases.
+// judgeTraces reads logs, each with one trace that begins at its first line, as parts of one log.
+// It returns the number of traces with a located frame, and the comparisons of the searches for
+// biases.
 func judgeTraces(r *dialect.Reader, m *Image, logs []string) (located, work int) {
 	number := int64(0)
 	var memory Memory
@@ -50,8 +51,8 @@ func judgeTraces(r *dialect.Reader, m *Image, logs []string) (located, work int)
 	return located, work
 }
 
-// A log of many short traces cannot take more work than its length allows: 1,000 traces, 100,000 with
-// TEST_LONG=1. Each of them alone would take 100,000 comparisons.
+// A log of many short traces cannot take more work than its length allows: 1,000 traces, 100,000
+// with TEST_LONG=1. Each of them alone would take 100,000 comparisons.
 func TestSearchesInManyShortTracesAreBoundedByTheLog(t *testing.T) {
 	m, _ := thisProgram(t)
 	large := *m
@@ -98,8 +99,8 @@ func TestSearchesInTracesOfAServiceFindAll(t *testing.T) {
 	}
 }
 
-// A service that crashes at the same places again and again has each trace located, without another search,
-// even if it logs nothing between two crashes.
+// A service that crashes at the same places again and again has each trace located, without another
+// search, even if it logs nothing between two crashes.
 func TestRepeatedTracesAreNotSearchedAgain(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	m, returns := thisProgram(t)
@@ -131,8 +132,8 @@ func TestRepeatedTracesAreNotSearchedAgain(t *testing.T) {
 	}
 }
 
-// Frames whose file the Quota leaves no time to search have the reason, and have names again when the log
-// is longer. Without any time not even known modules are judged.
+// Frames whose file the Quota leaves no time to search have the reason, and have names again when
+// the log is longer. Without any time not even known modules are judged.
 func TestFramesBeyondTheQuotaStayRaw(t *testing.T) {
 	m, returns := thisProgram(t)
 	var addrs []uint64
@@ -171,8 +172,8 @@ func TestFramesBeyondTheQuotaStayRaw(t *testing.T) {
 	}
 }
 
-// A shown name is looked up at a step for each symbol. If the Quota is spent it is not looked up, so that it
-// proves and refutes nothing: the frame stays raw.
+// A shown name is looked up at a step for each symbol. If the Quota is spent it is not looked up,
+// so that it proves and refutes nothing: the frame stays raw.
 func TestNamesAreLookedUpWithinTheQuota(t *testing.T) {
 	path := filepath.Join("..", "..", "symbolize", "testdata", "arch", "aarch64.elf")
 	content, err := os.ReadFile(path)

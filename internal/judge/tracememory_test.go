@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// A trace that a log repeats is searched once, wherever its module is loaded. It is searched again for
-// another file, and if its addresses are at other distances.
+// A trace that a log repeats is searched once, wherever its module is loaded. It is searched again
+// for another file, and if its addresses are at other distances.
 func TestATraceIsSearchedOnce(t *testing.T) {
 	m, returns := thisProgram(t)
 	rng := rand.New(rand.NewPCG(5, 6))

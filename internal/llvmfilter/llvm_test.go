@@ -135,8 +135,8 @@ func TestObjectFiles(t *testing.T) {
 }
 
 // functionsByOffset returns the functions of an object file with several sections of code, by their
-// symbols: for each offset, that of the first section which is long enough. It returns nil if there is
-// one section.
+// symbols: for each offset, that of the first section which is long enough. It returns nil if there
+// is one section.
 func functionsByOffset(t *testing.T, name string) map[uint64]string {
 	t.Helper()
 	f, err := elf.Open(name)
@@ -171,8 +171,8 @@ func functionsByOffset(t *testing.T, name string) map[uint64]string {
 	return functions
 }
 
-// wantFunctions compares the names of frames in out with functions. LLVM takes the line of one section
-// and the function of another, which is not copied.
+// wantFunctions compares the names of frames in out with functions. LLVM takes the line of one
+// section and the function of another, which is not copied.
 func wantFunctions(t *testing.T, out string, functions map[uint64]string) {
 	t.Helper()
 	named := 0

@@ -21,8 +21,8 @@ func nextOfAll(sym *Symbol, from uint64) (addr uint64, ok bool) {
 	return addr, ok
 }
 
-// The symbol after another one is the same if it is found by the list, by a scan and by a look at all
-// symbols.
+// The symbol after another one is the same if it is found by the list, by a scan and by a look at
+// all symbols.
 func TestTheNextSymbolIsTheSameByTheList(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	listed, found := 0, 0

@@ -15,9 +15,9 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// The file that DHAT has written about a stripped program is printed as DHAT writes it for a program
-// with debug information. The program and its debug files are below testdata; usually they are where
-// the file says, and in the system's folder.
+// The file that DHAT has written about a stripped program is printed as DHAT writes it for a
+// program with debug information. The program and its debug files are below testdata; usually they
+// are where the file says, and in the system's folder.
 func Example_own() {
 	sysroot, err := filepath.Abs("../../valgrind/testdata/recorded")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// described returns a profile that pprof's library has read, as a text to compare: stacks with their
-// values, labels, functions and mapped files.
+// described returns a profile that pprof's library has read, as a text to compare: stacks with
+// their values, labels, functions and mapped files.
 func described(p *pprof.Profile) (all []string) {
 	for _, m := range p.Mapping {
 		all = append(all, fmt.Sprintf("mapping %x-%x %x %s %s", m.Start, m.Limit, m.Offset, m.File, m.BuildID))

@@ -78,8 +78,8 @@ func compressed(data []byte) []byte {
 	return b.Bytes()
 }
 
-// Lines of a function in a header are of the function; a function of the same name in another file is
-// not.
+// Lines of a function in a header are of the function; a function of the same name in another file
+// is not.
 func TestFunctionsOfSeveralFilesHaveOneRow(t *testing.T) {
 	f := &pprof.Function{ID: 1, Name: "f", Filename: "f.c", StartLine: 3}
 	part := &pprof.Function{ID: 2, Name: "f", Filename: "f.h"}

@@ -99,8 +99,8 @@ type sarifResult struct {
 // embeddedLink matches the destination of a link. A bracket after a backslash is of its text.
 var embeddedLink = regexp.MustCompile(`\\[\[\]\\]|\]\(([^)]*)\)`)
 
-// readSARIF returns what SARIF prints for r, and fails the test if it breaks OASIS' schema or a rule
-// of GitHub.
+// readSARIF returns what SARIF prints for r, and fails the test if it breaks OASIS' schema or a
+// rule of GitHub.
 func readSARIF(t testing.TB, r *Result) *sarifLog {
 	t.Helper()
 	text := printed(t, SARIF, r)

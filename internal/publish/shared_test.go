@@ -47,8 +47,8 @@ func TestSharedFramesArePrintedAsOthers(t *testing.T) {
 	}
 }
 
-// Frames are most of what is printed of many errors. What they take in memory does not grow with the
-// errors.
+// Frames are most of what is printed of many errors. What they take in memory does not grow with
+// the errors.
 func TestSharedFramesArePrintedWithoutAllocations(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const errors = 1000

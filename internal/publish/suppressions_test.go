@@ -142,8 +142,8 @@ func TestSuppressions(t *testing.T) {
 	}
 }
 
-// Frames with the demangled name of a report alone get the linkage name that the report has elsewhere, or
-// else the line of their object file, which is told once.
+// Frames with the demangled name of a report alone get the linkage name that the report has
+// elsewhere, or else the line of their object file, which is told once.
 func TestSuppressionsHaveLinkageNamesOfReports(t *testing.T) {
 	demangled := func(name string) *findings.TraceFrame { return call(name, name, app, false) }
 	r := runOf(t, finding("InvalidFree", "Invalid free()", demangled("app::A<int>::A()"), demangled("app::use(int)"), demangled("main")))

@@ -118,7 +118,8 @@ func TestADeviceThatIsUnpluggedIsReadAgain(t *testing.T) {
 	}
 }
 
-// The rights of a device are set a moment after it is there. If they stay as they are, that is reported.
+// The rights of a device are set a moment after it is there. If they stay as they are, that is
+// reported.
 func TestAPortThatStaysLockedIsReported(t *testing.T) {
 	r := newReading(t, filepath.Join(t.TempDir(), "ttyUSB0"))
 	device := plug(t, r.port.path)
@@ -145,8 +146,8 @@ func TestAPortThatStaysLockedIsReported(t *testing.T) {
 	r.want(t, "> ")
 }
 
-// A port that was not there in time ends with an error, which names the ports that are. One that was there
-// is waited for without a limit.
+// A port that was not there in time ends with an error, which names the ports that are. One that
+// was there is waited for without a limit.
 func TestAPortThatIsNeverThereIsGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ttyUSB0")
 	tries := 0

@@ -92,8 +92,8 @@ func TestTheJournalsStreamIsThatOfTheVariable(t *testing.T) {
 	}
 }
 
-// TestMain is also the process that systemd-socket-activate starts for TestSocketsOfSystemdAreTaken.
-// That process writes a report.
+// TestMain is also the process that systemd-socket-activate starts for
+// TestSocketsOfSystemdAreTaken. That process writes a report.
 func TestMain(m *testing.M) {
 	report := os.Getenv("SERVICE_TEST_REPORT")
 	if report == "" {

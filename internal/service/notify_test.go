@@ -62,7 +62,8 @@ func TestOtherProgramsDoNotTakeThemselvesForTheService(t *testing.T) {
 	}
 }
 
-// notifySocket returns a socket of a service manager at address, "" for one in a folder of the test.
+// notifySocket returns a socket of a service manager at address, "" for one in a folder of the
+// test.
 func notifySocket(t *testing.T, address string) (*net.UnixConn, *Manager) {
 	t.Helper()
 	if runtime.GOOS == "windows" {

@@ -71,8 +71,8 @@ func TestAllIsTheWholeFile(t *testing.T) {
 	}
 }
 
-// FuzzReader changes compressed files: every byte is unpacked, or passed on, or counted as lost, and
-// no text is lost.
+// FuzzReader changes compressed files: every byte is unpacked, or passed on, or counted as lost,
+// and no text is lost.
 func FuzzReader(f *testing.F) {
 	for _, whole := range packed(f) {
 		f.Add(whole, uint16(7))

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Of pipes and sockets it is known what their reader has not read; of files there is nothing to know.
+// Of pipes and sockets it is known what their reader has not read; of files there is nothing to
+// know.
 func TestUnread(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {

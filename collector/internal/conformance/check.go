@@ -16,8 +16,8 @@ import (
 //   - indexes are in range
 //   - no table has an entry twice, and no record has an attribute's key twice
 //   - mappings have a range, or none; numbers of lines and columns are not negative
-//   - each entry but the first is in use. Strings are not checked: those of resources' attributes are
-//     resolved when a profile is read
+//   - each entry but the first is in use. Strings are not checked: those of resources' attributes
+//     are resolved when a profile is read
 //   - samples have values, times, or as many values as times, all samples of a profile alike; times
 //     are within the profile's
 func Check(p pprofile.Profiles) []string {

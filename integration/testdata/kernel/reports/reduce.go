@@ -3,8 +3,8 @@
 //	go run reduce.go VMLINUX LOG OUT
 //
 // OUT has the build ID of VMLINUX, the symbols of the functions in the log and of those that follow
-// them, the lines of these functions, and their entries with those of the calls inlined into them. It has
-// no code and no types. For each frame llvm-symbolizer-19 must have the same answer in both
+// them, the lines of these functions, and their entries with those of the calls inlined into them.
+// It has no code and no types. For each frame llvm-symbolizer-19 must have the same answer in both
 // files.
 package main
 
@@ -563,8 +563,8 @@ func compare(full, reduced, questions string) error {
 	return nil
 }
 
-// withoutName returns an answer without the name of the function itself, which llvm-symbolizer may take
-// from a local label in the symbol table.
+// withoutName returns an answer without the name of the function itself, which llvm-symbolizer may
+// take from a local label in the symbol table.
 func withoutName(answer string) string {
 	lines := strings.Split(strings.TrimSpace(answer), "\n")
 	if n := len(lines); n >= 2 {

@@ -1,4 +1,5 @@
-// Goshop allocates below several functions, and writes its heap profile to the file of its argument.
+// Goshop allocates below several functions, and writes its heap profile to the file of its
+// argument.
 package main
 
 import (

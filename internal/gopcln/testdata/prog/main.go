@@ -1,4 +1,5 @@
-// Prog has what the table of a Go program can hold: inlined calls, methods, closures, generic functions.
+// Prog has what the table of a Go program can hold: inlined calls, methods, closures, generic
+// functions.
 package main
 
 import (
