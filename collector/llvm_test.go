@@ -17,7 +17,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
-	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/idtest"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
@@ -27,7 +27,7 @@ import (
 func TestLocationsAreThoseOfLLVM(t *testing.T) {
 	testenv.OnlyLong(t)
 	testenv.Need(t, "llvm-symbolizer-19", "/usr/lib/debug/.build-id")
-	libc := idOfFile(t, testenv.Find(t, "/lib/*-linux-gnu/libc.so.6"))
+	libc := idtest.Of(t, testenv.Find(t, "/lib/*-linux-gnu/libc.so.6")).String()
 	files := []string{filepath.Join("/usr/lib/debug/.build-id", libc[:2], libc[2:]+".debug")}
 	if home, err := os.UserHomeDir(); err == nil {
 		radosgw := filepath.Join(home, ".cache", "symfilter-bench", "bins", "rgw.debug")
@@ -50,7 +50,7 @@ func compareWithLLVM(t *testing.T, file string, n int) {
 	var calls [][]llvmCall
 	for batch := range slices.Chunk(addrs, 5000) {
 		s := newSample()
-		m := s.mapping(file, idOfFile(t, file), 0, 0, 0)
+		m := s.mapping(file, idtest.Of(t, file).String(), 0, 0, 0)
 		for _, addr := range batch {
 			s.location(m, addr)
 		}
@@ -126,25 +126,6 @@ func (s symbolValues) same(a, b string) bool {
 func unversioned(symbol string) string {
 	name, _, _ := strings.Cut(symbol, "@")
 	return name
-}
-
-// idOfFile returns the build ID of a file in hex.
-func idOfFile(t *testing.T, file string) string {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := buildid.Read(f, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id.String()
 }
 
 // randomCode returns n different addresses in the code of a file, but for the procedure linkage

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/symfilter/symfilter/filter"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // description is what this test reads of a metadata.yaml.
@@ -115,7 +116,7 @@ func TestTheFormIsThatOfMdatagen(t *testing.T) {
 	batch, receivers := folder("go.opentelemetry.io/collector/processor/batchprocessor"), folder("go.opentelemetry.io/collector/receiver/receiverhelper")
 	storage := folder("github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage")
 	if batch == "" || receivers == "" || storage == "" {
-		t.Skip("the modules of dist are not downloaded: go build in dist does it")
+		testenv.Missing(t, "the modules of dist, which go build in dist downloads")
 	}
 	read := func(folder, name string) string {
 		data, err := os.ReadFile(filepath.Join(folder, name))

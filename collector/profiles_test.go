@@ -25,6 +25,7 @@ import (
 	"github.com/symfilter/symfilter/collector/internal/conformance"
 	"github.com/symfilter/symfilter/collector/internal/metadata"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // startProfiles starts a processor of profiles, which is shut down at the end of the test.
@@ -212,13 +213,14 @@ func TestAttributesMayReferToStrings(t *testing.T) {
 // has such code. The test is the program that is mapped: as it is, without its build ID, and
 // replaced by another program.
 func TestFilesAtPaths(t *testing.T) {
+	testenv.OnlyOn(t, "linux")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	pc := uint64(reflect.ValueOf(TestFilesAtPaths).Pointer()) + 4
 	var start, limit, offset uint64
@@ -305,9 +307,7 @@ func TestFilesAtPaths(t *testing.T) {
 // The code of a kernel is found by its build ID, whether KASLR has moved it or not. Names that the
 // profiler has read from kallsyms stay.
 func TestKernelsHaveNames(t *testing.T) {
-	if _, err := exec.LookPath("gcc"); err != nil {
-		t.Skip(err)
-	}
+	testenv.Need(t, "gcc")
 	const source = "void handle_irq(void) { __asm__ volatile(\"\"); }\nvoid _start(void) { handle_irq(); }\n"
 	dir, id := t.TempDir(), "00112233445566778899aabbccddeeff00112233"
 	if err := os.WriteFile(filepath.Join(dir, "kernel.c"), []byte(source), 0o600); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/idtest"
 )
 
 // openIn reports whether f's file is open in s, and how often its sections were evicted.
@@ -95,7 +96,7 @@ func (f fixture) supplemented(t *testing.T, dir string, bytes int) fixture {
 	copyFile(t, filepath.Join(src, "one"), f.path)
 	copyFile(t, filepath.Join(src, "other"), f.path)
 	in(t, src, "dwz", "-m", "alt", "-h", "one", "other")
-	alt := fixture{filepath.Join(src, "alt"), idOf(t, filepath.Join(src, "alt"))}
+	alt := fixture{filepath.Join(src, "alt"), idtest.Of(t, filepath.Join(src, "alt"))}
 	alt.padded(t, ".debug_str_offsets", bytes).zlibbed(t).place(t, dir)
 	return fixture{filepath.Join(src, "one"), f.id}.zlibbed(t)
 }

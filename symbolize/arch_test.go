@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/idtest"
 )
 
 // The same program resolves to the same functions, lines and inlined calls whatever it was compiled
@@ -25,7 +27,7 @@ func TestEveryArchitectureResolvesAlike(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".elf"), func(t *testing.T) {
-			f := fixture{path: path, id: idOf(t, path)}
+			f := fixture{path: path, id: idtest.Of(t, path)}
 			s := open(t, Options{}, oneFile{f, "arch"})
 			e, err := elf.Open(path)
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/idtest"
 )
 
 func TestDebugLinksAreFollowed(t *testing.T) {
@@ -112,7 +113,7 @@ func TestSupplementaryFilesAreFound(t *testing.T) {
 	}
 	alt("gnu")
 	alt("five", "--dwarf-5")
-	altID := idOf(t, filepath.Join(src, "gnu.alt"))
+	altID := idtest.Of(t, filepath.Join(src, "gnu.alt"))
 	bare := everything(t, open(t, Options{NoAlt: true}, oneFile{fixture{filepath.Join(src, "gnu"), f.id}, "here"}), f, addrs)
 	if bare == full {
 		t.Fatal("dwz moved no names")

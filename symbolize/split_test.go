@@ -13,6 +13,7 @@ import (
 
 	"github.com/symfilter/symfilter/buildid"
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/idtest"
 )
 
 // buildIn compiles text in dir, which is the compilation directory, as dir/out/shop.o and links it
@@ -28,7 +29,7 @@ func buildIn(t testing.TB, dir, compiler, text string, flags ...string) fixture 
 	in(t, dir, compiler, append([]string{"-fPIC", "-O2", "-c", "shop.cc", "-o", "out/shop.o"}, flags...)...)
 	in(t, dir, "g++", "-shared", "-Wl,--build-id=sha1", "-o", "shop.so", "out/shop.o")
 	f := fixture{path: filepath.Join(dir, "shop.so")}
-	f.id = idOf(t, f.path)
+	f.id = idtest.Of(t, f.path)
 	return f
 }
 
@@ -42,24 +43,6 @@ func in(t testing.TB, dir, name string, args ...string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}
-}
-
-func idOf(t testing.TB, path string) buildid.ID {
-	t.Helper()
-	r, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	info, err := r.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := buildid.Read(r, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
 }
 
 // everything returns what s answers for all addresses of f's code, as llvm-symbolizer prints it.
@@ -273,7 +256,7 @@ func TestSplitFilesAreFewAndCounted(t *testing.T) {
 	in(t, dir, "gcc", args...)
 	in(t, dir, "gcc", append([]string{"-shared", "-Wl,--build-id=sha1", "-o", "shop.so"}, objects...)...)
 	f := fixture{path: filepath.Join(dir, "shop.so")}
-	f.id = idOf(t, f.path)
+	f.id = idtest.Of(t, f.path)
 	s := open(t, Options{}, oneFile{f, "here"})
 	symbols := f.symbols(t)
 	for range 2 {

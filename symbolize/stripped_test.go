@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/idtest"
 )
 
 // A stripped Go program answers as with its debug information, in the default; LLVM knows nothing
@@ -20,7 +22,7 @@ func TestStrippedGoProgramsNameTheirFunctions(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)
 		}
-		f.id = idOf(t, f.path)
+		f.id = idtest.Of(t, f.path)
 		return f
 	}
 	full, stripped := goBuild("full", ""), goBuild("stripped", "-s -w")

@@ -4,6 +4,7 @@ package endtoend
 
 import (
 	"debug/elf"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
-	"github.com/symfilter/symfilter/buildid"
+	"github.com/symfilter/symfilter/internal/idtest"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
@@ -38,12 +39,12 @@ func newSpinner(t *testing.T, dir, source string) spinner {
 	testenv.Need(t, compiler[0], "objcopy")
 	// The compiler may exist and not work, such as rustup's rustc without a toolchain.
 	if out, err := exec.Command(compiler[0], "--version").CombinedOutput(); err != nil {
-		t.Skipf("%s --version: %v\n%s", compiler[0], err, out)
+		testenv.Missing(t, fmt.Sprintf("a %s that works: %v\n%s", compiler[0], err, out))
 	}
 	s := spinner{program: filepath.Join(dir, "spin"+filepath.Ext(source)[1:])}
 	s.whole = s.program + ".whole"
 	outputOf(t, append(compiler, "-g", filepath.Join("testdata", "perf", source), "-o", s.whole)...)
-	s.id = idOf(t, s.whole)
+	s.id = idtest.Of(t, s.whole).String()
 	debug := filepath.Join(dir, "debug", ".build-id", s.id[:2], s.id[2:]+".debug")
 	if err := os.MkdirAll(filepath.Dir(debug), 0o700); err != nil {
 		t.Fatal(err)
@@ -51,25 +52,6 @@ func newSpinner(t *testing.T, dir, source string) spinner {
 	outputOf(t, "objcopy", "--only-keep-debug", s.whole, debug)
 	outputOf(t, "objcopy", "--strip-all", s.whole, s.program)
 	return s
-}
-
-// idOf returns the build ID of a file in hex.
-func idOf(t *testing.T, file string) string {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := buildid.Read(f, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id.String()
 }
 
 // outputOf returns the standard output of a program, which has to succeed.

@@ -20,6 +20,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
+	"github.com/symfilter/symfilter/internal/idtest"
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
@@ -70,7 +71,7 @@ func randomProfile(t *testing.T, file string) pprofile.Profiles {
 	p := pprofile.NewProfiles()
 	b := tables{p.Dictionary()}
 	b.begin()
-	m := b.mapping(file, idOf(t, file), 0, 0, 0)
+	m := b.mapping(file, idtest.Of(t, file).String(), 0, 0, 0)
 	for range profilePlaces {
 		l := p.Dictionary().LocationTable().AppendEmpty()
 		l.SetMappingIndex(m)
@@ -116,7 +117,7 @@ func profileRun(t *testing.T, file string, batch pprofile.Profiles, compression 
 	defer sink.Close()
 	address := testenv.FreeAddress(t)
 	tree := filepath.Join(t.TempDir(), "debug")
-	id := idOf(t, file)
+	id := idtest.Of(t, file).String()
 	if err := os.MkdirAll(filepath.Join(tree, ".build-id", id[:2]), 0o700); err != nil {
 		t.Fatal(err)
 	}

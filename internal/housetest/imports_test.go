@@ -92,6 +92,7 @@ var direction = map[string][]string{
 	"internal/testenv":     {"internal/fuzztest"},                       // only tests may import it
 	"internal/logtest":     {},                                          // only tests may import it
 	"internal/batchtest":   {"", "internal/batch", "internal/fuzztest"}, // only tests may import it
+	"internal/idtest":      {"buildid"},                                 // only tests may import it
 	"internal/pagetest":    {},                                          // only tests may import it
 	"internal/scripttest":  {},                                          // only tests may import it
 	"internal/walkthrough": {},                                          // only tests may import it
