@@ -14,23 +14,51 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
+// A lateFile is a debug file that is not in its tree yet.
+type lateFile struct {
+	tree, place string
+	content     []byte
+}
+
+func newLateFile(t *testing.T) *lateFile {
+	t.Helper()
+	const name = ".build-id/a0/a1a2a3a4a5a6a7.debug"
+	l := &lateFile{tree: t.TempDir()}
+	l.place = filepath.Join(l.tree, name)
+	var err error
+	if l.content, err = os.ReadFile(filepath.Join("testdata", "debug", name)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(l.place), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// symbolizer returns a Symbolizer that has only the symbols of the file until it arrives.
+func (l *lateFile) symbolizer() *symbolize.Symbolizer {
+	return symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree(l.tree), buildid.NewTree("testdata/symbols-only")}})
+}
+
+// arrive puts the file into its tree, and asks until it is found. It needs a bubble of synctest.
+func (l *lateFile) arrive(t *testing.T, ask func()) {
+	t.Helper()
+	if err := os.WriteFile(l.place, l.content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 { // the question itself starts the search
+		time.Sleep(time.Minute)
+		ask()
+		synctest.Wait()
+	}
+}
+
 // TestLateDebugFileServesLaterLines checks that answers from a file without debug information are
 // used for a limited time.
 func TestLateDebugFileServesLaterLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		debug, err := os.ReadFile("testdata/debug/.build-id/a0/a1a2a3a4a5a6a7.debug")
-		if err != nil {
-			t.Fatal(err)
-		}
-		place := filepath.Join(dir, ".build-id", "a0", "a1a2a3a4a5a6a7.debug")
-		if err := os.MkdirAll(filepath.Dir(place), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{
-			buildid.NewTree(dir),
-			buildid.NewTree("testdata/symbols-only"),
-		}})
+		late := newLateFile(t)
+		s := late.symbolizer()
 		defer s.Close()
 		var b strings.Builder
 		f := New(&b, Options{Symbolizer: s, Patience: patient})
@@ -43,15 +71,8 @@ func TestLateDebugFileServesLaterLines(t *testing.T) {
 		if got, want := ask(), "at leaf(int)+0x8\n"; got != want {
 			t.Fatalf("with symbols only: got %q, want %q", got, want)
 		}
-		if err := os.WriteFile(place, debug, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		late.arrive(t, func() { ask() })
 		want := "at leaf(int)[/src/a.cpp:16]\n"
-		for range 4 { // the question itself starts the search
-			time.Sleep(time.Minute)
-			ask()
-			synctest.Wait()
-		}
 		if got := ask(); got != want {
 			t.Errorf("with the late debug file: got %q, want %q", got, want)
 		}

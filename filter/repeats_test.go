@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -202,16 +201,8 @@ func TestRepeatsOfSamplesChangeNothing(t *testing.T) {
 // A debug file that arrives between two equal backtraces answers for the second one.
 func TestLateDebugFileServesRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		debug, err := os.ReadFile("testdata/debug/.build-id/a0/a1a2a3a4a5a6a7.debug")
-		if err != nil {
-			t.Fatal(err)
-		}
-		place := filepath.Join(dir, ".build-id", "a0", "a1a2a3a4a5a6a7.debug")
-		if err := os.MkdirAll(filepath.Dir(place), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree(dir), buildid.NewTree("testdata/symbols-only")}})
+		late := newLateFile(t)
+		s := late.symbolizer()
 		defer s.Close()
 		var out bytes.Buffer
 		f := New(&out, Options{Symbolizer: s, Patience: patient, Dialects: Dialects{Whole: true}})
@@ -224,14 +215,7 @@ func TestLateDebugFileServesRepeats(t *testing.T) {
 		if got := ask(); len(f.tracer.repeats.of) == 0 || strings.Contains(got, "a.cpp") {
 			t.Fatalf("with symbols only: %d repeats, and\n%s", len(f.tracer.repeats.of), got)
 		}
-		if err := os.WriteFile(place, debug, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		for range 4 { // the question itself starts the search
-			time.Sleep(time.Minute)
-			ask()
-			synctest.Wait()
-		}
+		late.arrive(t, func() { ask() })
 		if got := ask(); strings.Count(got, "a.cpp") < 8 {
 			t.Errorf("with the late debug file:\n%s", got)
 		}
