@@ -25,8 +25,8 @@ func Example() {
 	}
 	defer f.Close()
 	io.Copy(f, strings.NewReader(crash))
-	// Output: [[[ELF module #0x0 "inventory"; BuildID=779e1ed32e11627838c3d1658cabab0af2a008bd
-	// [0x555555554000-0x555555558fff](rx)]]]
+	// Output:
+	// [[[ELF module #0x0 "inventory"; BuildID=779e1ed32e11627838c3d1658cabab0af2a008bd [0x555555554000-0x555555558fff](rx)]]]
 	//         #0.1  0x0000555555555df8 main::$_1::operator()() const /src/inventory/main.cc:56:10 (inventory+0x1df8)
 	//         #0    0x0000555555555df8 int inventory::run<main::$_1>(main::$_1) /src/inventory/main.cc:40:19 (inventory+0x1df8)
 }
@@ -74,10 +74,9 @@ func Example_slog() {
 	}
 	logger := slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
 	logger.Error("request failed", "at", "{{{pc:0x555555555df8}}}")
-	// Output: [[[ELF module #0x0 "inventory"; BuildID=779e1ed32e11627838c3d1658cabab0af2a008bd
-	// [0x555555554000-0x555555558fff](rx)]]] level=ERROR msg="request failed"
-	// at=main::$_1::operator()() const[/src/inventory/main.cc:56] inlined into int
-	// inventory::run<main::$_1>(main::$_1)[/src/inventory/main.cc:40]
+	// Output:
+	// [[[ELF module #0x0 "inventory"; BuildID=779e1ed32e11627838c3d1658cabab0af2a008bd [0x555555554000-0x555555558fff](rx)]]]
+	// level=ERROR msg="request failed" at=main::$_1::operator()() const[/src/inventory/main.cc:56] inlined into int inventory::run<main::$_1>(main::$_1)[/src/inventory/main.cc:40]
 }
 
 const crash = `{{{module:0:inventory:elf:779e1ed32e11627838c3d1658cabab0af2a008bd}}}

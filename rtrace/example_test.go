@@ -32,9 +32,11 @@ func ExampleNewReport() {
 	if err := w.Close(); err != nil {
 		log.Fatal(err)
 	}
-	// Output: version=2.0, arch=x86_64, pid=1, filter=leaks|resolve, backtrace depth=10,
-	// origin=sp-rtrace 1.6 <1> : memory (memory in heap) : /lib/prog.so =>
-	// 0x7f0000001000-0x7f0000002000 2. malloc<memory>(20) = 0x20
+	// Output:
+	// version=2.0, arch=x86_64, pid=1, filter=leaks|resolve, backtrace depth=10, origin=sp-rtrace 1.6
+	// <1> : memory (memory in heap)
+	// : /lib/prog.so => 0x7f0000001000-0x7f0000002000
+	// 2. malloc<memory>(20) = 0x20
 	// 	0x7f0000001380 in outer() at /src/prog.c:24
 	//
 	// # Resource - memory (memory in heap):

@@ -32,8 +32,8 @@ func ExampleNewMarkup() {
 	if err := f.Close(); err != nil {
 		log.Fatal(err)
 	}
-	// Output: [[[ELF module #0x0 "lines"; BuildID=a859db85f1049629279dfaae0dd4e3fd3b2d0176
-	// [0x108000-0x108893](rx),[0x109898-0x109b17](rw)]]]
+	// Output:
+	// [[[ELF module #0x0 "lines"; BuildID=a859db85f1049629279dfaae0dd4e3fd3b2d0176 [0x108000-0x108893](rx),[0x109898-0x109b17](rw)]]]
 	//
 	// Invalid read of size 1 [InvalidRead 0x0, thread 1]
 	//     #0    0x0000000000108768 main /src/lines.c:12:9 (lines+0x768)

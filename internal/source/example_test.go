@@ -35,8 +35,8 @@ func ExampleFinder() {
 	frames := []symbolize.Frame{{File: "/src/inventory/ledger.cc", Line: 31}} // those of Symbolizer.Code
 	s := finder.Snippet(at, &frames[0])
 	fmt.Printf("%d: %s (verified: %v)\n", s.First, s.Lines[0], s.Verified)
-	// Output: 31:   Orders::destroy(static_cast<Orders *>(orders_));  // orders_ stays: the mistake
-	// that this program shows (verified: true)
+	// Output:
+	// 31:   Orders::destroy(static_cast<Orders *>(orders_));  // orders_ stays: the mistake that this program shows (verified: true)
 }
 
 func ExampleTemplate_Append() {
