@@ -203,6 +203,11 @@ func contendersOf(ctx context.Context, w workload, b *binaries, p *programs, log
 	case w.piped:
 		other = contend("cat")
 		other.measure, mine.measure = betweenPipes, betweenPipes
+	case w.minimal:
+		other = contend(filepath.Join(made, "minimal"))
+		if err := buildMinimal(ctx, other.argv[0]); err != nil {
+			return nil, nil, err
+		}
 	case w.free:
 		other.argv = append(slices.Clone(mine.argv), freely)
 	}
@@ -289,6 +294,20 @@ func build(ctx context.Context, output, command string) error {
 	script := filepath.Join(strings.TrimSpace(string(dir)), "scripts", "build-static")
 	if out, err := exec.CommandContext(ctx, script, output, command).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", script, err, out)
+	}
+	return install(output)
+}
+
+// buildMinimal builds a program that does nothing, with the flags of scripts/build-static.
+func buildMinimal(ctx context.Context, output string) error {
+	source := output + ".go"
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", output, source)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("empty Go program: %w\n%s", err, out)
 	}
 	return install(output)
 }

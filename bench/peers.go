@@ -1,0 +1,75 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// gsymSuffix is the suffix of the GSYM file that llvm-gsymutil reads, and lookupsSuffix that of its
+// questions about the addresses of a log.
+const (
+	gsymSuffix    = ".gsym"
+	lookupsSuffix = ".lookups"
+)
+
+// peers returns the rows against programs that symfilter does not replace under their names:
+// llvm-gsymutil, which reads an index like symfilter's own, and gdb.
+func peers(bin, name string) (rows []workload) {
+	for _, n := range []int{1, 100_000} {
+		row := fmt.Sprintf("%d frames, %s, indexed, against GSYM", n, name)
+		rows = append(rows, workload{name: row, log: gsymFrames(bin, n), indexed: bin, against: "llvm-gsymutil-19", goals: "wall 1, peak 1",
+			commands: func(b *binaries, command, _ string) (other, mine *contender) {
+				other = contend("llvm-gsymutil-19", "--addresses-from-stdin")
+				other.log = b.logPath(row) + lookupsSuffix
+				return other, filtering(b, command)
+			}})
+	}
+	for _, n := range []int{1, 16} {
+		row := fmt.Sprintf("%d addresses, %s, gdb", n, name)
+		rows = append(rows, workload{name: row, log: addresses(bin, n), goals: "wall 1, peak 1",
+			commands: func(b *binaries, command, _ string) (other, mine *contender) {
+				questions, _ := os.ReadFile(b.logPath(row)) // without the file, the later read fails
+				argv := []string{"gdb", "-nx", "-batch"}
+				for address := range strings.FieldsSeq(string(questions)) {
+					argv = append(argv, "-ex", "info line *"+address)
+				}
+				return contend(append(argv, b.bin(bin))...), contend(command, "as", "llvm-symbolizer", "-e", b.bin(bin))
+			}})
+	}
+	return rows
+}
+
+// gsymFrames returns a function that writes n frames as elements, llvm-gsymutil's questions about
+// the same addresses, and the GSYM file.
+func gsymFrames(bin string, n int) func(b *binaries, path string) error {
+	return func(b *binaries, path string) error {
+		c, err := b.code(bin, 0)
+		if err != nil {
+			return err
+		}
+		out, err := exec.Command("llvm-gsymutil-19", "--quiet", "--convert="+b.bin(bin), "--out-file="+path+gsymSuffix).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("llvm-gsymutil-19: %w\n%s", err, out)
+		}
+		addrs := make([]uint64, n)
+		err = create(path+lookupsSuffix, func(w *logWriter) {
+			for i := range addrs {
+				addrs[i] = c.fresh() - 1 // within the call
+				w.printf("%#x %s\n", addrs[i]-c.base, path+gsymSuffix)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		return create(path, func(w *logWriter) {
+			c.context(w)
+			for i, addr := range addrs {
+				w.printf("{{{bt:%d:%#x:pc}}}\n", i%depth, addr)
+			}
+		})
+	}
+}
