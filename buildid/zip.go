@@ -60,7 +60,7 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
 		return nil, err
 	case len(z.File) > maxZipMembers:
-		return nil, fmt.Errorf("%w: it has more than %d members", errBadZip, maxZipMembers)
+		return nil, fmt.Errorf("%w: more than %d members", errBadZip, maxZipMembers)
 	}
 	dear.left = -1
 	return z, nil
@@ -100,7 +100,7 @@ func checkDirectoryEnd(r io.ReaderAt, size int64) error {
 			return err
 		}
 		if n == recordLen && string(b[:4]) == record && binary.LittleEndian.Uint64(b[members:]) > maxZipMembers {
-			return fmt.Errorf("%w: it has more than %d members", errBadZip, maxZipMembers)
+			return fmt.Errorf("%w: more than %d members", errBadZip, maxZipMembers)
 		}
 	}
 }

@@ -26,7 +26,8 @@ func startTraces(t *testing.T, cfg *Config, next consumer.Traces) processor.Trac
 	return p
 }
 
-// A name may be a key and an attribute that is filtered: an event without it stays as it is.
+// An attribute may be both in key and in attributes. An event without the attribute must not get
+// the value of its span.
 func TestKeysOfSpansMayBeFiltered(t *testing.T) {
 	cfg := testConfig()
 	cfg.Attributes = append(cfg.Attributes, "host.name")

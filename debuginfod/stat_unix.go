@@ -13,7 +13,8 @@ import (
 // acquires no controlling terminal.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// checkOwner fails if a file or directory belongs to a user other than this one and root.
+// checkOwner fails if a file or directory belongs to a user other than root and the process's
+// effective user.
 func checkOwner(info fs.FileInfo) error {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
 		return errors.New("owned by another user")

@@ -112,8 +112,8 @@ func TestResolvingAheadChangesNothing(t *testing.T) {
 	}
 }
 
-// Frames begin to be resolved ahead, and a map behind them in the same line changes the space: the
-// race detector sees a space that changes while workers read it.
+// An mmap element after frames in the same line changes the space while workers may resolve the
+// frames ahead. The race detector reports a space that is changed while workers read it.
 func TestNothingIsResolvedAheadWhileTheSpaceChanges(t *testing.T) {
 	s, ids := testdataSymbolizer(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))

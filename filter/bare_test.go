@@ -55,7 +55,7 @@ func TestBareLinesAreFilteredAsOthers(t *testing.T) {
 	}
 }
 
-// A million frames of few places take the fast path, and no memory.
+// Frames at a hot address take the fast path, and allocate nothing.
 func TestHotBareLinesTakeNoMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Patience: patient})

@@ -37,8 +37,8 @@ func contextOptions(t testing.TB) map[string]Options {
 	return all
 }
 
-// goOn filters in up to its byte cut, and then the rest twice: with the same Filter, and with
-// another that has restored its context. It returns both outputs.
+// goOn filters in[:cut], and then in[cut:] twice: with the same Filter, and with a new Filter that
+// has restored the context of the first. It returns both outputs.
 func goOn(t *testing.T, o Options, in string, cut int, r *rand.Rand) (restored, uninterrupted string) {
 	t.Helper()
 	var out, other bytes.Buffer

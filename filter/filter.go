@@ -158,11 +158,15 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
-// Flush prints the held lines of a raw backtrace, unless Dialects.Whole is set, and held system
-// frames. If the output is text, it also prints an unfinished last line, such as a prompt. The rest
-// of that line follows when it is written. Flush does not print a last line while a hexdict is
-// open, or if the line has an element, may end in a part of one, or may merge into the open module
-// line. The command calls Flush after 100 ms of silence.
+// Flush prints held system frames and, unless Dialects.Whole is set, the held lines of a raw
+// backtrace. If the output is text, it also prints an unfinished last line, such as a prompt; the
+// rest of the line follows when it is written. An unfinished line stays held
+//
+//   - while a hexdict is open
+//   - if it has an element, or may end in part of one
+//   - if it may merge into the open module line
+//
+// The command calls Flush after 100 ms of silence.
 func (f *Filter) Flush() error {
 	if f.tracer.isBuffering() && !f.o.Dialects.Whole {
 		f.tracer.release()

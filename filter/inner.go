@@ -168,7 +168,8 @@ func (i *inner) Weigh() (processes int, bytes int64) {
 	return processes, bytes
 }
 
-// SetLimits replaces [Options.Limits] for future processes.
+// SetLimits replaces [Options.Limits]. The new limits apply from the next change of process on, and
+// may drop processes that exist already.
 func (i *inner) SetLimits(l Limits) { i.limits = l.orDefault() }
 
 // Patience returns the Filter's Patience. A reader of reports that writes to the Filter shares it,

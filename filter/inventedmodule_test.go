@@ -184,8 +184,8 @@ var (
 	madeNote       = regexp.MustCompile(`  (#\d+(?: \{\{\{pc:[^}]*\}\}\})?|[^ ]+: \{\{\{pc:[^}]*\}\}\})\r?\n?$`) // on a line of its own
 )
 
-// wantText fails the test unless made has the lines of log, but for what elements replace, and no
-// others but those of elements.
+// wantText fails the test unless made consists of the lines of log, in order. In these lines,
+// elements may be added or replace text. Other lines may hold only elements.
 func wantText(t *testing.T, log, made string) {
 	t.Helper()
 	lines := slices.Collect(strings.Lines(log))

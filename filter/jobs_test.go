@@ -28,8 +28,8 @@ func (m mapped) Find(ctx context.Context, q buildid.Query, note func(buildid.Att
 	return m.Finder.Find(ctx, q, note)
 }
 
-// filteredBy returns the output of a new Filter for blocks, what its Symbolizer says of its files,
-// and the number of answers that were found ahead.
+// filteredBy filters blocks with a new Filter. It returns the output, the Symbolizer's notices and
+// faults, and the number of answers found by the look-ahead.
 func filteredBy(t *testing.T, tree string, jobs int, memory int64, blocks []string) (out, faults string, ahead int) {
 	t.Helper()
 	var notes []string

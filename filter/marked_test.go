@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// The fast path for frames of kernels lays out what the others lay out, and takes all that are
-// plain.
+// The fast path for kernel frames lays out the same text as markedCalls, and handles every plain
+// frame.
 func TestTheFastPathForKernelsChangesNothing(t *testing.T) {
 	answers := [][]symbolize.Frame{
 		{{Func: "vfs_write", File: "fs/write.c", Line: 19, Column: 3}},

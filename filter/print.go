@@ -28,8 +28,8 @@ type Printer interface {
 	AppendLine(dst []byte, l *Line) []byte
 }
 
-// A LogPrinter is a Printer that takes lines without elements in bulk, and may print more at the
-// end of the log.
+// LogPrinter is an optional interface of a Printer. Its methods take lines without elements in
+// bulk, and print text after the last line of the log.
 type LogPrinter interface {
 	// Begin is called by New. It may change the options of the Filter.
 	Begin(o *Options)

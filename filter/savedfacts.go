@@ -58,7 +58,8 @@ func factsSaved(f *dialect.Facts) *savedFacts {
 	return s
 }
 
-// facts returns the Facts in s, within their bounds.
+// facts converts s, which may be nil, to Facts. Maps and modules beyond the limits of Facts are
+// dropped. It fails if s is damaged.
 func (s *savedFacts) facts() (f dialect.Facts, err error) {
 	if s == nil {
 		return f, nil

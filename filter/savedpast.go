@@ -39,14 +39,14 @@ func (p *past) restore(all []savedPast) error {
 	for i := range all {
 		s := &all[i]
 		if s.Lines < 0 || s.Lines > s.Bytes || s.Bytes > maxPast || len(p.tail)+s.Bytes+len(s.Text) > maxPast {
-			return checkpoint.Damaged("the lines before its backtrace are not valid")
+			return checkpoint.Damaged("the saved lines before the held backtrace are not valid")
 		}
 		p.tail = append(p.tail, bytes.Repeat([]byte{' '}, s.Bytes-s.Lines)...)
 		p.tail = append(p.tail, bytes.Repeat(newline, s.Lines)...)
 		p.tail = append(p.tail, s.Text...)
 	}
 	if n := len(p.tail); n > 0 && p.tail[n-1] != '\n' {
-		return checkpoint.Damaged("the last line before its backtrace has no line end")
+		return checkpoint.Damaged("the last saved line before the held backtrace has no line end")
 	}
 	return nil
 }

@@ -27,7 +27,8 @@ func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
 				run(t, nil, "clang-19", "-x", "c++", "-g", level, "-fsanitize=address",
 					filepath.Join(checkout, "integration", "testdata", source+".cc"), "-lstdc++", "-o", program)
 
-				// The markup is printed where the frames of the format would be.
+				// with enable_symbolizer_markup=1, the sanitizer prints markup in place of frames
+				// in stack_trace_format
 				offline := crash(t, dir, []string{"ASAN_OPTIONS=enable_symbolizer_markup=1"}, program)
 				filtered := run(t, offline, command)
 				online := string(crash(t, dir, []string{

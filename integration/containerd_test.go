@@ -30,7 +30,8 @@ type shim struct {
 	stderr   bytes.Buffer
 }
 
-// startShim starts symfilter with the arguments of a URI, and returns when it is ready.
+// startShim starts symfilter with args, which containerd takes from the URI of a logging binary. It
+// returns once symfilter is ready.
 func startShim(t *testing.T, args ...string) *shim {
 	t.Helper()
 	var ends [6]*os.File

@@ -38,7 +38,8 @@ pipelines:
 	})
 }
 
-// The first line of the log says that the daemon works, and what it is.
+// The daemon's first log line reports that it is ready, with its version, pipelines, listeners and
+// sandbox.
 func TestTheDaemonSaysThatItIsReady(t *testing.T) {
 	address := testenv.FreeAddress(t)
 	d := startDaemon(t, `

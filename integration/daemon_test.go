@@ -50,8 +50,8 @@ type runningDaemon struct {
 	err    error
 }
 
-// startDaemon starts symfilterd with a configuration, in which DIR is the folder of its files. It
-// has the admin listener DIR/admin.
+// startDaemon starts symfilterd with a configuration. In its text, DIR stands for the daemon's
+// temporary folder. The admin listener unix:DIR/admin is added.
 func startDaemon(t *testing.T, configuration string, env ...string) *runningDaemon {
 	t.Helper()
 	return startDaemonWith(t, nil, configuration, env...)

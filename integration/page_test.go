@@ -109,7 +109,7 @@ func TestThePageOfACrashWorksInABrowser(t *testing.T) {
 		p := b.open(t, address, pageOptions{})
 		p.click(t, "[popovertarget]")
 		p.until(t, `document.querySelector("[popover]:popover-open")?.innerText.includes("Pool<ledger::Order, 64ul>::next")`)
-		// It is near the value, and within the window.
+		// the answer is shown next to the value, and within the window
 		p.until(t, `(() => {
 			const v = document.querySelector("[popovertarget]").getBoundingClientRect();
 			const r = document.querySelector("[popover]:popover-open").getBoundingClientRect();

@@ -118,8 +118,8 @@ func installCommand(t *testing.T, words string) string {
 	return ""
 }
 
-// runLine runs a line of a page in a folder, whose symfilter it is, and returns what it prints. One
-// that follows files gets SIGTERM once the log of testdata is printed.
+// runLine runs a command line of a page in dir, with the symfilter of dir, and returns its output.
+// A command that follows files gets SIGTERM once the log is printed.
 func runLine(t *testing.T, dir, line string, env ...string) (stdout, stderr string) {
 	t.Helper()
 	follows := strings.Contains(line, "--follow")

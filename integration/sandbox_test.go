@@ -205,7 +205,8 @@ func wait(t *testing.T, path, text string) {
 	t.Fatalf("%s never held %q", path, text)
 }
 
-// A file that is open at the start stays open, whatever its name.
+// A confined symfilter reads inputs that are named by descriptor, pipe, or the /proc folder of
+// another process.
 func TestOpenInputsAreReadWhenConfined(t *testing.T) {
 	need(t, "bash")
 	log, err := filepath.Abs("../testdata/crash.log")

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// unreadable is what the runtime panics with for an address that cannot be read.
+// unreadable imitates the value with which the runtime panics if it cannot read an address.
 type unreadable struct{}
 
 func (unreadable) Addr() uintptr { return 1 << 20 }

@@ -204,7 +204,7 @@ func (a *addresses) end(code int) int {
 		a.diag.sum("%s of standard input without an address; the first is %s", wording.Count(n, "line", "lines"), a.noAddress.first)
 	}
 	if n := a.noFile.n; n > 0 {
-		a.diag.sum("%s of files without addresses; the first is %s", wording.Count(n, "address", "addresses"), a.noFile.first)
+		a.diag.sum("%s not looked up, because the file is missing or cannot be used; the first is %s", wording.Count(n, "address", "addresses"), a.noFile.first)
 	}
 	a.unresolved.Add(a.outside.All())
 	sum := a.unresolved.All()

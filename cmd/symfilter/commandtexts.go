@@ -162,10 +162,10 @@ The file of both is a.out unless -e names one.
 
 --dia, --dsym-hint and --relative-address of LLVM are refused, because they are
 for files that are not ELF, and --demangle=java, gnat and dlang of binutils,
-because symfilter demangles C++ and Rust. eu-addr2line does not answer -k -K -M
--p --core, which need a running kernel, a process or its dump, nor -F. FRAME is
-answered as if a function had no local variables. docs/drop-in.md of the source
-lists all differences.
+because symfilter demangles C++ and Rust. As eu-addr2line it refuses -F, which
+asks for flags of line tables, and -k -K -M -p --core, which need a running
+kernel, a process or a core dump. FRAME is answered as if a function had no
+local variables. docs/drop-in.md of the source lists all differences.
 `
 	doctorText = `Reports whether the places of debug files are in order: the folders that flags
 name, the cache of debuginfod, and its servers, each of which is asked once. It

@@ -179,9 +179,9 @@ func (p *profileRun) openInput() error {
 	return nil
 }
 
-// chooseForm chooses the form of the output. Without --output, a file of Valgrind with named
-// functions keeps its form. It returns an error for a binary output to a terminal, and for flags
-// without an effect.
+// chooseForm selects the form of the output. Without --output, a DHAT or Massif file is printed in
+// its own format, with functions named. It fails if the output is binary and goes to a terminal, or
+// if a flag has no effect.
 func (p *profileRun) chooseForm(given bool) error {
 	c := p.c
 	if profile.IsTrace(p.head) || profile.IsPackedTrace(p.head) {

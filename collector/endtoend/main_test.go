@@ -124,7 +124,7 @@ func eventually(t *testing.T, what string, is func() bool, log fmt.Stringer) {
 	}
 }
 
-// A record is a record in the file of a file exporter.
+// A record is one log record that a file exporter has written.
 type record struct {
 	file string // log.file.path
 	key  string // its other attributes, and those of its resource

@@ -228,7 +228,7 @@ func (p *parser) output(c *Pipeline, path string) {
 		case network == "udp" || network == "unixgram":
 			p.fault(n, path+".peer", "a sender of datagrams reads no answer: set another output")
 		case in.HTTP == "" && in.Listen == "" && (in.Stdin || in.Files != nil):
-			p.fault(n, path+".peer", "the input has no peer to answer: set the output file or stdout, or the input listen or http")
+			p.fault(n, path+".peer", "the input has no peer to answer: set output.file or output.stdout, or receive the input by input.listen or input.http")
 		}
 	}
 	fields := strings.Count(out.File, peerField)

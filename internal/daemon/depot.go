@@ -123,7 +123,7 @@ func (a *api) file(w http.ResponseWriter, r *http.Request) {
 		return
 	default:
 		a.house.log.Debug("a debuginfod request has failed", "peer", peerOf(r), "error", err)
-		refuse(w, http.StatusServiceUnavailable, "the servers behind cannot be asked now; send the request again later")
+		refuse(w, http.StatusServiceUnavailable, "the upstream debuginfod servers are not available; retry later")
 		return
 	}
 	defer f.Close()

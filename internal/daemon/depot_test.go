@@ -193,7 +193,7 @@ func TestAFailureBehindIsNoMiss(t *testing.T) {
 	addr := freeAddress(t)
 	started(t, configuration(t, t.TempDir(), passingOn(addr, "cache", b.URL)), Options{})
 	for _, file := range []string{"/debuginfo", "/executable", "/section/.comment", "/source/a.c"} {
-		if got, want := got(t, "GET", "http://"+addr+buildIDPath+serverID+file), "503 the servers behind cannot be asked now; send the request again later\n"; got != want {
+		if got, want := got(t, "GET", "http://"+addr+buildIDPath+serverID+file), "503 the upstream debuginfod servers are not available; retry later\n"; got != want {
 			t.Errorf("%s: got %q", file, got)
 		}
 	}

@@ -91,7 +91,7 @@ func checkUpload(r *http.Request) error {
 		return refusef(http.StatusMethodNotAllowed, "this path accepts journals from systemd-journal-upload, by POST")
 	}
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/vnd.fdo.journal" {
-		return refusef(http.StatusUnsupportedMediaType, "%.60q is not application/vnd.fdo.journal, the type of a journal in the export format", r.Header.Get("Content-Type"))
+		return refusef(http.StatusUnsupportedMediaType, "Content-Type is %.60q; send a journal in the export format, as application/vnd.fdo.journal", r.Header.Get("Content-Type"))
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (j *journalInput) write(ctx context.Context, control *http.ResponseControll
 		}
 		switch {
 		case bad != nil:
-			return refusef(http.StatusBadRequest, "%v; the entries before it are written", bad)
+			return refusef(http.StatusBadRequest, "%v; the entries before the damaged one were written", bad)
 		case err == io.EOF && cut.Unfinished():
 			return refusef(http.StatusBadRequest, "the upload ends within an entry; send it again")
 		case err == io.EOF:

@@ -73,10 +73,10 @@ func TestUploadsThatAreNotJournalsAreRefused(t *testing.T) {
 	for _, test := range []struct{ name, method, path, contentType, body, want string }{
 		{"the path of the URL alone", "POST", "/journals", journal, journalEntry("7", "one"), uploadDone},
 		{"with the sender's own", "POST", "/journals/upload", journal, journalEntry("7", "two"), uploadDone},
-		{"another type", "POST", "/journals/upload", "text/plain", "x", "415 text/plain; charset=utf-8\n\"text/plain\" is not application/vnd.fdo.journal, the type of a journal in the export format\nheader Accept-Encoding: gzip, zstd\n"},
+		{"another type", "POST", "/journals/upload", "text/plain", "x", "415 text/plain; charset=utf-8\nContent-Type is \"text/plain\"; send a journal in the export format, as application/vnd.fdo.journal\nheader Accept-Encoding: gzip, zstd\n"},
 		{"another method", "PUT", "/journals/upload", journal, "x", "405 text/plain; charset=utf-8\nthis path accepts journals from systemd-journal-upload, by POST\nheader Allow: POST, PUT\n"},
 		{"a cut entry", "POST", "/journals/upload", journal, journalEntry("7", "three") + "__CURSOR=1\nMESSAGE=fo", "400 text/plain; charset=utf-8\nthe upload ends within an entry; send it again\n"},
-		{"another format", "POST", "/journals/upload", journal, journalEntry("7", "four") + "hello\n", "400 text/plain; charset=utf-8\n\"hello\" is not a field name in journald's export format; the entries before it are written\n"},
+		{"another format", "POST", "/journals/upload", journal, journalEntry("7", "four") + "hello\n", "400 text/plain; charset=utf-8\n\"hello\" is not a field name in journald's export format; the entries before the damaged one were written\n"},
 		{"a binary entry", "POST", "/journals/upload", journal, "MESSAGE\n\x04\x00\x00\x00\x00\x00\x00\x00\x1b[ma\n\n", uploadDone},
 	} {
 		if diff := cmp.Diff(test.want, post(t, test.method, url+test.path, strings.NewReader(test.body), "Content-Type", test.contentType)); diff != "" {

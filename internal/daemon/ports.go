@@ -518,5 +518,5 @@ func remoteRefused(name string, remote bool, to admission) error {
 	case strings.HasPrefix(name, "udp:"):
 		return fmt.Errorf("%s: other machines can send to it, and datagrams can be forged: listen on 127.0.0.1, or set allow_remote: true", name)
 	}
-	return fmt.Errorf("%s: other machines can connect to it: listen on 127.0.0.1 or on a unix socket, or set tls with certificate and key, or allow_remote: true", name)
+	return fmt.Errorf("%s is open to other machines; listen on 127.0.0.1 or on a unix socket, set certificate and key in tls, or set allow_remote: true", name)
 }

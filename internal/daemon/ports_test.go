@@ -60,7 +60,7 @@ func TestAddressesAreRead(t *testing.T) {
 
 // Nothing listens for other machines unless the configuration has TLS, or allows it in words.
 func TestOtherMachinesNeedTLSOrPermission(t *testing.T) {
-	const remedy = ": other machines can connect to it: listen on 127.0.0.1 or on a unix socket, or set tls with certificate and key, or allow_remote: true"
+	const remedy = " is open to other machines; listen on 127.0.0.1 or on a unix socket, set certificate and key in tls, or set allow_remote: true"
 	for _, tt := range []struct {
 		address string
 		access  admission

@@ -57,8 +57,8 @@ func (w *numberedWriter) run(t *testing.T, stop chan struct{}) {
 	}
 }
 
-// check reports lines of the writer that are not there exactly once in the files together, and
-// frames without their module.
+// check fails the test if a line of the writer was lost or written twice, or if a frame has no
+// module. lines and text are the results of printed.
 func (w *numberedWriter) check(t *testing.T, lines map[int]int, text string) {
 	t.Helper()
 	lost, doubled := 0, 0

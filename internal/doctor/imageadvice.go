@@ -74,7 +74,7 @@ func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
 			all = append(all, "--image "+shellWord(word)+" has no build ID, by which the modules here are found")
 			continue
 		case len(names) == 0:
-			all = append(all, "--image "+shellWord(word)+" has build ID "+id.String()+", which no module here has")
+			all = append(all, "--image "+shellWord(word)+" has build ID "+id.String()+", which no module in the log has")
 			continue
 		}
 		file := word

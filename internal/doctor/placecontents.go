@@ -28,7 +28,7 @@ func (s *Search) useless(roots []root, asked func(buildid.ID) bool) (all []strin
 		if i < len(roots) { // the first places are Scanned
 			problems = rootProblems(&roots[i])
 			if id := roots[i].ID; len(problems) == 0 && !id.IsZero() && !asked(id) {
-				problems = []string{"has build ID " + id.String() + ", which no module here has"}
+				problems = []string{"has build ID " + id.String() + ", which no module in the log has"}
 			}
 		} else if err := p.contents(context.Background()); err != nil {
 			problems = []string{err.Error()}

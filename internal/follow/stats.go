@@ -20,8 +20,8 @@ type Stats struct {
 	LostBytes int64 // total of Event.Lost
 	Losses    int64 // reported losses, including losses of unknown size
 
-	// CheckpointAge is the age of the oldest output without a valid checkpoint, or 0. The reader of
-	// that output may not have taken it yet.
+	// CheckpointAge is the age of the oldest output that no checkpoint covers; 0 if there is none.
+	// A slow reader increases it: output is checkpointed only after its reader has taken it.
 	CheckpointAge    time.Duration
 	Checkpoints      int64 // number of checkpoints written
 	CheckpointErrors int64 // failed attempts to write or sync a checkpoint

@@ -4,5 +4,6 @@ package fuzztest
 
 import "time"
 
-// processorTime returns 0, since the time is unknown on this system. Only waiting is bounded.
+// processorTime returns 0: this system does not report it. Watch then bounds only elapsed time and
+// heap, and Growth finds nothing.
 func processorTime() time.Duration { return 0 }

@@ -69,8 +69,8 @@ func TestThePageOfReasonsHasThemAll(t *testing.T) {
 // time.
 var format = regexp.MustCompile(`%\S|[:;(?]`)
 
-// The page has what symfilter doctor prints of places and modules that are out of order, and the
-// reasons of --explain.
+// docs/unresolved.md has the fixed words of doctor's messages about unusable places and modules,
+// and of the reasons that --explain prints.
 func TestThePageOfReasonsHasTheWordsOfTheDoctor(t *testing.T) {
 	page := string(read(t, "docs/unresolved.md"))
 	const least = 10 // bytes of a part that can be looked for

@@ -152,7 +152,8 @@ func TestSilenceDecidesWhatAnInputIs(t *testing.T) {
 	}
 }
 
-// The same holds for a packed input.
+// After a silence, the unpacked part of a compressed input is printed, and the rest when it
+// arrives.
 func TestSilenceDecidesWhatAPackedInputIs(t *testing.T) {
 	for _, o := range openings(t) {
 		synctest.Test(t, func(t *testing.T) {

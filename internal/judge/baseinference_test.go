@@ -62,8 +62,9 @@ func located(frames []*Frame, want []uint64) (found, wrong int) {
 	return found, wrong
 }
 
-// A program that is not at a fixed address shows where it was loaded by its return addresses alone.
-// These are chosen by chance, so that no call leads from one to the next: real traces need fewer.
+// The load bias of a position-independent program is inferred from its return addresses alone. The
+// test draws them at random, so no call leads from one frame to the next. Real traces need fewer
+// frames.
 func TestBasesAreInferredFromReturnAddresses(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true

@@ -132,8 +132,9 @@ func TestRepeatedTracesAreNotSearchedAgain(t *testing.T) {
 	}
 }
 
-// Frames whose file the Quota leaves no time to search have the reason, and have names again when
-// the log is longer. Without any time not even known modules are judged.
+// If the Quota is spent, frames that need a search of their file get ErrBudget; modules with a
+// known base are still judged, unless nothing at all is left. Further text of the log adds to the
+// Quota, and frames are located again.
 func TestFramesBeyondTheQuotaStayRaw(t *testing.T) {
 	m, returns := thisProgram(t)
 	var addrs []uint64

@@ -141,8 +141,8 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 	}
 }
 
-// mayHave reports whether the addresses of frames may be in v's file. At least one must follow a
-// call, and at most one may not.
+// mayHave reports whether the addresses of frames may be in v's file. At least one address must
+// follow a call in the file's code. At most one may fail this test, or be unknown.
 func (v *verdict) mayHave(frames []*Frame) bool {
 	calls, others := 0, 0
 	for _, f := range frames {

@@ -26,8 +26,8 @@ type Display struct {
 
 // A Style selects how a Display shows lines.
 type Style struct {
-	// Width is the number of columns of the terminal. A longer line continues on the next one
-	// at a mark. 0: no line is broken.
+	// Width is the terminal's width in columns; 0 if lines are not broken. Longer lines are broken
+	// at marks.
 	Width int
 
 	// Fold replaces each run of two or more system frames with a line that counts them. It

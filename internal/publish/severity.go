@@ -46,7 +46,7 @@ var (
 	resourceLeak = class{failure, false, true, []int{772}, "A resource was never released."}
 	possibleLeak = class{warning, false, true, []int{401}, "Memory was never freed, and only pointers into the middle of it remain."}
 	reachable    = class{note, false, true, []int{401}, "Memory was not freed before the end of the program, or is lost because only lost memory points to it."}
-	race         = class{warning, false, true, []int{362}, "Two threads use the same memory, one of them writes, and nothing orders them."}
+	race         = class{warning, false, true, []int{362}, "Two threads access the same memory without synchronization, and at least one of them writes."}
 	lockOrder    = class{warning, false, true, []int{833}, "Threads take the same locks in different orders, so they may wait for each other forever."}
 	locking      = class{failure, false, false, []int{667}, "A lock or another synchronization object is used in a way that is not allowed."}
 	threadLeak   = class{warning, false, true, []int{772}, "A thread has ended, and was neither joined nor detached."}

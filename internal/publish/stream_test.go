@@ -54,7 +54,8 @@ func TestErrorsOfWritingAreReturned(t *testing.T) {
 	}
 }
 
-// A full takes a number of bytes.
+// A full is a writer that accepts left bytes and then fails with io.ErrShortWrite, like a full
+// disk.
 type full struct{ left int }
 
 func (f *full) Write(p []byte) (int, error) {

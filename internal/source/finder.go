@@ -136,8 +136,9 @@ func (f *Finder) Snippet(l symbolize.Location, frame *symbolize.Frame) (s symbol
 	return symbolize.Snippet{First: uint32(first), Lines: lines, Verified: t.verified, Origin: t.origin}
 }
 
-// find returns the entry and the text of frame's file. It looks for new files, and again for
-// missing ones after a time.
+// find returns the entry and the text of frame's file. It searches for the file at the first
+// request. It retries after missFor if the file can still appear, or after soon if it or its debug
+// file is being fetched.
 func (f *Finder) find(l symbolize.Location, frame *symbolize.Frame) (*entry, *text) {
 	k := fileKey{id: l.ID, file: frame.File}
 	if l.ID.IsZero() {

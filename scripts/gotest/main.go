@@ -5,9 +5,9 @@
 //	gotest -work [-flag=value...] PACKAGE...   the tests that call fuzztest.WithoutRace
 //	gotest -fuzz DURATION PACKAGE...           each fuzz target of the packages for that time
 //
-// Its last line is "N passed, N failed, N skipped"; it exits with 1 if anything failed, and with 2
-// if its arguments are wrong. Subtests count as tests. Tests that are skipped under the race
-// detector because -work runs them are not counted.
+// Its last line is "N passed, N failed, N skipped"; it exits with 2 without arguments, and with 1
+// if anything failed, wrong arguments included. Subtests count as tests. Tests that are skipped
+// under the race detector because -work runs them are not counted.
 package main
 
 import (

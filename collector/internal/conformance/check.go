@@ -10,16 +10,18 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 )
 
-// Check returns a line for each violation of a rule, in the order of the tables:
+// Check returns a line for each violation of a rule: first those of the tables, then of the
+// profiles, then unused entries. The rules are:
 //
-//   - each table has a first entry, which is empty: index 0 stands for none
+//   - entry 0 of each table is empty: index 0 means that there is no entry
 //   - indexes are in range
 //   - no table has an entry twice, and no record has an attribute's key twice
 //   - mappings have a range, or none; numbers of lines and columns are not negative
-//   - each entry but the first is in use. Strings are not checked: those of resources' attributes
-//     are resolved when a profile is read
+//   - each entry but the first is used, except strings: Check does not know those of resources'
+//     attributes, which are resolved when a profile is read
 //   - samples have values, times, or as many values as times, all samples of a profile alike; times
 //     are within the profile's
+//   - a profile has both an original payload and its format, or neither
 func Check(p pprofile.Profiles) []string {
 	d := p.Dictionary()
 	c := &checker{dict: d, sizes: map[string]int{
