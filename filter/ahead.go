@@ -10,10 +10,10 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// An ahead resolves the frames of a block on other processors, from the block's end backwards. The
-// Filter works from the start until they meet, and finds the answers in the Cache. An ahead asks
-// only questions that the symbolizer answers at once. If the Filter asks about the same module, it
-// waits for at most one of them.
+// An ahead resolves the frames of a block, or of held lines, on other processors, from the end
+// backwards. The Filter works from the start until they meet, and finds the answers in the Cache.
+// An ahead asks only questions that the symbolizer answers at once. If the Filter asks about the
+// same module, it waits for at most one of them.
 type ahead struct {
 	opt     *Options
 	cached  *Cache
@@ -21,8 +21,10 @@ type ahead struct {
 	workers []*aheadWorker
 
 	block []byte // block of the Filter; nil: nothing may be resolved ahead
-	begun bool   // the ahead runs, or has run, for the block in the current space
-	fresh int    // new answers by the Filter in the block before the ahead began
+	// frames in held lines, which are resolved in place of the block's until the lines are printed
+	frames []heldFrame
+	begun  bool // the ahead runs, or has run, for the block in the current space
+	fresh  int  // new answers by the Filter in the block before the ahead began
 
 	left  atomic.Int64 // bytes that no worker has taken, from the start of block
 	part  int64        // bytes that a worker takes at a time
@@ -62,6 +64,8 @@ const (
 	aheadNew = 256
 	// new answers that start the ahead for the rest of a block
 	aheadFresh = 8
+	// new frames in held lines that start the ahead: each reads debug information for 0.1 to 1 ms
+	aheadHeld = 4
 	// a single new answer that takes longer starts the ahead, too
 	aheadSlow = 100 * time.Microsecond
 	// after this time, a worker flushes even a few answers
@@ -114,11 +118,15 @@ func (a *ahead) begin(of *space) {
 		return
 	}
 	s := a.opt.symbolReaders()
-	a.begun, a.faults = true, s.Faults()
 	n := s.Jobs() - 1
 	a.part = max(aheadLeast, min(aheadPart, rest/int64(4*n)))
-	n = min(n, int((rest+a.part-1)/a.part))
-	a.left.Store(int64(len(a.block)))
+	a.start(min(n, int((rest+a.part-1)/a.part)), int64(len(a.block)), of)
+}
+
+// start starts n workers from the offset left.
+func (a *ahead) start(n int, left int64, of *space) {
+	a.begun, a.faults = true, a.opt.symbolReaders().Faults()
+	a.left.Store(left)
 	a.stop.Store(false)
 	for len(a.workers) < n {
 		w := &aheadWorker{of: a, found: newPortion()}
@@ -130,6 +138,44 @@ func (a *ahead) begin(of *space) {
 	for _, w := range a.workers[:n] {
 		w.space, w.near, w.given = of, interval{}, w.given[:0]
 		a.ended.Go(w.run)
+	}
+}
+
+// A heldFrame is a located frame in a held line, whose answer is not known yet.
+type heldFrame struct {
+	line int64 // number of the line among the held ones, from 1
+	mod  *module
+	rel  uint64
+}
+
+// addHeld adds h unless it is known, or equal to the frame before, as in a recursion.
+func (a *ahead) addHeld(h heldFrame) {
+	if n := len(a.frames); n > 0 && a.frames[n-1].mod == h.mod && a.frames[n-1].rel == h.rel {
+		return
+	}
+	if !a.cached.mayHave(a.filter.key(h.mod, h.rel, exactAddress)) {
+		a.frames = append(a.frames, h)
+	}
+}
+
+// beginHeld begins with the added frames, if they are many. The returned function ends this.
+func (a *ahead) beginHeld(s *space) (end func()) {
+	if len(a.frames) < aheadHeld {
+		a.frames = a.frames[:0]
+		return func() {}
+	}
+	offset := a.at.Swap(0)
+	a.start(min(a.opt.symbolReaders().Jobs(), len(a.frames))-1, int64(len(a.frames)), s)
+	return func() {
+		a.end()
+		a.at.Store(offset)
+	}
+}
+
+// reach notes that the Filter prints a held line.
+func (a *ahead) reach(line int) {
+	if a != nil && len(a.frames) > 0 {
+		a.at.Store(int64(line))
 	}
 }
 
@@ -150,7 +196,7 @@ func (a *ahead) check() {
 func (a *ahead) end() {
 	a.stop.Store(true)
 	a.ended.Wait()
-	a.begun, a.fresh = false, 0
+	a.begun, a.fresh, a.frames = false, 0, a.frames[:0]
 }
 
 // changeSpace returns the space for changes. It first stops the ahead, whose workers read the
@@ -182,6 +228,10 @@ func (w *aheadWorker) run() {
 	defer w.flush()
 	w.since = time.Now()
 	a, b := w.of, w.of.block
+	if len(a.frames) > 0 {
+		w.runHeld()
+		return
+	}
 	for {
 		hi := a.left.Add(-a.part) + a.part
 		if hi <= 0 || a.met(hi) {
@@ -214,6 +264,19 @@ func (w *aheadWorker) run() {
 	}
 }
 
+// runHeld resolves the frames in held lines, from the last one backwards, until it meets the
+// Filter.
+func (w *aheadWorker) runHeld() {
+	for a := w.of; ; {
+		i := a.left.Add(-1)
+		if i < 0 || a.met(a.frames[i].line) {
+			return
+		}
+		h := &a.frames[i]
+		w.answer(h.mod, h.rel, exactAddress)
+	}
+}
+
 // resolve adds the answer for a frame to w.found if the symbolizer has it at once.
 func (w *aheadWorker) resolve(e *frameFields) {
 	form := lookupOfFrame(e)
@@ -222,14 +285,18 @@ func (w *aheadWorker) resolve(e *frameFields) {
 		back = w.find(e.addr - 1)
 	}
 	at, form := chooseAddress(here, back, e.addr, form)
-	if at.mod == nil {
-		return
+	if at.mod != nil {
+		w.answer(at.mod, at.rel, form)
 	}
-	key := w.key(at.mod, at.rel, form)
+}
+
+// answer adds the answer for the address rel of m to w.found if the symbolizer has it at once.
+func (w *aheadWorker) answer(m *module, rel uint64, form lookup) {
+	key := w.key(m, rel, form)
 	if _, ok := w.found.frames[key]; ok || w.cached.mayHave(key) {
 		return
 	}
-	if text, ok, _ := w.render(at.mod, at.rel, form); ok {
+	if text, ok, _ := w.render(m, rel, form); ok {
 		w.found.put(key, &text)
 		w.found.answers[len(w.found.answers)-1].ahead = true
 		w.keys = append(w.keys, key)

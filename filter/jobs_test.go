@@ -62,28 +62,63 @@ func filteredBy(t *testing.T, tree string, jobs int, memory int64, blocks []stri
 func TestOutputDoesNotDependOnJobs(t *testing.T) {
 	const tree = "../testdata/debug"
 	ids := idsIn(t, tree)
-	ahead := 0
-	for seed := range uint64(fuzztest.LongOr(20, 2)) {
-		blocks := manyFrames(rand.New(rand.NewPCG(seed, 1)), ids)
-		want, _, n := filteredBy(t, tree, 1, 0, blocks)
-		if n != 0 {
-			t.Errorf("one job found %d answers ahead", n)
-		}
-		if n := strings.Count(want, ".c"); n < 1000 {
-			t.Fatalf("%d lines are known:\n%.1000s", n, want)
-		}
-		for _, jobs := range []int{2, 8} {
-			for _, memory := range []int64{0, 64 << 10} {
-				got, _, n := filteredBy(t, tree, jobs, memory, blocks)
-				if ahead += n; got != want {
-					t.Fatalf("seed %d, %d jobs, %d bytes: -want +got\n%s", seed, jobs, memory, cmp.Diff(want, got))
+	logs := map[string]func(r *rand.Rand) []string{
+		"elements":   func(r *rand.Rand) []string { return manyFrames(r, ids) },
+		"tombstones": func(r *rand.Rand) []string { return manyTombstones(t, r, tree, ids) },
+	}
+	for name, log := range logs {
+		t.Run(name, func(t *testing.T) {
+			ahead := 0
+			for seed := range uint64(fuzztest.LongOr(20, 2)) {
+				blocks := log(rand.New(rand.NewPCG(seed, 1)))
+				want, _, n := filteredBy(t, tree, 1, 0, blocks)
+				if n != 0 {
+					t.Errorf("one job found %d answers ahead", n)
+				}
+				if n := strings.Count(want, ".c"); n < 500 {
+					t.Fatalf("%d lines are known:\n%.1000s", n, want)
+				}
+				for _, jobs := range []int{2, 8} {
+					for _, memory := range []int64{0, 64 << 10} {
+						got, _, n := filteredBy(t, tree, jobs, memory, blocks)
+						if ahead += n; got != want {
+							t.Fatalf("seed %d, %d jobs, %d bytes: -want +got\n%s", seed, jobs, memory, cmp.Diff(want, got))
+						}
+					}
 				}
 			}
+			if ahead == 0 {
+				t.Error("nothing was found ahead")
+			}
+		})
+	}
+}
+
+// manyTombstones returns a log of three blocks with the backtraces of Android's tombstones, whose
+// frames are held back.
+func manyTombstones(t *testing.T, r *rand.Rand, tree string, ids []string) (blocks []string) {
+	code := make([]elf.SectionHeader, len(ids))
+	for i, id := range ids {
+		f, err := elf.Open(filepath.Join(tree, ".build-id", id[:2], id[2:]+".debug"))
+		if err != nil {
+			t.Fatal(err)
 		}
+		code[i] = f.Section(".text").SectionHeader
+		f.Close()
 	}
-	if ahead == 0 {
-		t.Error("nothing was found ahead")
+	for range 3 {
+		var b strings.Builder
+		for b.Len() < 128<<10 {
+			b.WriteString("*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\nbacktrace:\n")
+			for n := range 16 {
+				i := r.IntN(len(ids))
+				fmt.Fprintf(&b, "      #%02d pc %016x  /system/lib64/m%d (BuildId: %s)\n", n, code[i].Addr+r.Uint64N(code[i].Size), i, ids[i])
+			}
+			b.WriteString("\n")
+		}
+		blocks = append(blocks, b.String())
 	}
+	return blocks
 }
 
 func idsIn(t *testing.T, tree string) (ids []string) {

@@ -108,7 +108,7 @@ func locatedAnswer(c *locator, fr *judge.Frame) *answer {
 func (c *locator) keyed(fr *judge.Frame) *answer {
 	f := c.f
 	slot := c.recent.slot(fr.Key, exactAddress)
-	if slot.addr == fr.Key && slot.epoch == c.recent.epoch && f.stillBest(&slot.text) {
+	if c.isRecent(fr) {
 		f.answered++
 		f.proofs.count(fr.Place.Verified)
 		return &slot.answer
@@ -125,6 +125,33 @@ func (c *locator) keyed(fr *judge.Frame) *answer {
 		*slot = recentSlot{c.recent.epoch, exactAddress, fr.Key, *a}
 	}
 	return a
+}
+
+// isRecent reports whether recent has the answer for a frame with a Key.
+func (c *locator) isRecent(fr *judge.Frame) bool {
+	if fr.Key == 0 {
+		return false
+	}
+	slot := c.recent.slot(fr.Key, exactAddress)
+	return slot.addr == fr.Key && slot.epoch == c.recent.epoch && c.f.stillBest(&slot.text)
+}
+
+// resolveAhead resolves the located frames of held lines on other processors, while the Filter
+// prints the lines. The returned function ends it.
+func (c *locator) resolveAhead(held []bufferedLine) (end func()) {
+	a := c.f.ahead
+	if a == nil || a.block == nil {
+		return func() {}
+	}
+	c.f.endAhead()
+	for i := range held {
+		for k := range held[i].frames {
+			if fr := &held[i].frames[k]; fr.Place.Err == nil && !fr.Data && !fr.Unframed && !fr.Named && !c.isRecent(fr) {
+				a.addHeld(heldFrame{int64(i + 1), c.module(c.identity(fr)), fr.Place.Addr})
+			}
+		}
+	}
+	return a.beginHeld(c.f.space)
 }
 
 // forget drops the answers that depend on the files of a trace.

@@ -519,6 +519,7 @@ func (t *tracer) release() {
 		t.begin()
 		if !judgeAgain(t) {
 			runs = locateHeld(t)
+			defer t.locator.resolveAhead(t.buffered)()
 		}
 	}
 	for t.printed < len(t.buffered) {
@@ -571,6 +572,7 @@ func (t *tracer) print(b []byte, frames []judge.Frame) {
 // lay is print, but sends nothing.
 func (t *tracer) lay(b []byte, frames []judge.Frame) {
 	f := t.f
+	f.ahead.reach(t.printed)
 	text, eol := t.enterLine(b)
 	f.layOutInPlace()
 	t.locator.line(text, eol, frames)
