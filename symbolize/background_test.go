@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symfilter/symfilter/internal/access"
+	"github.com/symfilter/symfilter/internal/object"
 )
 
 // eager returns a Symbolizer that makes an index after eight lookups.
@@ -75,6 +76,27 @@ func TestIndexIsMadeInTheBackground(t *testing.T) {
 				t.Error("the next run does not answer from the index, or otherwise")
 			}
 		})
+	}
+}
+
+// A log with native backtraces examines the file for each of them: that is no reason for an index.
+func TestExaminationsAreNotAReasonForAnIndex(t *testing.T) {
+	f := build(t, "shop", source)
+	addrs := f.textAddresses(t)
+	s := eager(t, t.TempDir(), f)
+	answers(t, s, f, addrs[:7])
+	for range 2 * accountEvery {
+		if err := s.examine(context.Background(), f.id, "", func(*object.File) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.background.busy.Load() {
+		t.Error("an index was begun after 7 lookups and many examinations")
+	}
+	answers(t, s, f, addrs[7:])
+	s.tasks.Wait()
+	if !indexOf(t, s, f) {
+		t.Error("no index was made after 8 lookups and more")
 	}
 }
 

@@ -48,7 +48,7 @@ func (y *earlySymbol) begin(m *module, n *names, addr uint64) {
 		return
 	}
 	y.names = n
-	if m.obj.LoadSymbols() && m.lookups > 0 && runtime.GOMAXPROCS(0) > 1 {
+	if m.obj.LoadSymbols() && m.questions > 0 && runtime.GOMAXPROCS(0) > 1 {
 		y.wait = apart(func() { y.find(m) })
 	}
 }

@@ -27,6 +27,7 @@ func (s *Symbolizer) examine(ctx context.Context, id buildid.ID, name string, do
 	if err != nil {
 		return err
 	}
+	q.examines = true
 	panicked := true
 	defer func() {
 		if panicked { // the caller may recover and ask again

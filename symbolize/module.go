@@ -64,13 +64,15 @@ type packing struct {
 	lookupsThen int       // lookups before inflatedAt
 }
 
-// usage sums up the lookups in a file.
+// usage sums up the questions about a file. Examinations are not lookups: an index does not make
+// them faster.
 type usage struct {
-	lookups int
-	cost    time.Duration // time of all lookups
-	spent   time.Duration // time of lookups since the footprint was taken
-	read    int64         // approximate bytes read since the file's pages were released
-	loan    int64         // bytes of memory that the current question has borrowed
+	questions int
+	lookups   int
+	cost      time.Duration // time of all lookups
+	spent     time.Duration // time of lookups since the footprint was taken
+	read      int64         // approximate bytes read since the file's pages were released
+	loan      int64         // bytes of memory that the current question has borrowed
 }
 
 // openModule reads file's headers and takes ownership of file; on error it closes file.
@@ -262,14 +264,18 @@ func (m *module) granted() int64 {
 	return n
 }
 
-// due counts a lookup and reports whether the footprint should be taken now.
-func (m *module) due(took time.Duration) bool {
-	m.lookups++
+// due counts a question, which may be a lookup, and reports whether the footprint should be taken
+// now.
+func (m *module) due(took time.Duration, lookup bool) bool {
+	m.questions++
 	m.spent += took
-	m.cost += took
+	if lookup {
+		m.lookups++
+		m.cost += took
+	}
 	linked := m.linked()
 	// no reason to take the footprint: see accountEvery and accountSpent
-	if m.lookups&(m.lookups-1) != 0 && m.lookups%accountEvery != 0 && m.spent < accountSpent && linked == m.counted {
+	if m.questions&(m.questions-1) != 0 && m.questions%accountEvery != 0 && m.spent < accountSpent && linked == m.counted {
 		return false
 	}
 	m.counted = linked

@@ -10,11 +10,13 @@ import (
 // A question is one lookup in the file of an entry. It holds the entry's lock from
 // [Symbolizer.acquire] until end.
 type question struct {
-	s      *Symbolizer
-	e      *entry  // held locked
-	m      *module // e's module, open when the question begins
-	began  time.Time
-	struck error // fault of this lookup that counts as a strike; nil if none
+	s     *Symbolizer
+	e     *entry  // held locked
+	m     *module // e's module, open when the question begins
+	began time.Time
+	// the question is about the file, not about an address
+	examines bool
+	struck   error // fault of this lookup that counts as a strike; nil if none
 }
 
 // acquire returns a question about the file of l, and waits for that file until ctx is done. If the
@@ -206,7 +208,7 @@ func (q *question) end(err error) error {
 	if err != nil {
 		err = q.broke(err)
 	}
-	if e.module == nil || e.module.due(time.Since(q.began)) {
+	if e.module == nil || e.module.due(time.Since(q.began), !q.examines) {
 		e.gather(s)
 		s.cache.account(e)
 		s.index(e)
