@@ -168,6 +168,7 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 //
 // The command calls Flush after 100 ms of silence.
 func (f *Filter) Flush() error {
+	f.now = 0
 	if f.tracer.isBuffering() && !f.o.Dialects.Whole {
 		f.tracer.release()
 		f.send()

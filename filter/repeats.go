@@ -219,6 +219,7 @@ func (c *repeats) forget(r *repeat) {
 // judgeAgain judges the held lines as before, and reports whether they are all of repeats, or have
 // no frame.
 func judgeAgain(t *tracer) bool {
+	fold(t)
 	var stacks []*judge.KnownStack
 	for i := 0; i < len(t.buffered); i++ {
 		switch l := &t.buffered[i]; {
@@ -237,6 +238,49 @@ func judgeAgain(t *tracer) bool {
 		return false
 	}
 	t.files.charge(t.reader.Quota())
+	return true
+}
+
+// fold finds the repeats in held lines that were read one by one, because a block of the input
+// ended within the stack.
+func fold(t *tracer) {
+	if t.repeats == nil || len(t.repeats.of) == 0 || t.listing || t.maps.buffered || t.maps.complete {
+		return
+	}
+	for i := 0; i < len(t.buffered); {
+		l := &t.buffered[i]
+		switch {
+		case l.again != nil:
+			i += len(l.again.ends)
+		case len(l.frames) == 0:
+			i++
+		default:
+			r := t.repeats.find(t.text[l.from:], t.text[l.from:l.to], l.inTrace)
+			if r == nil || !wasReadAs(t, r, i) {
+				return // the stacks are judged together
+			}
+			for k := range r.ends {
+				t.buffered[i+k].frames, t.buffered[i+k].repeated = nil, true
+			}
+			l.again = r
+			i += len(r.ends)
+		}
+	}
+}
+
+// wasReadAs reports whether the held lines from first on, which have the text of r, were read as
+// the lines of r.
+func wasReadAs(t *tracer, r *repeat, first int) bool {
+	l := &t.buffered[first]
+	if l.searched != r.searched || l.frames[0].Apart != r.read[0].Apart || !r.isCurrent(t.f) {
+		return false
+	}
+	for i := first; i < first+len(r.ends); i++ {
+		l := &t.buffered[i]
+		if !t.isAloneAfter(first, i) || !isAlone(t.text[l.from:l.to], l.frames) {
+			return false
+		}
+	}
 	return true
 }
 

@@ -163,11 +163,35 @@ func TestRepeatsChangeNothing(t *testing.T) {
 					p.write(t, strings.Repeat("text\n", 9*(i/2%2)))
 				}
 				p.write(t, strings.Repeat("text\n", 300)+strings.Repeat(c.between(0)+c.stack, 40))
+				for i := range 16 { // the blocks end within a stack
+					all := c.between(i) + c.stack
+					cut := len(all) - 1 - i*len(c.stack)/16
+					p.write(t, strings.Repeat(c.between(i+1)+c.stack, i%3)+all[:cut])
+					p.write(t, all[cut:]+strings.Repeat(c.between(i)+c.stack, i%2))
+				}
 				if p.close(t); p.again < c.fewest {
 					t.Errorf("%d repeats were held back, want at least %d", p.again, c.fewest)
 				}
 			}
 		})
+	}
+}
+
+// A stack of which a block of the input has only the first lines is a repeat, too.
+func TestStacksInTwoBlocksAreRepeats(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	stack := androidHead + androidFrames
+	for cut := 1; cut < len(stack); cut++ {
+		p := newPair(t, true)
+		for range 4 {
+			p.write(t, stack+strings.Repeat("text\n", 40)) // within one trace
+		}
+		p.write(t, stack[:cut])
+		p.write(t, stack[cut:])
+		if !judgeAgain(p.with.tracer) {
+			t.Errorf("a block that ends after %q: the stack is not a repeat", stack[:cut])
+		}
+		p.close(t)
 	}
 }
 

@@ -513,7 +513,7 @@ func (t *tracer) release() {
 	}
 	var runs []heldRun
 	if t.printed == 0 {
-		if t.trace != nil && t.files.changed() {
+		if t.trace != nil && t.files.changed(t.f.unixNow()) {
 			t.endTrace() // its verdicts are about replaced files
 		}
 		t.begin()
