@@ -38,7 +38,7 @@ type api struct {
 }
 
 type protocol struct {
-	asks string // what the body of a request is, for messages
+	asks string // describes the body of a request in messages
 	// answer processes the body of a request, and returns a function that writes the answer.
 	answer func(ctx context.Context, s *batch.Symbols, body io.Reader, h http.Header) (func(io.Writer) error, error)
 }
@@ -150,7 +150,8 @@ func (a *api) begin() bool {
 	return !a.closed
 }
 
-// close gives up the paths, but lets running requests finish. After the last one, ended is closed.
+// close removes the service's paths, but lets running requests finish. ended is closed after the
+// last request.
 func (a *api) close() (ended chan struct{}) {
 	for _, path := range a.conf.paths() {
 		a.web.leave(path, a.site)
@@ -203,7 +204,7 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request, p *protocol) {
 	h.Set("Cache-Control", "no-store")
 	control.SetWriteDeadline(time.Now().Add(apiWrite))
 	defer context.AfterFunc(a.ctx, func() { control.SetWriteDeadline(time.Now().Add(lingers)) })()
-	if write(w) != nil { // the peer must notice the incomplete answer
+	if write(w) != nil { // the client must notice that the answer is incomplete
 		panic(http.ErrAbortHandler)
 	}
 	control.SetWriteDeadline(time.Time{})
@@ -247,8 +248,9 @@ func (a *api) refuse(w http.ResponseWriter, err error) {
 // loanStep is the least number of bytes to borrow, since a request takes memory for each address.
 const loanStep = 32 << 10
 
-// A ledger is the memory of all requests of the service: at most half of limits.context_bytes. One
-// peer may use half of that. The rest remains for logs. A ledger is safe for concurrent use.
+// A ledger counts the memory of all requests to the service: at most half of limits.context_bytes,
+// since the logs need the other half. One peer may use a quarter of limits.context_bytes. A ledger
+// is safe for concurrent use.
 type ledger struct {
 	contexts *contexts
 
@@ -286,7 +288,7 @@ type loan struct {
 
 	mu    sync.Mutex
 	taken int64 // from the ledger
-	free  int64 // of taken
+	free  int64 // bytes of taken that the request does not use
 }
 
 // Take implements [batch.Room].

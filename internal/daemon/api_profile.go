@@ -23,7 +23,7 @@ const (
 	packBytes = 1536 << 10
 )
 
-// A roomLedger is a room of a request as the ledger of a report.
+// A roomLedger limits the memory of a profile's reader to the [batch.Room] of its request.
 type roomLedger struct {
 	batch.Room
 	refused bool // the room has granted less than the report needed
@@ -40,7 +40,7 @@ func (l *roomLedger) Take(n int64) bool {
 // Give does nothing: the room is released after the request.
 func (l *roomLedger) Give(int64) {}
 
-// A failing is a reader that keeps the error of its source.
+// A failing is a reader that keeps the error of the underlying reader.
 type failing struct {
 	io.Reader
 	err error // nil after io.EOF
@@ -54,8 +54,8 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// nameProfile answers a profile of pprof with the same profile, in which locations without a
-// function have lines. No path in the profile is opened: it may come from another machine.
+// nameProfile answers a request with its pprof profile, in which locations without a function got
+// their functions and lines. It opens no path in the profile, which may come from another machine.
 func nameProfile(ctx context.Context, s *batch.Symbols, body io.Reader, h http.Header) (func(io.Writer) error, error) {
 	ledger, from := &roomLedger{Room: s.Room}, &failing{Reader: body}
 	var named, unnamed int64

@@ -122,7 +122,7 @@ func (p *parser) one(path string, s *Section) {
 	}
 }
 
-// useless reports keys without effect, since the section has no key of their With.
+// useless reports each key that has no effect, since the section has none of the keys in its With.
 func (p *parser) useless(path string, s *Section) {
 	for _, k := range s.Keys {
 		n := p.given(path, k.Name)

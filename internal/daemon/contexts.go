@@ -184,7 +184,8 @@ func (c *contexts) keep(q *peer, context []byte, used time.Time) {
 	}
 }
 
-// take removes and returns the stored context of a peer; nil if there is none. c.mu is held.
+// take removes and returns the stored context of a peer, or nil without a stored context. c.mu is
+// held.
 func (c *contexts) take(q *peer) (context []byte) {
 	if q.place == nil {
 		return nil
@@ -205,8 +206,8 @@ func (c *contexts) drop(q *peer, why eviction) {
 	q.memory.tidy(q)
 }
 
-// dropOldest drops the context that was idle for longest. It returns false if there is none. c.mu
-// is held.
+// dropOldest drops the context that was idle for longest. It returns false if no context is stored.
+// c.mu is held.
 func (c *contexts) dropOldest() bool {
 	oldest := c.kept.Front()
 	if oldest == nil {

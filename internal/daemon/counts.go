@@ -37,7 +37,7 @@ type tallies struct {
 
 	mu        sync.Mutex
 	followers map[*follow.Follower]*pipeline
-	// of ended followers
+	// checkpoint errors of ended followers
 	checkpointErrors int64
 }
 
@@ -185,8 +185,8 @@ type attempting interface {
 	attempts() (failed int64, last error)
 }
 
-// A turn shows the watchdog whether a session's filter makes progress: a finished write or lookup.
-// Patience bounds the wait of a lookup.
+// A turn records, for the watchdog, the last progress of a session's filter: a finished write or
+// lookup. Patience bounds how long a lookup waits.
 type turn struct {
 	since   atomic.Int64 // house.clock at the last progress; 0: idle
 	writing atomic.Bool  // the session waits for its output

@@ -293,7 +293,7 @@ func (d *Daemon) symbolsOf(c *Config) (*symbols, error) {
 	if d.symbols != nil && reflect.DeepEqual(c.Symbols, d.conf.Symbols) && c.Service.Debuginfod == d.conf.Service.Debuginfod {
 		return d.symbols.share(), nil
 	}
-	forwarded := "" // without the service, no client asks this server
+	forwarded := "" // without the service, this process is not a debuginfod server
 	if c.Service.Debuginfod {
 		forwarded = d.house.depotName
 	}

@@ -20,7 +20,7 @@ import (
 	elffile "github.com/symfilter/symfilter/internal/object"
 )
 
-// buildIDPath is the path of debuginfod's files.
+// buildIDPath is the common prefix of the paths in debuginfod's protocol.
 const buildIDPath = "/buildid/"
 
 const (
@@ -146,8 +146,8 @@ func (a *api) file(w http.ResponseWriter, r *http.Request) {
 	control.SetWriteDeadline(time.Time{})
 }
 
-// absent reports that no place has the file. Unlike refuse, it keeps the connection, since clients
-// request many files.
+// absent responds that the file was not found. Unlike refuse, it keeps the connection, since
+// clients request many files.
 func absent(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusNotFound)
@@ -204,7 +204,7 @@ func (d *depot) open(ctx context.Context, want wantedFile, chain string) (*build
 	if otherErr == nil || errors.Is(err, fs.ErrNotExist) {
 		err = otherErr
 	}
-	return f, err // the server that failed may have the file
+	return f, err // the failed server may have the file
 }
 
 // elf returns an ELF file that accept accepts. behind may be nil.
@@ -231,8 +231,8 @@ func (d *depot) elf(ctx context.Context, behind *debuginfod.Client, id buildid.I
 	return nil, err
 }
 
-// source returns a source file from the cache or a server. Only a server with the debug information
-// of a build knows its source files.
+// source returns a source file from the cache or a server. It does not search this machine, since
+// only a server with a build's debug information knows the build's source files.
 func (d *depot) source(ctx context.Context, behind *debuginfod.Client, want wantedFile) (*buildid.File, error) {
 	err := error(fs.ErrNotExist)
 	for _, c := range []*debuginfod.Client{d.cached, behind} {
@@ -277,7 +277,8 @@ func hasSection(f *buildid.File, is func(*elffile.Section) bool) bool {
 	return false
 }
 
-// sectionOf returns the bytes of a section as stored in the file; nil if there is none.
+// sectionOf returns the bytes of a section as stored in the file, or nil if the section is missing
+// or has no bytes in the file.
 func sectionOf(f *buildid.File, name string) (data *io.SectionReader) {
 	hasSection(f, func(s *elffile.Section) bool {
 		size := uint64(f.Size())

@@ -53,7 +53,7 @@ func (f Faults) Error() string {
 
 // nearest returns the word that a misspelt word probably means, or "". If word has at least 3
 // bytes, the first word that begins with it, or begins it, wins. Otherwise the word with the fewest
-// edits wins.
+// edits wins: at most a third of the bytes, but at least 1 and at most 3.
 func nearest(word string, words []string) string {
 	best, least := "", 1+min(3, max(1, len(word)/3))
 	for _, w := range words {
@@ -94,7 +94,7 @@ func distance(a, b string, most int) int {
 	return last[len(b)]
 }
 
-// listed joins words as in prose: a, b and c.
+// listed joins words as in prose: "a, b and c" if and is "and".
 func listed(words []string, and string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

@@ -88,7 +88,7 @@ func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 			}
 			continue
 		}
-		if h, ok := t.in.(*httpInput); ok { // an HTTP input takes its paths soon after its start
+		if h, ok := t.in.(*httpInput); ok { // an HTTP input gets its paths soon after its start
 			select {
 			case <-h.ready:
 			case <-ready.Done():
@@ -139,8 +139,8 @@ func (p *pipeline) endsUnlessBlocked() bool {
 	}
 }
 
-// renamed returns a removed pipeline whose configuration satisfies input, or nil. It skips the
-// pipelines in taken, and adds its result to them.
+// renamed returns a removed pipeline for whose configuration input returns true, or nil. It skips
+// the pipelines in taken, and adds its result to taken.
 func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeline]bool) *pipeline {
 	for name, p := range d.pipelines {
 		if _, stays := c.conf.Pipelines[name]; !stays && !taken[p] && input(d.conf.Pipelines[name]) {
@@ -237,8 +237,8 @@ func (s *stateRoom) remove() error {
 	return os.RemoveAll(s.private)
 }
 
-// swap gives the daemon the stages and inputs of a change. If a removed and a new pipeline have the
-// same input, the new one continues the removed one.
+// swap gives the daemon the stages and inputs of a change. A new pipeline with the input of a
+// removed pipeline continues the removed pipeline.
 func (d *Daemon) swap(c *change) {
 	for name, next := range c.fresh {
 		if p := d.pipelines[name]; p != nil {

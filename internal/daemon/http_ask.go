@@ -26,7 +26,7 @@ const (
 	maxRatio  = 200
 )
 
-// An ask has the options of a request.
+// An ask holds the options of a request.
 type ask struct {
 	from string // the peer
 	key  string // key of the context; empty: none
@@ -40,7 +40,7 @@ func (a *ask) adjust(o *filter.Options) {
 	}
 }
 
-// ask reads the options of a request from its header and URL. Its error is a refusal.
+// ask reads the options of a request from its header and URL. The error is a refusal.
 func (h *httpInput) ask(r *http.Request) (a *ask, err error) {
 	conf := &h.p.stage.Load().conf
 	a = &ask{from: peerOf(r), peer: conf.Output.Peer, json: conf.Output.Format == "json"}
@@ -105,7 +105,7 @@ func logType(s string) error {
 		"a body of type %.60q is not accepted; send the log itself as text/plain or application/octet-stream: curl -T FILE URL, or --data-binary @FILE", s)
 }
 
-// accept selects the form of the response by the Accept headers. Its error is a refusal.
+// accept selects the form of the response by the Accept headers. The error is a refusal.
 func (a *ask) accept(headers []string) error {
 	best, given := 0.0, false
 	for _, header := range headers {

@@ -38,7 +38,7 @@ type sender struct {
 }
 
 func openDatagrams(p *pipeline, c Input) (runner, error) {
-	if p.stage.Load().out == nil { // Parse does not know the socket type of systemd:NAME
+	if p.stage.Load().out == nil { // for systemd:NAME, Parse does not see the type of the socket
 		return nil, errors.New("output.peer: a sender of datagrams reads no answer: set another output")
 	}
 	all, err := p.house.ports.packets(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// uploadIdle bounds the pauses within an upload, since its sender has all entries at hand.
+// uploadIdle bounds the pauses within an upload: its sender has stored all entries before.
 const uploadIdle = time.Minute
 
 const journalPeer = "journal"
@@ -39,8 +39,9 @@ func (j *journalInput) enter() *session {
 	return j.h.p.memory.enter(journalPeer, nil, true)
 }
 
-// end releases the session that the input holds, unless s is another session. s is nil after the
-// last upload. If the output has failed, s is the session of the upload.
+// end releases the session that the input holds. s is nil after the last upload. If the output has
+// failed, s is the upload's session, and end does nothing if the input already holds another
+// session.
 func (j *journalInput) end(s *session) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -83,7 +83,7 @@ func kindOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 // Bounds of the configuration file.
 const (
 	maxFile      = 1 << 20 // bytes
-	maxNodes     = 20_000  // values; an alias counts the values in it again
+	maxNodes     = 20_000  // values; the values of an alias are counted at each use
 	maxDepth     = 16      // levels of sections and lists; the deepest key has 6
 	maxPipelines = 1000
 	maxFaults    = 50 // reported

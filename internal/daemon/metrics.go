@@ -51,8 +51,8 @@ func (m *measures) observe(r debuginfod.Request) {
 	m.received.WithLabelValues(r.Server).Add(float64(r.Bytes))
 }
 
-// nameServers adds the series of the configured servers, and removes the others. Only configured
-// servers have series, which bounds their number.
+// nameServers adds the series of the servers of now, and removes the series of servers that only
+// before has. So the number of series is bounded by the configuration.
 func (m *measures) nameServers(before, now *debuginfod.Client) {
 	stay := make(map[string]bool)
 	if now != nil {

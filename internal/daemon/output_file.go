@@ -35,9 +35,9 @@ const (
 	peerPlace = "{peer}"
 )
 
-// A fileOutput appends to a file, or to a file for each peer. It makes missing files, and replaces
-// renamed or removed ones. If a killed process has left an unfinished last line, it ends that line
-// first.
+// A fileOutput appends to a file, or to a file for each peer. It creates a missing file, and a new
+// one if the file was renamed or removed. If a killed process has left an unfinished last line, the
+// fileOutput ends that line first.
 type fileOutput struct {
 	persistent
 	dir, before, after string // a file's name is before + peer + after

@@ -130,8 +130,8 @@ func ownsFile(o output, info os.FileInfo) bool {
 	return ok && w.owns(info)
 }
 
-// attempts returns the output's failed attempts and current error: see [trouble]. An output without
-// retries has none.
+// attempts returns the output's failed attempts and current error: see [trouble]. For an output
+// without retries, both are zero.
 func (s *sharedOutput) attempts() (failed int64, now error) {
 	if out, ok := s.output.(attempting); ok {
 		return out.attempts()

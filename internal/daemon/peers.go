@@ -55,7 +55,7 @@ type peer struct {
 	name    string
 	open    int
 	several bool     // several sessions were open at once; reset once no connection is open
-	session *session // the only session; nil if there is none, or several
+	session *session // the only open session; nil without a session, or if several are open
 	// closed when the ending session has ended; nil if none is ending
 	leaving chan struct{}
 

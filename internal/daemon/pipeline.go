@@ -80,8 +80,8 @@ type pipeline struct {
 	ending atomic.Bool        // the daemon ends
 }
 
-// allUnsent exceeds what any output can owe. While unsent includes it, all bytes count as
-// undelivered.
+// allUnsent is more than any output can owe. While it is part of unsent, no byte is regarded as
+// delivered.
 const allUnsent = 1 << 60
 
 func newPipeline(name string, h *house, state string, first *stage) *pipeline {
@@ -100,7 +100,7 @@ func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{})
 	defer close(done)
 	for pause := restartFirst; ; pause = min(2*pause, restartMost) {
 		begin := time.Now()
-		// after this time, the input counts as open
+		// after this time without an error, the input is open
 		works := time.AfterFunc(restartFirst, func() { p.works(begin) })
 		err := in.run(ctx)
 		works.Stop()

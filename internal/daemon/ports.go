@@ -275,7 +275,7 @@ func (u *use) isClosed() bool {
 	}
 }
 
-// heir reports whether another stream input uses the port, and can take over connections.
+// heir reports whether another stream input uses the port: it can continue the connections.
 func (u *use) heir() bool {
 	u.ports.mu.Lock()
 	defer u.ports.mu.Unlock()

@@ -47,7 +47,8 @@ type seat struct {
 // ofPeer bounds the seats of one peer.
 func ofPeer(most int) int { return most - most/4 }
 
-// enter takes a seat for a connection other than HTTP. It returns nil if the peer can have none.
+// enter takes a seat for a connection other than HTTP. It returns nil if no seat is free for the
+// peer.
 func (r *room) enter(peer string) *seat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,8 +60,9 @@ func (r *room) enter(peer string) *seat {
 	return s
 }
 
-// take returns a seat for an HTTP connection, perhaps the seat of a slow connection. If there is
-// none, the result has refused set. Of too many refused connections, the oldest is closed.
+// take returns a seat for an HTTP connection, perhaps the seat of a slow connection. If no seat is
+// free for the peer, the result has refused set. If too many connections are refused, the oldest is
+// closed.
 func (r *room) take(c net.Conn, peer string) *seat {
 	s := &seat{room: r, peer: peer, conn: c, since: time.Now()}
 	r.mu.Lock()

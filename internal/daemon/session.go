@@ -53,7 +53,7 @@ type session struct {
 	err     error // error of the timer's goroutine
 	ended   bool
 	over    atomic.Bool // ended
-	// the timer has changed the context since the follower last asked
+	// the timer has printed held lines since the last call of [follow.Sink.Changed]
 	decided atomic.Bool
 	end     atomic.Int64 // offset in the output after the last write; 0 before the first
 
@@ -218,7 +218,7 @@ func (s *session) working() { s.turn.since.Store(s.p.house.clock()) }
 // rests stops the watchdog's time.
 func (s *session) rests() { s.turn.since.Store(0) }
 
-// asked is called after each lookup.
+// asked records the duration of a lookup.
 func (s *session) asked(took time.Duration) {
 	s.p.house.measures.lookups.Observe(took.Seconds())
 	s.progress()

@@ -24,7 +24,7 @@ func (m *memory) saveAfter(s *session) error {
 	if err := s.release(); err != nil {
 		return err
 	}
-	// the output has the lines that are acknowledged
+	// the output now has all lines that the caller will acknowledge
 	if err := m.save(); err != nil {
 		if n, ok := m.failed.May(time.Now()); ok {
 			m.p.log.Error("contexts are not saved; after a kill, frames may stay unresolved", "file", m.name(), "error", err, "times", n)

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// The methods of this file manage a session's context. The caller holds s.mu, unless a comment says
-// that the method locks it.
+// The methods of this file manage a session's context. The caller holds s.mu, except for methods
+// that lock s.mu, as their comments state.
 
 // adopt moves the session to its pipeline's current stage after a reload.
 func (s *session) adopt() {
@@ -83,12 +83,12 @@ func (s *session) note() {
 	}
 }
 
-// A session with a memory and at least manyProcesses processes adds up their sizes only once per
-// silence. Other sessions do so at each change.
+// manyProcesses is the number of processes from which a session with a memory weighs its context
+// only once per silence. Other sessions weigh it at each change.
 const manyProcesses = 64
 
-// weigh enforces the limits: it drops the context of a session that exceeds them, or that found no
-// room.
+// weigh enforces the limits on contexts: it drops the context of a session that exceeds them, or
+// that contexts.enter refuses.
 func (s *session) weigh() error {
 	if s.in == nil || s.in.Undecided() {
 		return nil
@@ -170,7 +170,8 @@ func (s *session) saved() (context []byte, used time.Time) {
 	return context, used
 }
 
-// revived returns the context of a parked session for memory.
+// revived returns the context of a parked session in the form for memory: without held lines. The
+// result is nil if there is no process.
 func (s *session) revived() []byte {
 	o := filter.Options{ProcessKey: s.stage.options.ProcessKey, Limits: s.stage.options.Limits}
 	f := filter.New(io.Discard, o)
@@ -186,7 +187,7 @@ func (s *session) revived() []byte {
 		Fields: s.stage.conf.Input.JSONFields, Unpacked: true,
 	})
 	if w.Restore(s.parked) != nil {
-		return nil // the session will report why
+		return nil // the session reports the error when it wakes
 	}
 	if n, _ := weigh(f); n == 0 {
 		return nil

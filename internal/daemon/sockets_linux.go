@@ -15,8 +15,8 @@ import (
 // thousand lines at once. net.core.rmem_max bounds the size.
 const receiveBuffer = 8 << 20
 
-// createWithMode returns a Control with which bind creates a socket of this mode. Between bind and
-// a later chmod, other users could connect.
+// createWithMode returns a Control for net.ListenConfig that sets the mode before bind creates the
+// socket's file. With a chmod after bind, other users could connect in between.
 func createWithMode(mode fs.FileMode) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) (err error) {
 		if e := c.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), uint32(mode)) }); e != nil {

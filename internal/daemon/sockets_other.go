@@ -12,7 +12,7 @@ import (
 // no control message is requested
 const controlSize = 0
 
-// createWithMode returns no Control: the mode is set after bind.
+// createWithMode returns nil, since here only a chmod after bind can set the mode.
 func createWithMode(fs.FileMode) func(network, address string, c syscall.RawConn) error { return nil }
 
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

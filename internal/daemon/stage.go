@@ -34,7 +34,7 @@ type output interface {
 // replaces the stage, but not the input and its sessions.
 type stage struct {
 	conf    Pipeline
-	options filter.Options // of each filter
+	options filter.Options // options of each filter
 	format  input.Format
 	symbols *symbols
 	out     output // nil: each session has its own output

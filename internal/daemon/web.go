@@ -18,8 +18,8 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// Limits of HTTP. A body has no timeout, since a stream may be quiet. An upload of a journal has
-// one, since its sender has all data at hand. TCP's keep-alive detects lost peers.
+// Limits of HTTP. The body of a log has no timeout, since a stream may be quiet: TCP's keep-alive
+// detects lost peers. uploadIdle bounds the pauses in an uploaded journal.
 const (
 	headerTimeout  = 10 * time.Second // for a request's header, from its first byte
 	idleTimeout    = 2 * time.Minute  // between two requests on a connection
@@ -78,7 +78,7 @@ func newWebs(log *slog.Logger, p *ports, r *room) *webs {
 }
 
 // open returns the server at an address for another user, who must call release. If a reload has
-// changed TLS, a new server takes over the port.
+// changed TLS, a new server uses the port from then on.
 func (s *webs) open(address string, a admission) (*web, error) {
 	key := address
 	if a.tls != nil {
@@ -166,8 +166,8 @@ func (w *web) leave(path string, s *site) {
 	}
 }
 
-// paths returns the first namedPaths paths in alphabetical order, and a note about others. hosts
-// are the values of the hosts keys of all sites.
+// paths returns the first namedPaths paths in alphabetical order, and a note about the number of
+// further paths. hosts are the values of the hosts keys of all sites.
 func (w *web) paths() (paths, hosts []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

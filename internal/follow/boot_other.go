@@ -2,8 +2,8 @@
 
 package follow
 
-// bootTime returns a constant: this system cannot tell a power cut from the end of the process.
+// bootTime returns a constant: this system does not report when the machine was started.
 func bootTime() int64 { return 1 }
 
-// bootID returns "", since a start of the machine has no ID here.
+// bootID returns "": this system has no ID for a start of the machine.
 func bootID() string { return "" }

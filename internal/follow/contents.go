@@ -41,7 +41,7 @@ type contents struct {
 	packedSize int64 // size of the compressed file when its decoder began
 
 	in     *packedReader
-	r      io.Reader // the decoder; nil before its begin and after its end
+	r      io.Reader // the decoder; nil before begin, and after finish
 	done   func()    // frees its memory
 	at     int64     // bytes unpacked so far
 	window []byte    // the last unpacked bytes

@@ -8,8 +8,8 @@ import (
 )
 
 // next opens the next file: the oldest unread sibling younger than the file in before, or else the
-// file of the name. It returns nil if there is none, or the search is pending. The error is
-// discover's.
+// file of the name. It returns nil if no such file exists, or the search is pending. It returns the
+// error of discover.
 func (s *source) next(before lineage.Predecessor) (*generation, error) {
 	err := s.discover(before)
 	if len(s.ahead) == 0 || s.search.pending {

@@ -25,7 +25,7 @@ const (
 	coarseStep       = 3 * time.Second
 	manyDescriptors  = 1 << 20 // practically no limit
 	spareDescriptors = 512     // left for debug files and connections, if the limit is high enough
-	// after a lack of descriptors: descriptors left for other uses, and for how long
+	// after "too many open files": descriptors left for other uses, and for how long
 	shortSpare = 2
 	shortTime  = time.Minute
 	// open rotated files of one name; others are examined when their folder changes
@@ -122,7 +122,7 @@ func (d *disk) list(dir string) (listing, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.used = asked
-	if f.begun >= asked { // another source asked at the same time
+	if f.begun >= asked { // listed for another source since this call
 		return listing{f.names, f.begun, f.sure}, f.err
 	}
 	id, info, err := lookAt(dir)

@@ -102,7 +102,7 @@ func (e entry) equal(other entry) bool {
 // A savedReading is the place in a file up to which lines were printed.
 type savedReading struct {
 	lineage.Mark
-	Size   int64 `json:"size,omitempty"`   // of the file, if more than was printed
+	Size   int64 `json:"size,omitempty"`   // size of the file, if more than was printed
 	Replay bool  `json:"replay,omitempty"` // lines before the place must be reread, quietly
 	Quiet  int64 `json:"quiet,omitempty"`  // lines before this offset are not printed
 	// nothing was printed yet: lines after Quiet are printed, even with Replay

@@ -18,8 +18,8 @@ const (
 	// longest pause between two checks of a stalled reader of the output
 	saveStalled = time.Second
 	saveRetry   = time.Second // pause after a checkpoint that could not be written
-	// longest burst of one source's snapshots, about 20 of them, while the reader of the output
-	// lags behind
+	// longest burst of one source's snapshots, about 20 of them, while the reader of the output is
+	// slow
 	snapBurst = time.Millisecond
 	// interval between syncs, after which checkpoints survive a power cut
 	syncInterval = 5 * time.Second
@@ -157,7 +157,8 @@ func (r *run) arm() {
 }
 
 // requestSnapshots is called when the timer fires. It requests snapshots from the sources with
-// output. After the wait for them, it writes the checkpoint without the missing ones.
+// output. If the timer fires again before all snapshots have arrived, it writes the checkpoint
+// without the missing ones.
 func (r *run) requestSnapshots() {
 	switch r.state {
 	case asking:

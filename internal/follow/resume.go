@@ -200,7 +200,8 @@ func (r *resumption) readNext() (bool, error) {
 }
 
 // places returns the last place and the places in older files. The last place is in the file that
-// had the name, or in a file to be read before that one. It is zero if there was none.
+// had the name, or in a file to be read before that file. It is zero if the checkpoint has no such
+// place.
 func (saved *savedSource) places() (last savedReading, older []savedReading) {
 	older = saved.Reading
 	if n := len(older); n > 0 && older[n-1].Sink == 0 {
@@ -278,7 +279,7 @@ func (r *resumption) readOlder() error {
 }
 
 // reportLost reports why reading does not continue at the place of the checkpoint. copied is a copy
-// of the file, broken its damaged archive. Either may be nil.
+// of the missing file, and broken is its damaged archive. Either may be nil.
 func (r *resumption) reportLost(copied, broken *generation) {
 	s, now, last := r.s, r.now, r.last
 	if (now == nil || now.id.Ino != last.Ino) && copied == nil {

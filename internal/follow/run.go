@@ -17,7 +17,7 @@ type result struct {
 	err   error
 	given int64         // printed bytes
 	asked bool          // a snapshot was requested
-	cost  time.Duration // of the snapshot
+	cost  time.Duration // duration of the snapshot
 }
 
 // A run is the state of one call of Run.
@@ -303,7 +303,7 @@ func (r *run) readyAll() {
 }
 
 // tick starts turns of the sources whose changes cause no events. At longer intervals, it checks
-// all files, asks sinks for changes, and syncs checkpoints.
+// all files, calls Changed of all sinks, and syncs checkpoints.
 func (r *run) tick() {
 	r.ticks += r.step
 	r.ticked = time.Now()
@@ -365,7 +365,7 @@ func (r *run) look() {
 
 // settle waits until the workers are idle, and takes snapshots of all sources for the last
 // checkpoint. Each snapshot has its own goroutine, since the reader of the output may block a
-// worker or a sink for ever.
+// worker or a sink forever.
 func (r *run) settle() {
 	var snapshots sync.WaitGroup
 	defer snapshots.Wait()

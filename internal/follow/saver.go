@@ -152,8 +152,8 @@ func parseEntry(raw, beside json.RawMessage) (s savedSource, e entry, err error)
 	return s, e, err
 }
 
-// load takes over the entries of a journal, even if their names are missing. A name is missing
-// between the two steps of a rotation, but the rotated file must still be read to its end.
+// load copies the entries of a journal, even if their files do not exist. A file is missing between
+// the two steps of a rotation, but the rotated file must still be read to its end.
 func (w *saver) load(j journal) {
 	w.loaded, w.missing = make(map[string]savedSource), make(map[string]time.Time)
 	w.known = nil

@@ -13,12 +13,12 @@ import (
 // rotation gives.
 type family struct {
 	*lineage.Family
-	lists []listing // of the folders
+	lists []listing // listings of the folders
 	of    [2]string // resolved paths of the files whose siblings these are
 }
 
-// sure reports whether the family certainly equals an earlier one: the listings of the folders are
-// the same.
+// sure reports whether the family certainly equals an earlier one: the listings of their folders
+// have not changed.
 func (f *family) sure(earlier *family) bool {
 	return !earlier.Partial && f.of == earlier.of && slices.EqualFunc(f.lists, earlier.lists, func(a, b listing) bool {
 		return a.sure && b.sure && a.begun == b.begun

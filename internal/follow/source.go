@@ -41,7 +41,7 @@ type shared struct {
 	name string // in Options.Names, or the path that matched a pattern
 	path string // absolute
 
-	lastMessage string // of trouble or routine
+	lastMessage string // last message of trouble or routine
 	attention   bool   // the source needs a turn even without an event
 	dirty       bool   // something is not in the last snapshot
 }
@@ -316,7 +316,7 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, err
 			return false, nil // the current file is read until there is another one
 		}
 		err := g.endLine(ctx, buf, true, s.emit(g))
-		s.retire(g) // no process writes to it any more: closing it frees its space
+		s.retire(g) // no process writes to it any more: its space is freed when it is closed
 		if isSinkError(err) {
 			return false, err
 		}
@@ -406,8 +406,8 @@ func (s *source) release(out *outlet, read ...[]*generation) error {
 	return out.close()
 }
 
-// begin opens the first file, or the first one after the name was lost. It reports whether there is
-// one.
+// begin opens the first file, or the first file after the name was lost. It reports whether such a
+// file exists.
 func (s *source) begin() (bool, error) {
 	if s.origin.saved != nil {
 		return s.resume()

@@ -27,8 +27,8 @@ type Stats struct {
 	CheckpointErrors int64 // failed attempts to write or sync a checkpoint
 }
 
-// Stats returns the current numbers. Any goroutine may call it at any time. It asks the system for
-// the size of each file, and does not wait for sinks.
+// Stats returns the current numbers. Any goroutine may call it at any time. It gets the size of
+// each file from the system, and does not wait for sinks.
 func (f *Follower) Stats() Stats {
 	all := Stats{ReadBytes: f.totals.read.Load(), LostBytes: f.totals.lost.Load(), Losses: f.totals.losses.Load()}
 	f.mu.Lock()
@@ -54,7 +54,7 @@ type progress struct {
 	rest   int64      // unread bytes of all files of the source but the newest
 	newest lineage.ID // the file that the name led to
 	off    int64      // read offset in the newest file
-	size   int64      // of the newest file
+	size   int64      // size of the newest file at the last look
 }
 
 // lag returns the number of unread bytes of the source at path.

@@ -82,7 +82,7 @@ type watcher struct {
 // A watched is a folder whose events are requested.
 type watched struct {
 	id   lineage.ID // folder whose events arrive; zero: none
-	uses int        // places in it, plus 1 for the folder of a pattern
+	uses int        // number of places in the folder, plus 1 for the folder of a pattern
 }
 
 // newWatcher starts a goroutine, which ends at Close, if the system's events can be used. open
@@ -217,7 +217,7 @@ func (w *watcher) takeChanges() changed {
 }
 
 // watch watches the places that determine the file of s. It reports whether events arrive for all
-// of them.
+// places.
 func (w *watcher) watch(s *source, places []place) (complete bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

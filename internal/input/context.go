@@ -18,7 +18,7 @@ type writerContext struct {
 	UTF16   *utf16Context   `json:"utf16,omitempty"`   // nil: not UTF-16
 	Watch   *watchContext   `json:"watch,omitempty"`   // nil: no report may begin
 	Head    checkpoint.Text `json:"head,omitempty"`    // bytes of an unknown format
-	Context json.RawMessage `json:"context,omitempty"` // of the translator
+	Context json.RawMessage `json:"context,omitempty"` // context of the translator
 }
 
 type watchContext struct {

@@ -66,7 +66,7 @@ type stream struct {
 	long    bool   // the line is longer than maxLine: each part is filtered as a line
 	out     []byte // text of printed parts
 	parts   []part // the held parts
-	text    []byte // of the held parts
+	text    []byte // text of the held parts
 	marked  bool   // text contains a mark
 	ends    []int  // end of each part in text
 	raw     []byte // input lines of the held parts
@@ -405,7 +405,7 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	return true
 }
 
-// bareLine processes a line without an envelope. Its parameters and result are those of line.
+// bareLine is line for a line without an envelope.
 func (e *Envelope) bareLine(line []byte, flush func()) bool {
 	e.passOn(nil, flush)
 	if !e.each && !e.f.HasMark(line) {
@@ -447,7 +447,7 @@ func (e *Envelope) endLine() {
 	}
 }
 
-// marked reports whether a text, a line or a part of one, has a mark.
+// marked reports whether text, a line or a part of a line, has a mark.
 func (e *Envelope) marked(text []byte) bool {
 	if !e.traces {
 		return bytes.Contains(text, markupOpen)

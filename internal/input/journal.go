@@ -33,8 +33,8 @@ type entryCutter struct {
 	mid  bool   // the current value of a long entry ends with the line
 }
 
-// next takes p, and returns the next entry or part of one, its kind, and the rest of p. The kind is
-// lines.None if more bytes are needed.
+// next takes p, and returns the next entry, or the next part of a long entry. kind distinguishes
+// them: see [lines.Kind]. rest is the rest of p. The kind is lines.None if more bytes are needed.
 func (c *entryCutter) next(p []byte) (b []byte, kind lines.Kind, rest []byte) {
 	switch {
 	case c.skip > 0:

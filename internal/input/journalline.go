@@ -96,7 +96,7 @@ func (h *entryHead) field(name string) *[]byte {
 	return nil
 }
 
-// time appends the time of the entry, if it has one.
+// time appends the time of the entry, unless it is missing or invalid.
 func (h *entryHead) time(dst []byte) []byte {
 	us, err := strconv.ParseInt(string(h.realtime), 10, 64)
 	if err != nil || us < 0 || us > 253402300799999999 { // the end of the year 9999

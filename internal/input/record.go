@@ -12,7 +12,7 @@ import (
 // A field is a filtered value in a record, which is a line of JSON or a journal entry. The other
 // bytes of the record stay unchanged.
 type field struct {
-	name     string // of the member; empty for a whole line
+	name     string // name of the member; empty for a whole line
 	from, to int    // range in the record
 	form     form
 	text     []byte

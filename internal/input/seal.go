@@ -13,7 +13,7 @@ import (
 type seal struct {
 	// line numbers in the filter; the text of a Docker entry may have several lines
 	line, last int64
-	parts      []part // of the container's line, in order
+	parts      []part // parts of the container's line, in order
 	out        []byte // printed text of the line
 	text       []byte // for the filter
 	raw        []byte // input lines of that text
@@ -23,7 +23,7 @@ type seal struct {
 	// the output is too large or invalid: its start was printed early, or the record will be
 	// printed unchanged
 	cut    bool
-	fields []field // of a record; nil: not a record
+	fields []field // fields of a record; nil: not a record
 	// part of a record that a page or a journal shows before each line; nil until needed
 	prefix []byte
 	field  int // first field whose output may be incomplete

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// loggedAt returns the time in a record, a line of the log or a journal entry. It is zero if there
-// is none.
+// loggedAt returns the time in a record, which is a line of the log or a journal entry. It returns
+// the zero time if the record has no valid time.
 func loggedAt(format Format, record []byte) time.Time {
 	switch format {
 	case CRI:

@@ -70,7 +70,7 @@ func (u *unpacker) unpack() error {
 // Text before the damage, and text after the compressed data, is printed.
 type UnpackError struct {
 	Format string // gzip, zstd, xz or bzip2
-	Err    error  // of the decoder
+	Err    error  // error of the decoder
 	// upper bound of the file's bytes that were neither unpacked nor printed; set when Close
 	// returns
 	Lost int64
@@ -126,8 +126,7 @@ func (u *unpacker) with(do func(*Writer) error) error {
 	return do(u.w)
 }
 
-// pending returns true if some written bytes are not unpacked yet. Otherwise it returns the result
-// of is for the Writer.
+// pending returns true if some written bytes are not unpacked yet. Otherwise it returns is(u.w).
 func (u *unpacker) pending(is func(*Writer) bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

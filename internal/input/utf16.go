@@ -224,7 +224,7 @@ type utf16Reader struct {
 	r       io.Reader
 	decoder utf16Decoder
 	text    []byte // decoded text, not read yet
-	err     error  // of r
+	err     error  // error of r
 }
 
 func (r *utf16Reader) Read(p []byte) (int, error) {

@@ -64,7 +64,7 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 	if votes == 0 {
 		votes = cmp.Or(votesOf(of, names), votesOf(of, all))
 	}
-	if votes == 0 { // short numbers count down with age, as logrotate's do; dates count up
+	if votes == 0 { // a higher short number means an older file, as in logrotate's names; a later date means a younger one
 		votes = -1
 		if name := filepath.Base(files[0].Path); len(digits(name[strings.LastIndexFunc(name, func(r rune) bool { return r < '0' || r > '9' })+1:])) > 3 {
 			votes = 1

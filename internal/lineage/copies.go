@@ -69,7 +69,7 @@ func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Trunca
 	// prune drops marks that the comparison with archives needs
 	l.prune(beside, now)
 	l.forgetLeftOut(beside)
-	l.family = beside // the next run must know the copies
+	l.family = beside // so the next checkpoint lists the copies as known
 	return l.inOrder(copies, rest, beside), continued || rest >= 0, nil
 }
 

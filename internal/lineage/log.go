@@ -225,7 +225,7 @@ func (l *Log) isLeftOut(c File) bool {
 }
 
 // forgetLeftOut removes archives that no longer exist. beside must be settled: during a rename, an
-// archive may be missing in it.
+// archive may be missing from beside.
 func (l *Log) forgetLeftOut(beside *Family) {
 	if !beside.Partial {
 		maps.DeleteFunc(l.leftOut, func(id ID, at time.Time) bool {

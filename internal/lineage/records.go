@@ -15,7 +15,7 @@ import (
 // read. [Log.Entry] returns the part for the next run. A Records is safe for concurrent use.
 type Records struct {
 	mu   sync.Mutex
-	byID map[ID]*record // of existing files
+	byID map[ID]*record // records of existing files
 	// marks of files that a log has read or left out and that no longer exist: they identify the
 	// archives of these files; see lastMarks
 	goneMarks map[*Log][]Mark

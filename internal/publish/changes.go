@@ -68,7 +68,8 @@ const (
 // text prints text of unknown origin.
 func (t *changesText) text(s string) { t.Write(escape.AppendText(nil, s, "")) }
 
-// change prints new findings with one fingerprint: the first in full, and the places of the others.
+// change prints the new findings with one fingerprint: the first finding in full, and only the
+// places of the other findings.
 func (t *changesText) change(c *gate.Change) {
 	x := c.Findings[0]
 	t.WriteByte('\n')

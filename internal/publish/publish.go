@@ -20,7 +20,7 @@ import (
 type Result struct {
 	*findings.Collection
 
-	Version string // of symfilter
+	Version string // version of symfilter
 	Base    string // the repository's root: absolute, with / between folders; empty if unknown
 
 	// Bases are further names of the root, such as its name without symbolic links.

@@ -19,7 +19,7 @@ type class struct {
 	severity severity
 	memory   bool   // access to memory that the program does not own
 	unsure   bool   // depends on facts that a tool cannot see: its precision is medium
-	cwe      []int  // of the Common Weakness Enumeration, at most 4
+	cwe      []int  // numbers in the Common Weakness Enumeration, at most 4
 	about    string // a sentence
 }
 

@@ -94,7 +94,7 @@ type suppressions struct {
 
 	nameless bool // an own function has a name, but no linkage name
 
-	// Scratch: the lines of the current suppression and of another one, and sums.
+	// Scratch memory: lines of the current suppression and of another suppression, and sums.
 	own, other stackLines
 	hashes     []uint64
 }
