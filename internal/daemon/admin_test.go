@@ -13,14 +13,14 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// idle is a configuration whose one pipeline waits for standard input.
+// idle is a configuration with one pipeline, which waits for standard input.
 const idle = `
 symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}
 pipelines:
   app: {input: {stdin: true}, output: {file: DIR/out.log}}
 `
 
-// adminAnswer returns what the admin listener of d answers.
+// adminAnswer returns the answer of d's admin listener.
 func adminAnswer(t *testing.T, d *Daemon, method, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -28,7 +28,7 @@ func adminAnswer(t *testing.T, d *Daemon, method, path string) *httptest.Respons
 	return w
 }
 
-// blocked is an input that never has a line.
+// blocked returns a standard input that never has a line.
 func blocked(t *testing.T) net.Conn {
 	t.Helper()
 	r, w := net.Pipe()
@@ -43,7 +43,7 @@ func TestTheAdminListenerHasThreePathsAndChangesNothing(t *testing.T) {
 	for _, tt := range []struct {
 		method, path string
 		status       int
-		body         string // begins so
+		body         string // prefix of the body
 	}{
 		{"GET", "/healthz", 200, `{"healthy":true}` + "\n"},
 		{"GET", "/readyz", 200, `{"ready":true}` + "\n"},
@@ -68,7 +68,6 @@ func TestTheAdminListenerHasThreePathsAndChangesNothing(t *testing.T) {
 	}
 }
 
-// An input that cannot be opened is an error, at the start and at a reload.
 func TestInputsThatCannotBeOpenedAreErrors(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := started(t, configuration(t, dir, idle), Options{Stdin: blocked(t)})
@@ -81,12 +80,11 @@ func TestInputsThatCannotBeOpenedAreErrors(t *testing.T) {
 	}
 }
 
-// What the metrics show can be read by anybody who connects, so other machines need permission.
 func TestTheAdminListenerIsForThisMachineAlone(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct {
 		admin string
-		want  string // of the error, which begins so; "": none
+		want  string // prefix of the error; empty: no error
 	}{
 		{"listen: '127.0.0.1:0'", ""},
 		{"listen: 'unix:DIR/admin.sock'", ""},
@@ -110,11 +108,10 @@ func TestTheAdminListenerIsForThisMachineAlone(t *testing.T) {
 	}
 }
 
-// A client that sends too much, or nothing, is cut off; others are answered meanwhile.
 func TestHostileClientsOfTheAdminListenerAreCutOff(t *testing.T) {
 	d, _ := started(t, configuration(t, t.TempDir(), "admin: {listen: '127.0.0.1:0'}\n"+idle), Options{Stdin: blocked(t)})
 	address := d.admin.listeners[0].Addr().String()
-	silent, err := net.Dial("tcp", address) // holds its place for adminRead
+	silent, err := net.Dial("tcp", address) // occupies a seat for adminRead
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +129,7 @@ func TestHostileClientsOfTheAdminListenerAreCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.SetDeadline(time.Now().Add(time.Minute))
-		c.Write([]byte(tt.request)) // fails if the server has had enough
+		c.Write([]byte(tt.request)) // fails if the server has closed the connection
 		got := make([]byte, 4096)
 		n, _ := c.Read(got)
 		if !regexp.MustCompile(tt.want).Match(got[:n]) {
@@ -142,7 +139,6 @@ func TestHostileClientsOfTheAdminListenerAreCutOff(t *testing.T) {
 	}
 }
 
-// Each connection takes a slot until it has ended, also one that is reset.
 func TestConnectionsToTheAdminListenerEnd(t *testing.T) {
 	d, _ := started(t, configuration(t, t.TempDir(), "admin: {listen: '127.0.0.1:0'}\n"+idle), Options{Stdin: blocked(t)})
 	address := d.admin.listeners[0].Addr().String()
@@ -166,7 +162,6 @@ func TestConnectionsToTheAdminListenerEnd(t *testing.T) {
 	}
 }
 
-// The admin listener may have TLS, with certificates of its clients, and a reload moves it.
 func TestTheAdminListenerHasTLSAndMoves(t *testing.T) {
 	dir := t.TempDir()
 	cert, pool := certificate(t, dir, "server")

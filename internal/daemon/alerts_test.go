@@ -10,8 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The alerts of the examples are about series that exist. Whether they fire is tested with
-// promtool.
+// promtool tests when the alerts fire, but not whether their series exist.
 func TestAlertsAreAboutMetricsThatExist(t *testing.T) {
 	text, err := os.ReadFile("../../examples/daemon/alerts.yaml")
 	if err != nil {

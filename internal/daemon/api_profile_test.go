@@ -25,8 +25,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// serverProfile is a CPU profile of testdata/server: two stacks with a location that has its
-// function, locations without one, and one of a build that nobody has.
+// serverProfile returns a CPU profile of testdata/server. One of its locations has a function,
+// others have none, and one is in a build without a debug file.
 func serverProfile() *pprof.Profile {
 	server := &pprof.Mapping{ID: 1, Start: 0x555500002000, Limit: 0x555500005000, Offset: 0x1000, File: "/srv/server", BuildID: serverID}
 	other := &pprof.Mapping{ID: 2, Start: 0x7f0000001000, Limit: 0x7f0000002000, Offset: 0x1000, File: "/lib/libother.so", BuildID: "0011"}
@@ -52,7 +52,6 @@ func serverProfile() *pprof.Profile {
 	return p
 }
 
-// pprofOf returns a profile as pprof's library writes it.
 func pprofOf(t *testing.T, p *pprof.Profile) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -62,7 +61,7 @@ func pprofOf(t *testing.T, p *pprof.Profile) string {
 	return b.String()
 }
 
-// namedProfile returns what package profile, which the command profile uses, writes for a profile.
+// namedProfile returns the output of package profile, which "symfilter profile" uses.
 func namedProfile(t *testing.T, in string) string {
 	t.Helper()
 	sym := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../../testdata/debug")}})
@@ -84,8 +83,6 @@ const (
 	profileCounts = "header Symfilter-Resolved: 2\nheader Symfilter-Unresolved: 2\n"
 )
 
-// The answer is the profile of the request, with the names that the command gives, and the listing
-// is that of "go tool pprof -raw".
 func TestTheServiceNamesProfiles(t *testing.T) {
 	d, url := answering(t, "profile: true", "")
 	in := serverProfile()
@@ -152,7 +149,6 @@ Mappings
 	}
 }
 
-// A request that is not answered gets the fault and what to do.
 func TestProfilesThatAreRefused(t *testing.T) {
 	d, url := answering(t, "profile: true", "}\nlimits: {context_bytes: 1GiB")
 	packed := pprofOf(t, serverProfile())
@@ -198,7 +194,7 @@ func TestProfilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// manyLocations are n locations of pprof's format, with IDs from 1.
+// manyLocations returns n locations in pprof's format, with IDs from 1.
 func manyLocations(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -208,8 +204,6 @@ func manyLocations(n int) string {
 	return b.String()
 }
 
-// A profile takes memory from the account of the other protocols, and of the other requests of its
-// peer.
 func TestProfilesShareTheAccountOfLogs(t *testing.T) {
 	d, url := answering(t, "profile: true", "}\nlimits: {context_bytes: 16MiB")
 	const full = "503 text/plain; charset=utf-8\nthe requests have taken their share of limits.context_bytes; send the request again later, or in parts, or raise the limit\nheader Retry-After: 1\n"
@@ -230,12 +224,12 @@ func TestProfilesShareTheAccountOfLogs(t *testing.T) {
 	owesNothing(t, d)
 }
 
-// A tab is a room that keeps what was taken from it.
+// A tab is a [batch.Room] that adds up the requested bytes.
 type tab struct{ taken atomic.Int64 }
 
 func (r *tab) Take(n int64) bool { r.taken.Add(n); return true }
 
-// live returns the bytes of the heap that are in use.
+// live returns the bytes of live objects in the heap.
 func live() int64 {
 	runtime.GC()
 	sample := []runtimemetrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
@@ -243,7 +237,7 @@ func live() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// A watchedWriter measures the heap at some writes.
+// A watchedWriter measures the heap at some of its writes.
 type watchedWriter struct {
 	n    int
 	most int64
@@ -256,8 +250,7 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What a profile of many small parts takes, while it is read and while its answer is written, was
-// taken from its room.
+// The heap may grow by no more than was taken from the room, for a profile of many small parts.
 func TestProfilesTakeNoMoreThanTheirRoom(t *testing.T) {
 	text := func(n int) string { return fmt.Sprintf("%08d", n) }
 	number := func(field byte, n int) string { return string(binary.AppendUvarint([]byte{field << 3}, uint64(n))) }
@@ -306,12 +299,11 @@ func TestProfilesTakeNoMoreThanTheirRoom(t *testing.T) {
 	}
 }
 
-// A client that stops reading holds up nobody, and its memory is returned when it leaves.
 func TestClientsThatDoNotReadTheirProfile(t *testing.T) {
 	d, url := answering(t, "profile: true", "}\nlimits: {context_bytes: 1GiB")
 	p := serverProfile()
 	random := rand.NewChaCha8([32]byte{})
-	text := make([]byte, 24<<20) // so that the answer does not fit in the buffers of the connection
+	text := make([]byte, 24<<20) // more than the buffers of the connection hold
 	random.Read(text)
 	p.Comments = []string{string(text)}
 	large, small := pprofOf(t, p), pprofOf(t, serverProfile())
@@ -324,7 +316,7 @@ func TestClientsThatDoNotReadTheirProfile(t *testing.T) {
 		}
 		defer c.Close()
 		fmt.Fprintf(c, "POST /v1/profile HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(large), large)
-		if _, err := bufio.NewReaderSize(c, 16).ReadByte(); err != nil { // it is being answered, and reads no more
+		if _, err := bufio.NewReaderSize(c, 16).ReadByte(); err != nil { // the answer has begun, and the client stops reading
 			t.Fatal(err)
 		}
 		deaf = append(deaf, c)
@@ -344,7 +336,6 @@ func TestClientsThatDoNotReadTheirProfile(t *testing.T) {
 	owesNothing(t, d)
 }
 
-// A profile waits for servers no longer than the configuration allows.
 func TestProfilesWaitForServersForATime(t *testing.T) {
 	behind, _ := hanging(t)
 	d, url := answering(t, "profile: true, wait: 20ms", ", debuginfod_urls: [\""+behind+"\"]")
@@ -355,7 +346,6 @@ func TestProfilesWaitForServersForATime(t *testing.T) {
 	owesNothing(t, d)
 }
 
-// At the end of the daemon a profile that waits is refused, and can be sent to another one.
 func TestProfilesEndWithTheDaemon(t *testing.T) {
 	behind, begun := hanging(t)
 	addr := freeAddress(t)

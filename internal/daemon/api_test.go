@@ -20,19 +20,19 @@ import (
 // serverID is the build ID of testdata/server, whose debug file is in testdata/debug.
 const serverID = "da43cc177c674286dc64206eebed748fde112bed"
 
-// runFrame is a frame of a request, and runAnswer its answer.
+// runFrame is a frame in a request, and runAnswer the expected answer.
 const (
 	runFrame  = `{"build_id":"` + serverID + `","offset":"0x3fd7","return_address":true}`
 	runAnswer = `{"frames":[{"function":"Server::run()","linkage":"_ZN6Server3runEv","file":"/src/server/server.cc","line":47,"column":14,"inlined":false}]}`
 )
 
-// serviceConfig is a configuration of the service on the address, with keys for it.
+// serviceConfig returns a configuration with the service at addr.
 func serviceConfig(addr, keys, rest string) string {
 	return "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache, debug_file_directories: [../../testdata/debug]" + rest +
 		"}\nservice: {listen: \"" + addr + "\", " + keys + "}\n"
 }
 
-// answering starts a daemon with nothing but the service.
+// answering starts a daemon that has only the service.
 func answering(t *testing.T, keys, rest string) (d *Daemon, url string) {
 	t.Helper()
 	addr := freeAddress(t)
@@ -98,7 +98,7 @@ func TestTheServiceAnswersOtherProtocols(t *testing.T) {
 	owesNothing(t, d)
 }
 
-// owesNothing fails if a request that has ended still holds memory.
+// owesNothing fails if the memory of ended requests is not released.
 func owesNothing(t *testing.T, d *Daemon) {
 	t.Helper()
 	var all, bytes int64
@@ -115,7 +115,6 @@ func owesNothing(t *testing.T, d *Daemon) {
 	}
 }
 
-// The service and an input share an address, and a reload changes either without the other.
 func TestReloadsTurnTheService(t *testing.T) {
 	addr, dir := freeAddress(t), t.TempDir()
 	url := "http://" + addr
@@ -150,7 +149,7 @@ func TestReloadsTurnTheService(t *testing.T) {
 	look("no pipeline", answer)
 }
 
-// hanging starts a server that never answers. begun is closed at its first request.
+// hanging starts a server that never answers. It closes begun at the first request.
 func hanging(t *testing.T) (url string, begun chan struct{}) {
 	begun, end := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -165,7 +164,6 @@ func hanging(t *testing.T) (url string, begun chan struct{}) {
 	return server.URL, begun
 }
 
-// Neither a server that hangs nor a client that reads nothing holds up the requests of others.
 func TestRequestsToTheServiceDoNotWaitForEachOther(t *testing.T) {
 	behind, begun := hanging(t)
 	d, url := answering(t, "symbolize: true, wait: 10m", ", debuginfod_urls: [\""+behind+"\"]")
@@ -177,7 +175,7 @@ func TestRequestsToTheServiceDoNotWaitForEachOther(t *testing.T) {
 	defer slow.Close()
 	waits := `{"frames":[` + runFrame + `,{"build_id":"00112233","offset":1}]}`
 	fmt.Fprintf(slow, "POST /v1/symbolize HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(waits), waits)
-	<-begun // the request waits for a server
+	<-begun // the request waits for the debuginfod server
 
 	deaf, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
@@ -187,7 +185,7 @@ func TestRequestsToTheServiceDoNotWaitForEachOther(t *testing.T) {
 	frame := `{"build_id":"` + serverID + `","offset":"0x3fa6"}`
 	large := `{"frames":[` + strings.Repeat(frame+",", batch.MaxFrames-1) + frame + `]}`
 	fmt.Fprintf(deaf, "POST /v1/symbolize HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(large), large)
-	if _, err := bufio.NewReaderSize(deaf, 16).ReadByte(); err != nil { // it is being answered, and reads no more
+	if _, err := bufio.NewReaderSize(deaf, 16).ReadByte(); err != nil { // the answer has begun, and the client stops reading
 		t.Fatal(err)
 	}
 
@@ -200,7 +198,6 @@ func TestRequestsToTheServiceDoNotWaitForEachOther(t *testing.T) {
 	owesNothing(t, d)
 }
 
-// A request waits for its files no longer than the configuration allows.
 func TestRequestsWaitForServersForATime(t *testing.T) {
 	behind, _ := hanging(t)
 	_, url := answering(t, "symbolize: true, wait: 20ms", ", debuginfod_urls: [\""+behind+"\"]")
@@ -210,7 +207,6 @@ func TestRequestsWaitForServersForATime(t *testing.T) {
 	}
 }
 
-// The end of the daemon does not wait for servers or clients.
 func TestTheServiceEndsWithTheDaemon(t *testing.T) {
 	behind, begun := hanging(t)
 	addr := freeAddress(t)
@@ -236,8 +232,6 @@ func TestTheServiceEndsWithTheDaemon(t *testing.T) {
 	}
 }
 
-// Requests take at most half of the account of logs, and those of one peer half of that. They drop
-// no context of a log.
 func TestRequestsToTheServiceShareTheAccountOfLogs(t *testing.T) {
 	d, url := answering(t, "symbolize: true", "}\nlimits: {context_bytes: 1MiB")
 	l, c := d.house.ledger, d.house.contexts

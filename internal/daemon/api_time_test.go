@@ -15,19 +15,19 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// A stalledPeer sends the body of a request in parts of a byte, each a while after the one before,
-// and reads an answer in the same way.
+// A stalledPeer sends the body of a request one byte at a time, and reads the answer in parts. It
+// pauses before each part.
 type stalledPeer struct {
 	httptest.ResponseRecorder
 	pause       time.Duration
-	parts       int // of the body
+	parts       int // bytes of the body
 	read, write time.Time
 }
 
 func (p *stalledPeer) SetReadDeadline(t time.Time) error  { p.read = t; return nil }
 func (p *stalledPeer) SetWriteDeadline(t time.Time) error { p.write = t; return nil }
 
-// stall waits for the next part, but not beyond a deadline.
+// stall pauses before the next part, but at most until the deadline.
 func (p *stalledPeer) stall(deadline time.Time) error {
 	if at := time.Now().Add(p.pause); deadline.IsZero() || at.Before(deadline) {
 		time.Sleep(p.pause)
@@ -53,16 +53,15 @@ func (p *stalledPeer) Write(b []byte) (int, error) {
 	return p.ResponseRecorder.Write(b)
 }
 
-// A body has 30 s to arrive, an answer a minute to be read, and each part of a file 30 s.
 func TestPeersOfTheServiceHaveDeadlines(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		pause   time.Duration
-		parts   int // of the body
-		written int // parts of the answer
+		parts   int // bytes of the body
+		written int // parts of the answer that were written
 		file    bool
 		ends    bool          // the answer is complete
-		after   time.Duration // when the request ends
+		after   time.Duration // duration of the request
 	}{
 		{"slow", time.Second, 20, 2, false, true, 22 * time.Second},
 		{"no body", time.Hour, 1, 1, false, false, 30 * time.Second},
@@ -96,7 +95,8 @@ func TestPeersOfTheServiceHaveDeadlines(t *testing.T) {
 	}
 }
 
-// answered reports whether the service answers a request of p, whose body it reads, by write.
+// answered makes a request of p to the service, and reports whether its answer is complete. write
+// writes the answer.
 func answered(p *stalledPeer, write func(io.Writer) error) (ends bool) {
 	a := &api{house: &house{unpacking: unpack.NewMemory(1)}, conf: Service{Wait: Duration(time.Hour)}, symbols: &symbols{Opened: new(symfilter.Opened)}}
 	a.house.ledger = &ledger{contexts: &contexts{house: a.house}}
@@ -107,7 +107,7 @@ func answered(p *stalledPeer, write func(io.Writer) error) (ends bool) {
 		switch e := recover(); e {
 		case nil:
 		case http.ErrAbortHandler:
-			ends = false // the peer sees that the answer is incomplete
+			ends = false // the connection is closed: the answer is incomplete
 		default:
 			panic(e)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// chunked returns its parts, one for each Read, as far as there is room for them.
+// A chunked returns one part for each Read, or as much of the part as fits.
 type chunked struct{ parts [][]byte }
 
 func (c *chunked) Read(p []byte) (int, error) {
@@ -21,8 +21,6 @@ func (c *chunked) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Blocks are whole lines, or parts of a line that is longer than a block, in the order in which
-// they came. A stream that sends little has a small one.
 func TestBlocksAreWholeLines(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var want []byte
@@ -44,7 +42,7 @@ func TestBlocksAreWholeLines(t *testing.T) {
 	b := blocks{r: &source}
 	defer b.free()
 	var got []byte
-	sizes := map[bool]int{} // blocks that are small
+	sizes := map[bool]int{} // number of blocks, by whether they are small
 	for {
 		p, err := b.next()
 		if err == nil && p[len(p)-1] != '\n' && len(p) < block {

@@ -14,14 +14,13 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A checkpoint that is cut, changed or empty is reported with level WARN. Another file in its place
-// is reported once with level ERROR and by /readyz, is not changed, and does not stop the pipeline.
+// A foreign file in the place of the checkpoint is not changed, and does not stop the pipeline.
 func TestDamagedCheckpointsAreReported(t *testing.T) {
 	const lines = "one\ntwo\n"
 	for name, test := range map[string]struct {
 		damage       func(state string) error
 		level, text  string
-		again, ready string // ready: what /readyz has
+		again, ready string // ready is a text in the answer of /readyz
 	}{
 		"cut":      {func(s string) error { return os.Truncate(s, 100) }, "WARN", "is not used: it is torn, or not a checkpoint; lines may be printed again", lines, ""},
 		"empty":    {func(s string) error { return os.Truncate(s, 0) }, "WARN", "is not used: it is empty", lines, ""},
@@ -76,7 +75,7 @@ func TestDamagedCheckpointsAreReported(t *testing.T) {
 	}
 }
 
-// A keptLog keeps what a daemon logs.
+// A keptLog collects the daemon's log.
 type keptLog struct {
 	mu  sync.Mutex
 	all []byte

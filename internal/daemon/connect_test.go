@@ -17,11 +17,11 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A fickle peer reads some lines of each connection, and resets it.
+// A ficklePeer reads some lines of each connection, and then resets the connection.
 type ficklePeer struct {
-	each  int           // lines of a connection; 0: all
-	lines chan string   // as they come, without their ends
-	begun chan struct{} // an element for each connection
+	each  int           // lines read from a connection; 0: all
+	lines chan string   // received lines, without line ends
+	begun chan struct{} // has an element for each connection
 }
 
 func (f *ficklePeer) serve(l net.Listener) {
@@ -46,7 +46,7 @@ func (f *ficklePeer) serve(l net.Listener) {
 	}
 }
 
-// tail reads the lines of a file while it grows.
+// tail sends the lines of a growing file to f.lines.
 func (f *ficklePeer) tail(t *testing.T, path string) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -83,8 +83,8 @@ func openedConnection(t *testing.T, c Output) *connectOutput {
 	return o
 }
 
-// expect reads until the last of n numbered lines has come, and checks that all before have. A line
-// that comes again, on another connection, is one.
+// expect waits for n numbered lines, each at least once: a line may be repeated on another
+// connection.
 func (f *ficklePeer) expect(t *testing.T, n int) {
 	t.Helper()
 	late := time.After(time.Minute)
@@ -104,9 +104,9 @@ func (f *ficklePeer) expect(t *testing.T, n int) {
 
 func numbered(n int) string { return fmt.Sprintf("line %d.%s", n, strings.Repeat("x", n%100)) }
 
-// Lines come at least once, and whole, to peers that are away at first and reset their connections;
-// also the last ones, although nothing is written after them. Of a peer that ends with what it has
-// acknowledged and not read, the system has no trace: a unix socket has.
+// The peer is away at first, and then resets its connections. On a unix socket, the output even
+// sends the last lines again, without another write. Over TCP this is impossible: the system
+// reports acknowledged bytes, not read ones.
 func TestConnectionsSendAgainWhatAPeerMayNotHave(t *testing.T) {
 	const lines = 20000
 	path := filepath.Join(t.TempDir(), "socket")
@@ -142,7 +142,6 @@ func TestConnectionsSendAgainWhatAPeerMayNotHave(t *testing.T) {
 	}
 }
 
-// What a peer has not read is not taken.
 func TestUnreadBytesOfConnectionsAreKnown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	l, err := net.Listen("unix", path)
@@ -168,7 +167,6 @@ func TestUnreadBytesOfConnectionsAreKnown(t *testing.T) {
 	}
 }
 
-// Connections by TLS need a certificate of the authority that the configuration names.
 func TestConnectionsByTLS(t *testing.T) {
 	serve := func(authority string) (address, file string, peer *ficklePeer) {
 		files, _ := certificate(t, t.TempDir(), authority)
@@ -202,8 +200,6 @@ func TestConnectionsByTLS(t *testing.T) {
 	}
 }
 
-// Lines of files that a peer has not taken when it dies are read again for the one that a reload
-// names in its place.
 func TestReloadsToAnotherPeerLoseNoLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -227,7 +223,7 @@ func TestReloadsToAnotherPeerLoseNoLine(t *testing.T) {
 	}
 	awaitSeries(t, d, "output_bytes_total{output=all}")
 	first.Close()
-	c.Close() // it has read nothing
+	c.Close() // before it has read anything
 	awaitSeries(t, d, "output_errors_total{output=all}")
 	second, err := net.Listen("unix", filepath.Join(dir, "second"))
 	if err != nil {
@@ -242,8 +238,7 @@ func TestReloadsToAnotherPeerLoseNoLine(t *testing.T) {
 	peer.expect(t, 100)
 }
 
-// Lines of standard input, of sockets and of HTTP that a peer has not taken when it dies go to the
-// output that a reload names in its place, once and before later lines, also over a second reload.
+// Undelivered lines come once and before later lines, even if a second reload follows.
 func TestReloadsPassOnWhatADeadPeerIsOwed(t *testing.T) {
 	const lines = 6000
 	for name, reloads := range map[string][]string{
@@ -254,7 +249,7 @@ func TestReloadsPassOnWhatADeadPeerIsOwed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, err := os.MkdirTemp("", "owed") // the path of a socket has at most 107 bytes
+			dir, err := os.MkdirTemp("", "owed") // a socket's path has at most 107 bytes
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -277,7 +272,7 @@ func TestReloadsPassOnWhatADeadPeerIsOwed(t *testing.T) {
 			go func() {
 				defer close(written)
 				var b []byte
-				for n := range lines { // more than the system takes, so that it ends within a line
+				for n := range lines { // more than the system buffers, so that the first output gets a part of a line
 					if b = append(b, numbered(n)+"\n"...); n%1000 == 999 {
 						out.Write(b)
 						b = b[:0]
@@ -294,7 +289,7 @@ func TestReloadsPassOnWhatADeadPeerIsOwed(t *testing.T) {
 				return stalled >= 50*time.Millisecond
 			})
 			first.Close()
-			c.Close() // it has read nothing
+			c.Close() // before it has read anything
 			awaitSeries(t, d, "output_errors_total{output=all}")
 			second, err := net.Listen("unix", filepath.Join(dir, "second"))
 			if err != nil {

@@ -14,10 +14,9 @@ import (
 
 const crash = "before\n{{{reset}}}\n{{{module:0:libledger.so:elf:aabbccdd}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{bt:0:0x1004:pc}}}\nafter\n"
 
-// noLog is the log of daemons in tests.
 var noLog = slog.New(slog.DiscardHandler)
 
-// configuration returns the configuration of text, in which DIR is a folder of the test.
+// configuration parses text, with DIR replaced by dir.
 func configuration(t *testing.T, dir, text string) *Config {
 	t.Helper()
 	c, err := Parse([]byte(strings.ReplaceAll(text, "DIR", dir)))
@@ -27,8 +26,8 @@ func configuration(t *testing.T, dir, text string) *Config {
 	return c
 }
 
-// started returns a daemon that runs until the test ends or stop is called, which returns its
-// error.
+// started returns a daemon that runs until the end of the test, or until stop is called. stop
+// returns the error of Run.
 func started(t *testing.T, c *Config, o Options) (d *Daemon, stop func() error) {
 	t.Helper()
 	o.Log = noLog
@@ -52,7 +51,7 @@ func started(t *testing.T, c *Config, o Options) (d *Daemon, stop func() error) 
 	return d, stop
 }
 
-// await waits until the file has the contents wanted.
+// await waits until the file has this content.
 func await(t *testing.T, path, want string) {
 	t.Helper()
 	var got []byte
@@ -73,8 +72,6 @@ pipelines:
 		"    #0    0x0000000000001004 (libledger.so+0x4) (BuildId: aabbccdd)\nafter\n")
 }
 
-// A reload replaces the options and the output of a pipeline, whose sessions go on with what they
-// know.
 func TestReloadsKeepTheContextOfAStream(t *testing.T) {
 	dir := t.TempDir()
 	text := `
@@ -104,7 +101,6 @@ pipelines:
 	}
 }
 
-// Files are followed, and a daemon that is started again goes on after what it has written.
 func TestFilesAreFollowedOverARestart(t *testing.T) {
 	dir := t.TempDir()
 	c := configuration(t, dir, `

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// got returns the status and the body of a request, and some headers.
+// got returns the status, the body and some headers of a response.
 func got(t *testing.T, method, url string, headers ...string) string {
 	t.Helper()
 	r, err := http.NewRequest(method, url, nil)
@@ -43,7 +43,6 @@ func got(t *testing.T, method, url string, headers ...string) string {
 	return text
 }
 
-// debugFile returns the path and the bytes of the debug file of serverID.
 func debugFile(t *testing.T) (path string, data []byte) {
 	t.Helper()
 	path = filepath.Join("..", "..", "testdata", "debug", ".build-id", serverID[:2], serverID[2:]+".debug")
@@ -54,7 +53,8 @@ func debugFile(t *testing.T) (path string, data []byte) {
 	return path, data
 }
 
-// comment is the answer with the section .comment of the debug file: readelf -S shows its place.
+// comment returns the expected answer for the section .comment of the debug file, whose place is
+// known from readelf -S.
 func comment(data []byte) string { return fmt.Sprintf("size 106: 200 %s", data[0x14a8:0x14a8+106]) }
 
 func TestDebugFilesAreServed(t *testing.T) {
@@ -99,8 +99,8 @@ func TestDebugFilesAreServed(t *testing.T) {
 	owesNothing(t, d)
 }
 
-// A behind is a debuginfod server with the file of serverID. It counts its requests by path, and
-// answers once it may.
+// A behind is a debuginfod server with the file of serverID. It counts requests by path, and waits
+// for may before it answers.
 type behind struct {
 	*httptest.Server
 	may chan struct{}
@@ -132,14 +132,12 @@ func newBehind(t *testing.T) *behind {
 	return b
 }
 
-// passingOn is a configuration whose files are those of the servers behind.
+// passingOn returns a configuration of a depot that gets its files from servers.
 func passingOn(addr, cache string, servers ...string) string {
 	return "symbols: {no_default_debug_directories: true, cache_directory: DIR/" + cache + ", debuginfod_urls: [\"" + strings.Join(servers, `", "`) +
 		"\"]}\nservice: {listen: \"" + addr + "\", debuginfod: true}\n"
 }
 
-// However many clients want a file, the server behind is asked once, and later clients are answered
-// from the cache.
 func TestServersBehindAreAskedOnceForAll(t *testing.T) {
 	_, data := debugFile(t)
 	b := newBehind(t)
@@ -166,7 +164,7 @@ func TestServersBehindAreAskedOnceForAll(t *testing.T) {
 	if got, want := got(t, "GET", url+"/section/.comment"), comment(data); got != want {
 		t.Errorf("got %q", got)
 	}
-	for range 2 { // the miss is remembered
+	for range 2 { // the second answer comes from the negative cache
 		if got, want := got(t, "GET", url+"/executable"), "404 no place has the file\n"; got != want {
 			t.Errorf("got %q", got)
 		}
@@ -184,7 +182,7 @@ func TestServersBehindAreAskedOnceForAll(t *testing.T) {
 	}
 }
 
-// If a server behind fails, clients are not told that no place has the file.
+// A 404 would make clients remember that the file does not exist.
 func TestAFailureBehindIsNoMiss(t *testing.T) {
 	b := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "overloaded", http.StatusInternalServerError)
@@ -199,7 +197,6 @@ func TestAFailureBehindIsNoMiss(t *testing.T) {
 	}
 }
 
-// Servers that ask each other, or that a request has passed too often, answer what they have.
 func TestLoopsOfServersEnd(t *testing.T) {
 	b := newBehind(t)
 	close(b.may)
@@ -236,7 +233,6 @@ func TestLoopsOfServersEnd(t *testing.T) {
 	}
 }
 
-// A server that hangs holds up only those that want its file, and no file of this machine.
 func TestAHangingServerHoldsUpNoOtherFile(t *testing.T) {
 	b := newBehind(t)
 	d, url := answering(t, "debuginfod: true, symbolize: true, wait: 10m", ", debuginfod_urls: [\""+b.URL+"\"]")

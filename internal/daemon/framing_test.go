@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// cutUp returns the lines of a stream that comes in pieces of the sizes given, over and over.
+// cutUp returns the lines of a stream that arrives in pieces of the given sizes, repeated.
 func cutUp(f *framer, stream []byte, sizes ...int) []byte {
 	var got []byte
 	for i := 0; len(stream) > 0; i++ {
@@ -65,8 +65,8 @@ func TestStreamsAreCutIntoLines(t *testing.T) {
 	}
 }
 
-// A large buffer is for a stream that fills it; a quiet one gets by with 4 KiB. What exceeds a
-// block is asked for, and given back.
+// A quiet stream gets by with 4 KiB. Bytes beyond one block must be granted by grow, and are
+// released.
 func TestBuffersOfStreamsAreBounded(t *testing.T) {
 	asked, most := 0, 0
 	f := &framer{most: 1 << 20, end: true, grow: func(n int) bool {
@@ -98,7 +98,7 @@ func TestBuffersOfStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// No byte is lost, whatever lengths a stream claims, and the memory is bounded.
+// No byte may be lost, whatever lengths a stream has, and the buffer is bounded.
 func FuzzFraming(f *testing.F) {
 	for _, s := range []string{"5 <1>ab", "-1 x\n", "99999999999 x", "5000 <1>x\n", "a\nb", "0 \x00\n"} {
 		f.Add([]byte(s), uint8(3), uint8(1))
@@ -123,7 +123,7 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// letters returns b without what may be lengths and line ends.
+// letters removes bytes that may be lengths or line ends.
 func letters(b []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r == ' ' || r >= '0' && r <= '9' || r == 0xfffd {

@@ -22,7 +22,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A tally is a log that counts its records by message.
+// A tally counts log records by message.
 type tally struct {
 	slog.Handler
 	mu  sync.Mutex
@@ -42,8 +42,8 @@ func (l *tally) Enabled(context.Context, slog.Level) bool { return true }
 func (l *tally) WithAttrs([]slog.Attr) slog.Handler       { return l }
 func (l *tally) WithGroup(string) slog.Handler            { return l }
 
-// hostile starts a daemon with a pipeline for hostile peers, and one that must not notice them.
-// calm sends a line through that one.
+// hostile starts a daemon with the pipeline app for hostile peers, and another pipeline. calm
+// checks that the other pipeline still passes lines on.
 func hostile(t *testing.T, input, limits string) (d *Daemon, log *tally, calm func()) {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,7 +86,7 @@ pipelines:
 		}
 	}
 	calm()
-	t.Cleanup(func() { // runs before the one above
+	t.Cleanup(func() { // runs before the cleanup registered above
 		calm()
 		for message, n := range log.all {
 			if n > 2 {
@@ -97,7 +97,7 @@ pipelines:
 	return d, log, calm
 }
 
-// appLog returns what the pipeline app has written.
+// appLog returns the output of the pipeline app.
 func appLog(t *testing.T, d *Daemon) string {
 	t.Helper()
 	text, err := os.ReadFile(d.conf.Pipelines["app"].Output.File)
@@ -107,8 +107,8 @@ func appLog(t *testing.T, d *Daemon) string {
 	return string(text)
 }
 
-// 1,000 connections of a peer against a limit of 256: those beyond three quarters of it are closed
-// at once, the others work, and room that is given back is used again.
+// One peer may have three quarters of the connections. Connections beyond are closed at once, and
+// seats of closed ones are used again.
 func TestConnectionsBeyondTheLimitAreClosed(t *testing.T) {
 	d, log, calm := hostile(t, `{listen: "tcp:127.0.0.1:0"}`, "limits: {connections: 256}")
 	var open []net.Conn
@@ -148,8 +148,6 @@ func TestConnectionsBeyondTheLimitAreClosed(t *testing.T) {
 	}
 }
 
-// Lines without an end, of many connections at once, are cut: memory is bounded, and all bytes are
-// passed on.
 func TestEndlessLinesOfConnectionsAreCut(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const each, peers = 4 << 20, 16
@@ -187,8 +185,6 @@ func TestEndlessLinesOfConnectionsAreCut(t *testing.T) {
 	}
 }
 
-// Streams that end in strange ways, lie about lengths, or come slowly, lose no text, and are logged
-// once.
 func TestStrangeStreamsArePassedOn(t *testing.T) {
 	d, log, calm := hostile(t, `{listen: "tcp:127.0.0.1:0", framing: octets}`, "")
 	for i, text := range []string{
@@ -222,7 +218,6 @@ func TestStrangeStreamsArePassedOn(t *testing.T) {
 	}
 }
 
-// Bad handshakes, and peers that never begin one, cost a connection each and nothing else.
 func TestBadHandshakes(t *testing.T) {
 	dir := t.TempDir()
 	conf, pool := certificate(t, dir, "device")
@@ -237,7 +232,7 @@ func TestBadHandshakes(t *testing.T) {
 		case 2:
 			c.(*net.TCPConn).SetLinger(0)
 			c.Close()
-		case 3: // says nothing: closed after handshakeTime
+		case 3: // sends nothing: closed after handshakeTime
 			continue
 		}
 		c.(*net.TCPConn).CloseWrite()
@@ -251,13 +246,12 @@ func TestBadHandshakes(t *testing.T) {
 	defer c.Close()
 	io.WriteString(c, "good\n")
 	await(t, d.conf.Pipelines["app"].Output.File, "good\n")
-	awaitConnections(t, d, 12) // the silent ones, this one, and the calm one
+	awaitConnections(t, d, 12) // the silent connections, the current one, and the calm one
 	if n := log.all["a connection is closed: the TLS handshake has failed"]; n != 1 {
 		t.Errorf("the handshakes were logged %d times: %v", n, log.all)
 	}
 }
 
-// A flood of datagrams of all sizes is taken or counted, and the input goes on.
 func TestDatagramFloods(t *testing.T) {
 	d, _, calm := hostile(t, `{listen: "udp:127.0.0.1:0"}`, "limits: {contexts: 100}")
 	var all sync.WaitGroup
@@ -278,7 +272,7 @@ func TestDatagramFloods(t *testing.T) {
 	})
 }
 
-// A parked stream of a process with six modules takes at most 5 KB, of 10,000.
+// The bound is 5 KB for a stream with six modules.
 func TestParkedSessionsAreSmall(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	n := fuzztest.LongOr(10_000, 2000)
@@ -297,11 +291,11 @@ pipelines:
 	}
 	p := d.pipelines["app"]
 	heap := func() int64 {
-		p.memory.saving.Lock() // a save has them all once more
+		p.memory.saving.Lock() // a save would hold all contexts a second time
 		defer p.memory.saving.Unlock()
-		// The heap is that of the process: goroutines of earlier tests that are just ending, and
-		// timers, leave garbage at any moment. What is held is the least of it. Pools are emptied
-		// by the second collection.
+		// Ending goroutines of earlier tests and timers leave garbage in the shared heap, so the
+		// test takes the minimum of several measurements. Pools are emptied by the second
+		// collection.
 		least := int64(math.MaxInt64)
 		for same := 0; same < 3; same++ {
 			runtime.GC()
@@ -315,7 +309,7 @@ pipelines:
 	}
 	park := func() {
 		t.Helper()
-		// a session whose timer prints what is kept is not parked meanwhile
+		// a session whose timer is printing kept lines cannot be parked
 		testenv.Until(t, "all sessions are parked", func() bool {
 			p.rest(time.Now().Add(time.Hour))
 			d.house.contexts.mu.Lock()
@@ -333,7 +327,7 @@ pipelines:
 		}
 		return all
 	}
-	all := open("first", text.String()+"{{{bt:0:0x7f0000000010:pc}}}\n", awakeMost) // makes what the daemon has once
+	all := open("first", text.String()+"{{{bt:0:0x7f0000000010:pc}}}\n", awakeMost) // allocates what the daemon needs only once
 	park()
 	before := heap()
 	all = append(all, open("next", text.String(), n)...)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// asked sends a request with a Host and Origins to an HTTP listener, and returns the status.
+// asked returns the status of a request with this Host and these Origins.
 func asked(t *testing.T, method, url, host string, origins ...string) int {
 	t.Helper()
 	r, err := http.NewRequest(method, url, strings.NewReader("line\n"))
@@ -39,8 +39,8 @@ func asked(t *testing.T, method, url, host string, origins ...string) int {
 	return got.StatusCode
 }
 
-// Web pages reach a listener neither by a name of theirs nor across origins; programs do by any
-// name that is the listener's.
+// A page may be served under a DNS name that resolves to the listener (DNS rebinding), or send
+// requests across origins.
 func TestPagesDoNotUseTheListeners(t *testing.T) {
 	dir, addr, admin := t.TempDir(), freeAddress(t), freeAddress(t)
 	out := filepath.Join(dir, "out")
@@ -76,7 +76,7 @@ func TestPagesDoNotUseTheListeners(t *testing.T) {
 		{"localhost.evil.example", nil, elsewhere},
 		{"notlocalhost", nil, elsewhere},
 		{"[evil.example]", nil, elsewhere},
-		{"2130706433", nil, elsewhere}, // 127.0.0.1 for some resolvers, a name for others
+		{"2130706433", nil, elsewhere}, // 127.0.0.1 for some resolvers, a host name for others
 		{addr, []string{"http://" + addr}, good},
 		{addr, []string{"https://logs.example"}, good},
 		{"logs.example", []string{"https://logs.example:8443"}, good},
@@ -127,13 +127,13 @@ func TestPagesDoNotUseTheListeners(t *testing.T) {
 	}
 }
 
-// With TLS the client has checked a certificate for the name that it asks for.
+// A TLS client has checked the certificate for the requested name, so this name needs no hosts key.
 func TestNamesOfCertificatesAreTheListeners(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	cert, _ := certificate(t, dir, "server")
 	started(t, configuration(t, dir, "pipelines: {app: {input: {http: '"+addr+"', tls: {certificate: "+cert.Certificate+", key: "+cert.Key+"}}, output: {peer: true}}}\n"), Options{})
 	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{ServerName: "server.example", InsecureSkipVerify: true}, // it asks for a name that this certificate lacks
+		TLSClientConfig: &tls.Config{ServerName: "server.example", InsecureSkipVerify: true}, // requests a name that the certificate lacks
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, addr)
 		},

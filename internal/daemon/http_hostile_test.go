@@ -21,8 +21,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// raw sends bytes to a server, one after the other with a pause if slowly is set, and returns the
-// first lines of its answers, or what became of the connection.
+// raw sends a request, byte by byte if it contains "slowly", and returns the status lines of the
+// answers, or how the connection ended.
 func raw(t *testing.T, addr, request string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -51,8 +51,8 @@ func raw(t *testing.T, addr, request string) string {
 	}
 }
 
-// Requests that mean different things to different servers are refused, or mean what RFC 9112
-// states, and the connection is closed. Other pipelines are not touched.
+// Proxies and servers may disagree on such requests (request smuggling). They are refused, or read
+// as RFC 9112 requires, and the connection is closed.
 func TestRequestsOfUnclearMeaningAreRefused(t *testing.T) {
 	_, url, dir := serving(t, peerPipeline+"  app: {input: {http: \"ADDR\", path: /app}, output: {file: DIR/out.log}}\n")
 	addr := strings.TrimPrefix(url, "http://")
@@ -104,8 +104,6 @@ func TestRequestsOfUnclearMeaningAreRefused(t *testing.T) {
 	}
 }
 
-// Connections beyond the limit are answered so, as long as they are few, and closed else. Then
-// there is room again.
 func TestConnectionsBeyondTheLimitAreAnswered(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	started(t, configuration(t, dir, "limits: {connections: 2}\n"+webConfig(addr, peerPipeline)), Options{})
@@ -153,8 +151,6 @@ func TestConnectionsBeyondTheLimitAreAnswered(t *testing.T) {
 	})
 }
 
-// A peer that sends no more, or does not read, does not keep the daemon from ending, nor others
-// from being answered.
 func TestPeersThatStandStillStopNobodyElse(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	_, stop := started(t, configuration(t, dir, webConfig(addr, peerPipeline)), Options{})
@@ -184,8 +180,6 @@ func TestPeersThatStandStillStopNobodyElse(t *testing.T) {
 	}
 }
 
-// HTTP/2 over TLS is streamed both ways, too; a reload takes other certificates for new
-// connections.
 func TestHTTP2IsStreamedBothWays(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	text := webConfig(addr, "  service: {input: {http: \"ADDR\", tls: {certificate: DIR/cert.pem, key: DIR/key.pem}}, output: {peer: true}}\n")
@@ -233,9 +227,8 @@ func TestHTTP2IsStreamedBothWays(t *testing.T) {
 	}
 }
 
-// A header that does not come in ten seconds ends its connection.
 func TestSlowHeadersAreCutOff(t *testing.T) {
-	testenv.OnlyLong(t) // it takes ten seconds
+	testenv.OnlyLong(t) // takes ten seconds
 	_, url, _ := serving(t, peerPipeline)
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
@@ -253,8 +246,6 @@ func TestSlowHeadersAreCutOff(t *testing.T) {
 	t.Error("a connection without a whole header is open for 30 s")
 }
 
-// A client that goes leaves neither a session nor a connection that counts, whether it was quiet or
-// did not read.
 func TestGoneClientsLeaveNothing(t *testing.T) {
 	d, url, _ := serving(t, peerPipeline)
 	for _, request := range []string{
@@ -285,7 +276,6 @@ func TestGoneClientsLeaveNothing(t *testing.T) {
 	}
 }
 
-// A unix socket is an address like others.
 func TestLogsAreFilteredOnAUnixSocket(t *testing.T) {
 	dir := t.TempDir()
 	started(t, configuration(t, dir, webConfig("unix:DIR/http", peerPipeline)), Options{})
@@ -301,7 +291,6 @@ func TestLogsAreFilteredOnAUnixSocket(t *testing.T) {
 	}
 }
 
-// With client_ca, only clients with a certificate of it are answered.
 func TestClientsNeedACertificateOfTheClientCA(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	conf, pool := certificate(t, dir, "both")

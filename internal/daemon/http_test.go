@@ -19,20 +19,20 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// resolved is the output for crash.
+// resolved is the expected output for crash.
 const resolved = "before\n[[[ELF module #0x0 \"libledger.so\"; BuildID=aabbccdd [0x1000-0x1fff](rx)]]]\n" +
 	"    #0    0x0000000000001004 (libledger.so+0x4) (BuildId: aabbccdd)\nafter\n"
 
-// freeAddress returns an address for a server, whose idle connections are closed at the end of the
-// test.
+// freeAddress returns an unused local address. At the end of the test, it closes idle connections
+// of the default client.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return testenv.FreeAddress(t)
 }
 
-// serving starts a daemon with an input http on the address for each pipeline of text, in which
-// ADDR is the address.
+// serving starts a daemon with the pipelines in text, in which ADDR is replaced by the daemon's
+// address.
 func serving(t *testing.T, text string) (d *Daemon, url, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -41,28 +41,28 @@ func serving(t *testing.T, text string) (d *Daemon, url, dir string) {
 	return d, "http://" + addr, dir
 }
 
-// webConfig is a configuration with pipelines.
+// webConfig returns a configuration with pipelines, in which ADDR is replaced by addr.
 func webConfig(addr, pipelines string) string {
 	return "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}\npipelines:\n" + strings.ReplaceAll(pipelines, "ADDR", addr)
 }
 
 const peerPipeline = "  service: {input: {http: \"ADDR\"}, output: {peer: true}}\n"
 
-// post sends a request and returns its answer as text.
+// post sends a request, and returns the response as text.
 func post(t *testing.T, method, url string, body io.Reader, headers ...string) string {
 	t.Helper()
 	r, err := http.NewRequest(method, url, body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Close = true // the next daemon has other connections
+	r.Close = true // the next daemon has the same address
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	return answerOf(t, http.DefaultClient, r)
 }
 
-// answerOf returns the status, some headers, the body and the trailers of the answer to r.
+// answerOf returns the status, some headers, the body and the trailers of a response.
 func answerOf(t *testing.T, c *http.Client, r *http.Request) string {
 	t.Helper()
 	got, err := c.Do(r)
@@ -110,7 +110,7 @@ const (
 	counts1   = "trailer Symfilter-Resolved: 0\ntrailer Symfilter-Unresolved: 1\n"
 )
 
-// unsized hides the length of a body, so that it is sent in chunks.
+// unsized hides the length of a body, so that the client sends chunks.
 type unsized struct{ io.Reader }
 
 func TestRequestsAreAnsweredWithTheirLogFiltered(t *testing.T) {
@@ -160,7 +160,7 @@ func TestRequestsAreAnsweredWithTheirLogFiltered(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := post(t, test.method, url+test.query, test.body, test.headers...)
-			if test.want == "bomb" { // what was unpacked before is answered, and the answer is cut
+			if test.want == "bomb" { // the lines unpacked so far are in the response, which is then cut off
 				body, _, cut := strings.Cut(strings.TrimPrefix(got, plainText), "error ")
 				if !cut || strings.Trim(body, "0") != "" {
 					t.Errorf("got %d bytes, %q at the end", len(got), got[max(0, len(got)-100):])
@@ -174,7 +174,6 @@ func TestRequestsAreAnsweredWithTheirLogFiltered(t *testing.T) {
 	}
 }
 
-// Each line is answered before the next one is sent.
 func TestAnswersComeLineByLine(t *testing.T) {
 	_, url, _ := serving(t, peerPipeline)
 	r, w := io.Pipe()
@@ -203,7 +202,6 @@ func TestAnswersComeLineByLine(t *testing.T) {
 	}
 }
 
-// A request to a pipeline with a file is answered when the file has its lines.
 func TestRequestsAreAcknowledgedWhenTheOutputHasTheirLines(t *testing.T) {
 	_, url, dir := serving(t, "  app: {input: {http: \"ADDR\", path: /app}, output: {file: DIR/out.log}}\n")
 	want := "204 \nheader Symfilter-Resolved: 0\nheader Symfilter-Unresolved: 1\n"
@@ -213,7 +211,7 @@ func TestRequestsAreAcknowledgedWhenTheOutputHasTheirLines(t *testing.T) {
 		}
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "out.log"))
-	again := strings.Replace(resolved, "before\n", "before\n[[[reset]]]\n", 1) // the peer's modules are known
+	again := strings.Replace(resolved, "before\n", "before\n[[[reset]]]\n", 1) // the modules of the peer are already known
 	if diff := cmp.Diff(resolved+again, string(got)); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
@@ -222,7 +220,7 @@ func TestRequestsAreAcknowledgedWhenTheOutputHasTheirLines(t *testing.T) {
 	}
 }
 
-// A reload gives a path to another pipeline. No request in between finds no path.
+// No request may find the path without an owner.
 func TestReloadsSwapPathsAtOnce(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	text := "  one: {input: {http: \"ADDR\"}, output: {peer: true}, filter: {color: never}}\n"
@@ -263,8 +261,8 @@ func TestReloadsSwapPathsAtOnce(t *testing.T) {
 	}
 }
 
-// A request continues with the context of earlier ones that name its key, or come from its peer if
-// the output is not the answer; so does one to the next daemon.
+// Without a key, a request continues the context of its peer, unless the output is the response.
+// Contexts also survive a restart.
 func TestRequestsContinueWithTheContextOfTheirKey(t *testing.T) {
 	module, frames, _ := strings.Cut(crash, "{{{bt")
 	frames = "{{{bt" + frames
@@ -272,7 +270,7 @@ func TestRequestsContinueWithTheContextOfTheirKey(t *testing.T) {
 	const peers = "  service: {input: {http: \"ADDR\"}, output: {peer: true}, filter: {module_lines: none}}\n"
 	const files = "  service: {input: {http: \"ADDR\"}, output: {file: DIR/out.log}, filter: {module_lines: none}}\n"
 	for _, test := range []struct {
-		name, pipelines, first, then string // of the URLs
+		name, pipelines, first, then string // first and then are the queries of two requests
 		header                       []string
 		want                         string
 	}{
@@ -308,7 +306,6 @@ func TestRequestsContinueWithTheContextOfTheirKey(t *testing.T) {
 	}
 }
 
-// Two requests with one key cannot both have its context.
 func TestAKeyIsThatOfOneRequestAtATime(t *testing.T) {
 	_, url, _ := serving(t, peerPipeline)
 	url += "/v1/filter?key=a"
@@ -334,8 +331,6 @@ func TestAKeyIsThatOfOneRequestAtATime(t *testing.T) {
 	}
 }
 
-// A request goes on over a reload that changes the options of its pipeline; modules that it has
-// named stay known.
 func TestReloadsCutNoRequest(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	text := webConfig(addr, strings.ReplaceAll(peerPipeline, "}\n", ", filter: {module_lines: none}}\n"))
@@ -367,8 +362,8 @@ func TestReloadsCutNoRequest(t *testing.T) {
 	}
 }
 
-// A configuration that was not parsed as a whole is checked, too: the path that the sender of
-// journals appends is taken.
+// systemd-journal-upload appends /upload to its URL. New has to find the conflict, since the two
+// configurations were parsed separately.
 func TestInputsOfOneServerHaveTheirOwnPaths(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	c := configuration(t, dir, webConfig(addr, "  app: {input: {http: \"ADDR\", path: /a/upload}, output: {peer: true}}\n"))

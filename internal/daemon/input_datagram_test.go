@@ -17,7 +17,7 @@ import (
 
 const anyUDP = "udp:127.0.0.1:0"
 
-// A datagram is a line or several; all datagrams of an address are one stream.
+// A datagram may have several lines. All datagrams from one IP address or socket are one stream.
 func TestDatagramsAreFiltered(t *testing.T) {
 	dir := t.TempDir()
 	for _, listen := range []string{anyUDP, "unixgram:" + filepath.Join(dir, "s")} {
@@ -44,9 +44,8 @@ func TestDatagramsAreFiltered(t *testing.T) {
 	}
 }
 
-// What the kernel drops is counted, and does not stop the stream.
 func TestDroppedDatagramsAreCounted(t *testing.T) {
-	testenv.OnlyOn(t, "linux") // other kernels do not count them
+	testenv.OnlyOn(t, "linux") // only Linux reports dropped datagrams
 	p := newPorts(nil)
 	all, err := p.packets(anyUDP, admission{})
 	if err != nil {
@@ -74,7 +73,7 @@ func TestDroppedDatagramsAreCounted(t *testing.T) {
 		if received > 0 && received+int(lost) >= sent {
 			break
 		}
-		if received == 1 { // a datagram has the number of those dropped before it came
+		if received == 1 { // a datagram has the number of datagrams dropped before it
 			c.Write([]byte("last"))
 		}
 		d, err := all[0].receive(buf, control)
@@ -90,7 +89,7 @@ func TestDroppedDatagramsAreCounted(t *testing.T) {
 		t.Errorf("received %d, lost %d of %d", received, lost, sent)
 	}
 
-	// a new input of the socket counts none of them again
+	// drops that were counted for the previous input are not counted again
 	again, err := p.packets(anyUDP, admission{})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +101,6 @@ func TestDroppedDatagramsAreCounted(t *testing.T) {
 	}
 }
 
-// Forged addresses take at most half of the contexts, so that other inputs go on.
 func TestForgedSendersAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := started(t, configuration(t, dir, quietSymbols+`
@@ -133,7 +131,6 @@ pipelines:
 	}
 }
 
-// Datagrams are taken while the sessions of thousands of idle senders are ended.
 func TestTheEndOfIdleSendersStopsNoOther(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := started(t, configuration(t, dir, quietSymbols+`
@@ -164,7 +161,6 @@ pipelines:
 	<-ended
 }
 
-// A sender whose lines cannot be written does not end the input.
 func TestSendersFailOneByOne(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := started(t, configuration(t, dir, quietSymbols+`
@@ -189,7 +185,8 @@ pipelines:
 	await(t, filepath.Join(dir, "udp.log"), "first\nnext\n")
 }
 
-// Nobody reads the answers to datagrams, which a configuration with systemd:NAME does not show.
+// Parse does not know the type of a socket systemd:NAME, so the input itself must refuse the
+// output.
 func TestSendersOfDatagramsAreNotAnswered(t *testing.T) {
 	c := configuration(t, t.TempDir(), quietSymbols+`
 pipelines:
@@ -201,7 +198,6 @@ pipelines:
 	}
 }
 
-// logger(1) sends to each kind of socket.
 func TestLoggerSendsToEachSocket(t *testing.T) {
 	testenv.Need(t, "logger")
 	dir := t.TempDir()

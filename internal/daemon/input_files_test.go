@@ -9,7 +9,6 @@ import (
 	"github.com/symfilter/symfilter/internal/follow"
 )
 
-// Operators who print warnings only learn of each loss.
 func TestLossesAreWarnings(t *testing.T) {
 	for _, test := range []struct {
 		event follow.Event

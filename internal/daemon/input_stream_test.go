@@ -14,17 +14,17 @@ import (
 
 const (
 	quietSymbols = "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}\n"
-	// frame is the line of a frame of crash, resolved as far as its context says.
+	// frame is the line of crash's frame, resolved by crash's context alone.
 	frame = "    #0    0x0000000000001004 (libledger.so+0x4) (BuildId: aabbccdd)\n"
 )
 
-// crashContext and crashFrames are the parts of crash.
+// crashContext has the modules and maps of crash, and crashFrames the rest.
 var crashContext, crashFrames = func() (string, string) {
 	context, frames, _ := strings.Cut(crash, "{{{bt")
 	return context, "{{{bt" + frames
 }()
 
-// socketOf returns the address of the socket that a daemon has opened for an address.
+// socketOf returns the local address of the socket that d has opened for address.
 func socketOf(t *testing.T, d *Daemon, address string) net.Addr {
 	t.Helper()
 	p := d.house.ports
@@ -36,7 +36,7 @@ func socketOf(t *testing.T, d *Daemon, address string) net.Addr {
 	return localAddress(p.open[address].raw)
 }
 
-// dialed returns a connection to a listener of the daemon.
+// dialed connects to a listener of the daemon.
 func dialed(t *testing.T, d *Daemon, address string) net.Conn {
 	t.Helper()
 	a := socketOf(t, d, address)
@@ -78,7 +78,7 @@ func TestConnectionsAreFiltered(t *testing.T) {
 	}
 }
 
-// The peer that has half closed its connection gets its answers, and then the end.
+// The peer has already closed its sending side.
 func TestThePeerIsAnswered(t *testing.T) {
 	d, _ := started(t, configuration(t, t.TempDir(), quietSymbols+`
 pipelines:
@@ -93,7 +93,7 @@ pipelines:
 	}
 }
 
-// What was read when the daemon stops is written, with the unfinished last line.
+// Even an unfinished last line is written.
 func TestWhatWasReadIsWrittenAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	d, stop := started(t, configuration(t, dir, quietSymbols+`
@@ -112,8 +112,8 @@ pipelines:
 	}
 }
 
-// A connection lives over reloads that change the filter, the output, the input, and the output to
-// the peer and back: with its context, and with the line that it has begun.
+// Reloads change the filter, the output, the input, and the output to the peer and back. The
+// context and an unfinished line survive each of them.
 func TestConnectionsLiveOverReloads(t *testing.T) {
 	dir := t.TempDir()
 	conf := func(input, output string) *Config {
@@ -164,7 +164,6 @@ func TestConnectionsLiveOverReloads(t *testing.T) {
 	}
 }
 
-// A peer that does not read its answers stops neither others, nor a reload, nor the end.
 func TestAPeerThatDoesNotReadStopsItselfOnly(t *testing.T) {
 	dir := t.TempDir()
 	text := quietSymbols + `
@@ -210,7 +209,6 @@ pipelines:
 	}
 }
 
-// Certificates are needed by the client, too, if client_ca is given; who speaks no TLS is closed.
 func TestTLSOfConnections(t *testing.T) {
 	dir := t.TempDir()
 	conf, pool := certificate(t, dir, "device")
@@ -264,8 +262,8 @@ pipelines:
 	await(t, filepath.Join(dir, "other.log"), "untouched\n")
 }
 
-// A session ticket that a peer has not read when it closes would reset the connection before its
-// last lines are read: none is sent.
+// A session ticket that the peer has not read when it closes would reset the connection, and lose
+// its last lines.
 func TestTLSPeersThatReadNothingLoseNoLine(t *testing.T) {
 	dir := t.TempDir()
 	conf, pool := certificate(t, dir, "device")
@@ -294,7 +292,6 @@ pipelines:
 	}
 }
 
-// The peer of a unix socket is the user that its kernel names.
 func TestPeersOfUnixSocketsAreUsers(t *testing.T) {
 	dir := t.TempDir()
 	l, err := net.Listen("unix", filepath.Join(dir, "s"))

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Inspect looks at each file and folder, and opens no socket and no output.
 func TestFilesAndFoldersAreInspected(t *testing.T) {
 	dir := t.TempDir()
 	files, _ := certificate(t, dir, "own")

@@ -15,7 +15,6 @@ import (
 
 const journalPipeline = "  journal: {input: {journal_upload: \"ADDR\"}, filter: {module_lines: none}, output: {file: DIR/out.log}}\n"
 
-// journalEntry returns an entry in journald's export format.
 func journalEntry(pid, message string) string {
 	return "__CURSOR=s=1;i=2\n__REALTIME_TIMESTAMP=1700000000123456\n_BOOT_ID=b\n_MACHINE_ID=m\n_PID=" + pid +
 		"\n_HOSTNAME=host\nSYSLOG_IDENTIFIER=app\nMESSAGE=" + message + "\n\n"
@@ -27,7 +26,7 @@ const (
 	linePrefix    = "2023-11-14T22:13:20.123456Z host app[7]: "
 )
 
-// uploaded sends a journal as systemd-journal-upload does.
+// uploaded sends a journal like systemd-journal-upload.
 func uploaded(t *testing.T, url, body string) string {
 	t.Helper()
 	return post(t, "POST", url, unsized{strings.NewReader(body)}, "Content-Type", "application/vnd.fdo.journal", "Expect", "100-continue")
@@ -35,12 +34,10 @@ func uploaded(t *testing.T, url, body string) string {
 
 const uploadDone = "202 text/plain; charset=utf-8\nOK.\n"
 
-// An upload is acknowledged when the output has its entries, and the next daemon knows the
-// processes.
 func TestUploadsOfJournalsAreAcknowledgedWhenTheyAreWritten(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	c := configuration(t, dir, "state: DIR/state\n"+webConfig(addr, journalPipeline))
-	for i := range 2 { // the second daemon goes on
+	for i := range 2 { // the second daemon continues with the saved processes
 		_, stop := started(t, c, Options{})
 		url := "http://" + addr + "/upload"
 		var want string
@@ -87,7 +84,6 @@ func TestUploadsThatAreNotJournalsAreRefused(t *testing.T) {
 	await(t, filepath.Join(dir, "out.log"), want)
 }
 
-// What follows a broken upload is not lost, and neither is a context.
 func TestBrokenUploadsLeaveTheNextOneWhole(t *testing.T) {
 	_, url, dir := serving(t, journalPipeline)
 	url += "/upload"
@@ -117,7 +113,6 @@ func TestBrokenUploadsLeaveTheNextOneWhole(t *testing.T) {
 	await(t, filepath.Join(dir, "out.log"), linePrefix+"before\n"+linePrefix+"at one.so+0x234 (BuildId: aabb)\n")
 }
 
-// Machines that upload at once do not mix their entries.
 func TestUploadsAtOnceKeepTheirLinesWhole(t *testing.T) {
 	_, url, dir := serving(t, journalPipeline)
 	const machines, entries = 4, 200
@@ -157,7 +152,7 @@ func TestUploadsAtOnceKeepTheirLinesWhole(t *testing.T) {
 	}
 }
 
-// slow returns few bytes at a time, so that entries are cut.
+// A slow returns few bytes at a time, so that reads end within entries.
 type slow struct{ b *bytes.Buffer }
 
 func (s *slow) Read(p []byte) (int, error) {

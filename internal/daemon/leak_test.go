@@ -6,7 +6,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// No goroutine outlives a daemon but one that reads standard input, which cannot be interrupted.
+// A read of standard input cannot be interrupted, so its goroutine may outlive a daemon.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/symfilter/symfilter/internal/daemon.(*lineReader).read"))
 }

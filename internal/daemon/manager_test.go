@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A restart mends a filter that works without end, and nothing else.
+// A restart helps only if a filter makes no progress, not if it waits for debug files or its
+// output.
 func TestAStuckFilterIsNotReportedAlive(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := started(t, configuration(t, dir, strings.Replace(idle, "output:", "patience: {local: 1m, servers: 2m}, output:", 1)), Options{Stdin: blocked(t)})

@@ -2,8 +2,8 @@ package daemon
 
 import "testing"
 
-// A mistake that has one cause has one line, with what to write; keys that are not given come after
-// those that are misspelt.
+// One mistake is reported in one line, with the probable correction. Missing keys are reported
+// after misspelt ones.
 func TestMistakesAreNamedByWhatIsMeant(t *testing.T) {
 	const good = "pipelines:\n  app:\n    input: {stdin: true}\n    output: {stdout: text}\n"
 	input := func(v string) string {
@@ -41,7 +41,7 @@ func TestMistakesAreNamedByWhatIsMeant(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
 		}
 	}
-	// What is wanted can be read.
+	// Each suggestion must itself be a valid value.
 	for _, v := range []string{"{files: [/var/log/a.log]}", `{files: ["/var/log/*.log"]}`, "{stdin: true}", `{listen: "udp:127.0.0.1:514"}`} {
 		if _, err := Parse([]byte(input(v))); err != nil {
 			t.Error(err)

@@ -22,7 +22,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// metrics returns the values of /metrics by series, such as a{b=c}; of a histogram, its count.
+// metrics returns the values of /metrics by series, such as a{b=c}. The value of a histogram is its
+// count.
 func metrics(t *testing.T, d *Daemon) map[string]float64 {
 	t.Helper()
 	w := adminAnswer(t, d, "GET", "/metrics")
@@ -48,27 +49,25 @@ func metrics(t *testing.T, d *Daemon) map[string]float64 {
 	return all
 }
 
-// moving is a daemon whose metrics are looked at.
+// A moving is a daemon whose metrics the test changes.
 type moving struct {
 	*Daemon
 	t      *testing.T
 	dir    string
 	conf   string
-	free   string   // HOST:PORT on which nobody listens
-	short  string   // a folder for sockets, whose paths have at most 107 bytes
+	free   string   // HOST:PORT without a listener
+	short  string   // folder for sockets: their paths have at most 107 bytes
 	in     net.Conn // standard input
-	stdout *os.File // the end that the test reads
+	stdout *os.File // reading end of standard output
 	server *httptest.Server
 }
 
-// say writes lines to standard input.
 func (m *moving) say(lines ...string) {
 	if _, err := m.in.Write([]byte(strings.Join(lines, "\n") + "\n")); err != nil {
 		m.t.Error(err)
 	}
 }
 
-// write appends text to a file in the folder of the test.
 func (m *moving) write(name, text string) {
 	f, err := os.OpenFile(filepath.Join(m.dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -80,7 +79,6 @@ func (m *moving) write(name, text string) {
 	}
 }
 
-// dial connects to an input.
 func (m *moving) dial(network, address string) net.Conn {
 	c, err := net.Dial(network, address)
 	if err != nil {
@@ -90,7 +88,7 @@ func (m *moving) dial(network, address string) net.Conn {
 	return c
 }
 
-// Modules of the logs in these tests: one whose debug file is there, one whose is not.
+// Modules in the logs of these tests: the debug file of known exists, that of unknown does not.
 const (
 	known   = "{{{reset}}}\n{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}"
 	unknown = "{{{reset}}}\n{{{module:0:b.so:elf:bbbbbbbbbbbbbbbb}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0}}}"
@@ -105,7 +103,7 @@ const (
 		"pipelines: {app: {input: {stdin: true}, patience: {servers: 1m}, output: {file: DIR/out.log}}}\n"
 )
 
-// Each metric moves by what it is about, and is at its first value before.
+// Each metric has its first value before the event, and changes with it.
 func TestEachMetricMoves(t *testing.T) {
 	debug, err := os.ReadFile("../../filter/testdata/debug/.build-id/a0/a1a2a3a4a5a6a7.debug")
 	if err != nil {
@@ -126,7 +124,7 @@ func TestEachMetricMoves(t *testing.T) {
 		name   string
 		config string
 		move   func(m *moving)
-		want   string // series, from and to; a value to may be > (more than from)
+		want   string // series, from and to; a value > means: more than from
 	}{
 		{"lines are read and written", movingFile, lines("one", "two"), "input_lines_total{input=app} 0 2\ninput_bytes_total{input=app} 0 8\noutput_bytes_total{output=app} 0 8\noutput_blocked_seconds_total{output=app} 0 >"},
 		{"frames are resolved", movingFile, lines(known, "{{{bt:0:0x50017b:ra}}}", "{{{bt:1:0x50017b:ra}}}", "{{{bt:2:0x50018d:pc}}}", "{{{pc:0x50017b:ra}}}", "{{{data:0x5011dc}}}"),
@@ -214,11 +212,11 @@ memory_bytes{of=frames} 0 >`},
 		{"datagrams come too fast", strings.NewReplacer("{stdin: true}", "{listen: 'udp:FREE'}", "{file: DIR/out.log}", "{stdout: text}").Replace(movingFile), func(m *moving) {
 			c := m.dial("udp", m.free)
 			defer c.Close()
-			for range 20_000 { // 20 MB; the pipe of the output takes 64 KiB, and the socket at most some MiB
+			for range 20_000 { // 20 MB: the output's pipe takes 64 KiB, and the socket at most some MiB
 				c.Write(bytes.Repeat([]byte("x"), 1000))
 			}
 			go io.Copy(io.Discard, m.stdout)
-			for m.t.Context().Err() == nil { // the kernel has the number in the next datagram
+			for m.t.Context().Err() == nil { // the next datagram has the number of dropped ones
 				c.Write([]byte("x"))
 				time.Sleep(time.Millisecond)
 			}
@@ -267,7 +265,7 @@ memory_bytes{of=frames} 0 >`},
 			m.in, m.stdout = out, read
 			m.Daemon, _ = started(t, configuration(t, m.dir, m.conf), Options{Stdin: in, Stdout: write, Version: "v1"})
 			done := make(chan struct{})
-			t.Cleanup(func() { // before the daemon ends
+			t.Cleanup(func() { // runs before the daemon ends
 				out.Close()
 				read.Close()
 				write.Close()
@@ -293,10 +291,10 @@ memory_bytes{of=frames} 0 >`},
 	}
 }
 
-// A more is any value that is more.
+// A more matches any larger value.
 type more float64
 
-// wanted returns the value that a series must get to.
+// wanted parses the value that a series must reach. before is its first value.
 func wanted(t *testing.T, text string, before float64) any {
 	t.Helper()
 	if text == ">" {
@@ -309,7 +307,7 @@ func wanted(t *testing.T, text string, before float64) any {
 	return v
 }
 
-// await waits until a series has a value.
+// await waits until a series matches a value.
 func (m *moving) await(series string, want any) {
 	m.t.Helper()
 	var got float64
@@ -338,13 +336,13 @@ func (m *moving) await(series string, want any) {
 	m.t.Errorf("%s stays at %v, want %v %[3]T", series, got, want)
 }
 
-// reload reads a configuration as SIGHUP does.
+// reload reloads the configuration like SIGHUP.
 func (m *moving) reload(text string) {
 	m.Refresh(func() (*Config, error) { return Parse([]byte(text)) })
 }
 
-// sawUnfinished reports whether the follower has read the unfinished line of the file: an input_lag
-// is taken from the file itself.
+// sawUnfinished reports whether the follower has read the unfinished line. The metric input_lag
+// does not show this: it is computed from the file's size.
 func (m *moving) sawUnfinished() bool {
 	t := &m.house.measures.tallies
 	t.mu.Lock()
@@ -355,10 +353,9 @@ func (m *moving) sawUnfinished() bool {
 	return false
 }
 
-// names returns the names of series, sorted.
 func names(all map[string]float64) []string { return slices.Sorted(maps.Keys(all)) }
 
-// The names of series that a dashboard or an alert refers to.
+// Dashboards and alerts of users depend on these names.
 func TestMetricsHaveTheseSeries(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := started(t, configuration(t, dir, `
@@ -411,7 +408,6 @@ output_lost_bytes_total output
 	}
 }
 
-// Of a reload to another server, the series of the former one does not remain.
 func TestSeriesOfServersAreThoseOfTheConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	const text = "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache, debuginfod_urls: ['http://user:password@127.0.0.1:9/a', 'http://127.0.0.1:9/b']}\npipelines: {app: {input: {stdin: true}, output: {file: DIR/out.log}}}\n"

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// keysPage returns the reference of all keys as a page of docs.
+// keysPage returns the page of docs with all keys.
 func keysPage() string {
 	var b strings.Builder
 	b.WriteString("# symfilterd: configuration\n\n" + testenv.Wrapped(keysText) +
@@ -58,7 +58,7 @@ func quoted(names []string) (all []string) {
 	return all
 }
 
-// The page has the keys of the table; UPDATE=1 writes it.
+// UPDATE=1 writes the page.
 func TestTheReferenceHasTheKeys(t *testing.T) {
 	const page = "docs/reference/symfilterd-configuration.md"
 	if os.Getenv("UPDATE") != "" {
@@ -71,7 +71,7 @@ func TestTheReferenceHasTheKeys(t *testing.T) {
 	}
 }
 
-// repositoryFile returns the text of a file by its path from the root of the repository.
+// repositoryFile returns the text of a file, named relative to the root of the repository.
 func repositoryFile(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
@@ -81,7 +81,7 @@ func repositoryFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// found returns the first groups of the matches of an expression, sorted.
+// found returns the first group of each match of an expression, sorted.
 func found(text, expression string) (all []string) {
 	for _, m := range regexp.MustCompile(expression).FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
@@ -90,13 +90,12 @@ func found(text, expression string) (all []string) {
 	return all
 }
 
-// firstCells returns the first cell of each row of the tables of a page of docs, one a line.
+// firstCells returns the first cell of each table row of a page of docs, one a line.
 func firstCells(t *testing.T, page string) string {
 	t.Helper()
 	return strings.Join(found(repositoryFile(t, "docs/"+page), `(?m)^\| ([^|]*) \|`), "\n")
 }
 
-// The pages have all metrics and alerts, each once, and no other.
 func TestOperatorsReadWhatThereIs(t *testing.T) {
 	metrics := found(repositoryFile(t, "internal/daemon/metrics.go"), `(?:newSeries\(\w+, "|"symfilter_)(\w+)"`)
 	if diff := cmp.Diff(metrics, found(firstCells(t, "reference/symfilterd-metrics.md"), "`symfilter_(\\w+)`")); diff != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A sync that fails is reported to the next checkpoint, whoever has asked for it: the system
-// reports an error once, and syncs after it succeed although lines may be gone.
+// The system reports an error of a sync only once, and later syncs succeed, although lines may be
+// lost. So the next checkpoint must get the error of an earlier sync.
 func TestCheckpointsLearnOfFailedSyncs(t *testing.T) {
 	for name, fails := range map[string]func(t *testing.T, o *fileOutput, path string){
 		"after a second": func(*testing.T, *fileOutput, string) { time.Sleep(2 * syncEvery) },
@@ -51,8 +51,8 @@ func TestCheckpointsLearnOfFailedSyncs(t *testing.T) {
 	}
 }
 
-// With sync: always, a line is taken when a sync after it has succeeded; it is written again after
-// one that has failed.
+// With sync: always, a line counts as written only after a successful sync. After a failed sync it
+// is written again.
 func TestLinesAreTakenWhenTheyAreSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// openedFile returns the output of c, in which DIR is the folder.
+// openedFile opens the file output of c, with DIR replaced by dir.
 func openedFile(t *testing.T, c Output, dir string) *fileOutput {
 	t.Helper()
 	c.File = strings.ReplaceAll(c.File, "DIR", dir)
@@ -31,7 +31,7 @@ func openedFile(t *testing.T, c Output, dir string) *fileOutput {
 	return o
 }
 
-// put writes text, which must succeed.
+// put writes text, and fails the test after an error.
 func put(t *testing.T, o output, from *session, text string) {
 	t.Helper()
 	if n, err := o.write(t.Context(), from, []byte(text)); n != len(text) || err != nil {
@@ -39,7 +39,7 @@ func put(t *testing.T, o output, from *session, text string) {
 	}
 }
 
-// contents returns the files of a folder by name.
+// contents returns the contents of the files in a folder, by name.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -54,8 +54,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A file is appended to under its name, whatever happens to the name: each step is followed by a
-// line.
+// A line is written after each step.
 func TestFilesAreAppendedToUnderTheirName(t *testing.T) {
 	for name, test := range map[string]struct {
 		before string
@@ -101,7 +100,6 @@ func TestFilesAreAppendedToUnderTheirName(t *testing.T) {
 	}
 }
 
-// Peers of any name get files in one folder, of which as many are open as the configuration allows.
 func TestPeersHaveHarmlessFiles(t *testing.T) {
 	dir := t.TempDir()
 	o := openedFile(t, Output{File: "DIR/at {peer}.log", OpenFiles: 2}, dir)
@@ -128,8 +126,7 @@ func TestPeersHaveHarmlessFiles(t *testing.T) {
 	}
 }
 
-// A folder that is gone, and one that is full, are waited for: the lines are written once when it
-// works again, and errors are counted.
+// Each line is written once when the folder exists or has space again.
 func TestFailingFilesAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parent := t.TempDir()
@@ -162,7 +159,6 @@ func TestFailingFilesAreTriedAgain(t *testing.T) {
 	})
 }
 
-// A write to a full device ends when the output is replaced, and takes nothing.
 func TestFullDevicesAreLeftWhenTheyAreReplaced(t *testing.T) {
 	testenv.Need(t, "/dev/full")
 	full, err := newFileOutput(Output{File: "/dev/full"}, slog.New(slog.DiscardHandler))
@@ -177,8 +173,8 @@ func TestFullDevicesAreLeftWhenTheyAreReplaced(t *testing.T) {
 	}
 }
 
-// A stream that has begun a line is waited for, also if the file is rotated within the line, unless
-// it is silent or has ended: then its line is ended first.
+// A stream with an unfinished line delays other streams, even if the file is rotated within the
+// line. If the stream has ended, or is silent, its line is ended.
 func TestStreamsShareAFileByWholeLines(t *testing.T) {
 	goOn := func(t *testing.T, o *fileOutput, from *session) {
 		put(t, o, from, " of a")
@@ -230,7 +226,6 @@ func TestStreamsShareAFileByWholeLines(t *testing.T) {
 	}
 }
 
-// Standard output that nobody reads blocks no reload, and takes each byte once.
 func TestUnreadStandardOutputIsLeft(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Packed bytes at the head of a log keep no line of it from being printed: a followed file is
-// unpacked if its name is that of a compressed one, and what follows packed bytes is text. What is
-// lost of a damaged input is counted.
+// A followed file is unpacked only if it has the name of a compressed file. Bytes after the
+// compressed data are text.
 func TestPackedBytesSilenceNoLog(t *testing.T) {
 	packed := gzipped("packed\n").String()
 	log := strings.Repeat("a line that is not packed\n", 1000)
@@ -23,7 +22,7 @@ func TestPackedBytesSilenceNoLog(t *testing.T) {
 		{"app.log.gz", packed + log, "packed\n" + log, 0, 0},
 		{"stdin", packed + log, "packed\n" + log, 0, 0},
 		{"stdin", packed + packed[:len(packed)-8] + "\x00\x01" + log, "packed\npacked\n" + log, 1, 16},
-		{"app.log.gz", packed + packed[:len(packed)-8] + "\x00\x01" + log, "packed\npacked\n" + log, 1, 0}, // until it is gone
+		{"app.log.gz", packed + packed[:len(packed)-8] + "\x00\x01" + log, "packed\npacked\n" + log, 1, 0}, // until the damage
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()

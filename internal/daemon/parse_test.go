@@ -16,16 +16,17 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// one is a pipeline without faults, on line 1 of most tests.
+// one is a pipeline without faults. In most tests, it is line 1.
 const one = "pipelines: {app: {input: {stdin: true}, output: {stdout: text}}}\n"
 
-// pipe returns a file whose pipeline has this input and output, on lines 3 and 4.
+// pipe returns a configuration with one pipeline, whose input is on line 3 and whose output is on
+// line 4.
 func pipe(in, out string) string {
 	return "pipelines:\n  app:\n    input: {" + in + "}\n    output: {" + out + "}\n"
 }
 
-// faults are files with mistakes, and what is reported of each. If the schema accepts the file,
-// which compares no keys of different sections, unseen is set.
+// faults are files with mistakes, and the reported faults. unseen is set if the schema accepts the
+// file: it cannot compare keys of different sections.
 var faults = []struct {
 	name, text string
 	unseen     bool
@@ -141,7 +142,6 @@ func TestMistakesAreReported(t *testing.T) {
 	}
 }
 
-// compiled returns the schema.
 func compiled(t testing.TB) *jsonschema.Schema {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
@@ -160,7 +160,7 @@ func compiled(t testing.TB) *jsonschema.Schema {
 	return s
 }
 
-// The published file is what the table of keys makes; UPDATE=1 writes it.
+// UPDATE=1 writes the published file.
 func TestThePublishedSchemaIsTheTable(t *testing.T) {
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile("schema.json", Schema(), 0o644); err != nil {
@@ -173,7 +173,6 @@ func TestThePublishedSchemaIsTheTable(t *testing.T) {
 	}
 }
 
-// Each field of the configuration is a key of the table, and each key a field.
 func TestEveryFieldIsInTheTable(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	for _, s := range Sections() {
@@ -227,7 +226,7 @@ func TestDefaultsAreSet(t *testing.T) {
 	}
 }
 
-// All keys can be given, and a section by an alias.
+// every.yaml also has a section given by an alias.
 func TestEveryKeyIsRead(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "every.yaml"))
 	if err != nil {
@@ -260,7 +259,6 @@ func TestEveryKeyIsRead(t *testing.T) {
 	}
 }
 
-// Each followed file can have an output of its own.
 func TestFollowedFilesHaveOutputsOfTheirOwn(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.log", "b.log"} {
@@ -273,7 +271,7 @@ func TestFollowedFilesHaveOutputsOfTheirOwn(t *testing.T) {
 	await(t, filepath.Join(dir, "b.log.out"), "line of b.log\n")
 }
 
-// A small file that stands for a large one costs little.
+// Nested aliases could make a small file as costly as a large one (a "billion laughs" attack).
 func TestAliasesAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a: &a [x, x, x, x, x, x, x, x, x, x]\n")
@@ -309,7 +307,7 @@ func TestLargeFilesAreRefused(t *testing.T) {
 	}
 }
 
-// The parser takes any file; what it takes fits the schema, and is taken again.
+// A file that Parse accepts must match the schema, and be accepted again once printed.
 func FuzzConfig(f *testing.F) {
 	for _, tt := range faults {
 		f.Add([]byte(tt.text))

@@ -15,10 +15,10 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// strange is the line of frame without a context.
+// strange is the line of crash's frame without a context.
 const strange = "    #0    0x0000000000001004 (no module)\n"
 
-// send sends text by a connection of its own, and awaits the end of its session.
+// send sends text on a new connection, and waits for the end of its session.
 func send(t *testing.T, d *Daemon, address, text string) {
 	t.Helper()
 	c := dialed(t, d, address)
@@ -30,7 +30,6 @@ func send(t *testing.T, d *Daemon, address, text string) {
 	awaitConnections(t, d, 0)
 }
 
-// awaitConnections waits until n connections are open.
 func awaitConnections(t *testing.T, d *Daemon, n int64) {
 	t.Helper()
 	got := int64(-1)
@@ -45,8 +44,6 @@ pipelines:
   app: {input: {listen: "tcp:127.0.0.1:0"}, filter: {module_lines: none}, output: {file: DIR/out.log}}
 `
 
-// A device that connects again is still resolved, also by a daemon that was started again, until it
-// was away for limits.idle.
 func TestDevicesThatConnectAgainAreResolved(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.log")
@@ -74,8 +71,6 @@ func TestDevicesThatConnectAgainAreResolved(t *testing.T) {
 	}
 }
 
-// The contexts of open connections are saved a second after a change, so that a daemon that was
-// killed is no loss.
 func TestContextsOfOpenConnectionsAreSaved(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := started(t, configuration(t, dir, devices), Options{})
@@ -99,8 +94,8 @@ func TestContextsOfOpenConnectionsAreSaved(t *testing.T) {
 	await(t, filepath.Join(other, "out.log"), frame+"after\n")
 }
 
-// If a peer had two connections at once, it is not known which of them a later one continues:
-// frames of a wrong process would be worse than none. With a key they share a context.
+// Without a key, a later connection might continue the context of the wrong process, and frames get
+// wrong names. With a key, the connections share one context.
 func TestSeveralConnectionsOfAPeer(t *testing.T) {
 	keyed := strings.ReplaceAll("[1] "+strings.ReplaceAll(crashContext, "\n", "\n[1] "), "[1] \n", "")
 	keyed = strings.TrimSuffix(keyed, "[1] ")
@@ -116,7 +111,7 @@ func TestSeveralConnectionsOfAPeer(t *testing.T) {
 			awaitConnections(t, d, 2)
 			io.WriteString(first, tt.context)
 			io.WriteString(second, "second\n")
-			testenv.Until(t, "a line of the second connection", func() bool { // it has begun beside the first
+			testenv.Until(t, "a line of the second connection", func() bool { // both connections are open
 				got, _ := os.ReadFile(filepath.Join(dir, "out.log"))
 				return strings.Contains(string(got), "second\n")
 			})
@@ -133,7 +128,6 @@ func TestSeveralConnectionsOfAPeer(t *testing.T) {
 	}
 }
 
-// Saved contexts are not trusted.
 func TestSavedContextsThatCannotBeUsed(t *testing.T) {
 	for name, content := range map[string]string{
 		"nothing":    ``,
@@ -159,8 +153,8 @@ func TestSavedContextsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// Beyond limits.contexts, those that are merely kept go first; then a new stream is filtered, but
-// not remembered, and live ones keep theirs.
+// At the limit, contexts without a connection are dropped first. Then a new stream is filtered
+// without keeping its context.
 func TestNewStreamsDropNoLiveContext(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.log")
@@ -188,7 +182,7 @@ pipelines:
 	if n != 1 {
 		t.Fatalf("%d contexts are kept, want 1", n)
 	}
-	one := dialed(t, d, address) // takes what is kept: the peer is the same user
+	one := dialed(t, d, address) // continues the kept context: the peer is the same user
 	say(one, crashFrames, frame+"after\n")
 	two := dialed(t, d, address)
 	say(two, crashContext+crashFrames, "before\n"+frame+"after\n")
@@ -200,7 +194,7 @@ pipelines:
 	say(two, crashFrames, frame+"after\n")
 	two.Close()
 	awaitConnections(t, d, 2)
-	say(three, crashContext+crashFrames, "before\n"+frame+"after\n") // there is room now
+	say(three, crashContext+crashFrames, "before\n"+frame+"after\n") // there is room again
 	say(three, crashFrames, frame+"after\n")
 	if n := d.house.measures.evicted[evictedLimit].Load(); n != 1 {
 		t.Errorf("%d contexts were dropped, want 1: that of the third stream", n)
@@ -212,7 +206,6 @@ pipelines:
 	}
 }
 
-// Bytes of contexts have a limit, too: a stream that goes beyond what is left loses its own.
 func TestBytesOfContextsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.log")

@@ -25,7 +25,7 @@ func TestAddressesAreRead(t *testing.T) {
 	for _, tt := range []struct {
 		in        string
 		datagrams bool
-		want      string // or the error
+		want      string // result, or the error
 	}{
 		{"tcp:127.0.0.1:5170", false, "tcp:127.0.0.1:5170"},
 		{"127.0.0.1:5170", false, "tcp:127.0.0.1:5170"},
@@ -58,7 +58,6 @@ func TestAddressesAreRead(t *testing.T) {
 	}
 }
 
-// Nothing listens for other machines unless the configuration has TLS, or allows it in words.
 func TestOtherMachinesNeedTLSOrPermission(t *testing.T) {
 	const remedy = " is open to other machines; listen on 127.0.0.1 or on a unix socket, set certificate and key in tls, or set allow_remote: true"
 	for _, tt := range []struct {
@@ -102,7 +101,6 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// A socket that an ended process has left is replaced; one that is in use, or another file, is not.
 func TestFilesInThePlaceOfASocket(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "s")
@@ -149,8 +147,6 @@ func TestFilesInThePlaceOfASocket(t *testing.T) {
 	}
 }
 
-// An input of the new configuration takes a socket over: it is the same socket, and connections
-// that wait in it are served.
 func TestListenersAreHandedOver(t *testing.T) {
 	p := newPorts(nil)
 	before, err := p.listen("tcp:127.0.0.1:0", admission{})
@@ -171,7 +167,7 @@ func TestListenersAreHandedOver(t *testing.T) {
 	if err := <-accepted; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("the first Accept: got %v", err)
 	}
-	for range 3 { // they wait in the socket: nobody accepts
+	for range 3 { // they wait in the socket, since no input accepts them
 		c, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
@@ -199,8 +195,6 @@ func TestListenersAreHandedOver(t *testing.T) {
 	}
 }
 
-// Certificates that were read again are those of new connections; old ones live on. Files that
-// cannot be used change nothing.
 func TestCertificatesAreReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	conf, first := certificate(t, dir, "first")
@@ -254,7 +248,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	}
 }
 
-// certificate writes a self-signed certificate for localhost.
+// certificate writes a self-signed certificate for localhost, and its key.
 func certificate(t *testing.T, dir, name string) (*TLS, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -289,7 +283,6 @@ func certificate(t *testing.T, dir, name string) (*TLS, *x509.CertPool) {
 	return conf, pool
 }
 
-// A connection that is accepted while its input ends begins TLS with the next one, and only once.
 func TestALateConnectionBeginsTLSOnce(t *testing.T) {
 	conf, _ := certificate(t, t.TempDir(), "one")
 	p := newPorts(nil)
@@ -319,7 +312,6 @@ func TestALateConnectionBeginsTLSOnce(t *testing.T) {
 	}
 }
 
-// Errors of configurations name the files.
 func TestCertificatesThatCannotBeUsedAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	conf, _ := certificate(t, dir, "first")

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// awaitAnswer waits for an answer of the admin listener.
+// awaitAnswer waits until the admin listener gives this answer.
 func awaitAnswer(t *testing.T, d *Daemon, path string, status int, body string) {
 	t.Helper()
 	var code int
@@ -102,7 +102,6 @@ func TestReadinessNamesWhatIsWrong(t *testing.T) {
 		if err == nil {
 			t.Fatal("a mistake is taken")
 		}
-		// The daemon works with the configuration before.
 		want := []problem{{Part: "configuration", Problem: err.Error(), Ready: true}}
 		if got := d.problems(time.Now()); !cmp.Equal(want, got) || !isReady(got) {
 			t.Errorf("(-want +got)\n%s", cmp.Diff(want, got))
@@ -127,14 +126,14 @@ func TestReadinessNamesWhatIsWrong(t *testing.T) {
 	})
 }
 
-// awaitSeries waits until a series is not 0.
+// awaitSeries waits until a series is more than 0.
 func awaitSeries(t *testing.T, d *Daemon, series string) {
 	t.Helper()
 	(&moving{Daemon: d, t: t}).await(series, more(0))
 }
 
-// Output that several streams write counts the time in which at least one of them waits, and is
-// blocked only if none gets on.
+// The time of overlapping writes counts once. The output is blocked only if none of its writes
+// makes progress.
 func TestWritesOfSeveralStreamsAreOneOutput(t *testing.T) {
 	var w writes
 	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
@@ -147,7 +146,7 @@ func TestWritesOfSeveralStreamsAreOneOutput(t *testing.T) {
 	expect(5, 0, 0, nil)
 	w.begin(at(10))
 	expect(12, 2, 2, nil)
-	w.begin(at(15)) // another stream
+	w.begin(at(15)) // of another stream
 	w.end(at(20), nil)
 	expect(25, 15, 5, nil)
 	w.begin(at(25))
@@ -155,6 +154,6 @@ func TestWritesOfSeveralStreamsAreOneOutput(t *testing.T) {
 	w.end(at(40), io.ErrShortWrite)
 	expect(50, 30, 0, io.ErrShortWrite)
 	w.begin(at(60))
-	w.end(at(61), errReplaced) // by a reload: the rest of the lines goes to the next output
+	w.end(at(61), errReplaced) // replaced by a reload: the next output gets the rest
 	expect(70, 31, 0, nil)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// A numberedWriter appends numbered lines to a file as fast as it may; every hundredth is a frame.
+// A numberedWriter appends numbered lines to a file; every hundredth line is a frame.
 type numberedWriter struct {
 	path string
 	n    int
@@ -25,7 +25,7 @@ type numberedWriter struct {
 
 const numberedContext = "{{{module:0:libledger.so:elf:aabbccdd}}}\n{{{mmap:0x1000:0x1000000:load:0:rx:0}}}\n"
 
-// run writes until stop is closed, at most the bytes a second that a test can check.
+// run writes until stop is closed, at the highest rate that the test can check.
 func (w *numberedWriter) run(t *testing.T, stop chan struct{}) {
 	f, err := os.OpenFile(w.path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -57,8 +57,8 @@ func (w *numberedWriter) run(t *testing.T, stop chan struct{}) {
 	}
 }
 
-// check fails the test if a line of the writer was lost or written twice, or if a frame has no
-// module. lines and text are the results of printed.
+// check fails the test if a line was lost or written twice, or if a frame has no module. lines and
+// text are the results of printed.
 func (w *numberedWriter) check(t *testing.T, lines map[int]int, text string) {
 	t.Helper()
 	lost, doubled := 0, 0
@@ -79,7 +79,7 @@ func (w *numberedWriter) check(t *testing.T, lines map[int]int, text string) {
 	}
 }
 
-// printed returns how often each numbered line is in the outputs called prefix*, and their text.
+// printed counts the numbered lines in the outputs called prefix*. text is all their text.
 func printed(t *testing.T, dir, prefix string) (lines map[int]int, text string) {
 	t.Helper()
 	lines = make(map[int]int)
@@ -104,8 +104,7 @@ func printed(t *testing.T, dir, prefix string) (lines map[int]int, text string) 
 	return lines, text
 }
 
-// Reloads under writers at full speed, some of them of configurations that cannot be used, lose and
-// double no line, whatever they change: outputs, inputs, names, symbols. Contexts are kept.
+// Some of the configurations are invalid. Valid ones change outputs, inputs, names and symbols.
 func TestReloadsUnderLoadLoseAndDoubleNothing(t *testing.T) {
 	const reloads = 50
 	for name, state := range map[string]string{"with checkpoints": "state: DIR/state\n", "without": ""} {
@@ -120,7 +119,7 @@ func TestReloadsUnderLoadLoseAndDoubleNothing(t *testing.T) {
 			config := func(i int) string {
 				a, aFiles, aOut, symbols := "a", "DIR/a.in", "DIR/a-out.1", ""
 				if i/10%2 == 1 {
-					a = "renamed" // the input changes at other times: else it is another pipeline
+					a = "renamed" // the input must not change in the same reload: it would then be another pipeline
 				}
 				if (i+5)/10%2 == 1 {
 					aFiles = "DIR/a*.in"
@@ -167,7 +166,7 @@ func TestReloadsUnderLoadLoseAndDoubleNothing(t *testing.T) {
 				if err != nil {
 					refused++
 				}
-				time.Sleep(10 * time.Millisecond) // for the writers
+				time.Sleep(10 * time.Millisecond) // lets the writers run
 			}
 			if refused != 10 {
 				t.Errorf("%d configurations of %d were refused, want 10", refused, reloads)
@@ -196,8 +195,6 @@ func TestReloadsUnderLoadLoseAndDoubleNothing(t *testing.T) {
 	}
 }
 
-// A reload that changes the input from standard input, or the pipeline's name, loses nothing of it:
-// neither an unfinished line nor the context.
 func TestReloadsKeepStandardInput(t *testing.T) {
 	dir := t.TempDir()
 	text := `
@@ -225,8 +222,6 @@ pipelines:
 	}
 }
 
-// An output that blocks delays a reload for a bounded time only. Pipelines that are not concerned
-// go on; the lines that it had not taken come once, when it takes lines again.
 func TestBlockedOutputsDoNotBlockReloads(t *testing.T) {
 	dir := t.TempDir()
 	r, w, err := os.Pipe()
@@ -272,7 +267,6 @@ func TestBlockedOutputsDoNotBlockReloads(t *testing.T) {
 	}
 }
 
-// A reload that waits for a blocked output ends when the daemon does, which keeps to its 5 seconds.
 func TestReloadsDoNotDelayTheEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -295,7 +289,7 @@ func TestReloadsDoNotDelayTheEnd(t *testing.T) {
 	testenv.Until(t, "standard output is full", filled)
 	reloaded := make(chan error, 1)
 	go func() { reloaded <- d.Reload(config("DIR/a*.in")) }()
-	time.Sleep(100 * time.Millisecond) // it waits now
+	time.Sleep(100 * time.Millisecond) // the reload now waits for the output
 	begin := time.Now()
 	if err := stop(); err != nil {
 		t.Error(err)
@@ -311,7 +305,6 @@ func TestReloadsDoNotDelayTheEnd(t *testing.T) {
 	}
 }
 
-// Many outputs that fail, such as on a full disk, delay a reload no longer than one.
 func TestFailingOutputsAreReopenedAtOnce(t *testing.T) {
 	const pipelines = 60
 	dir := t.TempDir()
@@ -343,7 +336,6 @@ func TestFailingOutputsAreReopenedAtOnce(t *testing.T) {
 	}
 }
 
-// Errors of an output that several configurations have in turn count once.
 func TestReloadsCountErrorsOnce(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("line\n"), 0o600); err != nil {
@@ -368,13 +360,12 @@ func TestReloadsCountErrorsOnce(t *testing.T) {
 	}
 }
 
-// A reload that changes the format while records are held back prints them: the filter of the next
-// format cannot use the context of the one before.
+// A filter of the new format cannot use the old filter's context, so the held records are printed.
 func TestReloadsOfTheFormatLoseNoLine(t *testing.T) {
 	const record = "*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\npid: 12, tid: 12, name: app\n  #00 pc 0000000000001000  /system/lib64/libx.so\n"
 	for _, test := range []struct {
 		name, input, formats string
-		again                bool // lines may be doubled: formats of another kind read the file again
+		again                bool // lines may be doubled, since formats of another kind reread the file
 	}{
 		{"socket", "listen: 'unix:DIR/in'", "json markup cri auto", false},
 		{"file", "files: [DIR/in]", "markup auto", false},
@@ -400,7 +391,7 @@ func TestReloadsOfTheFormatLoseNoLine(t *testing.T) {
 			defer w.Close()
 			for i, format := range slices.Repeat(strings.Fields(test.formats), 3) {
 				fmt.Fprintf(w, "%s%08d\n", record, i)
-				time.Sleep(20 * time.Millisecond) // less than the silence after which they are printed
+				time.Sleep(20 * time.Millisecond) // less than the silence after which held lines are printed
 				if err := d.Reload(configuration(t, dir, strings.Replace(text, "auto", format, 1))); err != nil {
 					t.Fatal(err)
 				}

@@ -10,15 +10,12 @@ import (
 	"time"
 )
 
-// A visit is one step of a test of a room: a connection comes, or something happens to an earlier
-// one.
+// A visit is one step of a test: a new connection, or an event of an earlier one.
 type visit struct {
 	do   string // come PEER, enter PEER, begin N, end N, leave N, wait DURATION
-	want string // of come and enter: the answer, and the number of the connection that is closed for it
+	want string // for come and enter: the result, and the number of the connection that is closed in exchange
 }
 
-// A room has seats for a peer and for others, and slow connections lose theirs, those first that
-// have been without a request for longest.
 func TestSeatsOfARoom(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -89,7 +86,7 @@ func TestSeatsOfARoom(t *testing.T) {
 						seats[n].end()
 					case "leave":
 						seats[n].leave()
-						seats[n].leave() // the server reports a connection that was closed for another one, too
+						seats[n].leave() // the server also reports the end of a connection that was closed for another one
 					case "wait":
 						d, err := time.ParseDuration(arg)
 						if err != nil {
@@ -114,10 +111,8 @@ func TestSeatsOfARoom(t *testing.T) {
 	}
 }
 
-// isClosed reports whether this side of a pipe was closed.
 func isClosed(c net.Conn) bool { return c.SetDeadline(time.Time{}) != nil }
 
-// open returns the number of seats in use.
 func (r *room) open() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

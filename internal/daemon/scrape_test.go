@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Metrics and health are read while reloads replace all that they are about. What is counted over
-// all pipelines does not decrease when a reload removes the pipeline that has counted it.
+// Reloads replace everything that metrics and health read. Totals must not decrease when a reload
+// removes a pipeline.
 func TestMetricsAreReadDuringReloads(t *testing.T) {
 	dir := t.TempDir()
 	text := func(i int) string {

@@ -17,13 +17,11 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// unpackGzip is an Options.Unpack.
 func unpackGzip(r io.Reader) (io.Reader, func(), error) {
 	z, err := gzip.NewReader(r)
 	return z, func() {}, err
 }
 
-// gzipped returns the bytes of a gzip file.
 func gzipped(t *testing.T, contents string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -40,8 +38,8 @@ func gzipped(t *testing.T, contents string) []byte {
 	return b.Bytes()
 }
 
-// compress replaces a file by path.gz, as gzip does. If it does not keep the time, the file gets
-// that of its compression, as from a pipe.
+// compress replaces a file by path.gz, like gzip. Unless keepsTime is set, the new file has the
+// time of its compression.
 func compress(t *testing.T, path string, keepsTime bool) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -65,8 +63,8 @@ func compress(t *testing.T, path string, keepsTime bool) {
 	}
 }
 
-// shift renames the rotated files of path, of which there are at most most: app.log.1.gz to
-// app.log.2.gz, and path to app.log.1.
+// shift renames app.log.1 to app.log.2 and so on, with or without .gz, up to number most, and then
+// path to app.log.1.
 func shift(t *testing.T, path string, most int) {
 	t.Helper()
 	shiftRotated(path, most)
@@ -81,7 +79,7 @@ func shiftRotated(path string, most int) {
 	}
 }
 
-// A day is what happens to a log between two runs, or two looks.
+// A day writes and rotates a log while it is not read.
 type day struct {
 	t         *testing.T
 	path      string
@@ -102,7 +100,8 @@ func (d *day) write(n int) {
 	write(d.t, d.path, b.String())
 }
 
-// rotate renames the file by a number, and compresses it, or the one before it if delayed is set.
+// rotate renames the file by a number, and compresses it. If delayed is set, it compresses the file
+// of the previous rotation instead.
 func (d *day) rotate(delayed bool) {
 	d.t.Helper()
 	shift(d.t, d.path, 60)
@@ -124,7 +123,7 @@ func (d *day) rotateDated() {
 	compress(d.t, path, d.keepsTime)
 }
 
-// copyTruncate copies the file to a number, truncates it, and compresses the copy.
+// copyTruncate copies the file to .1, truncates it, and compresses the copy.
 func (d *day) copyTruncate() {
 	d.t.Helper()
 	shiftRotated(d.path, 60)
@@ -137,7 +136,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// days are ways in which a log is rotated and compressed while nobody reads it.
+// days are ways in which a log is rotated and compressed while it is not read.
 var days = map[string]func(d *day){
 	"once":             func(d *day) { d.write(10); d.rotate(false); d.write(3) },
 	"once, at its end": func(d *day) { d.rotate(false); d.write(3) },
@@ -174,8 +173,6 @@ var days = map[string]func(d *day){
 	"larger files":      func(d *day) { d.write(20000); d.rotate(false); d.write(20000); d.rotate(false); d.write(3) },
 }
 
-// While no run is active, files are rotated and compressed. The next run reads on in them, at the
-// byte at which the last one has ended.
 func TestCompressedFilesAreReadOn(t *testing.T) {
 	for name, happens := range days {
 		for _, keepsTime := range []bool{true, false} {
@@ -204,7 +201,6 @@ func TestCompressedFilesAreReadOn(t *testing.T) {
 	}
 }
 
-// The same happens between two looks of a run.
 func TestCompressedFilesBetweenTwoLooksAreRead(t *testing.T) {
 	for name, happens := range days {
 		for _, keepsTime := range []bool{true, false} {
@@ -236,11 +232,12 @@ func TestCompressedFilesBetweenTwoLooksAreRead(t *testing.T) {
 	}
 }
 
-// expectMessages compares what was told with a text.
+// expectMessages compares the messages with want. An empty want allows the messages of
+// copyTruncate.
 func (l *log) expectMessages(t *testing.T, want string) {
 	t.Helper()
 	got := l.messages()
-	if copied := regexp.MustCompile(`app.log: was truncated, .*\n?`); want == "" { // by copyTruncate
+	if copied := regexp.MustCompile(`app.log: was truncated, .*\n?`); want == "" { // from copyTruncate
 		got = copied.ReplaceAllString(got, "")
 	}
 	if got != want {
@@ -248,8 +245,6 @@ func (l *log) expectMessages(t *testing.T, want string) {
 	}
 }
 
-// A run that ends in the midst of a compressed file is continued there, also if the file gets
-// another name or is compressed again.
 func TestCheckpointsWithinCompressedFiles(t *testing.T) {
 	for name, happens := range map[string]func(t *testing.T, d *day){
 		"as it is": func(*testing.T, *day) {},
@@ -302,7 +297,7 @@ func TestCheckpointsWithinCompressedFiles(t *testing.T) {
 	}
 }
 
-// limited passes a few writes on, and fails then.
+// A limited writer fails after some writes.
 type limited struct {
 	io.WriteCloser
 	left int
@@ -316,11 +311,12 @@ func (w *limited) Write(p []byte) (int, error) {
 	return w.WriteCloser.Write(p)
 }
 
-// What cannot be read is reported, to the byte if the file has its size.
+// The lost bytes are exact if the file records the size of its contents.
 func TestLossesOfCompressedFilesAreTold(t *testing.T) {
 	first := strings.Repeat("a line that is read before\n", 3000) // more than a block
 	rest := strings.Repeat("the rest of the file is what it is\n", 30000)
-	// the header of a block that is stored as it is, after others of block bytes
+	// gzip stores the data in blocks of at most block bytes, after a header of the file and a head
+	// of each block
 	const header, head, block = 10, 5, 65535
 	damaged := func(b []byte, at int) []byte { b[header+at/block*(head+block)+1] ^= 1; return b }
 	last := "\nthe last line\n"
@@ -357,7 +353,7 @@ func TestLossesOfCompressedFilesAreTold(t *testing.T) {
 				if err := os.WriteFile(path+".1"+test.suffix, b, 0o666); err != nil {
 					t.Fatal(err)
 				}
-				half := time.Now().Add(-time.Hour / 2) // it is not written any more
+				half := time.Now().Add(-time.Hour / 2) // older than linger: no process is still writing it
 				if err := os.Chtimes(path+".1"+test.suffix, half, half); err != nil {
 					t.Fatal(err)
 				}
@@ -388,7 +384,6 @@ func TestLossesOfCompressedFilesAreTold(t *testing.T) {
 	}
 }
 
-// Of a file that is gone, the bytes are counted that were in it at the last look and not printed.
 func TestBytesThatWereSeenAreCountedAsLost(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -412,8 +407,6 @@ func TestBytesThatWereSeenAreCountedAsLost(t *testing.T) {
 	}
 }
 
-// A file that unpacks to much more than a log would is read up to a bound, whatever its lines, and
-// takes no more memory than another; what is left out is reported.
 func TestBombsAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for name, line := range map[string]string{"lines": strings.Repeat("x", 1023) + "\n", "no line": strings.Repeat("x", 1024)} {
@@ -447,7 +440,7 @@ func TestBombsAreBounded(t *testing.T) {
 	}
 }
 
-// endless is a reader of one text, again and again.
+// An endless repeats its text.
 type endless string
 
 func (e endless) Read(p []byte) (int, error) {
@@ -458,14 +451,11 @@ func (e endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// byteCount counts the bytes that are written to it.
 type byteCount struct{ n *int64 }
 
 func (c byteCount) Write(p []byte) (int, error) { *c.n += int64(len(p)); return len(p), nil }
 func (c byteCount) Close() error                { return nil }
 
-// The end of a run does not wait for the end of a compressed file, and the next run finds the same
-// checkpoint.
 func TestUnpackingIsInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -483,7 +473,7 @@ func TestUnpackingIsInterrupted(t *testing.T) {
 	p := o
 	p.Unpack = func(r io.Reader) (io.Reader, func(), error) {
 		once.Do(func() { close(waits) })
-		for { // a decoder that finds nothing in the file
+		for { // the decoder reads on without a result
 			if _, err := r.Read(make([]byte, 1)); err != nil && err != io.EOF {
 				return nil, nil, err
 			}
@@ -498,9 +488,8 @@ func TestUnpackingIsInterrupted(t *testing.T) {
 	l.expectMessages(t, "")
 }
 
-// A file that was read to its end is compressed after the run was killed, and a file of another log
-// gets its inode. The next run continues with the archive, and does not take it for a copy of the
-// current file when that gets its first lines.
+// The inode of the archive's file is reused by a file of another log. The archive is not a copy of
+// the current file, even once that file has the same first lines.
 func TestReadArchivesAreNoCopies(t *testing.T) {
 	for _, keepsTime := range []bool{true, false} {
 		t.Run(fmt.Sprintf("keepsTime=%v", keepsTime), func(t *testing.T) {
@@ -534,8 +523,8 @@ func TestReadArchivesAreNoCopies(t *testing.T) {
 	}
 }
 
-// killed begins a run, waits for the text, and ends it with the checkpoint that it had before its
-// end, as if the process had been killed.
+// killed runs a Follower until it has printed want. Then it restores the last checkpoint before the
+// end, as after a kill.
 func killed(t *testing.T, l *log, o Options, name, want string) {
 	t.Helper()
 	r := begin(t, l, o)
@@ -549,8 +538,7 @@ func killed(t *testing.T, l *log, o Options, name, want string) {
 	}
 }
 
-// untilCheckpoint waits until the run has recorded that all is printed, and returns what is in the
-// file of the checkpoint.
+// untilCheckpoint waits until a checkpoint covers all output, and returns the content of its file.
 func (r *running) untilCheckpoint(path string) (state []byte) {
 	r.t.Helper()
 	before, _ := os.ReadFile(path)

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A burst is a writer that is silent for a while, then writes all lines of a file and rotates it at
-// once. A reader can open the file only in the moment after its creation.
+// A burst is a writer that pauses, and then writes a whole file and rotates it at once. A reader
+// can open the file only shortly after its creation.
 type burst struct {
 	t     *testing.T
 	path  string // the followed path
@@ -29,19 +29,20 @@ type burst struct {
 	names []string // rotated files that exist, the oldest first
 }
 
-// A burstFile is one file that the writer has written.
+// A burstFile is a file that was written.
 type burstFile struct {
 	first, end int // numbers of its lines
 	born, died time.Time
 }
 
-// burstMost is the largest number of lines in a file.
+// burstMost is the maximum number of lines in a file.
 const burstMost = 130
 
-// burstKept is the number of rotated files that exist at a time: each stays for at least 1 s.
+// burstKept is the number of rotated files: each exists for at least 1 s.
 const burstKept = 8
 
-// A burstStyle is a way to rotate. rotate moves the complete file away; create begins the next one.
+// A burstStyle is a way to rotate. rotate renames the complete file, and create begins the next
+// one.
 type burstStyle struct {
 	name   string
 	keep   int // rotated files that are kept
@@ -49,7 +50,7 @@ type burstStyle struct {
 	rotate func(b *burst)
 }
 
-// chained renames rotated files as logrotate does: .1 is the youngest.
+// chained renames rotated files like logrotate: .1 is the youngest.
 func (b *burst) chained() {
 	for i := len(b.names); i > 0; i-- {
 		b.must(os.Rename(fmt.Sprintf("%s.%d", b.path, i), fmt.Sprintf("%s.%d", b.path, i+1)))
@@ -60,29 +61,25 @@ func (b *burst) chained() {
 	}
 }
 
-// renamedTo renames the file to a name that no later rotation uses.
 func (b *burst) renamedTo(name string) {
 	b.must(os.Rename(b.file, name))
 	b.names = append(b.names, name)
 }
 
-// must fails the test if err is not nil.
 func (b *burst) must(err error) {
 	if err != nil {
 		b.t.Error(err)
 	}
 }
 
-// touch makes an empty file.
 func (b *burst) touch() { b.must(os.WriteFile(b.file, nil, 0o666)) }
 
-// link makes path a link to target, in one step.
+// link atomically makes path a symbolic link to target.
 func (b *burst) link(target string) {
 	b.must(os.Symlink(target, b.path+".new"))
 	b.must(os.Rename(b.path+".new", b.path))
 }
 
-// burstStyles are the ways to rotate.
 var burstStyles = []burstStyle{
 	{"shifted", burstKept, (*burst).touch, func(b *burst) {
 		b.chained()
@@ -141,7 +138,7 @@ var burstStyles = []burstStyle{
 	}},
 }
 
-// newBurst returns a writer whose first file has a line.
+// newBurst returns a writer whose first file has one line.
 func newBurst(t *testing.T, style burstStyle, seed uint64) *burst {
 	b := &burst{t: t, path: filepath.Join(t.TempDir(), "app.log"), style: style, rand: rand.New(rand.NewPCG(seed, 0))}
 	b.file = b.path
@@ -150,17 +147,16 @@ func newBurst(t *testing.T, style burstStyle, seed uint64) *burst {
 	return b
 }
 
-// create begins a file.
 func (b *burst) create() {
 	b.style.create(b)
 	b.files = append(b.files, &burstFile{first: b.lines, born: time.Now()})
 	b.n++
 }
 
-// burstLine returns line n. No two lines are alike, nor are their beginnings.
+// burstLine returns line n. Neither lines nor their beginnings are equal.
 func burstLine(n int) string { return fmt.Sprintf("%06d a line of the burst\n", n) }
 
-// write writes lines at once.
+// write writes n lines in one call.
 func (b *burst) write(n int) {
 	var text strings.Builder
 	for range n {
@@ -175,7 +171,7 @@ func (b *burst) write(n int) {
 	b.files[len(b.files)-1].end = b.lines
 }
 
-// rotations writes and rotates n files, and writes the last lines.
+// rotations writes and rotates n files, and then writes the last lines.
 func (b *burst) rotations(n int) {
 	for range n {
 		time.Sleep(time.Duration(125+b.rand.IntN(251)) * time.Millisecond)
@@ -194,12 +190,12 @@ func (b *burst) rotations(n int) {
 	b.write(1)
 }
 
-// A burstLoss counts the lines that did not arrive as they should.
+// A burstLoss counts missing, repeated and misplaced lines.
 type burstLoss struct {
 	lines     int // lines that did not arrive
 	files     int // files with such lines
 	parts     int // files of which some lines arrived and others did not
-	stayed    int // lost lines of files that existed for a second
+	stayed    int // lost lines of files that existed for at least a second
 	doubled   int
 	unordered int
 }
@@ -208,7 +204,7 @@ func (l burstLoss) String() string {
 	return fmt.Sprintf("%d lines of %d files lost (%d of files that stayed, %d of files read in part), %d doubled, %d out of order", l.lines, l.files, l.stayed, l.parts, l.doubled, l.unordered)
 }
 
-// loss compares the printed lines with those written.
+// loss compares the printed lines with the written ones.
 func (b *burst) loss(printed string) (l burstLoss) {
 	count := make([]int, b.lines)
 	last := -1
@@ -248,7 +244,7 @@ func (b *burst) loss(printed string) (l burstLoss) {
 	return l
 }
 
-// missed returns the number of files that were reported as gone before they could be opened.
+// missed adds up the files that were reported as gone before they could be opened.
 func (l *log) missed() (n int) {
 	for line := range strings.Lines(l.messages()) {
 		var files int
@@ -261,10 +257,9 @@ func (l *log) missed() (n int) {
 	return n
 }
 
-// In every style of rotation: no line of a file that stays for a second is lost, doubled or out of
-// order. A file that was never seen, because it was removed too soon for a busy machine, is
-// reported. With TEST_LONG=1 a file is rotated 200 times, and no more is lost than tail -F loses on
-// the same file.
+// In each style, no line is lost, repeated or misplaced if its file exists for a second. A file
+// that was never opened is reported. With TEST_LONG=1, the loss is also compared with that of tail
+// -F.
 func TestBurstsBetweenRotationsAreRead(t *testing.T) {
 	rotations, polls := 6, []bool{false}
 	if long() {
@@ -290,7 +285,7 @@ func TestBurstsBetweenRotationsAreRead(t *testing.T) {
 		}
 		wait.Go(func() {
 			if long() {
-				time.Sleep(time.Second) // for tail to begin
+				time.Sleep(time.Second) // time for tail to start
 			}
 			b.rotations(rotations)
 		})
@@ -321,13 +316,11 @@ func TestBurstsBetweenRotationsAreRead(t *testing.T) {
 	}
 }
 
-// tailF is a run of tail -F.
 type tailF struct {
 	out bytes.Buffer
 	cmd *exec.Cmd
 }
 
-// startTail starts tail -F, which polls if poll is set.
 func startTail(t *testing.T, path string, poll bool) *tailF {
 	args := []string{"-F", "-n", "+1", path}
 	if poll {
@@ -341,7 +334,6 @@ func startTail(t *testing.T, path string, poll bool) *tailF {
 	return x
 }
 
-// end stops the program and returns its output.
 func (x *tailF) end() string {
 	x.cmd.Process.Kill()
 	x.cmd.Wait()

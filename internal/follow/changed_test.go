@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// changing is a sink whose context changes without a write.
+// A changing is a sink whose context changes without a write.
 type changing struct {
 	mu      sync.Mutex
 	context string
@@ -43,7 +43,6 @@ func (c *changing) open(string) (*Sink, error) {
 	}, nil
 }
 
-// A context that changes without a line is saved soon, and at the end.
 func TestContextsThatChangeWithoutLinesAreSaved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// clocks are changes of the clock before the files of a test are written.
+// clocks change the time of the i-th file of a test.
 var clocks = map[string]func(now time.Time, i int) time.Time{
 	"set back":     func(now time.Time, i int) time.Time { return now.Add(-time.Hour + time.Duration(i)*time.Second) },
 	"set forward":  func(now time.Time, i int) time.Time { return now.Add(time.Hour + time.Duration(i)*time.Second) },
@@ -20,15 +20,14 @@ var clocks = map[string]func(now time.Time, i int) time.Time{
 	"back, of one": func(now time.Time, _ int) time.Time { return now.Add(-time.Hour) },
 }
 
-// rotatedAs returns, for each style, the name of the i-th of n rotated files, the oldest first.
+// rotatedAs returns the name of the i-th of n rotated files, oldest first, by style.
 var rotatedAs = map[string]func(path string, i, n int) string{
 	"shifted": func(path string, i, n int) string { return fmt.Sprintf("%s.%d", path, n-i) },
 	"counted": func(path string, i, n int) string { return fmt.Sprintf("%s.%d", path, 9+i) },
 	"dated":   func(path string, i, n int) string { return fmt.Sprintf("%s-2026010%d", path, 1+i) },
 }
 
-// If the clock is set during rotations, or files have the same time stamp, no line is lost or out
-// of order, between two checks and between two runs. Older files are not read.
+// The clock is set, or the files have equal times, while the log is followed or between two runs.
 func TestClocksThatAreSetLoseNothing(t *testing.T) {
 	const files = 4
 	for clock, timeOf := range clocks {
@@ -82,8 +81,6 @@ func TestClocksThatAreSetLoseNothing(t *testing.T) {
 	}
 }
 
-// If a file that was read is gone when the next run begins, the files after it keep their order,
-// even with the same time stamp.
 func TestFilesOfOneTickKeepTheirOrder(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -103,7 +100,6 @@ func TestFilesOfOneTickKeepTheirOrder(t *testing.T) {
 	again(t, l, o, path, "one\ntwo\nthree\nfour\nfive\nsix\n")
 }
 
-// An archive that someone unpacks in the log's folder is not taken for a part of the log.
 func TestUnpackedArchivesAreNotRead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -129,8 +125,7 @@ func TestUnpackedArchivesAreNotRead(t *testing.T) {
 	}
 }
 
-// If a symbolic link led to several other files before the next run: the rest of the old file is
-// read, and then the files in between.
+// The rest of the old file is read first, then the files in between.
 func TestLinksThatGoElsewhereBetweenRuns(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -166,7 +161,7 @@ func TestLinksThatGoElsewhereBetweenRuns(t *testing.T) {
 	}
 }
 
-// A stepper runs turns of one source, so that a test may age its files.
+// A stepper runs the turns of one source, so that a test can change the ages of its files.
 type stepper struct {
 	*log
 	t *testing.T
@@ -181,8 +176,8 @@ func newStepper(t *testing.T, path string, o Options) *stepper {
 	return x
 }
 
-// beginSteps returns a Follower whose sources a test turns itself. Its listings of folders take no
-// time, however busy the machine is; hook, if not nil, is called among them.
+// beginSteps returns a Follower for tests that run the turns themselves. Its listings take no time,
+// so a busy machine changes nothing. hook, if not nil, is called before each listing.
 func beginSteps(t *testing.T, o Options, hook func()) *Follower {
 	t.Helper()
 	f, err := New(o)
@@ -202,7 +197,7 @@ func beginSteps(t *testing.T, o Options, hook func()) *Follower {
 	return f
 }
 
-// read runs turns until all lines are read, and compares them with the expected ones.
+// read runs turns until all lines are read, and compares the output with want.
 func (x *stepper) read(want string) {
 	x.t.Helper()
 	buf := make([]byte, readSize)
@@ -221,7 +216,7 @@ func (x *stepper) read(want string) {
 	x.t.Fatal("no end of turns")
 }
 
-// age makes the rotated files look as if they had neither grown nor been examined for a while.
+// age lets the rotated files look as if they had not grown, or been examined, for a while.
 func (x *stepper) age(by time.Duration) {
 	for _, g := range x.s.old {
 		g.moved = g.moved.Add(-by)
@@ -229,8 +224,7 @@ func (x *stepper) age(by time.Duration) {
 	}
 }
 
-// A renamed file is read until it is removed, or for as long as Options.RotateWait, however late a
-// line is written to it. If a later line comes, the file is found again.
+// A later line makes the search find a closed file again.
 func TestRotatedFilesAreReadUntilTheyAreRemoved(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Minute} {
 		t.Run(fmt.Sprint(wait), func(t *testing.T) {
@@ -279,8 +273,6 @@ func TestRotatedFilesAreReadUntilTheyAreRemoved(t *testing.T) {
 	}
 }
 
-// Whatever the number of rotated files, some are kept open, and the others are examined when
-// another file is rotated.
 func TestFewRotatedFilesAreKeptOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "first\n")

@@ -15,7 +15,6 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Real programs write the size of the contents into the file, or do not.
 func TestContentSizesOfRealFiles(t *testing.T) {
 	testenv.Need(t, "gzip", "zstd", "xz", "bzip2")
 	dir := t.TempDir()
@@ -28,7 +27,7 @@ func TestContentSizesOfRealFiles(t *testing.T) {
 			"gzip -k app.log": true, "gzip -c <app.log": true, "zstd -q app.log -o app.log.gz": true, "zstd -q -c <app.log": n < 0,
 			"xz -k -c app.log": true, "xz -c --block-size=70000 <app.log": true, "bzip2 -c app.log": false,
 		} {
-			if n < 1<<20 && command == "zstd -q -c <app.log" { // it knows the size of a small input
+			if n < 1<<20 && command == "zstd -q -c <app.log" { // the program knows the size of a small input
 				continue
 			}
 			packed := path + ".gz"
@@ -53,8 +52,8 @@ func TestContentSizesOfRealFiles(t *testing.T) {
 	}
 }
 
-// Whatever the file, its contents are read as the decoder unpacks them, from any place, in whole
-// lines, with one error at its damage; its sizes are never believed.
+// The contents must equal those of the decoder, for reads at any offset. The recorded size is not
+// trusted.
 func FuzzContents(f *testing.F) {
 	pack := func(contents string) []byte {
 		var t testing.T

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Only files that are new under the name are counted as created: those that may hold unread lines.
 func TestNewFilesOfANameAreCounted(t *testing.T) {
 	for name, test := range map[string]struct {
-		steps []func(path string) error // each is seen before the next
+		steps []func(path string) error // the event of each step arrives before the next step
 		want  int64
 	}{
 		"removed and made again": {want: 1, steps: []func(string) error{
@@ -70,7 +69,7 @@ func TestNewFilesOfANameAreCounted(t *testing.T) {
 				if err := step(path); err != nil {
 					t.Fatal(err)
 				}
-				// events come in order
+				// events arrive in order, so the sentinel's event is the last
 				write(t, filepath.Join(sentinel.dir, sentinel.name), "")
 				for last.arrivals.created.Load() <= int64(i) {
 					<-w.wake

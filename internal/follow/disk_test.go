@@ -14,7 +14,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// many writes n files of one line each into a folder that has not changed lately.
+// many writes n files of one line into a folder, and waits until the folder's time is old enough.
 func many(t *testing.T, n int) (dir string, paths []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -30,7 +30,7 @@ func many(t *testing.T, n int) (dir string, paths []string) {
 	return dir, paths
 }
 
-// printed returns how many files have printed something.
+// printed returns the number of files with output.
 func (l *log) printed() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,8 +42,6 @@ func (l *log) printed() (n int) {
 	return n
 }
 
-// Whatever the number of followed files in a folder, it is listed once, and each file is opened
-// once.
 func TestAFolderIsListedOnceForAllItsFiles(t *testing.T) {
 	const files = 2000
 	dir, paths := many(t, files)
@@ -56,7 +54,7 @@ func TestAFolderIsListedOnceForAllItsFiles(t *testing.T) {
 			if o.State != "" {
 				o.State = filepath.Join(t.TempDir(), o.State)
 			}
-			o.Interval = time.Hour // no file is checked a second time
+			o.Interval = time.Hour // no file is checked twice
 			l := newLog()
 			r := begin(t, l, o)
 			if o.Start == Beginning {
@@ -77,7 +75,6 @@ func TestAFolderIsListedOnceForAllItsFiles(t *testing.T) {
 	}
 }
 
-// If all files of a folder are rotated, it is listed once for a round of checks, not for each file.
 func TestAFolderIsListedForARoundOfRotations(t *testing.T) {
 	const files, rounds = 300, 3
 	_, paths := many(t, files)
@@ -107,7 +104,6 @@ func TestAFolderIsListedForARoundOfRotations(t *testing.T) {
 	}
 }
 
-// Lines are printed while other files are still being opened.
 func TestLinesDoNotWaitForAllFilesToBeOpen(t *testing.T) {
 	const files = 2000
 	dir, _ := many(t, files)
@@ -117,7 +113,7 @@ func TestLinesDoNotWaitForAllFilesToBeOpen(t *testing.T) {
 			opened := make(chan int64, 1)
 			var f *Follower
 			open := func(name string) (*Sink, error) {
-				if state != "" { // so slowly that checkpoints are written meanwhile
+				if state != "" { // slow enough that checkpoints are written meanwhile
 					time.Sleep(time.Millisecond)
 				}
 				sink, err := l.open(name)
@@ -151,8 +147,7 @@ type firstWrite struct {
 func (w firstWrite) Write(p []byte) (int, error) { w.first(); return w.w.Write(p) }
 func (w firstWrite) Close() error                { return w.w.Close() }
 
-// If there are more files than may be open at once, they take turns: all are read, those that grow
-// are opened again, even after a rename, and this is reported once.
+// The lack of descriptors is reported once.
 func TestMoreFilesThanMayBeOpenTakeTurns(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		const files, room = 300, 20
@@ -175,11 +170,11 @@ func TestMoreFilesThanMayBeOpenTakeTurns(t *testing.T) {
 		for i, path := range paths {
 			grow(i, path, "ished\n")
 			switch i % 3 {
-			case 1: // rotated
+			case 1: // a rotated file
 				rename(t, path, path+".1")
 				grow(i, path+".1", "late\n")
 				grow(i, path, "next\n")
-			case 2: // truncated, when it is read
+			case 2: // truncated, as the next read notices
 				r.expect(path, want[i])
 				truncate(t, path)
 				grow(i, path, "again\n")
@@ -195,7 +190,6 @@ func TestMoreFilesThanMayBeOpenTakeTurns(t *testing.T) {
 	})
 }
 
-// The unread part of a file that is removed while it is closed is reported as lost.
 func TestFilesRemovedWhileClosedAreTold(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -211,7 +205,6 @@ func TestFilesRemovedWhileClosedAreTold(t *testing.T) {
 	})
 }
 
-// Files that were gone before they could be opened are counted by their events and reported.
 func TestFilesThatCouldNotBeOpenedAreTold(t *testing.T) {
 	for gone, want := range map[int]string{
 		1: "app.log: a file with this name was gone before it could be opened; its lines are lost",
@@ -235,8 +228,8 @@ func TestFilesThatCouldNotBeOpenedAreTold(t *testing.T) {
 	}
 }
 
-// A file that has the name before events arrive, and is opened later, is not counted as one that
-// they announce: another file that was gone is reported.
+// The file has the name before events arrive, so it has no event. It must not balance the event of
+// another file, which was gone before it could be opened.
 func TestFilesWithoutAnEventAreNotCounted(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -247,7 +240,7 @@ func TestFilesWithoutAnEventAreNotCounted(t *testing.T) {
 	}
 	folder := f.disk.folders[dir]
 	write(t, path, "one\n")
-	folder.took = time.Hour // it is not listed again for now
+	folder.took = time.Hour // listed too recently: no new listing for now
 	s := turns(t, f, path)
 	defer s.close()
 	if s.cur != nil || len(s.arrivals.places) == 0 {
@@ -255,7 +248,7 @@ func TestFilesWithoutAnEventAreNotCounted(t *testing.T) {
 	}
 	folder.took = 0
 	turns(t, f, path)
-	replace := func(text string) { // by a file of another inode
+	replace := func(text string) { // by a file with another inode
 		write(t, path+"~", text)
 		rename(t, path+"~", path)
 		f.watcher.event(fsnotify.Event{Name: path, Op: fsnotify.Create})
@@ -270,8 +263,7 @@ func TestFilesWithoutAnEventAreNotCounted(t *testing.T) {
 	}
 }
 
-// A file that gets the name after its events were requested, and before the name is examined, has
-// an event, which does not count.
+// The file gets its name after its events are requested, but before the name is examined.
 func TestEventsOfTheFirstFileDoNotCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")
@@ -292,12 +284,11 @@ func TestEventsOfTheFirstFileDoNotCount(t *testing.T) {
 	}
 }
 
-// A folder that changes is listed again at once, whatever the resolution of its clock.
 func TestChangedFoldersAreListedAgain(t *testing.T) {
 	dir := t.TempDir()
 	d := newDisk(nil)
 	calls := time.Duration(0)
-	d.since = func() time.Duration { calls++; return calls } // listings take no time, however busy the machine is
+	d.since = func() time.Duration { calls++; return calls } // listings take no time, so a busy machine changes nothing
 	for i := range 200 {
 		name := fmt.Sprintf("%03d", i)
 		write(t, filepath.Join(dir, name), "")
@@ -314,7 +305,6 @@ func TestChangedFoldersAreListedAgain(t *testing.T) {
 	}
 }
 
-// Listings of a large folder that changes all the time take only a bounded share of the time.
 func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Duration(0)
@@ -322,7 +312,7 @@ func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
 	listing := false
 	d.since = func() time.Duration {
 		if listing {
-			now += 100 * time.Millisecond // the duration of a listing
+			now += 100 * time.Millisecond // duration of a listing
 		}
 		listing = !listing
 		return now
@@ -345,8 +335,7 @@ func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
 	}
 }
 
-// A file that still has the name is not reported as lost, even if it cannot be read, or is read as
-// another name's.
+// A file with the name is not lost, even if it cannot be read, or is read under another name.
 func TestFilesThatHaveTheNameAreNotLost(t *testing.T) {
 	for present, want := range map[bool]string{
 		true:  "b.log: is the file that is followed as A",
@@ -366,7 +355,7 @@ func TestFilesThatHaveTheNameAreNotLost(t *testing.T) {
 		if err := os.Link(a, b); err != nil {
 			t.Fatal(err)
 		}
-		s.arrivals.created.Store(s.arrivals.taken + 1) // as its event does
+		s.arrivals.created.Store(s.arrivals.taken + 1) // like its event
 		turns(t, f, b)
 		if !present {
 			if err := os.Remove(b); err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// A stopper has an Options.Unpack that ends a run while a file is being unpacked.
+// A stopper has an Options.Unpack that ends the run while it unpacks a file.
 type stopper struct {
 	mu    sync.Mutex
-	calls int // of unpack, before the one in which the run ends
-	reads int // in that call, before the run ends
+	calls int // calls of unpack before the call that ends the run
+	reads int // reads in that call before the end
 	stop  func()
 }
 
@@ -57,8 +57,7 @@ type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// A run ends while it compares a new archive with the file that it was made of, which was read. The
-// next run does not read the archive.
+// The archive's file was already read to its end.
 func TestRunsThatEndWhileAnArchiveIsComparedDoNotReadIt(t *testing.T) {
 	for name, keptOpen := range map[string]bool{"open": true, "closed": false} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +86,7 @@ func TestRunsThatEndWhileAnArchiveIsComparedDoNotReadIt(t *testing.T) {
 				}
 				ended := make(chan bool)
 				s.arm(0, 1, func() { r.cancel(); close(ended) })
-				if err := os.Link(path+".1", filepath.Join(dir, "inode")); err != nil { // it is not used again
+				if err := os.Link(path+".1", filepath.Join(dir, "inode")); err != nil { // keeps the inode from being reused
 					t.Fatal(err)
 				}
 				compress(t, path+".1", false)
@@ -110,8 +109,6 @@ func TestRunsThatEndWhileAnArchiveIsComparedDoNotReadIt(t *testing.T) {
 	}
 }
 
-// A run ends while it looks for the archives of the files in its checkpoint. The next run does not
-// read them again.
 func TestRunsThatEndWhileTheyOpenArchivesKeepTheCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -138,11 +135,11 @@ func TestRunsThatEndWhileTheyOpenArchivesKeepTheCheckpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		compress(t, d.path+".1", false)
-		later := time.Now().Add(100 * 365 * 24 * time.Hour) // than all lines
+		later := time.Now().Add(100 * 365 * 24 * time.Hour) // later than all lines
 		if err := os.Chtimes(d.path+".1.gz", later, later); err != nil {
 			t.Fatal(err)
 		}
-		// the second time it is unpacked to be compared with the checkpoint
+		// the second call of unpack is for the comparison with the checkpoint
 		begun := make(chan bool)
 		s.arm(1, 0, func() { <-begun; r.cancel() })
 		r = begin(t, l, o)

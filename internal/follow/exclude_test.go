@@ -35,8 +35,6 @@ func TestExcludedPaths(t *testing.T) {
 	}
 }
 
-// Files that are excluded are not followed, whether they are named, match a pattern at the start,
-// or appear later.
 func TestExcludedFilesAreNotFollowed(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := t.TempDir()

@@ -16,22 +16,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is the longest time that a condition may take on a busy machine.
+// patience bounds how long a condition may take on a busy machine.
 const patience = time.Minute
 
-// A log records the output of sinks.
 type log struct {
 	mu     sync.Mutex
 	out    map[string]*bytes.Buffer // by name
 	events []string
 }
 
-// A recorder is the sink of one name.
 type recorder struct {
 	l     *log
 	name  string
 	quiet bool
-	whole bytes.Buffer // with quiet lines
+	whole bytes.Buffer // all lines, including quiet ones
 }
 
 func (r *recorder) Write(p []byte) (int, error) {
@@ -69,7 +67,6 @@ func newGate() *gate { return &gate{opened: make(chan struct{}), waiting: make(c
 
 func (g *gate) open() { close(g.opened) }
 
-// gated returns an Options.Open whose sinks wait for the gate.
 func (l *log) gated(g *gate) func(string) (*Sink, error) {
 	return func(name string) (*Sink, error) {
 		sink, err := l.open(name)
@@ -97,7 +94,6 @@ func (l *log) notify(e Event) {
 	}
 }
 
-// text returns the output for a name.
 func (l *log) text(name string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,14 +103,13 @@ func (l *log) text(name string) string {
 	return ""
 }
 
-// messages returns the messages of all events except routine ones.
+// messages returns the messages of all events that are not routine.
 func (l *log) messages() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.events, "\n")
 }
 
-// running is a Follower whose Run was called.
 type running struct {
 	*log
 	t      *testing.T
@@ -123,7 +118,6 @@ type running struct {
 	done   chan error
 }
 
-// begin starts to follow.
 func begin(t *testing.T, l *log, o Options, change ...func(*Follower)) *running {
 	t.Helper()
 	if o.Open == nil {
@@ -149,7 +143,7 @@ func begin(t *testing.T, l *log, o Options, change ...func(*Follower)) *running 
 	return r
 }
 
-// end stops the Follower and returns the error of Run.
+// end stops the Follower, and returns the error of Run.
 func (r *running) end() error {
 	r.cancel()
 	err := <-r.done
@@ -157,8 +151,8 @@ func (r *running) end() error {
 	return err
 }
 
-// looking calls do while Look is called again and again: a folder that takes long to be listed is
-// not listed at every look.
+// looking calls do while Look is called repeatedly: one call is not enough, since a folder whose
+// listing takes long is not listed at each look.
 func (r *running) looking(do func()) {
 	r.t.Helper()
 	end, ended := make(chan bool), make(chan bool)
@@ -177,7 +171,6 @@ func (r *running) looking(do func()) {
 	do()
 }
 
-// until waits for a condition.
 func (r *running) until(what string, ok func() bool) {
 	r.t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
@@ -187,7 +180,7 @@ func (r *running) until(what string, ok func() bool) {
 	}
 }
 
-// expect waits until the output for a name is as long as want, and compares them.
+// expect waits until the output for name is as long as want, and compares them.
 func (r *running) expect(name, want string) {
 	r.t.Helper()
 	end := time.Now().Add(patience)
@@ -203,7 +196,6 @@ func (r *running) expect(name, want string) {
 	}
 }
 
-// setTime sets the last change of a file.
 func setTime(t *testing.T, path string, at time.Time) {
 	t.Helper()
 	if err := os.Chtimes(path, at, at); err != nil {
@@ -230,7 +222,6 @@ func rename(t *testing.T, from, to string) {
 	}
 }
 
-// bothWays runs a test with events and with polling.
 func bothWays(t *testing.T, test func(t *testing.T, o Options)) {
 	t.Run("events", func(t *testing.T) { t.Parallel(); test(t, Options{}) })
 	t.Run("polling", func(t *testing.T) { t.Parallel(); test(t, Options{Poll: true}) })

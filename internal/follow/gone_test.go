@@ -11,9 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// A file that was read, or is older than the run, is compressed by a program that does not keep its
-// time. Its archive is not read, also if a file of another log has got its inode, or another run
-// has begun since. A checkpoint has no marks of older files.
+// The archive has the time of its compression, and its file's inode may be reused by another log. A
+// checkpoint has no marks of files older than the run.
 func TestArchivesOfFilesThatAreGoneAreNotRead(t *testing.T) {
 	for i := range 8 {
 		older, reused, stopped := i&1 > 0, i&2 > 0, i&4 > 0
@@ -50,11 +49,11 @@ func TestArchivesOfFilesThatAreGoneAreNotRead(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				later := info.ModTime().Add(time.Hour) // than all lines
+				later := info.ModTime().Add(time.Hour) // later than all lines
 				if err := os.Chtimes(d.path+".1.gz", later, later); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(2 * linger) // the removed file is closed, which frees its inode
+				time.Sleep(2 * linger) // time for the removed file to be closed, which frees its inode
 				if reused {
 					other := r.f.newSource("other.log", filepath.Join(dir, "other.log")).search.lineage
 					if other.Claim(&generation{handle: &handle{id: id}}) != nil {
@@ -81,9 +80,8 @@ func TestArchivesOfFilesThatAreGoneAreNotRead(t *testing.T) {
 	}
 }
 
-// A run ends when it has opened the first of several rotated files, an archive, before it looks for
-// the next one. The run after it reads the next one, which is older than the archive: that has the
-// time of its compression.
+// The run ends after it has opened an archive, and before it opens the next file. That file looks
+// older than the archive, which has the time of its compression.
 func TestRunsThatEndInAnArchiveKeepWhatComesAfterIt(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := t.TempDir()
@@ -121,7 +119,6 @@ func TestRunsThatEndInAnArchiveKeepWhatComesAfterIt(t *testing.T) {
 	})
 }
 
-// A log that is rotated and removed for years takes the memory of its current file.
 func TestRemovedFilesLeaveNoRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &day{t: t, path: filepath.Join(t.TempDir(), "app.log")}
@@ -149,8 +146,7 @@ func TestRemovedFilesLeaveNoRecords(t *testing.T) {
 	})
 }
 
-// More copies than marks are kept are compressed at once, before the log is truncated again: none
-// of them is read a second time.
+// There are more copies than MaxMarks.
 func TestManyCopiesThatAreCompressedAreNotReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -161,8 +157,8 @@ func TestManyCopiesThatAreCompressedAreNotReadAgain(t *testing.T) {
 		const copies = lineage.MaxMarks + 4
 		for range copies {
 			r.expect(d.path, d.all.String())
-			time.Sleep(2 * linger) // the copy before is closed
-			d.write(5)             // which are read from the copy
+			time.Sleep(2 * linger) // the previous copy is closed
+			d.write(5)             // the new lines are read from the copy
 			shiftRotated(d.path, copies)
 			copyTruncate(t, d.path, d.path+".1")
 			d.write(10)
@@ -171,7 +167,7 @@ func TestManyCopiesThatAreCompressedAreNotReadAgain(t *testing.T) {
 		time.Sleep(2 * linger)
 		for i := range copies {
 			name := fmt.Sprintf("%s.%d", d.path, i+1)
-			if err := os.Link(name, filepath.Join(dir, fmt.Sprintf("inode-%d", i))); err != nil { // it is not used again
+			if err := os.Link(name, filepath.Join(dir, fmt.Sprintf("inode-%d", i))); err != nil { // keeps the inode from being reused
 				t.Fatal(err)
 			}
 			compress(t, name, false)
@@ -185,8 +181,8 @@ func TestManyCopiesThatAreCompressedAreNotReadAgain(t *testing.T) {
 	})
 }
 
-// More files than a checkpoint has marks of were rotated quickly. The next run sees no rotation,
-// and closes them. The run after it does not read them again.
+// There are more files than marks in a checkpoint. The next run sees no rotation, and closes the
+// files.
 func TestManyRotatedFilesAreKnownAfterARunWithoutRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &day{t: t, path: filepath.Join(t.TempDir(), "app.log")}
@@ -216,8 +212,7 @@ func TestManyRotatedFilesAreKnownAfterARunWithoutRotation(t *testing.T) {
 	})
 }
 
-// All rotated files are compressed after a run, half of them were closed before. They are still
-// known after several runs without a rotation.
+// Half of the files were closed before the run ended.
 func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -240,7 +235,7 @@ func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 		for i := range files {
 			name := fmt.Sprintf("%s.%d", d.path, 90-i)
 			compress(t, name, false)
-			later := time.Now().Add(100 * 365 * 24 * time.Hour) // than all lines
+			later := time.Now().Add(100 * 365 * 24 * time.Hour) // later than all lines
 			if err := os.Chtimes(name+".gz", later, later); err != nil {
 				t.Fatal(err)
 			}
@@ -263,8 +258,8 @@ func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 	})
 }
 
-// More rotated files than a checkpoint has marks of as a rule are compressed, all within a minute:
-// during the run, which does not see their archives, or after it. They are not read again.
+// There are more files than MaxKnown, all changed within burstTime. They are compressed during the
+// run, which does not see the archives, or after it.
 func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
 	for name, during := range map[string]bool{"during the run": true, "after the run": false} {
 		t.Run(name, func(t *testing.T) {
@@ -281,7 +276,7 @@ func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
 				for i := range files {
 					r.expect(d.path, d.all.String())
 					rename(t, d.path, rotated(i))
-					d.write(40) // more than the head of a file, by which its archive is recognised
+					d.write(40) // longer than the head that identifies a file
 					time.Sleep(2 * linger)
 					if during {
 						rename(t, rotated(i), away(i))
@@ -302,7 +297,7 @@ func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
 				for i := range 2 {
 					r = begin(t, l, o)
 					time.Sleep(4 * linger)
-					rename(t, d.path, fmt.Sprintf("%s.%d", d.path, 2-i)) // all files are looked at
+					rename(t, d.path, fmt.Sprintf("%s.%d", d.path, 2-i)) // a rotation, so that all files are examined
 					d.write(1)
 					time.Sleep(4 * linger)
 					r.expect(d.path, d.all.String())
@@ -316,8 +311,7 @@ func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
 	}
 }
 
-// All rotated files are compressed after the run, and the one that it was reading, too. Archives
-// have the times of their files, as of most programs: what was complete before is not read again.
+// The archives keep the times of their files, as most programs do.
 func TestFilesThatAreAllCompressedBetweenRunsAreNotReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -337,7 +331,7 @@ func TestFilesThatAreAllCompressedBetweenRunsAreNotReadAgain(t *testing.T) {
 		const files = 3 * lineage.MaxMarks
 		for i := range files {
 			r.expect(d.path, d.all.String())
-			time.Sleep(2 * time.Minute) // no burst
+			time.Sleep(2 * time.Minute) // longer than burstTime
 			rename(t, d.path, rotated(i))
 			write()
 			time.Sleep(4 * linger)

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// A folder that cannot be listed for a while, since it lost its permissions, was moved or
-// unmounted, or no descriptor is free, has not lost its files: they are not read a second time when
-// they are there again, whatever was rotated meanwhile.
+// A folder may have lost its permissions, or be moved or unmounted. Files are then not gone, and
+// must not be read again when the folder is back, even after rotations.
 func TestFilesOfAHiddenFolderAreNotReadAgain(t *testing.T) {
 	for name, hide := range map[string]func(dir string) error{
 		"not found": func(dir string) error { return nil },
@@ -30,7 +29,7 @@ func TestFilesOfAHiddenFolderAreNotReadAgain(t *testing.T) {
 			x := newStepper(t, path, Options{})
 			want := "first\n"
 			x.read(want)
-			number := 99 // falls: the youngest file has the smallest
+			number := 99 // decreases: the youngest file has the smallest number
 			rotate := func(dir, line string) {
 				path := filepath.Join(dir, "app.log")
 				rename(t, path, fmt.Sprintf("%s.%d", path, number))

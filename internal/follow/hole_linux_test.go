@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// A hole of a terabyte has no line end: it is not read to find one.
 func TestHolesAreNotSearched(t *testing.T) {
 	const size = 1 << 40
 	path := filepath.Join(t.TempDir(), "app.log")

@@ -19,12 +19,12 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// entryOf is the test's form of a file's entry in a record.
+// entryOf returns the entry of a file in a record.
 func entryOf(path string, off int64) json.RawMessage {
 	return fmt.Appendf(nil, `{"path":%q,"reading":[{"off":%d}]}`, path, off)
 }
 
-// The content of a state file is the sum of its records, up to the first that is torn, or whose
+// The content is the sum of the records before the first torn record, or before the first whose
 // output a power cut may have lost.
 func TestJournalsAreFolded(t *testing.T) {
 	const started, id = 1000, "id of this start"
@@ -47,8 +47,8 @@ func TestJournalsAreFolded(t *testing.T) {
 	for name, test := range map[string]struct {
 		records   []record
 		change    func(data []byte) []byte
-		now       boot             // zero: started
-		want      map[string]int64 // offset by path
+		now       boot             // the current start of the machine; zero: started
+		want      map[string]int64 // offsets by path
 		continues bool
 		torn      bool
 		damaged   bool
@@ -112,7 +112,6 @@ func TestJournalsAreFolded(t *testing.T) {
 	}
 }
 
-// For any bytes in a state file, the records that are read are the first of the complete ones.
 func FuzzJournal(f *testing.F) {
 	b, err := appendRecord(nil, record{Files: []json.RawMessage{entryOf("a", 1)}})
 	if err == nil {
@@ -140,8 +139,6 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// A file at the checkpoint's path that is not a checkpoint may be someone's file: nothing is
-// followed, and the file is not changed.
 func TestWhatIsNoCheckpointIsKept(t *testing.T) {
 	const text = "somebody's\n"
 	for name, test := range map[string]struct {
@@ -186,7 +183,7 @@ func TestWhatIsNoCheckpointIsKept(t *testing.T) {
 	}
 }
 
-// sparse creates a file of size bytes that begins with head.
+// sparse creates a file of size bytes that begins with head, followed by a hole.
 func sparse(path, head string, size int64) error {
 	if err := os.WriteFile(path, []byte(head), 0o600); err != nil {
 		return err
@@ -194,7 +191,7 @@ func sparse(path, head string, size int64) error {
 	return os.Truncate(path, size)
 }
 
-// tree returns the names in a folder with their types, and the sizes and first bytes of files.
+// tree returns the type of each name in a folder, and the size and first bytes of files.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -219,7 +216,6 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// An empty file at the checkpoint's path is used.
 func TestEmptyFilesBecomeCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
@@ -229,7 +225,7 @@ func TestEmptyFilesBecomeCheckpoints(t *testing.T) {
 	again(t, newLog(), Options{Names: []string{path}, State: state}, path, "")
 }
 
-// testSaver returns a saver, with a checkpoint of one file, that counts its syncs.
+// testSaver returns a saver with a checkpoint of one file. syncs counts the syncs of the output.
 func testSaver(t *testing.T, taken func() int64) (w *saver, syncs *int) {
 	t.Helper()
 	syncs = new(int)
@@ -241,13 +237,12 @@ func testSaver(t *testing.T, taken func() int64) (w *saver, syncs *int) {
 	return w, syncs
 }
 
-// savedAt returns the entry of a source that was printed up to off.
 func savedAt(path string, off int64) savedSource {
 	return savedSource{Path: path, Reading: []savedReading{{Mark: lineage.Mark{Off: off}}}}
 }
 
-// offsets returns the offset up to which each file of a state file was printed, by path. starts is
-// the last start of the machine, if that is not the real one.
+// offsets returns the printed offset of each file in a state file, by path. starts replaces the
+// last start of the machine.
 func offsets(t *testing.T, path string, starts ...boot) map[string]int64 {
 	t.Helper()
 	j, err := readState(path, starts...)
@@ -265,8 +260,7 @@ func offsets(t *testing.T, path string, starts ...boot) map[string]int64 {
 	return all
 }
 
-// A record has only the changed entries, and is not synced. Only the first one lists all entries
-// and is synced.
+// Only the first record lists all entries, and only it is synced.
 func TestRecordsHaveWhatHasChanged(t *testing.T) {
 	w, syncs := testSaver(t, nil)
 	const files = 1000
@@ -290,7 +284,7 @@ func TestRecordsHaveWhatHasChanged(t *testing.T) {
 	if *syncs != 1 {
 		t.Errorf("%d syncs before the first mark", *syncs)
 	}
-	for range 3 { // nothing has changed before the second and third
+	for range 3 { // nothing has changed before the second and third save
 		if err := w.secure(); err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +298,7 @@ func TestRecordsHaveWhatHasChanged(t *testing.T) {
 	}
 }
 
-// A journal that has grown is rewritten, with the records that were written during the sync.
+// Records that are written during the sync must be in the new file, too.
 func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
 	w, _ := testSaver(t, nil)
 	w.put(savedAt("b", 1), 0)
@@ -318,7 +312,7 @@ func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.sync = func() error { // meanwhile more is printed
+	w.sync = func() error { // more output during the sync
 		w.put(savedAt("a", n+1), 0)
 		return w.save()
 	}
@@ -336,7 +330,7 @@ func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// after a power cut: only the lines printed before the sync
+	// a power cut loses lines printed after the sync
 	j, err := parseJournal(data, boot{time: 1})
 	if err != nil || !bytes.Contains(j.files["a"], fmt.Appendf(nil, `"off":%d,`, n)) {
 		t.Errorf("after a power cut %s, %v; want %d", j.files["a"], err, n)
@@ -347,7 +341,6 @@ func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
 	}
 }
 
-// A journal whose process is always killed before the sync does not grow for ever.
 func TestJournalsOfShortRunsDoNotGrow(t *testing.T) {
 	dir := t.TempDir()
 	largest := int64(0)
@@ -362,7 +355,7 @@ func TestJournalsOfShortRunsDoNotGrow(t *testing.T) {
 		if err := w.save(); err != nil {
 			t.Fatal(err)
 		}
-		w.release() // killed
+		w.release() // as after a kill
 		largest = max(largest, mustSize(w.path))
 	}
 	if largest > 3*compactSize {
@@ -370,7 +363,6 @@ func TestJournalsOfShortRunsDoNotGrow(t *testing.T) {
 	}
 }
 
-// If someone removes the state file, or replaces it, the next checkpoint is a complete file.
 func TestStateFilesThatAreReplaced(t *testing.T) {
 	w, _ := testSaver(t, nil)
 	for i, change := range []func(){
@@ -389,8 +381,6 @@ func TestStateFilesThatAreReplaced(t *testing.T) {
 	}
 }
 
-// Temporary files of runs that were killed while they rewrote the file are removed by the next run;
-// files with other names stay.
 func TestTemporaryFilesOfKilledRunsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
@@ -420,13 +410,12 @@ func TestTemporaryFilesOfKilledRunsAreRemoved(t *testing.T) {
 	}
 }
 
-// After a power cut, lines since the last sync are printed twice, and none is lost.
 func TestPowerCutsLoseNothing(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
 	o := Options{Names: []string{path}, State: state}
 	write(t, path, "one\n")
-	again(t, newLog(), o, path, "one\n") // the end of a run is synced
+	again(t, newLog(), o, path, "one\n") // the end of a run syncs its lines
 	write(t, path, "two\n")
 	r := begin(t, newLog(), o)
 	r.expect(path, "two\n")
@@ -457,14 +446,12 @@ func TestPowerCutsLoseNothing(t *testing.T) {
 	}
 }
 
-// A full disk leaves the journal valid: the next record replaces the partly written one.
 func TestTornRecordsAreCutOff(t *testing.T) {
 	w, _ := testSaver(t, nil)
 	w.put(savedAt("a", 1), 0)
 	if err := w.save(); err != nil {
 		t.Fatal(err)
 	}
-	// the state after a failed write
 	if _, err := w.file.WriteString(stateMagic + "what fitted"); err != nil {
 		t.Fatal(err)
 	}
@@ -478,8 +465,6 @@ func TestTornRecordsAreCutOff(t *testing.T) {
 	}
 }
 
-// No checkpoint contains output that its reader has not taken, whatever the number of waiting
-// entries.
 func TestOnlyWhatWasTakenCounts(t *testing.T) {
 	var taken int64
 	w, _ := testSaver(t, func() int64 { return taken })
@@ -522,8 +507,6 @@ func TestOnlyWhatWasTakenCounts(t *testing.T) {
 	}
 }
 
-// Whatever the size of sinks' contexts, a checkpoint is bounded: the lines of the last files are
-// read again instead.
 func TestContextsAreBounded(t *testing.T) {
 	w, _ := testSaver(t, nil)
 	for i := range 4 {
@@ -552,7 +535,6 @@ func TestContextsAreBounded(t *testing.T) {
 	}
 }
 
-// The time at which a checkpoint is due, and the pause between expensive ones.
 func TestPace(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var p pacer
@@ -570,13 +552,13 @@ func TestPace(t *testing.T) {
 	p.printed(start.Add(saveDelay/2), 10)
 	due(saveDelay) // for the first line
 	p.printed(start.Add(saveDelay/2), saveBytes)
-	due(0) // much was printed
+	due(0) // after much output
 	p.begin()
 	p.end(start, time.Millisecond, false)
 	p.printed(start, saveBytes)
 	due((saveShare - 1) * time.Millisecond)
 	var busy, all time.Duration
-	for i := range 1000 { // with varying costs
+	for i := range 1000 { // of varying costs
 		cost := time.Duration(i%7) * time.Millisecond
 		p.begin()
 		p.end(start, cost, false)
@@ -604,7 +586,6 @@ func TestPace(t *testing.T) {
 	due(saveRetry)
 }
 
-// Invalid options are an error of New, not a panic later.
 func TestOptionsAreChecked(t *testing.T) {
 	good := Options{Names: []string{filepath.Join(t.TempDir(), "app.log")}, Open: newLog().open}
 	for want, change := range map[string]func(o *Options){

@@ -16,7 +16,6 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A line is printed once it has its end, however its writer has split it.
 func TestLinesAreWhole(t *testing.T) {
 	const line = "frame {{{bt:0:0x1234:ra}}} of thread \x00\xff 7\r\n"
 	path := filepath.Join(t.TempDir(), "app.log")
@@ -36,8 +35,7 @@ func TestLinesAreWhole(t *testing.T) {
 	}
 }
 
-// A line without an end is printed at the end of the run, unless another run will read it. It gets
-// a line end only if lines of other files may follow.
+// A line end is added only if lines of other files may follow.
 func TestUnfinishedLinesAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	one, two := filepath.Join(dir, "one.log"), filepath.Join(dir, "two.log")
@@ -65,10 +63,10 @@ func TestUnfinishedLinesAtTheEnd(t *testing.T) {
 	}
 }
 
-// A counter counts bytes and lines written to it.
+// A counter counts the bytes and lines that it gets.
 type counter struct {
 	bytes, lines int64
-	other        bool // a byte that does not belong to the line
+	other        bool // whether a byte is not part of the line
 }
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -80,7 +78,6 @@ func (c *counter) Write(p []byte) (int, error) {
 
 func (*counter) Close() error { return nil }
 
-// A line of any length passes in constant memory, finished or not.
 func TestLongLinesTakeNoMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	size := int64(64 << 20)
@@ -125,7 +122,7 @@ func TestLongLinesTakeNoMemory(t *testing.T) {
 		t.Errorf("got %d bytes, %d lines, others %v; want %d bytes of 2 lines", c.bytes, c.lines, c.other, size+3)
 	}
 	runtime.ReadMemStats(&after)
-	// thousands of reads make some garbage
+	// thousands of reads produce some garbage
 	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 && !long() {
 		t.Errorf("took %d bytes of memory", n)
 	}
@@ -136,8 +133,7 @@ func TestLongLinesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// If a file is truncated while a long line of it is printed, the line ends there, and the next line
-// is separate.
+// The part that was printed gets a line end.
 func TestLongLinesEndWhereTheirFileDoes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, strings.Repeat("x", 2*readSize)+"\n")
@@ -167,8 +163,7 @@ func TestLongLinesEndWhereTheirFileDoes(t *testing.T) {
 	}
 }
 
-// Lines of UTF-16 are emitted with all bytes of their line end, when these have come; other
-// characters have its bytes too.
+// The bytes of a line end also occur in other characters, such as U+4E0A.
 func TestLinesOfUTF16AreWhole(t *testing.T) {
 	for _, parts := range [][]string{
 		{"\xff\xfea\x00\n\x00|", "\x0a\x4e\n", "\x00|", "c\x00\n\x00|", "d\x00"}, // U+4E0A
@@ -204,7 +199,6 @@ func TestLinesOfUTF16AreWhole(t *testing.T) {
 	}
 }
 
-// The bytes of a compressed file are emitted as they come, and nothing is added to them.
 func TestBytesOfCompressedFilesAreEmittedAtOnce(t *testing.T) {
 	for _, magic := range []string{"\x1f\x8b\x08", "\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh91AY&SY"} {
 		path := filepath.Join(t.TempDir(), "app.log.gz")
@@ -231,7 +225,6 @@ func TestBytesOfCompressedFilesAreEmittedAtOnce(t *testing.T) {
 	}
 }
 
-// A file whose name is not that of a compressed one holds lines.
 func TestOtherFilesHoldLinesWhateverTheyBeginWith(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "\x1f\x8b\x08one\ntwo")
@@ -242,8 +235,8 @@ func TestOtherFilesHoldLinesWhateverTheyBeginWith(t *testing.T) {
 	}
 }
 
-// FuzzLines writes a file in parts and reads it in between: all whole lines are printed unchanged,
-// and the rest at the end.
+// FuzzLines writes a file in parts, and reads it in between. All whole lines must be printed
+// unchanged, and the rest at the end.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("one\ntwo\r\nthree"), uint16(1), uint16(3))
 	f.Add([]byte("x\x00\xff\n\n\n"), uint16(40000), uint16(9999))
@@ -251,7 +244,7 @@ func FuzzLines(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("z"), 70000), uint16(7), uint16(60001))
 	f.Add([]byte("\xff\xfea\x00\n\x00b\x00\n\x00\n"), uint16(3), uint16(3))
 	f.Add([]byte("\xfe\xff\x00a\x00\n\x00b\n\x00"), uint16(3), uint16(5))
-	f.Add([]byte("\xff\xfea\xfe\n"), uint16(3), uint16(0)) // no UTF-16, as 64 bytes show
+	f.Add([]byte("\xff\xfea\xfe\n"), uint16(3), uint16(0)) // not UTF-16, as 64 bytes show
 	f.Fuzz(func(t *testing.T, data []byte, times, step uint16) {
 		defer fuzztest.Watch(t, []any{data, times, step})()
 		all := data
@@ -283,7 +276,6 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// A file with much to read does not block the others.
 func TestFilesTakeTurns(t *testing.T) {
 	dir := t.TempDir()
 	big, small := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
@@ -319,7 +311,6 @@ type writerFunc func(p []byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 func (writerFunc) Close() error                  { return nil }
 
-// An error of a sink ends Run.
 func TestErrorsOfSinksAreReturned(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// A follower locks its state file before the first checkpoint, so that of two that start together
-// one fails.
+// Without a lock before the first checkpoint, two followers could start together.
 func TestStateFilesAreLockedFromTheStart(t *testing.T) {
 	if !locks {
 		t.Skip("no locks here")
@@ -36,8 +35,7 @@ func TestStateFilesAreLockedFromTheStart(t *testing.T) {
 	}
 }
 
-// A new state file is empty until the first checkpoint. An empty file that exists is reported: it
-// may have been cut.
+// The first New creates the file. The second finds an empty file, which may have been truncated.
 func TestEmptyStateFilesAreReported(t *testing.T) {
 	dir := t.TempDir()
 	l := newLog()
@@ -54,8 +52,6 @@ func TestEmptyStateFilesAreReported(t *testing.T) {
 	}
 }
 
-// If another process has put its state file in the place of a follower's, the follower ends. It
-// does not change that file.
 func TestFollowersEndIfAnotherHasTheirStateFile(t *testing.T) {
 	if !locks {
 		t.Skip("no locks here")
@@ -96,7 +92,6 @@ func TestFollowersEndIfAnotherHasTheirStateFile(t *testing.T) {
 	}
 }
 
-// If a state file was truncated, the next checkpoint is a whole one.
 func TestTruncatedStateFilesAreWrittenWhole(t *testing.T) {
 	for name, torn := range map[string]bool{"": false, "after a write that failed": true} {
 		w, _ := testSaver(t, nil)
@@ -117,8 +112,7 @@ func TestTruncatedStateFilesAreWrittenWhole(t *testing.T) {
 	}
 }
 
-// After a failed sync, the next one writes the file again: the system may have dropped unwritten
-// data.
+// After a failed sync, the system may have dropped unwritten data.
 func TestSyncsThatFailAreRepeated(t *testing.T) {
 	w, _ := testSaver(t, nil)
 	w.put(savedAt("a", 1), 0)

@@ -11,15 +11,13 @@ import (
 	"time"
 )
 
-// After output, a checkpoint follows soon, and a sync at intervals; without output there is
-// neither. The clock is fake.
 func TestCheckpointsFollowTheOutput(t *testing.T) {
 	const (
 		soon    = 100 * time.Millisecond
 		looks   = 10 * time.Millisecond
 		busy    = 12 * time.Second
 		records = int(busy/saveDelay) + 10
-		syncs   = int(busy/syncInterval) + 2 // including that of the first record
+		syncs   = int(busy/syncInterval) + 2 // including the sync of the first record
 	)
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
@@ -31,7 +29,7 @@ func TestCheckpointsFollowTheOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		now := lastBoot() // it does not know of the fake clock
+		now := lastBoot() // read before the fake clock starts
 		f.saver.boot = func() boot { return now }
 		written := 0
 		ctx, cancel := context.WithCancel(t.Context())
@@ -46,7 +44,7 @@ func TestCheckpointsFollowTheOutput(t *testing.T) {
 		if got := offsets(t, state, now)[path]; got != int64(written) {
 			t.Errorf("%v after the first line the checkpoint says %d of %d bytes", soon, got, written)
 		}
-		first := mustSize(state) - before // the size of one record
+		first := mustSize(state) - before // size of one record
 		worst := 0
 		for begin := time.Now(); time.Since(begin) < busy; {
 			for range 25 { // until the last check of the reader is about 250 ms old
@@ -66,7 +64,7 @@ func TestCheckpointsFollowTheOutput(t *testing.T) {
 		if synced := int(syncing.Load()); synced > syncs || synced < 2 {
 			t.Errorf("%d syncs in %v, want at most %d", synced, busy, syncs)
 		}
-		time.Sleep(2 * syncInterval) // for the last sync
+		time.Sleep(2 * syncInterval) // time for the last sync
 		size, n := mustSize(state), syncing.Load()
 		time.Sleep(time.Hour)
 		if mustSize(state) != size || syncing.Load() != n {
@@ -79,7 +77,6 @@ func TestCheckpointsFollowTheOutput(t *testing.T) {
 	})
 }
 
-// Checkpoints of much output are due by its bytes, even if no time passes.
 func TestMuchOutputHasCheckpointsAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
@@ -87,7 +84,7 @@ func TestMuchOutputHasCheckpointsAtOnce(t *testing.T) {
 	write(t, path, strings.Repeat(strings.Repeat("x", 1023)+"\n", size>>10))
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		late := int64(0) // the most that was printed since the checkpoint, after the first turns
+		late := int64(0) // maximum output without a checkpoint, after the first turns
 		now, begin := boot{}, time.Now()
 		o := Options{Names: []string{path}, Open: l.open, State: state, Poll: true}
 		var printed atomic.Int64
@@ -121,7 +118,6 @@ func TestMuchOutputHasCheckpointsAtOnce(t *testing.T) {
 	})
 }
 
-// At the end, a sink that is blocked keeps no other file out of the checkpoint.
 func TestLastCheckpointsDoNotWaitForBlockedSinks(t *testing.T) {
 	const files = 20
 	dir := t.TempDir()
@@ -133,7 +129,7 @@ func TestLastCheckpointsDoNotWaitForBlockedSinks(t *testing.T) {
 	l, g := newLog(), newGate()
 	f := unstarted(t, Options{Names: names, State: filepath.Join(dir, "state"), Open: func(name string) (*Sink, error) {
 		sink, err := l.open(name)
-		if name == names[files/2] { // its sink prints to an output without a reader
+		if name == names[files/2] { // its output has no reader
 			sink.Context = func([]byte) ([]byte, bool) { <-g.opened; return nil, true }
 		}
 		return sink, err
@@ -146,7 +142,7 @@ func TestLastCheckpointsDoNotWaitForBlockedSinks(t *testing.T) {
 	go func() { defer close(settled); r.settle() }()
 	last := &running{log: l, t: t}
 	last.until("all other files are saved", func() bool {
-		if err := f.Save(); err != nil { // what ends the process does so
+		if err := f.Save(); err != nil { // a program saves before it exits
 			t.Fatal(err)
 		}
 		f.saver.mu.Lock()

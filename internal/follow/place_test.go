@@ -20,8 +20,6 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// A file that is not regular is not opened. This is reported once, and a regular file is waited
-// for.
 func TestOnlyRegularFilesAreRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		make func(path string) error
@@ -72,8 +70,8 @@ func TestWhatCannotBeReadIsTriedAgain(t *testing.T) {
 	r.expect(path, "one\n")
 }
 
-// The chain of symbolic links that Kubernetes makes: a container's log is a link to a link in its
-// pod's folder, which is rotated, removed and replaced by another.
+// In Kubernetes, a container's log is a link to a link in its pod's folder. The pod's folder is
+// rotated, removed and replaced.
 func TestChainsOfLinksAreFollowed(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := t.TempDir()
@@ -105,7 +103,6 @@ func TestChainsOfLinksAreFollowed(t *testing.T) {
 			want += text
 			r.expect(path, want)
 		}
-		// the target of the second link is rotated
 		rename(t, filepath.Join(docker, "a.log"), filepath.Join(docker, "a.log.1"))
 		add(filepath.Join(docker, "a.log"), "two\n")
 		write(t, filepath.Join(docker, "b.log"), "three\n") // the second link gets another target
@@ -114,9 +111,9 @@ func TestChainsOfLinksAreFollowed(t *testing.T) {
 		r.expect(path, want)
 		os.Remove(filepath.Join(pod, "0.log")) // the runtime writes without the second link
 		add(filepath.Join(pod, "0.log"), "four\n")
-		rename(t, filepath.Join(pod, "0.log"), filepath.Join(pod, "0.log.20261120-132438")) // the kubelet rotates
+		rename(t, filepath.Join(pod, "0.log"), filepath.Join(pod, "0.log.20261120-132438")) // the kubelet rotates the log
 		add(filepath.Join(pod, "0.log"), "five\n")
-		write(t, filepath.Join(pod, "1.log"), "six\n") // the container is started again
+		write(t, filepath.Join(pod, "1.log"), "six\n") // the container restarts
 		link("../pods/uid/app/1.log", path)
 		want += "six\n"
 		r.expect(path, want)
@@ -126,7 +123,7 @@ func TestChainsOfLinksAreFollowed(t *testing.T) {
 	})
 }
 
-// A volume of Kubernetes changes all its files at once: the link ..data gets another target.
+// Kubernetes updates a volume by changing the target of the link ..data.
 func TestSwapsOfFoldersAreFollowed(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := t.TempDir()
@@ -187,8 +184,6 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// Patterns match later files too, which are read from their beginning; rotated, compressed and
-// skipped files are not followed.
 func TestPatternsMatchNewFiles(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := t.TempDir()
@@ -248,8 +243,6 @@ func TestPatternsWithoutFilesAreTold(t *testing.T) {
 	r.expect(path, "one\n")
 }
 
-// If a pattern matches rotated files too, they are read first; each is read once, even by the next
-// run.
 func TestPatternsOfRotatedFiles(t *testing.T) {
 	for _, test := range []struct{ base, first, second, third string }{
 		{"app.log", "app.log.2", "app.log.1", "app.log.3"},
@@ -282,7 +275,6 @@ func TestPatternsOfRotatedFiles(t *testing.T) {
 	}
 }
 
-// A file with two names is followed once.
 func TestAFileIsReadOnce(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
@@ -300,8 +292,6 @@ func TestAFileIsReadOnce(t *testing.T) {
 	}
 }
 
-// Without events the files are examined at intervals, which is reported once; lost events cause one
-// more check.
 func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
 	dir := t.TempDir()
 	for name, open := range map[string]func() (*fsnotify.Watcher, error){
@@ -344,7 +334,6 @@ func TestWithoutEventsFilesAreLookedAt(t *testing.T) {
 	}
 }
 
-// A folder that is replaced after a pause is noticed.
 func TestFoldersThatAreReplaced(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := filepath.Join(t.TempDir(), "logs")
@@ -368,7 +357,6 @@ func TestFoldersThatAreReplaced(t *testing.T) {
 	})
 }
 
-// The inode of a removed file is given to a new one: the new one is read from its beginning.
 func TestInodesThatAreUsedAgain(t *testing.T) {
 	dir := t.TempDir()
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
@@ -404,7 +392,6 @@ func TestInodesThatAreUsedAgain(t *testing.T) {
 	}
 }
 
-// A file that a pattern matched and that is gone is forgotten after a while.
 func TestFilesOfPatternsAreForgotten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.log")
 	f, err := New(Options{Names: []string{filepath.Join(filepath.Dir(path), "*.log")}, Open: newLog().open})

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// A checkpoint that another user has created in a folder where everyone may write is not used: it
-// could make lines disappear.
+// Such a checkpoint could make lines disappear.
 func TestPlantedStateFilesAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files to others")
@@ -17,7 +16,7 @@ func TestPlantedStateFilesAreRefused(t *testing.T) {
 	const us, other, third = 0, 4711, 4712
 	for name, test := range map[string]struct {
 		mode         os.FileMode
-		folder, file int // their owners
+		folder, file int // owners of folder and file
 		refused      bool
 	}{
 		"another's":                  {os.ModeSticky | 0o777, us, other, true},

@@ -14,12 +14,11 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// What a checkpoint has of a rotated file is continued, or its loss is reported.
 func TestNextRunsReportLostRotatedFiles(t *testing.T) {
 	const off, size = 400, 600
 	text := strings.Repeat("a line of the log..\n", size/20)
 	for name, test := range map[string]struct {
-		size   int64 // of the rotated file in the checkpoint; 0: it was read to its end
+		size   int64 // size of the rotated file in the checkpoint; 0: it was read to its end
 		change func(t *testing.T, x *stepper, path string)
 		want   string
 		told   string
@@ -73,15 +72,14 @@ func TestNextRunsReportLostRotatedFiles(t *testing.T) {
 	}
 }
 
-// A late line makes a file of the checkpoint younger than the archive of the one after it, which is
-// read all the same.
+// A late line makes a file of the checkpoint younger than the next file's archive.
 func TestNextRunsReadArchivesOfFilesBeforeALateLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "app.log")
 		o := Options{Names: []string{path}, State: path + ".state", Unpack: unpackGzip, Poll: true, Interval: time.Second}
 		l := newLog()
 		write(t, path, "one\n")
-		setTime(t, path, time.Now()) // the clock is not that of the file system
+		setTime(t, path, time.Now()) // the fake clock differs from the file system's
 		r := begin(t, l, o)
 		r.expect(path, "one\n")
 		if err := r.end(); err != nil {
@@ -103,8 +101,6 @@ func TestNextRunsReadArchivesOfFilesBeforeALateLine(t *testing.T) {
 	})
 }
 
-// An archive that came after the log was read, and was last written before, is not read. A routine
-// message names it.
 func TestArchivesLeftOutAsOlderAreNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")

@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// long reports whether tests run with their full counts.
 func long() bool { return os.Getenv("TEST_LONG") == "1" }
 
-// A rotation is a writer of numbered lines that rotates its file.
+// A rotation writes numbered lines to a file, and rotates it.
 type rotation struct {
 	t       *testing.T
 	path    string
 	rand    *rand.Rand
-	scheme  string // of the names of rotated files
-	keep    int    // number of rotated files that are kept; 0 for all
+	scheme  string // style of the names of rotated files
+	keep    int    // maximum number of rotated files; 0: no limit
 	f       *os.File
 	n       int // lines written
 	rotated int
@@ -43,7 +42,7 @@ func (r *rotation) create() {
 	r.f = f
 }
 
-// lines writes n lines, some of them in two parts, some of them together.
+// lines writes n lines, some in two writes, some several in one write.
 func (r *rotation) lines(n int) {
 	for range n {
 		line := fmt.Appendf(nil, "line %d %s\n", r.n, strings.Repeat("x", r.rand.IntN(100)))
@@ -64,7 +63,7 @@ func (r *rotation) put(b []byte) {
 	}
 }
 
-// rotate renames the file, may write a little more to it, and begins another.
+// rotate renames the file, may append a few late lines to it, and begins the next file.
 func (r *rotation) rotate() {
 	r.rotated++
 	rename := func(from, to string) {
@@ -74,7 +73,7 @@ func (r *rotation) rotate() {
 	}
 	name := func(n int) string { return fmt.Sprintf("%s.%d", r.path, n) }
 	switch r.scheme {
-	case "shifted": // like logrotate: the highest number is the oldest
+	case "shifted": // as in logrotate, the highest number is the oldest
 		last := r.rotated
 		if r.keep > 0 {
 			last = min(last, r.keep)
@@ -89,13 +88,13 @@ func (r *rotation) rotate() {
 		rename(r.path, fmt.Sprintf("%s-202611%02d-%06d", r.path, 20+r.rotated/1000, r.rotated))
 	}
 	if r.rand.IntN(2) == 0 {
-		r.lines(r.rand.IntN(20)) // the writer has not noticed yet
+		r.lines(r.rand.IntN(20)) // the writer has not noticed the rotation yet
 	}
 	r.f.Close()
 	r.create()
 }
 
-// followers follow the same file with events and with polling.
+// followers returns a follower with events, and one that polls.
 func followers(t *testing.T, path string) (all []*running) {
 	for _, poll := range []bool{false, true} {
 		all = append(all, begin(t, newLog(), Options{Names: []string{path}, Poll: poll, Interval: pollInterval}))
@@ -103,7 +102,6 @@ func followers(t *testing.T, path string) (all []*running) {
 	return all
 }
 
-// expectAll calls expect for each follower.
 func expectAll(all []*running, path, want string) {
 	for _, r := range all {
 		r.t.Helper()
@@ -111,7 +109,6 @@ func expectAll(all []*running, path, want string) {
 	}
 }
 
-// No line is lost, doubled or out of order, however many rotations happen between two checks.
 func TestRotationLosesNothing(t *testing.T) {
 	const lines, renames = 20000, 9
 	seeds := uint64(2)
@@ -125,7 +122,7 @@ func TestRotationLosesNothing(t *testing.T) {
 				w := newRotation(t, t.TempDir(), seed)
 				w.lines(1)
 				all := followers(t, w.path)
-				// files that were rotated before the start are not read
+				// files rotated before the start are not read
 				expectAll(all, w.path, w.all.String())
 				for i := range renames + 1 {
 					bursts := 1 + w.rand.IntN(2)
@@ -151,7 +148,7 @@ func TestRotationLosesNothing(t *testing.T) {
 	}
 }
 
-// With a rotation every 50 ms, no line is lost, doubled or out of order either.
+// Files are rotated every 50 ms.
 func TestQuickRotationLosesNothing(t *testing.T) {
 	rotations := 40
 	if long() {
@@ -167,14 +164,14 @@ func TestQuickRotationLosesNothing(t *testing.T) {
 			expectAll(all, w.path, w.all.String())
 			tick := time.NewTicker(50 * time.Millisecond)
 			defer tick.Stop()
-			var ends []int // of the lines of the files that are kept, in the order of writing
+			var ends []int // ends of the lines of the kept files, in the order of writing
 			for range rotations {
 				w.lines(1 + w.rand.IntN(50))
 				<-tick.C
 				ends = append(ends, w.all.Len())
 				if len(ends) == w.keep {
-					// the oldest file will be overwritten: a busy machine may take longer than
-					// 50 rotations to read it, which loses its lines
+					// On a busy machine, reading the oldest file may take longer than 50 rotations.
+					// The next rotation would overwrite the file, and lose its lines.
 					for _, r := range all {
 						r.until("the oldest file is read", func() bool { return len(r.text(w.path)) >= ends[0] })
 					}
@@ -188,8 +185,6 @@ func TestQuickRotationLosesNothing(t *testing.T) {
 	}
 }
 
-// A writer that has not noticed the rotation continues for a while: its lines are read, whole,
-// among those of the new file.
 func TestLateWritersAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")
@@ -223,8 +218,7 @@ func TestLateWritersAreRead(t *testing.T) {
 	}
 }
 
-// Files that were rotated between two checks are read in order. Files that were rotated before, are
-// compressed, are copies, or only look similar are not read.
+// Files that were rotated before the last check, archives, copies and similar files are not read.
 func TestGenerationsBetweenTwoLooksAreCaughtUpWith(t *testing.T) {
 	for _, scheme := range []string{"shifted", "counted", "dated"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -257,7 +251,6 @@ func TestGenerationsBetweenTwoLooksAreCaughtUpWith(t *testing.T) {
 	}
 }
 
-// A removed file is read to its end; a new file with its name is a different one.
 func TestRemovedAndCreatedAgain(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		path := filepath.Join(t.TempDir(), "app.log")
@@ -285,7 +278,6 @@ func TestRemovedAndCreatedAgain(t *testing.T) {
 	})
 }
 
-// If a file gets its name back, reading continues at the same place.
 func TestRenamedAndBack(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		path := filepath.Join(t.TempDir(), "app.log")
@@ -302,8 +294,7 @@ func TestRenamedAndBack(t *testing.T) {
 	})
 }
 
-// Rotated files that were read are removed while many others are rotated. The names that they had
-// do not decide in which order the others are read.
+// The names of removed files do not determine the order of the remaining ones.
 func TestNamesOfRemovedFilesDecideNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -321,7 +312,7 @@ func TestNamesOfRemovedFilesDecideNothing(t *testing.T) {
 	r.looking(func() { r.expect(path, all.String()) })
 	files := 1
 	for range 3 {
-		for range 3 { // each is read before the next rotation
+		for range 3 { // each file is read before the next rotation
 			shift(t, path, files)
 			lines(files)
 			files++

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// The lines of a rotated file are not lost if several runs are killed while its name is missing:
-// the checkpoint keeps the entry of the name.
+// Several runs are killed while the name of a rotated file is missing. The checkpoint keeps the
+// name's entry.
 func TestNamesThatAreMissingForSomeRunsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	a, b, state := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log"), filepath.Join(dir, "state")
@@ -41,7 +41,7 @@ func TestNamesThatAreMissingForSomeRunsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.end()
-		if err := os.WriteFile(state, data, 0o600); err != nil { // as if it had been killed
+		if err := os.WriteFile(state, data, 0o600); err != nil { // restores the checkpoint, as after a kill
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +49,6 @@ func TestNamesThatAreMissingForSomeRunsAreKept(t *testing.T) {
 	again(t, l, o, b, "b1\nunread\nb3\n")
 }
 
-// The entry of a name that no run follows, and that has been missing for a minute, is dropped.
 func TestEntriesOfNamesThatStayMissingAreDropped(t *testing.T) {
 	dir := t.TempDir()
 	path, kept := filepath.Join(dir, "app.log"), filepath.Join(dir, "kept.log")
@@ -83,8 +82,7 @@ func TestEntriesOfNamesThatStayMissingAreDropped(t *testing.T) {
 	}
 }
 
-// A run that continues examines all rotated files, even if they cannot be open at the same time: a
-// file that it did not recognize would be printed as new.
+// A file that is not recognised would be printed as new.
 func TestRotatedFilesBeyondTheLimitAreKnownAgain(t *testing.T) {
 	const files, room = 40, 8
 	dir := t.TempDir()
@@ -122,7 +120,6 @@ func TestRotatedFilesBeyondTheLimitAreKnownAgain(t *testing.T) {
 	}
 }
 
-// Names that are not UTF-8 have a checkpoint too.
 func TestNamesOfAnyBytesHaveACheckpoint(t *testing.T) {
 	for _, name := range []string{"app\xff.log", "\xc3\xa9\xc3.log", "\ufffd.log"} {
 		if got := decodePath(encodePath(name)); got != name {
@@ -131,7 +128,7 @@ func TestNamesOfAnyBytesHaveACheckpoint(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
 		if f, err := os.Create(path); err != nil {
-			continue // not possible on this system
+			continue // the system does not allow such names
 		} else {
 			f.Close()
 		}
@@ -148,8 +145,7 @@ func TestNamesOfAnyBytesHaveACheckpoint(t *testing.T) {
 	}
 }
 
-// The siblings of a file, of which there may be hundreds, are in a record only if they have
-// changed. The next run knows them nevertheless.
+// A file may have hundreds of siblings. The next run knows them even if the last record omits them.
 func TestSiblingsAreRecordedWhenTheyChange(t *testing.T) {
 	read := func(path string) string {
 		w, err := newSaver(path, nil, Options{})

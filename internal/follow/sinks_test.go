@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// reports has an Options.Open for sinks of reports: each file has its own sink, which prints its
-// lines when it is closed.
+// A reports has an Options.Open whose sinks print only when they are closed, like the sinks of
+// reports.
 type reports struct {
-	printed []string // output of the closed sinks, in the order of their closing
-	kept    []string // lines held by each sink, in the order of their opening
+	printed []string // outputs of the closed sinks, in the order of closing
+	kept    []string // lines held by each sink, in the order of opening
 	closes  []int
 }
 
@@ -39,7 +39,8 @@ type reportWriter struct {
 func (w reportWriter) Write(p []byte) (int, error) { return w.write(p) }
 func (w reportWriter) Close() error                { return w.close() }
 
-// unstarted returns a Follower for turns. Listings take no time, however busy the machine is.
+// unstarted returns a Follower for tests that run turns themselves. Listings take no time, so a
+// busy machine changes nothing.
 func unstarted(t *testing.T, o Options) *Follower {
 	t.Helper()
 	f, err := New(o)
@@ -52,7 +53,7 @@ func unstarted(t *testing.T, o Options) *Follower {
 	return f
 }
 
-// turns runs turns of the source at path, without a call of Run, until there is nothing to do.
+// turns runs turns of the source at path until nothing is left to do. Run is not called.
 func turns(t *testing.T, f *Follower, path string) *source {
 	t.Helper()
 	s := f.sources[path]
@@ -65,8 +66,6 @@ func turns(t *testing.T, f *Follower, path string) *source {
 	return s
 }
 
-// Each sink is closed once and prints its lines, whether its file was rotated, removed or
-// truncated.
 func TestEachSinkIsClosedOnce(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, s *source){
 		"renamed":   func(t *testing.T, s *source) { rename(t, s.path, s.path+".1") },
@@ -77,7 +76,7 @@ func TestEachSinkIsClosedOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			turns(t, s.f, s.path)
-			s.cur.moved = time.Now().Add(-linger) // as if it had been removed that long ago
+			s.cur.moved = time.Now().Add(-linger) // as if it had been removed before linger
 			turns(t, s.f, s.path)
 			if s.cur != nil {
 				t.Fatal("the removed file is still read")
@@ -111,7 +110,6 @@ func TestEachSinkIsClosedOnce(t *testing.T) {
 	}
 }
 
-// A sink that takes the lines of several rotated files is closed after the last of them.
 func TestASinkOfSeveralFilesIsClosedAfterTheLast(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	var r reports
@@ -119,7 +117,7 @@ func TestASinkOfSeveralFilesIsClosedAfterTheLast(t *testing.T) {
 	write(t, path, "one\n")
 	s := turns(t, f, path)
 	next := s.out.Rotated
-	s.out.Rotated = nil // the second file's lines go to the first one's sink
+	s.out.Rotated = nil // the first file's sink gets the lines of the second file, too
 	rename(t, path, path+".2")
 	write(t, path, "two\n")
 	turns(t, f, path)
@@ -143,7 +141,7 @@ func TestASinkOfSeveralFilesIsClosedAfterTheLast(t *testing.T) {
 	}
 }
 
-// A holding sink prints its lines when it is closed or suspended, and has them as its context.
+// A holding sink prints its lines when it is closed or suspended. Until then they are its context.
 type holding struct {
 	printed string
 	sinks   int
@@ -176,8 +174,7 @@ func (h *holding) open(string) (*Sink, error) {
 	}, nil
 }
 
-// The lines that a rotated file's sink holds back are printed once, in order: after SIGTERM, and
-// after SIGKILL.
+// The run ends by SIGTERM or SIGKILL.
 func TestWhatRotatedFilesHoldBackIsPrinted(t *testing.T) {
 	for _, replays := range []bool{false, true} {
 		for _, killed := range []bool{false, true} {

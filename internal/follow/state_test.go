@@ -18,8 +18,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// again follows with a checkpoint until all of want was printed, in this run and earlier ones; then
-// it ends the run.
+// again follows a file with a checkpoint until this and earlier runs have printed want, and then
+// ends the run.
 func again(t *testing.T, l *log, o Options, name, want string) *running {
 	t.Helper()
 	r := begin(t, l, o)
@@ -43,14 +43,14 @@ func TestNextRunsGoOn(t *testing.T) {
 		again(t, l, o, path, "one\ntwo\n")
 		write(t, path, "ished\n")
 		again(t, l, o, path, "one\ntwo\nunfinished\n")
-		rename(t, path, path+".1") // while no run is active, several times
+		rename(t, path, path+".1") // several rotations without a run
 		write(t, path+".1", "three\n")
 		write(t, path, "four\n")
 		rename(t, path+".1", path+".2")
 		rename(t, path, path+".1")
 		write(t, path, "five\n")
 		again(t, l, o, path, "one\ntwo\nunfinished\nthree\nfour\nfive\n")
-		rename(t, path, path+".0") // and the name is missing now
+		rename(t, path, path+".0") // the name is missing now
 		again(t, l, o, path, "one\ntwo\nunfinished\nthree\nfour\nfive\n")
 		write(t, path+".0", "six\n")
 		again(t, l, o, path, "one\ntwo\nunfinished\nthree\nfour\nfive\nsix\n")
@@ -62,8 +62,6 @@ func TestNextRunsGoOn(t *testing.T) {
 	})
 }
 
-// A file that was truncated or replaced since the checkpoint is read from its beginning; lost lines
-// are reported.
 func TestNextRunsFindAnotherFile(t *testing.T) {
 	const first = "the first line\nthe second line\n"
 	for name, test := range map[string]struct {
@@ -117,8 +115,8 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 	}
 }
 
-// The file of the checkpoint is gone and no file has the name, but others had it in between: they
-// are read at once, not when the name appears again.
+// Between the runs, other files had the name. They are read at once, although no file has the name
+// now.
 func TestNextRunsReadWhatWasRotatedBeforeTheNameIsMissing(t *testing.T) {
 	for name, rotate := range map[string]func(t *testing.T, path string){
 		"renamed":    func(t *testing.T, path string) {},
@@ -142,8 +140,7 @@ func TestNextRunsReadWhatWasRotatedBeforeTheNameIsMissing(t *testing.T) {
 	}
 }
 
-// A run ended when no file had the name. What had the name since then is read by the next run,
-// whatever time it has.
+// The earlier run ended while no file had the name.
 func TestNextRunsReadWhatCameAfterANameWasMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -171,9 +168,8 @@ func TestNextRunsReadWhatCameAfterANameWasMissing(t *testing.T) {
 	})
 }
 
-// The file of the checkpoint is away for a moment, and nothing is newer: a file that was read
-// before it has been compressed, which changed its time. No lines are lost, and none is printed
-// twice.
+// The file of the checkpoint is missing for a moment. An older file was compressed, and has a newer
+// time, but is not a successor.
 func TestNextRunsWaitForTheNameIfNothingIsNewer(t *testing.T) {
 	dir := t.TempDir()
 	path, away := filepath.Join(dir, "app.log"), filepath.Join(dir, "away")
@@ -205,8 +201,7 @@ func TestNextRunsWaitForTheNameIfNothingIsNewer(t *testing.T) {
 	l.expectMessages(t, "app.log: does not exist yet; waiting for it")
 }
 
-// A checkpoint knows little of a file without printed lines: its inode may now belong to a later
-// file, and others may have been written in between.
+// A checkpoint cannot identify a file without printed lines: the inode may belong to a later file.
 func TestNextRunsReadWhatCameBeforeAnInodeWasUsedAgain(t *testing.T) {
 	for name, first := range map[string]string{"empty": "", "unfinished": "unfin"} {
 		t.Run(name, func(t *testing.T) {
@@ -219,7 +214,7 @@ func TestNextRunsReadWhatCameBeforeAnInodeWasUsedAgain(t *testing.T) {
 			if err := r.end(); err != nil {
 				t.Fatal(err)
 			}
-			rename(t, path, filepath.Join(dir, "kept")) // the inode
+			rename(t, path, filepath.Join(dir, "kept")) // keeps the inode from being reused
 			write(t, path+".1", "one\n")
 			rename(t, filepath.Join(dir, "kept"), path)
 			truncate(t, path)
@@ -229,15 +224,14 @@ func TestNextRunsReadWhatCameBeforeAnInodeWasUsedAgain(t *testing.T) {
 	}
 }
 
-// A checkpoint that is torn, or of another version or machine, is reported and not used: reading
-// begins at Options.Start. An empty file is a new one.
+// Reading begins at Options.Start.
 func TestCheckpointsThatAreNotUsed(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
 	o := Options{Names: []string{path}, State: state}
 	write(t, path, "one\n")
 	again(t, newLog(), o, path, "one\n")
-	// with returns a state file with one record of the printed lines.
+	// with returns a state file with one changed record.
 	with := func(change func(c *record)) []byte {
 		t.Helper()
 		j, err := readState(state)
@@ -306,7 +300,6 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 	}
 }
 
-// Entries of a checkpoint may have any content.
 func FuzzCheckpoint(f *testing.F) {
 	dir := f.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -346,13 +339,12 @@ func FuzzCheckpoint(f *testing.F) {
 	})
 }
 
-// The context of a sink is given to that of the next run. A sink that has no valid context, or
-// rejects it, gets the lines again, quietly.
+// Without a valid context, the next sink gets the earlier lines again, quietly.
 func TestSinksGetTheirContextBack(t *testing.T) {
 	for name, test := range map[string]struct {
 		say        bool
 		understand bool
-		want       string // input of the second sink, with quiet lines in brackets
+		want       string // input of the second sink; quiet lines are in brackets
 	}{
 		"context":        {true, true, "<context of 8>three\n"},
 		"not understood": {true, false, "[one\ntwo\n]three\n"},
@@ -415,7 +407,6 @@ func mustSize(path string) int64 {
 	return info.Size()
 }
 
-// While a sink is blocked, checkpoints continue, with the lines printed before.
 func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
@@ -442,8 +433,7 @@ func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
 	write(t, b, "b2\n")
 	r.expect(b, "b2\n")
 	r.cancel()
-	// Nobody reads the lines of a: its sink blocks, and so does Run. The program calls Save before
-	// it ends.
+	// The sink of a blocks, and so does Run. A program calls Save before it exits.
 	r.until("b is saved", func() bool {
 		r.f.Save()
 		j, err := readState(o.State)
@@ -452,7 +442,7 @@ func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
 	data, _ := os.ReadFile(o.State)
 	g.open()
 	r.end()
-	if err := os.WriteFile(o.State, data, 0o600); err != nil { // as if it had been killed
+	if err := os.WriteFile(o.State, data, 0o600); err != nil { // restores the checkpoint, as after a kill
 		t.Fatal(err)
 	}
 	o.Open = nil
@@ -463,11 +453,9 @@ func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
 	}
 }
 
-// lastBoot returns the last start of this machine.
 func lastBoot() boot { return boot{bootTime(), bootID()} }
 
-// readState reads a state file. starts is the last start of the machine, if that is not the real
-// one.
+// readState reads a state file. starts replaces the last start of the machine.
 func readState(path string, starts ...boot) (journal, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -477,8 +465,8 @@ func readState(path string, starts ...boot) (journal, error) {
 	return readJournal(f, append(starts, lastBoot())[0])
 }
 
-// Reading of files that are not in the checkpoint begins at Options.Start. Files that match a
-// pattern of the checkpoint, but are not in it, are new.
+// A file that matches a pattern of the checkpoint, but is not in the checkpoint, is new: it is read
+// from its beginning.
 func TestStarts(t *testing.T) {
 	for start, want := range map[Start][2]string{
 		Beginning:              {"b3\n", "i1\ni2"},
@@ -517,7 +505,6 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// Lines before the end are read for their context.
 func TestLinesBeforeTheEndAreQuiet(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -540,12 +527,12 @@ func TestLinesBeforeTheEndAreQuiet(t *testing.T) {
 	r.expect(path, "unfinished\n")
 }
 
-// Of a very large file only the lines near the end are read, if the sink can do without the others.
+// The sink needs no context from earlier lines.
 func TestLittleIsReadBeforeTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "beginning\n")
 	const size = lookBack + 64<<20
-	if err := os.Truncate(path, size); err != nil { // a hole: writing that many bytes takes too long
+	if err := os.Truncate(path, size); err != nil { // a hole, since writing that many bytes takes too long
 		t.Fatal(err)
 	}
 	write(t, path, "\nend\n")
@@ -600,8 +587,7 @@ func TestParseStart(t *testing.T) {
 	}
 }
 
-// Two followers must not write one state file, since each would overwrite the other's entries. If
-// one is just ending, the other waits.
+// If the other follower is about to end, New waits.
 func TestStateFilesAreOfOneFollower(t *testing.T) {
 	if !locks {
 		t.Skip("no locks here")
@@ -627,7 +613,6 @@ func TestStateFilesAreOfOneFollower(t *testing.T) {
 	r.end()
 }
 
-// A file that has the name of the state file, in another folder, is followed.
 func TestFilesCalledAsTheStateFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "logs", "app.log")

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The files are examined only when the test asks for it, so that the numbers in between are known.
+// The interval is an hour, so files are examined only after a call of Look.
 func TestStatsTellLagAndLoss(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // a folder takes no time to be listed
+	synctest.Test(t, func(t *testing.T) { // with a fake clock, listings take no time
 		dir := t.TempDir()
 		path, other := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
 		write(t, path, "one\n")
@@ -28,7 +28,7 @@ func TestStatsTellLagAndLoss(t *testing.T) {
 			}
 		}
 		look := func() {
-			for range 3 { // one for each change that a turn leaves for later
+			for range 3 { // one look for each change that a turn leaves to the next
 				r.f.Look()
 				synctest.Wait()
 			}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The system's events are stopped, as if it had none for these changes.
+// The test stops the watcher, so these changes cause no events.
 func TestChangesWithoutEventsAreFound(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
@@ -27,7 +27,7 @@ func TestChangesWithoutEventsAreFound(t *testing.T) {
 	if err := w.w.Remove(folder); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond) // events on their way arrive
+	time.Sleep(100 * time.Millisecond) // time for pending events
 	write(t, paths[0], "two\n")
 	r.expect(paths[0], "one\ntwo\n")
 	rename(t, paths[1], paths[1]+".1")
@@ -46,7 +46,7 @@ func TestChangesWithoutEventsAreFound(t *testing.T) {
 			idle++
 		}
 	}
-	if idle < 3 { // but for those that were rotated or truncated
+	if idle < 3 { // all but the rotated and truncated files
 		t.Errorf("%d of %d sources are idle after the last line", idle, len(paths))
 	}
 }

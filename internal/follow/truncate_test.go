@@ -20,8 +20,7 @@ func truncate(t *testing.T, path string) {
 	}
 }
 
-// expectMessages waits for as many messages as there are patterns; each event must match its
-// pattern.
+// expectMessages waits for an event for each pattern, which must match it.
 func (r *running) expectMessages(patterns ...string) {
 	r.t.Helper()
 	r.until(fmt.Sprintf("%d events", len(patterns)), func() bool {
@@ -54,7 +53,6 @@ func TestTruncatedFilesAreReadFromTheirBeginning(t *testing.T) {
 	})
 }
 
-// The beginning of a line that a truncation has cut is printed, and not joined with another line.
 func TestTruncationEndsAnUnfinishedLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\nunfinished")
@@ -66,7 +64,6 @@ func TestTruncationEndsAnUnfinishedLine(t *testing.T) {
 	r.expectMessages(`app.log: was truncated, for the 1st time; .*`)
 }
 
-// The lost bytes of a long line are counted.
 func TestTruncationCountsWhatIsLost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	for n, want := range map[int]int64{10: 0, keepSize: 0, keepSize + 1: keepSize + 1, 2 * rereadSize: 2 * rereadSize} {
@@ -106,8 +103,6 @@ func generationOf(t *testing.T, path string, got *string) (g *generation, read f
 	}
 }
 
-// A file that was truncated and has grown beyond the read offset between two checks is read from
-// its beginning, even if it begins with the same lines.
 func TestTruncatedAndGrownBeforeTheNextLook(t *testing.T) {
 	banner := strings.Repeat("the same banner in each file\n", 20)
 	for name, first := range map[string]string{"other beginning": "one\n", "same beginning": banner + "one\n"} {
@@ -127,7 +122,6 @@ func TestTruncatedAndGrownBeforeTheNextLook(t *testing.T) {
 	}
 }
 
-// A writer that does not append leaves a hole after a truncation, which is not printed as a line.
 func TestHolesAfterTruncationAreSkipped(t *testing.T) {
 	for _, size := range []int{100, 1 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -151,8 +145,6 @@ func TestHolesAfterTruncationAreSkipped(t *testing.T) {
 	}
 }
 
-// If the copy that was made before the truncation still exists, the unread rest of the file is read
-// from it.
 func TestCopiesOfTruncatedFilesAreReadToTheirEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")
@@ -188,10 +180,8 @@ func copyTruncate(t *testing.T, from, to string) {
 	truncate(t, from)
 }
 
-// Copying and truncating loses only the lines written in between, which is reported; no line is
-// printed twice or in pieces. Lines have 16 bytes, so that none crosses a page: of one that does,
-// the system may show the part before the page's end first, which is printed if the file is
-// truncated then.
+// Only lines written between copy and truncation may be lost, which is reported. Each line has 16
+// bytes, so none crosses a page: the system may show the part on the first page before the rest.
 func TestTruncationLosesOnlyItsWindow(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -232,8 +222,7 @@ func TestTruncationLosesOnlyItsWindow(t *testing.T) {
 	}
 }
 
-// A file is truncated and written again while it is read, between any two looks at it. Each line is
-// printed once at most.
+// Each line is printed at most once.
 func TestHeadsAndLinesAreOfOneContent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "")

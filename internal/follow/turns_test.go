@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A runner is a source in one run after another, whose turns the test runs.
+// A runner runs the turns of a source, in one run after another.
 type runner struct {
 	*log
 	t    *testing.T
@@ -21,7 +21,7 @@ type runner struct {
 	o    Options
 	f    *Follower
 	s    *source
-	hook func() // called at any listing of a folder and any opening of a file
+	hook func() // called at each listing of a folder and each opening of a file
 	lost []Event
 }
 
@@ -38,7 +38,6 @@ func newRunner(t *testing.T, path string, o Options) *runner {
 	return x
 }
 
-// begin begins a run, without a turn.
 func (x *runner) begin() {
 	x.t.Helper()
 	f := beginSteps(x.t, x.o, func() { x.hook() })
@@ -46,7 +45,6 @@ func (x *runner) begin() {
 	f.saver.restore(x.s)
 }
 
-// turn runs n turns.
 func (x *runner) turn(n int) {
 	x.t.Helper()
 	buf := make([]byte, readSize)
@@ -57,7 +55,7 @@ func (x *runner) turn(n int) {
 	}
 }
 
-// save writes a checkpoint, and reports whether it has the present state.
+// save writes a checkpoint, and reports whether it covers the present state.
 func (x *runner) save() bool {
 	x.t.Helper()
 	x.s.snapshot()
@@ -67,13 +65,11 @@ func (x *runner) save() bool {
 	return !x.s.dirty
 }
 
-// kill ends a run without a checkpoint.
 func (x *runner) kill() {
 	x.s.close()
 	x.f.saver.release()
 }
 
-// end ends a run.
 func (x *runner) end() {
 	x.t.Helper()
 	if err := x.s.finish(make([]byte, readSize), true, false); err != nil {
@@ -83,7 +79,7 @@ func (x *runner) end() {
 	x.kill()
 }
 
-// read runs some turns and compares all that was printed.
+// read runs some turns, and compares the whole output with want.
 func (x *runner) read(want string) {
 	x.t.Helper()
 	x.turn(30)
@@ -92,10 +88,8 @@ func (x *runner) read(want string) {
 	}
 }
 
-// losses returns the number of losses that were told.
 func (x *runner) losses() int { return len(x.lost) }
 
-// A late line of a rotated file that was closed is read, also if its archive is being written.
 func TestLateLinesBesideAnUnfinishedArchiveAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	now := time.Now()
@@ -122,8 +116,7 @@ func TestLateLinesBesideAnUnfinishedArchiveAreRead(t *testing.T) {
 	x.read("one\ntwo\nthree\nlate\nfour\n")
 }
 
-// Late lines that come after a file was compressed, and before it is removed, do not have its
-// archive read.
+// The late lines come between the compression and the removal of a file. Its archive is not read.
 func TestLateLinesAfterACompressionAreReadOnce(t *testing.T) {
 	for _, number := range []int{1, 2} {
 		for _, keepsTime := range []bool{true, false} {
@@ -165,8 +158,7 @@ func TestLateLinesAfterACompressionAreReadOnce(t *testing.T) {
 	}
 }
 
-// A file is truncated after it was opened and before its first line is read: what is written then
-// is read, and the loss is told.
+// The file is truncated after it was opened, and before its first line is read.
 func TestTruncationsBeforeTheFirstLineAreNoticed(t *testing.T) {
 	for name, test := range map[string]struct {
 		start Start
@@ -174,10 +166,10 @@ func TestTruncationsBeforeTheFirstLineAreNoticed(t *testing.T) {
 	}{"from the beginning": {Beginning, "was truncated"}, "from the end": {End, ""}} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "app.log")
-			write(t, path, strings.Repeat("before\n", 40)) // more than what identifies a file
+			write(t, path, strings.Repeat("before\n", 40)) // more than the head that identifies a file
 			x := newRunner(t, path, Options{Start: test.start})
 			x.begin()
-			x.turn(1) // opens it
+			x.turn(1) // opens the file
 			truncate(t, path)
 			write(t, path, "new 1\nnew 2\n")
 			x.read("new 1\nnew 2\n")
@@ -189,7 +181,6 @@ func TestTruncationsBeforeTheFirstLineAreNoticed(t *testing.T) {
 	}
 }
 
-// A file that is older than the first run, and got a late line, is not read by the next run.
 func TestOlderFilesThatGrowAreNotReadByTheNextRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path+".1", "old\n")
@@ -212,7 +203,7 @@ func TestOlderFilesThatGrowAreNotReadByTheNextRun(t *testing.T) {
 	x.end()
 }
 
-// An older file gets another name while the older ones are recorded, at any moment of that.
+// The rename happens at each possible moment of the search.
 func TestOlderFilesThatAreRenamedAreNotRead(t *testing.T) {
 	for at := 1; at < 20; at++ {
 		path := filepath.Join(t.TempDir(), "app.log")
@@ -237,8 +228,7 @@ func TestOlderFilesThatAreRenamedAreNotRead(t *testing.T) {
 	}
 }
 
-// A file is copied and truncated twice before the next run. If the checkpoint is within a header
-// that all have, it continues in the first copy.
+// The checkpoint is within a header that all copies share. Reading continues in the first copy.
 func TestCopiesWithAHeaderAreReadInOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	const head = "#Fields: date time cs-method\n"
@@ -256,7 +246,6 @@ func TestCopiesWithAHeaderAreReadInOrder(t *testing.T) {
 	x.end()
 }
 
-// Lines before the start are not printed by the next run either, if it reads them in a copy.
 func TestQuietLinesOfACopyStayQuiet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "old 1\nold 2\n")
@@ -273,7 +262,6 @@ func TestQuietLinesOfACopyStayQuiet(t *testing.T) {
 	x.end()
 }
 
-// A file that was copied, and removed and made again, is no loss.
 func TestCopiesOfReplacedFilesAreNoLoss(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")
@@ -282,7 +270,7 @@ func TestCopiesOfReplacedFilesAreNoLoss(t *testing.T) {
 	x.read("one\n")
 	x.end()
 	write(t, path, "two\n")
-	if err := os.Link(path, filepath.Join(t.TempDir(), "inode")); err != nil { // it is not used again
+	if err := os.Link(path, filepath.Join(t.TempDir(), "inode")); err != nil { // keeps the inode from being reused
 		t.Fatal(err)
 	}
 	copyTruncate(t, path, path+".1")
@@ -296,8 +284,8 @@ func TestCopiesOfReplacedFilesAreNoLoss(t *testing.T) {
 	x.end()
 }
 
-// The checkpoint of a file that was truncated and not looked at since has a time, so that the next
-// run does not read archives of long before.
+// The mark of a truncated file must have a time: otherwise the next run would read much older
+// archives.
 func TestCheckpointsOfTruncatedFilesHaveATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	if err := os.WriteFile(path+".1.gz", gzipped(t, "archived long ago\n"), 0o666); err != nil {
@@ -320,7 +308,6 @@ func TestCheckpointsOfTruncatedFilesHaveATime(t *testing.T) {
 	x.end()
 }
 
-// A damaged archive is told once, however often the file of the checkpoint is searched.
 func TestDamagedArchivesAreToldOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, strings.Repeat("one\n", 100))
@@ -345,7 +332,6 @@ func TestDamagedArchivesAreToldOnce(t *testing.T) {
 	x.end()
 }
 
-// A large folder in which other files change all the time is searched nevertheless.
 func TestBusyLargeFoldersAreSearched(t *testing.T) {
 	for _, resumes := range []bool{false, true} {
 		t.Run(fmt.Sprintf("resumes=%v", resumes), func(t *testing.T) {
@@ -369,7 +355,7 @@ func TestBusyLargeFoldersAreSearched(t *testing.T) {
 				os.Remove(other(others))
 				others++
 				write(t, other(others), "")
-				clock += listCheap + time.Millisecond // so long takes a listing
+				clock += listCheap + time.Millisecond // duration of a listing
 				return clock
 			}
 			for range 300 {
@@ -382,7 +368,6 @@ func TestBusyLargeFoldersAreSearched(t *testing.T) {
 	}
 }
 
-// Archives that are no copies of a truncated file do not stay in memory when they are removed.
 func TestArchivesThatAreLeftOutAreForgotten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	d := &day{t: t, path: path}
@@ -393,7 +378,7 @@ func TestArchivesThatAreLeftOutAreForgotten(t *testing.T) {
 		d.write(3)
 		x.read(d.all.String())
 		os.Remove(path + ".1.gz")
-		write(t, fmt.Sprintf("%s-inode%d", path, i), "") // it is not used again
+		write(t, fmt.Sprintf("%s-inode%d", path, i), "") // keeps the inode from being reused
 		copyTruncate(t, path, path+".1")
 		compress(t, path+".1", false)
 		x.read(d.all.String())
@@ -403,7 +388,6 @@ func TestArchivesThatAreLeftOutAreForgotten(t *testing.T) {
 	}
 }
 
-// An archive is unpacked to compare it with a truncated file only as far as that file is long.
 func TestLongArchivesAreNotUnpackedForAComparison(t *testing.T) {
 	var read atomic.Int64
 	path := filepath.Join(t.TempDir(), "app.log")
@@ -432,8 +416,7 @@ func TestLongArchivesAreNotUnpackedForAComparison(t *testing.T) {
 	}
 }
 
-// A file is copied, truncated and renamed between two looks. The copy is read on where the file was
-// truncated, and not as another file.
+// Reading continues in the copy, at the offset before the truncation.
 func TestCopiedTruncatedAndRenamedBeforeTheNextLook(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\ntwo\n")

@@ -10,16 +10,15 @@ import (
 	"testing"
 )
 
-// twin writes the archive of a rotated file under the name of the next rotation, as a program that
-// shifts the names before it compresses: the rotated file is removed later.
+// twin writes the archive of a rotated file under the next number, like a program that shifts the
+// names before it compresses. The rotated file is not removed yet.
 func twin(t *testing.T, path string, keepsTime bool) {
 	t.Helper()
 	compress(t, path+".1", keepsTime)
 	rename(t, path+".1.gz", path+".2.gz")
 }
 
-// A search finds a rotated file that is new, and its complete archive under another number. The
-// file is read once, also if it is removed during the search.
+// The rotated file may be removed during the search.
 func TestNewFilesBesideTheirArchivesAreReadOnce(t *testing.T) {
 	for _, rotation := range []string{"renamed", "copied"} {
 		for _, keepsTime := range []bool{true, false} {

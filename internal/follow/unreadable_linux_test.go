@@ -10,8 +10,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A file that has got the name and cannot be opened is reported once, with the reason. A lease is a
-// reason that also keeps out root.
+// A lease also prevents root from opening the file.
 func TestUnreadableSuccessorsAreReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")

@@ -18,21 +18,20 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A weaver logs, rotates and compresses in small steps, which happen while a source looks at its
-// files: at any listing and any opening.
+// A weaver logs, rotates and compresses in small steps. They happen while a source searches: at
+// each listing and each opening.
 type weaver struct {
 	day
 	rand  *rand.Rand
-	steps []func() // those that have not happened yet
+	steps []func() // steps that have not happened yet
 	files int      // rotations so far
-	// of pods: there are files of different names, which only their times can order
+	// for pods: files have different names, which only their times can order
 	clock   time.Time
-	starts  int      // of the container
-	rotated string   // the file that is to be compressed
-	trace   []string // what has happened
+	starts  int      // starts of the container
+	rotated string   // the file to compress next
+	trace   []string // steps so far
 }
 
-// A weaveStyle adds the steps of a rotation.
 type weaveStyle func(w *weaver)
 
 var weaveStyles = map[string]weaveStyle{
@@ -44,7 +43,7 @@ var weaveStyles = map[string]weaveStyle{
 	"pods":    (*weaver).rotatesPods,
 }
 
-// step adds a step. It does nothing if its file does not exist.
+// step adds a step. The step does nothing if its file does not exist.
 func (w *weaver) step(what string, do func() error) {
 	w.steps = append(w.steps, func() {
 		switch err := do(); {
@@ -60,7 +59,7 @@ func (w *weaver) moves(from, to string) {
 	w.step(fmt.Sprintf("%s becomes %s", filepath.Base(from), filepath.Base(to)), func() error { return os.Rename(from, to) })
 }
 
-// shifts renames the rotated files from number first on.
+// shifts renames the rotated files with at least the number first.
 func (w *weaver) shifts(first int) {
 	for i := w.files; i >= first; i-- {
 		for _, end := range []string{"", ".gz"} {
@@ -69,9 +68,9 @@ func (w *weaver) shifts(first int) {
 	}
 }
 
-// packs compresses a file to another one and then removes it.
+// packs compresses one file into another, and then removes the first.
 func (w *weaver) packs(from, to string) {
-	var packed []byte // nil if there is no file
+	var packed []byte // nil: the file does not exist
 	var at time.Time
 	w.step("a part of "+filepath.Base(to), func() error {
 		packed = nil
@@ -101,7 +100,6 @@ func (w *weaver) packs(from, to string) {
 	next("no "+filepath.Base(from), func() error { return os.Remove(from) })
 }
 
-// writes adds lines to the file at path.
 func (w *weaver) writes(path string, n int) {
 	w.step(fmt.Sprintf("%d lines", n), func() error {
 		last := w.path
@@ -112,7 +110,7 @@ func (w *weaver) writes(path string, n int) {
 	})
 }
 
-// ticks gives a file a later time than all others, if the style needs that.
+// ticks sets the time of a file to later than all others, if the style needs such times.
 func (w *weaver) ticks(path string) error {
 	if w.clock.IsZero() {
 		return nil
@@ -121,7 +119,7 @@ func (w *weaver) ticks(path string) error {
 	return os.Chtimes(path, time.Time{}, w.clock)
 }
 
-// renews renames the file to name, adds late lines to it, and begins the next file.
+// renews renames the file to name, may add late lines to it, and begins the next file.
 func (w *weaver) renews(name string) {
 	w.moves(w.path, name)
 	if w.rand.IntN(4) == 0 {
@@ -134,8 +132,8 @@ func (w *weaver) renews(name string) {
 	}
 }
 
-// rotatesNumbers rotates in one of three ways: a file is compressed under its next number, at once,
-// or one rotation later.
+// rotatesNumbers compresses the rotated file under its next number, or under its own number, at
+// once or one rotation later.
 func (w *weaver) rotatesNumbers() {
 	first, second := w.path+".1", w.path+".2"
 	switch w.rand.IntN(3) {
@@ -155,7 +153,7 @@ func (w *weaver) rotatesNumbers() {
 	}
 }
 
-// rotatesDates renames a file by a date, and compresses it or the one before.
+// rotatesDates renames the file by a date, and compresses it or the previous one.
 func (w *weaver) rotatesDates() {
 	name := func(n int) string { return fmt.Sprintf("%s-202611%02d", w.path, n) }
 	w.renews(name(w.files + 1))
@@ -163,7 +161,6 @@ func (w *weaver) rotatesDates() {
 	w.packs(name(n), name(n)+".gz")
 }
 
-// rotatesCopies copies the file, truncates it, and compresses the copy.
 func (w *weaver) rotatesCopies() {
 	w.shifts(1)
 	copied := w.path + ".1"
@@ -181,14 +178,13 @@ func (w *weaver) rotatesCopies() {
 	}
 }
 
-// rotatesPlain renames files by numbers. None is compressed.
 func (w *weaver) rotatesPlain() {
 	w.shifts(1)
 	w.renews(w.path + ".1")
 }
 
-// rotatesPods does what kubelet does behind the link to a container's log: it renames the file by a
-// date and compresses the one before, or the container starts again with the next file.
+// rotatesPods rotates like the kubelet, below the link to a container's log. It renames the file by
+// a date and compresses the previous one, or the container restarts with another file.
 func (w *weaver) rotatesPods() {
 	log := func() string { return filepath.Join(filepath.Dir(w.path), fmt.Sprintf("pod/%d.log", w.starts)) }
 	if w.rand.IntN(4) == 0 {
@@ -206,10 +202,8 @@ func (w *weaver) rotatesPods() {
 	w.rotated = name
 }
 
-// rotatesLinks makes the path a link to a new file. No file is compressed.
 func (w *weaver) rotatesLinks() { w.linksTo(fmt.Sprintf("run-%d.log", w.files+1)) }
 
-// linksTo makes the path a link to a new file.
 func (w *weaver) linksTo(name string) {
 	if w.rand.IntN(2) == 0 {
 		path := filepath.Join(filepath.Dir(w.path), name)
@@ -222,7 +216,7 @@ func (w *weaver) linksTo(name string) {
 	}
 }
 
-// happens runs steps: one, with this probability, and as many more.
+// happens runs a step with this probability, then another one with the same probability, and so on.
 func (w *weaver) happens(probability float64) {
 	for len(w.steps) > 0 && w.rand.Float64() < probability {
 		do := w.steps[0]
@@ -231,14 +225,14 @@ func (w *weaver) happens(probability float64) {
 	}
 }
 
-// A weaving is a source whose runs are woven into the steps of a weaver.
+// A weaving is a source whose turns alternate with the steps of a weaver.
 type weaving struct {
 	*weaver
 	*runner
-	saved int // bytes of the output that the checkpoint covers
+	saved int // bytes of output that the checkpoint covers
 }
 
-// begin begins a run. Its first turn opens files only.
+// begin begins a run. The first turn only opens files.
 func (x *weaving) begin() {
 	x.trace = append(x.trace, "BEGIN")
 	x.runner.begin()
@@ -246,7 +240,6 @@ func (x *weaving) begin() {
 	x.save()
 }
 
-// turns runs turns of the source.
 func (x *weaving) turns(n int) {
 	for range n {
 		before := len(x.text(x.path))
@@ -257,7 +250,7 @@ func (x *weaving) turns(n int) {
 	}
 }
 
-// save writes a checkpoint. It may keep an earlier state, if a file cannot be read at this moment.
+// save writes a checkpoint. It keeps the earlier state if a file cannot be read now.
 func (x *weaving) save() {
 	if x.runner.save() {
 		x.saved = len(x.text(x.path))
@@ -265,8 +258,8 @@ func (x *weaving) save() {
 	}
 }
 
-// end ends the run, or kills it: then what was printed after the checkpoint does not count, as the
-// next run prints it again.
+// end ends or kills the run. After a kill, output without a checkpoint is removed, since the next
+// run prints it again.
 func (x *weaving) end(killed bool) {
 	if killed {
 		x.trace = append(x.trace, "KILL")
@@ -278,8 +271,7 @@ func (x *weaving) end(killed bool) {
 	}
 }
 
-// Whatever happens to the files between two steps of a search, and wherever in it a run ends or is
-// killed: each line is read once, in order.
+// Steps of rotations, the ends of runs and kills may happen at any moment of a search.
 func TestSearchesAmongRotationsReadEachLineOnce(t *testing.T) {
 	seeds := uint64(fuzztest.LongOr(3_000, 50))
 	for name := range weaveStyles {
@@ -287,7 +279,7 @@ func TestSearchesAmongRotationsReadEachLineOnce(t *testing.T) {
 			if !t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { weave(t, name, seed) })
 			}) {
-				return // one is enough to read
+				return // one failure is enough
 			}
 		}
 	}
@@ -304,7 +296,7 @@ func weave(t *testing.T, name string, seed uint64) {
 		x.o.Unpack = nil
 	case "links", "pods":
 		if name == "pods" {
-			w.clock = time.Now().AddDate(100, 0, 0) // after that of the file system
+			w.clock = time.Now().AddDate(100, 0, 0) // later than the time of the file system
 		}
 		target := map[string]string{"links": "run-0.log", "pods": "pod/0.log"}[name]
 		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "pod"), 0o777), os.Symlink(target, w.path)); err != nil {
