@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// dialectOptions returns options that also resolve frames of /opt/a.out, which is filter's fixture.
-// Traces are not released by the time that passes.
+// dialectOptions returns options that also resolve the frames of /opt/a.out, a fixture of package
+// filter. Held traces are not released by time.
 func dialectOptions(t testing.TB) filter.Options {
 	t.Helper()
 	o := testOptions(t)
@@ -29,7 +29,7 @@ func dialectOptions(t testing.TB) filter.Options {
 	return o
 }
 
-// traceLine returns a line of a program that crashes.
+// traceLine returns a line of a crashing program.
 func traceLine(g *generator) string {
 	return pick(g, "", "plain", "[7] ", `at "0x17b" `) + pick(g,
 		"/opt/a.out(+0x18d) [0x55d0c0a0018d]", "/opt/a.out(+0x17b) [0x55d0c0a0017b]", "/opt/a.out(+0x9999) [0x55d0c0a09999]",
@@ -41,11 +41,10 @@ func traceLine(g *generator) string {
 		"{{{bt:0:0x50017a:pc}}}", "{{{hexdict: A: 0x50018d", "}}}", "plain", "plain", "plain")
 }
 
-// hasMaps reports whether a log may have a list of maps after a trace. The frames that it may
-// resolve are forgotten by a restart within the list.
+// hasMaps reports whether the log may have a list of maps after a trace. A restart within such a
+// list loses the frames that it may resolve.
 func hasMaps(log string) bool { return strings.Contains(log, " r-xp ") }
 
-// traceLog returns lines with raw backtraces, and markup between them.
 func traceLog(g *generator) []string {
 	lines := []string{maps, "."}
 	for range 5 + g.IntN(30) {
@@ -61,8 +60,7 @@ func traceLog(g *generator) []string {
 	return lines
 }
 
-// Raw backtraces in the log of a container are held back and resolved as those of a log without
-// envelopes, however the log is cut.
+// Backtraces are held and resolved as in a log without envelopes, whatever the sizes of the blocks.
 func TestBacktracesInContainers(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := dialectOptions(t)
@@ -107,7 +105,6 @@ func TestBacktracesInContainers(t *testing.T) {
 	}
 }
 
-// A log that pauses gets the lines of its trace.
 func TestTracesOfContainersAreOutAfterSilence(t *testing.T) {
 	o := dialectOptions(t)
 	o.Dialects.Whole = false
@@ -124,7 +121,6 @@ func TestTracesOfContainersAreOutAfterSilence(t *testing.T) {
 	}
 }
 
-// The envelopes of held lines are bounded, whatever members they have.
 func TestHeldEnvelopesAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := dialectOptions(t)
@@ -139,7 +135,7 @@ func TestHeldEnvelopesAreBounded(t *testing.T) {
 	w.Close()
 }
 
-// A line of a container without a frame costs about what it costs without dialects.
+// Compare with the case without dialects: the difference should be small.
 func BenchmarkContainerPlain(b *testing.B) {
 	line := "2016-10-06T00:17:09.669794202Z stdout F GET /index.html 200 1024 bytes in 0.3 ms {\"a\": {\"b\": 1}}\n"
 	docker := "{\"log\":\"GET /index.html 200 1024 bytes in 0.3 ms {\\\"a\\\": {\\\"b\\\": 1}}\\n\",\"stream\":\"stdout\",\"time\":\"2019-01-01T11:11:11.111111111Z\"}\n"

@@ -24,14 +24,14 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out into the scripts")
 
-// testOptions returns options that resolve the addresses of filter's fixture.
+// testOptions returns options that resolve the addresses of package filter's fixture.
 func testOptions(t testing.TB) filter.Options {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../../filter/testdata/debug")}})
 	t.Cleanup(func() { s.Close() })
 	return filter.Options{Symbolizer: s, Patience: filter.Patience{Local: time.Minute, Servers: time.Minute}}
 }
 
-// newWriter returns a Writer for logs, which writes to out.
+// newWriter returns a Writer for logs. It panics if a log is recognised as a report or a profile.
 func newWriter(f Format, o filter.Options, out io.Writer) *Writer {
 	return New(f, Translators{
 		Markup:    func() io.WriteCloser { return filter.New(out, o) },
@@ -42,7 +42,7 @@ func newWriter(f Format, o filter.Options, out io.Writer) *Writer {
 	})
 }
 
-// envelope filters in, as one block or in blocks cut by r.
+// envelope filters in: in one block, or in random blocks if r is not nil.
 func envelope(t testing.TB, f Format, o filter.Options, in string, r *rand.Rand) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -63,9 +63,9 @@ func envelope(t testing.TB, f Format, o filter.Options, in string, r *rand.Rand)
 	return b.String()
 }
 
-// TestEnvelopes runs testdata/envelope/*.txtar: each shows one behaviour. The file "in" is filtered
-// with the options in the comment's "options:" line; "out" is the expected output. A \ at the end
-// of a line means that it has no line end.
+// Each of testdata/envelope/*.txtar shows one behaviour. The file "in" is filtered with the options
+// in the comment's "options:" line; "out" is the expected output. A \ at the end of a line means
+// that the line has no line end.
 func TestEnvelopes(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for _, s := range scripts(t, "envelope") {
@@ -114,8 +114,8 @@ func runEnvelope(t *testing.T, s *script) {
 	}
 }
 
-// interrupted filters the first cut bytes of in with one Writer, and the rest with another that
-// gets the first one's context.
+// interrupted filters in[:cut] with one Writer, and the rest with another Writer that continues
+// from the first one's context.
 func interrupted(t *testing.T, f Format, o filter.Options, in string, cut int) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -137,8 +137,7 @@ func interrupted(t *testing.T, f Format, o filter.Options, in string, cut int) s
 	return b.String()
 }
 
-// Objects have the members of the input, and those of their own line's envelope, even if their line
-// waited for the maps of its module.
+// A module line waits for its maps, but has the envelope of its own line.
 func TestMembersOfObjects(t *testing.T) {
 	const in = "2026-11-20T10:00:01Z stdout F {{{module:0:a:elf:aa}}}\n" +
 		"2026-11-20T10:00:02Z stderr F {{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n" +
@@ -153,7 +152,6 @@ func TestMembersOfObjects(t *testing.T) {
 	}
 }
 
-// The error names the reason why a context is refused, for each defective part.
 func TestRefusedContexts(t *testing.T) {
 	w := newWriter(CRI, filter.Options{}, io.Discard)
 	io.WriteString(w, "2026-11-20T10:00:00Z stdout F one\n2026-11-20T10:00:00Z stdout P two")
@@ -178,8 +176,7 @@ func TestRefusedContexts(t *testing.T) {
 	}
 }
 
-// A generator makes the log of a container: the lines of its two streams, in the form that the
-// runtime writes.
+// A generator writes the log of a container, as its runtime does.
 type generator struct {
 	*rand.Rand
 	format Format
@@ -189,13 +186,13 @@ type generator struct {
 
 func pick[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
 
-// word returns a new word, without digits.
+// word returns an unused word without digits.
 func (g *generator) word() string {
 	g.words++
 	return "w" + strings.Map(func(r rune) rune { return r - '0' + 'A' }, fmt.Sprint(g.words)) + "w"
 }
 
-// text returns random text, which is not markup if plain is set, and may be otherwise.
+// text returns random text. If plain is set, the text has no markup.
 func (g *generator) text(plain bool) string {
 	words := []string{g.word(), g.word() + " ", "[7] ", " ", "{", "{{", "}}}", `"`, `\`, "\t", "é", "\u2028", "<a&b>", "\x1b[31m", "\x1b[0m", "\xff", " stdout P ", "\r", "😀"}
 	if plain {
@@ -217,7 +214,7 @@ func (g *generator) line(plain bool) string {
 	return b.String()
 }
 
-// sealed returns a part of a line as the runtime writes it.
+// sealed returns a part of a line with the runtime's envelope.
 func (g *generator) sealed(stream, text string, whole bool) string {
 	g.clock += 1 + g.IntN(1000)
 	at := fmt.Sprintf("2096-10-06T00:%02d:%02d.%dZ", g.clock/60000%60, g.clock/1000%60, g.clock%1000)
@@ -234,8 +231,8 @@ func (g *generator) sealed(stream, text string, whole bool) string {
 	return at + " " + stream + " " + tag + " " + text + "\n"
 }
 
-// log returns the log of a container that prints lines to its streams, some of them in parts, and
-// its lines in the order in which they end.
+// log returns a container's log of lines, and the lines in the order of their ends. If parts is
+// set, some lines are in parts.
 func (g *generator) log(lines []string, streams []string, parts bool) (log string, ended []string) {
 	var b strings.Builder
 	rest := make(map[string]string)
@@ -270,14 +267,13 @@ func (g *generator) log(lines []string, streams []string, parts bool) (log strin
 	for stream, line := range begun {
 		b.WriteString(g.sealed(stream, rest[stream], true))
 		ended = append(ended, line)
-		break // the end of the other line is missing
+		break // the other line is incomplete
 	}
 	return b.String(), ended
 }
 
 const maps = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}"
 
-// Container logs without markup are printed unchanged, with any parts, streams and foreign lines.
 func TestContainerLogWithoutMarkupIsUntouched(t *testing.T) {
 	for _, format := range []Format{CRI, Docker} {
 		for seed := range uint64(80) {
@@ -301,7 +297,7 @@ func TestContainerLogWithoutMarkupIsUntouched(t *testing.T) {
 	}
 }
 
-// opened returns the lines of a container's log, with joined parts, by a parser of the test.
+// opened returns the lines of a container's log, with joined parts. It is a parser of its own.
 func opened(t *testing.T, f Format, log string) (lines []string) {
 	t.Helper()
 	part := make(map[string]string)
@@ -331,7 +327,6 @@ func opened(t *testing.T, f Format, log string) (lines []string) {
 	return lines
 }
 
-// The text in the envelopes equals the output of a filter that gets the lines without envelopes.
 func TestContainerLogIsFilteredAsWhatItHolds(t *testing.T) {
 	o := testOptions(t)
 	for _, format := range []Format{CRI, Docker} {
@@ -343,7 +338,8 @@ func TestContainerLogIsFilteredAsWhatItHolds(t *testing.T) {
 				for range 1 + g.IntN(30) {
 					line := strings.ToValidUTF8(g.line(false), "?")
 					if strings.Contains(line, "{{{m") {
-						// otherwise lines may merge, which differs if a part was printed before
+						// otherwise lines may merge, with another result if a part was already
+						// printed
 						line += g.word()
 					}
 					lines = append(lines, line)
@@ -364,8 +360,7 @@ func TestContainerLogIsFilteredAsWhatItHolds(t *testing.T) {
 	}
 }
 
-// Lines of both streams that arrive in parts are printed when they are whole, and resolved as those
-// of one process.
+// Lines that arrive in parts are printed when they are whole.
 func TestTwoStreamsOfAContainerAreOneProcess(t *testing.T) {
 	o := testOptions(t)
 	o.Output = filter.JSON
@@ -382,14 +377,13 @@ func TestTwoStreamsOfAContainerAreOneProcess(t *testing.T) {
 			io.WriteString(f, strings.Join(ended, "\n")+"\n")
 			f.Close()
 			out := regexp.MustCompile(`(?m)^(\{"v":1),"time":"[^"]+","stream":"std(?:out|err)"`).ReplaceAllString(envelope(t, format, o, in, g.Rand), "$1")
-			if !strings.HasPrefix(out, plain.String()) { // the other stream's last line may have no end
+			if !strings.HasPrefix(out, plain.String()) { // the last line of the other stream may have no end
 				t.Fatalf("%v, seed %d: (-got +want)\n%s\nlog:\n%s", format, seed, cmp.Diff(out, plain.String()), in)
 			}
 		}
 	}
 }
 
-// A log that is interrupted anywhere gives the same output as without the interruption.
 func TestContainerContextGoesOnAsIfUninterrupted(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := testOptions(t)
@@ -417,7 +411,6 @@ func TestContainerContextGoesOnAsIfUninterrupted(t *testing.T) {
 	}
 }
 
-// Endless parts of a line lose no byte and take little memory.
 func TestPartsWithoutEndAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for _, format := range []Format{CRI, Docker} {
@@ -447,8 +440,6 @@ func TestPartsWithoutEndAreBounded(t *testing.T) {
 	}
 }
 
-// While a long part of a line with markup is held, lines of the other stream do not search it
-// again.
 func TestHeldPartsAreSearchedOnce(t *testing.T) {
 	for _, format := range []Format{CRI, Docker} {
 		g := &generator{Rand: rand.New(rand.NewPCG(1, 1)), format: format}
@@ -469,7 +460,6 @@ func TestHeldPartsAreSearchedOnce(t *testing.T) {
 	}
 }
 
-// A block without markup is passed on in one piece, as without envelopes.
 func TestEnvelopesCostLittle(t *testing.T) {
 	for format, line := range map[Format]string{
 		CRI:    "2016-10-06T00:17:09.669794202Z stdout F Permitted: {\"a\": {\"b\": 1}}\n",
@@ -522,7 +512,7 @@ func FuzzEnvelope(f *testing.F) {
 		})
 		var flowed bytes.Buffer
 		fuzztest.Flow(t, log, newWriter(format, o, &flowed), flowed.Len, "a line of no container\n", 0)
-		if !o.Terminal && !o.Dialects.Elements { // a restart makes modules up again
+		if !o.Terminal && !o.Dialects.Elements { // after a restart, modules are invented again
 			if got := interrupted(t, format, o, string(log), len(log)/2); got != whole {
 				t.Fatalf("an interruption changes what comes out:\n%s", cmp.Diff(got, whole))
 			}
@@ -554,7 +544,7 @@ func inMode(t *testing.T, format Format, o filter.Options, log []byte, mode byte
 	return o, whole
 }
 
-// isLog reports whether each line is one of the format.
+// isLog reports whether each line has the format.
 func isLog(f Format, log string) bool {
 	for line := range strings.Lines(log) {
 		line = strings.TrimSuffix(line, "\n")
@@ -569,7 +559,6 @@ func isLog(f Format, log string) bool {
 	return true
 }
 
-// A pagePrinter prints each line as a paragraph.
 type pagePrinter struct{}
 
 func (pagePrinter) AppendElement(dst []byte, e *filter.Element) []byte {
@@ -580,8 +569,6 @@ func (pagePrinter) AppendLine(dst []byte, l *filter.Line) []byte {
 	return fmt.Appendf(dst, "<p id=%d>%q %d</p>\n", l.Number, l.Text, len(l.Elements))
 }
 
-// A Printer gets each line of the container once, whole and without its envelope, also if the line
-// has no markup.
 func TestPrintersGetTheTextOfContainers(t *testing.T) {
 	const (
 		stdout = "2026-11-22T07:00:00Z stdout "

@@ -76,7 +76,6 @@ func TestFormatsAreRecognisedByTheirBeginning(t *testing.T) {
 
 const profile = "# callgrind format\nevents: Ir\nfn=main\n4 1\n"
 
-// taken records the input of a translator.
 type taken struct {
 	bytes.Buffer
 	closed int
@@ -102,7 +101,7 @@ func TestInputsGoToTheirTranslatorWhole(t *testing.T) {
 	tests := []struct {
 		name, in string
 		format   Format
-		want     string // the translator and its input
+		want     string // name of the translator, and its input
 	}{
 		{"a report", report, Auto, "valgrind:" + report},
 		{"a log", log, Auto, "markup:" + log},
@@ -167,8 +166,7 @@ func TestAPackedInputThatIsCutIsReadAsFarAsItGoes(t *testing.T) {
 	}
 }
 
-// An input that begins like a gzip file and is damaged is printed, and reported as an error of the
-// input, not of the output.
+// The damage is an error of the input, not of the output.
 func TestDamagedPackedInputsComeOut(t *testing.T) {
 	whole := packed(t, strings.Repeat("a line of a log\n", 3))
 	for _, test := range []struct{ name, in, out, err string }{

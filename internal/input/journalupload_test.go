@@ -16,19 +16,17 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// binaryField returns a field of the export format with its length.
+// binaryField returns a field in the binary form of the export format.
 func binaryField(name, value string) string {
 	return name + "\n" + string(binary.LittleEndian.AppendUint64(nil, uint64(len(value)))) + value + "\n"
 }
 
-// entryOf returns an entry of a process.
 func entryOf(machine, boot, pid, message string) string {
 	return "__CURSOR=s=1;i=2\n__REALTIME_TIMESTAMP=1700000000123456\n_BOOT_ID=" + boot + "\n_MACHINE_ID=" + machine +
 		"\n_PID=" + pid + "\n_HOSTNAME=host\nSYSLOG_IDENTIFIER=app\nPRIORITY=6\n_SYSTEMD_UNIT=app.service\n" + message + "\n"
 }
 
-// journalLines returns what NewJournalLines prints for an upload, whose chunks are of the size
-// given.
+// journalLines returns the output of NewJournalLines for an upload in chunks of this size.
 func journalLines(t testing.TB, upload string, chunk int, o filter.Options) (string, error) {
 	var out bytes.Buffer
 	e := NewJournalLines(o, &out)
@@ -124,7 +122,7 @@ func TestDamagedUploadsAreRefused(t *testing.T) {
 		{"a huge length", "MESSAGE\n\xff\xff\xff\xff\xff\xff\xff\xffa", "unexpected EOF"},
 	} {
 		for _, chunk := range []int{1 << 30, 1} {
-			// in single bytes, less of the field was read
+			// if the bytes arrive one by one, the error quotes less of the field
 			if got, err := journalLines(t, tt.upload, chunk, filter.Options{}); err == nil || chunk > 1 && err.Error() != tt.want || got != "" {
 				t.Errorf("%s in chunks of %d: got %q, %v, want %s", tt.name, chunk, got, err, tt.want)
 			}
@@ -132,7 +130,6 @@ func TestDamagedUploadsAreRefused(t *testing.T) {
 	}
 }
 
-// The memory for an entry is bounded, and what is left out of a message is counted.
 func TestLongMessagesOfUploadsAreCut(t *testing.T) {
 	var cut JournalEntries
 	upload := []byte("MESSAGE=" + strings.Repeat("a", 3<<20) + "\nMESSAGE=" + strings.Repeat("b", 1<<20) + "\n\n")
@@ -146,8 +143,8 @@ func TestLongMessagesOfUploadsAreCut(t *testing.T) {
 	}
 }
 
-// FuzzJournalUpload checks that uploads are read within their bounds, that chunks change nothing,
-// and that the kept part of an entry is read again unchanged.
+// Uploads are read within bounds, whatever the chunks. The kept part of an entry must be read again
+// unchanged.
 func FuzzJournalUpload(f *testing.F) {
 	f.Add([]byte(entryOf("m", "b", "7", binaryField("MESSAGE", "one\ntwo")+"COREDUMP_EXE=/a\n")), 3)
 	f.Add([]byte("MESSAGE\n\x01\x00\x00\x00\x00\x00\x00\x00ab\n"), 1)

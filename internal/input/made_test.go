@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A logForm is a form in which a log keeps the lines of a program. open fails the test if a record
-// does not parse.
+// A logForm is a way in which a log keeps the lines of a program. open fails the test if a record
+// cannot be parsed.
 type logForm struct {
 	name   string
 	format Format
@@ -26,7 +26,7 @@ type logForm struct {
 	open   func(t *testing.T, log string) string
 }
 
-// eachLine returns a function that seals the lines of a log one by one.
+// eachLine returns a function that seals each line of a log.
 func eachLine(seal func(g *generator, line string) string) func(g *generator, log string) string {
 	return func(g *generator, log string) string {
 		var b strings.Builder
@@ -37,7 +37,7 @@ func eachLine(seal func(g *generator, line string) string) func(g *generator, lo
 	}
 }
 
-// logForms returns the forms of all formats, with a record for each line and with one for the log.
+// logForms returns all forms: with one record for each line, and with one record for the whole log.
 func logForms() []logForm {
 	stdout := func(g *generator, line string) string { return g.sealed("stdout", line, true) }
 	inside := func(g *generator, line string) string {
@@ -75,15 +75,15 @@ func logForms() []logForm {
 	}
 }
 
-// dialectSamples returns the samples of all dialects, in each of which many frames have an answer
-// with sampleOptions, and others have none.
+// dialectSamples returns the samples of all dialects. With sampleOptions, many frames in each
+// sample have an answer.
 func dialectSamples(t testing.TB) (logs []string) {
 	t.Helper()
 	paths, err := filepath.Glob("../dialect/testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no samples: %v", err)
 	}
-	// the line before the first frame makes it exact
+	// the first line makes the address of the first frame exact
 	logs = append(logs, "plain\n------ STACK TRACE ------\nEIP:\n/opt/a.out(+0x18b) [0x55d0c0a0018b]\n\nBacktrace:\n/opt/a.out(+0x18d) [0x55d0c0a0018d]\n")
 	for _, path := range paths {
 		archive, err := txtar.ParseFile(path)
@@ -98,7 +98,7 @@ func dialectSamples(t testing.TB) (logs []string) {
 	return logs
 }
 
-// sampleOptions returns options with which the modules of all samples are one small program.
+// sampleOptions returns options that use one small program for the modules of all samples.
 func sampleOptions(t testing.TB) filter.Options {
 	t.Helper()
 	o := dialectOptions(t)
@@ -113,7 +113,7 @@ func sampleOptions(t testing.TB) filter.Options {
 	return o
 }
 
-// filtered returns log filtered as lines without envelopes.
+// filtered returns the output of a filter for a log without envelopes.
 func filtered(o filter.Options, log string) string {
 	var out bytes.Buffer
 	f := filter.New(&out, o)
@@ -122,8 +122,8 @@ func filtered(o filter.Options, log string) string {
 	return out.String()
 }
 
-// The samples of all dialects come out of every form of log as they come out of a log without
-// envelopes: as text, as markup, and as text from that markup. Each record parses.
+// The texts must be the same as from a log without envelopes: as text, as markup, and as text made
+// from that markup.
 func TestSamplesInEnvelopes(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	text := sampleOptions(t)
@@ -152,7 +152,6 @@ func TestSamplesInEnvelopes(t *testing.T) {
 	}
 }
 
-// The objects of records have the elements that those of lines have.
 func TestObjectsOfRecordsHaveTheFrames(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := sampleOptions(t)
@@ -177,8 +176,7 @@ func TestObjectsOfRecordsHaveTheFrames(t *testing.T) {
 	}
 }
 
-// A log of JSON lines stays one: each line that is an object in JSON before is one after, whatever
-// its members are.
+// Each JSON object must stay an object, whatever its members.
 func TestLinesOfJSONStayObjects(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const markup = `{{{module:0:a:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}`

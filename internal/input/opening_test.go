@@ -21,12 +21,11 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// An opening is the beginning of an input.
+// An opening is a possible beginning of an input.
 type opening struct{ name, want, text string }
 
 var repeated = regexp.MustCompile(`(?s)\[\[(\d+) (.*?)\]\]`)
 
-// openings returns the openings in testdata/openings.txtar.
 func openings(t testing.TB) (all []opening) {
 	t.Helper()
 	ar, err := txtar.ParseFile("testdata/openings.txtar")
@@ -51,7 +50,7 @@ func openings(t testing.TB) (all []opening) {
 	return all
 }
 
-// filler returns n bytes of a log.
+// filler returns n bytes of lines without markup.
 func filler(n int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < n; i++ {
@@ -60,8 +59,7 @@ func filler(n int) string {
 	return b.String()[:n]
 }
 
-// newRecorder returns a Writer whose logs are filtered to out, and whose reports and profiles are
-// written to out unchanged.
+// newRecorder returns a Writer that filters logs to out, and copies reports and profiles to out.
 func newRecorder(out io.Writer) *Writer {
 	w := newWriter(Auto, filter.Options{}, out)
 	asIs := func() io.WriteCloser { return plain{out} }
@@ -73,7 +71,7 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// checkHead fails the test if w keeps more than it may.
+// checkHead fails the test if w keeps more bytes than its limit.
 func checkHead(t *testing.T, w *Writer) {
 	t.Helper()
 	if len(w.head) >= headSize || cap(w.head) > 4*headSize {
@@ -81,9 +79,8 @@ func checkHead(t *testing.T, w *Writer) {
 	}
 }
 
-// However an input begins, output begins after its first line, or 8 KiB after it: the line of a
-// container or of a log is printed when it is whole or longer than 1 MiB. The whole input is
-// printed.
+// Output begins at most 8 KiB after the first line. A line of a log is printed once it is whole, or
+// longer than 1 MiB.
 func TestWhateverAnInputBeginsWithItComesOut(t *testing.T) {
 	for _, o := range openings(t) {
 		t.Run(o.name, func(t *testing.T) {
@@ -91,7 +88,7 @@ func TestWhateverAnInputBeginsWithItComesOut(t *testing.T) {
 			within := min(strings.IndexByte(in, '\n')+1, maxLine) + 8<<10
 			for _, block := range []int{1, 100, 4095, 64 << 10} {
 				if block < 100 && len(in) > 40<<10 {
-					continue // takes long under the race detector
+					continue // slow under the race detector
 				}
 				var out bytes.Buffer
 				w := newRecorder(&out)
@@ -120,14 +117,13 @@ func TestWhateverAnInputBeginsWithItComesOut(t *testing.T) {
 	}
 }
 
-// After a silence the input so far is printed, and the rest when it arrives.
 func TestSilenceDecidesWhatAnInputIs(t *testing.T) {
 	for _, o := range openings(t) {
 		t.Run(o.name, func(t *testing.T) {
 			for _, n := range []int{3, 40, 1000, len(o.text)} {
 				n = min(n, len(o.text))
 				if n > 2<<10 && o.want == "docker" || o.want == "cri" && n > len("2016-10-06T00:17:09.669794202Z stdout") || o.want == "journal" && n > len(cursor) {
-					continue // the format is known: an entry is printed when it is whole
+					continue // the format is known: an entry is printed once it is whole
 				}
 				in := o.text + filler(10<<10)
 				var out bytes.Buffer
@@ -152,8 +148,6 @@ func TestSilenceDecidesWhatAnInputIs(t *testing.T) {
 	}
 }
 
-// After a silence, the unpacked part of a compressed input is printed, and the rest when it
-// arrives.
 func TestSilenceDecidesWhatAPackedInputIs(t *testing.T) {
 	for _, o := range openings(t) {
 		synctest.Test(t, func(t *testing.T) {
@@ -167,7 +161,7 @@ func TestSilenceDecidesWhatAPackedInputIs(t *testing.T) {
 					t.Fatal(err)
 				}
 				in.Reset()
-				synctest.Wait() // it is unpacked
+				synctest.Wait() // until the input is unpacked
 			}
 			n := min(3, len(o.text))
 			send(o.text[:n])
@@ -193,7 +187,6 @@ func TestSilenceDecidesWhatAPackedInputIs(t *testing.T) {
 	}
 }
 
-// Packed or not, an opening costs no memory that grows with what follows.
 func TestWhatFollowsAnOpeningTakesNoMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const size, most = 1 << 20, 256 << 10 // bytes
@@ -227,13 +220,12 @@ func TestWhatFollowsAnOpeningTakesNoMemory(t *testing.T) {
 	}
 }
 
-// count is a writer that counts bytes.
 type count int
 
 func (n *count) Write(p []byte) (int, error) { *n += count(len(p)); return len(p), nil }
 
-// Other programs write entries like Docker's, but without line ends in their text. Each remains a
-// line, even if the first is longer than the head; a line that Docker has cut is joined.
+// Other programs write entries like Docker's, but without line ends in their text. Such an entry is
+// a whole line, even if it is longer than the head. A line that Docker has cut is joined.
 func TestEntriesOfOthersStayLines(t *testing.T) {
 	const tail = `","stream":"stdout","time":"2019-01-01T11:11:11.111111111Z"}` + "\n"
 	entry := func(text string) string { return `{"log":"` + text + tail }
@@ -266,9 +258,8 @@ func TestEntriesOfOthersStayLines(t *testing.T) {
 	}
 }
 
-// FuzzRecognise writes any input: after 8 KiB there is output, less than 4 KiB are kept, and the
-// whole input is printed. The size of the blocks does not change the format, nor does it if there
-// is a pause at the same place.
+// Within 8 KiB there must be output, and less than 4 KiB are kept. The block size must not change
+// the format, and a pause at the same place must have the same effect.
 func FuzzRecognise(f *testing.F) {
 	for _, o := range openings(f) {
 		if len(o.text) < 20<<10 {
@@ -277,10 +268,10 @@ func FuzzRecognise(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte, pause uint16, seed uint64) {
 		if f, _ := unpack.FormatOf(in); len(in) > 32<<10 || f != nil {
-			return // FuzzUnpack
+			return // tested by FuzzUnpack
 		}
 		if bytes.HasPrefix(in, []byte(markLE)) || bytes.HasPrefix(in, []byte(markBE)) {
-			return // FuzzUTF16
+			return // tested by FuzzUTF16
 		}
 		defer fuzztest.Watch(t, in)()
 		if len(in) > 0 {
@@ -310,8 +301,8 @@ func FuzzRecognise(f *testing.F) {
 	})
 }
 
-// recorded writes in to a Writer in blocks, with a pause after the first pause bytes if pause is
-// not 0, and returns the format.
+// recorded writes in to a Writer, in blocks, and returns the format. After the first pause bytes,
+// it calls Decide, unless pause is 0.
 func recorded(t *testing.T, in []byte, pause int, next func(at, n int) int) Format {
 	t.Helper()
 	var out bytes.Buffer

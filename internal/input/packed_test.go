@@ -23,11 +23,11 @@ import (
 
 const gzipMagic = "\x1f\x8b\x08"
 
-// Made by bzip2 1.0.8 of bzip2Text: the standard library has no writer.
+// bzip2Data is bzip2Text, compressed by bzip2 1.0.8, since the standard library cannot write bzip2.
 const (
 	bzip2Text = "a line of a log\nand another\n"
 	bzip2Data = "QlpoOTFBWSZTWWD+q0sAAAPRgAAQQAAn5ZQAIAAxAAAGp6hmpo2paUyFKJ8KsNwOM50qXxdyRThQkGD+q0s="
-	bzip2None = "QlpoORdyRThQkAAAAAA=" // of nothing
+	bzip2None = "QlpoORdyRThQkAAAAAA=" // an empty file
 )
 
 func unbase64(s string) string {
@@ -38,7 +38,7 @@ func unbase64(s string) string {
 	return string(b)
 }
 
-// packers are writers of the formats that are unpacked. A flush makes what was written readable.
+// packers are writers of all formats. After a flush, a reader can unpack all that was written.
 var packers = map[string]func(io.Writer) interface {
 	io.WriteCloser
 	Flush() error
@@ -71,7 +71,7 @@ var packers = map[string]func(io.Writer) interface {
 	},
 }
 
-// unflushed is a writer that cannot flush.
+// An unflushed is a writer whose Flush does nothing.
 type unflushed struct{ io.WriteCloser }
 
 func (unflushed) Flush() error { return nil }
@@ -95,7 +95,7 @@ func packedBy(t testing.TB, name, text string) string {
 	return b.String()
 }
 
-// unpackedIn writes in to a new Writer in blocks, and returns what comes out of it.
+// unpackedIn writes in to a new Writer, in blocks, and returns its output.
 func unpackedIn(t *testing.T, in string, block int, memory *unpack.Memory) (string, error) {
 	t.Helper()
 	var out taken
@@ -115,9 +115,8 @@ func unpackedIn(t *testing.T, in string, block int, memory *unpack.Memory) (stri
 	return out.String(), err
 }
 
-// Each format is unpacked, alone and several times after each other, and what follows is printed.
-// Damage is reported, and the text before and after it printed. What only begins like the format is
-// printed unchanged.
+// Each format is unpacked, alone and repeated, and bytes after it are printed. So is the text
+// before and after damage. An input that only begins like the format is printed unchanged.
 func TestCompressedInputsAreUnpacked(t *testing.T) {
 	log := strings.Repeat("a line that is not packed \u00e9\n", 20)
 	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
@@ -182,7 +181,6 @@ func TestCompressedInputsAreUnpacked(t *testing.T) {
 	}
 }
 
-// Of a damaged file, what is not text is lost; the number of bytes is reported.
 func TestLossesOfDamagedInputsAreCounted(t *testing.T) {
 	log := strings.Repeat("a line that is not packed\n", 3)
 	for _, test := range []struct {
@@ -207,11 +205,11 @@ func TestLossesOfDamagedInputsAreCounted(t *testing.T) {
 	}
 }
 
-// Damage is reported when it is read: the end of an input that is followed may be far away.
+// A followed input may end much later.
 func TestDamageIsReportedAtOnce(t *testing.T) {
 	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
 		whole := packedBy(t, name, bzip2Text)
-		if name == "zstd" { // its checksum is compared before the last block is passed on
+		if name == "zstd" { // the checksum is compared before the last block is passed on
 			whole = packedBy(t, name, strings.Repeat(bzip2Text, 10_000))
 		}
 		synctest.Test(t, func(t *testing.T) {
@@ -233,7 +231,7 @@ func TestDamageIsReportedAtOnce(t *testing.T) {
 	}
 }
 
-// Files without contents, and with a skippable frame at the beginning (as pzstd writes it).
+// pzstd begins files with a skippable frame.
 func TestOddCompressedInputs(t *testing.T) {
 	skippable := "\x50\x2a\x4d\x18\x04\x00\x00\x00\x01\x02\x03\x04"
 	long := "\x5e\x2a\x4d\x18\x00\x20\x00\x00" + strings.Repeat("\x01", 8<<10)
@@ -262,7 +260,6 @@ func TestOddCompressedInputs(t *testing.T) {
 	}
 }
 
-// Lines come out of a compressed pipe once their block is whole, not when a buffer is full.
 func TestCompressedLinesComeOutAtOnce(t *testing.T) {
 	for _, name := range []string{"gzip", "zstd"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -275,7 +272,7 @@ func TestCompressedLinesComeOutAtOnce(t *testing.T) {
 				z.Flush()
 				w.Write(in.Bytes())
 				in.Reset()
-				synctest.Wait() // it is unpacked
+				synctest.Wait() // until the lines are unpacked
 				if out.String() != line {
 					t.Errorf("%s: %q is out, want %q", name, out.String(), line)
 				}
@@ -289,7 +286,7 @@ func TestCompressedLinesComeOutAtOnce(t *testing.T) {
 	}
 }
 
-// The end of a file comes out although it is not known whether another one follows.
+// Another compressed file may follow, so the end must not wait for it.
 func TestCompressedFilesComeOutAtTheirEnd(t *testing.T) {
 	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -310,7 +307,7 @@ func TestCompressedFilesComeOutAtTheirEnd(t *testing.T) {
 	}
 }
 
-// xzOf returns a stream of xz with blocks of one chunk each that ask for a dictionary.
+// xzDictionary returns text as xz, with a header that requires a dictionary of the size in bits.
 func xzDictionary(t *testing.T, text string, bits byte) string {
 	t.Helper()
 	b := []byte(packedBy(t, "xz", text))
@@ -321,7 +318,6 @@ func xzDictionary(t *testing.T, text string, bits byte) string {
 	return string(b)
 }
 
-// A decoder gets no more memory than is left, whatever the headers ask for, and gives it back.
 func TestWindowsOfCompressedInputsAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const mib = 1 << 20
@@ -338,7 +334,7 @@ func TestWindowsOfCompressedInputsAreBounded(t *testing.T) {
 		{"bzip2, with less than a block", unbase64(bzip2Data), "", "unpack the bzip2 file: not enough memory for compressed inputs: unpacking needs 4 MiB; 1 of 1 are left", mib},
 	} {
 		memory := unpack.NewMemory(test.memory)
-		for range 2 { // the second finds what the first gave back
+		for range 2 { // the second run gets the memory that the first has released
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			got, err := unpackedIn(t, test.in, 1<<20, memory)
@@ -356,7 +352,6 @@ func TestWindowsOfCompressedInputsAreBounded(t *testing.T) {
 	}
 }
 
-// A file of many blocks that each ask for a large dictionary costs no more time than its bytes.
 func TestDictionariesOfXZTogetherAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	one := xzDictionary(t, "a", 28)
@@ -366,7 +361,6 @@ func TestDictionariesOfXZTogetherAreBounded(t *testing.T) {
 	}
 }
 
-// Frames that are skipped before a log are printed, and not kept.
 func TestLongSkippedFramesAreNotKept(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	frame := "\x50\x2a\x4d\x18\x00\x00\x10\x00" + strings.Repeat("x", 1<<20)
@@ -389,8 +383,8 @@ func TestLongSkippedFramesAreNotKept(t *testing.T) {
 	}
 }
 
-// FuzzUnpack changes compressed inputs: everything ends, nothing panics, memory is bounded, and the
-// size of the blocks changes nothing.
+// Unpacking must end without a panic, within the memory bound. Block sizes must not change the
+// result.
 func FuzzUnpack(f *testing.F) {
 	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
 		whole := packedBy(f, name, bzip2Text)
@@ -429,5 +423,5 @@ func unpackedCount(t *testing.T, in []byte, block int, memory *unpack.Memory) (c
 	return n, w.Close()
 }
 
-// crc32Of returns the CRC-32 of b as a header of xz has it.
+// crc32Of returns the CRC-32 of b in the byte order of xz.
 func crc32Of(b []byte) []byte { return binary.LittleEndian.AppendUint32(nil, crc32.ChecksumIEEE(b)) }

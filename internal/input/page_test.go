@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/pagetest"
 )
 
-// The page of a log in JSON has time and level of a line before each line of its texts.
+// A page shows time and level before each line of a record's texts.
 func TestPagesOfRecords(t *testing.T) {
 	const (
 		in = `{"time":"2026-11-22T07:00:00Z","level":"error","msg":"a <b>","stack":"x\n\ny","n":1}
@@ -36,7 +36,7 @@ none
 	}
 }
 
-// pageText returns the text of the page of a log in a format, and the page.
+// pageText returns the text of a log's page, and the page.
 func pageText(t *testing.T, format Format, in string, chunks *rand.Rand) (string, *pagetest.Page) {
 	t.Helper()
 	printer := page.New("log")
@@ -52,7 +52,6 @@ func pageText(t *testing.T, format Format, in string, chunks *rand.Rand) (string
 	return text, p
 }
 
-// What an envelope or a record has is text on a page, and nothing else.
 func TestNoFieldOfAnEnvelopeIsMarkup(t *testing.T) {
 	for _, s := range []string{"<b>", `"><img>`, "'<script>", "&lt;", "</pre></main>", "\x01\x04", "\u202e<i>", "\xff<"} {
 		quoted := strings.TrimPrefix(strings.TrimSuffix(strconv.Quote(s), `"`), `"`)
@@ -73,8 +72,8 @@ func TestNoFieldOfAnEnvelopeIsMarkup(t *testing.T) {
 	}
 }
 
-// The page of a container's log has the times and streams of its lines: that of CRI has the text of
-// the text output.
+// Each line has the time and the stream of its record. For CRI, the page's text equals the text
+// output.
 func TestPagesOfContainers(t *testing.T) {
 	const (
 		stdout = "2026-11-22T07:00:00Z stdout "

@@ -9,8 +9,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// The header of a trace is found in the messages of a journal, whatever fields are between it and
-// the first frame. After a restart it is still known.
+// Other fields may be between the header and the first frame. A restart must not lose the header.
 func TestHeadersInJournals(t *testing.T) {
 	const (
 		before = "__CURSOR=a\n_PID=7\nMESSAGE=------ STACK TRACE ------\n_UID=1\n\n__CURSOR=b\nMESSAGE=EIP:\nA=\nB=1\n\n"
@@ -35,8 +34,8 @@ func TestHeadersInJournals(t *testing.T) {
 	}
 }
 
-// An empty message is a line between two frames, also in an entry that has no other text: the end
-// of a frame that gdb has wrapped is in the next line alone.
+// An empty message is a line, even in an entry without other text. It ends a stack, so that the
+// next frame, which gdb has wrapped, is not joined.
 func TestEmptyMessagesOfJournalsAreLines(t *testing.T) {
 	const frame, end = "#6  0x00007ffff7fbc189 in one, or two, or", "    () from /opt/shop/libledger.so"
 	o := sampleOptions(t)
@@ -49,7 +48,6 @@ func TestEmptyMessagesOfJournalsAreLines(t *testing.T) {
 	}
 }
 
-// A log whose first text is empty is one of JSON lines.
 func TestFirstTextMayBeEmpty(t *testing.T) {
 	for in, want := range map[string]Format{
 		"{\"message\":\"\"}\n": JSON, "{\"MESSAGE\":[65]}\n": JSON, "{\"message\":[65]}\n": Markup, "{\"message\":1}\n": Markup,

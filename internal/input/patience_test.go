@@ -20,7 +20,7 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// hangs is a finder that never answers, like a server that hangs.
+// A hangs is a finder that never answers.
 type hangs struct{}
 
 func (hangs) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -28,8 +28,8 @@ func (hangs) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt))
 	return nil, ctx.Err()
 }
 
-// libraries returns n copies of one library with different build IDs. The function outer is at
-// 0x1370, local at 0x13b0.
+// libraries writes n copies of a library with different build IDs. The function outer is at 0x1370,
+// local at 0x13b0.
 func libraries(t *testing.T, n int) (names []string) {
 	t.Helper()
 	name := filepath.Join("..", "..", "symbolize", "testdata", "arch", "x86_64.elf")
@@ -53,8 +53,6 @@ func libraries(t *testing.T, n int) (names []string) {
 	return names
 }
 
-// A server that hangs delays every kind of input once, for each kind of output and any number of
-// object files.
 func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 	const wait = 2 * time.Second
 	base := func(i int) uint64 { return 0x7f0000000000 + uint64(i)<<24 }
@@ -62,7 +60,7 @@ func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 		var b strings.Builder
 		b.WriteString("<?xml version=\"1.0\"?>\n<valgrindoutput>\n<protocolversion>4</protocolversion>\n<protocoltool>memcheck</protocoltool>\n<tool>memcheck</tool>\n<args><vargv><exe>valgrind</exe></vargv><argv><exe>/bin/a</exe></argv></args>\n")
 		for i, name := range names {
-			for j, fn := range []string{"<fn>local</fn>\n", ""} { // the reader asks for the first, the filter for the other
+			for j, fn := range []string{"<fn>local</fn>\n", ""} { // the report's reader looks up the first frame, the filter the second
 				fmt.Fprintf(&b, "<error>\n<unique>0x%x</unique>\n<kind>InvalidRead</kind>\n<what>x</what>\n<stack>\n<frame>\n<ip>0x%X</ip>\n<obj>%s</obj>\n%s</frame>\n</stack>\n</error>\n", 2*i+j, base(i)+0x13b0, name, fn)
 			}
 		}
@@ -97,7 +95,7 @@ func TestAHangingServerHoldsAnInputUpOnce(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		in   func(names []string) string
-		out  func(w io.Writer, o symbolize.ReportOptions, names []string) []io.WriteCloser // closed in this order
+		out  func(w io.Writer, o symbolize.ReportOptions, names []string) []io.WriteCloser // the results are closed in this order
 	}{
 		{"valgrind/json", valgrindReport, func(w io.Writer, o symbolize.ReportOptions, names []string) []io.WriteCloser {
 			return []io.WriteCloser{valgrind.NewReport(w, valgrindOptions(o, names))}

@@ -18,7 +18,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// sealedRecord returns a record with this text, as some program writes it.
+// sealedRecord returns a record with this text, in one of the forms that programs write.
 func sealedRecord(g *generator, text string) string {
 	if g.format == Journal {
 		return exportedEntry(g, text)
@@ -28,7 +28,7 @@ func sealedRecord(g *generator, text string) string {
 	e.SetEscapeHTML(g.IntN(2) == 0)
 	e.Encode(text)
 	value := strings.TrimSuffix(b.String(), "\n")
-	if g.IntN(8) == 0 && len(text) > 0 { // journalctl -o json
+	if g.IntN(8) == 0 && len(text) > 0 { // as in output of journalctl -o json
 		var bytes []string
 		for _, c := range []byte(text) {
 			bytes = append(bytes, strconv.Itoa(int(c)))
@@ -39,7 +39,6 @@ func sealedRecord(g *generator, text string) string {
 		`{ "error" : { "stack_trace":%s },"ok":null}`, "\t{\"a\":\"\\u00e9\\/\",\"exception.stacktrace\":%s}\r"), value) + "\n"
 }
 
-// exportedEntry returns an entry of a journal.
 func exportedEntry(g *generator, text string) string {
 	message := "MESSAGE=" + text + "\n"
 	if g.IntN(5) == 0 || strings.ContainsAny(text, "\n\x1b") {
@@ -48,7 +47,7 @@ func exportedEntry(g *generator, text string) string {
 	return "__CURSOR=s=1\n_PID=7\n" + message + pick(g, "", "_CMDLINE=a 0x17b\n", "BIN\n\x03\x00\x00\x00\x00\x00\x00\x00a\nb\n") + "\n"
 }
 
-// textsOf returns the texts of the records of a log, by parsers of the test.
+// textsOf returns the texts in the records of a log. It is a parser of its own.
 func textsOf(t *testing.T, format Format, log string) (texts []string) {
 	t.Helper()
 	if format == Journal {
@@ -78,7 +77,6 @@ func textsOf(t *testing.T, format Format, log string) (texts []string) {
 	return texts
 }
 
-// messagesOf returns the messages of a journal.
 func messagesOf(t *testing.T, log string) (texts []string) {
 	t.Helper()
 	for at := 0; at < len(log); {
@@ -101,8 +99,8 @@ func messagesOf(t *testing.T, log string) (texts []string) {
 	return texts
 }
 
-// The texts of records are filtered as the lines of a log, however the log is cut: each record of
-// the output parses, and has the output for its lines.
+// Each record of the output must be valid, and have the output for its own lines, whatever the
+// sizes of the blocks.
 func TestRecordsAreFilteredAsWhatTheyHold(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := dialectOptions(t)
@@ -152,7 +150,6 @@ func TestRecordsAreFilteredAsWhatTheyHold(t *testing.T) {
 	}
 }
 
-// Records without a mark, and what is none, come out byte for byte.
 func TestRecordsWithoutMarksAreUntouched(t *testing.T) {
 	o := dialectOptions(t)
 	for _, format := range []Format{JSON, Journal} {
@@ -176,7 +173,6 @@ func TestRecordsWithoutMarksAreUntouched(t *testing.T) {
 	}
 }
 
-// A record whose output is too large is printed as it came.
 func TestOutputOfRecordsIsBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := dialectOptions(t)
@@ -188,7 +184,6 @@ func TestOutputOfRecordsIsBounded(t *testing.T) {
 	}
 }
 
-// A field may be named by the user, and is recognised by that.
 func TestNamedFields(t *testing.T) {
 	const in = `{"stack":"{{{symbol:_ZN2ns5innerEi}}}","a":{"b":"{{{symbol:_ZN2ns5innerEi}}}"},"msg":"{{{symbol:_ZN2ns5innerEi}}}"}` + "\n"
 	const want = `{"stack":"ns::inner(int)","a":{"b":"ns::inner(int)"},"msg":"{{{symbol:_ZN2ns5innerEi}}}"}` + "\n"
@@ -205,7 +200,6 @@ func TestNamedFields(t *testing.T) {
 	}
 }
 
-// A record may have several members with text of a log.
 func TestAllDefaultMembersOfARecordAreFiltered(t *testing.T) {
 	const raw, answer = "{{{symbol:_ZN2ns5innerEi}}}", "ns::inner(int)"
 	in := `{"other":"` + raw + `","error":{"stack":"` + raw + `"}`
@@ -226,9 +220,8 @@ func TestAllDefaultMembersOfARecordAreFiltered(t *testing.T) {
 	}
 }
 
-// FuzzRecords filters any log of JSON lines, and any journal: blocks and interruptions do not
-// change the output, and each valid record is one in the output, with the other members as they
-// were.
+// Blocks and restarts must not change the output. Each valid record must be valid in the output,
+// with its other members unchanged.
 func FuzzRecords(f *testing.F) {
 	for seed := range uint64(8) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), format: []Format{JSON, Journal}[seed%2]}
@@ -251,7 +244,7 @@ func FuzzRecords(f *testing.F) {
 		if o.Terminal {
 			return
 		}
-		if !o.Dialects.Elements && !bytes.Contains(log, []byte("-")) { // a restart makes modules up again, and forgets maps
+		if !o.Dialects.Elements && !bytes.Contains(log, []byte("-")) { // after a restart, modules are invented again, and maps are unknown
 			if got := interrupted(t, format, o, string(log), len(log)/2); got != whole {
 				t.Fatalf("an interruption changes what comes out:\n%s", cmp.Diff(got, whole))
 			}

@@ -14,13 +14,12 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// newReplyWriter returns a Writer whose lines a Reply answers.
+// newReplyWriter returns a Writer that passes its lines to a Reply.
 func newReplyWriter(o filter.Options, out io.Writer, keys, fields []string) *Writer {
 	return New(JSON, Translators{Container: func(Format) io.WriteCloser { return NewReply(o, out, keys, fields) }})
 }
 
-// Each script in testdata/reply has lines, and the replies to them: as many, each written when its
-// line is.
+// A reply must be written in the same Write as the end of its line.
 func TestReplies(t *testing.T) {
 	for _, s := range scripts(t, "reply") {
 		t.Run(s.name(), func(t *testing.T) {
@@ -56,8 +55,6 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// A line without a line end, one that is too long, and one with too much output have one reply
-// each.
 func TestEachLineHasOneReply(t *testing.T) {
 	const (
 		modules = `{"msg":"{{{module:0:inventory:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}"}` + "\n"
@@ -91,7 +88,6 @@ func TestEachLineHasOneReply(t *testing.T) {
 	}
 }
 
-// The processes of a Reply are known after a restart, and bounded.
 func TestProcessesOfRepliesAreKept(t *testing.T) {
 	o := testOptions(t)
 	o.Limits.Processes = 4
@@ -121,12 +117,11 @@ func TestProcessesOfRepliesAreKept(t *testing.T) {
 	}
 	known := `{"msg":"leaf(int)[/src/a.cpp:16]"}` + "\n"
 	unknown := `{"msg":"[[[pc:0x500140:pc]]]"}` + "\n"
-	if diff := cmp.Diff(unknown+unknown+known+unknown, out.String()); diff != "" { // of five processes, three fit beside that of lines without a key
+	if diff := cmp.Diff(unknown+unknown+known+unknown, out.String()); diff != "" { // three of five processes fit, beside the process of lines without a key
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-// KeyBy tells processes apart in logs that are printed in their own form.
 func TestProcessesOfRecords(t *testing.T) {
 	const one, two = "{{{module:0:one.so:elf:aabb}}}{{{mmap:0x1000:0x1000:load:0:rx:0}}}", "{{{module:0:two.so:elf:ccdd}}}{{{mmap:0x1000:0x1000:load:0:rx:0}}}"
 	listed := func(name, id string) string {
@@ -182,8 +177,6 @@ func TestProcessesOfRecords(t *testing.T) {
 	}
 }
 
-// A trace that is held back ends before a record of another process, and no record is lost or comes
-// in another order.
 func TestHeldTracesEndAtOtherProcesses(t *testing.T) {
 	frame := func(pid, n int) string {
 		return fmt.Sprintf(`{"pid":%d,"msg":"    #%d 0x55d0c8a0%04x in f%d (/no/such/app+0x%x)"}`+"\n", pid, n, 0x100+n, n, 0x100+n)
@@ -213,7 +206,6 @@ func TestHeldTracesEndAtOtherProcesses(t *testing.T) {
 	}
 }
 
-// A reply allocates nothing.
 func TestRepliesCostLittle(t *testing.T) {
 	r := NewReply(testOptions(t), io.Discard, []string{"hostname", "syslogtag"}, []string{"msg"})
 	line := func(msg string) []byte {

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// split returns a Writer whose logs are written to log, and whose reports to report.
+// split returns a Writer that copies logs to log, and reports to report.
 func split(log, report io.Writer) *Writer {
 	w := newWriter(Auto, filter.Options{}, log)
 	w.t.Valgrind = func() io.WriteCloser { return plain{report} }
@@ -19,8 +19,7 @@ func split(log, report io.Writer) *Writer {
 
 const begunReport = "<?xml version=\"1.0\"?>\n\n<valgrindoutput>\n<protocolversion>4</protocolversion>\nmore\n"
 
-// The lines of a program come out as those of a log before its report, whatever the size of the
-// blocks, and after a restart at any place before the report.
+// Block sizes, and a restart before the report, must not change the output.
 func TestAReportAfterAProgramsLinesIsRead(t *testing.T) {
 	for _, log := range []string{
 		"starting\n",
@@ -60,8 +59,7 @@ func TestAReportAfterAProgramsLinesIsRead(t *testing.T) {
 	}
 }
 
-// A line that mentions XML, or begins with that of others, is out when it was written; one that may
-// begin a report, after a silence.
+// A line that may begin a report is printed after a silence.
 func TestLinesThatMentionXMLComeOutAtOnce(t *testing.T) {
 	for _, test := range []struct {
 		line string

@@ -58,7 +58,7 @@ func wantSameRecords(t *testing.T, format Format, o filter.Options, log []byte) 
 	}
 }
 
-// wantMarkup fails the test if a record that was left out has no markup.
+// wantMarkup fails the test if a missing record has no markup.
 func wantMarkup(t *testing.T, record string) {
 	t.Helper()
 	var object any
@@ -71,8 +71,7 @@ func wantMarkup(t *testing.T, record string) {
 	}
 }
 
-// numberedObjects returns the lines of a log that are objects in JSON, each with its number as the
-// first member.
+// numberedObjects returns the lines that are JSON objects, with their number as the first member.
 func numberedObjects(log []byte) (lines []string) {
 	for line := range bytes.Lines(log) {
 		blanks := len(line) - len(bytes.TrimLeft(line, " \t\r"))
@@ -88,8 +87,8 @@ func numberedObjects(log []byte) (lines []string) {
 	return lines
 }
 
-// numberedEntries returns the entries of a journal up to the first that is not valid, each with its
-// number as the first field.
+// numberedEntries returns the entries before the first invalid one, with their number as the first
+// field.
 func numberedEntries(log []byte) (entries []string) {
 	for len(log) > 0 {
 		n := entryLength(log)
@@ -104,8 +103,8 @@ func numberedEntries(log []byte) (entries []string) {
 	return entries
 }
 
-// entryLength returns the length of the entry at the beginning of b, with the empty line after it;
-// 0 if there is none.
+// entryLength returns the length of the entry at the beginning of b, including its empty line. It
+// returns 0 if there is no valid entry.
 func entryLength(b []byte) int {
 	for at := 0; ; {
 		n := exportedLength(b[at:])
@@ -118,8 +117,8 @@ func entryLength(b []byte) int {
 	}
 }
 
-// exportedLength returns the length of the field at the beginning of b, 1 for an empty line, 0 for
-// what is not a field.
+// exportedLength returns the length of the field at the beginning of b. It returns 1 for an empty
+// line, and 0 for an invalid field.
 func exportedLength(b []byte) int {
 	line, rest, ok := bytes.Cut(b, newline)
 	name, _, text := bytes.Cut(line, []byte("="))
@@ -142,7 +141,7 @@ func exportedLength(b []byte) int {
 	return len(line) + 1 + 8 + int(size) + 1
 }
 
-// unfiltered returns a record without the values that are filtered.
+// unfiltered returns a record without its filtered values.
 func unfiltered(format Format, record string) string {
 	var b strings.Builder
 	if format == Journal {
@@ -164,15 +163,15 @@ func unfiltered(format Format, record string) string {
 	return w.out.String() + b.String()
 }
 
-// A walk reads an object in JSON, and copies it without the values that are filtered.
+// A walk copies a JSON object without its filtered values.
 type walk struct {
 	record  string
 	decoder *json.Decoder
 	out     strings.Builder
-	copied  int // bytes of record that are in out, or left out
+	copied  int // bytes of record that were copied or omitted
 }
 
-// next returns the next token with its place in the record; ok is false at the end of an object or
+// next returns the next token and its range in the record. ok is false at the end of an object or
 // an array.
 func (w *walk) next() (tok json.Token, from, to int, ok bool) {
 	from = int(w.decoder.InputOffset())
@@ -182,7 +181,7 @@ func (w *walk) next() (tok json.Token, from, to int, ok bool) {
 	return tok, from, int(w.decoder.InputOffset()), err == nil && !(delim && (d == '}' || d == ']'))
 }
 
-// value reads a value with this path. It returns false at the end of an object or an array.
+// value reads the value at path. It returns false at the end of an object or an array.
 func (w *walk) value(path string, inArray bool) bool {
 	tok, from, to, ok := w.next()
 	if !ok {

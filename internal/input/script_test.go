@@ -11,14 +11,13 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// A script is a file of testdata that shows one behaviour: the options in the line "options:" of
-// its comment, the file "in", and the output for it.
+// A script is a file in testdata: options in the "options:" line of its comment, the input "in",
+// and the expected output.
 type script struct {
 	path string
 	*txtar.Archive
 }
 
-// scripts returns the scripts in a folder of testdata.
 func scripts(t testing.TB, folder string) (all []script) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
@@ -40,7 +39,6 @@ func scripts(t testing.TB, folder string) (all []script) {
 
 func (s *script) name() string { return strings.TrimSuffix(filepath.Base(s.path), ".txtar") }
 
-// options returns the names and values of the options.
 func (s *script) options() iter.Seq2[string, string] {
 	_, line, _ := strings.Cut(string(s.Comment), "options:")
 	line, _, _ = strings.Cut(line, "\n")
@@ -53,7 +51,7 @@ func (s *script) options() iter.Seq2[string, string] {
 	}
 }
 
-// check compares the output with that of the script, or writes it there if -update is set.
+// check compares out with the script's output, or replaces it if -update is set.
 func (s *script) check(t *testing.T, out string) {
 	t.Helper()
 	want := ""

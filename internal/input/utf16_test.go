@@ -27,9 +27,8 @@ var (
 	be = binary.BigEndian
 )
 
-// Text of UTF-16 becomes UTF-8, packed or not, whatever the size of the blocks; it is reported
-// once. Text without a mark is reported and passed unchanged. What only begins like it is text of
-// bytes.
+// Packed or not, UTF-16 with a byte order mark becomes UTF-8, and is reported once. UTF-16 without
+// a mark is reported and passed on unchanged, like bytes that only begin like UTF-16.
 func TestTextOfUTF16IsRead(t *testing.T) {
 	const text = "frame \u00e9 \u4e0a \U0001f600\r\n{{{symbol:_Z1fv}}}\nno end"
 	const same = "frame \u00e9 \u4e0a \U0001f600\r\n_Z1fv\nno end"
@@ -90,7 +89,6 @@ func TestTextOfUTF16IsRead(t *testing.T) {
 	}
 }
 
-// A report of UTF-16 is recognised, and Plain reads it.
 func TestReportsOfUTF16AreRecognised(t *testing.T) {
 	in := markLE + utf16Of(le, report)
 	var out taken
@@ -112,7 +110,7 @@ func TestReportsOfUTF16AreRecognised(t *testing.T) {
 	}
 }
 
-// A program may write a mark, and be silent before its first line.
+// A program may write the mark at its start, long before its first line.
 func TestSilenceAfterAMarkDecidesNothing(t *testing.T) {
 	var out bytes.Buffer
 	w := newRecorder(&out)
@@ -140,7 +138,6 @@ func TestSilenceAfterAMarkDecidesNothing(t *testing.T) {
 	}
 }
 
-// A restart changes nothing, even within a character.
 func TestARestartWithinUTF16ChangesNothing(t *testing.T) {
 	in := markBE + utf16Of(be, "{{{reset}}}\n{{{module:0:a.out:elf:abcd}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n\U0001f600 {{{pc:0x1004}}}\n")
 	var want bytes.Buffer
@@ -171,9 +168,8 @@ func TestARestartWithinUTF16ChangesNothing(t *testing.T) {
 	}
 }
 
-// FuzzUTF16 reads any input after a byte order mark: the text is valid UTF-8 or bytes of the input,
-// and at most three bytes for each unit, the size of the blocks does not change it, and the reader
-// that Plain returns gives the same text.
+// The text must be valid UTF-8 or the unchanged input, and at most three bytes for each unit. Block
+// sizes must not change it, and Plain must return the same text.
 func FuzzUTF16(f *testing.F) {
 	f.Add([]byte(utf16Of(le, "one \u4e0a\U0001f600\n")), false, uint16(3))
 	f.Add([]byte(utf16Of(be, "one\n\ufeff\ufffe\n\ufffetwo")), true, uint16(1))
@@ -201,7 +197,7 @@ func FuzzUTF16(f *testing.F) {
 				want = out.String()
 			}
 			got := out.String()
-			isUTF8 := utf8.ValidString(got) || strings.HasSuffix(in, got[max(0, len(got)-2):]) // was passed unchanged
+			isUTF8 := utf8.ValidString(got) || strings.HasSuffix(in, got[max(0, len(got)-2):]) // passed on unchanged
 			if got != want || !isUTF8 || len(got) > 3*(len(in)/2+1) {
 				t.Fatalf("in blocks of %d: got %q, want %q", n, got, want)
 			}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A run that ends before it has listed the files has a list of them all the same: that of the run
-// before, and the archives of files that it need not read on.
+// The run ends before it has listed the files. Its checkpoint must list the files of the last
+// checkpoint, and the archives left out since.
 func TestArchivesThatAreLeftOutAtTheBeginningAreListed(t *testing.T) {
 	listed, left := File{ID: ID{Ino: 1}, ModTime: time.Unix(1, 0)}, File{ID: ID{Ino: 2}, ModTime: time.Unix(2, 0)}
 	l := NewLog("app.log", NewRecords())

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A failingContent cannot be read from offset from on.
+// A failingContent returns err for reads at from or later.
 type failingContent struct {
 	*modelContent
 	from int64
@@ -22,8 +22,8 @@ func (c failingContent) ReadAt(p []byte, off int64) (int, error) {
 	return c.modelContent.ReadAt(p, off)
 }
 
-// An archive that cannot be read just after the lines that were read may have further ones: it is
-// looked at later, and not left out as read.
+// The archive may have lines after the failed read. The search must be repeated, not leave the
+// archive out.
 func TestErrorsOfReadingAreNotTheEndOfAnArchive(t *testing.T) {
 	text := bytes.Repeat([]byte("one line\n"), 100)
 	plain := (&modelFile{ino: 1, data: text}).open(logPath)
@@ -34,7 +34,7 @@ func TestErrorsOfReadingAreNotTheEndOfAnArchive(t *testing.T) {
 	packed := &modelFile{ino: 2, mtime: 1, packed: true, data: append(text, "another\n"...)}
 	file := packed.at(logPath + ".1.gz")
 	for _, test := range []struct {
-		err      error // of a read after the lines that were read
+		err      error // error of the read after the known lines
 		damaged  bool
 		archived bool
 		want     error

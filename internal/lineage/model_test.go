@@ -10,26 +10,23 @@ import (
 	"time"
 )
 
-// A modelDisk is a folder in memory.
 type modelDisk struct {
 	files map[string]*modelFile // by name
 	next  uint64                // inode of the next file
-	freed uint64                // inode of the last removed file; 0 if it is not used again
+	freed uint64                // inode of the last removed file; 0: not to be reused
 	clock int64                 // seconds
-	lines int                   // written so far
+	lines int                   // lines written so far
 }
 
-// A modelFile is what an inode holds.
 type modelFile struct {
 	ino    uint64
 	data   []byte
 	mtime  int64
 	packed bool
 	copied bool // no process writes to it
-	closed bool // after the last look, it or the file that it is an archive of was not open
+	closed bool // at the last look, the file, or the file of the archive, was not open
 }
 
-// A modelContent is an open modelFile.
 type modelContent struct {
 	*modelFile
 	state State
@@ -42,7 +39,6 @@ func (c *modelContent) ReadAt(p []byte, off int64) (int, error) {
 func (c *modelContent) State() State { return c.state }
 func (c *modelContent) Close()       {}
 
-// open opens the file as it is now.
 func (f *modelFile) open(path string) *modelContent {
 	c := &modelContent{modelFile: f, state: State{File: f.at(path)}}
 	c.look()
@@ -53,24 +49,24 @@ func (f *modelFile) open(path string) *modelContent {
 	return c
 }
 
-// at returns the file as a listing shows it.
+// at returns the file as in a listing.
 func (f *modelFile) at(path string) File {
 	return File{Path: path, ID: ID{1, f.ino}, ModTime: time.Unix(f.mtime, 0), Size: int64(len(f.data)), Packed: f.packed, Of: logPath}
 }
 
-// look updates what is known of the file.
+// look updates the known state of the file.
 func (c *modelContent) look() {
 	c.state.Size, c.state.ModTime = int64(len(c.data)), time.Unix(c.mtime, 0)
 	c.state.Head = bytes.Clone(c.data[:min(len(c.data), HeadSize)])
 }
 
-// seek sets the read offset.
 func (c *modelContent) seek(off int64) {
 	c.state.Off, c.state.Look = off, off
 	c.state.Recent = bytes.Clone(c.data[max(0, off-RecentSize):off])
 }
 
-// read returns the lines after the read offset, and whether the file was truncated meanwhile.
+// read returns the lines after the read offset, or truncated if the file no longer has the bytes
+// that were read.
 func (c *modelContent) read() (lines []byte, truncated bool) {
 	s := c.state
 	if int64(len(c.data)) < s.Look || !bytes.HasPrefix(c.data, s.Head) || !bytes.HasSuffix(c.data[:s.Look], s.Recent) {
@@ -98,7 +94,6 @@ func (d *modelDisk) Look(c Content) (State, error) {
 
 func (d *modelDisk) Keep(Content, File) bool { return true }
 
-// family lists the folder.
 func (d *modelDisk) family() *Family {
 	f := new(Family)
 	var names Names

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The names of rotated files, by original name and rotating program.
+// Each row has names for one original name, and the program that gives them.
 func TestNamesOfRotatedFiles(t *testing.T) {
 	for base, names := range map[string]string{
 		"app.log": `
@@ -35,7 +35,7 @@ func TestNamesOfRotatedFiles(t *testing.T) {
 	} {
 		for name := range strings.FieldsSeq(names) {
 			if !strings.Contains(name, strings.TrimSuffix(base, ".log")) || !strings.ContainsAny(name, "._~") || strings.HasSuffix(name, ":") {
-				continue // a remark
+				continue // a comment
 			}
 			unpacked := name
 			if b := packedBase(name); b != "" {
@@ -48,7 +48,6 @@ func TestNamesOfRotatedFiles(t *testing.T) {
 	}
 }
 
-// Names in a log's folder that look like those of rotated files, but belong to other files.
 func TestNamesOfNeighbours(t *testing.T) {
 	for _, name := range []string{
 		"app.log", "app.log2", "app.log.worker2", "app.log-errors-v2.txt", "app.log_access1", "app.log.2.json",
@@ -66,12 +65,11 @@ func TestNamesOfNeighbours(t *testing.T) {
 	}
 }
 
-// Files are sorted by the numbers in their names, whether these grow or shrink with age, and
-// whatever their times are.
+// The times of the files are ignored.
 func TestSortByAge(t *testing.T) {
 	for name, test := range map[string]struct {
 		before string // names of older files
-		files  string // name@second of the last change, in the order of their ages
+		files  string // name@second of the last change, oldest first
 		others string // the same for other files
 	}{
 		"shifted":                           {"", "app.log.3@1 app.log.2@2 app.log.1@3", ""},
@@ -121,7 +119,7 @@ func TestSortByAge(t *testing.T) {
 	}
 }
 
-// A symbolic link that changes its target several times between two checks.
+// The link changes its target several times between two checks.
 func TestFilesBetweenTargetsOfALink(t *testing.T) {
 	names := Names{"other-2.log", "run-1.log", "run-10.log", "run-11.log", "run-2.log", "run-2.txt", "run-3.log", "run-x.log"}
 	look := func(path string) (File, error) { return File{Path: path}, nil }
@@ -151,7 +149,6 @@ func TestNamesOfArchives(t *testing.T) {
 	}
 }
 
-// Names that begin alike are found in a sorted listing.
 func TestNamesThatBeginAlike(t *testing.T) {
 	var names Names
 	for i := range 200 {

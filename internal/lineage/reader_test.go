@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// A modelReader reads the log of a modelDisk as its lineage says.
+// A modelReader reads the log of a modelDisk in the order that its Log determines.
 type modelReader struct {
 	d       *modelDisk
 	log     *Log
-	saved   *Entry // until its files are found
+	saved   *Entry // checkpoint, until its files are found
 	cur     *modelContent
-	old     []*modelContent // before cur, kept open for late lines
-	ahead   []*modelContent // after cur
+	old     []*modelContent // files before cur, kept open for late lines
+	ahead   []*modelContent // files after cur
 	read    int64           // time of the last read of cur
-	closes  bool            // rotated files are closed once they were read
-	printed map[string]int  // how often each line was printed
-	order   []string        // lines as they were printed
+	closes  bool            // rotated files are closed after they were read to their end
+	printed map[string]int  // number of prints of each line
+	order   []string        // lines in the order of printing
 }
 
 func newModelReader(d *modelDisk, closes bool, printed map[string]int) *modelReader {
@@ -37,12 +37,12 @@ func contentsIn(files ...*modelContent) (all []Content) {
 	return all
 }
 
-// reading returns the files that are being read, the oldest first.
+// reading returns the files that are being read, oldest first.
 func (r *modelReader) reading() []Content { return contentsIn(append(slices.Clone(r.old), r.cur)...) }
 
 func (r *modelReader) held() []Content { return append(r.reading(), contentsIn(r.ahead...)...) }
 
-// look takes turns until nothing is new.
+// look runs turns until nothing is left to do.
 func (r *modelReader) look() {
 	for range 16 {
 		if !r.turn() {
@@ -61,7 +61,7 @@ func (r *modelReader) print(lines []byte) {
 	}
 }
 
-// turn examines the files once, and reports whether there may be more to do.
+// turn examines the files once, and reports whether another turn may be needed.
 func (r *modelReader) turn() (more bool) {
 	if r.cur == nil {
 		r.readLate()
@@ -120,7 +120,6 @@ func (r *modelReader) makeCurrent(c *modelContent) {
 	}
 }
 
-// exists reports whether the file has a name.
 func (r *modelReader) exists(c *modelContent) bool {
 	for _, f := range r.d.files {
 		if f == c.modelFile {
@@ -130,13 +129,12 @@ func (r *modelReader) exists(c *modelContent) bool {
 	return false
 }
 
-// finish closes a file that was read to its end.
 func (r *modelReader) finish(c *modelContent) {
 	s := c.state
 	r.log.Finish(MarkAt(s, s.Off, s.Recent), !r.exists(c))
 }
 
-// readLate reads what was added to files before the current one, and closes those that are gone.
+// readLate reads lines added to files before the current one, and closes removed files.
 func (r *modelReader) readLate() {
 	r.old = slices.DeleteFunc(r.old, func(c *modelContent) bool {
 		lines, _ := c.read()
@@ -149,7 +147,7 @@ func (r *modelReader) readLate() {
 	})
 }
 
-// discover does what a source does when another file has the name.
+// discover is source.discover of package follow.
 func (r *modelReader) discover(before Predecessor) {
 	var now *modelContent
 	var name Content
@@ -186,7 +184,7 @@ func (r *modelReader) discover(before Predecessor) {
 	}
 }
 
-// steps returns the files of the steps, each at its offset.
+// steps returns the files of steps, with their read offsets set.
 func (r *modelReader) steps(steps []Step) (all []*modelContent) {
 	for _, s := range steps {
 		c := s.Content.(*modelContent)
@@ -199,8 +197,8 @@ func (r *modelReader) steps(steps []Step) (all []*modelContent) {
 	return all
 }
 
-// truncated goes on with copies of the old content, and then with the beginning. If it is not sure
-// that there was one, it reports whether there are copies, and does nothing else.
+// truncated continues with copies of the old content, and then at the beginning. Unless sure is
+// set, it does nothing without copies. It reports whether copies exist.
 func (r *modelReader) truncated(sure bool) bool {
 	var now Content
 	if f := r.d.files[logPath]; f != nil {
@@ -223,7 +221,7 @@ func (r *modelReader) truncated(sure bool) bool {
 	return true
 }
 
-// begin opens the first file, or those of the checkpoint.
+// begin opens the first file, or the files of the checkpoint.
 func (r *modelReader) begin() bool {
 	if r.saved != nil {
 		return r.resume()
@@ -238,7 +236,7 @@ func (r *modelReader) begin() bool {
 	return true
 }
 
-// resume goes on at the places of the checkpoint.
+// resume continues at the places of the checkpoint.
 func (r *modelReader) resume() bool {
 	var now Content
 	if f := r.d.files[logPath]; f != nil {
@@ -280,7 +278,6 @@ func (r *modelReader) resume() bool {
 	return false
 }
 
-// checkpoint returns what the next run needs.
 func (r *modelReader) checkpoint() *Entry {
 	if r.saved != nil {
 		return r.saved

@@ -12,24 +12,24 @@ import (
 
 const (
 	logPath  = "/log/app.log"
-	lineSize = HeadSize + 8 // bytes of each line: a file of one line is recognised by its head
+	lineSize = HeadSize + 8 // bytes of a line: the head then identifies a file of one line
 )
 
-// A step of a schedule changes the folder, or the run. It reports whether it changed something: a
-// schedule with a step that does not is equal to a shorter one.
+// An action changes the folder or the run. It returns false if it changes nothing: the schedule
+// then equals a shorter one.
 type action struct {
 	name string
 	do   func(w *world) bool
 }
 
-// A world is a folder, its reader, and what the oracle knows.
+// A world is a folder with its reader, and the expected results.
 type world struct {
 	modelDisk
 	reader    *modelReader
-	last      *Entry          // before the last look
-	since     map[string]int  // prints since then
-	due       map[string]bool // lines that a look could see
-	mayDouble map[string]bool // lines that were printed after the checkpoint of a killed run
+	last      *Entry          // checkpoint before the last look
+	since     map[string]int  // prints since last
+	due       map[string]bool // lines that a look must print
+	mayDouble map[string]bool // lines that a killed run printed after its checkpoint
 	final     bool            // closed files are examined, too
 	printed   map[string]int
 }
@@ -41,7 +41,6 @@ func (w *world) path(n int) string {
 	return fmt.Sprintf("%s.%d", logPath, n)
 }
 
-// create returns a new file at path.
 func (w *world) create(path string) *modelFile {
 	w.next++
 	f := &modelFile{ino: w.next, mtime: w.clock}
@@ -52,12 +51,11 @@ func (w *world) create(path string) *modelFile {
 	return f
 }
 
-// isOpen reports whether the reader has the file open, so that its inode is not free.
+// isOpen reports whether the reader holds the inode: it is then not free.
 func (w *world) isOpen(ino uint64) bool {
 	return slices.ContainsFunc(w.reader.held(), func(c Content) bool { return c.State().ID.Ino == ino })
 }
 
-// lineAt returns line n.
 func lineAt(n int) string { return fmt.Sprintf("line %-*d%6d\n", lineSize-len("line 123456\n"), n, n) }
 
 func (w *world) append(path string) {
@@ -70,7 +68,7 @@ func (w *world) append(path string) {
 	f.mtime = w.clock
 }
 
-// shift renames the rotated files, and removes the oldest.
+// shift renames the rotated files, and removes the oldest one.
 func (w *world) shift() {
 	for _, end := range []string{"", ".gz"} {
 		delete(w.files, w.path(2)+end)
@@ -97,7 +95,7 @@ func (w *world) compress(keepsTime bool) bool {
 
 var actions = []action{
 	{"append", func(w *world) bool { w.append(logPath); return true }},
-	{"late", func(w *world) bool { // a writer that has not noticed the rotation
+	{"late", func(w *world) bool { // by a writer that has not noticed the rotation
 		if f := w.files[w.path(1)]; f == nil || f.copied {
 			return false
 		}
@@ -135,7 +133,7 @@ var actions = []action{
 	}},
 	{"compress", func(w *world) bool { return w.compress(true) }},
 	{"compress later", func(w *world) bool { return w.compress(false) }},
-	{"remove", func(w *world) bool { // the oldest
+	{"remove", func(w *world) bool { // removes the oldest file
 		for n := 2; n >= 0; n-- {
 			for _, end := range []string{".gz", ""} {
 				if w.files[w.path(n)+end] != nil {
@@ -146,7 +144,7 @@ var actions = []action{
 		}
 		return false
 	}},
-	{"reuse", func(w *world) bool { // the oldest is removed, and the next new file gets its inode
+	{"reuse", func(w *world) bool { // removes the oldest file, and gives its inode to the next new one
 		for n := 2; n >= 0; n-- {
 			for _, end := range []string{".gz", ""} {
 				if f := w.files[w.path(n)+end]; f != nil {
@@ -159,7 +157,7 @@ var actions = []action{
 		return false
 	}},
 	{"stop", func(w *world) bool { w.restart(w.reader.checkpoint()); return true }},
-	{"kill", func(w *world) bool { // its last checkpoint is that of the look before
+	{"kill", func(w *world) bool { // the last checkpoint is from the look before
 		if len(w.since) == 0 {
 			return false
 		}
@@ -171,8 +169,8 @@ var actions = []action{
 	}},
 }
 
-// restart begins another run with a checkpoint. It does not find rotated files that were empty, but
-// as those that were closed.
+// restart begins another run at a checkpoint. The next run cannot identify rotated files that were
+// empty, so they are marked as closed.
 func (w *world) restart(from *Entry) {
 	w.reader = newModelReader(&w.modelDisk, w.reader.closes, w.printed)
 	w.reader.saved = from
@@ -185,9 +183,9 @@ func (w *world) restart(from *Entry) {
 	}
 }
 
-// look has the reader read everything. What is in a file of the log now, or in one that the reader
-// has open, must have been printed then. Lines that are added to a file which the reader has closed
-// are only seen when it looks for a new file, and a reader with a checkpoint may wait for the name.
+// look lets the reader read everything. All lines in the log's files, and in open files, must be
+// printed then. Lines added to closed files are seen only when the reader searches for new files,
+// and a reader with a checkpoint may wait for the name.
 func (w *world) look() {
 	w.clock++
 	var due [][]byte
@@ -217,7 +215,7 @@ func (w *world) look() {
 	}
 }
 
-// faults returns what the oracle objects to.
+// faults returns the differences from the expected results.
 func (w *world) faults() string {
 	var all []string
 	for n := range w.lines {
@@ -232,8 +230,8 @@ func (w *world) faults() string {
 	return strings.Join(all, ", ")
 }
 
-// run runs a schedule: each step is the index of an action, twice, plus 1 if a look follows. It
-// reports false if the schedule is equal to a shorter one.
+// run runs a schedule. A step is twice the index of an action, plus 1 if a look follows. distinct
+// is false if the schedule equals a shorter one.
 func run(steps []int, closes bool) (w *world, distinct bool) {
 	w = &world{modelDisk: modelDisk{files: make(map[string]*modelFile)}, due: make(map[string]bool), mayDouble: make(map[string]bool), printed: make(map[string]int)}
 	w.reader = newModelReader(&w.modelDisk, closes, w.printed)
@@ -248,7 +246,7 @@ func run(steps []int, closes bool) (w *world, distinct bool) {
 			return w, false
 		}
 		if name := actions[s/2].name; i > 0 && name == "stop" && actions[steps[i-1]/2].name == "stop" && steps[i-1]%2 == 0 {
-			return w, false // twice the same
+			return w, false // the same look twice
 		}
 		if looked = s%2 == 1; looked {
 			w.look()
@@ -258,10 +256,10 @@ func run(steps []int, closes bool) (w *world, distinct bool) {
 		w.look()
 	}
 	w.final = true
-	if w.reader.saved != nil { // it waits for the name
+	if w.reader.saved != nil { // the reader waits for the name
 		w.append(logPath)
 	}
-	if w.reader.cur != nil { // as another rotation does, for files that were closed
+	if w.reader.cur != nil { // another rotation, so that closed files are examined
 		w.reader.discover(Predecessor{Content: w.reader.cur})
 	}
 	w.look()
@@ -279,8 +277,8 @@ func nameOf(steps []int) string {
 	return strings.Join(names, ", ")
 }
 
-// Every schedule of three steps, or six in a long test, prints each line once that is in a file of
-// the log when the reader looks.
+// All schedules have three steps, or six in a long test. Each line in a file of the log must be
+// printed once by the next look.
 func TestSchedules(t *testing.T) {
 	most := fuzztest.LongOr(6, 3)
 	for _, closes := range []bool{false, true} {
@@ -298,7 +296,7 @@ func TestSchedules(t *testing.T) {
 					if faults++; faults <= 10 {
 						t.Errorf("closes=%v: %s: %s", closes, nameOf(steps), f)
 					}
-					return // longer ones have the same fault
+					return // longer schedules have the same fault
 				}
 			}
 			if len(steps) == most {
@@ -313,7 +311,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// Schedules that are longer than those of a short test, and once had a fault.
+// These schedules are longer than those of a short test, and once failed.
 func TestLongSchedules(t *testing.T) {
 	for _, schedule := range []string{
 		"append, truncate, reuse, append, look, copytruncate, look, stop, look",
@@ -333,7 +331,7 @@ func TestLongSchedules(t *testing.T) {
 	}
 }
 
-// stepsOf returns the steps that nameOf names.
+// stepsOf parses the result of nameOf.
 func stepsOf(schedule string) (steps []int) {
 	for name := range strings.SplitSeq(schedule, ", ") {
 		if name == "look" {

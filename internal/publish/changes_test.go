@@ -18,8 +18,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// changedRun returns a run with hostile names, of 10 processes that have a finding in a loop that
-// was unrolled, compared with a baseline.
+// changedRun returns a run compared with a baseline. It has hostile names, and 10 processes with a
+// finding in an unrolled loop.
 func changedRun(t *testing.T) *Result {
 	t.Helper()
 	own, err := findings.NewOwn(nil)

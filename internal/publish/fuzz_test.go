@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// fuzzed returns a result whose texts and shape are those of data: fields between NULs.
+// fuzzed returns a result made from the NUL-separated fields of data.
 func fuzzed(data string) *Result {
 	fields := strings.Split(data, "\x00")
 	next := func() string {
@@ -63,14 +63,13 @@ func fuzzed(data string) *Result {
 	return r
 }
 
-// Whatever names the report has, each output is one that its readers take.
 func FuzzPublish(f *testing.F) {
 	f.Add("/src\x00v1\x00nightly\x00a\nb\x00\xff\x7f\x00a.xml\x00valgrind\x00memcheck\x00./a -v\x007\x00memcheck\x00InvalidRead\x00Invalid read\x00Address 0x5 is here\x00f\x00f\x00/src/a.c\x00/opt/a")
 	f.Add(strings.Repeat("\x00]]>&<\"'\x1b\u202e\ufffe\uffff[](1){0}\xff", 200))
 	f.Add(strings.Repeat("abcd\x00../../a b#?%:\\", 100))
 	f.Add(strings.Repeat("\xff\xffgit://x/y\x00C:\\a\x00", 100))
 	f.Fuzz(func(t *testing.T, data string) {
-		if len(data) > 4<<10 { // the schema compares all rules with each other
+		if len(data) > 4<<10 { // the schema compares each rule with all others
 			return
 		}
 		defer fuzztest.Watch(t, data)()

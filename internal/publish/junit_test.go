@@ -17,7 +17,6 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A junitFile is a file as builds read it.
 type junitFile struct {
 	XMLName xml.Name `xml:"testsuites"`
 	junitCounts
@@ -41,8 +40,8 @@ type junitCounts struct {
 	Errors   int `xml:"errors,attr"`
 }
 
-// readJUnit returns what JUnit prints for r, and fails the test if counts are wrong, a name is used
-// twice, or a case has more than one problem.
+// readJUnit returns the output of JUnit for r. It fails the test if counts are wrong, a name occurs
+// twice, or a case has several problems.
 func readJUnit(t testing.TB, r *Result) *junitFile {
 	t.Helper()
 	text := printed(t, JUnit, r)
@@ -80,8 +79,7 @@ func readJUnit(t testing.TB, r *Result) *junitFile {
 	return f
 }
 
-// The schemas are those of testdata/README.md. Files for GitLab have file besides, which they do
-// not allow.
+// testdata/README.md names the schemas. They do not allow the attribute file, which GitLab reads.
 func TestJUnitIsValid(t *testing.T) {
 	testenv.Need(t, "xmllint")
 	left := sample()
@@ -188,7 +186,6 @@ func TestWhatIsMissingIsInEachFormat(t *testing.T) {
 	}
 }
 
-// An issue is an entry of a Code Quality report.
 type issue struct {
 	Description string `json:"description"`
 	CheckName   string `json:"check_name"`
@@ -202,8 +199,8 @@ type issue struct {
 	} `json:"location"`
 }
 
-// readCodeQuality returns what CodeQuality prints for r, and fails the test if GitLab would not
-// read an entry, or take two for one.
+// readCodeQuality returns the output of CodeQuality for r. It fails the test if GitLab would not
+// read an entry, or merge two.
 func readCodeQuality(t testing.TB, r *Result) (all []issue) {
 	t.Helper()
 	text := printed(t, CodeQuality, r)

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// at returns a frame that has a line; without a line it is one of the object file.
+// at returns a frame; line 0 means that only the object file is known.
 func at(function, linkage, file string, line uint32, object string) *findings.TraceFrame {
 	return &findings.TraceFrame{
 		Frame:  symbolize.Frame{Func: function, Linkage: linkage, File: file, Line: line, Column: 9, HasLine: line > 0},
@@ -21,7 +21,7 @@ func at(function, linkage, file string, line uint32, object string) *findings.Tr
 	}
 }
 
-// aRead returns an error with three stacks, as Memcheck reports it.
+// aRead returns an invalid read with three stacks, as reported by Memcheck.
 func aRead() *findings.Finding {
 	use := []*findings.TraceFrame{
 		at("Pool::operator[](int) const", "_ZNK4PoolixEi", "/src/app/pool.h", 31, "/opt/app"),
@@ -38,7 +38,6 @@ func aRead() *findings.Finding {
 	}
 }
 
-// lost returns a leak.
 func lost(kind, function string, bytes uint64) *findings.Finding {
 	return &findings.Finding{
 		Source: findings.FromValgrind, Tool: "memcheck", Kind: kind, Message: "40 bytes in 1 blocks are lost in loss record 1 of 2", Bytes: bytes, Blocks: 1,
@@ -49,7 +48,7 @@ func lost(kind, function string, bytes uint64) *findings.Finding {
 	}
 }
 
-// results returns a result with the findings of one process.
+// results returns a result with one process, which has these findings.
 func results(all ...*findings.Finding) *Result {
 	r := &Result{Collection: findings.New(nil), Version: "v1.2.3", Base: "/src/app"}
 	p := r.Begin(findings.Process{Input: "report.xml", Source: findings.FromValgrind, Tool: "memcheck", Command: []string{"/opt/app", "-v"}, PID: "7", Complete: true})
@@ -59,13 +58,12 @@ func results(all ...*findings.Finding) *Result {
 	return r
 }
 
-// add adds a finding of a process.
 func add(r *Result, process int, x *findings.Finding) {
 	x.Identify(nil)
 	r.Add(process, x, 1)
 }
 
-// sample returns the findings of three processes of two tools; one report is cut off.
+// sample returns findings of three processes and two tools; one report is truncated.
 func sample() *Result {
 	r := results(aRead(), lost("Leak_StillReachable", "keep", 8), lost("Leak_DefinitelyLost", "leak", 40))
 	second := r.Begin(findings.Process{Input: "report.xml", Source: findings.FromValgrind, Tool: "memcheck", Command: []string{"/opt/app", "-v"}, PID: "8"})
@@ -83,7 +81,6 @@ func sample() *Result {
 	return r
 }
 
-// printed returns what a printer prints.
 func printed(t testing.TB, print func(io.Writer, *Result) error, r *Result) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -93,7 +90,7 @@ func printed(t testing.TB, print func(io.Writer, *Result) error, r *Result) stri
 	return b.String()
 }
 
-// golden compares text with a file of testdata.
+// golden compares got with a file in testdata; UPDATE=1 writes the file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	name = filepath.Join("testdata", name+".golden")

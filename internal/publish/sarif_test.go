@@ -22,7 +22,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// schema is OASIS' schema of SARIF.
+// schema is OASIS' schema for SARIF.
 var schema = sync.OnceValue(func() *jsonschema.Schema {
 	s, err := jsonschema.NewCompiler().Compile(testenv.FileURL("testdata/sarif-schema-2.1.0.json"))
 	if err != nil {
@@ -31,7 +31,7 @@ var schema = sync.OnceValue(func() *jsonschema.Schema {
 	return s
 })
 
-// A sarifLog is what the tests look at of a file.
+// A sarifLog has the members of a file that the tests examine.
 type sarifLog struct {
 	Schema  string `json:"$schema"`
 	Version string
@@ -96,11 +96,11 @@ type sarifResult struct {
 	Properties      struct{ Tags []string }
 }
 
-// embeddedLink matches the destination of a link. A bracket after a backslash is of its text.
+// embeddedLink matches the destination of an embedded link. It skips escaped brackets.
 var embeddedLink = regexp.MustCompile(`\\[\[\]\\]|\]\(([^)]*)\)`)
 
-// readSARIF returns what SARIF prints for r, and fails the test if it breaks OASIS' schema or a
-// rule of GitHub.
+// readSARIF returns the output of SARIF for r. It fails the test if the output violates OASIS'
+// schema or a rule of GitHub.
 func readSARIF(t testing.TB, r *Result) *sarifLog {
 	t.Helper()
 	text := printed(t, SARIF, r)
@@ -113,7 +113,7 @@ func readSARIF(t testing.TB, r *Result) *sarifLog {
 	return log
 }
 
-// checkSARIF fails the test if text breaks OASIS' schema.
+// checkSARIF fails the test if text violates OASIS' schema.
 func checkSARIF(t testing.TB, text string) {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
@@ -125,7 +125,7 @@ func checkSARIF(t testing.TB, text string) {
 	}
 }
 
-// checkGitHub fails the test for everything for which GitHub refuses a file, or does not show it.
+// checkGitHub fails the test for each reason why GitHub would refuse the file or hide a part.
 func checkGitHub(t testing.TB, log *sarifLog) {
 	t.Helper()
 	if log.Schema == "" || log.Version != "2.1.0" || len(log.Runs) == 0 || len(log.Runs) > 20 {
@@ -235,7 +235,6 @@ func checkLocation(t testing.TB, l *sarifLocation) {
 	}
 }
 
-// allResults returns the results of all runs.
 func (log *sarifLog) allResults() (all []sarifResult) {
 	for i := range log.Runs {
 		all = append(all, log.Runs[i].Results...)
@@ -243,7 +242,6 @@ func (log *sarifLog) allResults() (all []sarifResult) {
 	return all
 }
 
-// notices returns the messages of all runs.
 func (log *sarifLog) notices() (all []string) {
 	for i := range log.Runs {
 		for _, v := range log.Runs[i].Invocations {
@@ -331,7 +329,7 @@ func TestResultsWithoutLinesHaveALocation(t *testing.T) {
 	}
 }
 
-// .NET's readers of SARIF take no line beyond 2^31-1.
+// Readers in .NET refuse lines above 2^31-1.
 func TestLinesAreSignedIntegers(t *testing.T) {
 	for line, want := range map[uint32]uint32{0: 1, 7: 7, 1<<32 - 1: 1<<31 - 1} {
 		f := &findings.TraceFrame{}
@@ -433,7 +431,7 @@ func TestResourcesOfSpRtraceAreLeaks(t *testing.T) {
 	}
 }
 
-// The kinds are those of the findings that the tests of readers expect.
+// The kinds come from the golden files of the readers' tests.
 func TestKindsThatReadersFindHaveAClass(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"../faults/testdata/findings/*", "../../valgrind/testdata/findings/*"} {
@@ -474,7 +472,7 @@ func TestRunsAreOfTools(t *testing.T) {
 	if len(log.Runs) != 20 || log.Runs[0].AutomationDetails.ID != "log/tool0/linux/x86/" {
 		t.Errorf("%d runs, category %q", len(log.Runs), log.Runs[0].AutomationDetails.ID)
 	}
-	// The 20 tools with findings come first.
+	// The 20 tools with findings come first, so nothing is omitted yet.
 	if got := log.notices(); got != nil {
 		t.Errorf("notices %q", got)
 	}
@@ -632,7 +630,7 @@ func TestNewFindingsOfABaseline(t *testing.T) {
 	}
 }
 
-// The hashes are those that the tests of GitHub's upload action expect.
+// The expected hashes are from the tests of GitHub's upload action.
 func TestLinesHaveGitHubsHash(t *testing.T) {
 	for _, tt := range []struct {
 		text   string
@@ -649,7 +647,7 @@ func TestLinesHaveGitHubsHash(t *testing.T) {
 	} {
 		var lines []uint32
 		want := strings.Fields(tt.hashes)
-		for i := range len(want) + 1 { // there is no line after them
+		for i := range len(want) + 1 { // the end of the text is one more line
 			lines = append(lines, uint32(i+1))
 		}
 		found := hashLines([]byte(tt.text), lines)

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// manyErrors returns n errors that all differ in their innermost functions, whose depth callers are
-// among 64. The callers' frames are shared, or each error has its own.
+// manyErrors returns n errors with different innermost functions. Each has depth callers, chosen
+// from 64. If shared is set, errors share the callers' frames.
 func manyErrors(n, depth int, shared bool) *Result {
 	callers := make([]*findings.TraceFrame, 64)
 	for i := range callers {
@@ -47,8 +47,7 @@ func TestSharedFramesArePrintedAsOthers(t *testing.T) {
 	}
 }
 
-// Frames are most of what is printed of many errors. What they take in memory does not grow with
-// the errors.
+// Frames are most of the output, so their memory must not grow with the number of errors.
 func TestSharedFramesArePrintedWithoutAllocations(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const errors = 1000

@@ -9,8 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A printer takes memory for its buffers, and for each finding what sorting needs: not what it
-// prints, which is 4 kB for a finding.
+// A finding takes about 4 kB of output. The memory for each finding must only be enough to sort.
 func TestPrintersKeepNothingOfWhatTheyPrint(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	r := results()
@@ -39,7 +38,6 @@ func TestPrintersKeepNothingOfWhatTheyPrint(t *testing.T) {
 	}
 }
 
-// An error of writing ends the printing with that error.
 func TestErrorsOfWritingAreReturned(t *testing.T) {
 	r := results()
 	for i := range 100 {
@@ -54,8 +52,7 @@ func TestErrorsOfWritingAreReturned(t *testing.T) {
 	}
 }
 
-// A full is a writer that accepts left bytes and then fails with io.ErrShortWrite, like a full
-// disk.
+// A full fails with io.ErrShortWrite after left bytes, like a full disk.
 type full struct{ left int }
 
 func (f *full) Write(p []byte) (int, error) {

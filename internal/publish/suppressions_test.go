@@ -12,12 +12,12 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// call returns a frame of /opt/app, or of the system if the name of the object is libc.so.6.
+// call returns a frame of the object. libc.so.6 is an object of the system.
 func call(fn, linkage, object string, inlined bool) *findings.TraceFrame {
 	return &findings.TraceFrame{Frame: symbolize.Frame{Func: fn, Linkage: linkage, Inlined: inlined, File: "/src/a.cc", Line: 7}, Object: object}
 }
 
-// runOf returns a run of one process with these findings of Memcheck.
+// runOf returns a run with one process, which has these findings of Memcheck.
 func runOf(t testing.TB, all ...findings.Finding) *Result {
 	t.Helper()
 	own, err := findings.NewOwn(nil)
@@ -44,7 +44,7 @@ const (
 	libc = "/lib/libc.so.6"
 )
 
-// systemFrame returns a frame without a line in the C library.
+// systemFrame returns a frame in the C library, without a line.
 func systemFrame(name string) *findings.TraceFrame {
 	return &findings.TraceFrame{Frame: symbolize.Frame{Func: name, Linkage: name}, Object: libc}
 }
@@ -142,8 +142,8 @@ func TestSuppressions(t *testing.T) {
 	}
 }
 
-// Frames with the demangled name of a report alone get the linkage name that the report has
-// elsewhere, or else the line of their object file, which is told once.
+// A frame with only a demangled name gets the linkage name from elsewhere in the report, or else
+// the line of its object file. The lack of linkage names is reported once.
 func TestSuppressionsHaveLinkageNamesOfReports(t *testing.T) {
 	demangled := func(name string) *findings.TraceFrame { return call(name, name, app, false) }
 	r := runOf(t, finding("InvalidFree", "Invalid free()", demangled("app::A<int>::A()"), demangled("app::use(int)"), demangled("main")))
@@ -216,7 +216,7 @@ func TestNeededSuppressions(t *testing.T) {
 	}{
 		{"Memcheck:Leak\n...", true},
 		{"Memcheck:Leak\nfun:_Znwm\nfun:peek", true},
-		{"Memcheck:Leak\nfun:_Znwm\nfun:_Z4peeki", true}, // as gen-suppressions of a run without inlining
+		{"Memcheck:Leak\nfun:_Znwm\nfun:_Z4peeki", true}, // from a run without inlining, by --gen-suppressions
 		{"Memcheck:Leak\nfun:_Zn*\n...\nfun:ma?n", true},
 		{"Memcheck:Leak\n...\nfun:main\n...", true},
 		{"Memcheck:Leak\n...\nfun:main\nfun:more", false},
@@ -272,7 +272,6 @@ func TestWhatIsNotAFileOfSuppressions(t *testing.T) {
 	}
 }
 
-// A file of suppressions is read, or refused, in time and memory that its size bounds.
 func FuzzSuppressions(f *testing.F) {
 	f.Add([]byte("{\nname\nMemcheck:Leak\nmatch-leak-kinds: definite\n...\nfun:_Zn*\nobj:*/app\nsrc:a.cc:7\n}\n"))
 	f.Add([]byte("{\nname\nMemcheck:Param\nwrite(buf)\nfun:************f\n}\n"))
