@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// largeReport returns a report of about size bytes, with errors and stacks like Memcheck's.
+// largeReport returns a report of about size bytes, with errors like Memcheck's.
 func largeReport(size int) []byte {
 	var b bytes.Buffer
 	b.WriteString("<?xml version=\"1.0\"?>\n\n<valgrindoutput>\n\n<protocolversion>4</protocolversion>\n<protocoltool>memcheck</protocoltool>\n\n")

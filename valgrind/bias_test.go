@@ -33,8 +33,8 @@ func reportWith(ips ...uint64) []byte {
 
 var bias = regexp.MustCompile(`"bias":"(0x[0-9a-f]+)","by":"(\w+)"`)
 
-// In prog.so the function outer is at 0x1370, its calls end at 0x1376 and 0x1384, and the function
-// local is at 0x13b0.
+// In prog.so, the function outer begins at 0x1370, its calls end at 0x1376 and 0x1384, and the
+// function local begins at 0x13b0.
 func TestBiasIsInferredOrNotKnown(t *testing.T) {
 	mustRead := func(text string) []Map {
 		m, err := ReadMap(strings.NewReader(text))
@@ -48,7 +48,7 @@ func TestBiasIsInferredOrNotKnown(t *testing.T) {
 		name string
 		ips  []uint64
 		maps []Map
-		want string // the bias and how it is known, or the diagnostic
+		want string // the bias and its source, or the diagnostic
 	}{
 		{"one page of code", []uint64{at + 0x13b6}, nil, "0x4852000 segments"},
 		{"a caller after a call", []uint64{at + 0x13b6, at + 0x1375}, nil, "0x4852000 segments"},
@@ -99,7 +99,6 @@ func TestPeriodOfRepeatedFrames(t *testing.T) {
 	}
 }
 
-// However many frames are at one address, each is in a site, and so are the frames after them.
 func TestEveryFrameIsInASite(t *testing.T) {
 	tr := newTracker(&Options{})
 	for _, n := range []int{1, maxInline, maxInline + 1, 2*maxInline - 1, 3 * maxInline} {
@@ -169,8 +168,8 @@ func TestWindowsAreTheBiasesThatPutAnAddressIntoCode(t *testing.T) {
 	}
 }
 
-// writeELF writes an ELF file that begins with a header and this code, followed by zeros in a hole
-// of the file, and is executable as a whole. The code is at address 120.
+// writeELF writes an ELF file that is executable as a whole. The code is at address 120, and a hole
+// of zeros follows.
 func writeELF(t *testing.T, name string, machine elf.Machine, code string, size uint64) string {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), name)
@@ -190,8 +189,8 @@ func writeELF(t *testing.T, name string, machine elf.Machine, code string, size 
 	return name
 }
 
-// The ends of signal handlers and of requests to Valgrind are found by their code: that of
-// sigreturn in glibc's sigaction and in the kernel's vDSO, and that in valgrind.h.
+// The code is sigreturn in glibc's sigaction and in the kernel's vDSO, and the client request in
+// valgrind.h.
 func TestSpecialCodeIsKnown(t *testing.T) {
 	const at = 120
 	for _, tt := range []struct {
@@ -224,8 +223,7 @@ func TestSpecialCodeIsKnown(t *testing.T) {
 	}
 }
 
-// The work of looking for places grows with the length of the report, whatever files it names: each
-// process may have a hundred thousand candidates of its own.
+// Each process may have 100,000 candidates of its own.
 func TestWorkOnPlacesGrowsAsTheReport(t *testing.T) {
 	large := writeELF(t, "large.so", elf.EM_X86_64, "", 256<<20)
 	const processes = 500

@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// classicOf returns the text of a report in Valgrind's style.
+// classicOf returns the output of NewText for a report written in blocks of size bytes.
 func classicOf(t *testing.T, input []byte, size int) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -29,8 +29,8 @@ func classicOf(t *testing.T, input []byte, size int) string {
 	return out.String()
 }
 
-// The reports of testdata/markup and testdata/records are the text in testdata/text. Set UPDATE=1
-// to write it.
+// The expected texts of testdata/markup and testdata/records are in testdata/text. UPDATE=1 writes
+// them.
 func TestReportsAreValgrindsText(t *testing.T) {
 	for _, dir := range []string{"markup", "records"} {
 		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))

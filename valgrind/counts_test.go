@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// Errors of one kind at one place are kept once, and each number refers to its own.
 func TestErrorsAtOnePlaceAreKeptOnce(t *testing.T) {
 	p := newProcess(&files{}, 1)
 	error := func(number int, kind, fn string) {

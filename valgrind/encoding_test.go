@@ -10,9 +10,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A report in ISO 8859-1 has its names and texts in UTF-8, as XML parsers read them. In another
-// encoding its bytes stay, which is told once. What the program prints between records stays
-// always.
+// ISO 8859-1 is converted to UTF-8. Bytes in another encoding are unchanged, which is reported
+// once. The program's text between records is never converted.
 func TestEncodingsOfReports(t *testing.T) {
 	const body = "\n<valgrindoutput>\n<protocolversion>4</protocolversion>\n<pid>7</pid>\n<tool>memcheck</tool>\ncaf\xe9 printed\n" +
 		"<error><unique>0x0</unique><kind>InvalidRead</kind><what>na\xefve &#233;</what><stack>\n" +

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// The report of a stripped program is printed with functions and lines. The program and its debug
-// files are below testdata; usually they are where the report says, and in the system's folder.
+// The program is stripped. Programs are usually at the paths in the report, and debug files in the
+// system's folder; here both are below testdata.
 func ExampleNewMarkup() {
 	sysroot, err := filepath.Abs("testdata/recorded")
 	if err != nil {
@@ -39,7 +39,6 @@ func ExampleNewMarkup() {
 	//     #0    0x0000000000108768 main /src/lines.c:12:9 (lines+0x768)
 }
 
-// The records of a report are read.
 func ExampleReader() {
 	r := valgrind.NewReader(func(rec *valgrind.Record) error {
 		if rec.Name == "error" {

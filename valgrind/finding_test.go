@@ -18,7 +18,7 @@ func findingsIn(t *testing.T, xml []byte, o Options) *findings.Collection {
 	t.Helper()
 	s := findings.New(nil)
 	w := newFinder(s, "report.xml", nil, o)
-	for len(xml) > 0 { // records are cut by writes
+	for len(xml) > 0 { // writes end within records
 		n := min(len(xml), 1000)
 		if _, err := w.Write(xml[:n]); err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func findingsIn(t *testing.T, xml []byte, o Options) *findings.Collection {
 	return s
 }
 
-// listed prints findings and processes for people.
+// listed returns findings and processes as text.
 func listed(s *findings.Collection) string {
 	var b strings.Builder
 	for i, p := range s.Processes() {
@@ -56,7 +56,7 @@ func listed(s *findings.Collection) string {
 	return b.String()
 }
 
-// compareFindings compares findings with a golden.
+// compareFindings compares findings with a golden file; UPDATE=1 writes the file.
 func compareFindings(t *testing.T, golden string, s *findings.Collection) {
 	t.Helper()
 	got := listed(s)
@@ -81,8 +81,7 @@ func TestFindingsOfReports(t *testing.T) {
 	})
 }
 
-// The errors of stripped programs have the frames of the JSON report, which a test compares with
-// Valgrind's own.
+// The frames must equal those of the JSON report, which another test compares with Valgrind's own.
 func TestFindingsOfStrippedPrograms(t *testing.T) {
 	for _, name := range []string{"lines", "names"} {
 		t.Run(name, func(t *testing.T) {
@@ -97,8 +96,7 @@ func TestFindingsOfStrippedPrograms(t *testing.T) {
 	}
 }
 
-// A report is complete when its document has ended: leaks come after the state FINISHED, so that
-// one that was cut among them lacks errors.
+// Leaks follow the state FINISHED, so a report that ends among them is incomplete.
 func TestCutReportsAreNotComplete(t *testing.T) {
 	const begin = "<?xml version=\"1.0\"?>\n<valgrindoutput>\n<protocolversion>4</protocolversion>\n<pid>7</pid><tool>memcheck</tool>\n"
 	const finished = "<status><state>FINISHED</state></status>\n"
@@ -118,7 +116,7 @@ func TestCutReportsAreNotComplete(t *testing.T) {
 		begin + args + leak:                      "[false]",
 		begin + args + running + finished + end:  "[true]",
 		begin + finished + end + begin:           "[true false]",
-		begin + begin + finished + end:           "[true true]", // a program that exec began
+		begin + begin + finished + end:           "[true true]", // a program started by exec
 		begin + begin[:50] + finished + end:      "[false true]",
 		begin + finished + end + begin + leak:    "[true false]",
 		begin + finished + begin + leak + end:    "[true false]",
@@ -135,8 +133,7 @@ func TestCutReportsAreNotComplete(t *testing.T) {
 	}
 }
 
-// The findings of a race have the places where its threads were created, after the stacks of both
-// accesses.
+// The stacks that created the threads follow the stacks of both accesses.
 func TestThreadsOfARaceAreTraces(t *testing.T) {
 	stack := func(ip, fn string) string {
 		return "<stack><frame><ip>" + ip + "</ip><obj>/bin/a</obj><fn>" + fn + "</fn></frame></stack>"
@@ -162,7 +159,6 @@ func TestThreadsOfARaceAreTraces(t *testing.T) {
 	}
 }
 
-// What is kept for processes is bounded by the budget, and by the number of open documents.
 func TestFindingsOfManyProcessesAreBounded(t *testing.T) {
 	const budget, processes = 1 << 20, 20000
 	s := findings.New(report.NewBudget(budget, nil))
@@ -186,7 +182,6 @@ func TestFindingsOfManyProcessesAreBounded(t *testing.T) {
 	}
 }
 
-// An error that is read in parts is one finding.
 func TestLongErrorsAreOneFinding(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	xml := "<valgrindoutput>\n<error>\n<unique>0x0</unique>\n<kind>K</kind>\n<stack>\n" + strings.Repeat(frameXML, maxItems+1) + "</stack>\n</error>\n</valgrindoutput>\n"

@@ -16,13 +16,13 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// marked returns a whole error, which must not be lost.
+// marked returns a whole error.
 func marked(number string) string {
 	return "\n<error>\n  <unique>" + number + "</unique>\n  <kind>Marked</kind>\n  <what>marked " + number + "</what>\n  <stack>\n    <frame>\n      <ip>0x5" + number[2:] + "</ip>\n    </frame>\n  </stack>\n</error>\n"
 }
 
-// No text between two errors makes a reader panic, hang or take memory. It does not come out as an
-// element, and neither error is lost. Blocks of any size give the same records.
+// Any text between two errors must not cause a panic, a hang or unbounded memory. The text must not
+// become an element, and both errors must be read, whatever the sizes of the blocks.
 func FuzzValgrind(f *testing.F) {
 	for _, dir := range []string{"records", "markup"} {
 		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
@@ -99,10 +99,10 @@ func FuzzValgrind(f *testing.F) {
 	})
 }
 
-// frameLine matches the line of a function in a stack, not those of calls inlined into it.
+// frameLine matches the line of a function in a stack, but not of an inlined call.
 var frameLine = regexp.MustCompile(`(?m)^ *#\d+    |\{\{\{bt:\d+:0x`)
 
-// opens reports whether data may begin an element that the text after data is a part of.
+// opens reports whether data may begin an element that the text after data belongs to.
 func opens(data []byte) bool {
 	for _, s := range []string{"<!", "<?", "usercomment", "rawtext", "threadname", "<"} {
 		if i := bytes.LastIndex(data, []byte(s)); i >= 0 && (s != "<" || !bytes.Contains(data[i:], []byte(">"))) {
@@ -112,7 +112,7 @@ func opens(data []byte) bool {
 	return false
 }
 
-// resets counts the resets that begin a process. Other resets come before maps.
+// resets counts the resets that begin a process, without the resets before maps.
 func resets(text string) (n int) {
 	var s markup.Scanner
 	text = strings.ReplaceAll(text, "{{{reset}}}\n{{{module", "{{{module")

@@ -60,8 +60,8 @@ func markupOf(t testing.TB, input []byte, block int, o Options) string {
 	return out.String()
 }
 
-// Each script is a report, its markup and its diagnostics: of the report as it comes, and if they
-// differ, after it was read ahead.
+// Each script has a report, its markup and its diagnostics. If they differ after ReadAhead, the
+// script has both.
 func TestMarkupReadsLikeTheReport(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "markup", "*.txtar"))
 	if err != nil || len(names) == 0 {
@@ -115,12 +115,11 @@ func TestMarkupReadsLikeTheReport(t *testing.T) {
 	}
 }
 
-// The text has every address of a report, and every line of its texts, though some of them once
-// only.
+// A repeated address or line need only be printed once.
 func TestTextLosesNothing(t *testing.T) {
 	scripts(t, func(t *testing.T, input []byte) {
 		text := markupOf(t, input, len(input), Options{})
-		plain := strings.ReplaceAll(text, ",", "") // of separators
+		plain := strings.ReplaceAll(text, ",", "") // without thousands separators
 		needs := func(in string, what []byte) {
 			for line := range bytes.Lines(what) {
 				line = appendClean(nil, bytes.TrimSpace(line))
@@ -153,7 +152,6 @@ func TestTextLosesNothing(t *testing.T) {
 	})
 }
 
-// The names of a function are not repeated for each count of an error, if they are long.
 func TestCountsOfErrorsDoNotRepeatLongNames(t *testing.T) {
 	const pair = "<errorcounts><pair><count>1</count><unique>0x1</unique></pair></errorcounts>"
 	for size, want := range map[int]string{maxPlace: "Race in ffff", maxPlace + 1: "Race 0x1\n"} {

@@ -2,7 +2,7 @@ package valgrind
 
 import "testing"
 
-// The table is in the order that the search for a name needs.
+// The search requires that the table is sorted.
 func TestElementsAreFoundByTheirNames(t *testing.T) {
 	for _, e := range elements {
 		if name, kind := elementNamed([]byte(e.name)); name != e.name || kind != e.kind {

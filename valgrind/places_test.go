@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// eachFrame calls visit for the physical frames of a report, each with the frame that it called.
+// eachFrame calls visit for each physical frame of a report, with the next inner frame.
 func eachFrame(t *testing.T, input []byte, visit func(f, inner report.RawFrame)) {
 	t.Helper()
 	r := NewReader(func(rec *Record) error {
@@ -52,7 +52,7 @@ func biasesOf(p *process) map[string]uint64 {
 	return all
 }
 
-// Frames without the XML around them lead to the same places and names.
+// The same frames are given without the XML.
 func TestPlacesOfFramesAreThoseOfReports(t *testing.T) {
 	for _, name := range []string{"names", "lines"} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestPlacesOfFramesAreThoseOfReports(t *testing.T) {
 	}
 }
 
-// write reads input as a whole.
+// write reads a whole report.
 func (r *Reader) write(input []byte) error {
 	if _, err := r.Write(input); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (r *Reader) write(input []byte) error {
 	return r.Close()
 }
 
-// A frame that has all that the file of its object has stays as it is; one without an object, or
-// of an object that is missing, is counted.
+// A frame that already has all that its file has is unchanged. A frame without an object, or with a
+// missing object, is counted.
 func TestPlacesCountWhatStaysUnresolved(t *testing.T) {
 	var messages []string
 	var failed []symbolize.Unresolved
@@ -113,7 +113,7 @@ func TestPlacesCountWhatStaysUnresolved(t *testing.T) {
 	p := newPlaces("/bin/a", o)
 	unknown := report.RawFrame{Addr: 0x37}
 	missing := report.RawFrame{Addr: 0x109123, Object: "/lib/missing.so"}
-	known := report.RawFrame{Addr: 0x109124, Object: "/lib/other.so", Func: "f"} // stays as it is, without a message
+	known := report.RawFrame{Addr: 0x109124, Object: "/lib/other.so", Func: "f"} // unchanged, without a message
 	p.Learn(unknown, report.RawFrame{})
 	p.Learn(missing, unknown)
 	p.Learn(known, missing)

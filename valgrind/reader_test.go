@@ -12,7 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// show prints a record in the form of the scripts: a line for each item, frames after their stack.
+// show prints a record in the form of the scripts: a line for each item, with frames after their
+// stack.
 func show(b *strings.Builder, r *Record) {
 	fmt.Fprintf(b, "%s", r.Name)
 	if r.Text != nil {
@@ -57,7 +58,7 @@ func show(b *strings.Builder, r *Record) {
 	}
 }
 
-// records returns the records of a report that is written in blocks of this size.
+// records returns the records of a report written in blocks of this size.
 func records(report []byte, block int) string {
 	var b strings.Builder
 	r := NewReader(func(rec *Record) error { show(&b, rec); return nil })
@@ -70,7 +71,7 @@ func records(report []byte, block int) string {
 	return b.String()
 }
 
-// unquoted reads the escapes of Go's strings.
+// unquoted decodes the escapes of Go's strings.
 func unquoted(t *testing.T, b []byte) []byte {
 	t.Helper()
 	text := strings.ReplaceAll(strings.TrimSuffix(string(b), "\n"), "\n", `\n`)
@@ -81,7 +82,7 @@ func unquoted(t *testing.T, b []byte) []byte {
 	return []byte(text)
 }
 
-// Each script is a report, and the records in it.
+// Each script has a report and its records.
 func TestReaderFindsTheRecords(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "records", "*.txtar"))
 	if err != nil || len(names) == 0 {
@@ -94,7 +95,7 @@ func TestReaderFindsTheRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 			report, want := a.Files[0].Data, string(a.Files[1].Data)
-			if a.Files[0].Name == "quoted.xml" { // with the escapes of Go's strings, and no final line end
+			if a.Files[0].Name == "quoted.xml" { // has the escapes of Go's strings, and no final line end
 				report = unquoted(t, report)
 			}
 			got := records(report, len(report))

@@ -20,17 +20,18 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// recorded is the folder of reports that Valgrind made of stripped programs, and of their files.
+// recorded is the folder of reports of stripped programs by Valgrind, and of their files.
 const recorded = "testdata/recorded"
 
-// recordedOptions returns the options to resolve a recorded report, and the folder of its files.
+// recordedOptions returns the options with which a recorded report is resolved, and the folder of
+// its files.
 func recordedOptions(t *testing.T) (Options, string) {
 	t.Helper()
 	folder, err := filepath.Abs(recorded)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sysroot := filepath.Join(t.TempDir(), "r") // short, because diagnostics cut long names
+	sysroot := filepath.Join(t.TempDir(), "r") // short, since diagnostics cut long names
 	if err := os.Symlink(folder, sysroot); err != nil {
 		t.Fatal(err)
 	}
@@ -45,12 +46,11 @@ func recordedOptions(t *testing.T) (Options, string) {
 
 var (
 	otherRecords = regexp.MustCompile(`(?m)^.*"record":"[^eo][^\n]*\n|^.*"record":"errorcounts"[^\n]*\n`)
-	pid          = regexp.MustCompile(`"pid":\d+,`) // which the first records lack
+	pid          = regexp.MustCompile(`"pid":\d+,`) // missing in the first records
 )
 
-// Each report is resolved as it comes, and after it was read ahead. Its objects are where
-// Valgrind's log has them: names and lines of the report, data, calls and signal handlers lead
-// there.
+// Each report is also resolved after ReadAhead. The expected biases are from Valgrind's log. They
+// follow from names, lines and data in the report, from calls, and from signal handlers.
 func TestRecordedReportsAreResolvedWithoutValgrind(t *testing.T) {
 	for _, name := range []string{"names", "lines"} {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,6 @@ func readAhead(t *testing.T, input []byte, o Options) *Ahead {
 	return ahead
 }
 
-// checkBiases compares the biases in the JSON of a recorded report with those in Valgrind's log.
 func checkBiases(t *testing.T, name, out string) {
 	t.Helper()
 	log, err := os.Open(filepath.Join(recorded, name+".map"))
@@ -140,8 +139,8 @@ func checkBiases(t *testing.T, name, out string) {
 	}
 }
 
-// A name, a line or a variable locates an object of which the report has nothing else: each of its
-// other places would have that somewhere else.
+// The report has a single name, line or variable in an object. At any other bias, that would be
+// elsewhere.
 func TestOneFactLocatesAnObject(t *testing.T) {
 	frameOf := func(name, fn string) string {
 		xml, err := os.ReadFile(filepath.Join(recorded, name+".xml"))
@@ -192,10 +191,11 @@ func TestOneFactLocatesAnObject(t *testing.T) {
 	}
 }
 
-// Code that no call led to may have been interrupted by a signal, as long as the object of the next
-// inner frame is not located. If it never is, the file is another one.
+// Callers that follow no call may have been interrupted by a signal. Until the object of the next
+// inner frame is located, the file is only doubted. If that object is never located, the file is
+// not the one that ran.
 func TestDoubtedFilesAreOtherFilesInTheEnd(t *testing.T) {
-	const at = 0x4852000 // where prog.so is; no call ends at these addresses of it
+	const at = 0x4852000 // the address of prog.so, where no call ends
 	var frames strings.Builder
 	for _, rel := range []int{0x1377, 0x1379, 0x137b, 0x13b6} {
 		fmt.Fprintf(&frames, "<frame>\n<ip>%#X</ip>\n<obj>/lib/other.so</obj>\n</frame>\n", 0x5000800) // other.so has no code in that part of a page

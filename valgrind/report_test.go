@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// reportOf returns the JSON of a report. Each line of it must follow the schema.
+// reportOf returns the JSON of a report. Each line must match the schema.
 func reportOf(t *testing.T, report []byte, o Options) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -44,7 +44,7 @@ func reportOf(t *testing.T, report []byte, o Options) string {
 	return out.String()
 }
 
-// scripts calls visit for each report of the records' scripts.
+// scripts calls visit for each report in testdata/records.
 func scripts(t *testing.T, visit func(t *testing.T, report []byte)) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("testdata", "records", "*.txtar"))
@@ -66,7 +66,6 @@ func scripts(t *testing.T, visit func(t *testing.T, report []byte)) {
 	}
 }
 
-// The JSON has every text and every address of a report.
 func TestReportLosesNothing(t *testing.T) {
 	scripts(t, func(t *testing.T, report []byte) {
 		out := reportOf(t, report, Options{})
@@ -101,8 +100,7 @@ func TestReportLosesNothing(t *testing.T) {
 	})
 }
 
-// Each error has its description in one place, whichever form the report has, and items have it as
-// before.
+// The member what has the description in all forms of reports, and the items still have it, too.
 func TestErrorsHaveTheirDescription(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"what", "<what>a &lt; b</what>", `"what":"a < b"`},
@@ -124,7 +122,6 @@ func TestErrorsHaveTheirDescription(t *testing.T) {
 	}
 }
 
-// The summary comes before the end of the document, with what the report has.
 func TestReportsHaveASummary(t *testing.T) {
 	const stated = "<leak_summary><definitely_lost><bytes>1,048</bytes><blocks>2</blocks></definitely_lost></leak_summary>"
 	for _, tt := range []struct{ name, in, want string }{

@@ -85,7 +85,7 @@ type askedAddress struct {
 type askedAddresses struct {
 	reader address.Reader
 	file   *doctor.Subject // nil: each word names its file
-	words  []askedAddress  // none: read from standard input
+	words  []askedAddress  // empty: addresses are read from standard input
 }
 
 // askedAddresses reads the arguments of symfilter addr. With an error, code is the exit code.

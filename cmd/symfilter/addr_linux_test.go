@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A client that waits for the answer to a line gets it before it sends another.
+// A client may wait for each answer before it sends the next line.
 func TestALineOfAddressesIsAnsweredAtOnce(t *testing.T) {
 	p := startCommand(t, exec.Command(os.Args[0], "addr", "-q", "../../internal/object/testdata/big.elf"))
 	for _, line := range [][2]string{
@@ -28,8 +28,7 @@ func TestALineOfAddressesIsAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// Lines take no memory once they are answered, whatever they name: ten times the lines, 1,000,000
-// with TEST_LONG, take at most 16 MiB more.
+// Ten times the lines (1,000,000 with TEST_LONG) may take at most 16 MiB more.
 func TestLinesOfAddressesTakeNoMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const mostGrowth = 16 << 10 // KiB
@@ -40,7 +39,7 @@ func TestLinesOfAddressesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// memoryOfAddresses returns the most memory in KiB that symfilter addr takes for n lines.
+// memoryOfAddresses returns the peak memory of symfilter addr for n lines, in KiB.
 func memoryOfAddresses(t *testing.T, n int) int64 {
 	t.Helper()
 	var in bytes.Buffer

@@ -11,8 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The answers in JSON have the published form: frames with inlined calls, of a symbol alone,
-// variables, and reasons.
+// The answers include inlined calls, frames from a symbol alone, variables, and reasons.
 func TestAnswersForAddressesFitTheirSchema(t *testing.T) {
 	schema, err := jsonschema.NewCompiler().Compile(testenv.FileURL("addr.schema.json"))
 	if err != nil {

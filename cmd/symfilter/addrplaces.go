@@ -118,10 +118,10 @@ func (a *addresses) forget() {
 // A located is the answer for an address, or for the addresses of one line.
 type located struct {
 	module    *addrModule // nil if no file was found
-	word      string      // as asked; empty for an address of the command line's file
+	word      string      // as in the request; empty for an address of the command line's file
 	addr, end uint64      // end is after the last address of a range; 0: one address
 	hasAddr   bool
-	resolved  bool   // the word is a name or an offset in the file: addr is not in it
+	resolved  bool   // the word is a name or an offset in the file, so addr is not part of the word
 	doubt     string // why the word may mean another place; empty: no doubt
 	continues bool   // another answer for the same word follows
 
@@ -236,7 +236,7 @@ func (a *addresses) look(l *located) {
 	}
 }
 
-// variableAt returns the variable at l.addr, or nil if there is none. It also returns nil if the
+// variableAt returns the variable at l.addr. It returns nil if no variable is there, or if the
 // frames are as good: the innermost frame has a file, or the variable has no known member.
 func (a *addresses) variableAt(l *located) *symbolize.Variable {
 	if l.err != nil || len(l.frames) > 0 && l.frames[0].File != "" {
@@ -249,7 +249,7 @@ func (a *addresses) variableAt(l *located) *symbolize.Variable {
 	return &v
 }
 
-// tell prints an answer of look. It counts an answer without a name.
+// tell prints an answer of look, and counts an answer without a name.
 func (a *addresses) tell(l *located) {
 	if !l.found() {
 		a.count(&l.module.Subject, l.err)

@@ -59,7 +59,7 @@ func (l *located) appendPlace(b []byte) []byte {
 	return b
 }
 
-// appendLink appends the file and line of a frame, with a link if there is one.
+// appendLink appends the file and line of a frame, with a link if the linker has one.
 func (a *addresses) appendLink(b []byte, line string, l *located, recorded *symbolize.Frame) []byte {
 	linked := false
 	if a.links && a.sources.linker != nil {

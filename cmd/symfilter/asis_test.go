@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// A link that has the name of another symbolizer selects the command that answers for it.
 func TestTheNameOfALinkSelectsTheCommand(t *testing.T) {
 	args := []string{"--obj=app", "0x1"}
 	for word, as := range map[string]bool{

@@ -46,7 +46,7 @@ func (o *commonOutput) of(name string, c *config) *fileLines {
 type fileLines struct {
 	o      *commonOutput
 	name   string
-	prefix []byte // of each line
+	prefix []byte // prefix of each line
 	quiet  bool   // print nothing
 	// o.mu is held from the beginning of a line to its end; package follow ends each line
 	held  bool

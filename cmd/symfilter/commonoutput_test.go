@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A disk has room for so many bytes, and the error of a full one beyond them.
+// A disk accepts room bytes, and then fails with err.
 type disk struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -32,15 +32,14 @@ func (d *disk) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// A disk that is full is waited for: each byte is written once when there is space, and it is told
-// once that there is none. Other errors are returned at once.
+// A full disk is reported once, and each byte is written once. Other errors are returned at once.
 func TestFullDisksAreWaitedFor(t *testing.T) {
 	const text = "one\ntwo\nthree\n"
 	for name, test := range map[string]struct {
 		err    error
-		spaces []int // that become free, a minute after the one before
+		spaces []int // bytes that become free, each a minute after the previous ones
 		stop   bool
-		want   string // printed
+		want   string // expected output
 		after  time.Duration
 		told   string
 		fails  bool

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// bashAfter returns what bash, without the bash-completion package, passes to a command once typed
-// was typed at its prompt in the current folder.
+// bashAfter returns the arguments of a command after typed was entered at the prompt of bash in the
+// current folder. bash runs without the bash-completion package.
 func bashAfter(t *testing.T, typed ...string) (words []string) {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
@@ -47,7 +47,7 @@ func bashAfter(t *testing.T, typed ...string) (words []string) {
 		t.Fatal(err)
 	}
 	shown, err := io.ReadAll(master)
-	if err != nil && !errors.Is(err, syscall.EIO) { // which is the end of a terminal
+	if err != nil && !errors.Is(err, syscall.EIO) { // EIO is the end of a terminal
 		t.Error(err)
 	}
 	if err := cmd.Wait(); err != nil {
@@ -70,7 +70,6 @@ func bashAfter(t *testing.T, typed ...string) (words []string) {
 	return words
 }
 
-// Bash completes commands, files and flags with nothing but the script.
 func TestBashCompletesWithoutPackages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"crash.log", "valgrind.xml", "app log"} {
@@ -81,7 +80,7 @@ func TestBashCompletesWithoutPackages(t *testing.T) {
 	if err := os.MkdirAll("docs", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	const tab, all = "\t", "\x1b*" // all: insert-completions
+	const tab, all = "\t", "\x1b*" // all inserts all completions
 	tests := []struct{ typed, want string }{
 		{"symfilter comp" + tab, "symfilter|completion"},
 		{"symfilter do" + all, "symfilter|doctor|docs/"},

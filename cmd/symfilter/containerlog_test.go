@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// containerd passes members of a URI as pairs of arguments, in any order.
+// containerd passes the members of a URI as pairs of arguments, in any order.
 func TestArgumentsOfURIs(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"container-log||--path|/l", "container-log|--path=/l"},

@@ -21,8 +21,7 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// Frames after a restart are resolved if their module was logged before it, whatever has ended the
-// run.
+// The modules were logged before the restart. The run ends in each of several ways.
 func TestContextsOfPipesAreKept(t *testing.T) {
 	const (
 		modules = "[1] {{{module:0:one.so:elf:aabb}}}\n[1] {{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
@@ -64,7 +63,6 @@ func TestContextsOfPipesAreKept(t *testing.T) {
 	}
 }
 
-// A context is made a tenth of a second after a change, and a second after the one before.
 func TestContextsAreMadeAtMostOnceASecond(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "context")
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +96,6 @@ func TestContextsAreMadeAtMostOnceASecond(t *testing.T) {
 	})
 }
 
-// Contexts that take long to make are made less often.
 func TestContextsTakeAFiftiethOfTheTime(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{0: keepAgain, 20 * time.Millisecond: keepAgain, time.Second: 50 * time.Second} {
 		if got := pauseAfter(took); got != want {
@@ -107,7 +104,6 @@ func TestContextsTakeAFiftiethOfTheTime(t *testing.T) {
 	}
 }
 
-// No context is made for lines that change nothing, and one for many changes at once.
 func TestContextsAreMadeIfTheyChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "context")
 	p := startCommand(t, detached("--context-file="+path))
@@ -125,7 +121,6 @@ func TestContextsAreMadeIfTheyChange(t *testing.T) {
 	}
 }
 
-// A context that cannot be saved is reported, and the log is printed all the same.
 func TestContextsThatCannotBeSavedAreReported(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -148,7 +143,6 @@ func TestContextsThatCannotBeSavedAreReported(t *testing.T) {
 	}
 }
 
-// A context that could not be saved is saved when it can be, also if no line follows.
 func TestContextsAreSavedWhenTheyCanBe(t *testing.T) {
 	context := filepath.Join(t.TempDir(), "context")
 	p := startCommand(t, detached("--context-file="+context))
@@ -170,7 +164,7 @@ func TestContextsAreSavedWhenTheyCanBe(t *testing.T) {
 	}
 }
 
-// A line that is cut because the reader of the output has enough is not malformed.
+// The line is cut at a block's end, since the reader closes the output.
 func TestLinesThatAreCutAreNotDiagnosed(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	line := fmt.Sprintf("%-54s\n", "at {{{pc:0x1234:pc}}} and more")
@@ -190,7 +184,7 @@ func TestLinesThatAreCutAreNotDiagnosed(t *testing.T) {
 	}
 }
 
-// waitUntil waits until done reports true, for at most the time that startCommand allows.
+// waitUntil waits until done returns true. It fails the test after deadline.
 func waitUntil(t *testing.T, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(deadline); !done(); time.Sleep(5 * time.Millisecond) {

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The word -- separates the sides of a comparison, wherever the flags are.
 func TestSides(t *testing.T) {
 	const refused = "refused"
 	for _, test := range []struct {

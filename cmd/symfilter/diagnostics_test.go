@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A log of nothing but bad elements gets ten diagnostics a second, and the number of the others.
+// All lines are invalid elements: ten diagnostics are printed each second, and the number of the
+// suppressed ones.
 func TestDiagnosticsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
@@ -29,7 +30,6 @@ func TestDiagnosticsAreLimited(t *testing.T) {
 	})
 }
 
-// What is wrong with a whole input is printed however many of its lines are reported.
 func TestDiagnosticsOfLinesDoNotSuppressThoseOfInputs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder

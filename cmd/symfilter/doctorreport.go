@@ -79,7 +79,7 @@ func (r *doctorReport) print() {
 	}
 }
 
-// end completes a report, and gives its file its name.
+// end completes a report, and gives the report's file its name.
 func (r *doctorReport) end() error { return r.file.end(true) }
 
 func (r *doctorReport) discard() {

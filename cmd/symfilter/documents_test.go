@@ -22,8 +22,8 @@ import (
 	"github.com/symfilter/symfilter/internal/walkthrough"
 )
 
-// Each command that README, the pages of docs and the examples show has flags, values and numbers
-// of arguments that the command line takes, also where no test can run it.
+// Many commands in README, docs and examples cannot be run in tests. Their flags, values and
+// numbers of arguments must at least be valid.
 func TestCommandsOfDocumentsAreUnderstood(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", ".."))
 	found := 0
@@ -55,11 +55,11 @@ func TestCommandsOfDocumentsAreUnderstood(t *testing.T) {
 	}
 }
 
-// understood parses a command line, and runs nothing.
+// understood parses a command line, but runs nothing.
 func understood(args []string) error {
 	d := dispatch(args, func(string) (string, bool) { return "", false })
 	if d.llvm {
-		return nil // llvm_test.go has its flags
+		return nil // tested in llvm_test.go
 	}
 	if d.as {
 		p := asis.Named(d.args[0])
@@ -103,10 +103,10 @@ func TestUnderstood(t *testing.T) {
 	}
 }
 
-// dialectsPage is the list of dialects as a page of docs.
+// dialectsPage is the page of docs with the list of dialects.
 var dialectsPage = filepath.Join("..", "..", "docs", "dialects.md")
 
-// The page has the dialects of the table, with whole samples; UPDATE=1 writes it.
+// UPDATE=1 writes the page.
 func TestTheReferenceOfDialectsHasThemAll(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Backtraces that are read\n\n<!-- Written from the table of package internal/dialect: make docs -->\n\n" +
@@ -134,7 +134,6 @@ func TestTheReferenceOfDialectsHasThemAll(t *testing.T) {
 	}
 }
 
-// The problem matcher of docs/ci.md matches the innermost frame of a stack, and no other line.
 func TestTheProblemMatcherMatchesTheInnermostFrame(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "ci.md"))
 	if err != nil {

@@ -42,7 +42,7 @@ func newDumpList(path string, diag *diagnostics) *dumpList {
 	return d
 }
 
-// add adds a dump file. It returns false if there is no room for more.
+// add adds a dump file. It returns false at the limit, and after an error.
 func (d *dumpList) add(dump filter.Dump) (more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,9 +68,9 @@ func (d *dumpList) add(dump filter.Dump) (more bool) {
 	return true
 }
 
-// behind returns e with a writer that saves the list after each write: a dump file is listed after
-// its line. If saves take more than a tenth of the time, they wait for a pause in the input, or its
-// end.
+// behind wraps e in a writer that saves the list after each write: a dump file is in the list when
+// its line is printed. If saves take more than a tenth of the time, they wait for a pause or the
+// end of the input.
 func (d *dumpList) behind(e engine) engine {
 	inner := e
 	e.WriteCloser = savingDumps{e, d}

@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// listed returns the dump files of a list in a file.
+// listed returns the dump files in the list at path.
 func listed(t *testing.T, path string) (dumps []filter.Dump) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -27,8 +27,8 @@ func listed(t *testing.T, path string) (dumps []filter.Dump) {
 
 func TestDumpListIsBounded(t *testing.T) {
 	for _, test := range []struct {
-		before   int // dump files listed already
-		bytes    int // that they take
+		before   int // dump files in the list before the test
+		bytes    int // bytes of these dump files
 		add      int
 		want     int
 		saidOnce string
@@ -61,7 +61,6 @@ func TestDumpListIsBounded(t *testing.T) {
 	}
 }
 
-// A file that is there keeps its permissions.
 func TestDumpListKeepsPermissions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dumps")
 	if err := os.WriteFile(path, []byte("old"), 0o640); err != nil {

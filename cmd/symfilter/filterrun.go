@@ -329,7 +329,7 @@ func (r *filterRun) endPipelines(whole, sound bool) (code int) {
 	return code
 }
 
-// of returns how long lines of an input may wait for debug files.
+// of returns the patience for an input.
 func (w waitFor) of(regular bool) filter.Patience {
 	switch {
 	case w.set:

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The hint about a file in which nothing can be resolved comes while it is followed: once, and not
-// for lines of an earlier run.
+// The hint is printed once, and not for lines of an earlier run.
 func TestHintsComeWhileFilesAreFollowed(t *testing.T) {
 	const frame = "Call Trace:\n dump_stack_lvl+0x34/0x48\n"
 	type lines struct {

@@ -180,7 +180,7 @@ const (
 	remindEvery = time.Hour // between two reports
 )
 
-// remind reports the unresolved addresses if there are new ones.
+// remind reports the unresolved addresses at intervals, if there are more than in the last report.
 func (p *followRun) remind(ctx context.Context) {
 	printed := int64(0)
 	for wait := remindFirst; ; {

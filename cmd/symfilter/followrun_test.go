@@ -22,8 +22,7 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// Lines of several files are printed one after the other, whole, however they
-// come; where a person reads them, with what says whose they are.
+// Lines arrive in parts, in any order. On a terminal, headers name the file.
 func TestLinesOfSeveralFiles(t *testing.T) {
 	type lines struct{ file, text string }
 	for name, test := range map[string]struct {
@@ -55,7 +54,6 @@ func TestLinesOfSeveralFiles(t *testing.T) {
 	}
 }
 
-// Nobody prints in the midst of another's line.
 func TestLinesAreNotInterleaved(t *testing.T) {
 	var out bytes.Buffer
 	o := &commonOutput{w: &out}
@@ -85,8 +83,7 @@ func TestLinesAreNotInterleaved(t *testing.T) {
 	}
 }
 
-// A run that was killed may have left a line without its end: what follows does
-// not become its rest.
+// A killed run may have left an unfinished line.
 func TestTornLinesAreEnded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	for text, want := range map[string]string{"": "", "whole\n": "whole\n", "whole\nto": "whole\nto\n"} {
@@ -103,14 +100,13 @@ func TestTornLinesAreEnded(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if got, _ := os.ReadFile(path); string(got) != want && string(got) != text { // where the system has no /dev/fd
+		if got, _ := os.ReadFile(path); string(got) != want && string(got) != text { // some systems have no /dev/fd
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
-// Lines that are read for their context are not symbolized: only those that may
-// change what others mean are looked at.
+// Of the quiet lines, only those that may change the meaning of later lines are filtered.
 func TestQuietLines(t *testing.T) {
 	var out bytes.Buffer
 	c := config{}
@@ -155,8 +151,7 @@ func TestQuietLines(t *testing.T) {
 	}
 }
 
-// Lines that are kept because the format is not known yet are printed when their file is rotated,
-// before those of the next file.
+// The lines are kept until the format is known.
 func TestLinesOfAnUnknownFormatArePrintedAtARotation(t *testing.T) {
 	var out bytes.Buffer
 	p := &followRun{stream: &stream{}, c: &config{}}
@@ -189,7 +184,7 @@ func TestLinesOfAnUnknownFormatArePrintedAtARotation(t *testing.T) {
 	}
 }
 
-// A context that cannot be restored ends the engine that it was given to, which prints nothing.
+// The engine must print nothing when it is closed.
 func TestEnginesThatCannotBeRestoredAreClosed(t *testing.T) {
 	var out bytes.Buffer
 	var begun, closed int
@@ -214,7 +209,6 @@ func TestEnginesThatCannotBeRestoredAreClosed(t *testing.T) {
 	}
 }
 
-// closing counts the calls of Close.
 type closing struct {
 	io.WriteCloser
 	closed *int
@@ -225,8 +219,8 @@ func (c closing) Close() error {
 	return c.WriteCloser.Close()
 }
 
-// While files are followed, what stayed unresolved is printed after a minute, and then at most once
-// an hour, if there is more.
+// The first report comes after a minute, further ones at most once an hour and only with new
+// addresses.
 func TestFollowersPrintWhatStayedUnresolvedOnceAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -259,9 +253,9 @@ func TestFollowersPrintWhatStayedUnresolvedOnceAnHour(t *testing.T) {
 		write(0, "{{{module:0:a.so:elf:aabb}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\nat {{{pc:0x1010:pc}}}")
 		time.Sleep(time.Minute)
 		write(1, "at {{{pc:0x9010:pc}}}") // not printed for an hour
-		sinks[0].Close()                  // its counts are kept
+		sinks[0].Close()                  // its counts are added to the sum
 		time.Sleep(time.Hour)
-		time.Sleep(5 * time.Hour) // no more: no line
+		time.Sleep(5 * time.Hour) // nothing new, so no line
 		write(1, "at {{{pc:0x9010:pc}}}")
 		time.Sleep(2 * time.Minute)
 		sinks[1].Close()

@@ -29,8 +29,8 @@ func inputOf(form string) string {
 	return ""
 }
 
-// inputName returns the name of the input's format, from --input or from an output that requires
-// one.
+// inputName returns the name of the input's format, from --input or from an output that requires a
+// format.
 func (c *config) inputName() string {
 	if c.input == "" || c.input == input.Auto.String() {
 		if o := c.deciding(); o != nil {
@@ -129,7 +129,7 @@ type arrival struct {
 	damaged  func(*input.UnpackError) // nil: the error of Close reports it
 	filter   *filter.Filter           // filters a log; for markup it writes to batch
 	lines    *filter.Lines            // replaces filter with --reply; else nil
-	options  filter.Options           // of filter
+	options  filter.Options           // options of filter
 	batch    *batch
 	// reading was stopped before the end; atomic, since another goroutine may be unpacking then
 	cut      atomic.Bool

@@ -163,7 +163,7 @@ func (c *config) findingsPrinter(form string) printFindings {
 // A judgement has the facts that let a gate decide after all inputs.
 type judgement struct {
 	flags  *gateFlags
-	before *findings.Collection // of the inputs before the change, with --diff
+	before *findings.Collection // findings of the inputs before the change, with --diff
 	after  *findings.Collection
 	begun  int      // processes known before the current input
 	empty  []string // inputs without a report

@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// detached returns a command that runs symfilter without a terminal.
 func detached(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd
 }
 
-// Log collectors send SIGHUP to the programs to which they pipe lines, and logrotate to those that
-// have files open.
+// Log collectors send SIGHUP to programs that read from them, and logrotate to programs with open
+// files.
 func TestHangupsAreOutlived(t *testing.T) {
 	dir := t.TempDir()
 	log, followed := filepath.Join(dir, "log"), filepath.Join(dir, "followed")
@@ -61,8 +60,8 @@ func TestHangupsAreOutlived(t *testing.T) {
 	}
 }
 
-// A terminal that goes after a hang-up and a termination signal is not a second signal: the run,
-// which is ending, has its time to print what is complete.
+// The loss of the terminal during the end of a run is not a second signal: complete output must
+// still be printed.
 func TestATerminalThatGoesDoesNotCutTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terminal := true
@@ -96,7 +95,6 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// A run that reads a file to its end has no use for a request to open files again.
 func TestHangupsEndTheReadingOfFiles(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -118,8 +116,8 @@ func TestHangupsEndTheReadingOfFiles(t *testing.T) {
 	}
 }
 
-// A run ends with its terminal, whether the kernel reports the end, or a shell that will end, too.
-// As long as the terminal is there, a hang-up is a request like any other.
+// The kernel sends the hang-up, or a shell that is about to end. While the terminal exists, a
+// hang-up does not end the run.
 func TestARunEndsWithItsTerminal(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(log, []byte("line\n"), 0o666); err != nil {
@@ -128,7 +126,7 @@ func TestARunEndsWithItsTerminal(t *testing.T) {
 	symfilter := os.Args[0]
 	for name, test := range map[string]struct {
 		args []string
-		end  string // what ends the terminal
+		end  string // what closes the terminal
 		code int
 	}{
 		"a pipe":           {[]string{symfilter}, "its other end is closed", 129},

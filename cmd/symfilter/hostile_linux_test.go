@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// obeyed is all that a terminal may be made to obey: colour, TAB and line ends.
+// obeyed matches text with no control characters other than colours, TAB and line ends.
 var obeyed = regexp.MustCompile(`^(?:[^\x00-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}\x{61c}]|\t|\r?\n|\x1b\[[0-9;:]{0,64}m)*$`)
 
-// TestHostileLinesOnATerminal sends lines of what terminals obey, in text and
-// in names, to a real one: 100,000 with TEST_LONG, else a tenth.
+// A pseudo-terminal gets 10,000 lines (100,000 with TEST_LONG) of control characters, in text and
+// in names.
 func TestHostileLinesOnATerminal(t *testing.T) {
 	lines := 10_000
 	if os.Getenv("TEST_LONG") != "" {

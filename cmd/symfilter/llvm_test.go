@@ -16,7 +16,7 @@ import (
 
 const llvmSymbolizer = "llvm-symbolizer-19"
 
-// outcome is what a run of a program leaves.
+// outcome is the output and the exit code of a program.
 type outcome struct {
 	stdout, stderr string
 	code           int
@@ -24,7 +24,7 @@ type outcome struct {
 
 func (o outcome) String() string { return fmt.Sprintf("%d %q %q", o.code, o.stderr, o.stdout) }
 
-// runProgram runs a program without colours, servers and foreign options.
+// runProgram runs a program without colours and servers, and without options from the environment.
 func runProgram(t *testing.T, dir, stdin string, env []string, name string, args ...string) (o outcome) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -48,8 +48,7 @@ func runProgram(t *testing.T, dir, stdin string, env []string, name string, args
 	return o
 }
 
-// With --filter-markup every list of words does what llvm-symbolizer does:
-// both outputs and the exit code.
+// Standard output, standard error and the exit code must equal those of llvm-symbolizer.
 func TestWordsAreThoseOfLLVM(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.Need(t, llvmSymbolizer)

@@ -48,8 +48,6 @@ func TestManPageIsTroff(t *testing.T) {
 	}
 }
 
-// README begins with the first sentence of the first help page: a newcomer reads the same in both
-// places what symfilter prints.
 func TestReadmeBeginsAsTheHelp(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A screen is 80 columns and, on what people use, 44 lines.
+// A screen has 80 columns and 44 lines.
 func TestHelpFitsAScreen(t *testing.T) {
 	line := commandLine()
 	screen := line.Page(line.Commands[0])
@@ -40,7 +40,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 	}
 }
 
-// A row without text, value or a command would be a flag that nobody finds.
+// Help and reference would be incomplete without text, metavariable or command of a flag.
 func TestTableOfFlagsIsComplete(t *testing.T) {
 	seen := make(map[string]cli.CommandSet)
 	for o := range commandLine().Flags() {
@@ -71,7 +71,7 @@ func TestTableOfFlagsIsComplete(t *testing.T) {
 	}
 }
 
-// What a command line asks for depends on its first words, and on the files here.
+// The command depends on the first words, and on the files in the current folder.
 func TestDispatch(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dispatches := func(line, style string) string {
@@ -209,7 +209,6 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// Values of any bytes are read or refused; none makes the command fail in another way.
 func TestValuesOfFlagsMayBeAnyBytes(t *testing.T) {
 	hostile := []string{"", "\x00", "\xff", "\xff\xfe", "1\xff", "\u0131", "\u0149k", "5\ufb01", "K", "-", "-1", "0x", "1e9", "\u202e1", "{{{", "(", "%s", strings.Repeat("9", 10_000)}
 	for o := range commandLine().Flags() {

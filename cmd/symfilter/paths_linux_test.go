@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchOpens returns a function that reports whether a process has opened the file at path since
-// the last call.
+// watchOpens returns a function that reports whether any process has opened the file at path since
+// the previous call.
 func watchOpens(t *testing.T, path string) func() bool {
 	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
@@ -35,8 +35,8 @@ func watchOpens(t *testing.T, path string) func() bool {
 	}
 }
 
-// Which file is opened at the word of a log or a report, and what keeps it from that: a table for
-// SECURITY.md.
+// SECURITY.md has this table: the files that a log or report can make symfilter open, and the flags
+// that prevent this.
 func TestFilesOpenedAtALogsWord(t *testing.T) {
 	elf, err := os.ReadFile(filepath.FromSlash("../../symbolize/testdata/arch/x86_64.elf"))
 	if err != nil {
@@ -82,7 +82,7 @@ func TestFilesOpenedAtALogsWord(t *testing.T) {
 		want      bool
 	}{
 		{"log", "", program, true},
-		{"log", "", secret, true}, // and left, without that build ID
+		{"log", "", secret, true}, // closed again, since the build ID differs
 		{"log", "--no-paths", program, false},
 		{"log without build ID", "", program, false},
 		{"log of another build", "", program, true},
@@ -111,11 +111,11 @@ func TestFilesOpenedAtALogsWord(t *testing.T) {
 		{"relative backtrace", "--no-paths", program, false},
 		{"backtrace from above", "", program, false},
 		{"heap profile", "profile -", program, true},
-		{"heap profile", "profile -", secret, true}, // and left: no program
+		{"heap profile", "profile -", secret, true}, // closed again: not a program
 		{"heap profile", "profile - --no-paths", program, false},
 		{"heap profile", "profile - --no-paths --output=folded", program, false},
 		{"relative heap profile", "profile -", program, false},
-		// The command of profiles alone prints what is in other files.
+		// unlike the command profile, this command prints lines of source files
 		{"source of a profile", "callgrind", secret, false},
 		{"source of a profile", "callgrind --source", secret, false},
 		{"source of a profile", "callgrind --source-root=" + os.TempDir() + "/none", secret, false},

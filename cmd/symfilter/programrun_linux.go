@@ -40,7 +40,7 @@ type programRun struct {
 	stream  *stream
 
 	mu   sync.Mutex
-	code int // of the run itself
+	code int // exit code of the run itself
 }
 
 // startProgram starts a program, filters its output, and returns its exit status.

@@ -8,10 +8,10 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// referencePage is the reference of the command as a page of docs.
+// referencePage is the page of docs with the commands, flags and topics.
 var referencePage = filepath.Join("..", "..", "docs", "reference", "symfilter.md")
 
-// The page has the commands, flags and topics of the tables; UPDATE=1 writes it.
+// UPDATE=1 writes the page.
 func TestTheReferenceHasWhatTheTablesHave(t *testing.T) {
 	want := "# symfilter: commands, flags, topics\n\n" +
 		"What `symfilter help` prints, on one page. `symfilter man | man -l -` has it, too.\n\n" +

@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A file that a run replaces is not one of its inputs and outputs, whatever its name: the output
-// would go on into a file that has no name any more.
+// If the run replaced its own output, the rest of the output would go to a file without a name.
 func TestFilesThatAreReplacedAreNoOthersOfTheRun(t *testing.T) {
 	dir := t.TempDir()
 	open := func(name string) *os.File {

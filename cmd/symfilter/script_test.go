@@ -17,10 +17,10 @@ import (
 	"github.com/symfilter/symfilter/internal/scripttest"
 )
 
-// lastWordsEnv sets the time that an interrupt leaves the producer of the log.
+// lastWordsEnv overrides lastWords.
 const lastWordsEnv = "TEST_LAST_WORDS"
 
-// asCommand in the environment makes the test binary be symfilter.
+// asCommand lets the test binary run as symfilter.
 const asCommand = "TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -30,20 +30,20 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
-	for _, v := range os.Environ() { // what the developer's environment asks for must not reach the tests
+	for _, v := range os.Environ() { // flags in the developer's environment must not affect the tests
 		name, _, _ := strings.Cut(v, "=")
 		if filepath.Base(os.Args[0]) != "symfilter" && (strings.HasPrefix(name, "DEBUGINFOD_") || strings.HasPrefix(name, "SYMFILTER_")) {
 			os.Unsetenv(name)
 		}
 	}
-	// A shell ignores the one in background jobs, nohup the other, and the commands would inherit
-	// that.
+	// A shell ignores SIGINT in background jobs, and nohup ignores SIGHUP. The tested commands
+	// would inherit this.
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
 		if signal.Ignored(sig) {
 			signal.Notify(make(chan os.Signal, 1), sig)
 		}
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // each of hundreds of commands would end a second late
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // without this, each of hundreds of commands would end a second later
 	testscript.Main(m, map[string]func(){"symfilter": main})
 }
 
@@ -53,11 +53,11 @@ func TestScripts(t *testing.T) {
 	scripttest.Run(t, map[string]string{
 		"SERVED":                                 server.URL,
 		"n":                                      "\n",
-		"SYMFILTER_NO_DEFAULT_DEBUG_DIRECTORIES": "true", // what is installed must not reach the tests
+		"SYMFILTER_NO_DEFAULT_DEBUG_DIRECTORIES": "true", // installed debug files must not affect the tests
 	}, map[string]func(*testscript.TestScript, bool, []string){"sgr": sgr})
 }
 
-// sgr makes control sequences of <31> and the like in a file.
+// sgr replaces <31> and the like in a file by control sequences.
 func sgr(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: sgr file")

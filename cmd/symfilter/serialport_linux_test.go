@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// An empty name, as of a flag that was not given, is no serial port, wherever the program runs: the
-// sandbox would open the folder of ports for it.
+// The name of a flag that was not given is empty. If this were a port, the sandbox would allow
+// access to devices.
 func TestEmptyNamesAreNoPorts(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), "/dev/shm", "/"} {
 		t.Run(dir, func(t *testing.T) {

@@ -17,15 +17,15 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A server that is named after another one had no file is asked. The doctor asks again whoever
-// answered, so that what it reports of servers is what it finds.
+// A server that is configured later is asked, although another server has reported that it lacks
+// the file. The doctor asks each server again.
 func TestTheMissOfAServerIsNotThatOfAnother(t *testing.T) {
 	const id = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
 	file, err := os.ReadFile(filepath.Join("..", "..", "testdata", "debug", ".build-id", id[:2], id[2:]+".debug"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var later atomic.Bool // the first server has got the file
+	var later atomic.Bool // the first server has the file now
 	serve := func(has func() bool) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !has() || !strings.HasSuffix(r.URL.Path, id+"/debuginfo") {
@@ -47,7 +47,7 @@ func TestTheMissOfAServerIsNotThatOfAnother(t *testing.T) {
 		cmd.Env = append(os.Environ(), asCommand+"=1", "DEBUGINFOD_CACHE_PATH="+cache, "DEBUGINFOD_URLS="+urls)
 		var out, errs strings.Builder
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("{{{module:0:libledger.so:elf:"+id+"}}}\n{{{mmap:0x1000:0x8000:load:0:rx:0x1000}}}\n{{{pc:0x1a25}}}\n"), &out, &errs
-		cmd.Run() // the output is checked
+		cmd.Run() // the output is checked instead
 		return out.String(), errs.String()
 	}
 	const unknown, known = "0x1a25: ?? (no debug file)", "ledger::Book::close() at "
@@ -85,8 +85,6 @@ func TestTheMissOfAServerIsNotThatOfAnother(t *testing.T) {
 	check("a server more", out, known)
 }
 
-// That servers are not asked for all build IDs is reported once when it begins, and with their
-// number at the end.
 func TestBuildIDsThatAreNotAskedForAreCounted(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
@@ -132,7 +130,7 @@ func TestBuildIDsThatAreNotAskedForAreCounted(t *testing.T) {
 	}
 }
 
-// What a server sends after its answer, which net/http logs, is not printed.
+// net/http logs bytes that a server sends after its response.
 func TestTheStandardLogIsNotPrinted(t *testing.T) {
 	const id = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
 	sent := make(chan bool, 1)
@@ -151,7 +149,7 @@ func TestTheStandardLogIsNotPrinted(t *testing.T) {
 		io.Copy(io.Discard, conn)
 	}))
 	defer s.Close()
-	for range 5 { // the client reads the rest while its connection is idle, if it is not busy
+	for range 5 { // the client reads the rest while the connection is idle, unless the machine is busy
 		cmd := exec.Command(os.Args[0], "--quiet", "--no-default-debug-directories", "--no-index", "--no-sandbox")
 		cmd.Env = append(os.Environ(), asCommand+"=1", "DEBUGINFOD_CACHE_PATH="+t.TempDir(), "DEBUGINFOD_URLS="+s.URL)
 		cmd.Stdin = strings.NewReader("{{{module:0:libledger.so:elf:" + id + "}}}\n{{{mmap:0x1000:0x8000:load:0:rx:0x1000}}}\n{{{pc:0x1a25}}}\n")

@@ -17,16 +17,15 @@ import (
 	"time"
 )
 
-// A process is symfilter, running.
 type process struct {
 	*exec.Cmd
 	in     io.WriteCloser
-	pipe   io.Closer // of out
+	pipe   io.Closer // the pipe of out
 	out    *bufio.Reader
 	stderr shared
 }
 
-// deadline is when a process that should have ended hangs.
+// deadline bounds how long a process may take to end.
 const deadline = time.Minute
 
 func start(t *testing.T, args ...string) *process {
@@ -34,7 +33,7 @@ func start(t *testing.T, args ...string) *process {
 	return startCommand(t, exec.Command(os.Args[0], args...))
 }
 
-// startCommand starts cmd, which is symfilter or runs it.
+// startCommand starts cmd, which is or runs symfilter.
 func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{Cmd: cmd}
@@ -71,7 +70,7 @@ func (p *process) write(t *testing.T, s string) {
 	}
 }
 
-// expect reads as many bytes as want has.
+// expect reads len(want) bytes, and compares them with want.
 func (p *process) expect(t *testing.T, want string) {
 	t.Helper()
 	b := make([]byte, len(want))
@@ -81,9 +80,8 @@ func (p *process) expect(t *testing.T, want string) {
 	}
 }
 
-// end reads the rest of the output and returns it with the exit code as a
-// shell has it: a signal that the kernel delivers when the work is done already
-// ends the process as signals do.
+// end reads the rest of the output, and returns it with the exit code. A process ended by a signal
+// has the code that a shell reports.
 func (p *process) end(t *testing.T) (rest string, code int) {
 	t.Helper()
 	b, err := io.ReadAll(p.out)
@@ -105,16 +103,16 @@ func (p *process) signal(t *testing.T, sig os.Signal) {
 	if err := p.Process.Signal(sig); err != nil {
 		t.Fatal(err)
 	}
-	// On a busy machine a signal may wait for a thread to take it, while another thread reads on to
-	// the end of the input.
+	// On a busy machine, no thread may have taken the signal yet, while another thread reads to the
+	// end of the input.
 	for end := time.Now().Add(deadline); p.pending() && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(5 * time.Millisecond) // from the thread that took it to the goroutine that wants it
+	time.Sleep(5 * time.Millisecond) // time for the signal to reach the goroutine that handles it
 }
 
-// pending reports whether a signal that was sent to the process has been taken by none of its
-// threads yet; where the system does not say, it was taken.
+// pending reports whether no thread of the process has taken the signal yet. It returns false if
+// the system does not report this.
 func (p *process) pending() bool {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(p.Process.Pid) + "/status")
 	if err != nil {
@@ -128,7 +126,7 @@ func TestTerminationPrintsWhatIsComplete(t *testing.T) {
 	p := start(t)
 	p.write(t, "{{{module:0:one.so:elf:aabb}}}\nline\n")
 	p.expect(t, "[[[ELF module #0x0 \"one.so\"; BuildID=aabb]]]\nline\n")
-	p.write(t, "{{{module:1:two.so:elf:ccdd}}}\n") // waits for its maps
+	p.write(t, "{{{module:1:two.so:elf:ccdd}}}\n") // a module line that waits for its maps
 	p.write(t, "prompt: ")
 	p.expect(t, "[[[ELF module #0x1 \"two.so\"; BuildID=ccdd]]]\nprompt: ")
 	p.write(t, "{{{module:2:three.so:elf:eeff}}}\n")
@@ -137,7 +135,7 @@ func TestTerminationPrintsWhatIsComplete(t *testing.T) {
 	if code != 143 {
 		t.Errorf("exit code %d, want 143", code)
 	}
-	// Whether the last line was read before the signal came is open.
+	// the last line may have been read before or after the signal
 	if rest != "" && rest != "{{{module:2:three.so:elf:eeff}}}\n" && rest != "[[[ELF module #0x2 \"three.so\"; BuildID=eeff]]]\n" {
 		t.Errorf("got %q at the end", rest)
 	}
@@ -163,22 +161,22 @@ func TestInterruptWaitsNoLongerThanASecond(t *testing.T) {
 	p.expect(t, "working\n")
 	begin := time.Now()
 	p.signal(t, os.Interrupt)
-	_, code := p.end(t) // the producer neither ends nor writes
+	_, code := p.end(t) // the producer neither writes nor ends
 	if code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}
-	if took := time.Since(begin); took < lastWords { // deadline is the bound on the other side
+	if took := time.Since(begin); took < lastWords { // deadline is the upper bound
 		t.Errorf("took %v, want %v", took, lastWords)
 	}
 }
 
 func TestASecondInterruptEndsAtOnce(t *testing.T) {
-	t.Setenv(lastWordsEnv, "1h") // so that the second interrupt ends it, or it hangs
+	t.Setenv(lastWordsEnv, "1h") // only the second interrupt ends the process
 	p := start(t)
 	p.write(t, "working\n")
 	p.expect(t, "working\n")
 	p.signal(t, os.Interrupt)
-	go func() { // until it ends: two signals at the same moment are one
+	go func() { // repeated, since two signals at the same moment count as one
 		for p.Process.Signal(os.Interrupt) == nil {
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -191,7 +189,7 @@ func TestASecondInterruptEndsAtOnce(t *testing.T) {
 func TestTerminationDoesNotWaitForAnOutputThatBlocks(t *testing.T) {
 	p := start(t)
 	stuck := make(chan struct{})
-	go func() { // more than both pipes hold: the writing stops, since nobody reads
+	go func() { // more than both pipes hold, so that the process blocks in a write
 		defer close(stuck)
 		block := strings.Repeat("a line of a log\n", 1<<12)
 		for range 200 {
@@ -206,7 +204,7 @@ func TestTerminationDoesNotWaitForAnOutputThatBlocks(t *testing.T) {
 	if err := p.Wait(); p.ProcessState.ExitCode() != 143 {
 		t.Errorf("got %v, want exit code 143", err)
 	}
-	if took := time.Since(begin); took > 30*time.Second { // else for ever
+	if took := time.Since(begin); took > 30*time.Second { // otherwise it would block forever
 		t.Errorf("took %v", took)
 	}
 	<-stuck
@@ -276,7 +274,6 @@ func TestARegularFileAsStandardInput(t *testing.T) {
 	}
 }
 
-// A dump file is listed as soon as its line is out, whatever comes later.
 func TestDumpFilesAreListedAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dumps.json")
 	p := start(t, "--dumpfile-output="+path)
@@ -296,8 +293,7 @@ func TestDumpFilesAreListedAtOnce(t *testing.T) {
 	}
 }
 
-// Signals do in the other modes what they do with text: what is complete is
-// printed, the producer's last words are read.
+// Complete lines are printed, and lines that the producer writes after an interrupt are read.
 func TestSignalsInAllModes(t *testing.T) {
 	for _, test := range []struct{ flag, want string }{
 		{"--output=json", `{"v":1,"text":"f()","elements":[{"tag":"symbol","name":"_Z1fv","demangled":"f()"}]}` + "\n"},
@@ -324,7 +320,7 @@ func TestSignalsInAllModes(t *testing.T) {
 	}
 }
 
-// A line may be longer than what is parsed of it.
+// Longer lines are not parsed as a whole.
 func TestLongLinesInAllModes(t *testing.T) {
 	line := strings.Repeat("0123456789abcdef", 4<<20/16)
 	for _, flag := range []string{"--output=markup", "--filter-markup", "--output=json"} {
@@ -343,8 +339,8 @@ func TestLongLinesInAllModes(t *testing.T) {
 	}
 }
 
-// joined returns the text of lines of JSON; all parts of a line but the last
-// continue.
+// joined returns the text of JSON objects. If a line has several objects, all but the last are
+// marked as continued.
 func joined(t *testing.T, objects string) string {
 	t.Helper()
 	var b strings.Builder
@@ -364,7 +360,6 @@ func joined(t *testing.T, objects string) string {
 	return b.String()
 }
 
-// Who closes the output has enough, in every mode.
 func TestClosedOutputInAllModes(t *testing.T) {
 	for _, flag := range []string{"--output=json", "--output=markup", "--filter-markup"} {
 		p := start(t, flag)

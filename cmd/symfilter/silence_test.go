@@ -18,13 +18,13 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// doubtful are beginnings of inputs that leave it open what they are.
+// doubtful are beginnings that do not determine the format of an input.
 var doubtful = []string{
 	"<", "<?xml version=\"1.0\"?>\n", "<?xml version=\"1.0\"?>\n<!-- made\nby -->\n", "# callgrind format\n", "version: 1\n", "pid: 7\ndesc: x\n",
 	"version=2.0, arch=x86_64\n", "version=2.0, arch=x86_64\n# x\n", `{"log":"x","stream":"stdout"}` + "\n", `{"log":"x`, "2016-10-06T00:1", "v", " ", "\xef\xbb\xbf",
 }
 
-// shared is an output that goroutines share.
+// A shared is a buffer that is safe for concurrent use.
 type shared struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -48,14 +48,13 @@ func (s *shared) reset() {
 	s.b.Reset()
 }
 
-// engineTo returns an engine for inputs of which nothing is known, which writes to out.
+// engineTo returns an engine that recognises the format of its input, and writes to out.
 func engineTo(out io.Writer) engine {
 	b := &batch{w: out}
 	r := &reports{output: outputText, c: &config{}}
 	return r.engine(input.Auto, &arrival{filter: filter.New(b, filter.Options{}), batch: b, add: func(doctor.Counts) {}})
 }
 
-// A pipe that is silent for 100 ms is read as what it is so far: not sooner, and not later.
 func TestSilenceSettlesTheFormatOfAPipe(t *testing.T) {
 	for _, begin := range doubtful {
 		for _, packed := range []bool{false, true} {
@@ -76,7 +75,7 @@ func TestSilenceSettlesTheFormatOfAPipe(t *testing.T) {
 				}
 				send(begin)
 				time.Sleep(silence - time.Millisecond)
-				send("") // what is packed says nothing new either
+				send("") // unpacking the rest brings nothing new either
 				synctest.Wait()
 				early := out.String()
 				time.Sleep(2 * silence)
@@ -96,7 +95,7 @@ func TestSilenceSettlesTheFormatOfAPipe(t *testing.T) {
 	}
 }
 
-// pursue returns the sink of a followed file that is written to out, and its followRun.
+// pursue returns the sink for a followed file, and its followRun. The sink writes to out.
 func pursue(t *testing.T, out io.Writer) (*follow.Sink, *followRun) {
 	t.Helper()
 	p := &followRun{stream: &stream{}, c: &config{}}
@@ -109,8 +108,7 @@ func pursue(t *testing.T, out io.Writer) (*follow.Sink, *followRun) {
 	return sink, p
 }
 
-// So is a file that is followed: what was printed is not of the context any more, and another
-// checkpoint is due.
+// The printed lines are no longer part of the context, so another checkpoint is due.
 func TestSilenceSettlesTheFormatOfAFollowedFile(t *testing.T) {
 	for _, begin := range doubtful {
 		if !strings.HasSuffix(begin, "\n") {
@@ -133,7 +131,7 @@ func TestSilenceSettlesTheFormatOfAFollowedFile(t *testing.T) {
 			}
 			after, _ := sink.Context(nil)
 
-			var again shared // what a next run prints
+			var again shared // output of the next run
 			next, _ := pursue(t, &again)
 			if err := next.Restore(before); err != nil {
 				t.Fatal(err)
@@ -162,8 +160,7 @@ func TestSilenceSettlesTheFormatOfAFollowedFile(t *testing.T) {
 	}
 }
 
-// Lines that are not to be printed are not printed later either, and those that are come out
-// before.
+// Lines before them are printed, and quiet lines are never printed later.
 func TestQuietLinesOfAnUnknownFormatStayQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out shared
@@ -196,7 +193,6 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-// An output that cannot be written ends the following, whoever notices.
 func TestAnErrorAfterSilenceEndsTheFollowing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink, p := pursue(t, full{})

@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// A terminal gets links if it has colours, unless a flag decides.
 func TestLinksOnTerminals(t *testing.T) {
 	log, err := os.ReadFile("../../testdata/crash.log")
 	if err != nil {
@@ -20,7 +19,7 @@ func TestLinksOnTerminals(t *testing.T) {
 		{"", "--source-url=vscode --hyperlink=auto", true},
 		{"", "--source-url=vscode --hyperlink=never", false},
 		{"", "--source-url=none", false},
-		{"", "--hyperlink=always", false}, // there is no template
+		{"", "--hyperlink=always", false}, // without a template there are no links
 		{"", "--source-url=vscode --color=never", false},
 		{"", "--source-url=vscode --color=never --hyperlink=always", true},
 		{"", "--source-url=vscode --output=json", false},
@@ -36,7 +35,7 @@ func TestLinksOnTerminals(t *testing.T) {
 			t.Errorf("%s symfilter %s: links: %v, want %v, in\n%q", tt.env, tt.args, got, tt.want, shown)
 		}
 	}
-	// Links of the log stay visible.
+	// escape sequences of links in the log are shown, not obeyed
 	shown := onTerminal(t, "\x1b]8;;http://x\x1b\\x\x1b]8;;\x1b\\ {{{symbol:_Z1fv}}}\n", nil, "--source-url=vscode")
 	if strings.Contains(shown, "\x1b]") {
 		t.Errorf("a link of the log: got %q", shown)

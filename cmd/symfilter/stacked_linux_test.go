@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A terminal gets names of folded stacks without control characters, and nothing of pprof's form.
+// Control characters in names are escaped, and the binary form of pprof is refused.
 func TestStacksOnATerminal(t *testing.T) {
 	const profile = "# callgrind format\nevents: Ir\nfn=f\x1b[2J\u202e;g\n1 5\n"
 	if got, want := onTerminal(t, profile, nil, "--output=folded"), `f\x1b[2J\u202e:g 5`+"\n"; got != want {

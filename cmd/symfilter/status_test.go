@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// screen is what a terminal shows of what was written to it: line ends, the
-// return to a line's begin, and its erasing.
+// screen returns the text that a terminal shows. It interprets line ends, carriage returns and the
+// erasing of lines.
 func screen(written string) string {
 	var lines []string
 	line, at := "", 0
@@ -31,8 +31,8 @@ func screen(written string) string {
 func TestStatusLineGivesWay(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		steps []string // "status:…" sets it, others are printed
-		want  string   // what the terminal shows
+		steps []string // "status:…" sets the status, other texts are printed
+		want  string   // text on the screen
 	}{
 		{"alone", []string{"status:fetching 1/2"}, "fetching 1/2"},
 		{"goes on", []string{"status:fetching 100/200", "status:done"}, "done"},

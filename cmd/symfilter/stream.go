@@ -33,14 +33,14 @@ type stream struct {
 	isPort func(name string) bool // reports whether an input is a serial port
 	// time to wait for a missing serial port; -1: no limit
 	portWait time.Duration
-	rate     int // of serial ports, in baud
+	rate     int // rate of serial ports, in baud
 
 	contextSaver *contextSaver // saves the context of standard input; nil: not saved
 
 	// standard error is a terminal: name ports before their devices send anything
 	announces bool
 
-	unresolved doctor.Sum // of the inputs that have ended
+	unresolved doctor.Sum // unresolved addresses of the inputs that have ended
 	current    int        // index of the current input; unused if files are followed
 
 	unwritten bool // the output could not be written
@@ -56,7 +56,7 @@ type engine struct {
 	end        func()      // called after Close; may be nil
 	// called before Close if the input was stopped before its end; may be nil
 	cut    func()
-	counts func() doctor.Counts // of the input so far; may be nil
+	counts func() doctor.Counts // counts of the input so far; may be nil
 
 	input   *input.Writer   // recognises the format; nil in the llvm style
 	sniffer *doctor.Sniffer // examines the text; nil in the llvm style

@@ -19,7 +19,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// openTerminal returns both ends of a pseudo-terminal that changes nothing.
+// openTerminal returns both ends of a pseudo-terminal that passes bytes on unchanged.
 func openTerminal(t *testing.T) (master, terminal *os.File) {
 	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -50,8 +50,8 @@ func openTerminal(t *testing.T) (master, terminal *os.File) {
 	return master, terminal
 }
 
-// onTerminal runs symfilter with its output on a terminal, and returns the text that the terminal
-// gets. Only env sets variables that control colours.
+// onTerminal runs symfilter with its output on a terminal, and returns the output. Variables that
+// affect colours are unset, unless env has them.
 func onTerminal(t *testing.T, log string, env []string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
@@ -64,8 +64,8 @@ func onTerminal(t *testing.T, log string, env []string, args ...string) string {
 	return shown
 }
 
-// runOnTerminal does the same for cmd, which keeps its standard error. If that is nil, standard
-// error is on the terminal, too.
+// runOnTerminal is onTerminal for cmd, and keeps cmd's standard error. If cmd.Stderr is nil,
+// standard error is also the terminal.
 func runOnTerminal(t *testing.T, cmd *exec.Cmd, log string, env []string) (string, error) {
 	t.Helper()
 	master, terminal := openTerminal(t)
@@ -90,8 +90,7 @@ func runOnTerminal(t *testing.T, cmd *exec.Cmd, log string, env []string) (strin
 	return string(shown), cmd.Wait()
 }
 
-// With --filter-markup a FILE is not read, as by llvm-symbolizer. A person at a terminal learns of
-// it.
+// Like llvm-symbolizer, the style ignores FILE, but a message on the terminal reports this.
 func TestFilesAreNotReadInTheStyleOfLLVM(t *testing.T) {
 	for args, want := range map[string]string{
 		"--filter-markup crash.log": "symfilter: FILEs and addresses on the command line are ignored with --filter-markup\n",
@@ -104,8 +103,7 @@ func TestFilesAreNotReadInTheStyleOfLLVM(t *testing.T) {
 	}
 }
 
-// With --filter-markup a terminal gets the same output as from llvm-symbolizer: only the kind of
-// terminal decides on colours, and diagnostics are in the same places.
+// The output must equal that of llvm-symbolizer on the same kind of terminal.
 func TestTerminalInTheStyleOfLLVM(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.Need(t, llvmSymbolizer)
@@ -118,7 +116,7 @@ func TestTerminalInTheStyleOfLLVM(t *testing.T) {
 		for _, args := range []string{"", "--color", "--color=auto", "--color=never"} {
 			for _, both := range []bool{true, false} {
 				if !both && args != "" {
-					continue // what the terminal gets is the same
+					continue // the terminal gets the same
 				}
 				run := func(name string) (shown, said string) {
 					cmd := exec.Command(name, append([]string{"--filter-markup", "--debug-file-directory=nowhere"}, strings.Fields(args)...)...)
@@ -141,8 +139,8 @@ func TestTerminalInTheStyleOfLLVM(t *testing.T) {
 	}
 }
 
-// A terminal gets the colours of a log, but no other control character that it would obey, except
-// with --raw and --filter-markup.
+// A terminal gets the colours of a log. Other control characters are escaped, except with --raw or
+// --filter-markup.
 func TestTerminal(t *testing.T) {
 	const log = "a \x1b[31mred\x1b[0m {{{symbol:_Z1fv}}}\n\x1b]0;title\a tab\there\r\x9b5n\n"
 	const (
@@ -180,8 +178,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// Reports in their own formats are escaped for a terminal as logs are. Objects are escaped for any
-// output. With --raw, and in pipes, reports are unchanged.
+// Objects are escaped for any output. With --raw, and in pipes, reports are unchanged.
 func TestReportsOnATerminal(t *testing.T) {
 	const evil = "\x1b]0;title\a\x1b[31m\u202e\u00ad\u2066\U000e0041\xff\x9b5n"
 	const shown = `\x1b]0;title\x07\x1b[31m\u202e\u00ad\u2066\U000e0041\xff\x9b5n`
@@ -192,7 +189,7 @@ func TestReportsOnATerminal(t *testing.T) {
 	const log = "EVIL{{{module:0:EVIL:elf:aa}}}{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{pc:0x1000}}}{{{symbol:EVIL}}}\n"
 	for _, test := range []struct {
 		args, log string
-		want      string // what becomes of EVIL
+		want      string // EVIL in the output
 	}{
 		{"--output=rtrace", report, shown},
 		{"--output=rtrace --raw", report, evil},
@@ -222,8 +219,8 @@ func TestReportsOnATerminal(t *testing.T) {
 	}
 }
 
-// What a terminal gets depends on its width, on flags, and on variables of the environment. A pipe
-// gets none of it.
+// The layout depends on the terminal's width, on flags and on the environment. A pipe gets none of
+// it.
 func TestLooksOfATerminal(t *testing.T) {
 	const log = "{{{module:0:/opt/app:elf:aabb}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
 		"{{{module:1:libc.so.6:elf:aacc}}}\n{{{mmap:0x2000:0x1000:load:1:rx:0}}}\n" +
@@ -270,7 +267,7 @@ func TestLooksOfATerminal(t *testing.T) {
 	}
 }
 
-// Frames that are held back to be folded reach the terminal before the next line of the log comes.
+// The frames must appear before the next line of the log arrives.
 func TestFoldedFramesReachTheTerminalInSilence(t *testing.T) {
 	master, terminal := openTerminal(t)
 	cmd := exec.Command(os.Args[0], "-q", "--no-paths", "--module-lines=none", "--color=never")

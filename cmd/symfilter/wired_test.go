@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// A flag whose field nothing reads would be accepted and have no effect. The scripts find that only
-// for flags that they use.
+// A flag whose field is never read would have no effect. The scripts find this only for the flags
+// that they use.
 func TestFlagsAreRead(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestFlagsAreRead(t *testing.T) {
 	}
 }
 
-// The rule above can fail.
+// This tests the previous test.
 func TestUnreadFlagsAreFound(t *testing.T) {
 	const table = `package main
 type config struct { inner; deep struct{ field int } }
@@ -79,10 +79,10 @@ func newConfig() *config { return &config{inner: inner{a: true}} }
 	}
 }
 
-// flagFields returns how many rows of the table of flags have a field, and the names of the flags
-// whose field is not read anywhere. Setting a field does not read it, and neither does a
-// [usedFlag], which only checks whether the flag was used. If a field belongs to a type of another
-// package, the field of this package that holds the type must be read.
+// flagFields returns the number of rows with a field, and the names of the flags whose field is
+// never read. Setting a field is not reading it, and a [usedFlag] only checks whether the flag was
+// given. If the type of a field is of another package, the field of this package that has this type
+// must be read.
 func flagFields(fset *token.FileSet, files []*ast.File) (rows int, unread []string) {
 	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
 	// errors are about names of other packages, and about files for other systems
@@ -96,7 +96,7 @@ func flagFields(fset *token.FileSet, files []*ast.File) (rows int, unread []stri
 		return nil
 	}
 	flags := make(map[*types.Var][]string)
-	passed := make(map[*ast.Ident]bool) // uses that do not read
+	passed := make(map[*ast.Ident]bool) // uses that do not read the field
 	for _, f := range files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -148,7 +148,7 @@ func flagFields(fset *token.FileSet, files []*ast.File) (rows int, unread []stri
 	})
 }
 
-// rowOf returns the name and the body of Field of a row of the table, or nil for another literal.
+// rowOf returns the name and the body of Field of a table row, or nil for any other literal.
 func rowOf(lit *ast.CompositeLit) (name string, body *ast.BlockStmt) {
 	for _, e := range lit.Elts {
 		pair, ok := e.(*ast.KeyValueExpr)
@@ -179,7 +179,7 @@ func eachIdent(n ast.Node, visit func(*ast.Ident)) {
 	})
 }
 
-// noImports imports packages as empty: the fields of config are of this one.
+// A noImports imports each package as empty, since the fields of config are in this package.
 type noImports struct{}
 
 func (noImports) Import(name string) (*types.Package, error) {

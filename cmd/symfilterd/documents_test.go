@@ -9,8 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/walkthrough"
 )
 
-// Each command that pages of docs show is one that the command line takes, also where no test can
-// run it.
+// Many commands in documents cannot be run in tests. Their words must at least be valid.
 func TestCommandsOfDocumentsAreUnderstood(t *testing.T) {
 	found := 0
 	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md", "examples/*/*.md"} {

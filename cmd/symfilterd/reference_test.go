@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// referencePage is the reference of the command line as a page of docs.
+// referencePage is the page of docs with the command line.
 var referencePage = filepath.Join("..", "..", "docs", "reference", "symfilterd.md")
 
-// The page has the words and flags that there are; UPDATE=1 writes it. The keys of the
-// configuration are on a page of their own, of internal/daemon.
+// UPDATE=1 writes the page. internal/daemon tests the page with the keys of the configuration.
 func TestTheReferenceHasWhatThereIs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# symfilterd: command line\n\n" +

@@ -13,12 +13,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	for _, v := range os.Environ() { // what the developer's environment asks for must not reach the tests
+	for _, v := range os.Environ() { // flags in the developer's environment must not affect the tests
 		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "DEBUGINFOD_") || strings.HasPrefix(name, "LISTEN_") || name == "NOTIFY_SOCKET" {
 			os.Unsetenv(name)
 		}
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // each command would end a second late
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // without this, each command would end a second later
 	testscript.Main(m, map[string]func(){"symfilterd": main})
 }
 
@@ -36,7 +36,6 @@ func TestHelpFitsOnOneScreen(t *testing.T) {
 	}
 }
 
-// The manual page and the help have each key with its text.
 func TestEveryKeyIsExplained(t *testing.T) {
 	page, topic := manPage("1.2.3", "2026-11-20"), strings.Join(strings.Fields(reference()), " ")
 	for _, s := range daemon.Sections() {

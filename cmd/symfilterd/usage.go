@@ -26,7 +26,7 @@ type options struct {
 
 var shells = []string{"bash", "zsh", "fish"}
 
-// define returns the flags and the values of three flags. o gets the values of the others.
+// define returns the flags. The last three results are the values of flags without a field in o.
 func (o *options) define() (flags *pflag.FlagSet, schema, version, help *bool) {
 	flags = pflag.NewFlagSet("symfilterd", pflag.ContinueOnError)
 	flags.SortFlags = false

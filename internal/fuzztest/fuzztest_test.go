@@ -22,8 +22,7 @@ type recorder struct {
 func (r *recorder) Helper()               {}
 func (r *recorder) Errorf(string, ...any) { r.failed = true }
 
-// Growth distinguishes quadratic from linear work. The clock counts the work, so that the result
-// does not depend on the machine.
+// The clock counts the work, so the result does not depend on the machine.
 func TestGrowthTellsQuadraticFromLinear(t *testing.T) {
 	runs := 0
 	for _, test := range []struct {
@@ -60,7 +59,6 @@ func TestGrowthTellsQuadraticFromLinear(t *testing.T) {
 	}
 }
 
-// Growth repeats an input as lines and as one line.
 func TestGrowthRepeatsLinesAndOneLine(t *testing.T) {
 	var lines, lengths []int
 	Growth(t, []byte("ab\ncd"), func(b []byte) {
@@ -99,15 +97,15 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("closed") }
 
-// A child process hangs in an input, with and without work; it gives up the former and is killed in
-// the latter. An input that ends leaves no record.
+// A child process hangs in an input, with and without work: Watch ends the first, and the second is
+// killed. An input that ends leaves no record.
 func TestUnfinishedInputsAreRecorded(t *testing.T) {
 	if how := os.Getenv("FUZZTEST_HANG"); how != "" {
 		done := Watch(t, how)
 		switch how {
 		case "work":
 			for work := 0; ; work++ {
-				if work < 0 { // as if the work had an end
+				if work < 0 { // prevents the removal of the loop
 					work = 0
 				}
 			}
@@ -125,7 +123,7 @@ func TestUnfinishedInputsAreRecorded(t *testing.T) {
 		"wait": "an input was not finished: \"wait\"\n",
 		"end":  "",
 	}
-	if slowdown == 1 { // else it takes 20 s of a processor
+	if slowdown == 1 { // otherwise it takes 20 s of processor time
 		tests["work"] = "an input takes more than " + work.String() + " of work: \"work\"\n"
 	}
 	for how, want := range tests {

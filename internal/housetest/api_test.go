@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// publicPackages are the packages that other modules may import: see docs/compatibility.md.
+// publicPackages are the packages that other modules may import, as docs/compatibility.md lists
+// them.
 var publicPackages = []string{".", "buildid", "callgrind", "debuginfod", "filter", "markup", "rtrace", "sgr", "symbolize", "valgrind"}
 
-// No exported declaration of a public package names a type of an internal one: another module could
-// not make a value of it, and its documentation is not shown.
+// Another module could not make a value of an internal type, and does not see its documentation.
 func TestExportedDeclarationsNameNoInternalType(t *testing.T) {
 	for _, dir := range publicPackages {
 		names, err := filepath.Glob(filepath.Join(root(t), dir, "*.go"))
@@ -61,10 +61,10 @@ func TestInternalTypesAreFoundInDeclarations(t *testing.T) {
 	}
 }
 
-// internalTypesOf returns the types of internal packages that exported declarations of a file name,
-// each after the name that is declared.
+// internalTypesOf returns the internal types in a file's exported declarations, each after the
+// declared name.
 func internalTypesOf(file *ast.File) (found []string) {
-	internal := make(map[string]bool) // the names by which the file knows internal packages
+	internal := make(map[string]bool) // local names of the imported internal packages
 	for _, spec := range file.Imports {
 		p, _ := strconv.Unquote(spec.Path.Value)
 		if !strings.HasPrefix(p, module+"/internal/") {
@@ -110,7 +110,7 @@ func internalTypesOf(file *ast.File) (found []string) {
 	return found
 }
 
-// lookAtType looks at a declared type, and at the exported and the embedded fields of a struct.
+// lookAtType calls look for a declared type, or for the exported and embedded fields of a struct.
 func lookAtType(spec *ast.TypeSpec, look func(declared string, in ast.Node)) {
 	s, ok := spec.Type.(*ast.StructType)
 	if !ok {
@@ -129,7 +129,7 @@ func lookAtType(spec *ast.TypeSpec, look func(declared string, in ast.Node)) {
 	}
 }
 
-// isExportedType reports whether the name of a receiver's or an embedded field's type is exported.
+// isExportedType reports whether the type of a receiver or of an embedded field is exported.
 func isExportedType(of ast.Expr) bool {
 	switch of := of.(type) {
 	case *ast.StarExpr:

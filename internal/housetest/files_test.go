@@ -21,9 +21,9 @@ import (
 const (
 	maxGoLines     = 700       // lines of a Go file: enough for one topic
 	maxBinary      = 100 << 10 // bytes of a committed binary: it remains in every clone
-	maxReadmeLines = 110       // a page to read at a sitting
+	maxReadmeLines = 110       // a page to read in one go
 	maxDesign      = 30_000    // bytes of ARCHITECTURE.md, read whole by a newcomer: 45 minutes
-	maxReadmeWords = 700       // with those of its code
+	maxReadmeWords = 700       // including its code blocks
 	maxReadmeCell  = 100       // characters of a cell of a table: more is prose
 	maxComment     = 100       // columns of a line of a comment, where a tab counts four
 	maxProse       = 140       // columns of a line of a document, outside of tables and code
@@ -42,8 +42,8 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// committed returns the files of the repository by slash-separated path: those that git tracks or
-// would add, or all files if there is no repository (a release archive).
+// committed returns the slash-separated paths of the files that git tracks or would add. Without a
+// repository, as in a release archive, it returns all files.
 func committed(t *testing.T) []string {
 	t.Helper()
 	dir := root(t)
@@ -52,7 +52,7 @@ func committed(t *testing.T) []string {
 	var all []string
 	if out, err := cmd.Output(); err == nil {
 		for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
-			// not a file that was just deleted
+			// but not a file that was just deleted
 			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 				all = append(all, name)
 			}
@@ -87,7 +87,7 @@ func TestGoFilesAreOfOneTopic(t *testing.T) {
 		}
 		code := read(t, name)
 		if bytes.HasPrefix(code, []byte("// Code generated ")) {
-			continue // generated: people read its generator
+			continue // generated files are read by nobody
 		}
 		if n := bytes.Count(code, []byte("\n")); n > maxGoLines {
 			t.Errorf("%s has %d lines, at most %d", name, n, maxGoLines)
@@ -130,8 +130,8 @@ func isBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0
 }
 
-// A binary may be committed only in a testdata folder, if it is small, and if the script that
-// builds it is in the same folder or one above it.
+// A committed binary must be in a testdata folder and small. The script that builds it must be in
+// the same folder or above it.
 func TestBinariesHaveTheirSourceBeside(t *testing.T) {
 	all := committed(t)
 	for _, name := range all {
@@ -148,8 +148,8 @@ func TestBinariesHaveTheirSourceBeside(t *testing.T) {
 	}
 }
 
-// builtBeside reports whether a shell script or a Go program is in the folder of name or one above
-// it, up to testdata.
+// builtBeside reports whether a shell script, a Makefile or a Go program is in the folder of name
+// or above it, up to testdata.
 func builtBeside(name string, all []string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if slices.ContainsFunc(all, func(s string) bool {
@@ -182,7 +182,6 @@ func TestBuiltBeside(t *testing.T) {
 	}
 }
 
-// parseGo calls visit for each Go file of the module.
 func parseGo(t *testing.T, visit func(name string, f *ast.File)) {
 	t.Helper()
 	for _, name := range committed(t) {
@@ -198,8 +197,7 @@ func parseGo(t *testing.T, visit func(name string, f *ast.File)) {
 	}
 }
 
-// The only thing that a package does when a program starts is to set its variables of package
-// access.
+// An init may only assign variables of package access.
 func TestNoFileHasAnInit(t *testing.T) {
 	parseGo(t, func(name string, f *ast.File) {
 		for _, d := range f.Decls {
@@ -210,8 +208,7 @@ func TestNoFileHasAnInit(t *testing.T) {
 	})
 }
 
-// setsAccess reports whether a body does nothing but assign functions to variables of package
-// access.
+// setsAccess reports whether a body only assigns functions to variables of package access.
 func setsAccess(body *ast.BlockStmt) bool {
 	return !slices.ContainsFunc(body.List, func(s ast.Stmt) bool {
 		set, ok := s.(*ast.AssignStmt)
@@ -228,8 +225,7 @@ func setsAccess(body *ast.BlockStmt) bool {
 	})
 }
 
-// An interface lists what its consumer needs, so it is small. A struct of functions in its place is
-// not allowed either.
+// An interface lists what its consumer needs. A struct of functions counts as an interface.
 func TestInterfacesAreSmall(t *testing.T) {
 	const most = 3 // methods
 	parseGo(t, func(name string, f *ast.File) {
@@ -285,7 +281,7 @@ var (
 	noAnchor = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// anchors returns the anchors that a forge gives to the headings of a document.
+// anchors returns the anchors that code hosts give to the headings of a document.
 func anchors(text string) (all []string) {
 	for _, m := range heading.FindAllStringSubmatch(mdFence.ReplaceAllString(text, ""), -1) {
 		all = append(all, "#"+strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
@@ -293,7 +289,6 @@ func anchors(text string) (all []string) {
 	return all
 }
 
-// The tests, test scripts, linked files and their headings that a document names exist.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	all := committed(t)
 	functions := map[string]bool{}
@@ -370,8 +365,8 @@ func TestTheDesignIsShort(t *testing.T) {
 	}
 }
 
-// A comment is prose if one blank follows the slashes; samples of logs are indented further. The
-// output of an example is what the program prints.
+// A comment is prose if one blank follows the slashes. Samples of logs are indented further. The
+// output of an example may have any width.
 func TestCommentsAreWrapped(t *testing.T) {
 	for _, name := range committed(t) {
 		if path.Ext(name) != ".go" || strings.HasPrefix(path.Base(name), "zcopy_") {
@@ -409,8 +404,7 @@ func TestProseIsWrapped(t *testing.T) {
 
 var tableRow = regexp.MustCompile(`^\|.*\|$`)
 
-// Each entry of docs/formats names a test or a script that checks it. Only a difference from
-// another program may have none.
+// Only an entry about a difference from another program may have no test.
 func TestEveryDecisionNamesItsTest(t *testing.T) {
 	entries := 0
 	for _, name := range committed(t) {

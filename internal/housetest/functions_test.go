@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// maxLines and maxBranches bound a function: it is read on one screen, and each of its ways can be
-// tested. A branch is an if, a loop, a case, or an operand of && or ||; one is that of no branch.
+// A function should fit on one screen, and each of its branches should be tested. A branch is an
+// if, a loop, a case, or an operand of && or ||; a body without branches counts as 1.
 const maxLines, maxBranches = 80, 25
 
-// A function beyond a bound has a row in testdata/functions.txt, with its lines and branches, which
-// may only fall, and the reason: "table" if it is one written as a switch or a literal, otherwise
-// what it still has to be split into.
+// A larger function has a row in testdata/functions.txt with its lines and branches, which may only
+// decrease. The row also has the reason: "table" for a table written as a switch or literal,
+// otherwise the missing split.
 func TestFunctionsAreShort(t *testing.T) {
 	type size struct{ lines, branches int }
 	allowed := make(map[string]size)
@@ -80,7 +80,7 @@ func TestFunctionsAreShort(t *testing.T) {
 	}
 }
 
-// functionName returns the name of f with that of the type whose method it is.
+// functionName returns the name of f, after the type of its receiver.
 func functionName(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return f.Name.Name
@@ -95,7 +95,6 @@ func functionName(f *ast.FuncDecl) string {
 	return f.Name.Name
 }
 
-// branches returns the cyclomatic complexity of a body.
 func branches(body *ast.BlockStmt) int {
 	n := 1
 	ast.Inspect(body, func(x ast.Node) bool {

@@ -14,16 +14,16 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A mutation takes the guard against a threat out of a file.
+// A mutation removes the guard against a threat from a file.
 type mutation struct {
 	threat         int
 	pkg, test      string // test is the argument of go test -run, without anchors
-	file, old, new string // old is found once in file
+	file, old, new string // old occurs once in file
 }
 
-// Each threat of SECURITY.md has a guard in testdata/guards.txt, and names a test that fails if
-// the guard is taken out. The short form only checks that the guards are still in their files, and
-// runs the tests of internal/escape, which build soon; make guards runs all.
+// For each threat in SECURITY.md, testdata/guards.txt has a guard, and a test that must fail
+// without the guard. The short form checks that the guards are still in their files, and runs only
+// the tests of internal/escape, which compile quickly; make guards runs all.
 func TestGuardsAreTested(t *testing.T) {
 	threats, mutations := threatRows(t), readMutations(t)
 	for i, row := range threats {
@@ -51,21 +51,21 @@ func TestGuardsAreTested(t *testing.T) {
 	}
 }
 
-// failed is in the output of a test that failed, or whose process died.
+// failed matches the output of a failed test or a crashed process.
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL|^panic: |^fatal error: `)
 
-// run checks that the test fails if text is in the place of the file.
+// run checks that the test fails if the file has this text.
 func (m mutation) run(t *testing.T, text string) {
 	dir, env := root(t), os.Environ()
 	if filepath.Ext(m.file) == ".go" {
-		// For the commands that the test builds, too.
+		// the overlay also applies to commands that the test builds
 		env = append(env, "GOFLAGS="+os.Getenv("GOFLAGS")+" '-overlay="+overlay(t, filepath.Join(dir, m.file), text)+"'")
 	} else {
 		dir = copyOfTree(t)
 		write(t, filepath.Join(dir, m.file), text)
 	}
 	cmd := exec.Command("go", "test", "-vet=off", "-count=1", "-timeout=10m", "-run=^"+strings.ReplaceAll(m.test, "/", "$/^")+"$", m.pkg)
-	cmd.Dir, cmd.Env = dir, append(env, "TEST_LONG=", "CI=") // a test without its programs is skipped: it did not fail
+	cmd.Dir, cmd.Env = dir, append(env, "TEST_LONG=", "CI=") // without CI, a test without its programs is skipped, and has not failed
 	out, err := cmd.CombinedOutput()
 	switch {
 	case err == nil:
@@ -75,7 +75,7 @@ func (m mutation) run(t *testing.T, text string) {
 	}
 }
 
-// overlay returns the argument of go's -overlay for text in the place of file.
+// overlay returns the argument of go's -overlay that replaces file by text.
 func overlay(t *testing.T, file, text string) string {
 	dir := t.TempDir()
 	mutated, config := filepath.Join(dir, filepath.Base(file)), filepath.Join(dir, "overlay.json")
@@ -106,7 +106,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// readMutations reads testdata/guards.txt, whose first lines describe it.
+// readMutations reads testdata/guards.txt. Lines that begin with # are comments.
 func readMutations(t *testing.T) (all []mutation) {
 	text := string(read(t, "internal/housetest/testdata/guards.txt"))
 	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {

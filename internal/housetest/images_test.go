@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// byTag has the images that are named without a digest, each with the folder whose files may.
-// SECURITY.md, What remains, has the reasons.
+// byTag lists the images that may be named without a digest, with the folder of the files that name
+// them. SECURITY.md, What remains, has the reasons.
 var byTag = map[string]string{
 	"golang:1.26.8-bookworm":               ".github/workflows",
 	"gcr.io/oss-fuzz-base/base-builder-go": "scripts/oss-fuzz",
@@ -19,7 +19,6 @@ var (
 	fixed = regexp.MustCompile(`^scratch$|@sha256:[0-9a-f]{64}$|@[0-9a-f]{40}$`)
 )
 
-// What Dockerfiles and workflows take from others is named by a digest or a commit.
 func TestNoImageChangesUnderItsName(t *testing.T) {
 	checked := 0
 	for _, name := range committed(t) {

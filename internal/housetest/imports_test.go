@@ -18,9 +18,8 @@ import (
 
 const module = "github.com/symfilter/symfilter"
 
-// direction lists the packages of this module that each package may import. ARCHITECTURE.md lists
-// the packages in an order that fits. The commands and the programs for development may import
-// every package.
+// direction lists the packages of this module that each package may import. Commands and programs
+// for development may import every package.
 var direction = map[string][]string{
 	// the root package
 	"":                    {"filter", "symbolize", "buildid", "debuginfod", "internal/report", "internal/access"},
@@ -70,7 +69,7 @@ var direction = map[string][]string{
 	"internal/contextfile": {"internal/newfile", "internal/checkpoint"},
 	"internal/escape":      {},
 	"internal/stacks":      {"internal/escape"},
-	// for the command only: a library must not confine the process of its caller
+	// only for commands: a library must not confine the process of its caller
 	"internal/sandbox":     {},
 	"internal/address":     {},
 	"internal/serial":      {},
@@ -102,19 +101,20 @@ var direction = map[string][]string{
 	"internal/mozilla":      {"symbolize", "buildid", "internal/batch"},
 	"internal/symbolicator": {"symbolize", "buildid", "internal/batch"},
 
-	// a binary of its own: what it links does not slow the start of the command
+	// a separate binary: what it links does not slow down the start of the command
 	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/doctor", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access", "internal/batch", "internal/mozilla", "internal/symbolicator", "internal/profile", "internal/report", "internal/object", "buildid"},
 }
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "scripts/scoreboard", "integration", "internal/housetest", "internal/demangle/gen", "examples/emit/go"}
 
-// thirdParties lists the modules that may be imported; those in testParties by tests only.
+// thirdParties lists the modules that may be imported, and testParties those that only tests may
+// import.
 var (
 	thirdParties = []string{
 		"github.com/klauspost/compress",
 		"github.com/ulikunitz/xz",
 		"github.com/spf13/cobra",
-		"github.com/spf13/pflag", // the types in cobra's interface
+		"github.com/spf13/pflag", // types in cobra's interface
 		"github.com/fsnotify/fsnotify",
 		"github.com/cenkalti/backoff/v5",
 		"go.yaml.in/yaml/v3",
@@ -124,10 +124,10 @@ var (
 		"golang.org/x/term",
 	}
 	testParties = []string{
-		"github.com/prometheus/common", // reads what the daemon exposes
+		"github.com/prometheus/common", // parses the exposed metrics
 		"github.com/go-delve/delve/pkg/dwarf/godwarf",
 		"github.com/google/go-cmp",
-		"github.com/google/pprof", // reads what profile prints, and the inputs that profile reads
+		"github.com/google/pprof", // reads the output of the command profile, and the inputs of tests
 		"github.com/google/pprof/profile",
 		"github.com/ianlancetaylor/demangle", // the source of internal/demangle
 		"github.com/rogpeppe/go-internal",
@@ -137,7 +137,7 @@ var (
 	}
 )
 
-// only lists, by import, the only packages that may import it outside of tests.
+// only lists, by import, the packages that may import it outside of tests.
 var only = map[string][]string{
 	"github.com/fsnotify/fsnotify": {"internal/follow"},
 	"go.yaml.in/yaml/v3":           {"internal/daemon"},
@@ -145,7 +145,7 @@ var only = map[string][]string{
 	"github.com/prometheus/client_golang/prometheus":          {"internal/daemon"},
 	"github.com/prometheus/client_golang/prometheus/promhttp": {"internal/daemon"},
 
-	// No package but these uses the network or starts a program.
+	// no other package uses the network or starts programs
 	"net":      {"debuginfod", "internal/daemon", "internal/service", "internal/testenv", "bench"},
 	"net/http": {"debuginfod", "internal/daemon", "internal/remote", "bench"},
 	"os/exec":  {"internal/child", "bench", "scripts/gotest", "scripts/scoreboard", "internal/testenv", "internal/walkthrough", "internal/scripttest"},
@@ -156,8 +156,8 @@ var only = map[string][]string{
 	"github.com/rogpeppe/go-internal/txtar":      {"internal/logtest"},
 }
 
-// never lists packages that no package may import, not even a test: delve's line writes to standard
-// output, op and frame end the process on hostile bytes.
+// never lists packages that not even tests may import: delve's line writes to standard output, and
+// op and frame end the process on hostile bytes.
 var never = []string{
 	"github.com/go-delve/delve/pkg/dwarf/line",
 	"github.com/go-delve/delve/pkg/dwarf/op",
@@ -175,7 +175,6 @@ func (p listed) path() string {
 	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
 }
 
-// list returns the packages of the module as the go command lists them for an operating system.
 func list(t *testing.T, goos string) []listed {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Name,Doc,Imports,TestImports,XTestImports", module+"/...")
@@ -202,8 +201,8 @@ func list(t *testing.T, goos string) []listed {
 	return all
 }
 
-// The table is what the packages import on all systems together, no less and no more: an import
-// that is gone leaves it.
+// The table must equal the imports on all systems together: an import that is gone must be removed
+// from the table.
 func TestImportsFollowTheDirection(t *testing.T) {
 	unused := make(map[string][]string)
 	for pkg, imports := range direction {
@@ -224,12 +223,10 @@ func TestImportsFollowTheDirection(t *testing.T) {
 	}
 }
 
-// imports reports whether a package imports another of the module, outside of its tests.
 func (p listed) imports(pkg string) bool {
 	return slices.Contains(p.Imports, strings.TrimSuffix(module+"/"+pkg, "/"))
 }
 
-// faults returns the violations in the imports of a package, sorted by import.
 func faults(p listed) []string {
 	var all []string
 	fault := func(format string, args ...any) {
@@ -278,7 +275,7 @@ func under(imp string, roots []string) bool {
 	return slices.ContainsFunc(roots, func(root string) bool { return imp == root || strings.HasPrefix(imp, root+"/") })
 }
 
-// The rules above can fail.
+// This tests the rules above.
 func TestFaultsOfImports(t *testing.T) {
 	tests := []struct {
 		name string
@@ -306,7 +303,6 @@ func TestFaultsOfImports(t *testing.T) {
 	}
 }
 
-// ARCHITECTURE.md lists each package of the module once, and all that it imports below it.
 func TestArchitectureListsThePackagesInOrder(t *testing.T) {
 	_, section, _ := strings.Cut(string(read(t, "ARCHITECTURE.md")), "\n## Packages\n")
 	section, _, _ = strings.Cut(section, "\n## ")
@@ -321,8 +317,8 @@ func TestArchitectureListsThePackagesInOrder(t *testing.T) {
 
 var packageRow = regexp.MustCompile("(?m)^\\| `([^`\n]+)`.* \\| .*[^ |\n].* \\|$")
 
-// faultsOfOrder returns what is wrong with the rows of a table for these packages, each with some
-// words about it: one that is missing, has two rows or does not exist, or an import that is above.
+// faultsOfOrder returns the faults of a table: a missing package, one with two rows or that does
+// not exist, or an import above its importer.
 func faultsOfOrder(table string, packages []string, direction map[string][]string) (all []string) {
 	row := make(map[string]int)
 	for i, m := range packageRow.FindAllStringSubmatch(table, -1) {
@@ -352,7 +348,7 @@ func faultsOfOrder(table string, packages []string, direction map[string][]strin
 	return all
 }
 
-// The rules above can fail.
+// This tests the rules above.
 func TestFaultsOfOrder(t *testing.T) {
 	direction := map[string][]string{"": {"filter"}, "filter": {"sgr"}, "doctor": {"", "sgr"}, "sgr": {}}
 	packages := []string{"doctor", "symfilter", "filter", "sgr"}
@@ -375,7 +371,6 @@ func TestFaultsOfOrder(t *testing.T) {
 	}
 }
 
-// The table has no cycle.
 func TestDirectionHasNoCircle(t *testing.T) {
 	var visit func(pkg string, above []string)
 	visit = func(pkg string, above []string) {
@@ -409,18 +404,18 @@ func TestEveryPackageSaysItsIdeaFirst(t *testing.T) {
 			base := path.Base(p.path())
 			want = strings.ToUpper(base[:1]) + base[1:] + " "
 		}
-		// go list prints only the first sentence.
+		// go list returns only the first sentence
 		if !strings.HasPrefix(p.Doc, want) || !strings.HasSuffix(p.Doc, ".") || len(p.Doc) < len(want)+20 {
 			t.Errorf("%s: the doc of the package has to begin with a sentence %q…; got %q", p.path(), want, p.Doc)
 		}
 	}
 }
 
-// The command starts as fast as it does because it links nothing of the daemon.
+// The command starts fast only if it links nothing of the daemon.
 func TestTheCommandLinksNothingOfTheDaemon(t *testing.T) {
 	for _, tt := range []struct {
 		pkg  string
-		want bool // it links them: the test can fail
+		want bool // links them, so the test can fail
 	}{{"cmd/symfilter", false}, {"cmd/symfilterd", true}} {
 		out, err := exec.Command("go", "list", "-deps", module+"/"+tt.pkg).Output()
 		if err != nil {

@@ -12,17 +12,16 @@ import (
 	"testing"
 )
 
-// reasonFiles are the files and packages whose errors are reasons for frames without a name: all
-// errors that they declare, but for those in unprinted.
+// The errors declared in reasonFiles are reasons for frames without a name, except for those in
+// unprinted.
 var (
 	reasonFiles = []string{"internal/dialect", "internal/judge", "internal/report/object.go", "filter/tracefiles.go", "filter/resolved.go", "filter/trace.go", "valgrind/missing.go", "rtrace/options.go", "symbolize/module.go"}
 	unprinted   = []string{
-		"the mapping is not a file", // of a report: nothing is unresolved by it that has a file
+		"the mapping is not a file", // an error of a report that leaves nothing unresolved
 	}
 )
 
-// A user finds each reason that symfilter prints in docs/unresolved.md, at least its words up to
-// the advice.
+// Up to the advice, docs/unresolved.md must quote each reason.
 func TestThePageOfReasonsHasThemAll(t *testing.T) {
 	page := string(read(t, "docs/unresolved.md"))
 	found := 0
@@ -65,15 +64,14 @@ func TestThePageOfReasonsHasThemAll(t *testing.T) {
 	}
 }
 
-// format matches the verb of a format, and what ends the part of a message that is the same each
-// time.
+// format matches a verb of a format, and the characters that end the fixed part of a message.
 var format = regexp.MustCompile(`%\S|[:;(?]`)
 
-// docs/unresolved.md has the fixed words of doctor's messages about unusable places and modules,
-// and of the reasons that --explain prints.
+// docs/unresolved.md must quote the doctor's messages about unusable places and modules, and the
+// reasons of --explain.
 func TestThePageOfReasonsHasTheWordsOfTheDoctor(t *testing.T) {
 	page := string(read(t, "docs/unresolved.md"))
-	const least = 10 // bytes of a part that can be looked for
+	const least = 10 // bytes of the shortest searched part
 	found := 0
 	check := func(name string, arg ast.Expr) {
 		literal, ok := arg.(*ast.BasicLit)
@@ -128,8 +126,6 @@ func TestThePageOfReasonsHasTheWordsOfTheDoctor(t *testing.T) {
 	}
 }
 
-// A reader of docs/README.md finds each page of docs, and reads each page for beginners at a
-// sitting.
 func TestPagesOfDocsAreListedAndShort(t *testing.T) {
 	const most = 100 // lines
 	lists := func(index, page string) bool {
@@ -166,8 +162,7 @@ func TestPagesOfDocsAreListedAndShort(t *testing.T) {
 
 var quickTest = regexp.MustCompile(`(?m)^go test \./(\S+) -run '(\w+)(?:/(\w+))?\$'`)
 
-// The commands that CONTRIBUTING shows for one test run one: the package has the test, and a file
-// for the script.
+// The package must have the test, and the script its file.
 func TestTheCommandsForOneTestRunOne(t *testing.T) {
 	all := committed(t)
 	commands := quickTest.FindAllStringSubmatch(string(read(t, "CONTRIBUTING.md")), -1)
@@ -188,13 +183,12 @@ func TestTheCommandsForOneTestRunOne(t *testing.T) {
 	}
 }
 
-// followedPages matches the pages whose blocks sh are run as written: by
+// followedPages matches the pages whose sh blocks are run as written: by
 // TestPagesOfDocsWorkAsWritten, and for collector.md by the tests of collector/.
 var followedPages = regexp.MustCompile(`^docs/(start/\w+|add-a-dialect|addresses|json|unresolved)\.md$`)
 
-// README has above each block of commands a comment with the test that runs it, or with the reason
-// why none does; so has a page of docs above each block that is not run as written. The test reads
-// that page.
+// Above each block of commands, a comment must name the test that runs it, or the reason why no
+// test does.
 func TestEachBlockOfCommandsIsRunOrSaysWhyNot(t *testing.T) {
 	sources := make(map[string]string)
 	parseGo(t, func(name string, f *ast.File) {

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// runScript runs a program in a folder with variables of the environment, and returns its output.
+// runScript returns the output of a program run in dir, with additional variables in env.
 func runScript(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -39,9 +39,8 @@ func writeFile(t *testing.T, name, text string, mode os.FileMode) {
 	}
 }
 
-// OSS-Fuzz builds each fuzz target of the repository, under a name of its own. The command of its
-// image is replaced by one that writes its arguments down; the long form has vet check each
-// package with the tag of that command, which type-checks its tests.
+// The compile command of OSS-Fuzz's image is replaced by a command that records its arguments. The
+// long form also vets each package with that command's build tag, which type-checks the targets.
 func TestOSSFuzzBuildsEachTarget(t *testing.T) {
 	testenv.Need(t, "bash")
 	testenv.OnlyOn(t, "linux")
@@ -69,7 +68,7 @@ func TestOSSFuzzBuildsEachTarget(t *testing.T) {
 	}
 	out := runScript(t, work, []string{"SRC=" + work, "PATH=" + filepath.Join(work, "bin") + ":" + os.Getenv("PATH")},
 		filepath.Join(root(t), "scripts", "oss-fuzz", "build.sh"))
-	out = regexp.MustCompile(`(?m)^go: downloading .*\n`).ReplaceAllString(out, "") // with an empty cache
+	out = regexp.MustCompile(`(?m)^go: downloading .*\n`).ReplaceAllString(out, "") // printed if the module cache is empty
 	got := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" || len(want) < 70 {
@@ -84,8 +83,7 @@ func TestOSSFuzzBuildsEachTarget(t *testing.T) {
 	}
 }
 
-// The script compares the API with that of the last tag, or of a revision, and says so if there is
-// none.
+// The base is the last tag or a given revision. The script reports if there is no tag.
 func TestChangesOfTheAPIArePrinted(t *testing.T) {
 	testenv.Need(t, "git")
 	dir := t.TempDir()
@@ -110,7 +108,7 @@ func TestChangesOfTheAPIArePrinted(t *testing.T) {
 	write("shop.go", "// Package shop sells.\npackage shop\n\n// Sell sells n.\nfunc Sell(n int) {}\n\n// Buy buys.\nfunc Buy() {}\n")
 	write("internal/till/till.go", "// Package till is internal.\npackage till\n")
 	commit("second")
-	gitIn(t, dir, "tag", "v1.1.0") // the commit that is released: compared with the version before
+	gitIn(t, dir, "tag", "v1.1.0") // the released commit is compared with the previous version
 	const want = `Changes of the API of example.com/shop since v1.0.0:
 Incompatible changes:
 - Sell: changed from func() to func(int)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sequential returns the packages whose tests `make test` runs without the race detector.
+// sequential returns the packages that `make test` tests without the race detector.
 func sequential(t *testing.T) []string {
 	t.Helper()
 	text := strings.ReplaceAll(string(read(t, "Makefile")), "\\\n", " ")
@@ -43,7 +43,7 @@ func TestSequentialPackagesStartNoGoroutine(t *testing.T) {
 	}
 }
 
-// concurrency returns the go statements of a file, and its imports that are for goroutines.
+// concurrency returns the go statements of a file, and its imports for concurrency.
 func concurrency(t *testing.T, name string, src []byte) (faults []string) {
 	t.Helper()
 	fset := token.NewFileSet()

@@ -6,10 +6,9 @@ import (
 	"testing"
 )
 
-// A threatRow is a row of the table of threats in SECURITY.md.
 type threatRow struct{ threat, tests string }
 
-// threatRows returns the 35 threats, which are numbered without a gap.
+// threatRows returns the 35 threats, whose numbers must be consecutive.
 func threatRows(t *testing.T) (all []threatRow) {
 	t.Helper()
 	const threats = 35
@@ -34,7 +33,6 @@ func threatRows(t *testing.T) (all []threatRow) {
 	return all
 }
 
-// Each of the threats names a test, a script or a make target in its last column.
 func TestEveryThreatNamesItsTest(t *testing.T) {
 	for i, row := range threatRows(t) {
 		if !testName.MatchString(row.tests) && !script.MatchString(row.tests) && !strings.Contains(row.tests, "`make ") {
@@ -43,12 +41,11 @@ func TestEveryThreatNamesItsTest(t *testing.T) {
 	}
 }
 
-// SECURITY.md states the threats that symfilter cannot prevent.
 func TestSecurityStatesWhatRemains(t *testing.T) {
 	_, remains, _ := strings.Cut(string(read(t, "SECURITY.md")), "\n## What remains\n")
 	remains, _, _ = strings.Cut(remains, "\n## ")
 	for _, want := range []string{
-		"A build ID is a name, not a proof", // whoever serves a file can forge its symbols
+		"A build ID is a name, not a proof", // a server of the file can forge its symbols
 		"Servers learn which build IDs a log names",
 		"A log can mislead",
 	} {

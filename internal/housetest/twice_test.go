@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// maxEqualLines is the number of equal lines in a row that two packages may have, without lines
-// that have no code. A longer run belongs into one place.
+// maxEqualLines bounds the successive equal lines of code in two packages. A longer run belongs in
+// one place.
 const maxEqualLines = 11
 
 func TestNoCodeStandsInTwoPackages(t *testing.T) {
@@ -36,22 +36,22 @@ type place struct {
 	code string
 }
 
-// equalRun is a run of equal lines, which begin at a and at b.
+// equalRun is a run of equal lines that begins at both a and b.
 type equalRun struct {
 	a, b  place
 	lines int
 }
 
-// noCode matches lines that are not compared: empty lines, comments, imports, and punctuation
-// alone.
+// noCode matches lines that are not compared: empty lines, comments, imports, and lines with only
+// punctuation.
 var noCode = regexp.MustCompile(`^(//.*|import \(|(import )?([\w.]+ )?"[^"]*"|[][(){},;]*)$`)
 
-// equalRuns returns the runs of at least n equal lines that files of two packages have.
+// equalRuns returns the runs of at least n equal lines in files of two packages.
 func equalRuns(files map[string]string, n int) (all []equalRun) {
 	code := map[string][]place{}
-	windows := map[string][]int{} // indices in starts by the text of n lines
-	var starts []place            // the first line of each window
-	var index []int               // index of that line in its file
+	windows := map[string][]int{} // indexes in starts, by the text of n lines
+	var starts []place            // first line of each window
+	var index []int               // index of this line in its file
 	names := make([]string, 0, len(files))
 	for name := range files {
 		names = append(names, name)
@@ -88,7 +88,7 @@ func equalRuns(files map[string]string, n int) (all []equalRun) {
 	return all
 }
 
-// The rule above can fail.
+// This tests the rule above.
 func TestEqualRuns(t *testing.T) {
 	const first = "package a\n\nimport \"x\"\n\nfunc f() {\n\tone()\n\ttwo()\n\t// why\n\tthree()\n}\n"
 	for _, tt := range []struct {

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// At the tag of a version, the Collector's module requires the root module of that version: whoever
-// uses it elsewhere gets what go.mod names, not what its replace names. The Helm chart has the
-// version, too.
+// The replace in the Collector's go.mod has no effect in other modules, so at a tag go.mod must
+// require that version of the root module. The Helm chart must have the version, too.
 func TestModulesRequireTheVersionOfTheChangelog(t *testing.T) {
 	version := func(name, pattern string) string {
 		t.Helper()

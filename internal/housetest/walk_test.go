@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// The way of a line through filter is as ARCHITECTURE.md draws it: the functions are in those
-// files, and no file calls another that calls it back, directly or through others.
+// The functions must be in the files that ARCHITECTURE.md names, and no two files may call each
+// other, directly or through others.
 func TestALineGoesDownThroughTheFiles(t *testing.T) {
 	dir := filepath.Join(root(t), "filter")
 	declared, calls := callsBetweenFiles(t, dir)
@@ -47,8 +47,8 @@ func TestALineGoesDownThroughTheFiles(t *testing.T) {
 	}
 }
 
-// callsBetweenFiles returns, for each file of a package, the functions that it declares, and the
-// other files whose functions it names.
+// callsBetweenFiles returns, for each file of a package, its functions, and the other files whose
+// functions it uses.
 func callsBetweenFiles(t *testing.T, dir string) (declared, calls map[string]map[string]bool) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -58,7 +58,7 @@ func callsBetweenFiles(t *testing.T, dir string) (declared, calls map[string]map
 	var files []*ast.File
 	declared, calls = make(map[string]map[string]bool), make(map[string]map[string]bool)
 	for _, name := range names {
-		// a file for other systems, with the same declarations
+		// files for other systems have the same declarations
 		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_other.go") {
 			continue
 		}
@@ -90,7 +90,7 @@ func callsBetweenFiles(t *testing.T, dir string) (declared, calls map[string]map
 	return declared, calls
 }
 
-// wayBack returns a path of calls from one file to another, or nil if there is none.
+// wayBack returns a path of calls from one file to another, or nil.
 func wayBack(calls map[string]map[string]bool, from, to string, seen map[string]bool) []string {
 	for _, next := range slices.Sorted(maps.Keys(calls[from])) {
 		if next == to {
@@ -106,7 +106,7 @@ func wayBack(calls map[string]map[string]bool, from, to string, seen map[string]
 	return nil
 }
 
-// emptyImports imports packages as empty: the names of other packages are not needed.
+// An emptyImports imports each package as empty: the test needs no names of other packages.
 type emptyImports struct{}
 
 func (emptyImports) Import(name string) (*types.Package, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A workflow is what a file of .github/workflows may hold: reading one with another field fails.
+// A workflow has all fields that a file in .github/workflows may have: any other field is an error.
 type workflow struct {
 	Name        string
 	On          any
@@ -51,7 +51,6 @@ type workflowStep struct {
 	With map[string]string
 }
 
-// workflowFiles returns the paths of the workflows of the repository.
 func workflowFiles(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root(t), ".github", "workflows", "*"))
@@ -61,7 +60,6 @@ func workflowFiles(t *testing.T) []string {
 	return files
 }
 
-// workflows returns the workflows of the repository by the names of their files.
 func workflows(t *testing.T) map[string]workflow {
 	t.Helper()
 	all := make(map[string]workflow)
@@ -74,7 +72,7 @@ func workflows(t *testing.T) map[string]workflow {
 	return all
 }
 
-// readYAML decodes a file of the repository, which may have no field but those of to.
+// readYAML decodes a file of the repository into to. A field that to lacks is an error.
 func readYAML(t *testing.T, name string, to any) {
 	t.Helper()
 	d := yaml.NewDecoder(bytes.NewReader(read(t, name)))
@@ -84,7 +82,7 @@ func readYAML(t *testing.T, name string, to any) {
 	}
 }
 
-// commands returns the lines that a job runs, with each command of its matrix.
+// commands returns the lines that a job runs, once for each command of its matrix.
 func (j *workflowJob) commands() []string {
 	var all []string
 	for _, s := range j.Steps {
@@ -100,8 +98,8 @@ func (j *workflowJob) commands() []string {
 	return all
 }
 
-// A forge runs git, and scripts and targets of the repository, with the Go of go.mod, and may only
-// read the repository.
+// Jobs may only run git, and scripts and targets of the repository, with the Go version of go.mod.
+// They may only read the repository.
 func TestWorkflowsRunTheScriptsOfTheRepository(t *testing.T) {
 	makefile, scripts := string(read(t, "Makefile")), 0
 	for name, w := range workflows(t) {
@@ -140,14 +138,14 @@ func TestWorkflowsRunTheScriptsOfTheRepository(t *testing.T) {
 	}
 }
 
-// language returns the version of Go in go.mod, without its patch.
+// language returns the Go version in go.mod, without the patch number.
 func language(t *testing.T) string {
 	t.Helper()
 	return string(regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(read(t, "go.mod"))[1])
 }
 
-// An action and a right beyond reading are for the attestation of a release alone: of GitHub's own
-// action, which uploads no file.
+// Only the attestation of a release needs an action, which is GitHub's own, and the right to write.
+// It uploads no file.
 func TestOnlyTheReleaseHasAnActionAndARight(t *testing.T) {
 	var got []string
 	for name, w := range workflows(t) {
@@ -170,7 +168,7 @@ func TestOnlyTheReleaseHasAnActionAndARight(t *testing.T) {
 	}
 }
 
-// The tests run on both architectures, and with the Go of go.mod and the next one.
+// The tests run on both architectures, with the Go version of go.mod and with the next one.
 func TestTheTestsRunOnAllThatIsSupported(t *testing.T) {
 	minor, err := strconv.Atoi(strings.TrimPrefix(language(t), "1."))
 	if err != nil {
@@ -196,7 +194,6 @@ func TestTheTestsRunOnAllThatIsSupported(t *testing.T) {
 	}
 }
 
-// Each module whose requirements are written by hand, and the packages of npm, get updates.
 func TestDependenciesAreUpdated(t *testing.T) {
 	var config struct {
 		Version int
@@ -230,8 +227,8 @@ func TestDependenciesAreUpdated(t *testing.T) {
 	}
 }
 
-// The step that stands for the action of a third party checks out the commit that was pushed, with
-// its tags, also after the branch has moved on.
+// A shell step replaces the third-party checkout action. It must check out the pushed commit, with
+// its tags, even if the branch has moved on.
 func TestWorkflowsFetchTheirCommit(t *testing.T) {
 	testenv.Need(t, "git")
 	origin, home := t.TempDir(), t.TempDir()
@@ -274,7 +271,6 @@ func TestWorkflowsFetchTheirCommit(t *testing.T) {
 	}
 }
 
-// gitIn runs git in a folder, and returns its output.
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("git", append([]string{"-c", "safe.directory=" + dir, "-C", dir}, args...)...).CombinedOutput()
@@ -284,7 +280,6 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// GitHub's own grammar of workflows, as actionlint knows it.
 func TestWorkflowsPassActionlint(t *testing.T) {
 	testenv.OnlyLong(t) // compiles actionlint
 	path, err := exec.Command("go", "-C", filepath.Join(root(t), "scripts", "release"), "tool", "-n", "actionlint").Output()

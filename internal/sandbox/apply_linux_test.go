@@ -22,8 +22,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asPrisoner is the environment variable that turns the test binary into a prisoner: a process that
-// confines itself and prints what it can still do.
+// asPrisoner is the environment variable that makes the test binary a prisoner: a process that
+// confines itself, and prints the results of forbidden and allowed calls.
 const asPrisoner = "TEST_SANDBOX_POLICY"
 
 func TestMain(m *testing.M) {
@@ -37,25 +37,23 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An order is the task of a prisoner, from the environment.
 type order struct {
 	Policy
-	In, Out string // a writable folder, and a folder that is not writable
+	In, Out string // writable folder, and another folder
 	Parent  int    // the ID of another process
-	Address string // the address at which that process listens
-	Socket  string // the socket with a path at which it listens
+	Address string // the other process listens at this address
+	Socket  string // the other process listens at this path
 	Old     bool   // the kernel has neither seccomp nor Landlock
 }
 
-// A confession is the output of a prisoner.
 type confession struct {
 	State    State
 	Threads  []string // the lines on restrictions in each thread's status
 	Attempts map[string]string
 }
 
-// prison confines this process, and makes the attempts in the thread that called Apply, in a thread
-// started before, and in one started after.
+// prison confines this process, and makes the attempts in three threads: the one that called Apply,
+// an earlier one, and a later one.
 func prison(text string) error {
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
@@ -73,7 +71,7 @@ func prison(text string) error {
 	c.Attempts = make(map[string]string)
 	for _, a := range attempts {
 		if o.Old {
-			break // without a filter the attempts would succeed, and execve would replace this process
+			break // without a filter, the attempts would succeed, and execve would replace this process
 		}
 		results := make(map[string]string)
 		for name, do := range workers {
@@ -107,7 +105,6 @@ func prison(text string) error {
 	return json.NewEncoder(os.Stdout).Encode(c)
 }
 
-// age makes the kernel behave like one that has neither seccomp nor Landlock.
 func age() error {
 	filter := []unix.SockFilter{load(offsetCall),
 		jump(unix.BPF_JEQ, unix.SYS_SECCOMP, 0, 1), end(unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)),
@@ -116,7 +113,7 @@ func age() error {
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// root may install a filter without no_new_privs, which is then left to Apply
+	// root may install a filter without no_new_privs: Apply must then set it
 	if os.Geteuid() != 0 {
 		if err := raw(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
 			return err
@@ -166,8 +163,8 @@ func raw(number uintptr, args ...uintptr) error {
 	return nil
 }
 
-// attempts are the attempts of a prisoner and their results, without a network and with one. Those
-// with an ABI are denied by Landlock from that version on.
+// attempts lists the attempts of a prisoner with their results without and with a network. If abi
+// is set, Landlock denies the attempt from that version on.
 var attempts = []struct {
 	name            string
 	abi             int
@@ -366,8 +363,8 @@ var attempts = []struct {
 	}},
 }
 
-// listening are the results of attempts that differ from those without a network if the process
-// listens on ports, and on sockets in a writable folder.
+// listening has the differing results for a process that listens on ports, and on sockets in a
+// writable folder.
 var listening = map[string]string{
 	"socket of the machine":           "ok",
 	"server of the machine":           "ok",
@@ -400,7 +397,7 @@ func makeSocket(domain, kind, protocol int) error {
 	return err
 }
 
-// listen waits for connections on any port, without binding first.
+// listen listens on any port, without a call of bind.
 func listen() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -410,7 +407,7 @@ func listen() error {
 	return unix.Listen(fd, 1)
 }
 
-// serve makes a listening socket with a path, and removes it.
+// serve binds a socket to a path, and removes the path.
 func serve(path string) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -440,7 +437,7 @@ func write(path string, flags int) error {
 	return f.Close()
 }
 
-// cacheFile writes, renames and removes files in dir as the caches do.
+// cacheFile writes, renames and removes files in dir like the caches.
 func cacheFile(dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "ab"), 0o700); err != nil {
 		return err
@@ -457,7 +454,7 @@ func cacheFile(dir string) error {
 		write(filepath.Join(dir, "empty"), os.O_CREATE|os.O_TRUNC), os.RemoveAll(dir))
 }
 
-// nameless creates a file without a name in dir and names it when it is complete.
+// nameless creates a file without a name in dir, and then names it.
 func nameless(dir, name string) error {
 	f, err := os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE, 0o600)
 	if err != nil {
@@ -467,7 +464,7 @@ func nameless(dir, name string) error {
 	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
 }
 
-// kernelLandlock returns the kernel's version of Landlock; 0 if there is none.
+// kernelLandlock returns the kernel's version of Landlock, or 0.
 func kernelLandlock() int {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -476,8 +473,8 @@ func kernelLandlock() int {
 	return int(version)
 }
 
-// hidesThreads reports whether this test was built with cgo, as the race detector requires: the
-// syscall package then cannot make calls in all threads.
+// hidesThreads reports whether the test was built with cgo, as the race detector requires. Package
+// syscall then cannot make a call in all threads.
 func hidesThreads() bool {
 	info, _ := debug.ReadBuildInfo()
 	for _, s := range info.Settings {
@@ -488,7 +485,6 @@ func hidesThreads() bool {
 	return false
 }
 
-// confess runs a prisoner and returns its output.
 func confess(t *testing.T, o order) (c confession) {
 	t.Helper()
 	text, err := json.Marshal(o)
@@ -509,7 +505,7 @@ func confess(t *testing.T, o order) (c confession) {
 	return c
 }
 
-// newOrder returns an order with folders and a listening process.
+// newOrder returns an order with folders, and with a listening process.
 func newOrder(t *testing.T, p Policy) order {
 	t.Helper()
 	o := order{Policy: p, In: t.TempDir(), Out: t.TempDir(), Parent: os.Getpid()}
@@ -570,7 +566,7 @@ func TestAllThreadsGiveUpWhatThePolicyDoesNotKeep(t *testing.T) {
 					want = differs
 				}
 				if a.abi > abi && want != "EPERM" {
-					continue // only Landlock would deny it
+					continue // only Landlock would deny the attempt
 				}
 				if got := c.Attempts[a.name]; !strings.Contains(" "+want+" ", " "+got+" ") {
 					t.Errorf("%s: %s, want %s", a.name, got, want)
@@ -592,7 +588,7 @@ func TestOtherProcessesAreKept(t *testing.T) {
 	}
 }
 
-// A program that was started before may be signalled, and nothing else of it changes.
+// All other operations on the child are denied.
 func TestAChildMayBeSignalled(t *testing.T) {
 	c := confess(t, newOrder(t, Policy{Child: os.Getpid()}))
 	for name, want := range map[string]string{
@@ -604,8 +600,7 @@ func TestAChildMayBeSignalled(t *testing.T) {
 	}
 }
 
-// If the kernel lacks a part of the sandbox, the other parts are in force, and the missing one is
-// reported.
+// If the kernel lacks a part, the other parts are applied, and the missing part is reported.
 func TestOldKernels(t *testing.T) {
 	o := newOrder(t, Policy{})
 	o.Old = true

@@ -13,11 +13,11 @@ import (
 // A call is a system call as the kernel presents it to a filter.
 type call struct {
 	number, arch uint32
-	args         [3]uint32 // their low halves
+	args         [3]uint32 // low halves of the arguments
 }
 
-// judge interprets the filter as the kernel does. It fails the test for instructions that the
-// kernel would not load.
+// judge interprets the filter like the kernel. It fails the test for instructions that the kernel
+// would not load.
 func judge(t *testing.T, filter []unix.SockFilter, c call) (action uint32) {
 	t.Helper()
 	memory := map[uint32]uint32{offsetCall: c.number, offsetArch: c.arch, offsetArg0: c.args[0], offsetArg1: c.args[1], offsetArg2: c.args[2]}
@@ -87,7 +87,7 @@ func TestTheFilterFindsTheVerdictOfEachCall(t *testing.T) {
 	}
 }
 
-// With a child, every process may be told that the size of its window has changed, and no more.
+// Any process may get SIGWINCH, but no other signal.
 func TestFilterWithAChild(t *testing.T) {
 	filter, err := program(Policy{Child: 77})
 	if err != nil {
@@ -204,14 +204,13 @@ func TestFilter(t *testing.T) {
 				t.Errorf("network %t: %s: %#x, want %#x", network, tt.name, got, want)
 			}
 		}
-		// The number of read on another architecture is that of another call on this one.
+		// on another architecture, the number of read is another call
 		if got := judge(t, filter, call{unix.SYS_READ, unix.AUDIT_ARCH_I386, [3]uint32{}}); got != refused {
 			t.Errorf("network %t: a call of 32 bits: %#x, want %#x", network, got, refused)
 		}
 	}
 }
 
-// The calls on sockets are those that the policy keeps; the filter stays short for each.
 func TestTheFilterKeepsTheSocketsOfThePolicy(t *testing.T) {
 	policies := []struct {
 		name string
@@ -229,7 +228,7 @@ func TestTheFilterKeepsTheSocketsOfThePolicy(t *testing.T) {
 		name   string
 		number uint32
 		args   [3]uint32
-		passes string // the policies that keep the call
+		passes string // policies that allow the call
 	}{
 		{"socket of TCP", unix.SYS_SOCKET, [3]uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}, "network listen all"},
 		{"socket of UDP", unix.SYS_SOCKET, [3]uint32{unix.AF_INET6, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK}, "network listen all"},

@@ -94,8 +94,8 @@ func namesProcess(path string) bool {
 	return strings.ContainsRune("0123456789*?[", rune(name[0])) && name != strconv.Itoa(os.Getpid())
 }
 
-// followLink replaces the first symbolic link in path, which is absolute, by its target. It
-// returns false if there is no link.
+// followLink replaces the first symbolic link in path, which is absolute, by its target. It returns
+// false if path has no link.
 func followLink(path string) (string, bool) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && path[end] != os.PathSeparator {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What the kernel shows of other processes is hidden from a confined process: it
-// is told by the paths that the command line names.
+// The kernel hides other processes from a confined process, so their paths are recognised on the
+// command line.
 func TestPathsOfOtherProcesses(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("Linux only: /proc")

@@ -144,7 +144,7 @@ func keep(ruleset uintptr, path string, rights uint64) {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= onFiles
 	}
-	if rights == 0 { // a file has none of the rights, or this kernel does not know them
+	if rights == 0 { // the rights do not apply to files, or this kernel does not know them
 		return
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}

@@ -23,11 +23,11 @@ const (
 	absent           // ENOSYS: the caller falls back to an older call
 	threads          // clone: allowed for threads without new namespaces
 	own              // kill, tgkill: allowed for this process and the policy's child
-	resizes          // kill: the same, and SIGWINCH is allowed for any process
+	resizes          // kill: as own, and SIGWINCH is allowed for any process
 	self             // prlimit64: allowed for the calling process
 	nice             // setpriority: allowed for the calling thread
 	mute             // fcntl: denied if it chooses the process that gets signals of a file
-	tame             // ioctl: the same, and denied if it types into a terminal
+	tame             // ioctl: as mute, and denied if it types into a terminal
 	internet         // socket: allowed for TCP and UDP over IP
 	local            // socket: allowed for Unix sockets
 	sockets          // socket: allowed for both

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Packages without fuzz targets are not built; one that does not build does not stop the others.
+// Packages without fuzz targets are not built. A package that does not compile must not stop the
+// others.
 func TestBinariesOfFuzzTargetsAreBuiltInOrder(t *testing.T) {
 	var got []string
 	for b := range buildFuzzed([]testPackage{

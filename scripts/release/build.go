@@ -159,8 +159,8 @@ func (r *material) addPages(p product) error {
 	return nil
 }
 
-// symbolizersOf returns the names of programs that symfilter replaces, as listed for the
-// completion of a shell.
+// symbolizersOf returns the names of the programs that symfilter replaces, from the shell
+// completion of the command "as".
 func symbolizersOf(p product) (names []string, err error) {
 	out, err := exec.Command(p.path, "__complete", "as", "").Output()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The packages carry CHANGELOG.md, which must not call the released version unreleased.
+// The packages include CHANGELOG.md, which must not call the released version unreleased.
 func TestTheListOfChangesNamesTheVersion(t *testing.T) {
 	for _, c := range []struct {
 		heading, version string
@@ -31,7 +31,6 @@ func TestTheListOfChangesNamesTheVersion(t *testing.T) {
 	}
 }
 
-// What cannot be released is refused before anything is built.
 func TestARefusedReleaseWritesNothing(t *testing.T) {
 	used := t.TempDir()
 	if err := os.WriteFile(filepath.Join(used, "SHA256SUMS"), nil, 0o644); err != nil {
