@@ -41,14 +41,14 @@ type ahead struct {
 // An aheadWorker is one goroutine of an ahead. Its answers are private until flush puts them into
 // the Cache.
 type aheadWorker struct {
-	asker // the worker's own
+	asker
 	of    *ahead
 	space *space
 	near  interval // the last interval found
 
 	found generation // answers that are not in the Cache yet
 	keys  []cacheKey // keys of found, in its order
-	given []cacheKey // keys of the answers for the block that are in the Cache
+	given []cacheKey // keys of the worker's answers for the block that are in the Cache; see check
 	size  int64      // bytes of found
 	since time.Time  // time at which the last answers were put into the Cache
 	marks []int      // offsets in the block of the elements of a part
@@ -73,7 +73,7 @@ const (
 	// a worker stops after a part that has at least this many addresses, but no new answer
 	aheadVain  = 32
 	aheadShare = 4 // a block may take 1/4 of the Cache's budget
-	// a flush copies up to this many answers, and hands over the memory of more
+	// a flush copies up to this many answers; the Cache adopts the memory of more
 	aheadCopied = 64
 	aheadMost   = 4 << 10 // answers that a worker holds
 )

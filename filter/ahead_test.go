@@ -61,8 +61,8 @@ func testdataSymbolizer(t *testing.T) (*symbolize.Symbolizer, []string) {
 	return s, ids
 }
 
-// An address resolved ahead has the same answer as without the ahead, in every output, whatever
-// changes within a block.
+// The output is the same with and without the ahead, in every format, even if modules change within
+// a block.
 func TestResolvingAheadChangesNothing(t *testing.T) {
 	s, ids := testdataSymbolizer(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -137,7 +137,7 @@ func TestNothingIsResolvedAheadWhileTheSpaceChanges(t *testing.T) {
 	}
 }
 
-// The answers of an ahead take at most their part of the Cache's budget, however many there are.
+// The answers of an ahead for one block take at most 1/aheadShare of the Cache's budget.
 func TestWhatIsFoundAheadIsBounded(t *testing.T) {
 	a := &ahead{block: []byte("{{{bt:0:0x5ffff0:pc}}}\n"), part: aheadLeast, cached: NewCache(4000)}
 	a.size.Store(1001)
@@ -149,7 +149,6 @@ func TestWhatIsFoundAheadIsBounded(t *testing.T) {
 	}
 }
 
-// An address that no symbol covers is looked up once, and counts as unresolved each time.
 func TestThatNoSymbolCoversAnAddressIsRemembered(t *testing.T) {
 	f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Patience: patient})
 	io.WriteString(f, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x100000:load:0:rx:0x400000}}}\n")

@@ -65,8 +65,8 @@ func (f *lineFilter) place(a *answer) {
 	f.layout.Buf = append(appendPlace(f.layout.Buf, a.mod, a.rel), ')')
 }
 
-// unknown lays out an answer without a name: the module and the address in it, between before and
-// after. The build ID that follows lets another tool find the debug file.
+// unknown lays out before, the module and the address of an answer without a name, after, and the
+// build ID. The build ID lets another tool find the debug file.
 func (f *lineFilter) unknown(before string, a *answer, after string) {
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Unresolved(before)

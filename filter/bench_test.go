@@ -56,7 +56,7 @@ func BenchmarkHotSanitizer(b *testing.B) {
 	benchmarkWrite(b, Options{Symbolizer: testSymbolizer(b), Patience: patient}, log.Bytes())
 }
 
-// BenchmarkValues is for a log with hexadecimal values in every line, but no frame.
+// BenchmarkValues filters a log that has hexadecimal values in every line, but no frame.
 func BenchmarkValues(b *testing.B) {
 	var log bytes.Buffer
 	for i := range 20000 {

@@ -71,7 +71,7 @@ func (t *tracer) candidates() (all []*judge.Image) {
 			all[at], kept[at] = m, c
 		}
 	}
-	fs.candidates = kept // the others are not opened for the next trace
+	fs.candidates = kept // files that are not returned are not opened for the next trace
 	return all
 }
 

@@ -19,7 +19,7 @@ type Context struct {
 
 	facts *dialect.Facts // facts from the records so far; nil if none
 
-	by    *Lines // the last Lines that used it; nil if none has
+	by    *Lines // the last Lines that used the Context, or nil
 	cache *Cache // the Cache that module.cached refers to
 }
 

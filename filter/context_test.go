@@ -18,7 +18,7 @@ import (
 	"github.com/symfilter/symfilter/internal/logtest"
 )
 
-// contextOptions are options whose contexts hold different things.
+// contextOptions returns options that differ in what their contexts store.
 func contextOptions(t testing.TB) map[string]Options {
 	plain := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	all := map[string]Options{"text": plain}
@@ -69,7 +69,7 @@ func goOn(t *testing.T, o Options, in string, cut int, r *rand.Rand) (restored, 
 }
 
 // TestContextGoesOnAsIfUninterrupted cuts generated logs after every line and within lines: 3 logs,
-// 100 with TEST_LONG=1.
+// or 100 with TEST_LONG=1.
 func TestContextGoesOnAsIfUninterrupted(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for name, o := range contextOptions(t) {
@@ -94,7 +94,7 @@ func TestContextGoesOnAsIfUninterrupted(t *testing.T) {
 	}
 }
 
-// longOr returns long if TEST_LONG=1 asks for the full counts, and short otherwise.
+// longOr returns long if TEST_LONG=1 is set, and short otherwise.
 func longOr[T any](long, short T) T {
 	if os.Getenv("TEST_LONG") == "1" {
 		return long
@@ -102,7 +102,7 @@ func longOr[T any](long, short T) T {
 	return short
 }
 
-// contextLog returns a generated log in which hexdicts and module lines are open at many places.
+// contextLog returns a generated log in which hexdicts and module lines are often open.
 func contextLog(g *logtest.Generator) string {
 	var b strings.Builder
 	for line := range strings.Lines(g.Log(25)) {
@@ -119,8 +119,7 @@ func contextLog(g *logtest.Generator) string {
 	return b.String()
 }
 
-// TestContextOfALongLine checks that the rest of a line that is too long is not interpreted after a
-// restart.
+// The rest of a line that is too long is not interpreted after a restart.
 func TestContextOfALongLine(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	in := strings.Repeat("é{{{symbol:_Z1fv}}} ", 3*maxLine/21) + "\n{{{symbol:_Z1fv}}}\n"
@@ -128,7 +127,7 @@ func TestContextOfALongLine(t *testing.T) {
 		want, _ := filterString(t, o, in, nil)
 		for _, cut := range []int{maxLine / 2, maxLine + 1<<16, 2*maxLine + 5, 2*maxLine + 6, len(in) - 20} {
 			if name == "json" || name == "processes in json" || name == "terminal" {
-				// These print the parts of a long line as they were written.
+				// these options print the parts of a long line as they were written
 				var b bytes.Buffer
 				f := New(&b, o)
 				io.WriteString(f, in[:cut])
@@ -152,7 +151,7 @@ func TestContextOfALongLine(t *testing.T) {
 	}
 }
 
-// TestContextIsPlainJSON checks the form of a context: JSON that a person can read.
+// A context is JSON that people can read.
 func TestContextIsPlainJSON(t *testing.T) {
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\S+) `)})
 	io.WriteString(f, "p1 {{{module:0:a:elf:aa}}}\np1 {{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n"+
@@ -170,8 +169,7 @@ func TestContextIsPlainJSON(t *testing.T) {
 	}
 }
 
-// TestContextWithoutProcessKeys checks that a Filter without ProcessKey restores only the process
-// without a key.
+// A Filter without ProcessKey restores only the process without a key.
 func TestContextWithoutProcessKeys(t *testing.T) {
 	const maps = "{{{module:0:a:elf:aa}}}{{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n"
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\d+) `)})
@@ -188,8 +186,7 @@ func TestContextWithoutProcessKeys(t *testing.T) {
 	}
 }
 
-// TestContextIsBounded saves and restores a process at its limits, at an eighth of them without
-// TEST_LONG=1.
+// A process at its limits, or at an eighth of them without TEST_LONG=1, is saved and restored.
 func TestContextIsBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	f := New(io.Discard, Options{})
@@ -219,8 +216,7 @@ func TestContextIsBounded(t *testing.T) {
 	}
 }
 
-// TestContextLeavesOutIdleProcesses checks that a context over its budget leaves out the processes
-// idle longest.
+// A context over its budget omits the processes that have been idle longest.
 func TestContextLeavesOutIdleProcesses(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\d+) `)})
@@ -247,8 +243,7 @@ func TestContextLeavesOutIdleProcesses(t *testing.T) {
 	}
 }
 
-// TestRestoreRefusesOthers checks that Restore reports why it refuses a context, and leaves the
-// Filter unchanged.
+// Restore returns the reason why it refuses a context, and leaves the Filter unchanged.
 func TestRestoreRefusesOthers(t *testing.T) {
 	of := func(members string) string { return `{"v":2,"line":0,"process":{}` + members + `}` }
 	in := func(members string) string { return `{"v":2,"line":0,"process":{` + members + `}}` }
@@ -304,8 +299,7 @@ func TestRestoreRefusesOthers(t *testing.T) {
 	}
 }
 
-// TestContextOfAProcess checks that a Context reads the JSON of another, and is unchanged if it
-// cannot.
+// A Context reads the JSON of another Context. If the JSON is damaged, the Context is unchanged.
 func TestContextOfAProcess(t *testing.T) {
 	f := New(io.Discard, Options{})
 	io.WriteString(f, "{{{module:0:a:elf:aa}}}{{{mmap:0x1000:0x1000:load:0:rx:0x0}}}{{{module:0:b:elf:bb}}}{{{mmap:0x1800:0x1000:load:0:rx:0x0}}}\n{{{hexdict: A: 1\n")
@@ -329,8 +323,7 @@ func TestContextOfAProcess(t *testing.T) {
 	}
 }
 
-// TestHeldLineGoesOnInAnotherOutput checks that no line is lost if --output changes between two
-// runs.
+// No line is lost if the output format changes between two runs.
 func TestHeldLineGoesOnInAnotherOutput(t *testing.T) {
 	text, object := Options{}, Options{Output: JSON}
 	for _, test := range []struct {
@@ -355,8 +348,8 @@ func TestHeldLineGoesOnInAnotherOutput(t *testing.T) {
 	}
 }
 
-// FuzzRestore checks that any context is refused or restored within the limits, and that a restored
-// one can be saved and restored again.
+// FuzzRestore checks that any context is refused, or restored within the limits, and that a
+// restored context can be saved and restored again.
 func FuzzRestore(f *testing.F) {
 	for seed := range uint64(6) {
 		g := logtest.NewGenerator(seed)

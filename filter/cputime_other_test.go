@@ -2,5 +2,5 @@
 
 package filter
 
-// processorTime returns 0: it is not measured.
+// processorTime returns 0: the time is not measured on this system.
 func processorTime() int64 { return 0 }

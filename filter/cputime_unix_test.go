@@ -4,8 +4,8 @@ package filter
 
 import "syscall"
 
-// processorTime returns the processor time of the process so far in nanoseconds: a busy machine
-// changes it less than the time that passes.
+// processorTime returns the processor time of the process so far in nanoseconds. Load on the
+// machine changes it less than wall time.
 func processorTime() int64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// resolvingDialects returns options with which many frames of the samples have an answer: the
-// modules of all are one small program.
+// resolvingDialects returns options that resolve many frames of the samples: one small program is
+// the file of all modules.
 func resolvingDialects(t testing.TB) Options {
 	image := Image{Path: filepath.Join("testdata", "debug", ".build-id", "b0", "b1b2b3b4b5b6b7.debug")}
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
@@ -33,7 +33,7 @@ func resolvingDialects(t testing.TB) Options {
 	return o
 }
 
-// A backtrace of which nothing is resolved is printed byte by byte.
+// A backtrace without any resolved frame is printed byte by byte.
 func TestUnresolvedBacktracesAreUntouched(t *testing.T) {
 	none := symbolize.New(symbolize.Options{})
 	defer none.Close()
@@ -47,8 +47,8 @@ func TestUnresolvedBacktracesAreUntouched(t *testing.T) {
 	}
 }
 
-// A line whose beginning Flush has printed is printed once: with the answer if the answer is after
-// the beginning, otherwise as it is in the log.
+// After Flush has printed the beginning of a line, the line is still printed once: with the answer
+// if its text follows that beginning, and unchanged otherwise.
 func TestFramesWhoseBeginningWasPrintedArePrintedOnce(t *testing.T) {
 	none := symbolize.New(symbolize.Options{})
 	defer none.Close()
@@ -87,18 +87,18 @@ func TestFramesWhoseBeginningWasPrintedArePrintedOnce(t *testing.T) {
 	}
 }
 
-// recordedFirmware has dumps of firmware, and its files.
+// recordedFirmware is a folder of dumps of firmware and the firmware's ELF files.
 var recordedFirmware = filepath.Join("..", "integration", "testdata", "firmware", "recorded")
 
-// seedBytes bounds an input of FuzzDialect: the fuzzer executes few larger ones, and spends its
-// time on making them smaller.
+// seedBytes bounds an input of FuzzDialect: with larger inputs, the fuzzer executes few and spends
+// its time on minimizing them.
 const seedBytes = 4 << 10
 
 var anyNumber = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F]*`)
 
-// seedsOf returns parts of log that have a frame or a map each: its line, the line after it, and as
-// few of the lines before as make it one of its dialect. Lines that differ only in digits have one
-// part, which of has, by the dialect and the line. All dialects are added to seen.
+// seedsOf adds parts of log to the map of, by dialect and line: each part has a line with a frame
+// or map, the next line, and as few earlier lines as the dialect needs to recognize the line. Lines
+// that differ only in digits share a part. seedsOf adds all dialects to seen.
 func seedsOf(log string, firmware bool, of map[string]string, seen map[string]bool) {
 	lines := strings.SplitAfter(log, "\n")
 	for i, names := range linesOf(lines, firmware) {
@@ -118,7 +118,7 @@ func seedsOf(log string, firmware bool, of map[string]string, seen map[string]bo
 	}
 }
 
-// linesOf returns the dialects of the frames in each line, or "map", or "".
+// linesOf returns, for each line, the dialects of its frames, "map", or "".
 func linesOf(lines []string, firmware bool) []string {
 	names := make([]string, len(lines))
 	r := dialect.NewReader(nil)
@@ -136,15 +136,15 @@ func linesOf(lines []string, firmware bool) []string {
 	return names
 }
 
-// What the mode of an input of FuzzDialect has.
+// Bits of the mode of an input of FuzzDialect.
 const (
 	modeKeepRaw  = 1 << iota
-	modeFirmware // the files are those of firmware
+	modeFirmware // the files are of firmware
 	modeColored
-	modeCheck // and the bit after it: see FuzzDialect
+	modeCheck // this bit and the next choose a check: see FuzzDialect
 )
 
-// dialectSeeds adds the seeds of FuzzDialect: of each form of each dialect.
+// dialectSeeds adds a seed of FuzzDialect for each form of each dialect.
 func dialectSeeds(f *testing.F) {
 	of, firmware := make(map[string]string), make(map[string]string)
 	seen := make(map[string]bool)
@@ -186,10 +186,9 @@ func dialectSeeds(f *testing.F) {
 	}
 }
 
-// FuzzDialect holds for every log: no line without a frame changes, a log that was filtered is not
-// changed by another filter, blocks of any size give the same output, JSON has the text, and the
-// work is linear. The last four are checked for one input in four each, so that more are executed;
-// mode chooses.
+// FuzzDialect checks for every log: no line without a frame changes, a filtered log is not changed
+// by another filter, blocks of any size give the same output, JSON has the text, and the work is
+// linear. For speed, each input gets only one of the last four checks, which mode chooses.
 func FuzzDialect(f *testing.F) {
 	dialectSeeds(f)
 	firmware := []Image{{Path: filepath.Join(recordedFirmware, "riscv.elf")}, {Path: filepath.Join(recordedFirmware, "cortexm.elf")}}
@@ -198,7 +197,7 @@ func FuzzDialect(f *testing.F) {
 	f.Cleanup(func() { none.Close() })
 	resolving := resolvingDialects(f)
 	resolving.Dialects.Whole = true   // a slow machine must not end a trace
-	resolving.Dialects.NoPaths = true // files of the machine change nothing
+	resolving.Dialects.NoPaths = true // files on this machine must not change the output
 	f.Fuzz(func(t *testing.T, log []byte, mode byte) {
 		if len(log) > seedBytes || bytes.Contains(log, markupOpen) {
 			return
@@ -240,8 +239,8 @@ func FuzzDialect(f *testing.F) {
 	})
 }
 
-// A log that was filtered is not changed by another filter, blocks of any size give the same
-// output, and JSON has the text, also in whole samples.
+// A filtered log is not changed by another filter, blocks of any size give the same output, and
+// JSON has the text. FuzzDialect checks this for parts of the samples, this test for whole samples.
 func TestSamplesInBlocksTwiceAndAsJSON(t *testing.T) {
 	schema := loadSchema(t)
 	for i, log := range logtest.Samples(t, "../internal/dialect/testdata/*.txtar") {
@@ -261,7 +260,7 @@ func TestSamplesInBlocksTwiceAndAsJSON(t *testing.T) {
 	}
 }
 
-// The objects of frames match the schema, resolved or not.
+// JSON objects of raw frames match the schema, whether the frames are resolved or not.
 func TestFramesOfBacktracesMatchTheSchema(t *testing.T) {
 	schema := loadSchema(t)
 	for _, log := range logtest.Samples(t, "../internal/dialect/testdata/*.txtar") {
@@ -275,7 +274,7 @@ func TestFramesOfBacktracesMatchTheSchema(t *testing.T) {
 	}
 }
 
-// A fault in package dialect or judge costs the answers of a line or of a trace, and no text.
+// A panic in package dialect or judge costs only the answers of a line or of a trace.
 func TestFaultsOfDialectsCostAnswers(t *testing.T) {
 	const log = "one\n/opt/shop/libledger.so(+0x1154) [0x7f31c2a01154]\ntwo\n"
 	for name, fail := range map[string]func(*Filter){
@@ -304,8 +303,9 @@ func TestFaultsOfDialectsCostAnswers(t *testing.T) {
 	}
 }
 
-// The answers for lines in colour are those for the lines without, and all colours stay: also those
-// within text that an answer replaces. Lines for inlined calls end the colour that they repeat.
+// Lines with colours get the same answers as the lines without colours. All colours stay, even
+// within text that an answer replaces. Added lines of inlined calls end the colour that they
+// repeat.
 func TestColoursOfFramesAreKept(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	sequences := regexp.MustCompile(`\x1b\[[0-9;]*[mK]`)
@@ -337,7 +337,7 @@ func TestColoursOfFramesAreKept(t *testing.T) {
 	}
 }
 
-// counts returns how often each string is in all.
+// counts returns the number of occurrences of each string in all.
 func counts(all []string) map[string]int {
 	n := make(map[string]int)
 	for _, s := range all {

@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/logtest"
 )
 
-// An absolute path is shown without .. in any form, a relative one as debug information has it.
+// An absolute path is shown without .. elements in any form of Paths, a relative path unchanged.
 func TestAbsolutePathsAreShownWithoutParents(t *testing.T) {
 	for path, want := range map[string]string{
 		"/build/gcc-12/build/libsanitizer/asan/../../../src/libsanitizer/asan/asan_new.cpp": "/build/gcc-12/src/libsanitizer/asan/asan_new.cpp",
@@ -34,7 +34,7 @@ func TestAbsolutePathsAreShownWithoutParents(t *testing.T) {
 	}
 }
 
-// lookLog is a log with frames of the system, and frames that are wide.
+// lookLog is a log with system frames and with wide frames.
 const lookLog = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n" +
 	"{{{module:1:libc.so.6:elf:c0}}}\n{{{mmap:0x600000:0x2000:load:1:rx:0x0}}}\n"
 
@@ -44,8 +44,8 @@ func lookOptions(t testing.TB) Options {
 	return o
 }
 
-// Frames that are held back come out before what follows them: a prompt after 100 ms of silence,
-// when the command calls Flush, too.
+// Held frames are printed before later output. Flush, which the command calls after 100 ms of
+// silence, prints them before a prompt.
 func TestHeldFramesComeOutInTime(t *testing.T) {
 	const own, system = "{{{bt:1:0x50018e}}}\n", "{{{bt:2:0x600010}}}\n{{{bt:3:0x600020}}}\n"
 	const ownOut, folded = "    #1    0x000000000050018e bare+0x2 (a.out+0x40018d)\n", "    2 frames of libc.so.6\n"
@@ -98,8 +98,8 @@ func TestHeldFramesComeOutInTime(t *testing.T) {
 	}
 }
 
-// A recursion in the system before the first own frame is printed as it comes, so that its memory
-// is bounded. After an own frame it is counted.
+// System frames before the first own frame are printed at once, so a long recursion takes no
+// memory. After an own frame, they are only counted.
 func TestHeldFramesAreBounded(t *testing.T) {
 	o := lookOptions(t)
 	var out bytes.Buffer
@@ -127,7 +127,7 @@ func TestHeldFramesAreBounded(t *testing.T) {
 	}
 }
 
-// Emit gets the output of each line by itself, as the logs of containers need it.
+// With Emit, which containers' logs use, lines are neither broken nor folded.
 func TestLinesForEmitHaveNoLook(t *testing.T) {
 	o := lookOptions(t)
 	got := ""
@@ -145,8 +145,8 @@ func TestLinesForEmitHaveNoLook(t *testing.T) {
 	}
 }
 
-// A look changes only where lines end, whatever the chunking: without Fold, the words of the output
-// are those of the output without a look.
+// Without Fold, Display changes only where lines end, whatever the chunking: the words are those of
+// the output without Display.
 func TestALookKeepsAllWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	logs := append(logtest.Samples(t, "../internal/dialect/testdata/*.txtar"), lookLog+strings.Repeat("x {{{pc:0x50017a}}} y {{{data:0x5011dc}}}{{{symbol:_Z1fv}}}\n{{{bt:0:0x50017a:message}}} z\n", 3))
@@ -172,7 +172,8 @@ func TestALookKeepsAllWords(t *testing.T) {
 	}
 }
 
-// FuzzLook checks that no log makes a look fail, and that it loses nothing if nothing is folded.
+// FuzzLook checks that no log makes the Display fail, and that no word is lost if nothing is
+// folded.
 func FuzzLook(f *testing.F) {
 	for _, log := range append(logtest.Samples(f, "../internal/dialect/testdata/*.txtar")[:4], lookLog+"{{{bt:0:0x600010}}}\n{{{bt:1:0x600010}}}\n{{{bt:2:0x50017a}}}\n") {
 		f.Add([]byte(log), byte(40))
@@ -205,7 +206,7 @@ func words(text string) string {
 	return strings.Join(strings.Fields(string(layout.WithoutColor([]byte(strings.NewReplacer(" ", "", "\r\n", "\n", "\n", "").Replace(text))))), "")
 }
 
-// The time for breaking a line grows with its length.
+// The time for breaking a line is linear in its length.
 func TestBreakingIsLinear(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := lookOptions(t)

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// DumpFile is not called again after it has returned false: each call costs a copy of the whole
-// context.
+// DumpFile is not called after it has returned false, since each call costs a copy of the context.
 func TestNoDumpIsBuiltInVain(t *testing.T) {
 	const wanted = 3
 	got := 0

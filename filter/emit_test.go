@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEmitGetsTheLine checks that Emit gets the line number of all output: for a block of plain
-// lines the number of the first one, and for a module line that was held back its own number.
+// Emit gets the line number of all output: for a block of plain lines the number of the first line,
+// and for a held module line its own number.
 func TestEmitGetsTheLine(t *testing.T) {
 	const in = "one\ntwo\n" +
 		"[3] {{{module:0:a:elf:aa}}}\n" +
@@ -73,7 +73,7 @@ func TestEmitGetsTheLine(t *testing.T) {
 	}
 }
 
-// TestHeldAndInDict checks the methods that report the state after the lines so far.
+// TestHeldAndInDict checks the methods of inner that report the state after the lines so far.
 func TestHeldAndInDict(t *testing.T) {
 	f := New(nil, Options{Emit: func(int64, []byte) error { return nil }})
 	for _, step := range []struct {
@@ -94,7 +94,7 @@ func TestHeldAndInDict(t *testing.T) {
 	}
 }
 
-// TestErrorsOfEmitAreReturned also checks that nothing is emitted after an error.
+// Emit's error is returned, and Emit is not called again.
 func TestErrorsOfEmitAreReturned(t *testing.T) {
 	full := errors.New("full")
 	calls := 0

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A log is filtered as a stream.
+// A Filter symbolizes a log as a stream.
 func ExampleFilter() {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("testdata/debug")}})
 	defer s.Close()
@@ -38,8 +38,8 @@ func ExampleFilter() {
 	//     #1    0x000000000050018d bare+0x2 (/opt/shop+0x40018d)
 }
 
-// The records of many logs go through one Lines, each with the Context of its log. With Resolved
-// the answers come as structs, too.
+// One Lines filters the records of many logs, each with the Context of its log. Options.Resolved
+// receives the answers as structs.
 func ExampleLines_Append() {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("testdata/debug")}})
 	defer s.Close()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The list of modules in a record of a log resolves the frames in a later record of that log, also
-// if its Context was saved in between. It resolves none in the records of another log.
+// A list of modules in a record resolves the frames in a later record of the same log, even if the
+// Context was saved between them. It resolves no frames in other logs.
 func TestFactsOfARecordResolveTheNext(t *testing.T) {
 	const (
 		list = "#0  0x00007f31c2a0018d n/a (inventory + 0x18d)\nModule libledger.so with build-id a0a1a2a3a4a5a6a7\n"

@@ -131,7 +131,7 @@ func (f *Filter) lastLine(b []byte) {
 		f.tracer.release()
 	}
 	f.guardedLine(b)
-	if f.flushed.text > 0 { // printed before flushed is reset: only this line omits text
+	if f.flushed.text > 0 { // released before flushed is reset, since later lines omit no text
 		f.tracer.release()
 		f.send()
 	}

@@ -17,7 +17,7 @@ var systemFolders = []string{
 	"/usr/lib/arm-linux-gnueabihf", "/usr/lib/riscv64-linux-gnu", "/usr/lib/powerpc64le-linux-gnu",
 }
 
-// byName returns the files of this name in Dialects.Folders and the system's folders. The caller
+// byName returns the files called name in Dialects.Folders and the system's folders. The caller
 // must prove which of them ran.
 func (t *tracer) byName(name string) (found []*judge.Image) {
 	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, '/') {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Only processes with modules or maps count, and limits may change while a log comes.
+// Only processes with modules or maps are counted. SetLimits takes effect in the middle of a log.
 func TestHeldProcessesAreCounted(t *testing.T) {
 	key, err := ProcessKey(`^\[(\d+)\]`)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// liveBytes returns the bytes of memory in use.
+// liveBytes returns the bytes of memory in use after a garbage collection.
 func liveBytes() int {
 	runtime.GC()
 	var m runtime.MemStats
@@ -19,9 +19,9 @@ func liveBytes() int {
 	return int(m.HeapAlloc)
 }
 
-// The memory that a log takes does not grow with its length: neither with that of a trace, nor with
-// what follows a header that promises maps, nor with the number of processes, modules or frames of
-// a line. Without TEST_LONG=1 the logs have a fifth of the lines.
+// The memory for a log does not grow with its length, the length of a trace, the lines after a
+// header that promises maps, or the number of processes, modules or frames of a line. Without
+// TEST_LONG=1, the logs have a fifth of the lines.
 func TestLogsTakeBoundedMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const limit = 16 << 20 // bytes

@@ -11,9 +11,9 @@ type bufferedLine struct {
 	from, to int // in tracer.text
 	frames   []judge.Frame
 	upTo     int  // number of frames in this and all earlier held lines
-	listed   bool // the next line has its listing, because the log was filtered before
+	listed   bool // the next line is already this line's listing: the log was filtered before
 	reading
-	again    *repeat // begins with this line; frames is nil
+	again    *repeat // the repeat that begins with this line, or nil; if set, frames is nil
 	repeated bool    // the line is part of a repeat, or was
 }
 
@@ -21,8 +21,8 @@ type bufferedLine struct {
 func (l *bufferedLine) lacksFrame() bool { return len(l.frames) == 0 && !l.repeated }
 
 // dropAnswered removes the frames of the last held line if b, the next line, has the answer for one
-// of them: the log was filtered before, or the program prints the frames twice. A frame with its
-// place in b becomes Named.
+// of them: the log was filtered before, or the program prints the frames twice. A frame becomes
+// Named if b has its file and line, or its build ID.
 func dropAnswered(held []bufferedLine, b []byte) {
 	if len(held) == 0 {
 		return

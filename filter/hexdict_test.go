@@ -13,7 +13,7 @@ import (
 
 const dictHead = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}\n"
 
-// FuzzHexDict checks that the lines of any hexdict come out as they are, that only footnotes are
+// FuzzHexDict checks that the lines of any hexdict are printed unchanged, that only footnotes are
 // added, and that the division of the log into blocks changes nothing.
 func FuzzHexDict(f *testing.F) {
 	f.Add("\n    CS:                   0 RIP:     0x50017a EFL:            0x10246 CR2:                  0\n    RAX:      0xc53d0acbcf0 RBX:     0x5011dc\n  ", "[1.5] ")
@@ -59,8 +59,7 @@ func FuzzHexDict(f *testing.F) {
 	})
 }
 
-// TestUnclosedHexDictIsBounded checks that a hexdict without an end is closed at its limit, and
-// takes no more memory than that.
+// A hexdict without an end is closed at its limit, and takes no more memory than the limit.
 func TestUnclosedHexDictIsBounded(t *testing.T) {
 	var b bytes.Buffer
 	f := New(&b, Options{})
@@ -80,8 +79,8 @@ func TestUnclosedHexDictIsBounded(t *testing.T) {
 	}
 }
 
-// A value of a hexdict may be a number: one without a name is not counted, not for its module
-// either.
+// A value without a name in a hexdict may be a number, so it does not count as unresolved, neither
+// in total nor for its module.
 func TestValuesOfHexdictsAreNotCounted(t *testing.T) {
 	f := New(io.Discard, Options{})
 	io.WriteString(f, dictHead+"{{{hexdict: RIP: 0x500180 RSP: 0x501004}}}\n{{{pc:0x500190:pc}}}\n{{{hexdict: RIP: 0x500180}}}\n")

@@ -9,7 +9,6 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A log may have millions of frames of few places.
 func TestHotFramesOfSanitizersAllocateNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const id = "(BuildId: a0a1a2a3a4a5a6a7)"

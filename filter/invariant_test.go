@@ -36,8 +36,8 @@ func TestLogWithoutMarkupIsUntouched(t *testing.T) {
 
 var generatedWord = regexp.MustCompile(`w[A-J]+w`)
 
-// TestTextAroundElementsIsKept is invariant 2: every word of the log comes out, in order; on the
-// lines of inlined calls some are repeated.
+// TestTextAroundElementsIsKept is invariant 2: every word of the log is printed, in order. Lines of
+// inlined calls repeat some words.
 func TestTextAroundElementsIsKept(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
@@ -93,8 +93,8 @@ func TestChunkingAndProcessorsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestCompleteLinesAreOutWhenWriteReturns is invariant 4: after each line, the output so far is
-// that of a filter for the log up to there, except for a module line that is still collecting its
+// TestCompleteLinesAreOutWhenWriteReturns is invariant 4: after each line, the output so far equals
+// the output for the log up to this line, except for a module line that is still collecting its
 // maps.
 func TestCompleteLinesAreOutWhenWriteReturns(t *testing.T) {
 	fuzztest.WithoutRace(t)
@@ -117,8 +117,8 @@ func TestCompleteLinesAreOutWhenWriteReturns(t *testing.T) {
 	}
 }
 
-// TestFlushOnlyMovesOutputForward checks that Flush, at any time, prints text earlier, but does not
-// change the output of lines without contextual elements.
+// Flush, at any time, prints text earlier, but does not change the output of lines without
+// contextual elements.
 func TestFlushOnlyMovesOutputForward(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
@@ -182,8 +182,7 @@ func TestPromptIsPassedOn(t *testing.T) {
 	}
 }
 
-// TestLongLinesPassThrough checks that a line longer than 1 MiB is not interpreted, and that only
-// its first MiB is kept.
+// A line longer than 1 MiB is not interpreted, and only its first MiB is buffered.
 func TestLongLinesPassThrough(t *testing.T) {
 	const size = 64 << 20
 	piece := []byte(strings.Repeat("{{{symbol:_Z1fv}}} {{{", 1000))
@@ -203,8 +202,8 @@ func TestLongLinesPassThrough(t *testing.T) {
 	}
 }
 
-// TestFlushedLinesThatGetTooLong checks that each byte of such a line is printed once: symbolized
-// up to the last Flush, and unchanged after it.
+// If a line becomes too long after a Flush, each of its bytes is printed once: symbolized up to the
+// last Flush, and unchanged after it.
 func TestFlushedLinesThatGetTooLong(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const prompt = "a \x1b[31mprompt> "
@@ -299,8 +298,8 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// checkFlow checks what all fuzz targets of a Filter hold: the work is linear in the size of the
-// log, and a complete line is out when Write returns, whatever precedes it.
+// checkFlow checks two properties of every Filter: its work is linear in the size of the log, and a
+// complete line has been printed when Write returns.
 func checkFlow(t *testing.T, log []byte, o Options) {
 	t.Helper()
 	fuzztest.Growth(t, log, func(log []byte) {
@@ -312,8 +311,8 @@ func checkFlow(t *testing.T, log []byte, o Options) {
 	fuzztest.Flow(t, log, New(&out, o), func() int { return int(out) }, "a line\n", 0)
 }
 
-// checkLettersKept is invariant 2 for any log: lines without anything like an element come out
-// whole, in order.
+// checkLettersKept checks invariant 2 for any log: lines without anything like an element are
+// printed unchanged, in order.
 func checkLettersKept(t *testing.T, log []byte, out string, o Options) {
 	if o.Color != ColorKeep {
 		return
@@ -355,7 +354,7 @@ func TestPlainLinesAndHotFramesAllocateLittle(t *testing.T) {
 	}
 }
 
-// TestWriterErrorsAreReturned checks that the errors of a Filter are those of its writer.
+// A Filter returns the errors of its writer.
 func TestWriterErrorsAreReturned(t *testing.T) {
 	f := New(failing{}, Options{})
 	if _, err := io.WriteString(f, "a\n"); err != errDiskFull {
@@ -372,8 +371,7 @@ var errDiskFull = fmt.Errorf("disk full")
 
 func (failing) Write(p []byte) (int, error) { return 0, errDiskFull }
 
-// TestFrameHeads checks that the fast path of a frame without colour prints what the other path
-// prints.
+// The fast path for a frame without colour prints the same as the general code.
 func TestFrameHeads(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	var log strings.Builder

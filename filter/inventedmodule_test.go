@@ -18,7 +18,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// answersIn returns the function, file and line of all answers in a log, filtered.
+// answersIn returns the function, file and line of all answers for a log.
 func answersIn(t *testing.T, o Options, log string) (all []string) {
 	t.Helper()
 	o.Output, o.Dialects.Whole = JSON, true
@@ -44,7 +44,7 @@ func answersIn(t *testing.T, o Options, log string) (all []string) {
 	return all
 }
 
-// scriptLogs returns the logs of the scripts.
+// scriptLogs returns the logs in testdata/script.
 func scriptLogs(t *testing.T) (logs []string) {
 	t.Helper()
 	for _, archive := range logtest.Archives(t, "testdata/script/*.txtar") {
@@ -57,7 +57,7 @@ func scriptLogs(t *testing.T) (logs []string) {
 	return logs
 }
 
-// A log of which no frame is located passes as it is, however it is cut.
+// With Dialects.Elements, a log without a located frame is printed unchanged, in any chunking.
 func TestMarkupPassesAsItIs(t *testing.T) {
 	none := symbolize.New(symbolize.Options{})
 	defer none.Close()
@@ -72,7 +72,7 @@ func TestMarkupPassesAsItIs(t *testing.T) {
 	}
 }
 
-// The markup that is made of a log with raw backtraces gives the answers that the log itself gives.
+// The markup made from a log with raw backtraces gets the same answers as the log.
 func TestMarkupOfBacktracesHasTheirAnswers(t *testing.T) {
 	logs := logtest.Samples(t, "../internal/dialect/testdata/*.txtar")
 	for _, log := range scriptLogs(t) {
@@ -100,8 +100,8 @@ func TestMarkupOfBacktracesHasTheirAnswers(t *testing.T) {
 	}
 }
 
-// Elements that the log has pass as they are. After its reset, modules are made up again. A Filter
-// that goes on after a restart makes up others.
+// Elements in the log are printed unchanged. After a reset, modules are made up again with new
+// numbers. A Filter that continues after a restart uses other numbers.
 func TestMadeModulesAndTheLogsOwn(t *testing.T) {
 	const (
 		frame  = "a #1 0x55d01234018d  (/opt/a.out+0x40018d) (BuildId: a0a1)\n"
@@ -133,9 +133,9 @@ func TestMadeModulesAndTheLogsOwn(t *testing.T) {
 	}
 }
 
-// FuzzMade holds for every log without markup: the markup that is made of its raw backtraces keeps
-// the text around them, has no fault, and has the answers of the log. That of the samples is not
-// changed by another run.
+// FuzzMade checks for every log without markup: the markup made from its raw backtraces keeps the
+// text around them, has no fault, and gets the answers of the log. For the samples, a second run
+// does not change the markup.
 func FuzzMade(f *testing.F) {
 	samples := make(map[string]bool)
 	for _, log := range logtest.Samples(f, "../internal/dialect/testdata/*.txtar") {
@@ -156,9 +156,8 @@ func FuzzMade(f *testing.F) {
 		if cut, _ := filterString(t, o, string(log), rand.New(rand.NewPCG(uint64(mode), 7))); cut != made {
 			t.Fatalf("blocks change what comes out:\n%s", cmp.Diff(cut, made))
 		}
-		// A line with an element is not evidence for the trace around it any more, so that the
-		// markup of frames of several dialects on one line or in one trace may have others in a
-		// second run.
+		// A line with an element is no longer evidence for the trace around it. So if one line or
+		// trace has frames of several dialects, a second run may make other markup.
 		if twice, _ := filterString(t, o, made, nil); samples[string(log)] && twice != made {
 			t.Fatalf("the markup changes:\n%s", cmp.Diff(made, twice))
 		}
@@ -181,7 +180,7 @@ var (
 	madeModuleLine = regexp.MustCompile(`^\{\{\{module:\d+:[^\n]*:elf:[0-9a-f]+\}\}\}\{\{\{mmap:0xfff[0-9a-f]{13}:0x8000000000:load:\d+:rx:0x00\}\}\}\r?\n$`)
 	madePC         = regexp.MustCompile(` \{\{\{pc:0xfff[0-9a-f]{13}:pc\}\}\}`)
 	madeBT         = regexp.MustCompile(`\{\{\{bt:\d+:0xfff[0-9a-f]{13}:pc\}\}\}`)
-	madeNote       = regexp.MustCompile(`  (#\d+(?: \{\{\{pc:[^}]*\}\}\})?|[^ ]+: \{\{\{pc:[^}]*\}\}\})\r?\n?$`) // on a line of its own
+	madeNote       = regexp.MustCompile(`  (#\d+(?: \{\{\{pc:[^}]*\}\}\})?|[^ ]+: \{\{\{pc:[^}]*\}\}\})\r?\n?$`) // on its own line
 )
 
 // wantText fails the test unless made consists of the lines of log, in order. In these lines,
@@ -192,7 +191,7 @@ func wantText(t *testing.T, log, made string) {
 	for line := range strings.Lines(made) {
 		if len(lines) > 0 {
 			if line := strings.TrimSuffix(line, "\n"); madePC.ReplaceAllString(line, "") == lines[0] {
-				lines = lines[1:] // the last line has no end, and an element follows on a line of its own
+				lines = lines[1:] // the last line has no end, so its element is on the next
 				continue
 			}
 			bt := madeBT.FindStringIndex(line)

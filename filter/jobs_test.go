@@ -20,7 +20,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// mapped is a finder whose files are mapped, however small: one that is read whole has one reader.
+// mapped is a finder whose files are mapped, however small: a file that is read whole has one
+// reader.
 type mapped struct{ symbolize.Finder }
 
 func (m mapped) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
@@ -57,8 +58,8 @@ func filteredBy(t *testing.T, tree string, jobs int, memory int64, blocks []stri
 	return b.String(), strings.Join(notes, "\n"), ahead
 }
 
-// The output does not depend on how many goroutines read debug information, with little memory
-// either.
+// The output does not depend on the number of goroutines that read debug information, even with
+// little memory.
 func TestOutputDoesNotDependOnJobs(t *testing.T) {
 	const tree = "../testdata/debug"
 	ids := idsIn(t, tree)
@@ -134,7 +135,7 @@ func idsIn(t *testing.T, tree string) (ids []string) {
 	return ids
 }
 
-// Nor do the output for damaged files and what is said of them.
+// For damaged files, neither the output nor the reported faults depend on the number of goroutines.
 func TestOutputForDamagedFilesDoesNotDependOnJobs(t *testing.T) {
 	ids := idsIn(t, "../testdata/debug")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -169,7 +170,7 @@ func TestOutputForDamagedFilesDoesNotDependOnJobs(t *testing.T) {
 	}
 }
 
-// damagedInfo returns an ELF file with some other bytes in its debug information.
+// damagedInfo returns image with random changes in its debug information.
 func damagedInfo(t *testing.T, r *rand.Rand, image []byte) []byte {
 	t.Helper()
 	f, err := elf.NewFile(bytes.NewReader(image))

@@ -11,8 +11,8 @@ import (
 // except the last have "continues".
 const maxObject = 1 << 20
 
-// maxElements bounds the bytes of elements in one object; only the last element may exceed it. An
-// element takes about 150 bytes without its names, but may have only 10 in the log.
+// maxElements bounds the bytes of elements in one object; only the last element may exceed the
+// bound. An element takes about 150 bytes without its names, but may have only 10 in the log.
 const maxElements = 4 << 20
 
 // A jsonPrinter prints JSON Lines: an object for each line of the log, with its text, its elements

@@ -18,7 +18,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A jsonLine is an object of the output, as a program would read it.
+// A jsonLine is an object of the output as other programs decode it.
 type jsonLine struct {
 	Text      string
 	Raw       string
@@ -48,7 +48,7 @@ func decodeLines(t testing.TB, out string) (lines []jsonLine) {
 	return lines
 }
 
-// shown returns the text of the objects, in the form of the text output.
+// shown returns the texts of the object in the form of the text output.
 func (l *jsonLine) shown(t testing.TB) string {
 	text := l.Text
 	if l.Raw != "" {
@@ -73,8 +73,8 @@ func loadSchema(t testing.TB) *jsonschema.Schema {
 	return schema
 }
 
-// TestJSONHoldsWhatTextShows checks that, for any log, each line of the output is an object that
-// matches the schema, and that the texts of the objects are the text output.
+// For any log, each line of the output is an object that matches the schema, and the texts of the
+// objects are the text output.
 func TestJSONHoldsWhatTextShows(t *testing.T) {
 	schema := loadSchema(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
@@ -120,8 +120,7 @@ func checkJSON(t testing.TB, schema *jsonschema.Schema, out, want string) {
 	}
 }
 
-// TestJSONFramesAreThoseOfText checks that the frames of the objects, laid out as a backtrace, are
-// the lines of the text output.
+// The frames of the objects, laid out as a backtrace, are the lines of the text output.
 func TestJSONFramesAreThoseOfText(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Output: JSON}
 	seen := 0
@@ -156,7 +155,7 @@ func TestJSONFramesAreThoseOfText(t *testing.T) {
 	}
 }
 
-// TestLongLinesAreSeveralObjects checks that long lines take bounded memory and lose nothing.
+// A long line becomes several objects, in bounded memory and without a loss.
 func TestLongLinesAreSeveralObjects(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Output: JSON}
@@ -181,8 +180,8 @@ func TestLongLinesAreSeveralObjects(t *testing.T) {
 	}
 }
 
-// TestManyElementsAreSeveralObjects bounds an object: the name of a module is repeated with each of
-// its elements, so that one line could be 300 MiB of JSON.
+// The size of an object is bounded: each element repeats the name of its module, so one line could
+// become 300 MiB of JSON.
 func TestManyElementsAreSeveralObjects(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	path := "/" + strings.Repeat("n", maxName-4) + "/a"
@@ -210,7 +209,7 @@ func TestManyElementsAreSeveralObjects(t *testing.T) {
 	}
 }
 
-// FuzzJSON checks that the objects of any log match the schema and hold the text output.
+// FuzzJSON checks that the objects of any log match the schema and have the text output.
 func FuzzJSON(f *testing.F) {
 	for seed := range uint64(6) {
 		f.Add([]byte(logtest.NewGenerator(seed).Log(20)))

@@ -35,26 +35,26 @@ func newLateFile(t *testing.T) *lateFile {
 	return l
 }
 
-// symbolizer returns a Symbolizer that has only the symbols of the file until it arrives.
+// symbolizer returns a Symbolizer that finds only the symbols of the file until arrive is called.
 func (l *lateFile) symbolizer() *symbolize.Symbolizer {
 	return symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree(l.tree), buildid.NewTree("testdata/symbols-only")}})
 }
 
-// arrive puts the file into its tree, and asks until it is found. It needs a bubble of synctest.
+// arrive puts the file into its tree, and calls ask until the file is found. It needs a bubble of
+// synctest.
 func (l *lateFile) arrive(t *testing.T, ask func()) {
 	t.Helper()
 	if err := os.WriteFile(l.place, l.content, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for range 4 { // the question itself starts the search
+	for range 4 { // a question starts the search; a later one gets the answer
 		time.Sleep(time.Minute)
 		ask()
 		synctest.Wait()
 	}
 }
 
-// TestLateDebugFileServesLaterLines checks that answers from a file without debug information are
-// used for a limited time.
+// Answers from a file without debug information are used for a limited time.
 func TestLateDebugFileServesLaterLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := newLateFile(t)

@@ -64,8 +64,8 @@ func (m *lateMaps) keep(frames []judge.Frame) {
 	}
 }
 
-// await reports whether all frames of a line are footnotes, and keeps one for each address. Such a
-// line stays unchanged, since maps may follow.
+// await reports whether all frames of a line are footnotes, and keeps one frame for each address.
+// Such a line stays unchanged, since maps may follow.
 func (m *lateMaps) await(frames []judge.Frame) bool {
 	for i := range frames {
 		f := &frames[i]

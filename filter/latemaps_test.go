@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A log with a map in every second line does not judge the frames before it again and again.
+// In a log with a map in every second line, the earlier frames are judged again at most
+// maxLateTries times.
 func TestFramesAreJudgedForABoundedNumberOfMaps(t *testing.T) {
 	type outcome struct {
 		tries    int
@@ -35,7 +36,7 @@ func TestFramesAreJudgedForABoundedNumberOfMaps(t *testing.T) {
 	}
 }
 
-// All traces of a log share the work that the log allows for the search for load biases.
+// All traces of a log share one quota for the search for load biases.
 func TestTracesOfALogShareItsQuota(t *testing.T) {
 	f := New(io.Discard, resolvingDialects(t))
 	defer f.Close()

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestLimitsOfOneLine checks that elements beyond a limit are printed unchanged, and that text
-// beyond a limit is not repeated for inlined calls. No text is lost, except of names that are too
-// long.
+// Elements beyond a limit are printed unchanged, and text beyond a limit is not repeated for
+// inlined calls. No text is lost, except parts of names that are too long.
 func TestLimitsOfOneLine(t *testing.T) {
 	const head = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n"
 	const shown = "[[[ELF module #0x0 \"a.out\"; BuildID=a0a1a2a3a4a5a6a7 [0x500000-0x501fff](rx)]]]\n"
@@ -47,8 +46,7 @@ func firstDifference(a, b string) int {
 	return min(len(a), len(b))
 }
 
-// TestLimitsOfAProcess checks that an element beyond a limit is printed unchanged, with a
-// diagnostic.
+// An element beyond a limit is printed unchanged, with a diagnostic.
 func TestLimitsOfAProcess(t *testing.T) {
 	name := strings.Repeat("n", maxName)
 	var in strings.Builder
@@ -64,8 +62,8 @@ func TestLimitsOfAProcess(t *testing.T) {
 	}
 }
 
-// TestNamesOfReplacedModulesCount checks that the name of a module whose ID was given to another
-// module counts towards the limit while the old module is mapped.
+// The name of a module whose ID now belongs to another module counts towards the limit while the
+// old module is mapped.
 func TestNamesOfReplacedModulesCount(t *testing.T) {
 	const more = 10
 	for _, test := range []struct {
@@ -95,8 +93,7 @@ func TestNamesOfReplacedModulesCount(t *testing.T) {
 	}
 }
 
-// TestHexDictsHoldLittle checks that a Filter keeps little of a very long first line of a hexdict,
-// and of the text before the hexdict.
+// A Filter keeps little of a very long first line of a hexdict, and of the text before the hexdict.
 func TestHexDictsHoldLittle(t *testing.T) {
 	long := strings.Repeat("x", maxLine-100)
 	for _, line := range []string{"{{{hexdict: A: 0x1 " + long, long + ": {{{hexdict: A: 0x1 "} {
@@ -108,8 +105,7 @@ func TestHexDictsHoldLittle(t *testing.T) {
 	}
 }
 
-// TestAModuleLineCollectsSoManyMaps checks that a map beyond the limit of a module line begins
-// another line.
+// A map beyond the limit of a module line begins another line.
 func TestAModuleLineCollectsSoManyMaps(t *testing.T) {
 	var in strings.Builder
 	in.WriteString("{{{module:0:a:elf:aa}}}\n")
@@ -123,8 +119,7 @@ func TestAModuleLineCollectsSoManyMaps(t *testing.T) {
 	}
 }
 
-// TestAHexDictOfManyLinesEndsAtItsLimit checks that a hexdict has footnotes for the lines up to the
-// limit, and that later lines are text.
+// A hexdict has footnotes for the lines up to the limit; later lines are text.
 func TestAHexDictOfManyLinesEndsAtItsLimit(t *testing.T) {
 	const register = "A: 0x50018d\n"
 	in := dictHead + "{{{hexdict:\n" + strings.Repeat(register, maxDictLines+9) + "}}}\n"
@@ -140,7 +135,7 @@ func TestAHexDictOfManyLinesEndsAtItsLimit(t *testing.T) {
 	}
 }
 
-// TestTheHeadOfAProcessKeyCounts checks that keys are cut to a limited length.
+// Keys are cut at maxKey bytes.
 func TestTheHeadOfAProcessKeyCounts(t *testing.T) {
 	re, err := ProcessKey(`^(\w+) `)
 	if err != nil {

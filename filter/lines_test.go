@@ -14,16 +14,16 @@ import (
 	"github.com/symfilter/symfilter/internal/logtest"
 )
 
-// TestLinesPrintWhatAFilterDoes: a log in records of one or several lines, its context now and then
-// saved and restored, and handed to other Lines. But for module lines, which a Filter keeps for
-// their maps, the output is that of a Filter.
+// Lines filter a log in records of one or several lines. The Context is sometimes saved and
+// restored, or passed to other Lines. Without module lines, which a Filter holds for their maps,
+// the output is that of a Filter.
 func TestLinesPrintWhatAFilterDoes(t *testing.T) {
 	for name, o := range contextOptions(t) {
 		if o.ProcessKey != nil {
 			continue
 		}
 		o.ModuleLines = ModuleLinesNone
-		if o.Output == JSON { // elements of omitted lines would tell the difference
+		if o.Output == JSON { // JSON has records of elements even for omitted lines
 			o.ModuleLines = ModuleLinesRaw
 		}
 		o.Cache = NewCache(0)
@@ -66,7 +66,7 @@ func TestLinesPrintWhatAFilterDoes(t *testing.T) {
 	}
 }
 
-// TestOutcomes: what a record comes to, with and without a line end.
+// TestOutcomes checks the Outcome of records with and without a line end.
 func TestOutcomes(t *testing.T) {
 	l := NewLines(Options{Symbolizer: testSymbolizer(t), Patience: patient})
 	var a, b Context
@@ -99,7 +99,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestRawModuleLines: another filter reads them again, and answers what this one could not.
+// With ModuleLinesRaw, another filter can read the module lines, and resolve what the first could
+// not.
 func TestRawModuleLines(t *testing.T) {
 	const in = "[1] {{{reset}}}{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}} x\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}} {{{pc:0x50018d:pc}}} {{{mmap:bad}}}\n"
 	for _, symbolizer := range []bool{false, true} {
@@ -115,7 +116,7 @@ func TestRawModuleLines(t *testing.T) {
 	}
 }
 
-// TestContextsAreSmall: idle contexts take no more than Size says, whichever way they came to be.
+// The memory of idle Contexts is at most what Size returns, however they were made.
 func TestContextsAreSmall(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const count, modules, maps = 200, 50, 200
@@ -155,7 +156,7 @@ func TestContextsAreSmall(t *testing.T) {
 	}
 }
 
-// heap returns the bytes in use after a collection.
+// heap returns the bytes in use after a garbage collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -164,7 +165,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestRecordsOfHotFramesAllocateNothing, also where the contexts take turns.
+// Hot frames in records do not allocate, even if the Contexts alternate.
 func TestRecordsOfHotFramesAllocateNothing(t *testing.T) {
 	l := NewLines(Options{Symbolizer: testSymbolizer(t), Patience: patient})
 	contexts := make([]Context, 2)
@@ -182,8 +183,8 @@ func TestRecordsOfHotFramesAllocateNothing(t *testing.T) {
 	}
 }
 
-// A trace in a record is resolved within it. What it shows of the process's modules is known for
-// the next records of the same Context, also after a restart, and for no other Context.
+// A trace in a record is resolved within the record. Its facts about modules apply to later records
+// of the same Context, even after a restart, and to no other Context.
 func TestFactsOfRecords(t *testing.T) {
 	image, err := filepath.Abs("testdata/debug/.build-id/a0/a1a2a3a4a5a6a7.debug")
 	if err != nil {

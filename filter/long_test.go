@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// TestNoColourIsLeftInLongLines holds that colours are removed from a line that is too long to be
-// interpreted and from one with too many elements, whatever the chunking and after a restart: of 4
-// chunkings with TEST_LONG=1.
+// ColorNever removes the colours of a line that is too long, and of a line with too many elements,
+// whatever the chunking, and after a restart.
 func TestNoColourIsLeftInLongLines(t *testing.T) {
 	x := strings.Repeat("x", maxLine)
 	long := "a\x1b[31mb{{{symbol:\x1b[1mf}}}" + x + "\x1b[0m c\x1b[\x1b[\x1b[mm\x1b[\xe2\x82\xac\x1b[38;5;1md{{{symbol:\x1b[1mf}}}\x1b[2K"
@@ -56,8 +55,8 @@ func TestNoColourIsLeftInLongLines(t *testing.T) {
 	}
 }
 
-// TestColoursOfLongLinesStayAsTheyAre checks that a line that is too long to be interpreted keeps
-// its colours, and gets none: the next line has those that it leaves.
+// A line that is too long keeps its colours, and none are added: its last colours apply to the next
+// line.
 func TestColoursOfLongLinesStayAsTheyAre(t *testing.T) {
 	long := "\x1b[31mred" + strings.Repeat("x", maxLine) + "\n"
 	for name, want := range map[Color]string{ColorKeep: long + "next\n", ColorAlways: long + "next\n"} {
@@ -72,7 +71,7 @@ func TestColoursOfLongLinesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// textOfObjects returns the text of JSON objects, as the text output has it.
+// textOfObjects returns the text of JSON objects in the form of the text output.
 func textOfObjects(t *testing.T, out string) string {
 	t.Helper()
 	var b strings.Builder
@@ -96,14 +95,14 @@ func textOfObjects(t *testing.T, out string) string {
 	return b.String()
 }
 
-// TestFlushLooksAtEachByteOnceOrTwice holds that Flush after each of many small writes takes time
-// in proportion to the line, and that the output is that of one write.
+// If Flush follows each of many small writes, its total time is linear in the length of the line,
+// and the output is the same as after one write.
 func TestFlushLooksAtEachByteOnceOrTwice(t *testing.T) {
 	const length, write = maxLine / 2, 256
 	text := strings.Repeat("\x1b[31mred\x1b[0m text ", length/18)
 	for _, test := range []struct {
 		name, line string
-		perFlush   int64 // bytes that each Flush may look at besides
+		perFlush   int64 // bytes that each Flush may read in addition
 	}{
 		{"text", strings.Repeat("text ", length/5), 0},
 		{"colours", text, 0},

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Addresses without a module, or with a module but no base, are looked up where the maps of their
-// process have them. What the log says about itself comes first.
+// An address without a module, or with a module but no base, is looked up in the maps of its
+// process. Facts in the log win over these maps.
 func TestAddressesAreLookedUpInTheMapsOfTheirProcess(t *testing.T) {
 	id, err := buildid.Parse([]byte("a0a1a2a3a4a5a6a7"))
 	if err != nil {
@@ -31,7 +31,7 @@ func TestAddressesAreLookedUpInTheMapsOfTheirProcess(t *testing.T) {
 	for _, c := range []struct {
 		name, log string
 		mapping   ProcessMapping
-		want      string // proof of the only answer; empty: the log is not changed
+		want      string // proof of the only answer; empty: the log is unchanged
 	}{
 		{"an address alone", alone, program, process},
 		{"a program by name", named, program, process},
@@ -62,7 +62,7 @@ func TestAddressesAreLookedUpInTheMapsOfTheirProcess(t *testing.T) {
 	}
 }
 
-// A file without a build ID answers while it is the one that the process has mapped.
+// A file without a build ID answers only while it is the file that the process has mapped.
 func TestAReplacedFileWithoutABuildIDAnswersNothing(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// The modules of a kernel are found however many other kernels a log has named, such as one of a
-// fleet.
+// A kernel's modules are found even if a log names many kernels, such as the log of a fleet.
 func TestModulesOfManyKernelsAreFound(t *testing.T) {
 	root := t.TempDir()
 	here := func(name string) string { return filepath.Join(root, name) }
@@ -17,7 +16,7 @@ func TestModulesOfManyKernelsAreFound(t *testing.T) {
 	for i := range 3 * maxReleases {
 		release := fmt.Sprintf("6.1.%d", i)
 		place := "/lib/modules/" + release + "/kernel/ledger.ko"
-		if i%2 == 1 { // the others have no files here
+		if i%2 == 1 { // every second kernel has files here
 			if err := os.MkdirAll(filepath.Dir(here(place)), 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -28,7 +28,7 @@ type JSONLine struct {
 	Attrs  json.RawMessage `json:"attrs,omitempty"`  // attributes of a line in Docker's log
 	// member of a record that contains the line
 	Field   string            `json:"field,omitempty"`
-	Journal map[string]string `json:"journal,omitempty"` // fields of the entry
+	Journal map[string]string `json:"journal,omitempty"` // fields of the journal entry
 
 	Process   string        `json:"process,omitempty"`   // see Options.ProcessKey
 	Text      string        `json:"text"`                // the line as printed with Output Text

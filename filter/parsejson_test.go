@@ -12,7 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// checkParse checks that nothing is lost of an object, whose value is want, when it is parsed.
+// checkParse fails the test if parsing object loses a part of it. want is the object's decoded
+// value.
 func checkParse(t testing.TB, object string, want any) {
 	t.Helper()
 	for line, err := range ParseJSON(strings.NewReader(object)) {
@@ -33,8 +34,8 @@ func checkParse(t testing.TB, object string, want any) {
 	}
 }
 
-// withoutEmpty removes the members of objects whose string is empty, which is what their absence
-// means to a reader, but for the text of a line.
+// withoutEmpty removes empty strings from objects, except the text of a line: omitempty leaves them
+// out.
 func withoutEmpty(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -53,7 +54,7 @@ func withoutEmpty(v any) any {
 	return v
 }
 
-// A line that is no object, or is cut, is an error; those after it are read.
+// A line that is cut, or is not an object, yields an error; later lines are read.
 func TestDamagedJSONLinesAreErrors(t *testing.T) {
 	const log = `{"v":1,"text":"a"}
 plain
@@ -87,7 +88,7 @@ line 7: unexpected end of JSON input
 	}
 }
 
-// The error of the reader, or a line that is longer than any that is printed, ends the sequence.
+// The sequence ends at an error of the reader, or at a line longer than maxJSONLine.
 func TestJSONLinesEndWithTheirReader(t *testing.T) {
 	for line, err := range ParseJSON(iotest.ErrReader(errors.ErrUnsupported)) {
 		if line != nil || err != errors.ErrUnsupported {

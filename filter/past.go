@@ -31,7 +31,7 @@ func (t *tracer) keepPast(b []byte) {
 	p.tail = append(p.tail, b...)
 }
 
-// last returns the last n lines before the current one, or fewer if memory has fewer.
+// last returns the last n lines before the current one, or fewer if fewer are kept.
 func (p *past) last(n int64) []byte {
 	if p.unwrap == nil {
 		return p.raw(n)
@@ -61,8 +61,8 @@ func (p *past) raw(n int64) []byte {
 	return lastLines(p.both, n)
 }
 
-// searched is raw, but without a journal's envelopes: a search finds nothing in a text that is an
-// array of bytes there.
+// searched is raw, but without a journal's envelopes, in which a text may be an array of bytes that
+// a search cannot read.
 func (p *past) searched(n int64) []byte {
 	b := p.raw(n)
 	if p.unwrap != nil && bytes.Contains(b, []byte(`"MESSAGE"`)) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The past of a log in envelopes is searched as it is, and opened if it may have texts that are
-// arrays of bytes, in which nothing is found.
+// searched returns a log in envelopes unchanged, unless its texts may be arrays of bytes: then it
+// removes the envelopes, since a search cannot read such arrays.
 func TestThePastIsSearchedForHeaders(t *testing.T) {
 	const header = "Stack dump:\n"
 	array := []byte(`{"MESSAGE":` + fmt.Sprint([]byte(header)) + "}\n")
@@ -32,7 +32,7 @@ func TestThePastIsSearchedForHeaders(t *testing.T) {
 	}
 }
 
-// An entry of a journal has many lines, of which one is the text.
+// An entry of a journal has many lines, but only one has the text.
 func TestLastLinesAreLinesOfText(t *testing.T) {
 	p := past{unwrap: func(dst, lines []byte) []byte {
 		if bytes.HasPrefix(lines, newline) {

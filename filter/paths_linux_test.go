@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// Whatever a path of the log leads to here, the filter neither waits for it, nor reads anything but
-// a regular file, nor any file of /proc, /dev or /sys. The lines stay as they are.
+// Whatever a path in the log leads to, the filter does not block, and reads only regular files
+// outside of /proc, /dev and /sys. The lines are unchanged.
 func TestPathsOfTheLogLeadToRegularFilesAlone(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -65,7 +65,7 @@ func TestPathsOfTheLogLeadToRegularFilesAlone(t *testing.T) {
 	}
 }
 
-// namedBy returns why the file at a path of the log cannot be used.
+// namedBy returns the reason why the file at a path in the log cannot be used.
 func namedBy(t *testing.T, path string) error {
 	t.Helper()
 	o := resolvingDialects(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A slowFinder says after a time, by build ID, that it has no file. What it is not told a time for,
-// it never answers.
+// A slowFinder reports for each build ID, after a time, that it has no file. For other build IDs it
+// never answers.
 type slowFinder map[string]time.Duration
 
 func (s slowFinder) Find(ctx context.Context, q buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -34,8 +34,8 @@ func (s slowFinder) Find(ctx context.Context, q buildid.Query, _ func(buildid.At
 	}
 }
 
-// TestPatience: each row is a log of modules that are waited for; the times are those at which its
-// lines came out.
+// Each row has a log with modules whose files are awaited, and the times at which its lines were
+// printed.
 func TestPatience(t *testing.T) {
 	const (
 		first = "{{{module:0:a:elf:aa00}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n"
@@ -133,7 +133,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestWaitPerMinute: files that come, each late, hold the stream up for no more than it allows.
+// However many files arrive late, the stream waits at most PerMinute in a minute.
 func TestWaitPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		finder := slowFinder{}
@@ -153,7 +153,7 @@ func TestWaitPerMinute(t *testing.T) {
 	})
 }
 
-// An onDisk finder has the files of testdata/debug, after a time.
+// An onDisk finder finds the files in testdata/debug after a delay.
 type onDisk struct {
 	*buildid.Tree
 	after time.Duration
@@ -170,8 +170,8 @@ func (f onDisk) Find(ctx context.Context, q buildid.Query, note func(buildid.Att
 	return f.Tree.Find(ctx, q, note)
 }
 
-// A line waits for this machine and for servers as long as the one and the other may take; a file
-// that is found here ends either wait.
+// A line waits for this machine at most Local, and for servers at most Servers. A file found on
+// this machine ends both waits.
 func TestServersAndThisMachineHaveTheirOwnPatience(t *testing.T) {
 	const (
 		here    = "{{{module:0:a:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n"
@@ -180,7 +180,7 @@ func TestServersAndThisMachineHaveTheirOwnPatience(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		patience Patience
-		after    time.Duration // for the search on this machine
+		after    time.Duration // delay of the search on this machine
 		steps    []string
 		want     []string // how long each took
 	}{
@@ -242,8 +242,8 @@ func TestServersAndThisMachineHaveTheirOwnPatience(t *testing.T) {
 	}
 }
 
-// Without any patience a line goes out as it can be answered without a search, and without opening
-// a file; the address is known when it comes again.
+// With Patience.Never, a line is printed with the answers that need no search and no open file.
+// When an address occurs again, its answer is known.
 func TestNeverAnswersWhenTheAddressComesAgain(t *testing.T) {
 	const (
 		modules = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n"

@@ -34,8 +34,8 @@ type LogPrinter interface {
 	// Begin is called by New. It may change the options of the Filter.
 	Begin(o *Options)
 
-	// AppendLines is AppendLine for whole lines without elements. If ok is false, it has taken
-	// none, and AppendLine is called for the first one.
+	// AppendLines is AppendLine for whole lines without elements. If ok is false, AppendLines has
+	// appended nothing, and AppendLine is called for the first line.
 	AppendLines(dst, lines []byte) (_ []byte, ok bool)
 
 	// AppendEnd appends the output after the last line of the log.
@@ -180,7 +180,7 @@ func (p *printing) recordElement(start int, e Element) {
 type elementRecords struct {
 	records []record
 	frames  []LineFrame   // frames in the text so far
-	size    int           // bytes, about
+	size    int           // approximate bytes of records
 	element Element       // last element
 	line    []LineElement // elements of the line being printed
 	made    []byte        // memory for the printer's output
@@ -192,7 +192,7 @@ func (n *elementRecords) add(p Printer, start, end int, e *Element) {
 	made := p.AppendElement(space, &n.element)
 	if cap(made) == cap(space) {
 		n.made = n.made[:len(n.made)+len(made)]
-	} else { // it outgrew the space and has moved
+	} else { // the output outgrew the space and has moved
 		n.made = made
 	}
 	r := record{appended: made[:len(made):len(made)], start: start, end: end}
@@ -270,7 +270,7 @@ func (n *elementRecords) elements(p Printer, records []record, text int) []LineE
 // print prints the text and records of the current line so far. If continues is set, another part
 // of the line follows.
 func (p *printing) print(eol []byte, continues bool) {
-	if p.records == nil && p.flushed.laid == 0 { // textPrinter, without a call
+	if p.records == nil && p.flushed.laid == 0 { // like textPrinter, without a call
 		if p.layout.Display != nil {
 			p.ready = p.layout.Display.Print(p.ready, p.layout.Buf, eol, p.of, continues)
 			p.layout.Buf = p.layout.Buf[:0]
@@ -323,7 +323,7 @@ func (p *printing) takePlace() {
 	n := len(p.ready)
 	if cap(p.layout.Buf) == cap(p.ready)-n {
 		p.ready = p.ready[:n+len(p.layout.Buf)]
-	} else { // it outgrew the space and has moved
+	} else { // the line outgrew the space and has moved
 		p.ready = append(p.ready, p.layout.Buf...)
 	}
 	p.spare, p.layout.Buf, p.inPlace = nil, p.spare, false

@@ -106,7 +106,7 @@ func TestAThirdPrinter(t *testing.T) {
 	}
 }
 
-// A Printer gets a long line in parts of bounded size, which have all its elements.
+// A Printer gets a long line in parts of bounded size, which together have all its elements.
 func TestAPrinterGetsLongLinesInParts(t *testing.T) {
 	const elements = 60_000
 	var most, bytes, got int
@@ -127,7 +127,7 @@ func TestAPrinterGetsLongLinesInParts(t *testing.T) {
 	}
 }
 
-// A partPrinter gets lines whose elements are 100 bytes each.
+// A partPrinter receives lines, and appends 100 bytes for each element.
 type partPrinter func(*filter.Line)
 
 func (partPrinter) AppendElement(dst []byte, _ *filter.Element) []byte {
@@ -139,7 +139,8 @@ func (p partPrinter) AppendLine(dst []byte, l *filter.Line) []byte {
 	return dst
 }
 
-// Resolved gets the answer for each address of a log, in order, whatever the output format.
+// Resolved is called with the answer for each address of a log, in order, whatever the output
+// format.
 func TestResolvedAnswers(t *testing.T) {
 	for name, o := range map[string]filter.Options{
 		"text": {}, "json": {Output: filter.JSON}, "printer": {Printer: pagePrinter{}},
@@ -181,7 +182,7 @@ func TestResolvedAnswers(t *testing.T) {
 	}
 }
 
-// A frame that was looked up before allocates nothing, with and without Resolved.
+// A repeated frame does not allocate, with and without Resolved.
 func TestTypedAnswersAllocateNothing(t *testing.T) {
 	answers := 0
 	for name, resolved := range map[string]func(*filter.Resolved){

@@ -45,7 +45,7 @@ func (f *lineFilter) setProcess(p *process) {
 	f.space = &p.space
 	changed := f.changed
 	f.forgetRecent()
-	f.changed = changed // forgetRecent sets it, although no process has changed
+	f.changed = changed // forgetRecent sets f.changed, although no process has changed
 }
 
 // Limits of the processes of one stream. The markup format requires a context for each process.

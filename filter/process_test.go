@@ -57,7 +57,7 @@ func TestProcessesAreBounded(t *testing.T) {
 	if f.openDicts > maxProcesses {
 		t.Errorf("%d open hexdicts in %d contexts", f.openDicts, len(f.all))
 	}
-	// The contexts of the latest are kept, those of the oldest are not.
+	// the latest contexts are kept, and the oldest are dropped
 	var b strings.Builder
 	f.w = &b
 	fmt.Fprintf(f, "%d {{{mmap:0x1000:0x10:load:0:r:0x0}}}\n0 {{{mmap:0x1000:0x10:load:0:r:0x0}}}\nend\n", 5*maxProcesses-1)
@@ -67,7 +67,7 @@ func TestProcessesAreBounded(t *testing.T) {
 	}
 }
 
-// The limits of processes are options, and what they drop is reported, the idle ones first.
+// Options limit the processes. Dropped processes are reported, the longest idle ones first.
 func TestProcessesThatAreDroppedAreReported(t *testing.T) {
 	re, _ := ProcessKey(`^(\w+) `)
 	module := func(process string, maps int) string {
@@ -86,7 +86,7 @@ func TestProcessesThatAreDroppedAreReported(t *testing.T) {
 	}{
 		{"few", Limits{}, module("a", 1) + module("b", 1) + module("c", 1), nil},
 		{
-			"too many", Limits{Processes: 4}, // with that of lines without a process
+			"too many", Limits{Processes: 4}, // including the context of lines without a process
 			module("a", 1) + module("b", 1) + module("a", 1) + module("c", 1) + module("d", 1) + module("e", 1),
 			[]string{" processes", "b processes"},
 		},
@@ -133,8 +133,7 @@ func TestProcessesShareABudgetOfMaps(t *testing.T) {
 	}
 }
 
-// TestDumpHasItsContext checks that each dump file comes with the modules and maps at its place in
-// the log.
+// Each dump has the modules and maps that precede it in the log.
 func TestDumpHasItsContext(t *testing.T) {
 	var dumps []Dump
 	f := New(io.Discard, Options{DumpFile: func(d Dump) bool { dumps = append(dumps, d); return true }})

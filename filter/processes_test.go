@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The processes of a stream are enough to resolve the frames of the next one, which another
-// process of symfilter reads.
+// The context of a stream's processes is enough to resolve frames in the next stream, which another
+// run of symfilter reads.
 func TestProcessesGoOnInAnotherStream(t *testing.T) {
 	const modules = "[1] {{{module:0:one.so:elf:aabb}}}\n[1] {{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
 		"[2] {{{module:0:two.so:elf:ccdd}}}\n[2] {{{mmap:0x1000:0x1000:load:0:rx:0}}}\n"
@@ -86,7 +86,8 @@ func TestChangesOfProcessesAreKnown(t *testing.T) {
 	}
 }
 
-// The maps of a program that was started again take as much memory as those of its last run.
+// ProcessesChanged reports new maps, and the maps of a restarted program replace the old ones, so
+// the context does not grow.
 func TestChangesOfFactsAreKnown(t *testing.T) {
 	crash := func(base string) string {
 		return "======= Backtrace: =========\n/usr/bin/app(+0x18d)[0x" + base + "18d]\n======= Memory map: ========\n" +
@@ -113,7 +114,7 @@ func TestChangesOfFactsAreKnown(t *testing.T) {
 	}
 }
 
-// Two processes whose keys have the same long beginning are two.
+// Keys that differ only after maxKey bytes belong to different processes.
 func TestLongKeysOfTheCallerAreToldApart(t *testing.T) {
 	var out strings.Builder
 	f := New(&out, Options{})
@@ -132,7 +133,7 @@ func TestLongKeysOfTheCallerAreToldApart(t *testing.T) {
 	}
 }
 
-// Enter wins over a process key.
+// After a call of Enter, Options.ProcessKey is ignored.
 func TestProcessesAreNamedByTheCaller(t *testing.T) {
 	var out strings.Builder
 	f := New(&out, Options{ProcessKey: regexp.MustCompile(`(.)`)})
@@ -156,5 +157,4 @@ func TestProcessesAreNamedByTheCaller(t *testing.T) {
 	}
 }
 
-// innerOf returns the methods of f for the packages of this module.
 func innerOf(f *Filter) *inner { return (*inner)(f) }

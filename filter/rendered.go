@@ -236,8 +236,8 @@ func (w *renderer) whole(v symbolize.Variable) draft {
 	return d
 }
 
-// whole returns the variable's name, its size in bytes, and the offset of the address in it. The
-// answer has the form wholeVariable.
+// whole returns the variable's name, its size in bytes, and the offset of the address in it. r must
+// have the form wholeVariable.
 func (r *rendered) whole() (name string, size, offset uint64) {
 	digits, rest, _ := strings.Cut(r.text, " ")
 	distance, name, _ := strings.Cut(rest, " ")

@@ -8,19 +8,19 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// A program that crashes again prints the same backtrace again. A repeat is such a stack with
-// everything that its lines lead to: the frames, the evidence for later stacks, and the output. If
-// the same lines follow each other once more, and what was logged around them, the files and the
-// answers are still the same, they are not read, judged and laid out again.
+// A repeat is a stack that the log has printed before, with the results of its lines: the frames,
+// the evidence for later stacks, and the output. If the lines occur again, and the files, the
+// answers and the facts in the log are unchanged, the lines are not read, judged and laid out
+// again.
 //
-// A stack becomes a repeat if it is held back for the second time, all of its frames have answers,
-// and no text but its own has decided that. The output must be plain text.
+// A stack becomes a repeat if it is held back for the second time, all its frames have answers, and
+// its text alone decides how it is read and printed. The output must be plain text.
 type repeat struct {
 	text []byte        // its lines, with their ends
-	ends []int         // of its lines in text
-	read []judge.Frame // one for each line, with its Place
-	// the first line was read in a trace, or after a search for headers; the last line that keeps
-	// the trace open has the number kept, from 1
+	ends []int         // offsets in text of the ends of the lines
+	read []judge.Frame // the frames, one for each line, with their Places
+	// How the first line was read, and the number, from 1, of the last line that keeps the trace
+	// open.
 	inTrace, searched bool
 	kept              int
 	stack             *judge.KnownStack
@@ -29,18 +29,19 @@ type repeat struct {
 	proofs   Proofs
 	outcomes Outcomes
 	turns    uint32 // the Cache's turns when the answers were copied from it
-	until    int64  // Unix nanoseconds until which all answers are the best; 0: for ever
+	until    int64  // Unix nanoseconds until which all answers are the best; 0: no limit
 }
 
 // A reading is the way in which the frames of a held line were read.
 type reading struct {
-	alone    bool // only its own text decides how the line is read, and later how it is printed
-	inTrace  bool // it was read in a trace
-	searched bool // the lines before it were searched for headers
-	keeps    bool // it keeps the trace open
+	alone    bool // only the line's own text decides how it is read and printed
+	inTrace  bool // the line was read in a trace
+	searched bool // earlier lines were searched for headers
+	keeps    bool // the line keeps the trace open
 }
 
-// continues reports whether only their own texts decide how this line and the next are read.
+// continues reports whether the line with the reading next may follow in a repeat: its own text
+// decides how it is read.
 func (r reading) continues(next reading) bool {
 	return next.alone && !next.searched && next.inTrace == (r.inTrace || r.keeps)
 }
@@ -48,12 +49,12 @@ func (r reading) continues(next reading) bool {
 // Bounds of the repeats of a log. A repeat with 16 frames takes about 16 KiB.
 const (
 	maxRepeats    = 128
-	maxRepeatSize = 2 << 20 // bytes of all
+	maxRepeatSize = 2 << 20 // bytes of all repeats
 	maxAlike      = 8       // repeats that begin with the same line
 	seenBits      = 10      // 1,024 stacks that were held back once
 )
 
-// repeats holds the repeats of a log. If it is full, all are forgotten.
+// repeats holds the repeats of a log. At a bound, all are dropped.
 type repeats struct {
 	seed maphash.Seed
 	of   map[uint64][]*repeat // by hash of their first line
@@ -64,7 +65,8 @@ type repeats struct {
 
 func newRepeats() *repeats { return &repeats{seed: maphash.MakeSeed()} }
 
-// find returns the longest repeat at the start of b. line is its first line, which is read inTrace.
+// find returns the longest repeat at the start of b. line is the first line of b. inTrace is set if
+// it is read in a trace.
 func (c *repeats) find(b, line []byte, inTrace bool) (found *repeat) {
 	for _, r := range c.of[maphash.Bytes(c.seed, line)] {
 		if r.inTrace == inTrace && bytes.HasPrefix(b, r.text) && (found == nil || len(r.text) > len(found.text)) {
@@ -75,7 +77,7 @@ func (c *repeats) find(b, line []byte, inTrace bool) (found *repeat) {
 }
 
 // isNew notes that a stack with this text was held back. It reports whether the stack should become
-// a repeat.
+// a repeat: it was held back before, and is not a repeat yet.
 func (c *repeats) isNew(text, line []byte, inTrace bool) bool {
 	if c.seen == nil {
 		c.seen = new([1 << seenBits]uint32)
@@ -97,7 +99,8 @@ func (c *repeats) isNew(text, line []byte, inTrace bool) bool {
 	return true
 }
 
-// add adds r. It replaces the oldest repeat, if too many begin with its first line.
+// add adds r, unless r alone exceeds maxRepeatSize. If maxAlike repeats begin with the first line
+// of r, it replaces the oldest of them.
 func (c *repeats) add(r *repeat) {
 	const perFrame = 640 // bytes
 	size := len(r.text) + len(r.out) + len(r.read)*perFrame
@@ -124,7 +127,7 @@ type heldRun struct {
 	stack    *judge.KnownStack
 }
 
-// heldRuns returns the stacks in the held lines, which were just judged, that may become repeats.
+// heldRuns returns the stacks that may become repeats, of the held lines, which were just judged.
 // frames are all frames of these lines.
 func (c *repeats) heldRuns(t *tracer, frames []*judge.Frame) (all []heldRun) {
 	if c == nil || t.trace == nil {
@@ -153,8 +156,7 @@ func (c *repeats) heldRuns(t *tracer, frames []*judge.Frame) (all []heldRun) {
 	return all
 }
 
-// isAloneAfter reports whether held line i may be in a repeat that begins with line from and has
-// the lines between.
+// isAloneAfter reports whether held line i may extend a repeat that begins with the held line from.
 func (t *tracer) isAloneAfter(from, i int) bool {
 	if i >= len(t.buffered) || len(t.buffered[i].frames) != 1 {
 		return false
@@ -162,8 +164,8 @@ func (t *tracer) isAloneAfter(from, i int) bool {
 	return i == from && t.buffered[i].alone || i > from && t.buffered[i-1].continues(t.buffered[i].reading)
 }
 
-// isAlone reports whether a line with these frames, which only its own text decides, may be part of
-// a repeat: nothing but the line itself shows how it is printed.
+// isAlone reports whether a line with these frames may be part of a repeat: its text alone decides
+// how it is printed. The text alone must already decide how it is read.
 func isAlone(text []byte, frames []judge.Frame) bool {
 	if len(frames) != 1 || bytes.IndexByte(text, esc) >= 0 || len(text) == 0 || text[len(text)-1] != '\n' {
 		return false
@@ -172,7 +174,8 @@ func isAlone(text []byte, frames []judge.Frame) bool {
 	return fr.Digits.To == 0 && fr.Below == "" && !fr.PlaceBelow && !fr.Wraps && !fr.Unframed && !fr.Named && !fr.Awaits
 }
 
-// learn prints the lines of run by lay, and adds them as a repeat unless an answer was missing.
+// learn prints the lines of run with lay. If all frames have answers, it adds the lines as a
+// repeat.
 func (c *repeats) learn(t *tracer, run heldRun, lay func(b []byte, frames []judge.Frame)) {
 	f, n := t.f, run.to-run.from
 	first, last := &t.buffered[run.from], &t.buffered[run.to-1]
@@ -210,14 +213,13 @@ func (r *repeat) isCurrent(f *lineFilter) bool {
 	return r.turns == f.cached.turns.Load() && (r.until == 0 || f.unixNow() < r.until)
 }
 
-// forget forgets r.
 func (c *repeats) forget(r *repeat) {
 	key := maphash.Bytes(c.seed, r.text[:r.ends[0]])
 	c.of[key] = slices.DeleteFunc(c.of[key], func(other *repeat) bool { return other == r })
 }
 
-// judgeAgain judges the held lines as before, and reports whether they are all of repeats, or have
-// no frame.
+// judgeAgain judges the held lines as their repeats were judged. It returns false if that is not
+// possible: a line with a frame has no current repeat, or JudgeKnown fails.
 func judgeAgain(t *tracer) bool {
 	fold(t)
 	var stacks []*judge.KnownStack
@@ -297,7 +299,7 @@ func unfold(held []bufferedLine) {
 	}
 }
 
-// printAgain prints the lines of r.
+// printAgain prints the kept output of r, and counts its frames.
 func printAgain(t *tracer, r *repeat) {
 	f, n := t.f, len(r.ends)
 	f.closeModule()

@@ -21,11 +21,11 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A pair is a Filter, and the same Filter without repeats.
+// A pair is two Filters with the same input, one of them without repeats.
 type pair struct {
 	with, without       *Filter
 	output, plainOutput bytes.Buffer
-	again               int // stacks that were held back without being read
+	again               int // stacks that were taken as repeats
 }
 
 func newPair(t *testing.T, whole bool) *pair {
@@ -38,7 +38,7 @@ func newPair(t *testing.T, whole bool) *pair {
 	return p
 }
 
-// write writes text to both, and compares what they know afterwards.
+// write writes text to both Filters, and compares their states.
 func (p *pair) write(t *testing.T, text string) {
 	t.Helper()
 	for _, f := range []*Filter{p.with, p.without} {
@@ -56,7 +56,7 @@ func (p *pair) write(t *testing.T, text string) {
 	}
 }
 
-// close closes both, and compares their outputs and counts.
+// close closes both Filters, and compares their outputs and counts.
 func (p *pair) close(t *testing.T) {
 	t.Helper()
 	for _, f := range []*Filter{p.with, p.without} {
@@ -72,8 +72,8 @@ func (p *pair) close(t *testing.T) {
 	}
 }
 
-// ownStack returns the return addresses of the calls that lead to it, innermost first, without the
-// last one: no call leads to the first function of a goroutine.
+// ownStack returns the return addresses on its stack, innermost first. It omits the last one, since
+// no call leads to the first function of a goroutine.
 //
 //go:noinline
 func ownStack() []uintptr {
@@ -93,7 +93,7 @@ func thirdCall(pcs []uintptr) []uintptr { return fourthCall(pcs)[:] }
 //go:noinline
 func fourthCall(pcs []uintptr) []uintptr { return pcs[:runtime.Callers(2, pcs)] }
 
-// glibcStack prints addresses in this program as glibc does.
+// glibcStack returns a backtrace in glibc's form with addresses in this program.
 func glibcStack(t *testing.T, pcs []uintptr) string {
 	program, err := os.Executable()
 	if err != nil {
@@ -112,11 +112,11 @@ const (
 		"    #01 pc 000000000040018d  /vendor/bin/a.out (BuildId: a0a1a2a3a4a5a6a7)\n"
 )
 
-// A log comes out the same with and without repeats, and leads to the same context, whatever comes
-// between equal backtraces.
+// Output and context are the same with and without repeats, whatever lines are between equal
+// backtraces.
 func TestRepeatsChangeNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	testenv.OnlyOn(t, "linux") // where this program is an ELF file
+	testenv.OnlyOn(t, "linux") // this program must be an ELF file
 	own := glibcStack(t, ownStack())
 	prefixed := func(prefix, stack string) string {
 		return prefix + strings.ReplaceAll(strings.TrimSuffix(stack, "\n"), "\n", "\n"+prefix) + "\n"
@@ -127,7 +127,7 @@ func TestRepeatsChangeNothing(t *testing.T) {
 		name    string
 		stack   string
 		between func(i int) string
-		fewest  int // repeats
+		fewest  int // minimum number of repeats
 	}{
 		{"Android", android, func(int) string { return "" }, 5},
 		{"glibc", own, func(int) string { return "crashed\n" }, 5},
@@ -222,7 +222,7 @@ func TestRepeatsOfSamplesChangeNothing(t *testing.T) {
 	}
 }
 
-// A debug file that arrives between two equal backtraces answers for the second one.
+// If a debug file arrives between two equal backtraces, it is used for the second one.
 func TestLateDebugFileServesRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := newLateFile(t)
@@ -246,7 +246,7 @@ func TestLateDebugFileServesRepeats(t *testing.T) {
 	})
 }
 
-// A file that is replaced between two equal backtraces answers for the second one.
+// If a file is replaced between two equal backtraces, the new file is used for the second one.
 func TestReplacedFilesServeRepeats(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.OnlyOn(t, "linux")
@@ -280,7 +280,7 @@ func TestReplacedFilesServeRepeats(t *testing.T) {
 	}
 }
 
-// However many stacks a log repeats, their memory is bounded.
+// The memory of repeats is bounded, however many stacks a log repeats.
 func TestRepeatsAreBounded(t *testing.T) {
 	c := newRepeats()
 	for i := range 4 * maxRepeats {

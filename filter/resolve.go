@@ -212,7 +212,7 @@ func (r *resolver) countLookup(a *answer) {
 	}
 }
 
-// recordPlace counts a raw frame that was not located.
+// recordPlace adds a raw frame that was not located to the missing modules, or to noCode.
 func (r *resolver) recordPlace(fr *judge.Frame) {
 	k := cacheModule{id: fr.ID, name: fr.Module}
 	switch m := fr.Place.Image; {

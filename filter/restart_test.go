@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/logtest"
 )
 
-// restartedAfterEachLine returns the output for log with a restart after each line, one by one, and
-// fails the test unless each is want.
+// restartedAfterEachLine filters log once for each of its lines, with a restart after this line. It
+// fails the test unless each output is want.
 func restartedAfterEachLine(t *testing.T, o Options, log, want string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -40,11 +40,11 @@ func restartedAfterEachLine(t *testing.T, o Options, log, want string) {
 	f.Close()
 }
 
-// A restart after any line of a backtrace changes nothing of its text.
+// A restart after any line of a backtrace does not change the output.
 func TestRestartsWithinBacktracesChangeNothing(t *testing.T) {
 	o := resolvingDialects(t)
 	o.Dialects.Whole = true   // a slow machine must not end a trace
-	o.Dialects.NoPaths = true // files of the machine change nothing
+	o.Dialects.NoPaths = true // files on this machine must not change the output
 	for _, log := range logtest.Samples(t, "../internal/dialect/testdata/*.txtar") {
 		want, _ := filterString(t, o, log, nil)
 		restartedAfterEachLine(t, o, log, want)

@@ -22,10 +22,10 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out into the scripts")
 
-// TestScripts runs testdata/script/*.txtar, one behaviour each. The file "in" is the log, filtered
-// with the options on the "options:" line of the comment; "out" is the expected output, and
-// "diagnostics" are the expected diagnostics. The escapes \e, \a, \r, \0, \xff and so on are bytes;
-// \ at the end of a line removes the line end.
+// TestScripts runs testdata/script/*.txtar, each of which shows one behaviour. The file "in" is the
+// log, filtered with the options on the "options:" line of the comment; "out" is the expected
+// output, and "diagnostics" are the expected diagnostics. The escapes \e, \a, \r, \0 and \xff are
+// bytes; \ at the end of a line removes the line end.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -168,7 +168,6 @@ func scriptOptions(t *testing.T, comment string) Options {
 	return o
 }
 
-// patient waits as long as any test needs.
 var patient = Patience{Local: time.Minute, Servers: time.Minute}
 
 // testSymbolizer returns a symbolizer with the debug files of testdata/debug.

@@ -14,8 +14,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// TestSinkPrintsWhatWriteDoes checks that text and typed elements have the same output as the log
-// that they are from.
+// Text and typed elements have the same output as the log that they were made from.
 func TestSinkPrintsWhatWriteDoes(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
@@ -41,7 +40,7 @@ func TestSinkPrintsWhatWriteDoes(t *testing.T) {
 		}
 		f.Close()
 		want, _ := filterString(t, o, in, nil)
-		// An element without an answer is printed again, in the canonical form.
+		// an element without an answer is printed in the canonical form
 		if got, want := canonical(b.String()), canonical(want); got != want {
 			t.Fatalf("seed %d: (-sink +write)\n%s", seed, cmp.Diff(got, want))
 		}
@@ -65,7 +64,7 @@ func TestSinkTextIsNotInterpreted(t *testing.T) {
 	}
 }
 
-// The time of a line of the Sink methods is its own, until the caller ends blocks.
+// Each line of the Sink methods reads the clock, until the caller ends blocks.
 func TestSinkLinesHaveTheTimeOfTheirBlock(t *testing.T) {
 	f := New(io.Discard, Options{})
 	in := access.Filter(f).(interface{ EndBlock() })
@@ -93,8 +92,7 @@ var (
 	generatedColor = regexp.MustCompile("\x1b\\[[0-9;:]+m") // ESC [ may be text before an m
 )
 
-// TestHighlightingOnlyAddsColour checks that the output with ColorAlways, without its colours, is
-// the output with ColorNever.
+// The output with ColorAlways, without its colours, equals the output with ColorNever.
 func TestHighlightingOnlyAddsColour(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// numberedSource gives each line of each file a text that looks like markup and like a frame.
+// numberedSource returns lines that look like markup and like a frame.
 func numberedSource(_ symbolize.Location, f *symbolize.Frame) symbolize.Snippet {
 	s := symbolize.Snippet{First: f.Line, Verified: true}
 	for range 2 {
@@ -22,12 +22,12 @@ func numberedSource(_ symbolize.Location, f *symbolize.Frame) symbolize.Snippet 
 	return s
 }
 
-// snippetLine matches a source line or a caret as numberedSource and the layout make them, with the
-// text before it.
+// snippetLine matches a source line of numberedSource, or a caret, as the layout prints them, with
+// the text before it.
 var snippetLine = regexp.MustCompile(`(?m)^.* \|(         *\^| {9}\S.*| \.\.\.)\r?\n`)
 
-// Source lines change nothing but that they are added, in every dialect: the output without them is
-// that of a run without them, and another run changes none of them.
+// In every dialect, source lines are only added: without them, the output equals the output of a
+// run without Paths.Source. Another run does not change them.
 func TestSourceLinesAreOnlyAdded(t *testing.T) {
 	added := 0
 	logs := logtest.Samples(t, "../internal/dialect/testdata/*.txtar")

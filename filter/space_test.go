@@ -83,7 +83,7 @@ func TestSpaceLimits(t *testing.T) {
 	mod := s.modules[0]
 	var err error
 	n := 0
-	for ; err == nil; n++ { // from the top down, the worst order
+	for ; err == nil; n++ { // from the highest address to the lowest, the worst order
 		_, _, err = s.load(markup.MMap{Addr: 1<<40 - uint64(n)*0x2000, Size: 0x1000}, mod)
 	}
 	if err != errTooManyMap || n < maxMaps-2 || n > maxMaps {
@@ -94,7 +94,7 @@ func TestSpaceLimits(t *testing.T) {
 	}
 }
 
-// An oracle is a second implementation of the address space, without overflow: the last map that
+// An oracle is a second implementation of the address space, with big integers: the last map that
 // covers an address wins.
 type oracle []oracleMap
 
@@ -131,7 +131,7 @@ func (o oracle) find(addr uint64) string {
 }
 
 // FuzzSpace compares the space with the oracle. Each 18 bytes of data are a map: a module, a shift
-// that makes small numbers large, address and size.
+// of address and size, address, and size.
 func FuzzSpace(f *testing.F) {
 	entry := func(module, shift byte, addr, size uint64) []byte {
 		b := []byte{module, shift}

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Filter and Lines count the same for the same log, and the Cache what they have asked it.
+// A Filter and Lines have the same counts for the same log. The Cache counts their questions.
 func TestStats(t *testing.T) {
 	want := filter.Stats{Lines: 12, Elements: 15, Resolved: 4, Unresolved: 2}
 	want.Outcomes[filter.OriginBT] = [filter.Results]int64{filter.ResultResolved: 1, filter.ResultSymbolOnly: 1}
@@ -49,14 +49,13 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// A finderFunc is a finder.
 type finderFunc func(context.Context) (*buildid.File, error)
 
 func (f finderFunc) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
 	return f(ctx)
 }
 
-// The addresses of a log are counted by what they are in and by what was found.
+// Addresses are counted by the kind of their element, and by the result of the lookup.
 func TestAddressesAreCountedByOriginAndResult(t *testing.T) {
 	const module = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n"
 	tree := buildid.NewTree("testdata/debug")
@@ -102,7 +101,7 @@ func TestAddressesAreCountedByOriginAndResult(t *testing.T) {
 	}
 }
 
-// While a file is searched, its addresses are pending.
+// The addresses of a file are pending while it is searched.
 func TestAddressesWhoseFileIsSearchedArePending(t *testing.T) {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{finderFunc(func(ctx context.Context) (*buildid.File, error) {
 		<-ctx.Done()
@@ -118,8 +117,8 @@ func TestAddressesWhoseFileIsSearchedArePending(t *testing.T) {
 	}
 }
 
-// While a file with debug information is searched, symbols on this machine answer, and Early counts
-// that.
+// Early counts answers from symbols on this machine while the file with debug information is
+// searched.
 func TestAnswersBySymbolsBeforeDebugInformationAreCounted(t *testing.T) {
 	hangs := finderFunc(func(ctx context.Context) (*buildid.File, error) {
 		<-ctx.Done()

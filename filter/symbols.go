@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// symbols answer questions about addresses. A question ends with its context within, if that is not
-// nil, even if a file is slow.
+// symbols answer questions about addresses. If within is not nil, a question ends when within is
+// done, even if a file is slow.
 type symbols interface {
 	Code(ctx, within context.Context, dst []symbolize.Frame, l symbolize.Location) ([]symbolize.Frame, error)
 	Data(ctx, within context.Context, l symbolize.Location) (symbolize.Variable, error)

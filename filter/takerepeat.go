@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// mayRepeat reports whether the options allow repeats: the output is plain text, and nobody is told
-// about single frames.
+// mayRepeat reports whether the options allow repeats: the output is plain text, and no option
+// reports single frames.
 func (f *Filter) mayRepeat() bool {
 	o := &f.o.Dialects
 	return f.bare && f.tracer != nil && f.o.Color == ColorKeep && !f.layout.Terminal &&
@@ -14,7 +14,7 @@ func (f *Filter) mayRepeat() bool {
 }
 
 // repeatAt returns the repeat at offset at of b, if its lines may be held back without being read,
-// or nil. pending is the number of lines before that are not printed yet.
+// or nil. pending is the number of lines before at that are not printed yet.
 func repeatAt(f *lineFilter, b []byte, at, pending int) *repeat {
 	t := f.tracer
 	if t == nil || t.repeats == nil || len(t.repeats.of) == 0 || f.openDicts > 0 {
@@ -45,8 +45,8 @@ func repeatAt(f *lineFilter, b []byte, at, pending int) *repeat {
 	return r
 }
 
-// fitsAgain reports whether the lines of r may be held back together, the first one as the line
-// with this number.
+// fitsAgain reports whether the lines of r may be held back together. number is the number of the
+// first line.
 func fitsAgain(t *tracer, r *repeat, number int64) bool {
 	n, held := len(r.ends), len(t.buffered)
 	if t.printed > 0 || t.listing || t.maps.buffered || t.maps.complete || t.full && held == 0 || t.late() {

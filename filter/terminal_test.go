@@ -10,7 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/logtest"
 )
 
-// onTerminal matches what may reach a terminal: printable text, TAB, line ends and colour.
+// onTerminal matches text that is harmless on a terminal: printable characters, TAB, line ends and
+// colours.
 var onTerminal = regexp.MustCompile(`^(?:[^\x00-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}\x{61c}\x{fffd}]|\x{fffd}|\t|\r?\n|\x1b\[[0-9;:]{0,64}m)*$`)
 
 func checkTerminal(t *testing.T, s string) {
@@ -42,8 +43,8 @@ func TestTerminalSeesNoControls(t *testing.T) {
 	}
 }
 
-// TestTerminalSeesNoControlsOfLongLines checks that a terminal gets no control characters of lines
-// that are too long to be interpreted and are printed in parts.
+// In lines that are too long to be interpreted, which are printed in parts, control characters are
+// escaped for a terminal, too.
 func TestTerminalSeesNoControlsOfLongLines(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Terminal: true, Color: ColorAlways}

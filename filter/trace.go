@@ -182,7 +182,7 @@ func reportFault(t *tracer, fault any, lines int64) {
 // reportDoubt reports that m, whose names were already printed, is not the file that ran.
 func reportDoubt(t *tracer, m *judge.Image) {
 	if t.f.o.Diagnose != nil {
-		t.f.o.Diagnose(Diagnostic{Line: t.next(), Byte: 1, Message: fmt.Sprintf("%s is not the file that ran, as this backtrace shows: names from it in earlier backtraces of the process may be wrong; --image NAME=FILE names the right file", m.Path)})
+		t.f.o.Diagnose(Diagnostic{Line: t.next(), Byte: 1, Message: fmt.Sprintf("%s is not the file that ran, as this backtrace shows: names from this file in earlier backtraces of the process may be wrong; --image NAME=FILE names the right file", m.Path)})
 	}
 }
 
@@ -451,11 +451,11 @@ func (t *tracer) limits() (lines, bytes int) {
 	return maxTraceLines, maxTraceBytes
 }
 
-// gap returns the number of lines without a frame that may follow the last line with one.
+// gap returns the number of lines without a frame that may follow the last line with a frame.
 func gap(t *tracer) int64 {
 	for i := len(t.buffered) - 1; i >= max(0, len(t.buffered)-maxReportGap); i-- {
 		if t.buffered[i].repeated {
-			break // none of its frames awaits anything
+			break // no frame of a repeat awaits further lines
 		}
 		if frames := t.buffered[i].frames; len(frames) > 0 {
 			if frames[0].Awaits {

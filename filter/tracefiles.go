@@ -231,7 +231,7 @@ var special = []string{"/proc/", "/dev/", "/sys/"}
 // Reasons why files in special are not opened.
 var (
 	errProc   = errors.New("the path in /proc leads to another file on this machine; --image NAME=FILE names the right one")
-	errDevice = errors.New("not opened: it is in /proc, /dev or /sys, or a link into them; --image NAME=FILE names another file")
+	errDevice = errors.New("not opened: the path is in /proc, /dev or /sys, or a link into them; --image NAME=FILE names another file")
 )
 
 // imageAt returns the file at a path.

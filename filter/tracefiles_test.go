@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A file at a path of the log is younger than the log if it was changed after that was written. Of
-// a file that the operator leads to, the time does not count.
+// A file at a logged path that changed after the log was written needs a stronger proof. The time
+// of an operator's file does not matter.
 func TestFilesYoungerThanTheLogNeedMoreProof(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -50,7 +50,7 @@ func TestFilesYoungerThanTheLogNeedMoreProof(t *testing.T) {
 	}
 }
 
-// Chromium logs frames of /proc/self/exe, which is symfilter itself here.
+// Chromium logs frames of /proc/self/exe, which leads to symfilter's own file here.
 func TestFilesOfOwnProcessAreNotThoseOfTheLog(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -88,8 +88,8 @@ func TestFilesOfOwnProcessAreNotThoseOfTheLog(t *testing.T) {
 	}
 }
 
-// A mapping of a file that has another name than the frame may be one of another process: one call
-// does not prove the file then.
+// If a mapping's file has another name than the frame, the mapping may be from another process:
+// then one call does not prove the file.
 func TestMappingsOfOtherNamesAreGuesses(t *testing.T) {
 	f := New(io.Discard, resolvingDialects(t))
 	defer f.Close()
@@ -104,7 +104,7 @@ func TestMappingsOfOtherNamesAreGuesses(t *testing.T) {
 	}
 }
 
-// The number of a frame depends on the frames of its own log, not on those of other Contexts.
+// The number of a frame depends only on earlier frames of the same Context.
 func TestNumbersOfFramesAreOfTheirContext(t *testing.T) {
 	const id = "(BuildId: a0a1a2a3a4a5a6a7)\n"
 	first, second := []byte("    #0 0x55d01234017a  (/opt/shop/a.out+0x40017a) "+id), []byte("    #1 0x55d01234018d  (/opt/shop/a.out+0x40018d) "+id)
@@ -123,7 +123,7 @@ func TestNumbersOfFramesAreOfTheirContext(t *testing.T) {
 	}
 }
 
-// Names without a file do not count as files that the trace names.
+// Names without a file do not count towards the limit of files of a trace.
 func TestALibraryIsFoundAfterManyThatAreNot(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Bounds of the work of traces, in steps of dialect.Quota, about 50 ns: a log takes at most 0.5 s
-// for a MiB and 0.4 s besides, and a block of it delays the lines after it by at most 0.5 s.
+// Bounds of the work on traces, in steps of dialect.Quota of about 50 ns. A log takes at most 0.5 s
+// for each MiB, and 0.4 s in addition. A block delays later lines by at most 0.5 s.
 const (
 	mostLogSteps    = 8 << 20
 	mostStepsAByte  = 10
 	mostBlockSteps  = 10 << 20
-	mostTraceGrowth = 1.1 // of the steps for a byte, if the log becomes longer
+	mostTraceGrowth = 1.1 // maximum growth of the steps per byte in a longer log
 )
 
-// traceSteps returns the steps that the traces of a log of size bytes take, which repeats text. It
-// checks those of each block.
+// traceSteps filters a log of size bytes, made of calls of text. It returns the steps of its
+// traces, and checks the steps of each block.
 func traceSteps(t *testing.T, o Options, text func() string, size int) int64 {
 	t.Helper()
 	f := New(io.Discard, o)
@@ -56,12 +56,12 @@ func mallocs() uint64 {
 	return m.Mallocs
 }
 
-// The traces of a log take time in proportion to its length, however many they are: each sample of
-// each dialect, again and again, all samples and all of their lines at random, and different traces
-// of a large program. So do its allocations.
+// The steps and allocations for the traces of a log are linear in its length. The logs repeat each
+// sample of each dialect, all samples and all their lines at random, or different traces of a large
+// program.
 func TestTracesTakeStepsInProportionToTheLog(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	testenv.OnlyOn(t, "linux") // where the program is an ELF file
+	testenv.OnlyOn(t, "linux") // this program must be an ELF file
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestTracesTakeStepsInProportionToTheLog(t *testing.T) {
 					t.Errorf("%.2f steps for a byte of %d, %.2f for one of a shorter log", each, size, before)
 				}
 				before = each
-				const besides = 20_000 // allocations that a longer log does not repeat
+				const besides = 20_000 // allocations that do not grow with the log
 				if most := allocatedBefore*mostTraceGrowth*float64(size) + besides; allocatedBefore > 0 && float64(allocated) > most {
 					t.Errorf("%d allocations for %d bytes, want at most %.0f: a shorter log has %.4f for a byte", allocated, size, most, allocatedBefore)
 				}

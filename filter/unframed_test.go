@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// What one run has located without debug files, another one names without the modules: as one run
-// that has both. The exceptions have their output.
+// Frames that one run has located without debug files are named by another run without the modules.
+// The output equals that of one run with both, with a few exceptions.
 func TestWhatWasLocatedIsNamedLater(t *testing.T) {
 	data, err := os.ReadFile("../testdata/crash.log")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestWhatWasLocatedIsNamedLater(t *testing.T) {
 	}
 }
 
-// appended returns the output of Lines for text after modules, whose output is left out.
+// appended returns the output of Lines for text, in a Context with the modules.
 func appended(o Options, modules, text string) string {
 	l, c := NewLines(o), new(Context)
 	l.Append(nil, c, []byte(modules))

@@ -21,13 +21,13 @@ const (
 	untilFrames  = "at {{{pc:0x50018d:pc}}}, {{{pc:0x50018e}}}, {{{data:0x50018d}}}\n"
 )
 
-// Records with a time wait for their files until then, not for as long as the patience.
+// With Until, records wait for files until that time, and not as long as the Patience allows.
 func TestRecordsWaitUntilATime(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		patience Patience
-		until    time.Duration // from the first frames; negative: no bound
-		after    time.Duration // for the search
+		until    time.Duration // measured from the first frames; negative: no bound
+		after    time.Duration // delay of the search
 		took     time.Duration
 		resolved int
 	}{
@@ -63,8 +63,8 @@ func TestRecordsWaitUntilATime(t *testing.T) {
 	}
 }
 
-// While a file is in use by a question that takes long, records with a time go out at that time,
-// and have their names when the same address comes again.
+// While a slow question uses a file, records with Until are printed at that time. When the address
+// occurs again, its name is known.
 func TestRecordsWithATimeDoNotWaitForOtherQuestions(t *testing.T) {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("testdata/debug")}})
 	defer s.Close()

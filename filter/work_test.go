@@ -15,7 +15,7 @@ import (
 // Bounds of the work on a line for each of its bytes. A plain line is scanned once and copied once.
 const (
 	maxStepsAByte   = 20
-	maxWrittenAByte = 30  // without answers: in JSON, {{{pc:0}}} is text and an object of 200 bytes
+	maxWrittenAByte = 30  // bytes; in JSON, {{{pc:0}}} without an answer takes 200
 	maxAllocsAByte  = 300 // bytes allocated: a piece has 150 bytes, and is copied when the slice grows
 	maxGrowth       = 2.2 // factor of the cost for a line or log twice as long
 )
@@ -93,7 +93,7 @@ func allocatedBytes() int64 {
 // maxGrowth times the cost of its first half.
 func checkCost(t *testing.T, what string, n int, half, whole cost) {
 	t.Helper()
-	const floor = 1 << 14 // bytes that do not depend on the log
+	const floor = 1 << 14 // bytes for any log
 	for _, c := range []struct {
 		what        string
 		half, whole int64
@@ -112,8 +112,8 @@ func checkCost(t *testing.T, what string, n int, half, whole cost) {
 	}
 }
 
-// TestTheWorkOnALineGrowsWithItsLength fills lines with any two elements in turn, in each form of
-// output.
+// TestTheWorkOnALineGrowsWithItsLength fills lines with any two elements alternately, in each form
+// of output.
 func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	pairs, alone := 8<<10, 8<<10 // bytes
@@ -136,7 +136,8 @@ func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
 	}
 }
 
-// TestTheWorkOnALogGrowsWithItsLength has logs in which each line adds to the context or uses it.
+// TestTheWorkOnALogGrowsWithItsLength filters logs in which each line adds to the context or uses
+// it.
 func TestTheWorkOnALogGrowsWithItsLength(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	n := 4000
@@ -195,7 +196,7 @@ func TestTheWorkOnALogGrowsWithItsLength(t *testing.T) {
 	}
 }
 
-// TestPlainLinesTakeNoSteps checks that the counter of work is not on the path of plain lines.
+// Plain lines do not take the path that counts steps.
 func TestPlainLinesTakeNoSteps(t *testing.T) {
 	f := New(io.Discard, Options{})
 	f.Write([]byte(strings.Repeat("an ordinary line {with} a {{brace}}\n", 1000)))
@@ -204,8 +205,7 @@ func TestPlainLinesTakeNoSteps(t *testing.T) {
 	}
 }
 
-// TestFootnotesAreLimited checks that a line with more values than a register dump has few
-// footnotes.
+// A line with more values than a register dump gets few footnotes.
 func TestFootnotesAreLimited(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	head, _ := filterString(t, o, dictHead, nil)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// In the log of a kernel of x86, the registers of a virtual machine and of a debugger are found
-// wherever they are, and nothing else is.
+// In an x86 kernel's log, the registers of a virtual machine or debugger are found everywhere, and
+// no other text is taken for a register.
 func TestCountersOfX86AreFound(t *testing.T) {
 	image := Image{Path: filepath.Join(recordedFirmware, "aarch64.elf")}
 	f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Dialects: Dialects{Images: []Image{image}}})
