@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// A line that has its answer is not a frame, so that a log can be filtered twice. A frame that has
-// it on the next line may be one.
+// A line with its answer is not a frame, so a log can be filtered twice. A frame whose answer is on
+// the next line may be read again.
 func TestAnsweredLinesAreNoFrames(t *testing.T) {
 	for _, family := range []string{"glog", "pytorch", "cxxtrace"} {
 		archive, err := txtar.ParseFile(filepath.Join("testdata", family+".txtar"))
@@ -24,7 +24,7 @@ func TestAnsweredLinesAreNoFrames(t *testing.T) {
 				continue
 			}
 			first, second := dialect.NewReader(nil), dialect.NewReader(nil)
-			var before, after string // the lines so far, and with their answers
+			var before, after string // the lines so far, without and with their answers
 			first.Past = func(int64) []byte { return []byte(before) }
 			second.Past = func(int64) []byte { return []byte(after) }
 			number := int64(0)
@@ -47,7 +47,7 @@ func TestAnsweredLinesAreNoFrames(t *testing.T) {
 	}
 }
 
-// ThreadSanitizer's frames have only the last part of the path that the summary has.
+// ThreadSanitizer's frames have only the last part of the path in the summary.
 func TestSummariesNameTheFoldersOfModules(t *testing.T) {
 	r := dialect.NewReader(nil)
 	r.Line([]byte("    #0 <null> <null> (libpl.so+0x11ab)"), 1)

@@ -31,7 +31,7 @@ type Code struct {
 
 const (
 	maxUnits  = 128 // units in a listing; the kernel lists 64 bytes on x86
-	MinListed = 16  // bytes of a file that must match the listing; fewer may match by chance
+	MinListed = 16  // bytes of a file that must match the listing; fewer may match other files
 	MinValues = 4   // different units that a listing needs, because padding proves nothing
 )
 

@@ -11,7 +11,7 @@ import "bytes"
 //
 // The line has the last part of the file's path. The brackets hold the mapping and, from Linux 6.1
 // on, the offset in the file. The address is exact. On x86 and PowerPC the next line lists the code
-// around it, which proves whether a file is the one that ran.
+// around it, which proves whether a file has run.
 var death = Dialect{
 	Name: "kernel-segv", Who: "Linux: the kernel's line about a process killed by a fault",
 	Needs:  "the code on the next line, and a file with the name in the line; or --image",

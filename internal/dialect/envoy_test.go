@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The file that Envoy names once, before its frames, is known after a restart.
+// Envoy prints a file once, before its frames. The file is still known after a restart.
 func TestTheFileOfEnvoyOutlivesARestart(t *testing.T) {
 	const library = "/lib/x86_64-linux-gnu/libc.so.6"
 	r := NewReader(nil)

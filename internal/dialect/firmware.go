@@ -28,7 +28,7 @@ var registers = Dialect{
 // A register is the meaning of a value after the name of a register or of another address.
 type register struct {
 	call Call
-	ok   bool // its value may be a code address
+	ok   bool // the value may be a code address
 
 	assigned bool        // only after ":" or "=": Go prints "rip    0x4979b2" after its own frame
 	machine  elf.Machine // only on this machine
@@ -102,7 +102,7 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 
 type deviceFault struct {
 	pc uint64
-	at int64 // its line
+	at int64 // line of pc
 }
 
 // register adds the value of a register.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whatever a line has before and after it, its address is found.
+// NextFirmware finds the address of a line, whatever text is before and after it.
 func TestNextFirmwareFindsEachLineWithAFrame(t *testing.T) {
 	samples, err := os.ReadFile("testdata/firmware.txtar")
 	if err != nil {
@@ -25,7 +25,7 @@ func TestNextFirmwareFindsEachLineWithAFrame(t *testing.T) {
 		r.Reset()
 		means := r.Line(text, 1)
 		if means == nil || len(means.Frames) == 0 || bytes.Contains(line, []byte("[<0x")) || bytes.Contains(line, []byte("]: unhandled ")) || bytes.Contains(line, []byte(" runtime 0x")) || means.Frames[0].Dialect == &addresses {
-			continue // it has a mark of any log, or describes a frame
+			continue // the line has a mark of any log, or describes a frame
 		}
 		frames++
 		for n := range 2 * shortNumber {

@@ -42,7 +42,7 @@ func eachAnchor(line []byte, do func(a anchor, at int)) {
 	}
 }
 
-// trying returns t with tables that reject by the bytes on which grammars rely alone.
+// trying returns a copy of t whose tables reject only by the bytes on which the grammars rely.
 func (t *tables) trying() *tables {
 	slow := *t
 	for a := range slow.of {
@@ -55,8 +55,8 @@ func (t *tables) trying() *tables {
 	return &slow
 }
 
-// The tables reject only what the grammars reject, too: the same frames are found if all grammars
-// are tried, in each sample, and in each line that differs from one in a byte or ends before it.
+// The tables reject only places that the grammars also reject: the frames are the same if all
+// grammars are tried, in each sample, in samples with one byte changed, and in cut samples.
 func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	fast, slow := NewReader(nil), NewReader(nil)
@@ -74,7 +74,7 @@ func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 		r.line.Text, r.line.Frames, r.line.edits = line, r.line.Frames[:0], r.line.edits[:0]
 		r.frames(&r.line, -1)
 		for i := range r.line.Frames {
-			r.line.Frames[i].Key = 0 // depends on the lines before
+			r.line.Frames[i].Key = 0 // depends on earlier lines
 		}
 		return r.line.Frames
 	}
@@ -112,7 +112,7 @@ func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 	}
 }
 
-// In a block of lines the tables reject what they reject in the line itself.
+// The tables reject the same places in a block of lines as in each line alone.
 func TestOtherLinesOfABlockChangeNothing(t *testing.T) {
 	tables := allTables()
 	for _, log := range sampleLogs(t) {
@@ -136,7 +136,7 @@ func TestOtherLinesOfABlockChangeNothing(t *testing.T) {
 	}
 }
 
-// Logs with many numbers cost little: no grammar is tried in these lines.
+// In logs with many numbers but no frames, no grammar is tried.
 func TestNoGrammarIsTriedInOrdinaryLines(t *testing.T) {
 	const log = `Nov 20 10:02:03 node07 kernel: segment 0x1234abcd: irq 3, status=0x00ff at 0x0123456789abcdef (flags 0x1f)
 Nov 20 10:02:03 node07 kernel: token 0x9c84ab0: irq 8, status=0x9810 at 0x7e3a3c7379cf1252 (flags 0x2d)

@@ -149,8 +149,8 @@ func (r *Reader) afterSignal(n int) bool {
 
 // A gdbSignal is the last frame that gdb printed as a signal handler.
 type gdbSignal struct {
-	frame int   // its number; -1: none, or in another stack
-	at    int64 // its line
+	frame int   // number of the frame; -1 if there is none, or if it is in another stack
+	at    int64 // line of the frame
 }
 
 // isBefore reports whether the handler is the frame before frame n, which is in this line.

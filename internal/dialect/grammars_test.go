@@ -2,8 +2,8 @@ package dialect
 
 import "testing"
 
-// The kinds of an anchor's grammars that fit are a set in one word. With one more, the last would
-// match nothing. Each grammar of all dialects, and of those on demand, is in one kind.
+// The kinds of an anchor's grammars fit into one word; a further kind would match nothing. Each
+// grammar of every dialect, including dialects on demand, is in exactly one kind.
 func TestTheGrammarsOfAnAnchorFitTheTables(t *testing.T) {
 	var names []string
 	for _, d := range All() {
@@ -37,7 +37,7 @@ func TestTheGrammarsOfAnAnchorFitTheTables(t *testing.T) {
 	}
 }
 
-// Grammars of one kind, and of others between them, are tried in the order of their rows.
+// Grammars are tried in the order of their rows, even if grammars of other kinds are between them.
 func TestGrammarsAreTriedInTheOrderOfTheirRows(t *testing.T) {
 	var tried []int
 	var f fits

@@ -12,9 +12,8 @@ import "bytes"
 //
 // The program is not named; addresses in it without an exported symbol are relative to main. Names
 // of libraries end at the first dot, and offsets without a symbol are relative to the library's
-// base. The bytes are the code at the address, which shows whether a file is the one that ran. All
-// addresses are return addresses, except after a signal. The last form ends with the called
-// function.
+// base. The bytes are the code at the address, which shows whether a file has run. All addresses
+// are return addresses, except after a signal. The last form ends with the called function.
 var haproxy = Dialect{
 	Name: "haproxy", Who: "HAProxy: the call trace of a thread that is stuck or has failed",
 	Needs:  "a file named haproxy in a system folder, or --image haproxy=FILE",

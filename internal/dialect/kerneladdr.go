@@ -16,8 +16,8 @@ import "bytes"
 //	Kernel Offset: 0x33600000 from 0xffffffff81000000 (relocation range: …)
 //	Kernel Offset: disabled
 
-// A KernelLoad is the place at which a kernel was loaded. Later lines of the log set it, so the
-// frames' Reader owns it.
+// A KernelLoad is the relocation of a kernel at its start (KASLR). Later lines of the log set it,
+// so the frames' Reader owns it.
 type KernelLoad struct {
 	Offset uint64 // added to addresses in the file
 	From   uint64 // lowest address in the file; 0 if unknown
@@ -121,7 +121,7 @@ func endsWithAny(b []byte, texts [][]byte) bool {
 	return false
 }
 
-// loadOf returns the load place of the kernel that logs this line. After more than WindowLines
+// loadOf returns the KernelLoad of the kernel that logs this line. After more than WindowLines
 // lines without a frame, another kernel may log.
 func (n *kernelLog) loadOf(line int64) *KernelLoad {
 	if n.load == nil || line-n.loadAt > WindowLines {

@@ -39,11 +39,11 @@ type kernelLog struct {
 	faultAt int64  // line of fault
 	entryAt int64  // last line with a function that saves the registers of stopped code; 0: none
 
-	// load place of the last kernel that started or logged; nil if no frame needs it
+	// relocation of the last kernel that started or logged; nil if no frame needs it
 	load   *KernelLoad
 	loadAt int64 // last line with a frame or a distance for load
 
-	code   *Code // listing of the last frame that awaits code; nil if none does
+	code   *Code // listing of the last frame that awaits code; nil if no frame does
 	codeAt int64 // line of that frame
 
 	texts kernelTexts

@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// colorings colour a line as programs do.
+// colorings add colours to a line as programs do.
 var colorings = map[string]func(line string) string{
 	"around the line":   func(s string) string { return "\x1b[1m\x1b[31m" + s + "\x1b[0m" },
 	"erases to the end": func(s string) string { return s + "\x1b[K" },
@@ -30,8 +30,8 @@ var colorings = map[string]func(line string) string{
 
 var sequences = regexp.MustCompile(`\x1b(\[[0-9;]*[mK]|\(B)`)
 
-// Colours change no frame, and no answer: without its colours, a line with an answer is that of the
-// line without colours.
+// Colours change neither frames nor answers: without its colours, the line with the answer equals
+// the answered line of a log without colours.
 func TestColoursChangeNoFrame(t *testing.T) {
 	archives, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(archives) == 0 {
@@ -59,7 +59,7 @@ func TestColoursChangeNoFrame(t *testing.T) {
 	}
 }
 
-// The marks of lines in colour are not rejected, so that the lines are read.
+// Marks in lines with colours are not rejected.
 func TestMarksInColourAreNotRejected(t *testing.T) {
 	for _, line := range []string{
 		"\x1b[31m#3  0x56302222a0e2 in ?? ()\x1b[0m",
@@ -80,8 +80,8 @@ func TestMarksInColourAreNotRejected(t *testing.T) {
 	}
 }
 
-// The names of modules have no escape sequences: colours are left out, and a frame with any other
-// is none.
+// The name of a module has no escape sequence: colours are removed, and a frame with another
+// sequence is rejected.
 func TestModulesHaveNoEscapes(t *testing.T) {
 	r := dialect.NewReader(nil)
 	if l := r.Line([]byte("    #0 0x7fe653445249  (\x1b]0;title\a/lib/libc.so.6+0x27249)"), 1); l != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The comparison by hand finds each anchor, and nothing else.
+// anchorTo finds each anchor, and nothing else.
 func TestAnchorsAreFoundAtTheirLastByte(t *testing.T) {
 	for a, text := range anchorText {
 		line := []byte("  " + text)
@@ -30,7 +30,7 @@ func TestAnchorsAreFoundAtTheirLastByte(t *testing.T) {
 	}
 }
 
-// Digits are counted eight at a time, whatever the bytes around them.
+// hexPrefix counts the leading digits of eight bytes, whatever bytes follow.
 func TestHexPrefixCountsDigits(t *testing.T) {
 	for c := range 256 {
 		for i := range 8 {
@@ -47,7 +47,7 @@ func TestHexPrefixCountsDigits(t *testing.T) {
 	}
 }
 
-// What is remembered of earlier lines to read later ones in less time changes nothing.
+// Caches filled by earlier lines do not change how a line is read.
 func TestLinesAreReadAlikeWhateverWasReadBefore(t *testing.T) {
 	for _, c := range []struct{ before, line string }{
 		{"    #0 0x55c551eb60d9 (/opt/a+0x340d9) (BuildId: 3a0a920c)", "\t#0 0x55c551eb60d9 (/opt/a+0x340d9) (BuildId: 3a0a920c)"},

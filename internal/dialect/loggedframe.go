@@ -22,9 +22,9 @@ const (
 
 	// Offsetted is a Vaddr on Android 11 and newer, and a FileOffset, or bytes from the start of
 	// the executable mapping, on older versions. The numbers of all frames in a module have the
-	// same meaning: Vaddr unless the file's code refutes that. Otherwise it is the only other
-	// meaning that the code agrees with. If there is none, or two differ, the frames are not
-	// located.
+	// same meaning: Vaddr, unless the file's code refutes that. Then it is the only other meaning
+	// that agrees with the code. If no meaning agrees, or two meanings lead to different places,
+	// the frames are not located.
 	Offsetted
 	// FileOrRuntime is FileOffset, or Runtime in a program loaded at its link address. The file
 	// decides.
@@ -97,10 +97,10 @@ type Proof struct {
 
 	Crash  *Crash      // set for a process killed by the kernel
 	Kernel *Kernel     // set for a kernel function
-	Load   *KernelLoad // load place of the kernel for a frame with an address
+	Load   *KernelLoad // relocation of the kernel, for a frame with an address
 	Code   []byte      // the code at the address, if the line lists it; otherwise nil
-	// listing around the instruction of a kernel function, filled in by a later line; nil if none
-	// is awaited
+	// listing around the instruction of a kernel function, filled in by a later line; nil if no
+	// listing is awaited
 	Listed *Code
 
 	// Optional is set if the number may be something else: it is a frame only if the file has code

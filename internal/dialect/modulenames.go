@@ -15,7 +15,7 @@ const (
 // consecutive frames are often in one module.
 type modules struct {
 	lastName   string
-	lastDigits []byte // of lastID
+	lastDigits []byte // digits of lastID
 	lastID     buildid.ID
 }
 

@@ -17,8 +17,8 @@ type history struct {
 	pastAt  int64 // the current line at the time when earlier lines were last read
 	frameAt int64 // the last line with a frame
 	inPast  bool  // lines before the current one are being searched for headers
-	asked   int   // number of times that a grammar has asked for earlier lines
-	// number of times that earlier lines were searched for headers, if they were not yet
+	asked   int   // number of times that a grammar has read earlier lines
+	// number of calls of readPast, including calls that had nothing to read
 	searched int
 }
 
@@ -34,7 +34,7 @@ func (h *history) lastLines(n int64) []byte {
 // headers has read.
 func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
 
-// follows reports whether the previous line has a frame, or is accepts that line.
+// follows reports whether the previous line has a frame, or satisfies the condition is.
 func (h *history) follows(is func(b []byte) bool) bool {
 	h.asked++
 	if h.frameAt == h.number-1 {
@@ -44,7 +44,7 @@ func (h *history) follows(is func(b []byte) bool) bool {
 	return len(before) <= maxLine && is(before)
 }
 
-// before returns the previous line without its end, or nothing.
+// before returns the previous line without its end, or nil.
 func (h *history) before() []byte {
 	if h.Past == nil {
 		return nil

@@ -18,7 +18,7 @@ type Step struct {
 type MarkBytes struct {
 	// for each place and byte: one bit for each call of Add whose marks have the byte at the place
 	places [3][256]uint16
-	calls  int            // of Add
+	calls  int            // number of calls of Add
 	kinds  [1 << 13]uint8 // by hashOf: notMark, blankMark or otherMark
 }
 
@@ -105,7 +105,7 @@ type near [nearSize]byte
 const (
 	nearSize = 32
 	markAt   = 11         // offset of the mark
-	numberAt = markAt + 1 // of "0x"
+	numberAt = markAt + 1 // offset of "0x"
 	hexStart = numberAt + len("0x")
 )
 

@@ -13,15 +13,15 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// numberMarks are the marks of numbers: "0x", and the byte before it.
+// numberMarks are the marks of numbers: "0x" with the byte before it.
 var numberMarks = func() *MarkBytes {
 	marks := new(MarkBytes)
 	marks.Add("\t\n [(@+<>mK", "0x")
 	return marks
 }()
 
-// numbersOf returns the steps with the marks of b from from on and, if more is set, with every 16th
-// other offset.
+// numbersOf returns steps with the marks of b[from:], and with every 16th other offset if more is
+// set.
 func numbersOf(b []byte, from int, more bool) (steps []Step) {
 	for at := from; at < len(b); at += 64 {
 		s := Step{At: at - from}
@@ -37,7 +37,7 @@ func numbersOf(b []byte, from int, more bool) (steps []Step) {
 	return steps
 }
 
-// prefiltered returns the offsets in b that Prefilter leaves of those from from on.
+// prefiltered returns the offsets in b[from:] that Prefilter leaves.
 func prefiltered(r *Reader, b []byte, from int, more bool) map[int]bool {
 	all := make(map[int]bool)
 	for _, s := range r.Prefilter(b, from, numberMarks, numbersOf(b, from, more)) {
@@ -50,8 +50,8 @@ func prefiltered(r *Reader, b []byte, from int, more bool) map[int]bool {
 	return all
 }
 
-// otherWord reports whether all grammars that may match at mark in b want another word before the
-// number. MayMatch does not look at words.
+// otherWord reports whether all grammars that may match at mark need another word before the
+// number. MayMatch does not examine words.
 func otherWord(r *Reader, b []byte, mark int) bool {
 	f, at := &r.of[anchor0x], mark+1
 	_, blanks := f.bytes(b, at)
@@ -65,8 +65,8 @@ func otherWord(r *Reader, b []byte, mark int) bool {
 	return set != 0
 }
 
-// checkPrefilter checks that Prefilter leaves all marks of b at which MayMatch returns true, but
-// for numbers after other words.
+// checkPrefilter checks that Prefilter leaves all marks of b[from:] for which MayMatch returns
+// true, except numbers after other words.
 func checkPrefilter(t *testing.T, r *Reader, b []byte, from int) {
 	t.Helper()
 	left, more := prefiltered(r, b, from, false), prefiltered(r, b, from, true)
@@ -77,8 +77,8 @@ func checkPrefilter(t *testing.T, r *Reader, b []byte, from int) {
 	}
 }
 
-// Each mark of the samples, and of samples with a byte changed, is left if a grammar may match
-// there.
+// Prefilter leaves each mark at which a grammar may match, in the samples and in samples with one
+// byte changed.
 func TestPrefilterLosesNoFrame(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	r := NewReader(nil)
@@ -88,7 +88,7 @@ func TestPrefilterLosesNoFrame(t *testing.T) {
 	for _, log := range sampleLogs(t) {
 		checkPrefilter(t, r, log, 0)
 		checkPrefilter(t, r, bytes.ReplaceAll(log, []byte("\n"), []byte("\r\n")), 0)
-		for line := range bytes.Lines(log) { // with no other number near
+		for line := range bytes.Lines(log) { // without other numbers nearby
 			checkPrefilter(t, r, slices.Concat(ordinary, line, ordinary), 0)
 		}
 		for range fuzztest.LongOr(100, 10) {
@@ -101,8 +101,8 @@ func TestPrefilterLosesNoFrame(t *testing.T) {
 	}
 }
 
-// Three bytes have the kind of a mark if they are one; few others have one. All 2^21 of ASCII are
-// tried.
+// The kind of three bytes is a mark's if they are a mark, and rarely otherwise. The test tries all
+// 2^21 strings of ASCII.
 func TestKindsOfMarks(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	others := 0
@@ -121,8 +121,7 @@ func TestKindsOfMarks(t *testing.T) {
 	}
 }
 
-// Each of thousands of followed files has a Reader, which keeps nothing of the numbers that it has
-// filtered.
+// Prefilter keeps no memory in a Reader, since each of thousands of followed files has one.
 func TestPrefilterKeepsNoMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const count, most = 1000, 1536
@@ -202,8 +201,7 @@ var bootLines = []string{
 	"mce: CPU0: Machine Check: 0x%x, MISC 0x%x",
 }
 
-// The numbers of a kernel's log cost little: none of them is looked at closely, and nothing is
-// allocated.
+// In a kernel's log without frames, Prefilter leaves no number, and allocates nothing.
 func TestPrefilterLeavesNoNumberOfABoot(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 4))
 	var log strings.Builder
@@ -214,7 +212,7 @@ func TestPrefilterLeavesNoNumberOfABoot(t *testing.T) {
 	b := []byte(log.String())
 	r := NewReader(nil)
 	steps := numbersOf(b, 0, true)
-	const ends = 96 // bytes at both ends of a block in which all marks are left
+	const ends = 96 // bytes at both ends of a block, where all marks are left
 	for at := range prefiltered(r, b, 0, true) {
 		if at > ends && at < len(b)-ends && numberMarks.Begin(b[at:]) {
 			t.Errorf("a mark is left in %q", b[at-24:at+24])

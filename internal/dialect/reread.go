@@ -1,11 +1,11 @@
 package dialect
 
-// A program that crashes again prints the same lines again. The frames of such lines need not be
-// read again, if nothing but the text of the lines decides how they are read.
+// The frames of repeated lines need not be read again if only the text of the lines decides how
+// their frames are read.
 
 // TextDecides reports whether only the text of the lines numbered first to last decides how their
-// frames are read: no other line has announced a dialect, maps or a fact that a grammar asks for.
-// inTrace is set if the lines continue a trace. A grammar may still ask for the lines before: see
+// frames are read: no other line has announced a dialect, maps or a fact that a grammar uses.
+// inTrace is set if the lines continue a trace. A grammar may still read earlier lines: see
 // [Reader.Asked].
 func (r *Reader) TextDecides(first, last int64) (yes, inTrace bool) {
 	open := r.openAt(first)
@@ -14,12 +14,12 @@ func (r *Reader) TextDecides(first, last int64) (yes, inTrace bool) {
 	return yes, open == windowTrace
 }
 
-// Asked returns how often a grammar has asked for the lines before a line, and how often these were
-// to be searched for headers.
+// Asked returns the number of times that a grammar has read earlier lines, and the number of times
+// that earlier lines were to be searched for headers.
 func (r *Reader) Asked() (lines, headers int) { return r.asked, r.searched }
 
-// SearchPast searches the lines before the line with this number for headers, as reading it does if
-// it begins a trace.
+// SearchPast searches the lines before the line with this number for headers, as Line does if that
+// line begins a trace.
 func (r *Reader) SearchPast(number int64) {
 	r.number = number
 	r.readPast()
@@ -40,7 +40,7 @@ func (r *Reader) Reread(size int, last, kept int64) {
 	}
 }
 
-// areSilent reports whether the lines so far announce nothing about a frame in this line.
+// areSilent reports whether no earlier line affects how a frame in this line is read.
 func (p *producers) areSilent(line int64) bool {
 	k := &p.kernel
 	return k.named == nil && k.fault == "" && k.entryAt == 0 && k.load == nil && k.code == nil &&

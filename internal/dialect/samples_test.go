@@ -16,9 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "write the files frames of testdata anew")
 
-// TestSamples reads the file log of each archive in testdata, and compares the frames that are
-// found with the file frames: for each frame its line, dialect, number, module, kind and value, and
-// then the line as it is printed with the answer FUNC at dir/FILE:7:3.
+// TestSamples reads the file log of each archive in testdata, and compares its frames with the file
+// frames, which has, for each frame, its line, dialect, number, module, kind and value, and then
+// the line as printed with the answer FUNC at dir/FILE:7:3.
 func TestSamples(t *testing.T) {
 	archives, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(archives) == 0 {
@@ -48,8 +48,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// framesOf returns a description of the frames in log. The lines before a line are the past of the
-// reader, as if each had no anchor.
+// framesOf returns a description of the frames in log. All earlier lines are the past of the
+// Reader.
 func framesOf(log string, firmware bool) string {
 	var b strings.Builder
 	r := dialect.NewReader(nil)
@@ -78,7 +78,7 @@ func framesOf(log string, firmware bool) string {
 	return b.String()
 }
 
-// describe returns what identifies the place of f.
+// describe returns the fields that locate f.
 func describe(f *dialect.Frame) string {
 	kinds := map[dialect.Number]string{
 		dialect.Vaddr: "vaddr", dialect.BaseOffset: "base", dialect.FileOffset: "file", dialect.Runtime: "runtime", dialect.InSymbol: "symbol", dialect.CodeOffset: "code",

@@ -28,7 +28,7 @@ const (
 	windowGDB // open only for the next line
 	windowESPRust
 	windowFirmware // always open if [Reader.Firmware] is set and OnX86 is not
-	windowX86      // always open if both are set
+	windowX86      // always open if Reader.Firmware and OnX86 are set
 	windowSwift
 )
 

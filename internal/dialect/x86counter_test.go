@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// Each line with a register that is read for kernels of x86 has a place at which IsCounter is true.
+// In each line with a register that is read for x86 kernels, IsCounter returns true at some offset.
 func TestIsCounterFindsEachRegister(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	words := []string{
@@ -47,7 +47,7 @@ func TestIsCounterFindsEachRegister(t *testing.T) {
 	}
 }
 
-// Other dialects of firmware are not read for kernels of x86.
+// For x86 kernels, other firmware dialects are not read.
 func TestKernelsOfX86HaveNoFirmware(t *testing.T) {
 	r := NewReader(nil)
 	r.Firmware = true
