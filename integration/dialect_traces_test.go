@@ -102,7 +102,7 @@ func tracesWithModules(t *testing.T, w *traceTwin) {
 	}
 	w.wantChain(t, w.tracedFrames(t, w.output(t, nil, "envoy")), programCalls...)
 	for _, f := range framesIn(t, w.text(t, w.output(t, nil, "seastar"), "--output=json")) {
-		if f.Module == "" && !strings.Contains(f.Reason, "--image FILE names it") {
+		if f.Module == "" && !strings.Contains(f.Reason, "--image FILE names the file") {
 			t.Errorf("the reason of a frame of the program is %q", f.Reason)
 		}
 	}

@@ -14,10 +14,10 @@ import (
 
 // A program that may be loaded anywhere, and prints only addresses, still shows where it was
 // loaded. A call ends at each return address, so an address votes for each load bias that puts it
-// at the end of a call in the file. A wrong bias gets a vote only by chance: the chance grows with
-// the number of the file's pages in which a call ends at that offset. A call that also leads to the
-// function of the called frame is rarer still. A bias is inferred if a wrong one would have as much
-// evidence in fewer than one of 2^inferredBits traces, among all biases and files tried.
+// at the end of a call in the file. A vote for a wrong bias is a coincidence. Its probability is
+// the share of the file's pages in which a call ends at the same offset. A call that also leads to
+// the function of the called frame is rarer still. A bias is inferred if a wrong bias would have as
+// much evidence in fewer than one of 2^inferredBits traces, among all biases and files tried.
 
 // Limits of the inference.
 const (
@@ -172,9 +172,9 @@ func (e *election) process() (question sum, one bool) {
 func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
 // Bits of evidence that frames have the load bias of an earlier trace, because they are from its
-// process. sameProcessBits are for frames with its number and an address of 4 GiB or more,
-// priorBits for frames with only one of the two. A 64-bit program is loaded at one of 2^28 pages,
-// so an address from another process is rarely in the file's code at this bias.
+// process. sameProcessBits are for frames with the process's number and an address of 4 GiB or
+// more, priorBits for frames with only one of the two. A 64-bit program is loaded at one of 2^28
+// pages, so an address from another process is rarely in the file's code at this bias.
 const sameProcessBits, priorBits = 30, 16
 
 // inferAsBefore reports whether the return addresses support the load bias of an earlier trace of
@@ -223,7 +223,7 @@ type BaseError struct {
 func (e *BaseError) Error() string {
 	const instead = "log /proc/self/maps, or give --image FILE@BASE"
 	if e.More == 0 {
-		return "no base of " + e.Path + " puts calls before the return addresses: it is not the file that ran, or most of the addresses are in other files; " + instead
+		return "no base of " + e.Path + " puts calls before the return addresses: another file ran, or most of the addresses are in other files; " + instead
 	}
 	return fmt.Sprintf("too few return addresses show where %s was loaded: %d follow a call at the best base, as happens for a wrong base in one of 10^%d traces; about %d more would prove the base; otherwise %s",
 		e.Path, e.Inference.Votes, e.Inference.decades(), e.More, instead)
@@ -424,7 +424,7 @@ func (e *election) weigh(c candidate) (in Inference) {
 			continue
 		}
 		if yes, _ := e.image.followsCall(addr, f.Call); !yes {
-			// after a frame of another file, a signal may have interrupted this one
+			// after a frame of another file, a signal may have interrupted this frame
 			if i == 0 || e.has(e.frames[i-1], c.bias) {
 				in.Bits = math.Inf(-1)
 				return in

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// placeOf returns frames with the addresses of a process, innermost first, that name no module, and
-// judges them with m as the file that the operator has named.
+// placeOf returns frames with the addresses, innermost first and without a module, judged with m as
+// the operator's file.
 func placeOf(m *Image, memory *Memory, addrs []uint64) []*Frame {
 	frames := framesOf(0, addrs)
 	t := Trace{Memory: memory, Unnamed: func() []*Image { return []*Image{m} }}
@@ -23,7 +23,7 @@ func placeOf(m *Image, memory *Memory, addrs []uint64) []*Frame {
 	return frames
 }
 
-// framesOf returns frames with the addresses of a process with this number, 0 if the log has none.
+// framesOf returns frames with the addresses in the process with this number; 0: the log has none.
 func framesOf(process uint64, addrs []uint64) (frames []*Frame) {
 	for i, addr := range addrs {
 		f := dialect.Frame{Dialect: named("rust"), Number: i, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Runtime, Addr: addr, Value: addr, Call: dialect.Return}}
@@ -33,7 +33,7 @@ func framesOf(process uint64, addrs []uint64) (frames []*Frame) {
 	return frames
 }
 
-// at returns the addresses of a file in a process.
+// at returns the addresses of a file as they are in a process with this load bias.
 func at(bias uint64, addrs []uint64) (all []uint64) {
 	for _, addr := range addrs {
 		all = append(all, addr+bias)
@@ -41,7 +41,7 @@ func at(bias uint64, addrs []uint64) (all []uint64) {
 	return all
 }
 
-// draw returns n of all.
+// draw returns n random elements of all.
 func draw(rng *rand.Rand, all []uint64, n int) (some []uint64) {
 	for range n {
 		some = append(some, all[rng.IntN(len(all))])
@@ -49,7 +49,8 @@ func draw(rng *rand.Rand, all []uint64, n int) (some []uint64) {
 	return some
 }
 
-// located counts the frames that have a place, and those whose place is not the one in want.
+// located returns the number of frames with a place, and the number of frames whose place is not in
+// want.
 func located(frames []*Frame, want []uint64) (found, wrong int) {
 	for i, f := range frames {
 		if f.Place.Err == nil && f.Place.Verified != "" {
@@ -75,7 +76,7 @@ func TestBasesAreInferredFromReturnAddresses(t *testing.T) {
 		for range trials {
 			bias := 0x550000000000 + rng.Uint64N(1<<28)*pageSize
 			addrs := draw(rng, returns, c.frames)
-			// of a library
+			// addresses of a library
 			other := at(0x7f0000000000+rng.Uint64N(1<<28)*pageSize, draw(rng, returns, 3))
 			got, wrong := located(placeOf(m, nil, append(at(bias, addrs), other...)), addrs)
 			if wrong > 0 || got != 0 && got != c.frames {
@@ -90,7 +91,7 @@ func TestBasesAreInferredFromReturnAddresses(t *testing.T) {
 	}
 }
 
-// Nothing gives a file a base that is not its own. bias is 0 if the file is not in the process.
+// No file gets a base other than its own. bias is 0 if the file is not in the process.
 func TestWrongBasesAreNotInferred(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -153,7 +154,7 @@ func TestWrongBasesAreNotInferred(t *testing.T) {
 	}
 }
 
-// The order of frames proves nothing where no call leads from one to the next.
+// If no call leads from one frame to the next, the order of the frames proves nothing.
 func TestShuffledFramesKeepTheirBase(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -165,7 +166,8 @@ func TestShuffledFramesKeepTheirBase(t *testing.T) {
 	}
 }
 
-// A process keeps its base: a later trace needs fewer return addresses, but not of another process.
+// A later trace of the same process needs fewer return addresses for the same base; a trace of
+// another process does not.
 func TestABaseHoldsForLaterTraces(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -194,7 +196,8 @@ func TestABaseHoldsForLaterTraces(t *testing.T) {
 	}
 }
 
-// A frame without a base says how many return addresses more would prove one.
+// The error of a frame without a base has the number of further return addresses that would prove
+// one.
 func TestABaseThatIsNotProvedSaysWhatIsMissing(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -211,8 +214,8 @@ func TestABaseThatIsNotProvedSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// The program headers of a file may have any sizes. Those that reach far beyond the code are not
-// tried page by page, and those at the end of the address space do not wrap around.
+// The program headers of a hostile file may have any sizes. Segments far larger than the code are
+// not tried page by page, and segments at the end of the address space do not wrap around.
 func TestHostileSegmentsAreNotTried(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -222,15 +225,15 @@ func TestHostileSegmentsAreNotTried(t *testing.T) {
 	for _, c := range []struct{ addr, size uint64 }{{0, 1 << 47}, {0, 1<<64 - 1}, {1 << 46, 1<<64 - 1}, {1<<64 - 0x1800, 0x17ff}, {1<<64 - 16, 15}} {
 		m.Segments = []object.Segment{code}
 		m.Segments[0].Addr, m.Segments[0].FileSize, m.Segments[0].MemSize = c.addr, c.size, c.size
-		kernel := at(1<<64-1<<47, addrs[:1]) // at these the loop has the most room
+		kernel := at(1<<64-1<<47, addrs[:1]) // these addresses allow the most biases
 		if found, _ := located(placeOf(m, nil, append(kernel, addrs...)), nil); found != 0 {
 			t.Errorf("segment %#x of %#x bytes: %d addresses are placed", c.addr, c.size, found)
 		}
 	}
 }
 
-// Pages of a segment that are not code make no vote for a base less likely by chance: an address
-// whose neighbor is in the code is in the code, too.
+// Pages of a segment without code do not make a vote for a wrong base less likely: if a neighbour
+// of an address is in the code, so is the address.
 func TestOnlyCodeShowsHowLikelyAVoteIs(t *testing.T) {
 	m, returns := thisProgram(t)
 	addr := 0x555512345000 + returns[len(returns)/2]
@@ -251,7 +254,8 @@ func TestOnlyCodeShowsHowLikelyAVoteIs(t *testing.T) {
 	}
 }
 
-// Each file that is tried may have a wrong base by chance, so that one of many files needs more.
+// Each file that is tried may have a wrong base by coincidence, so more evidence is needed if many
+// files are tried.
 func TestABaseNeedsMoreIfManyFilesAreTried(t *testing.T) {
 	m, returns := thisProgram(t)
 	rng := rand.New(rand.NewPCG(15, 16))
@@ -274,9 +278,9 @@ func TestABaseNeedsMoreIfManyFilesAreTried(t *testing.T) {
 	}
 }
 
-// In 32 bits, a process that is started again with the same number, as in a container, may be
-// loaded a few pages away: one call before an address does not show that it is the process of an
-// earlier trace.
+// A 32-bit process that is started again with the same number, as in a container, may be loaded a
+// few pages away: one call before an address does not show that it is the process of an earlier
+// trace.
 func TestTheNumberOfA32BitProcessIsNotItsBase(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -301,8 +305,7 @@ func TestTheNumberOfA32BitProcessIsNotItsBase(t *testing.T) {
 	}
 }
 
-// A file that is too large to be tried, and one for which no work is left, say that: not that
-// another file ran.
+// If no work is left to search a base, the error is ErrBudget, not that another file ran.
 func TestABaseThatIsNotSearchedForSaysSo(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -324,8 +327,8 @@ func TestABaseThatIsNotSearchedForSaysSo(t *testing.T) {
 	}
 }
 
-// A trace that is continued after a restart knows that its base was inferred: an address outside
-// the file may be of any other one.
+// After a restart, a trace still has the fact that its base was inferred: then an address outside
+// the file may be in any other file.
 func TestAnInferredBaseIsSaved(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -351,7 +354,7 @@ func TestAnInferredBaseIsSaved(t *testing.T) {
 	}
 }
 
-// A callGraph has the calls of a file, so that stacks can be drawn from it.
+// A callGraph has the calls of a file, from which random stacks are made.
 type callGraph struct {
 	m       *Image
 	returns []uint64 // return addresses
@@ -359,10 +362,10 @@ type callGraph struct {
 	indirect []uint64
 	// return addresses of direct calls, by the beginning of the called function
 	callers map[uint64][]uint64
-	thumb   uint64 // 1 on Arm: bit 0 of return addresses, whose code is taken for Thumb
+	thumb   uint64 // 1 on Arm: bit 0 of return addresses, since the code is taken for Thumb
 }
 
-// graphOf returns the call graph of a file of this machine.
+// graphOf returns the call graph of a file on this machine.
 func graphOf(t *testing.T, path string) *callGraph {
 	t.Helper()
 	file, err := os.Open(path)
@@ -391,7 +394,7 @@ func graphOf(t *testing.T, path string) *callGraph {
 		target, direct := f.CallTarget(addr)
 		start, _, known := f.UnwindRange(target)
 		if direct && (!known || start != target) {
-			continue // of the bytes that look like a call, or one to code between functions
+			continue // only looks like a call, or calls code between functions
 		}
 		g.returns = append(g.returns, addr)
 		if !direct {
@@ -404,8 +407,8 @@ func graphOf(t *testing.T, path string) *callGraph {
 	return g
 }
 
-// stack returns n return addresses, innermost first. Four of five neighbours call each other, if
-// the inner one has a direct caller; the others are called through a pointer.
+// stack returns n return addresses, innermost first. If the inner frame has a direct caller, four
+// of five frames are direct callers of their inner neighbours; other calls are through a pointer.
 func (g *callGraph) stack(rng *rand.Rand, n int) (addrs []uint64) {
 	for len(addrs) < n {
 		from := g.returns
@@ -426,8 +429,8 @@ func (g *callGraph) stack(rng *rand.Rand, n int) (addrs []uint64) {
 	return addrs
 }
 
-// Stacks of libraries and programs get their base, more of them the longer they are, and never a
-// wrong one: docs/decisions/addresses-without-modules.md has the shares.
+// Random stacks of libraries and programs get their base, longer stacks more often, and never a
+// wrong base. docs/decisions/addresses-without-modules.md has the shares.
 func TestBasesOfStacksAreInferred(t *testing.T) {
 	paths := []string{"/lib/x86_64-linux-gnu/libc.so.6"}
 	if fuzztest.Long() {

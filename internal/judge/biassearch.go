@@ -14,7 +14,7 @@ import (
 // If the frames of a module have only addresses of the process, the search tries all multiples of
 // the page size that put every address into code as load biases. Each call before a return address,
 // and each function that the log names at an address, is a fact for a bias. A bias is accepted if
-// it has more facts than another bias or another file could have by chance.
+// it has more facts than are to be expected for any wrong bias or file.
 
 // Limits of the search.
 const (
@@ -25,8 +25,8 @@ const (
 	biasStage   = 4 // addresses that are compared before the worst biases are dropped
 )
 
-// The scores of facts, in bits. A fact of score n is 2^n times as likely at the true bias as at
-// another one. One in 50 to 100 places in code follows a call.
+// The scores of facts, in bits. A fact of score n is 2^n times as likely at the true bias as at a
+// wrong one. One in 50 to 100 places in code follows a call.
 const (
 	scoreCall       = 4
 	scoreNoCall     = -5
@@ -34,8 +34,8 @@ const (
 	scoreName       = 8  // maximum, for a function of 16 bytes in a page
 	scoreUsual      = 10 // the usual bias of such programs
 	scoreDropped    = 24 // a bias whose score is this far below the best is dropped
-	// minimum lead of the best bias: over all others together, and over the best score that as many
-	// wrong biases reach by chance
+	// minimum lead of the best bias: over all others together, and over the best score to be
+	// expected of as many wrong biases
 	scoreMargin = 8
 )
 

@@ -14,17 +14,17 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// programReturns are the addresses of thisProgram, which are searched for once.
+// programReturns holds the return addresses of thisProgram, which are searched once.
 var programReturns struct {
 	sync.Once
 	all []uint64
 }
 
-// thisProgram returns the running program as the file of a module that can be loaded anywhere, and
+// thisProgram returns the running program as the file of a position-independent module, and
 // addresses of its code that follow a call.
 func thisProgram(t *testing.T) (m *Image, returns []uint64) {
 	t.Helper()
-	testenv.OnlyOn(t, "linux") // where it is an ELF file
+	testenv.OnlyOn(t, "linux") // the program must be an ELF file
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func thisProgram(t *testing.T) (m *Image, returns []uint64) {
 	return m, returns
 }
 
-// framesOfModule returns frames that return to addresses, with the load bias.
+// framesOfModule returns frames whose return addresses are addrs, moved by the load bias.
 func framesOfModule(path string, bias uint64, addrs []uint64) (frames []*Frame) {
 	for _, addr := range addrs {
 		frames = append(frames, frame(dialect.Frame{Dialect: glibc, Number: -1, LoggedPlace: dialect.LoggedPlace{Module: path, Kind: dialect.Runtime, Addr: addr + bias, Value: addr + bias}}))
@@ -67,15 +67,15 @@ func framesOfModule(path string, bias uint64, addrs []uint64) (frames []*Frame) 
 	return frames
 }
 
-// The bias of a program of megabytes is found from a few return addresses, and never another one.
-// Addresses of another file have none.
+// A few return addresses show the load bias of a program of several megabytes, and never a wrong
+// bias. Addresses of another file get no bias.
 func TestBiasesAreFoundByCalls(t *testing.T) {
 	m, returns := thisProgram(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	trials := fuzztest.LongOr(100, 25)
 	for _, c := range []struct {
 		frames    int
-		found     int // at least, of the trials
+		found     int // minimum number of trials with a bias
 		different bool
 	}{
 		{frames: 1}, {frames: 2}, {frames: 3}, {frames: 8, found: trials}, {frames: 24, found: trials},
@@ -112,8 +112,8 @@ func TestBiasesAreFoundByCalls(t *testing.T) {
 	}
 }
 
-// A page of a file may have the end of a segment and the beginning of the next one, as lld lays out
-// files: a mapping of code is that of the segment with code.
+// In files linked by lld, a page may have the end of a segment and the beginning of the next one. A
+// mapping of code then belongs to the segment with code.
 func TestBiasOfAMapWithTwoSegments(t *testing.T) {
 	const base = 0x5638e2ccf000
 	image := &Image{Segments: []object.Segment{
@@ -123,7 +123,7 @@ func TestBiasOfAMapWithTwoSegments(t *testing.T) {
 	for _, m := range []dialect.Map{
 		{Start: base, End: base + 0x14000},
 		{Start: base + 0x14000, End: base + 0x54000, Offset: 0x13000, Code: true},
-		{Start: base, End: base + 0x54000, Code: true}, // of the whole file, as eu-unstrip lists it
+		{Start: base, End: base + 0x54000, Code: true}, // the whole file, as eu-unstrip lists it
 	} {
 		if bias, ok := image.biasOfMap(&m); !ok || bias != base {
 			t.Errorf("%+v: got %#x, %t, want %#x", m, bias, ok, uint64(base))

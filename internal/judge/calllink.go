@@ -10,9 +10,9 @@ import (
 const maxLinkBits = 12 // a function of 256 bytes in a megabyte
 
 // link weighs the file of inner, the called frame, by the call that ends at outer's return address.
-// If that call leads to the function that contains inner's address, the file is probably the one
-// that ran. In another file a call would lead there only by chance, which is rarer for a small
-// function or a large file. link sets linked, beside, astray and unclear of both.
+// If that call leads to the function that contains inner's address, the file probably ran. In
+// another file this is a coincidence, which is rarer for a small function or a large file. link
+// sets linked, beside, astray and unclear of both checks.
 func (outer *check) link(t *Trace, inner *check) {
 	if !outer.located() || !inner.located() || outer.returns == 0 || outer.of.image.File == nil || inner.of.image.File == nil || inner.stack != outer.stack {
 		return

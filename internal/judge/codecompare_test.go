@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// runningCode returns pairs of code of a kernel: of its file, and of its memory.
+// runningCode returns pairs of code of a kernel: from its file, and from its memory.
 func runningCode(t *testing.T) (pairs [][2][]byte) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/kernelcode.txt")
@@ -30,8 +30,8 @@ func runningCode(t *testing.T) (pairs [][2][]byte) {
 	return pairs
 }
 
-// The code of a running kernel, which has patched itself, is that of its file, and not that of
-// another place.
+// The code of a running kernel, which has patched itself, matches the code in its file at the same
+// place, and at no other place.
 func TestCodeOfARunningKernelIsThatOfItsFile(t *testing.T) {
 	pairs := runningCode(t)
 	if len(pairs) != 48 {
@@ -64,7 +64,7 @@ func TestCodeOfARunningKernelIsThatOfItsFile(t *testing.T) {
 	}
 }
 
-// The code of AArch64 is compared by instructions: a report lists five.
+// AArch64 code is compared by instructions, since a report lists only five.
 func TestCodeOfArm64IsCompared(t *testing.T) {
 	words := func(text string) (b []byte) {
 		for word := range strings.FieldsSeq(strings.Trim(text, "()")) {

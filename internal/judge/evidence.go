@@ -2,8 +2,8 @@ package judge
 
 import "slices"
 
-// Weights of the evidence for a file, in bits. A fact of n bits is true by chance for one in 2^n
-// files that did not run.
+// Weights of the evidence for a file, in bits. A fact of n bits is also true for one in 2^n files
+// that did not run.
 const (
 	// a call before the address: true for at most one of 32 places in code, as measured in
 	// libraries and small programs
@@ -18,8 +18,8 @@ const (
 // name. No address may refute the file.
 const guessedCalls = 4
 
-// A call should link a frame to its neighbour in the same file: see [check.link]. If none does,
-// unlinkedCalls return addresses must follow a call, or unlinkedFaultCalls if the frame's own
+// A call should link a frame to its neighbour in the same file: see [check.link]. Without such a
+// call, unlinkedCalls return addresses must follow a call, or unlinkedFaultCalls if the frame's own
 // address does not, as at a fault.
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
@@ -68,8 +68,8 @@ func (e *Evidence) proves(m *Image) bool {
 	return e.bits() >= proofBits
 }
 
-// refutes reports whether the file is not the one that ran. One failure refutes a file found only
-// by its name, but not an operator's file: frames may be wrong.
+// refutes reports whether the evidence shows that the file did not run. One failure refutes a file
+// found only by its name, but not an operator's file: frames may be wrong.
 func (e *Evidence) refutes(m *Image) bool {
 	switch {
 	case len(e.Failed) == 0:

@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Frames at random places of a file prove it in at most one of 10,000 traces, however few they are.
-// The file is this program, whose code changes with the package, so that a few traces do.
+// Random addresses of a file prove the file in at most one of 10,000 traces, whatever their number.
+// The file is this test program, whose code changes with the package, so the limit is a few traces.
 func TestRandomFramesProveNoFile(t *testing.T) {
 	m, _ := thisProgram(t)
 	random := rand.New(rand.NewSource(1))
@@ -46,7 +46,7 @@ func TestRandomFramesProveNoFile(t *testing.T) {
 	}
 }
 
-// What the frames of a trace show about a file, in numbers.
+// TestProofsOfFiles checks which counts of evidence prove or refute a file.
 func TestProofsOfFiles(t *testing.T) {
 	path, given, guessed := &Image{}, &Image{Given: true}, &Image{Guessed: true}
 	addrs := make([]uint64, maxEvidence)
@@ -80,8 +80,8 @@ func TestProofsOfFiles(t *testing.T) {
 }
 
 // In a file that was changed after the log was written, four calls are not enough, unless two of
-// them lead to the function of the frame before. A frame whose own symbol or code the file has
-// needs no others.
+// them lead to the function of the called frame. A frame whose own symbol or code is in the file
+// needs no other frames.
 func TestYoungerFilesNeedMoreProof(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, younger := range []bool{false, true} {
@@ -103,7 +103,7 @@ func TestYoungerFilesNeedMoreProof(t *testing.T) {
 	}
 	for _, test := range []struct {
 		c    check
-		want bool // it is enough in itself
+		want bool // the frame proves the file alone
 	}{{check{verified: BySymbol}, true}, {check{verified: ByCode}, true}, {check{trampoline: true}, true}, {check{verified: ByCall}, false}, {check{}, false}} {
 		if got := test.c.agreesAlone(); got != test.want {
 			t.Errorf("%+v: %t, want %t", test.c, got, test.want)
@@ -119,7 +119,7 @@ func TestYoungerFilesNeedMoreProof(t *testing.T) {
 	}
 }
 
-// placed returns how many of frames are located.
+// placed returns the number of located frames.
 func placed(frames []*Frame) (n int) {
 	for _, f := range frames {
 		if f.Place.Err == nil {
@@ -129,15 +129,15 @@ func placed(frames []*Frame) (n int) {
 	return n
 }
 
-// A return address without a call before it withdraws the file for all stacks of its process, also
-// for those of later traces of the log; Doubt is called for the frames that were located before.
-// Another process may have loaded another build.
+// A return address without a call before it ends the use of the file for all stacks of its process,
+// even in later traces. Doubt is called if frames were located before. Another process may have
+// loaded another build.
 func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
 	m, returns := thisProgram(t)
 	movable := *m
 	movable.Fixed = false
 	type stack struct {
-		bias   uint64 // 0: the log does not show it
+		bias   uint64 // 0: not in the log
 		pid    uint64
 		broken bool
 	}
@@ -194,8 +194,8 @@ func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
 	}
 }
 
-// The frames of a stack have rising or falling numbers, or none. The first may be the only one with
-// a number: the place of a fault.
+// The numbers of the frames of a stack increase, or decrease, or are missing. The first frame may
+// be the only one with a number: the place of a fault.
 func TestFramesOfOneStackGoTogether(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -220,10 +220,9 @@ func TestFramesOfOneStackGoTogether(t *testing.T) {
 	}
 }
 
-// A frame that calls could connect with its neighbours in the file, and do not, needs four calls,
-// or six if none precedes it; none is enough if a call leads elsewhere. Frames without such
-// neighbours need no more than the file. In a file whose base is inferred, a call must not be
-// unclear.
+// A frame that calls could link to its neighbours in the file, but do not, needs four calls, or six
+// if no call precedes its address. If a call leads elsewhere, no number is enough. Frames without
+// such neighbours need no calls. If the base of the file is inferred, a call must not be unclear.
 func TestFramesThatNoCallConnects(t *testing.T) {
 	_, returns := thisProgram(t)
 	given := verdict{image: &Image{Path: "/opt/shop", Given: true}}
@@ -266,8 +265,8 @@ func TestFramesThatNoCallConnects(t *testing.T) {
 	}
 }
 
-// openX86 opens a small file of x86-64 with the functions outer and local, of which neither jumps
-// to another.
+// openX86 opens a small x86-64 file with the functions outer and local, neither of which jumps to
+// the other.
 func openX86(t *testing.T) *object.File {
 	t.Helper()
 	file, err := os.Open("../../symbolize/testdata/arch/x86_64.elf")
@@ -304,7 +303,7 @@ func TestCallsThatLeadElsewhere(t *testing.T) {
 	}
 }
 
-// A call of a function in another file does not lead to this one.
+// A call of a function in another file does not lead to a function of this file.
 func TestCallsOfLibrariesLeadElsewhere(t *testing.T) {
 	g, _, inMain := startedProgram(t)
 	text, _ := g.m.File.Section(".text")
@@ -321,10 +320,10 @@ func TestCallsOfLibrariesLeadElsewhere(t *testing.T) {
 	}
 }
 
-// A function is decoded once for all traces of a log, and again for another file.
+// All traces of a log decode a function once, but again in another file.
 func TestFunctionsAreDecodedOnce(t *testing.T) {
 	const outer, local = 0x1370, 0x13b0
-	const end = outer + 6 // of its call of local
+	const end = outer + 6 // after outer's call of local
 	f := openX86(t)
 	var memory Memory
 	var got []int
@@ -339,9 +338,9 @@ func TestFunctionsAreDecodedOnce(t *testing.T) {
 	}
 }
 
-// No fault that a sanitizer reports is within an instruction: such an address refutes the file. In
-// the function local of the file, instructions begin at these addresses. The report has one of
-// them, or the byte before. Other programs may print any address as that of their first frame.
+// A fault reported by a sanitizer is never inside an instruction: such an address refutes the file.
+// In the function local, instructions begin at these addresses. The report has one of them, or the
+// address before. For other producers, the first frame's address may be anywhere.
 func TestNoFaultIsWithinAnInstruction(t *testing.T) {
 	const start, end = 0x13b0, 0x13cb
 	begins := []uint64{start, 0x13b7, 0x13b9, 0x13bb, 0x13bd, 0x13c0, 0x13c2, 0x13c4, 0x13c6, 0x13c9, end}
@@ -376,16 +375,16 @@ func TestNoFaultIsWithinAnInstruction(t *testing.T) {
 	}
 }
 
-// GCC's AddressSanitizer follows frame pointers: in a program without them the last frame of a
-// stack may be outside the code. One such address is neither for nor against the file; a second
-// one, one within a stack, and one of an unwinder that reads tables are.
+// GCC's AddressSanitizer follows frame pointers: in a program without frame pointers, the last
+// frame of a stack may be outside the code. One such address is neutral. A second one counts
+// against the file, as does one within a stack, or one of an unwinder that reads tables.
 func TestALastFrameOutsideTheCode(t *testing.T) {
 	m, returns := thisProgram(t)
 	outside := m.lowest() + 1
 	for _, test := range []struct {
 		name   string
 		by     *dialect.Dialect
-		addrs  []uint64 // 0: the next stack begins
+		addrs  []uint64 // 0: another stack begins
 		placed int
 	}{
 		{"three calls and the end of a stack", sanitizer, []uint64{returns[0], returns[100], returns[200], outside}, 3},
@@ -400,7 +399,7 @@ func TestALastFrameOutsideTheCode(t *testing.T) {
 		number := 0
 		for _, addr := range test.addrs {
 			if addr == 0 {
-				number-- // a number that neither rises nor falls begins a stack
+				number-- // a number that neither increases nor decreases begins a stack
 				continue
 			}
 			number++
@@ -415,8 +414,8 @@ func TestALastFrameOutsideTheCode(t *testing.T) {
 	}
 }
 
-// A frame outside the code, as unwinders that follow frame pointers print it, disproves the file
-// only if too few frames prove it, and its reason is the one that is true.
+// A frame outside the code, as unwinders that follow frame pointers print it, refutes the file only
+// if too few frames prove the file. The error of the frame depends on that.
 func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
 	m, returns := thisProgram(t)
 	for calls, want := range map[int]error{1: ErrNotCode, 3: ErrNotCode, 4: ErrStray, 8: ErrStray} {
@@ -438,8 +437,8 @@ func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
 	}
 }
 
-// A program that is started again is loaded at another address: each process has its own load bias,
-// even if their lines are mixed. A restart keeps them apart.
+// A restarted program is loaded at another address: each process has its own load bias, even if
+// their lines are mixed. A restart of symfilter does not mix them.
 func TestEachProcessHasItsLoadBias(t *testing.T) {
 	m, returns := thisProgram(t)
 	movable := *m
@@ -477,13 +476,13 @@ func TestEachProcessHasItsLoadBias(t *testing.T) {
 	}
 }
 
-// If the file of the C library is not here, the frame after one in it may be where a signal was:
-// without a call before it, it is exact if the frames around it prove its file.
+// If the file of the C library is missing, the frame after a frame in it may have been interrupted
+// by a signal: an address without a call before it is exact if the frames around it prove its file.
 func TestFramesAfterASignalNeedNoLibrary(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, test := range []struct {
-		before string // module of the frame before
-		proofs int    // frames after it
+		before string // module of the previous frame
+		proofs int    // later frames
 		want   int
 	}{
 		{"/lib/libc.so.6", 3, 4},

@@ -258,7 +258,7 @@ func (c *check) needsNoCall(f *Frame) bool {
 func (c *check) missCall(f *Frame) {
 	m := c.of.image
 	// A distance from a symbol that is right only modulo the page size proves less than the exact
-	// one: linkers align functions, so one in 256 other builds has the symbol there by chance.
+	// one: linkers align functions, so one in 256 other builds also has the symbol there.
 	if !c.called || m.Forced || c.verified != "" && (f.Kind != dialect.Runtime || m.Fixed) {
 		return
 	}

@@ -55,10 +55,10 @@ type Trace struct {
 	apart bool // frames name their process by number
 	known known
 
-	// of the last call of Judge: see Known
+	// Results of the last call of Judge: see Known.
 	checks []check // nil after many frames
-	began  int     // number of the stack before its frames
-	steady bool    // its frames took only their own steps: nothing was searched or opened
+	began  int     // number of the stack before the frames
+	steady bool    // each frame took only its own steps: no file was searched or opened
 
 	stack     StackState      // the current stack
 	number    int             // number of the last frame
@@ -186,8 +186,8 @@ func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
 	return checks
 }
 
-// follow sets the fields of c that depend on the previous frame. of is that frame, and before its
-// check.
+// follow sets the fields of c that depend on the previous frame. of is the previous frame, and
+// before its check.
 func (c *check) follow(f *Frame, before *check, of *Frame) {
 	c.called = c.called || f.Number == of.Number+1 && before.located()
 	if c.mayFault = before.mayBeTrampoline(of); c.mayFault {

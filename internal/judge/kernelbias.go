@@ -11,9 +11,9 @@ import (
 
 // Reasons why an address in a kernel is not located.
 var (
-	ErrNoOffset = errors.New("the log does not show where the kernel was loaded: it needs a panic's \"Kernel Offset:\", an address with its function, the code around the instruction, or four return addresses")
-	ErrNoReturn = errors.New("no call precedes this address: it is another value on the stack, or the file is not the one that ran")
-	ErrOutKnown = errors.New("the kernel has no code at this address: it may be in a module, and the log does not show where that was loaded")
+	ErrNoOffset = errors.New("the log does not show where the kernel was loaded; a panic's \"Kernel Offset:\", an address with its function, the code around the instruction, or four return addresses would show the place")
+	ErrNoReturn = errors.New("no call precedes this address: the stack has another value here, or another file ran")
+	ErrOutKnown = errors.New("the kernel has no code at this address; if a module contains the address, the log does not show where the module was loaded")
 )
 
 // Kernels are moved by multiples of moveStep or moveStepAny. The other constants bound the search

@@ -53,7 +53,7 @@ func (e *election) startBits(i int, bias uint64) float64 {
 		if i == len(e.frames)-1 {
 			choices = 1
 		}
-		// callBits is added for it, too
+		// callBits is added for this frame, too
 		return max(0, e.placeBits(choices)-e.callBits(i, bias))
 	}
 	main := e.image.mainRange()

@@ -15,15 +15,15 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// startedProgram returns startedAt of git.
+// startedProgram returns startedAt for git.
 func startedProgram(t *testing.T) (g *callGraph, entry uint64, inMain []uint64) {
 	t.Helper()
 	testenv.OnlyOn(t, "linux/amd64")
 	return startedAt(t, "/usr/bin/git")
 }
 
-// startedAt returns the call graph of a program that may be loaded anywhere, the return address at
-// its entry, and those in main.
+// startedAt returns the call graph of a position-independent program, the return address at its
+// entry, and the return addresses in main.
 func startedAt(t *testing.T, path string) (g *callGraph, entry uint64, inMain []uint64) {
 	t.Helper()
 	testenv.Need(t, path)
@@ -49,8 +49,8 @@ func startedAt(t *testing.T, path string) (g *callGraph, entry uint64, inMain []
 	return g, entry, inMain
 }
 
-// A stack that ends where the program begins needs fewer frames. Between the two are those of the C
-// library.
+// A stack that ends at the program's entry needs fewer frames. Between the entry and main are
+// frames of the C library.
 func TestTheEntryShowsTheBase(t *testing.T) {
 	g, entry, inMain := startedProgram(t)
 	rng := rand.New(rand.NewPCG(19, 20))
@@ -74,8 +74,8 @@ func TestTheEntryShowsTheBase(t *testing.T) {
 	}
 }
 
-// Each program begins in the same way: an entry and a main that are as far from each other as in
-// another build give no base.
+// All programs begin in the same way: an entry and a main at the distance of another build give no
+// base.
 func TestTheEntryOfAnotherProgramShowsNoBase(t *testing.T) {
 	g, entry, inMain := startedProgram(t)
 	rng := rand.New(rand.NewPCG(21, 22))
@@ -99,8 +99,8 @@ func TestTheEntryOfAnotherProgramShowsNoBase(t *testing.T) {
 	}
 }
 
-// In a library with the trampoline to which handlers return, such as libc, the frame that the
-// signal has interrupted follows no call.
+// In a file with a signal trampoline, such as libc, the frame that the signal has interrupted
+// follows no call, and does not refute the base.
 func TestTheFrameAfterATrampolineRefutesNoBase(t *testing.T) {
 	testenv.OnlyOn(t, "linux/amd64") // Go's runtime has a trampoline there
 	m, returns := thisProgram(t)
@@ -136,15 +136,16 @@ func TestTheFrameAfterATrampolineRefutesNoBase(t *testing.T) {
 	}
 }
 
-// In another build of a program, whose code is moved from some function on, a base may be proved by
-// the frames before it. Then few of the moved frames, which follow a call by chance, get a name.
+// In another build of a program, whose code has moved from some function on, the frames before that
+// function may prove a base. Then few of the moved frames, which follow a call by coincidence, get
+// a name.
 func TestFramesOfAnotherBuildGetFewWrongNames(t *testing.T) {
 	testenv.OnlyOn(t, "linux/amd64")
 	home, err := os.UserHomeDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache := filepath.Join(home, ".cache/symfilter-stacks") // of scripts/fetch-stacks
+	cache := filepath.Join(home, ".cache/symfilter-stacks") // made by scripts/fetch-stacks
 	for _, program := range []struct {
 		path string
 		most int // stacks of 10,000 with a wrong name
@@ -176,8 +177,8 @@ func TestFramesOfAnotherBuildGetFewWrongNames(t *testing.T) {
 	}
 }
 
-// stackBelow returns n return addresses and one of main, whose call leads to the function of the
-// one before, or is through a pointer.
+// stackBelow returns n return addresses and one in main, whose call leads to the function of the
+// previous address, or is through a pointer.
 func (g *callGraph) stackBelow(rng *rand.Rand, n int, inMain []uint64) (addrs []uint64) {
 	for {
 		addrs = g.stack(rng, n)
@@ -194,9 +195,9 @@ func (g *callGraph) stackBelow(rng *rand.Rand, n int, inMain []uint64) (addrs []
 	}
 }
 
-// namesMoved gives names to a stack that ends at the entry, in a process of another build, whose
-// code is moved from the function of one frame on. It returns how many frames have a place, and how
-// many one in another function.
+// namesMoved judges a stack that ends at the entry, in a process of another build, whose code has
+// moved from the function of one frame on. It returns the number of located frames, and the number
+// of frames located in a wrong function.
 func (g *callGraph) namesMoved(rng *rand.Rand, addrs []uint64, entry uint64) (found, misnamed int) {
 	moved := 16 * (1 + rng.Uint64N(1<<12))
 	from, _, _ := g.m.File.UnwindRange(draw(rng, addrs, 1)[0] - 1)

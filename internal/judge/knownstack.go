@@ -7,14 +7,14 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A KnownStack is a stack that a Trace has located, all of it, by facts that only add up: another
-// equal stack is located alike by any Trace with the same files, if nothing in that Trace speaks
-// against one of them. Of the judgement it keeps the evidence, which still counts for later stacks.
+// A KnownStack is a stack of which a Trace has located all frames. Any Trace with the same files
+// locates an equal stack in the same way, unless evidence in that Trace contradicts one of the
+// files. The KnownStack keeps the evidence of the stack, which counts for later stacks.
 type KnownStack struct {
 	frames  int
 	first   dialect.Frame // with the fields of the first frame that separate it from earlier stacks
-	end     StackState    // after the last frame; its number of the stack is not used
-	called  bool          // check.called of the first frame, if it matters
+	end     StackState    // state after the last frame; its Stack is not used
+	called  bool          // check.called of the first frame, if matters is set
 	matters bool
 	modules []knownModule
 	runs    []run
@@ -33,11 +33,11 @@ type knownModule struct {
 	weighed    [readings]weighing
 }
 
-// maxKnownFrames is the number of frames that are judged together and may then be Known.
+// maxKnownFrames bounds the frames of a call of Judge whose stacks may become known.
 const maxKnownFrames = 1024
 
-// EndOfStack returns the number of the frame after the stack with frame i. It is for the frames of
-// the last call of Judge, and returns i if these were too many to be Known.
+// EndOfStack returns the index of the frame after frame i's stack, among the frames of the last
+// call of Judge. It returns i if that call had too many frames for Known.
 func (t *Trace) EndOfStack(i int) int {
 	end := i
 	for end < len(t.checks) && t.checks[end].stack == t.checks[i].stack {
@@ -46,8 +46,8 @@ func (t *Trace) EndOfStack(i int) int {
 	return end
 }
 
-// Known returns the stack of the frames numbered from to to-1, or nil if it is not a stack that any
-// Trace judges alike. It is for the frames of the last call of Judge.
+// Known returns the KnownStack of frames[from:to], or nil if another Trace might judge an equal
+// stack differently. frames are the frames of the last call of Judge.
 func (t *Trace) Known(frames []*Frame, from, to int) *KnownStack {
 	checks := t.checks
 	if !t.steady || len(checks) != len(frames) || t.Mapped != nil || t.corrected || len(t.signals) > 0 {
@@ -79,8 +79,8 @@ func (t *Trace) Known(frames []*Frame, from, to int) *KnownStack {
 	return k
 }
 
-// agrees reports whether f is located, and nothing that its line, its stack or its module shows
-// makes a difference to other frames, except by adding evidence for the file.
+// agrees reports whether f is located, and affects other frames only by adding evidence for its
+// file.
 func (c *check) agrees(f *Frame) bool {
 	if f.Place.Err != nil || f.Place.Verified == "" || c.of == nil || !f.isOrdinary() || !c.isOrdinary() {
 		return false
@@ -88,8 +88,8 @@ func (c *check) agrees(f *Frame) bool {
 	return c.of.isClear() && (c.of.biased || f.Kind != dialect.Runtime) && (c.of.isBuildOf(f) || c.of.isSure())
 }
 
-// isOrdinary reports whether f has a module, and neither the maps of a process nor anything that
-// only some lines have.
+// isOrdinary reports whether f has a module, was not located by maps, and has no field that only
+// frames of few producers have, such as listed code.
 func (f *Frame) isOrdinary() bool {
 	if f.Module == "" || f.mapped || f.live != nil || f.likely != nil || f.Program || !f.Prefix.IsZero() {
 		return false
@@ -98,14 +98,15 @@ func (f *Frame) isOrdinary() bool {
 		f.Kernel == nil && f.Crash == nil && f.Load == nil && f.Listed == nil && f.Unread == nil && len(f.Code) == 0
 }
 
-// isOrdinary reports whether neither a signal nor a doubt has changed how the frame is judged.
+// isOrdinary reports whether the frame was judged without a signal and without a doubt about its
+// file.
 func (c *check) isOrdinary() bool {
 	return c.err == nil && !c.exact && !c.signal && !c.trampoline && !c.mayFault && !c.faults && !c.strays && !c.mixed &&
 		!c.corrected && !c.astray && !c.unclear && !c.refuted
 }
 
-// isClear reports whether nothing speaks against the file of the module, or for several processes
-// that have loaded it.
+// isClear reports whether no evidence contradicts the file of the module, and one process has
+// loaded it.
 func (v *verdict) isClear() bool {
 	m, e := v.image, &v.all
 	return m.Err == nil && !m.Given && !m.Younger && v.unnamed == "" && v.refuted == nil && !v.moved && v.load == 0 &&
@@ -113,12 +114,12 @@ func (v *verdict) isClear() bool {
 		v.reading == asVaddr && !v.unread && !v.unseen && v.weighed[asVaddr].failed == 0
 }
 
-// isSure reports whether the evidence about the module is enough for each frame: more would change
-// nothing.
+// add adds the evidence of the stack about the module of f. It returns false for evidence that may
+// change how other frames are judged, and for a full list.
 func (v *verdict) isSure() bool { return v.proved && len(v.all.Called) >= unlinkedFaultCalls }
 
-// add adds the evidence of the stack about the module of f. It returns false if that cannot be told
-// apart from other evidence.
+// add adds the evidence of the stack about the module of f. It returns false for evidence against
+// the file, and for a full list, since either may change how other frames are judged.
 func (k *KnownStack) add(f *Frame, c *check) bool {
 	if c.runs && !slices.Contains(k.runs, c.run) {
 		k.runs = append(k.runs, c.run)
@@ -161,8 +162,8 @@ func (k *KnownStack) weigh(t *Trace, frames []*Frame) bool {
 	return true
 }
 
-// JudgeKnown judges stacks like Judge, and reports whether it has. Otherwise nothing has changed,
-// and Judge has to judge them.
+// JudgeKnown judges stacks as Judge would, and returns true. If it returns false, it has changed
+// nothing, and the caller must call Judge.
 func (t *Trace) JudgeKnown(stacks []*KnownStack, facts *dialect.Facts) bool {
 	frames := 0
 	for _, k := range stacks {
@@ -192,8 +193,8 @@ func (t *Trace) JudgeKnown(stacks []*KnownStack, facts *dialect.Facts) bool {
 	return true
 }
 
-// locatesAll reports whether t locates all frames of the stacks, which come one after another, and
-// returns the state of the stack after them.
+// locatesAll reports whether t would locate all frames of the stacks, which follow each other, with
+// this number of steps. It returns the state of the stack after the last frame.
 func (t *Trace) locatesAll(stacks []*KnownStack, steps int) (state StackState, ok bool) {
 	state = t.stack
 	if t.corrected || t.serial == 0 || len(t.signals) > 0 || t.quota().Left()-steps <= -dialect.MaxLogSteps {

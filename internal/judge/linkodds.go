@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// The chance that a call leads to the called frame depends on the file. The weight by distance is a
-// lower bound for all files. If a trace lacks only a few bits, the calls of its file are counted.
+// The probability that a call leads to the called frame depends on the file. The weight by distance
+// is a lower bound for all files. If a trace lacks only a few bits, the calls of its file are
+// counted.
 
 const (
 	refinedBits = 10      // maximum bits that the evidence may lack for the calls to be counted
@@ -22,7 +23,7 @@ const (
 )
 
 // link returns the weight of the call of outer if it leads to the function of inner, or to one that
-// jumps there. Between distant frames such a call is less likely by chance, since most calls lead
+// jumps there. Between distant frames such a call is rarer in a wrong file, since most calls lead
 // to near functions. linkBits and linkBitsPerDoubling are below the figures measured in libc, gdb
 // and a program of 250 KB.
 func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, how linkKind) {
@@ -44,7 +45,7 @@ func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, how l
 	weight = linkBits + linkBitsPerDoubling*math.Log2(float64(max(distance, nearLink))/nearLink)
 	// in a tiny program all functions are near
 	most := math.Log2(float64(max(e.image.codeSize(), size)) / float64(size))
-	// each further function may have the frame by chance
+	// each function reached by a jump may contain the frame by coincidence
 	return max(0, min(weight, most, maxLinkWeight)-math.Log2(float64(1+jumps))), how
 }
 
@@ -95,7 +96,7 @@ func (e *election) leads(end uint64, r *codeRange, addr uint64) (how linkKind, j
 }
 
 // refine adds bits to in, the inference for the best bias, if calls that lead to the called frame
-// are rarer in this file than their weights say. It returns the work, and ends when that reaches
+// are rarer in this file than their weights assume. It returns the work, and ends when that reaches
 // most.
 func (e *election) refine(in *Inference, most int) (work int) {
 	var voted []uint64

@@ -8,8 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The sample of places at which a call leads to the next frame by chance shows the share that all
-// places have.
+// Among sampled places, calls lead to the next frame by coincidence as often as among all places.
 func TestSampledLinksAreAsRareAsAll(t *testing.T) {
 	const path = "/lib/x86_64-linux-gnu/libc.so.6"
 	testenv.Need(t, path)
@@ -20,7 +19,7 @@ func TestSampledLinksAreAsRareAsAll(t *testing.T) {
 	text, _ := g.m.File.Section(".text")
 	for range 12 {
 		outer := g.returns[rng.IntN(len(g.returns))]
-		inner := outer - 48 // a near function: the most frequent link
+		inner := outer - 48 // a near function, the most frequent kind of link
 		frames := framesOf(0, []uint64{inner, outer})
 		n, tried := e.countLinks(frames[1], frames[0])
 		sampled, places = sampled+n, places+tried

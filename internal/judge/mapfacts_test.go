@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// mapLines returns the entry of /proc/PID/maps for the code of m with the load bias, after a
+// mapLines returns the entries of /proc/PID/maps for the code of m with the load bias, each after a
 // prefix.
 func mapLines(m *Image, prefix, path string, bias uint64) (lines []string) {
 	for _, s := range m.Segments {
@@ -22,9 +22,9 @@ func mapLines(m *Image, prefix, path string, bias uint64) (lines []string) {
 	return lines
 }
 
-// The maps of one process locate the frames of another only if these agree with the file: of a bare
-// address a call must be before it, and after the end of the trace around the maps several together
-// must agree. Maps with a PID are never for a line with another PID.
+// The maps of one process locate the frames of another process only if these agree with the file: a
+// bare address must follow a call, and after the trace around the maps, several frames together
+// must agree. Maps with a PID never locate frames with another PID.
 func TestMapsOfAnotherProcessLocateNothing(t *testing.T) {
 	m, returns := thisProgram(t)
 	const bias = 0x7f3210000000
@@ -33,14 +33,14 @@ func TestMapsOfAnotherProcessLocateNothing(t *testing.T) {
 		right[i] = returns[i*100] + bias
 		wrong[i] = returns[i*100] + bias + 0x3000
 	}
-	one := append([]uint64{right[0]}, wrong[1:]...) // one has a call before it by chance
+	one := append([]uint64{right[0]}, wrong[1:]...) // one address follows a call by coincidence
 	for _, test := range []struct {
 		name         string
-		prefix, path string // of the maps
-		pid          uint64 // of the frames
-		old          bool   // the maps are those of an earlier trace
+		prefix, path string // in the lines of the maps
+		pid          uint64 // in the frames
+		old          bool   // the maps are from an earlier trace
 		addrs        []uint64
-		module       string // of the frames
+		module       string // in the frames
 		want         int    // located frames
 	}{
 		{"maps around the trace", "", m.Path, 0, false, right, "", 8},
@@ -92,14 +92,14 @@ func TestMapsOfAnotherProcessLocateNothing(t *testing.T) {
 	}
 }
 
-// A library of which the log has only the name needs three calls, and no address may contradict it:
-// the one in the folders of this machine may be another one.
+// If the log has only a library's name, three calls are needed, and no address may contradict the
+// file: this machine's library of that name may be another one.
 func TestLibrariesFoundByTheirNameNeedMoreProof(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, test := range []struct {
 		name   string
 		byName bool
-		offs   []uint64 // from the beginning of the file
+		offs   []uint64 // offsets from the beginning of the file
 		want   int
 	}{
 		{"a path, two calls", false, returns[:2], 0},

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// A mapping at an address that is not random locates only the stacks that prove it: another
-// program may have been loaded there by a process that nobody has seen.
+// A mapping at a predictable address locates only stacks that prove it: another program, whose maps
+// were never read, may have been loaded at the same address.
 func TestPredictableMappingsNeedProof(t *testing.T) {
 	m, returns := thisProgram(t)
 	text, _ := m.File.Section(".text")

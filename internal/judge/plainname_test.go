@@ -2,7 +2,7 @@ package judge
 
 import "testing"
 
-// Producers leave out different parts of a demangled name. What is left is compared.
+// plainName removes the parts of a demangled name that some producers omit.
 func TestPlainNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"ledger::Book::close()":                                   "ledger::Book::close",

@@ -11,8 +11,8 @@ import (
 
 // Reasons why a file is not the program on the device.
 var (
-	ErrHash    = errors.New("the log has the SHA-256 of another file; --force-image uses this one anyway")
-	ErrBuild   = errors.New("the log has the build ID of another file; --force-image uses this one anyway")
+	ErrHash    = errors.New("the log has the SHA-256 of another file; --force-image uses this file anyway")
+	ErrBuild   = errors.New("the log has the build ID of another file; --force-image uses this file anyway")
 	ErrVersion = errors.New("the log has a version of Zephyr that is not in the file; --force-image uses the file anyway")
 )
 

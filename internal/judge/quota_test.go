@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// traceOf returns a trace of glibc with return addresses of a module, as lines of a log.
+// traceOf returns a trace in glibc's form with return addresses of a module.
 func traceOf(module string, addrs ...uint64) string {
 	var b strings.Builder
 	for _, addr := range addrs {
@@ -51,15 +51,15 @@ func judgeTraces(r *dialect.Reader, m *Image, logs []string) (located, work int)
 	return located, work
 }
 
-// A log of many short traces cannot take more work than its length allows: 1,000 traces, 100,000
-// with TEST_LONG=1. Each of them alone would take 100,000 comparisons.
+// The work for a log of many short traces is bounded by its length. There are 1,000 traces, or
+// 100,000 with TEST_LONG=1; each of them alone would take 100,000 comparisons.
 func TestSearchesInManyShortTracesAreBoundedByTheLog(t *testing.T) {
 	m, _ := thisProgram(t)
 	large := *m
 	large.Segments = slices.Clone(m.Segments)
 	for i := range large.Segments {
 		if s := &large.Segments[i]; s.Flags&elf.PF_X != 0 {
-			s.MemSize = 200 << 20 // of code, as the file's header promises
+			s.MemSize = 200 << 20 // the size of the code in the file's header
 		}
 	}
 	logs, size := make([]string, fuzztest.LongOr(100_000, 1000)), 0
@@ -80,8 +80,8 @@ func TestSearchesInManyShortTracesAreBoundedByTheLog(t *testing.T) {
 	}
 }
 
-// A service that crashes again and again, and logs between two crashes what services log, has each
-// trace located.
+// If a service crashes repeatedly, and logs ordinary lines between two crashes, each trace is
+// located.
 func TestSearchesInTracesOfAServiceFindAll(t *testing.T) {
 	m, returns := thisProgram(t)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -99,8 +99,8 @@ func TestSearchesInTracesOfAServiceFindAll(t *testing.T) {
 	}
 }
 
-// A service that crashes at the same places again and again has each trace located, without another
-// search, even if it logs nothing between two crashes.
+// If a service crashes repeatedly at the same places, each trace is located without another search,
+// even if no lines are between two crashes.
 func TestRepeatedTracesAreNotSearchedAgain(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	m, returns := thisProgram(t)
@@ -173,8 +173,8 @@ func TestFramesBeyondTheQuotaStayRaw(t *testing.T) {
 	}
 }
 
-// A shown name is looked up at a step for each symbol. If the Quota is spent it is not looked up,
-// so that it proves and refutes nothing: the frame stays raw.
+// The lookup of a demangled name takes a step for each symbol. If the Quota is spent, the name is
+// not looked up, and proves or refutes nothing: the frame stays unresolved.
 func TestNamesAreLookedUpWithinTheQuota(t *testing.T) {
 	path := filepath.Join("..", "..", "symbolize", "testdata", "arch", "aarch64.elf")
 	content, err := os.ReadFile(path)

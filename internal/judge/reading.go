@@ -9,7 +9,7 @@ import (
 )
 
 // ErrReading is the reason why an Offsetted number is not located.
-var ErrReading = errors.New("it is not clear whether the number is an address or an offset: calls in the file fit both, or neither")
+var ErrReading = errors.New("the number may be an address or an offset: calls in the file fit both, or neither")
 
 // A reading is a possible meaning of a module's Offsetted numbers.
 type reading uint8

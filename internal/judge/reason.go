@@ -10,33 +10,33 @@ import (
 // Reasons why a frame is not located.
 var (
 	ErrOtherID   = errors.New("the file and the log have different build IDs for the module")
-	ErrNoModule  = errors.New("the trace does not name the module of the address; give --image FILE if it is in the program, or log /proc/self/maps with the trace")
-	ErrNoProgram = errors.New("the trace does not name the program's file, which contains the address; --image FILE names it")
+	ErrNoModule  = errors.New("the trace does not name the module of the address; give --image FILE if the program contains the address, or log /proc/self/maps with the trace")
+	ErrNoProgram = errors.New("the trace does not name the program's file, which contains the address; --image FILE names the file")
 	ErrNoBias    = errors.New("the address is a runtime address, and neither maps nor other frames show where the module was loaded; log /proc/self/maps, or give --image FILE@BASE")
-	ErrNotCode   = errors.New("the file has no code at this place: either it is not the file that ran, or the frame is not in its code")
-	ErrStray     = errors.New("the file has no code at this address, though other frames show that it is the file that ran: the frame is not in its code")
-	ErrSymbol    = errors.New("the file has the symbol at another place: it is not the file that ran")
-	ErrCall      = errors.New("in the file, no call precedes this return address: it is not the file that ran")
-	ErrWithin    = errors.New("in the file, no instruction begins at this address: it is not the file that ran")
-	ErrFault     = errors.New("no call precedes this address: either a signal interrupted the frame, and the file with the signal's trampoline is missing, or the file is not the one that ran")
-	ErrCode      = errors.New("the code in the file differs from the code in the log: it is not the file that ran")
+	ErrNotCode   = errors.New("the file has no code at this place: either another file ran, or the frame is outside the code")
+	ErrStray     = errors.New("the file has no code at this address, though other frames show that this file ran: the frame is outside the code")
+	ErrSymbol    = errors.New("the file has the symbol at another place: another file ran")
+	ErrCall      = errors.New("in the file, no call precedes this return address: another file ran")
+	ErrWithin    = errors.New("in the file, no instruction begins at this address: another file ran")
+	ErrFault     = errors.New("no call precedes this address: either a signal interrupted the frame, and the file with the signal's trampoline is missing, or another file ran")
+	ErrCode      = errors.New("the code in the file differs from the code in the log: another file ran")
 	ErrOutside   = errors.New("none of the files that --image names has code at this address")
 	ErrNoCode    = errors.New("none of the files that --image names has code at this address, though other frames are in them: a wild function pointer, or code in ROM")
 	ErrWords     = errors.New("an AVR address counts either bytes or two-byte words: no call shows which")
-	ErrRefuted   = errors.New("other frames of the trace show that it is not the file that ran; --image NAME=FILE names the right one")
-	ErrUnproven  = errors.New("the frames of the trace are too few to prove that it is the file that ran; --image NAME=FILE names it")
+	ErrRefuted   = errors.New("other frames of the trace show that another file ran; --image NAME=FILE names the right file")
+	ErrUnproven  = errors.New("the frames of the trace are too few to prove that this file ran; --image NAME=FILE names the file")
 	ErrYounger   = errors.New("the file was changed after the log was written, and the frames of the stack are too few to prove that it ran; --image NAME=FILE names the file that ran")
 	ErrTitle     = errors.New("the log names the program without its folder; --image NAME=FILE names the file")
 	ErrOldMaps   = errors.New("the maps are of an earlier trace, and too few frames agree with them; log /proc/self/maps with the trace")
 	ErrSeveral   = errors.New("frames of several processes are mixed, so it is not known which frames a signal interrupted")
 	ErrManySym   = errors.New("the file has several symbols of this name")
 	ErrNoSym     = errors.New("the file has no symbol of this name")
-	ErrSize      = errors.New("the file has no function of this name and size: it is not the file that ran")
+	ErrSize      = errors.New("the file has no function of this name and size: another file ran")
 	ErrSizes     = errors.New("the file has several functions of this name and size")
 	ErrPadding   = errors.New("the address is after the code of the function, so no call precedes it")
 	ErrKernel    = errors.New("this machine has no file of this kernel; --image vmlinux names it, --image MODULE=FILE a module's")
 	ErrNoKernel  = errors.New("the log does not name the kernel's release; --image vmlinux names its file")
-	ErrNoLib     = errors.New("no file of this name is in the program's folder or in a system folder; --image NAME=FILE names it")
+	ErrNoLib     = errors.New("no file of this name is in the program's folder or in a system folder; --image NAME=FILE names the file")
 	ErrSigned    = errors.New("a signed return address (AArch64 pointer authentication): the program must strip the signature (xpaclri) before it prints the address")
 )
 
@@ -45,7 +45,7 @@ type SeveralError struct{ First, Second string }
 
 // Error returns the paths, and what to do.
 func (e *SeveralError) Error() string {
-	return "the address is in " + e.First + " and in " + e.Second + ", and nothing shows which of the two ran; --image FILE names it"
+	return "the address is in " + e.First + " and in " + e.Second + ", and nothing shows which of the two ran; --image FILE names the file"
 }
 
 // ErrBudget is the reason why a frame is not located if its file was not searched.

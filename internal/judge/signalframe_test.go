@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The frame that a signal has interrupted is exact if it is judged later than the trampoline before
-// it, as in a log whose writer pauses between the two lines.
+// The frame that a signal has interrupted is exact even if it is judged later than the trampoline
+// before it, as in a log whose writer pauses between the two lines.
 func TestTheFrameAfterATrampolineIsExactInALaterJudgement(t *testing.T) {
 	testenv.OnlyOn(t, "linux/amd64") // Go's runtime has a trampoline there
 	m, returns := thisProgram(t)
@@ -24,7 +24,7 @@ func TestTheFrameAfterATrampolineIsExactInALaterJudgement(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		number int // of the first frame; -1: the frames have no numbers
+		number int // number of the first frame; -1: the frames have no numbers
 		step   int
 	}{{"numbered", 1, 1}, {"without numbers", -1, 0}} {
 		var frames []*Frame

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// A trace that a log repeats is searched once, wherever its module is loaded. It is searched again
-// for another file, and if its addresses are at other distances.
+// A repeated trace is searched once, wherever its module is loaded. It is searched again for
+// another file, and if the distances between its addresses differ.
 func TestATraceIsSearchedOnce(t *testing.T) {
 	m, returns := thisProgram(t)
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -54,7 +54,7 @@ func TestATraceIsSearchedOnce(t *testing.T) {
 	}
 }
 
-// A Memory keeps the entries that are used, and forgets the others.
+// A recent keeps used entries, and forgets others.
 func TestMemoriesAreBounded(t *testing.T) {
 	const most = 10
 	var r recent[int, string]
