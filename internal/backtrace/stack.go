@@ -12,7 +12,7 @@ import (
 type Stack struct {
 	Rows    []Row
 	Answers []filter.Resolved // the answers of its rows
-	Cut     bool              // the stack continues one that was too long
+	Cut     bool              // the stack continues a stack that was too long
 	Message []byte            // the beginning of the last line with text before it
 
 	text    []byte
@@ -30,7 +30,7 @@ type Row struct {
 	Frame  int  // index in the frames of its answer; NoFrame without an answer
 	Answer int  // index in Answers; NoFrame without an answer
 
-	end int // end of its text
+	end int // offset of the end of the row's text
 }
 
 // Text returns the text of the i-th row. It is valid until [Grouping.End] returns.
@@ -54,8 +54,9 @@ func (s *Stack) IsText() bool {
 	return len(s.Answers) == 0 && s.dialect == gdbDialect && len(s.Rows) == 1
 }
 
-// Frame returns the frame of the i-th row, with the name from its answer or, if that has none, from
-// its text. ok is false if the row has neither an answer nor a frame that the log already names.
+// Frame returns the frame of the i-th row, with the name from its answer or, if the answer has no
+// frames, from its text. ok is false if the row has neither an answer nor a frame that the log
+// already names.
 func (s *Stack) Frame(i int) (fr findings.TraceFrame, ok bool) {
 	r := &s.Rows[i]
 	if r.Answer < 0 {
@@ -107,7 +108,7 @@ func (s *Stack) IsKernel(i int) bool {
 }
 
 // IsChance reports whether the kernel has marked the frame of the i-th row with "?": its address
-// may be on the stack by chance.
+// may be a remainder of an earlier call.
 func (s *Stack) IsChance(i int) bool {
 	return s.IsKernel(i) && bytes.Contains(s.Text(i), []byte(" ? "))
 }

@@ -187,7 +187,7 @@ func (k *Display) BeginLine(at int) {
 	k.folded, k.start, k.kept = FoldFrame{}, at, false
 }
 
-// Forget forgets the current line.
+// Forget drops the marks of the current line.
 func (k *Display) Forget() {
 	k.start, k.frame, k.kept, k.breaks, k.parts, k.folded = 0, -1, false, k.breaks[:0], k.parts[:0], FoldFrame{}
 }

@@ -19,7 +19,7 @@ const (
 	Kept     Colors = iota // printed unchanged; answers have no colours
 	Followed               // restored after coloured answers, and ended with each line
 	Removed                // removed; answers have no colours either
-	// kept in the text, but no answer can complete an unfinished one; answers have no colours
+	// kept in the text, but no answer can complete an unfinished sequence; answers have no colours
 	Separate
 )
 

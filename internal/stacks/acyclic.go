@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// maxCancelling bounds the arcs followed to cancel cycles. Profiles of compilers need less than
-// a thousandth of it.
+// maxCancelling bounds the arcs followed to cancel cycles. Profiles of compilers need less than a
+// thousandth of this bound.
 const maxCancelling = 1 << 26
 
 // cancel removes circulations: it subtracts the smallest cost in a cycle from each arc of the

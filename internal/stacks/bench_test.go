@@ -21,7 +21,7 @@ func compilerGraph(p *Profile) (g *Graph, sinks, arcs []int64) {
 		location[i] = p.AddLocation(Location{Lines: []Line{{Function: f, Line: int64(i)}}})
 	}
 	sinks = make([]int64, functions)
-	out := make([]int64, functions) // own cost of each function, and that of its calls
+	out := make([]int64, functions) // cost of each function with its calls
 	for i := functions - 1; i >= 0; i-- {
 		g.Sinks = append(g.Sinks, Sink{uint32(i), location[i]})
 		sinks[functions-1-i] = 1 + rng.Int64N(1<<rng.IntN(20))
@@ -38,7 +38,7 @@ func compilerGraph(p *Profile) (g *Graph, sinks, arcs []int64) {
 			arcs = append(arcs, cost)
 		}
 	}
-	for len(g.Arcs) < calls { // cycles: what leads back leads out again
+	for len(g.Arcs) < calls { // recursive calls
 		n := rng.Uint32N(functions)
 		g.Arcs = append(g.Arcs, Arc{n, n, location[n]})
 		arcs = append(arcs, rng.Int64N(1000))

@@ -146,13 +146,13 @@ func TestStacksHaveBoundedLength(t *testing.T) {
 	}
 }
 
-// A run is a random program that has run: what a profiler counts of it.
+// A run has the costs that a profiler counts in a random program.
 type run struct {
 	functions   int
 	self, calls map[[2]uint32]int64 // by place, and by caller and callee
 }
 
-// execute runs a function with random costs and calls, and returns what it cost.
+// execute runs a function with random costs and calls, and returns its cost.
 func (r *run) execute(rng *rand.Rand, f, depth int) int64 {
 	cost := int64(0)
 	for range rng.IntN(4) {
@@ -283,7 +283,7 @@ func TestSelfCostsAndCallsAreExact(t *testing.T) {
 	}
 }
 
-// Whatever the costs are, each place keeps its own.
+// Each sink keeps its own cost, even if costs do not add up.
 func TestSelfCostsAreExactIfCostsDoNotAddUp(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 2))

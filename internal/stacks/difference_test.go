@@ -9,7 +9,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// changed returns two profiles whose functions have other numbers.
+// changed returns two profiles whose functions have different numbers.
 func changed() (before, after *Profile) {
 	make := func(names string, costs map[string]int64, stacks ...string) *Profile {
 		p := &Profile{Values: []ValueType{{"Ir", "count"}}}

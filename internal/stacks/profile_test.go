@@ -10,7 +10,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// heapProfile returns a profile that has something of everything.
+// heapProfile returns a profile with a value in every field.
 func heapProfile() *Profile {
 	p := &Profile{
 		Values:     []ValueType{{"objects", "count"}, {"space", "bytes"}},
