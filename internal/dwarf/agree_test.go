@@ -25,26 +25,26 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The oracle of TestAgreement.
+// llvmSymbolizer is the oracle of TestAgreement.
 const llvmSymbolizer = "llvm-symbolizer-19"
 
 const (
-	agreeAddresses = 20000 // random code addresses in all fixtures for x86-64 together; a fifth in short runs
-	agreeElsewhere = 500   // the same in each other fixture
-	agreeRatio     = 0.999 // of the frames that must be equal
+	agreeAddresses = 20000 // random code addresses in all x86-64 fixtures together; a fifth in short runs
+	agreeElsewhere = 500   // the same in each fixture for another machine
+	agreeRatio     = 0.999 // share of the frames that must be equal
 )
 
 // A fixture is a build of testdata/agree. A freestanding fixture is built from plain.c alone,
 // without a C library.
 type fixture struct {
 	name         string
-	cc, cxx      string // cxx is empty for a freestanding one
+	cc, cxx      string // cxx is empty for a freestanding fixture
 	flags, links string
-	twice        bool // two units that have functions in common
+	twice        bool // two units have functions in common
 	elsewhere    bool // not for x86-64
 	after        func(t *testing.T, dir string)
-	long         bool   // built for long runs only, since it adds little to the others
-	like         string // the program, made by after, that llvm-symbolizer reads instead of prog, which it cannot read
+	long         bool   // built only in long runs, since it adds little to the others
+	like         string // program made by after, which llvm-symbolizer reads instead of prog
 }
 
 var fixtures = []fixture{
@@ -100,10 +100,11 @@ func removeDwo(t *testing.T, dir string) {
 	}
 }
 
-// long reports whether TEST_LONG asks for the full number of addresses and fixtures.
+// long reports whether TEST_LONG=1 asks for the full number of addresses and fixtures.
 func long() bool { return os.Getenv("TEST_LONG") == "1" }
 
-// inDir runs a command in dir. TESTDATA in it is the folder testdata, whose path may hold blanks.
+// inDir runs a command in dir. TESTDATA in the command is the path of the folder testdata, which
+// may have blanks.
 func inDir(t *testing.T, dir, command string) {
 	t.Helper()
 	testdata, err := filepath.Abs("testdata")
@@ -182,7 +183,7 @@ func linksOf(t *testing.T, path string) testLinks {
 	}}
 }
 
-// testLinks are Links and the supplementary file, if there is one.
+// testLinks holds Links and the supplementary file, or nil.
 type testLinks struct {
 	alt *object.File
 	Links
@@ -202,7 +203,6 @@ func (l testLinks) open(t *testing.T, o *object.File) *Data {
 	return d
 }
 
-// need skips the test if a tool is missing; on CI the test fails.
 func need(t *testing.T, tools ...string) {
 	t.Helper()
 	testenv.Need(t, tools...)
@@ -234,7 +234,7 @@ func (f fixture) build(t *testing.T) string {
 	return filepath.Join(dir, "prog")
 }
 
-// openObject opens an ELF file for the time of the test.
+// openObject opens an ELF file until the end of the test.
 func openObject(t testing.TB, path string) *object.File {
 	t.Helper()
 	f, err := os.Open(path)

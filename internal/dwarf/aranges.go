@@ -12,7 +12,7 @@ type addressIndex struct {
 	d           *Data
 	listed      rangeSet    // ranges in .debug_aranges
 	roots       []unitRange // ranges of units that are not listed, before the sweep
-	unlisted    rangeSet    // the same after the sweep
+	unlisted    rangeSet    // ranges of units that are not listed, after the sweep
 	listedLooks int
 	tooMany     bool // .debug_aranges has too many ranges to keep
 	rootLooks   int

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// llvmMap is LLVM's map from addresses to entries, literally: DWARFUnit::updateAddressDieMap and
-// getSubroutineForAddress.
+// llvmMap is a literal copy of LLVM's map from addresses to entries: DWARFUnit::updateAddressDieMap
+// and getSubroutineForAddress.
 type llvmMap []span // sorted by lo
 
 func (m *llvmMap) insert(s span) {
@@ -93,8 +93,8 @@ func TestInnermostCallIsThatOfLLVM(t *testing.T) {
 	}
 }
 
-// Ranges that overlap in any way: two are always as in LLVM, and binary search never differs from
-// pick.
+// For ranges that overlap in any way, pick agrees with LLVM if there are two, and binary search
+// always agrees with pick.
 func TestOverlappingRanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	differ, asked := 0, 0
@@ -132,7 +132,7 @@ func TestOverlappingRanges(t *testing.T) {
 	}
 }
 
-// llvmSweep is LLVM's DWARFDebugAranges::construct, literally.
+// llvmSweep is a literal copy of LLVM's DWARFDebugAranges::construct.
 func llvmSweep(all []unitRange) rangeSet {
 	type end struct {
 		addr, unit uint64
@@ -202,7 +202,7 @@ func TestContestedUnitIsThatOfLLVM(t *testing.T) {
 	}
 }
 
-// A stretch that is contested for longer than settle looks back must not be settled.
+// settle must not be sure about an address if several units claim all bytes that it considers.
 func TestSettleKnowsWhatItDoesNotSee(t *testing.T) {
 	const far = 3 * nearBytes
 	all := []unitRange{{1000, 1100, 2}, {1000, 1000 + far, 7}, {1050, 1000 + far, 3}}

@@ -14,8 +14,7 @@ import (
 )
 
 // In strict DWARF 2, GCC describes the cold part of a function as another function. The calls
-// inlined into that part are the answers there, too, whatever was asked for before, and whether one
-// address is looked up or all are walked over.
+// inlined into the cold part are found, whatever was looked up before, by Lookup and by Walk.
 func TestCallsInColdParts(t *testing.T) {
 	for _, flags := range []string{"-O2", "-O3 -ffunction-sections"} {
 		t.Run(flags, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// apart runs run in another goroutine.
+// apart calls run in another goroutine.
 func apart(run func()) (wait func()) {
 	done := make(chan struct{})
 	go func() {
@@ -21,11 +21,11 @@ func apart(run func()) (wait func()) {
 	return func() { <-done }
 }
 
-// A long line program may be run by another goroutine. Answers and costs do not depend on that, and
-// what is kept of the run answers as the run of the whole program does.
+// Another goroutine may run a long line program. This changes neither answers nor costs, and the
+// kept rows or sequences give the same answers as a run of the whole program.
 func TestColdRunsInAnotherGoroutineChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	const size = 1000 // bytes of opcodes and, at least, of code of a sequence
+	const size = 1000 // bytes of opcodes of a sequence; it has at least as many bytes of code
 	var program []byte
 	for i := range uint64(2 * apartProgram / size) {
 		program = append(program, setAddress(0x1000+(i*37%64)<<13)...)
@@ -41,7 +41,7 @@ func TestColdRunsInAnotherGoroutineChangeNothing(t *testing.T) {
 	type outcome struct {
 		Frames []Frame
 		Steps  int64
-		Kept   bool // of the table: its rows
+		Kept   bool // the rows are kept
 	}
 	lookUp := func(beside func(func()) func()) (all []outcome, lines, listed int) {
 		d, once := dataOf(lineSections(program)), dataOf(lineSections(program))
@@ -96,7 +96,7 @@ func TestColdRunsInAnotherGoroutineChangeNothing(t *testing.T) {
 	}
 }
 
-// A fault in another goroutine is that of the lookup.
+// A fault in the other goroutine becomes a fault of the lookup.
 func TestFaultsOfColdRunsArePassedOn(t *testing.T) {
 	gone, err := syscall.Mmap(-1, 0, 2*apartProgram, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {

@@ -16,7 +16,7 @@ func TestErrorsNameThePlaceOnce(t *testing.T) {
 	root := parts(order, 1, uint64(0x1000), uint32(0x1000))
 	tests := []struct {
 		name string
-		body []byte // behind the root, which is at 0xb and takes 13 bytes
+		body []byte // after the root entry, which is at 0xb and has 13 bytes
 		want string
 	}{
 		{"an attribute cut off", parts(order, 2, "x", 2, []byte("abc")), "dwarf: unit at 0x0: entry at 0x1b: attributes: damaged debug information"},
@@ -31,7 +31,7 @@ func TestErrorsNameThePlaceOnce(t *testing.T) {
 		}
 	}
 
-	// What loads a section names it.
+	// the function that loads a section names the section
 	d := newData(sections{load: func(name string) ([]byte, error) {
 		return nil, errors.New("section " + name + ": flate: corrupt input")
 	}})

@@ -14,7 +14,7 @@ type Details struct {
 
 	First  uint64 // start of the first range in the order of debug information
 	Entry  uint64 // number of the function's or call's entry in the file; 0: no function is known
-	Linker bool   // the name is the linker's: a linkage name, or of a language like C
+	Linker bool   // the name is the linker's: a linkage name, or a plain name in a language like C
 	Split  bool   // the function is in a split unit
 	// the unit's directory, if File is relative to it although File has the first directory of the
 	// line table; only in DWARF 5

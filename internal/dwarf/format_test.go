@@ -23,7 +23,7 @@ func TestForms(t *testing.T) {
 		big  bool
 		data []byte
 		want uint64
-		size int // of data that is read; -1: damaged
+		size int // bytes that are read; -1: damaged
 	}{
 		{"addr", formAddr, dwarf32, false, parts(le, uint64(0x1122334455667788)), 0x1122334455667788, 8},
 		{"addr of 4 bytes", formAddr, dwarf64, true, parts(be, uint32(0x11223344)), 0x11223344, 4},
@@ -85,7 +85,7 @@ func TestForms(t *testing.T) {
 			if n := formSize(tt.form, tt.enc); n >= 0 && n != tt.size {
 				t.Errorf("formSize: got %d, want %d", n, tt.size)
 			}
-			// The way over it is as long, alone and behind and before other attributes.
+			// skipping the attribute has the same length, alone and between other attributes
 			for _, around := range []int{0, 3} {
 				specs := parts(le, 1, tagNamespace, 0, leb(attrName), leb(uint64(tt.form)))
 				data := tt.data[:tt.size]
@@ -297,7 +297,7 @@ func TestPaths(t *testing.T) {
 			u.funcs.scanned, u.lines.decoded = true, true
 			u.lines.seqs = []sequence{{0, 3, 0, 3}}
 			u.lines.rows = []lineRow{{0, 1, uint16(number) - 1, 0}, {1, 1, uint16(number), 0}, {2, 1, uint16(number) + 1, 0}}
-			for addr, want := range []string{"", tt.want, ""} { // of the file before, this one, and the one behind
+			for addr, want := range []string{"", tt.want, ""} { // of the previous file, this file, and the next
 				got := ""
 				for _, f := range u.lookup(u, nil, uint64(addr)) {
 					got += f.File
@@ -310,8 +310,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// A unit that refers to another, one for types between them, strings and addresses by index without
-// bases, and a file that the line program defines.
+// A unit refers to another unit. A type unit between them, strings and addresses by index without
+// bases, and a file that the line program defines are read.
 func TestAcrossUnits(t *testing.T) {
 	abbrev := parts(le,
 		1, tagPartialUnit, 1, 0, 0,
@@ -330,7 +330,7 @@ func TestAcrossUnits(t *testing.T) {
 		return parts(le, 0, len(body), body)
 	}
 	program := parts(le, extended(lneSetAddress, uint64(0x1000)),
-		extended(lneDefineFile, "x", 0), // its sizes are cut off
+		extended(lneDefineFile, "x", 0), // its size is cut off
 		extended(lneDefineFile, "d.c", 1, 0, 0), extended(lneDefineFile, "e.c", 0, 0, 0),
 		lnsSetFile, 2, lnsCopy, lnsAdvancePC, leb(0x100), extended(lneEndSequence))
 	header := parts(le, 1, 1, 0xfb, 14, 10, []byte{0, 1, 1, 1, 1, 0, 0, 0, 1}, "inc", 0, "m.c", []byte{1, 0, 0}, 0)

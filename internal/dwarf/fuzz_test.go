@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// FuzzLookup looks addresses up in sections of any bytes.
+// FuzzLookup looks up addresses in sections with any bytes.
 func FuzzLookup(f *testing.F) {
 	for _, s := range tinySamples(f) {
 		d := s.sec.data
@@ -23,8 +23,8 @@ func FuzzLookup(f *testing.F) {
 	})
 }
 
-// FuzzLine runs a line program of any bytes with any header. A run for one address, and one of a
-// single sequence, must find what a run that keeps all rows does.
+// FuzzLine runs any bytes as a line program, with any header. A run for one address, and a run of a
+// single sequence, must give the same rows as a run that keeps all rows.
 func FuzzLine(f *testing.F) {
 	program := parts(binary.LittleEndian, 0, 9, lneSetAddress, uint64(0x1000), lnsCopy, 0x20, 0x55, 0xff, lnsSetColumn, 7, lnsAdvanceLine, 0x7f,
 		lnsSetFile, 1, lnsConstAddPC, lnsFixedAdvancePC, uint16(9), lnsCopy, lnsAdvancePC, 3, 0, 1, lneEndSequence)

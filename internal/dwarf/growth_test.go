@@ -12,22 +12,22 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// unitSource is one of the units of a large program.
+// unitSource is the source of one unit of a large program.
 const unitSource = `
 static inline __attribute__((always_inline)) int inner_%[1]d(int x) { volatile int y = x; return y * %[1]d; }
 static __attribute__((noinline)) int other_%[1]d(int x) { return inner_%[1]d(x) + inner_%[1]d(x + 1); }
 int f%[1]d(int x) { return other_%[1]d(x) - inner_%[1]d(x); }
 `
 
-// lookupCost is what one lookup did.
+// lookupCost is the cost of one lookup.
 type lookupCost struct {
 	Read  int64 // bytes of units
 	Steps int
-	Units int // parsed
+	Units int // parsed units
 }
 
-// A lookup of a known kind costs the same in a program of twice the units: once the tables of the
-// whole file are there, it touches its own unit alone.
+// A lookup costs the same in a program with twice as many units: once the tables of the whole file
+// are complete, it reads only its own unit.
 func TestCostDoesNotGrowWithTheProgram(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const units = 80
@@ -40,7 +40,7 @@ func TestCostDoesNotGrowWithTheProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, cc := range []string{"gcc", "clang-19"} { // with .debug_aranges, and without
+	for _, cc := range []string{"gcc", "clang-19"} { // with and without .debug_aranges
 		t.Run(cc, func(t *testing.T) {
 			inDir(t, dir, cc+" -g -O2 -fPIC -c "+strings.Join(sources, " "))
 			var costs [2][]lookupCost
@@ -69,7 +69,7 @@ func TestCostDoesNotGrowWithTheProgram(t *testing.T) {
 					look("f10", 0)
 				}
 				for i := 11; i < 11+units/4; i++ {
-					for _, name := range []string{"f%d", "other_%d", "f%d", "f%d"} { // the first times, and when all is known
+					for _, name := range []string{"f%d", "other_%d", "f%d", "f%d"} { // f%d and other_%d are looked up first, then f%d as known code
 						before := len(d.units)
 						d.Read()
 						look(fmt.Sprintf(name, i), 1)

@@ -20,13 +20,13 @@ import (
 // mutations is the number of damaged inputs of TestMutations.
 const mutations = 20000
 
-// A sample is the debug sections of a file, and addresses in its code.
+// A sample has the debug sections of a file, and addresses in its code.
 type sample struct {
 	sec   sections
 	addrs []uint64
 }
 
-// dataOf makes the sections readable without a file.
+// dataOf returns a Data with these sections, without a file.
 func dataOf(sec sections) *Data {
 	for id := range sec.loaded {
 		sec.loaded[id] = true
@@ -60,8 +60,8 @@ func tinySamples(t testing.TB) []sample {
 	return all
 }
 
-// exercise looks addresses up, each once with nothing parsed and then with all that the others
-// left, and checks that this makes no difference.
+// exercise looks up each address twice: with nothing parsed, and with all units that earlier
+// lookups have parsed. It fails the test if the answers differ.
 func exercise(t testing.TB, sec sections, addrs []uint64) {
 	t.Helper()
 	d := dataOf(sec)
@@ -87,7 +87,7 @@ func exercise(t testing.TB, sec sections, addrs []uint64) {
 	}
 }
 
-// checkFootprint checks that the running count of what is held is right.
+// checkFootprint fails the test if the running count of heap bytes is wrong.
 func checkFootprint(t testing.TB, d *Data) {
 	t.Helper()
 	held := int64(0)
@@ -125,7 +125,7 @@ func checkScratch(t testing.TB, d *Data) {
 	}
 }
 
-// equalFrames compares what frames say, not how their paths are put together.
+// equalFrames compares frames without the ends of the parts of their paths.
 func equalFrames(a, b Frame) bool {
 	return bytes.Equal(a.Name, b.Name) && a.HasLinkage == b.HasLinkage && a.File == b.File && a.Line == b.Line && a.Column == b.Column && a.Inlined == b.Inlined
 }
@@ -182,7 +182,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// parts puts a section together from numbers, strings and bytes.
+// parts returns a section with these numbers, strings and bytes.
 func parts(order binary.ByteOrder, items ...any) []byte {
 	var b bytes.Buffer
 	for _, item := range items {
@@ -203,7 +203,7 @@ func parts(order binary.ByteOrder, items ...any) []byte {
 
 func leb(v uint64) []byte { return binary.AppendUvarint(nil, v) }
 
-// unit4 makes a .debug_info of one unit of version 4 with 8-byte addresses.
+// unit4 returns .debug_info with one unit of version 4 with 8-byte addresses.
 func unit4(body []byte) []byte {
 	return parts(binary.LittleEndian, uint32(len(body)+7), uint16(4), uint32(0), 8, body)
 }
@@ -215,24 +215,25 @@ func unit2(body []byte) []byte {
 	return b
 }
 
-// lines5 makes a .debug_line of one table of version 5 with file tables and a program.
+// lines5 returns .debug_line with one table of version 5 with file tables and a program.
 func lines5(files, program []byte) []byte {
 	header := parts(binary.LittleEndian, 1, 1, 1, 0xfb, 14, 13, []byte{0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1}, files)
 	return parts(binary.LittleEndian, uint32(8+len(header)+len(program)), uint16(5), 8, 0, uint32(len(header)), header, program)
 }
 
 func TestReferenceCycles(t *testing.T) {
-	// 1: a unit of [0x1000,0x2000). 2: a function with an abstract origin and code. 3: one without.
+	// code 1: a unit at [0x1000,0x2000); 2: a function with an abstract origin and code; 3: without
+	// code
 	abbrev := parts(binary.LittleEndian,
 		1, tagCompileUnit, 1, attrLowPC, formAddr, attrHighPC, formData4, 0, 0,
 		2, tagSubprogram, 0, attrLowPC, formAddr, attrHighPC, formData4, attrAbstractOrigin, formRef4, 0, 0,
 		3, tagSubprogram, 0, attrAbstractOrigin, formRef4, 0, 0,
 		4, tagSubprogram, 0, attrSpecification, formRefAddr, 0, 0,
 		0)
-	const first = 11 + 13 // the offset of the function; those behind it are at 41, 46, 51
+	const first = 11 + 13 // the offset of the function; later entries are at 41, 46 and 51
 	tests := []struct {
 		name string
-		refs []uint32 // of the function at 24, and of the entries behind it
+		refs []uint32 // references of the function at 24 and of later entries
 	}{
 		{"itself", []uint32{24}},
 		{"two", []uint32{41, 24}},
@@ -326,7 +327,7 @@ func TestHostileLineTables(t *testing.T) {
 }
 
 func TestDeepNesting(t *testing.T) {
-	// Inlined calls, each in the one before, that all cover the address.
+	// nested inlined calls that all cover the address
 	abbrev := parts(binary.LittleEndian,
 		1, tagCompileUnit, 1, attrLowPC, formAddr, attrHighPC, formData4, 0, 0,
 		2, tagSubprogram, 1, attrLowPC, formAddr, attrHighPC, formData4, attrName, formString, 0, 0,
@@ -364,8 +365,8 @@ func TestDeepNesting(t *testing.T) {
 	}
 }
 
-// What one lookup may cost in TestWorkIsBounded. Without bounds the inputs would take minutes, or
-// gigabytes; on a quiet machine they take 0.3 s.
+// Limits of one lookup in TestWorkIsBounded. Without bounds, the inputs would take minutes or
+// gigabytes; on an idle machine they take 0.3 s.
 const (
 	mostTime  = 20 * time.Second
 	mostAlloc = 256 << 20 // bytes allocated, live or not
@@ -377,8 +378,8 @@ type hostileCost struct {
 	sec  [numSections][]byte
 }
 
-// TestWorkIsBounded looks up an address in inputs of some 100 KiB to 1 MiB that would cost the
-// square of that.
+// TestWorkIsBounded looks up an address in inputs of 100 KiB to 1 MiB that would take quadratic
+// time.
 func TestWorkIsBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	order := binary.LittleEndian
@@ -409,7 +410,7 @@ func TestWorkIsBounded(t *testing.T) {
 			secInfo:   unit4(append(root, repeat(parts(order, 2, uint64(0x1000), uint32(0x1000), uint32(0)), 3000)...)),
 			secStr:    repeat([]byte{'a'}, 64<<20),
 		}},
-		{"many units with a long abbreviation table", [numSections][]byte{ // in turn from its first entry on, and from its second
+		{"many units with a long abbreviation table", [numSections][]byte{ // alternately from the first and the second entry of the table
 			secAbbrev: append(repeat([]byte{2, tagSubprogram, 0, 0, 0}, 60000), 1, tagCompileUnit, 0, 0, 0, 0),
 			secInfo:   repeat(append(unit4([]byte{1}), parts(order, uint32(8), uint16(4), uint32(5), 8, 1)...), 200000),
 		}},
@@ -463,10 +464,10 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// A look at tables of the whole file costs no more than a lookup may.
+// The first use of tables of the whole file costs at most as much as a lookup may.
 func TestTablesOfTheFileAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	zeros := make([]byte, 1<<30) // sets of no bytes, and units of none
+	zeros := make([]byte, 1<<30) // empty sets, and units without bytes
 	for _, name := range []string{".debug_aranges", ".debug_info"} {
 		d := newData(sections{load: func(section string) ([]byte, error) {
 			if section == name {

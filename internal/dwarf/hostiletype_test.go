@@ -12,15 +12,15 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// Abbreviations of the types below.
+// Abbreviations of the test's types.
 const (
 	abbrUnit     = iota + 1
-	abbrVariable // name, type, at an address
+	abbrVariable // name, type, with an address
 	abbrStruct   // name, size, with children
 	abbrMember   // name, type, offset
-	abbrNameless // member without a name: type, offset
-	abbrArray    // of a type, with children
-	abbrRange    // of a count of 8 bytes
+	abbrNameless // a member without a name: type, offset
+	abbrArray    // element type, with children
+	abbrRange    // a range with a count of 8 bytes
 	abbrTypedef  // of a type
 	abbrInt      // size
 	abbrSigned   // a declaration with a signature
@@ -43,8 +43,7 @@ var typeAbbrevs = parts(binary.LittleEndian,
 	abbrTyped, tagVariable, 0, attrType, formRef4, attrSpecification, formRef4, attrLocation, formExprloc, 0, 0,
 	0)
 
-// A typeText is a unit of types that is written front to back: a type gets an offset when it
-// begins.
+// A typeText is a unit of types under construction. The offset of a type is known when it is added.
 type typeText struct{ body []byte }
 
 const typesBase = 11 // bytes of the unit's header
@@ -185,8 +184,7 @@ func TestHostileTypes(t *testing.T) {
 	}
 }
 
-// TestTypeWorkIsBounded asks for members of types that would cost the square of their size, or
-// more.
+// TestTypeWorkIsBounded looks up members of types that would take quadratic time or more.
 func TestTypeWorkIsBounded(t *testing.T) {
 	tests := []struct {
 		name  string

@@ -19,7 +19,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// memberBuilds are the builds of testdata/members.
+// memberBuilds are the builds of the programs in testdata/members.
 var memberBuilds = []struct{ name, source, command, after string }{
 	{"gcc dwarf5", "plain.c", "gcc -gdwarf-5 -O1", ""},
 	{"gcc dwarf4 type units", "plain.c", "gcc -gdwarf-4 -fdebug-types-section -O1", ""},
@@ -49,7 +49,7 @@ var memberBuilds = []struct{ name, source, command, after string }{
 	{"clang++ dwarf4 type units", "classes.cc", "clang++-19 -std=c++20 -gdwarf-4 -fdebug-types-section -O1", ""},
 }
 
-// buildMembers compiles one of testdata/members.
+// buildMembers compiles a program of testdata/members.
 func buildMembers(t *testing.T, source, command, after string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func buildMembers(t *testing.T, source, command, after string) string {
 	return filepath.Join(dir, "prog")
 }
 
-// A part is what gdb knows of a part of a variable.
+// A gdbPart is a part of a variable according to gdb.
 type gdbPart struct {
 	off, size uint64
 	path      string
@@ -78,7 +78,7 @@ func (p gdbPart) at(off uint64) string {
 	return fmt.Sprintf("%s+%#x", p.path, off-p.off)
 }
 
-// gdbParts asks gdb for the parts of each variable, by address.
+// gdbParts returns gdb's parts of each variable, by address.
 func gdbParts(t *testing.T, prog string) map[uint64][]gdbPart {
 	t.Helper()
 	need(t, "gdb")
@@ -110,8 +110,8 @@ func gdbParts(t *testing.T, prog string) map[uint64][]gdbPart {
 	return all
 }
 
-// wanted returns the answers that are right for a byte of a variable: its scalars there or, in
-// padding, the smallest of what has a name.
+// wanted returns the correct answers for a byte of a variable: the scalars at the byte or, in
+// padding, the smallest named part.
 func wanted(parts []gdbPart, off uint64) []string {
 	var leaves, nodes []string
 	least := ^uint64(0)
@@ -156,11 +156,11 @@ func objects(t *testing.T, path string) []elf.Symbol {
 	})
 }
 
-// TestMembersAgreeWithGDB compares the answers for every byte of every variable.
+// The members agree with gdb's for every byte of every variable.
 func TestMembersAgreeWithGDB(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for _, b := range memberBuilds {
-		if strings.HasPrefix(b.after, "llvm-dwp") || b.name == "gcc dwarf5 split type units" || strings.HasSuffix(b.name, "big-endian") { // gdb 13 crashes, and complains
+		if strings.HasPrefix(b.after, "llvm-dwp") || b.name == "gcc dwarf5 split type units" || strings.HasSuffix(b.name, "big-endian") { // gdb 13 crashes, or complains
 			continue
 		}
 		t.Run(b.name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestMembersAgreeWithGDB(t *testing.T) {
 			bytes, members, variables := 0, 0, 0
 			for _, s := range objects(t, prog) {
 				parts, ok := known[s.Value]
-				if !ok || s.Name == "flexible" { // for gdb it ends before its values
+				if !ok || s.Name == "flexible" { // for gdb, it ends before its values
 					continue
 				}
 				variables++
@@ -198,8 +198,8 @@ func TestMembersAgreeWithGDB(t *testing.T) {
 	}
 }
 
-// members writes the answers for a variable, one line for each that is not just another place in
-// the one before.
+// membersOf returns the answers for a variable, one line for each, without answers that only differ
+// in the distance from the previous one.
 func membersOf(t *testing.T, d *Data, s elf.Symbol) string {
 	t.Helper()
 	var b strings.Builder
@@ -218,7 +218,7 @@ func membersOf(t *testing.T, d *Data, s elf.Symbol) string {
 	return b.String()
 }
 
-// TestMembersOfC compares with what was read and found right once, in builds of all kinds.
+// All builds of a C program have the members of a golden file, which was checked once.
 func TestMembersOfC(t *testing.T) {
 	const golden = "testdata/members/plain.want"
 	for _, b := range memberBuilds {
@@ -253,9 +253,9 @@ func TestMembersOfC(t *testing.T) {
 	}
 }
 
-// TestMembersOfRust is run where there is a compiler.
+// The members in a Rust program are found, if a compiler is installed.
 func TestMembersOfRust(t *testing.T) {
-	// It may be there and not work: rustup's rustc without a toolchain.
+	// rustc may be installed but not work: rustup's rustc without a toolchain
 	if out, err := exec.Command("rustc", "--version").CombinedOutput(); err != nil {
 		t.Skipf("rustc --version: %v\n%s", err, out)
 	}
@@ -263,14 +263,14 @@ func TestMembersOfRust(t *testing.T) {
 	inDir(t, dir, "rustc -A warnings -g -O -o prog TESTDATA/members/shapes.rs")
 	prog := filepath.Join(dir, "prog")
 	d := linksOf(t, prog).open(t, openObject(t, prog))
-	// Rust chooses the order of fields, so that what is found counts, not where.
+	// Rust chooses the order of fields, so the test compares only the set of members.
 	want := map[string][]string{
 		"TABLE": {"", "[0].name[1]", "[0].name[5]", "[0].kind", "[0].refs", "[3].name[0]", "[3].refs"},
 		"TUPLE": {".0", ".1", ".2.0", ".2.1"},
 		"MAYBE": {".Some.0.0", ".Some.0.1"},
 		"COUNT": {"", "[1].v.value", "[2].v.value"},
 		"SLICE": {".data_ptr", ".length"},
-		"SHAPE": {"", ".Circle.1"}, // no byte is of two variants here
+		"SHAPE": {"", ".Circle.1"}, // no byte is in two variants here
 	}
 	for _, s := range objects(t, prog) {
 		found := make(map[string]bool)
@@ -294,7 +294,7 @@ func TestMembersOfRust(t *testing.T) {
 	}
 }
 
-// goProgram has variables of the shapes that Go has.
+// goProgram has variables of all kinds of Go types.
 const goProgram = `package main
 
 type entry struct {
@@ -351,7 +351,7 @@ func TestMembersOfGo(t *testing.T) {
 	}
 }
 
-// Paths are written as in Fortran where that is the language; no compiler is needed.
+// Paths have the form of Fortran if the unit's language is Fortran. The test needs no compiler.
 func TestMembersOfFortran(t *testing.T) {
 	order := binary.LittleEndian
 	abbrev := parts(order, 20, tagCompileUnit, 1, attrLanguage, formData1, 0, 0, typeAbbrevs)
@@ -370,7 +370,7 @@ func TestMembersOfFortran(t *testing.T) {
 	}
 }
 
-// declared are the files of a program in which Clang describes the types of variables in other
+// declared has the files of a program in which Clang describes the types of variables in other
 // units than the variables.
 var declared = map[string]string{
 	"a.h": `namespace shop {

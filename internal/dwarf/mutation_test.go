@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Damaged copies of the committed ELF files that TestMutatedFiles opens, and how long that may take
-// in a short run.
+// Numbers of damaged copies of the committed ELF files that TestMutatedFiles opens, and the time
+// for this in a short run.
 const (
 	mutatedFiles     = 30_000
 	mutatedFilesLong = 1_000_000
@@ -29,7 +29,7 @@ const (
 type victim struct {
 	name      string
 	image     []byte
-	sections  []dataRange // in the file: those with debug information or symbols
+	sections  []dataRange // ranges in the file: sections with debug information or symbols
 	code      []uint64    // addresses
 	variables []uint64
 }
@@ -76,7 +76,7 @@ func (v *victim) damage(r *rand.Rand, b []byte) []byte {
 	hostile := []uint64{0, 1, 0x7f, 0x80, 0xff, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 62, 1<<63 - 1, 1 << 63, 1<<64 - 1, 1<<64 - 2}
 	for range 1 + r.IntN(8) {
 		at := r.IntN(len(b))
-		if r.IntN(8) > 0 { // most of the file is not looked at
+		if r.IntN(8) > 0 { // most of the file is never read
 			s := v.sections[r.IntN(len(v.sections))]
 			if s.hi <= s.lo || s.hi > uint64(len(b)) {
 				continue
@@ -98,7 +98,7 @@ func (v *victim) damage(r *rand.Rand, b []byte) []byte {
 			if at+8 <= len(b) {
 				binary.LittleEndian.PutUint64(b[at:], hostile[r.IntN(len(hostile))])
 			}
-		case 6: // a piece of it, somewhere else
+		case 6: // a copy of another part
 			from := r.IntN(len(b))
 			copy(b[at:], b[from:min(len(b), from+r.IntN(64))])
 		case 7: // cut off, rarely
@@ -112,7 +112,8 @@ func (v *victim) damage(r *rand.Rand, b []byte) []byte {
 	return b
 }
 
-// interrogate asks a file of any bytes about addresses, and checks what its answers have in common.
+// interrogate looks up addresses in a file of any bytes, and checks that its answers are
+// consistent.
 func interrogate(t testing.TB, image []byte, code, variables []uint64) (frames, members int) {
 	t.Helper()
 	o, err := object.Open(bytes.NewReader(image), int64(len(image)), nil)
@@ -157,8 +158,8 @@ func interrogate(t testing.TB, image []byte, code, variables []uint64) (frames, 
 	return frames, members
 }
 
-// TestMutatedFiles opens damaged files and asks them. None may make the reader panic, take two
-// seconds of work, or 256 MiB; an undamaged file is asked between them.
+// TestMutatedFiles looks up addresses in damaged files. None may make the reader panic, or take two
+// seconds of work or 256 MiB. Between them it looks up addresses in an undamaged file.
 func TestMutatedFiles(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	all := victims(t)
@@ -197,7 +198,7 @@ func TestMutatedFiles(t *testing.T) {
 	}
 }
 
-// TestTruncatedFiles asks files that end at each of their bytes.
+// TestTruncatedFiles looks up addresses in files that are cut off at each byte.
 func TestTruncatedFiles(t *testing.T) {
 	for _, v := range victims(t) {
 		for n := range v.image {
@@ -208,7 +209,7 @@ func TestTruncatedFiles(t *testing.T) {
 	}
 }
 
-// FuzzFile asks a file of any bytes.
+// FuzzFile looks up addresses in a file of any bytes.
 func FuzzFile(f *testing.F) {
 	for _, v := range victims(f) {
 		f.Add(v.image, v.code[0], v.variables[len(v.variables)/2])

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What LLVM does with ranges that overlap, told address by address: a map from where a range starts
-// to its end, and whose it is.
+// A reachMap agrees, address by address, with LLVM's map for overlapping ranges, from the start of
+// a range to its end and owner.
 func TestReachesAreThoseOfLLVM(t *testing.T) {
 	type entry struct {
 		hi    uint64
@@ -57,7 +57,7 @@ func TestReachesAreThoseOfLLVM(t *testing.T) {
 	}
 }
 
-// Many reaches, which are kept in pieces, give the answers of LLVM's map.
+// Many reaches, which are in several pieces, give the answers of LLVM's map.
 func TestManyReachesAreThoseOfLLVM(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, longest := range []uint64{8, 4000} {

@@ -188,7 +188,7 @@ func (u *unit) buildPath(e fileEntry) path {
 	var comp, dir []byte
 	switch {
 	case v5 && e.dir == 0 && len(f.dirs) > 0:
-		comp = d.text(f.dirs[0]) // is the compilation directory
+		comp = d.text(f.dirs[0]) // the compilation directory
 	case v5 && uint64(e.dir) < uint64(len(f.dirs)):
 		dir = d.text(f.dirs[e.dir])
 	case !v5 && e.dir > 0 && uint64(e.dir) <= uint64(len(f.dirs)):

@@ -19,19 +19,19 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// The readers of the standard library and of delve are independent of ours and of LLVM's, which it
-// follows. On files of compilers that they know, their answers are the same; on others they hang or
-// run out of memory.
+// The readers of the standard library and of delve are independent of this package and of LLVM,
+// which this package follows. For files of compilers that these readers support, the answers must
+// be equal. For other files, these readers hang or run out of memory.
 
-// A peerUnit is a unit as the peers read it.
+// A peerUnit is a unit as the other readers parse it.
 type peerUnit struct {
-	funcs []peerFunc // those with code
+	funcs []peerFunc // functions with code
 	rows  [][]dwarf.LineEntry
 	files []*dwarf.LineFile
 }
 
-// A peerFunc is a function. The tree gives it what is below it, too: the code of lambdas in it,
-// which is elsewhere.
+// A peerFunc is a function. Its tree also contains the code of lambdas below it, which is
+// elsewhere: ranges are the function's own.
 type peerFunc struct {
 	*godwarf.Tree
 	ranges [][2]uint64
@@ -108,15 +108,15 @@ func (u *peerUnit) row(addr uint64) (row dwarf.LineEntry, ok bool) {
 			continue
 		}
 		i, _ := slices.BinarySearchFunc(seq, addr, func(r dwarf.LineEntry, a uint64) int {
-			return cmp.Or(cmp.Compare(r.Address, a), -1) // behind all at a
+			return cmp.Or(cmp.Compare(r.Address, a), -1) // after all rows at a
 		})
 		return seq[i-1], true
 	}
 	return row, false
 }
 
-// inlineStack returns what was inlined at pc, innermost first: delve's reader.InlineStack, which
-// has no place among the imports.
+// inlineStack returns the calls inlined at pc, innermost first. It is a copy of delve's
+// reader.InlineStack, which cannot be imported.
 func inlineStack(stack []*godwarf.Tree, n *godwarf.Tree, pc uint64) []*godwarf.Tree {
 	switch n.Tag {
 	case dwarf.TagSubprogram, dwarf.TagInlinedSubroutine, dwarf.TagLexDwarfBlock:
@@ -132,7 +132,7 @@ func inlineStack(stack []*godwarf.Tree, n *godwarf.Tree, pc uint64) []*godwarf.T
 	return stack
 }
 
-// A peerFrame is what all three say of a frame.
+// A peerFrame has the parts of a frame that all three readers provide.
 type peerFrame struct {
 	Name, File   string
 	Line, Column int
@@ -147,7 +147,7 @@ func peerName(n *godwarf.Tree) string {
 	return ""
 }
 
-// frames returns the frames at addr as the peers have them.
+// peerFrames returns the frames at addr according to the other readers.
 func peerFrames(units []*peerUnit, addr uint64) []peerFrame {
 	for _, u := range units {
 		for _, fn := range u.funcs {
@@ -180,7 +180,7 @@ func peerFrames(units []*peerUnit, addr uint64) []peerFrame {
 	return nil
 }
 
-// peerAddresses is how many addresses of each program are asked for.
+// peerAddresses is the number of addresses looked up in each program.
 const peerAddresses = 2000
 
 func TestFramesAreThoseOfDelve(t *testing.T) {
@@ -236,7 +236,7 @@ func TestFramesAreThoseOfDelve(t *testing.T) {
 	}
 }
 
-// delveParts adds what delve knows of the parts of a type.
+// delveParts appends the parts of a type according to delve.
 func delveParts(all []gdbPart, t godwarf.Type, path string, at uint64) []gdbPart {
 	part := gdbPart{off: at, size: uint64(t.Size()), path: path}
 	switch t := t.(type) {
@@ -267,8 +267,8 @@ func delveParts(all []gdbPart, t godwarf.Type, path string, at uint64) []gdbPart
 	return all
 }
 
-// TestTypesAreThoseOfDelve compares what is at each scalar that delve finds in the variables of C
-// programs. It knows no bit-fields.
+// TestTypesAreThoseOfDelve compares the answers at each scalar that delve finds in the variables of
+// C programs. Delve does not support bit-fields.
 func TestTypesAreThoseOfDelve(t *testing.T) {
 	for _, b := range memberBuilds {
 		switch b.name {

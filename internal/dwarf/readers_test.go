@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A found is what a lookup found, with the texts of names.
+// A found is the result of a lookup, with the texts of names.
 type found struct {
 	Frames []Frame
 	Names  []string
@@ -35,8 +35,8 @@ func find(d *Data, addr uint64) (f found) {
 	return f
 }
 
-// sharedBy looks all addresses up by d, while n other readers look them up in other orders, and
-// checks that those find what d finds, or leave it to d.
+// sharedBy looks up all addresses with d, while n other readers look them up in other orders. It
+// checks that the other readers return the same as d, or ErrNotAlone.
 func sharedBy(t *testing.T, d *Data, addrs []uint64, n int, shrink bool) []found {
 	t.Helper()
 	d.LazyNames()
@@ -75,7 +75,7 @@ func sharedBy(t *testing.T, d *Data, addrs []uint64, n int, shrink bool) []found
 	for i, addr := range addrs {
 		for _, o := range others {
 			want := mine[i]
-			want.Err = "" // damage that was found in the unit before
+			want.Err = "" // damage that was found in the unit earlier
 			if f, ok := o[addr]; ok && !cmp.Equal(want, f) {
 				t.Errorf("%#x (-first +beside):\n%s", addr, cmp.Diff(want, f))
 			}
@@ -88,7 +88,7 @@ func sharedBy(t *testing.T, d *Data, addrs []uint64, n int, shrink bool) []found
 	return mine
 }
 
-// Many readers of one file find what one finds, also while units are dropped.
+// Many readers of one file find the same as a single reader, even while units are dropped.
 func TestReadersFindTheSame(t *testing.T) {
 	for _, v := range victims(t) {
 		t.Run(v.name, func(t *testing.T) {
@@ -120,8 +120,8 @@ func TestReadersFindTheSame(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is found by its first reader alone, with the same words whoever reads
-// beside it.
+// Only the first reader of a file returns its damage, with the same error whether or not there are
+// other readers.
 func TestReadersLeaveDamageToTheFirst(t *testing.T) {
 	all := slices.DeleteFunc(victims(t), func(v victim) bool { return len(v.code) > 2000 })
 	r := rand.New(rand.NewPCG(9, 10))
@@ -140,7 +140,7 @@ func TestReadersLeaveDamageToTheFirst(t *testing.T) {
 			continue
 		}
 		alone.LazyNames()
-		alone.load() // as Reader does: a section is at fault from the first lookup
+		alone.load() // as Reader does: then a section's fault is found in the first lookup
 		addrs := make([]uint64, 40)
 		for i := range addrs {
 			addrs[i] = v.code[r.IntN(len(v.code))]

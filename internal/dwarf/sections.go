@@ -76,7 +76,7 @@ func (s *sections) get(id section) []byte {
 			data, err := s.load(s.name(id))
 			if err != nil {
 				if s.err == nil {
-					s.err = fmt.Errorf("dwarf: %w", err) // it names the section
+					s.err = fmt.Errorf("dwarf: %w", err) // the error names the section
 				}
 				data = nil
 			}

@@ -242,7 +242,7 @@ func (l *links) findHalf(u *unit) *half {
 		return &half{}
 	}
 	key := dir + "\x00" + name
-	if f := l.files[key]; f != nil { // it holds several units
+	if f := l.files[key]; f != nil { // the file holds several units
 		f.data.work = maxWork / 8
 		if off, ok := f.data.unitWithID(u.dwoID); ok {
 			return &half{file: f, off: off}

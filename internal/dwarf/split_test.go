@@ -12,13 +12,13 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A testSection is one of image.
+// A testSection is a section of an image.
 type testSection struct {
 	name string
 	data []byte
 }
 
-// image makes an ELF file of sections, which is not linked.
+// image returns an unlinked ELF file with these sections.
 func image(sections ...testSection) []byte {
 	const head = 64
 	names := []byte{0}
@@ -34,7 +34,7 @@ func image(sections ...testSection) []byte {
 	names = append(names, ".shstrtab\x00"...)
 	headers = append(headers, parts(le, uint32(len(names)-10), uint32(3), uint64(0), uint64(0), uint64(head+len(body)), uint64(len(names)), uint64(0), uint64(1), uint64(0))...)
 	body = append(body, names...)
-	n := uint16(len(sections) + 2) // the null section, and the names
+	n := uint16(len(sections) + 2) // with the null section and the section of names
 	file := parts(le, []byte("\x7fELF\x02\x01\x01"), make([]byte, 9), uint16(1), uint16(62), uint32(1), uint64(0), uint64(0), uint64(head+len(body)),
 		uint32(0), uint16(64), uint16(56), uint16(0), uint16(64), n, n-1)
 	file = append(file, body...)
@@ -42,7 +42,7 @@ func image(sections ...testSection) []byte {
 	return append(file, headers...)
 }
 
-// imageFile opens an image. Its sections are read, so that it need not be closed.
+// imageFile opens an image. The image is in memory, so it need not be closed.
 func imageFile(t testing.TB, file []byte) *object.File {
 	t.Helper()
 	o, err := object.Open(bytes.NewReader(file), int64(len(file)), nil)
@@ -52,13 +52,13 @@ func imageFile(t testing.TB, file []byte) *object.File {
 	return o
 }
 
-// unit5 makes a unit of version 5 with an ID.
+// unit5 returns a unit of version 5 with an ID.
 func unit5(kind int, id uint64, body []byte) []byte {
 	return parts(le, uint32(len(body)+16), uint16(5), kind, 8, uint32(0), id, body)
 }
 
-// A splitSample is a program of one skeleton, at [0x1000,0x1100), and the sections of its split
-// unit, whose function has a call inlined into it.
+// A splitSample is a program with one skeleton, at [0x1000,0x1100), and the sections of its split
+// unit, whose function has an inlined call.
 type splitSample struct {
 	sec                                 sections
 	info, abbrev, str, offsets, listing []byte
@@ -68,9 +68,9 @@ const sampleID = 0x1122334455667788
 
 func newSplitSample() splitSample {
 	s := splitSample{
-		info: unit5(unitSplit, sampleID, parts(le, 1, "x.dwo", // names itself, as if it were a skeleton
+		info: unit5(unitSplit, sampleID, parts(le, 1, "x.dwo", // names a .dwo file, as if the unit were a skeleton
 			2, 0, uint32(0x100), 0, // outer
-			3, 1, 0x10, uint32(20+1+6+7+7+1), // of what is inlined
+			3, 1, 0x10, uint32(20+1+6+7+7+1), // refers to the inlined function
 			0,
 			4, 1, // inner
 			0)),
@@ -89,13 +89,13 @@ func newSplitSample() splitSample {
 	return s
 }
 
-// dwo is the file of the split unit.
+// dwo returns the file of the split unit.
 func (s *splitSample) dwo(index []byte) []byte {
 	return image(testSection{".debug_info.dwo", s.info}, testSection{".debug_abbrev.dwo", s.abbrev}, testSection{".debug_str.dwo", s.str},
 		testSection{".debug_str_offsets.dwo", s.offsets}, testSection{".debug_rnglists.dwo", s.listing}, testSection{".debug_cu_index", index})
 }
 
-// data returns the debug information of the program; opened counts the files that are open.
+// data returns the debug information of the program. opened counts the open files.
 func (s *splitSample) data(t testing.TB, opened *int, split, pack []byte) *Data {
 	d := dataOf(s.sec)
 	open := func(file []byte) Linked {
@@ -123,8 +123,8 @@ func (s *splitSample) data(t testing.TB, opened *int, split, pack []byte) *Data 
 	return d
 }
 
-// index makes the index of a package of one unit. Its columns are info, abbreviations and string
-// offsets.
+// index returns the index of a package with one unit. Its columns are info, abbreviations and
+// string offsets.
 func index(version uint32, slots uint32, id uint64, row uint32, offs, sizes [3]uint32) []byte {
 	b := parts(le, version, uint32(3), uint32(1), slots)
 	ids, rows := make([]uint64, min(slots, 1<<10)), make([]uint32, min(slots, 1<<10))
@@ -142,7 +142,7 @@ func TestSplitUnits(t *testing.T) {
 	other.info = bytes.Replace(other.info, parts(le, uint64(sampleID)), parts(le, uint64(1)), 1)
 	narrow := newSplitSample()
 	narrow.info[7] = 4          // bytes of an address
-	shifted := newSplitSample() // in a package behind others
+	shifted := newSplitSample() // in a package after other units
 	shifted.info = append(slices.Clone(other.info), s.info...)
 	shifted.abbrev = append(make([]byte, 5), s.abbrev...)
 	shifted.offsets = append(make([]byte, 12), s.offsets...)
@@ -213,7 +213,7 @@ func TestSplitUnits(t *testing.T) {
 	}
 }
 
-// Counts of any size in an index are checked against what there is, and so is every length of it.
+// All counts and lengths in an index are checked against the index's size.
 func TestHostilePackageIndex(t *testing.T) {
 	whole := index(5, 4, sampleID, 1, [3]uint32{}, [3]uint32{1, 1, 1})
 	for n := range whole {
@@ -236,7 +236,7 @@ func TestHostilePackageIndex(t *testing.T) {
 			x.contribution(1<<32-1, sectInfo)
 		}
 	}
-	// A table of nothing but other units.
+	// a table with only other units
 	b := parts(le, uint32(5), uint32(0), uint32(0), uint32(1<<18), make([]byte, 8<<18), bytes.Repeat([]byte{1}, 4<<18))
 	x, ok := parseIndex(cursor{buf: b})
 	if !ok || x.row(sampleID) != 0 {
@@ -244,7 +244,7 @@ func TestHostilePackageIndex(t *testing.T) {
 	}
 }
 
-// An altSample is a program whose names are in a supplementary file.
+// altSample returns a program whose names are in a supplementary file.
 func altSample(form int, off uint32) (sec sections, alt []testSection) {
 	sec.data[secAbbrev] = parts(le,
 		1, tagCompileUnit, 1, attrLowPC, formAddr, attrHighPC, formData4, 0, 0,
@@ -260,8 +260,8 @@ func altSample(form int, off uint32) (sec sections, alt []testSection) {
 		{".debug_info", unit4(parts(le, 1,
 			2, "alone", // 12
 			3, uint32(6), // 19: .debug_str
-			4, uint32(11+1), // 24: refers to another unit of another supplementary file, which there is not
-			5, uint32(29), // itself, at 29
+			4, uint32(11+1), // 24: refers to another unit of the missing supplementary file of this file
+			5, uint32(29), // 29: refers to itself
 			0))},
 		{".debug_abbrev", parts(le,
 			1, tagPartialUnit, 1, 0, 0,
@@ -280,8 +280,8 @@ func TestSupplementaryFile(t *testing.T) {
 		name string
 		form int
 		off  uint32
-		want string // of the function at 0x1000
-		text string // of the one at 0x1010, whose name is at off of .debug_str
+		want string // name of the function at 0x1000
+		text string // name of the function at 0x1010, at offset off of .debug_str
 	}{
 		{"a name", formGNURefAlt, 12, "alone", "nd"},
 		{"a linkage name", formGNURefAlt, 19, "_Zsecond", ""},
@@ -328,7 +328,7 @@ func TestSupplementaryFile(t *testing.T) {
 	})
 }
 
-// TestSplitMutations changes bytes of every file that split units are read from.
+// TestSplitMutations changes bytes of each file from which split units are read.
 func TestSplitMutations(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -346,7 +346,7 @@ func TestSplitMutations(t *testing.T) {
 	}
 }
 
-// exerciseSplit looks addresses up whose units are split.
+// exerciseSplit looks up addresses whose units are split.
 func exerciseSplit(t testing.TB, s *splitSample, index []byte, packed bool) {
 	split, pack := s.dwo(nil), []byte(nil)
 	if packed {
@@ -379,8 +379,8 @@ func exerciseSplit(t testing.TB, s *splitSample, index []byte, packed bool) {
 	}
 }
 
-// FuzzSplit looks addresses up in a program, a .dwo file or package, and a supplementary file of
-// any bytes.
+// FuzzSplit looks up addresses in a program, a .dwo file or package, and a supplementary file, all
+// with any bytes.
 func FuzzSplit(f *testing.F) {
 	s := newSplitSample()
 	x := index(5, 4, sampleID, 1, [3]uint32{}, [3]uint32{uint32(len(s.info)), uint32(len(s.abbrev)), 16})

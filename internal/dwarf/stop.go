@@ -18,7 +18,7 @@ type stopper struct {
 	list  []lineStop
 	first int    // index of the first stop of the current sequence
 	last  uint64 // address of the last row, relative to the start of the sequence
-	rows  int    // since the last stop
+	rows  int    // rows since the last stop
 	at    int    // position of the last stop in the program
 	// a sequence is not in the order of addresses, or stops are too many or too far apart
 	lost bool

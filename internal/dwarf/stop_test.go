@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// lineSections are a unit of [0x1000,2^32) with the line table of a program.
+// lineSections returns a unit of [0x1000,2^32) with this line program.
 func lineSections(program []byte) sections {
 	order := binary.LittleEndian
 	var sec sections
@@ -30,11 +30,11 @@ func setAddress(addr uint64) []byte {
 
 var endSequence = parts(binary.LittleEndian, lnsAdvancePC, 1, 0, 1, lneEndSequence)
 
-// TestHugeLineTable looks addresses up in a table that is too long to keep: each answer is that of
-// a run of the whole program, and all but the first cost little.
+// In a table with too many rows to keep, each answer equals the answer of a run of the whole
+// program, and all lookups but the first are cheap.
 func TestHugeLineTable(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	const ends = 3 // sequences, the last one first
+	const ends = 3 // sequences, with the last one first
 	r := rand.New(rand.NewPCG(1, 2))
 	var program []byte
 	var addrs []uint64
@@ -86,10 +86,10 @@ func TestHugeLineTable(t *testing.T) {
 	}
 }
 
-// What no compiler writes is given up, at once and for all addresses.
+// A huge table that no compiler writes is given up, at once and for all addresses.
 func TestHugeLineTableWithoutOrder(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	rows := bytes.Repeat([]byte{0x1f, 0x21}, maxRows/2) // lines n and n+1 in turn: no row repeats the one before
+	rows := bytes.Repeat([]byte{0x1f, 0x21}, maxRows/2) // alternating lines n and n+1, so no row equals the previous one
 	back := parts(binary.LittleEndian, lnsAdvancePC, leb(1<<64-100))
 	tests := []struct {
 		name    string
@@ -118,8 +118,8 @@ func TestHugeLineTableWithoutOrder(t *testing.T) {
 	}
 }
 
-// Without memory for its rows a line table answers the same, by reading the program each time;
-// nothing is kept of it.
+// Without memory for its rows, a line table gives the same answers: each lookup runs the program
+// again, and keeps nothing.
 func TestLineTablesWithoutMemoryAnswerTheSame(t *testing.T) {
 	program := setAddress(0x1000)
 	for i := range manyRowBytes/24*rowBytes + 100 {
@@ -153,14 +153,14 @@ func TestLineTablesWithoutMemoryAnswerTheSame(t *testing.T) {
 	}
 }
 
-// Rows that are kept answer as a run of the whole program does, in whatever order they are: those
-// of a sequence in order are thinned out as they come, the others after they were sorted.
+// Kept rows, in any order, give the same answers as a run of the whole program. Rows in the order
+// of addresses are compacted while they are read, other rows after they were sorted.
 func TestKeptRowsAnswerAsTheProgram(t *testing.T) {
 	order := binary.LittleEndian
 	r := rand.New(rand.NewPCG(3, 4))
 	address := func() uint64 {
 		if r.IntN(8) == 0 {
-			return 0 // of code that was discarded
+			return 0 // discarded code
 		}
 		return 0x1000 + uint64(r.IntN(64))
 	}

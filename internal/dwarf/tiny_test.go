@@ -25,8 +25,8 @@ func tinyFiles(t testing.TB) []string {
 	return paths
 }
 
-// describe writes what every address of a file's code is in, addresses with the same answer on one
-// line.
+// describe returns the frames of all addresses, with one line for consecutive addresses with equal
+// frames.
 func describe(addrs []uint64, frames [][]plainFrame) string {
 	var b strings.Builder
 	for i := 0; i < len(addrs); {

@@ -82,7 +82,7 @@ type typeEntry struct {
 	dataBitOffset, bitOffset                 value
 	declaration                              bool
 	place                                    value  // DW_AT_data_member_location, if it is a number
-	placeExpr                                []byte // if it is an expression
+	placeExpr                                []byte // DW_AT_data_member_location, if it is an expression
 	location                                 []byte
 }
 

@@ -147,7 +147,7 @@ func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error
 // inflate a large section.
 func (d *Data) VariablesAreDear() bool { return d.sec.vars.dear }
 
-// inVariableUnit calls do with the unit that has the entries of u's variables: its split unit, or
+// inVariableUnit calls do with the unit that has the entries of u's variables: its split unit, or u
 // itself.
 func (v *variables) inVariableUnit(u *unit, do func(hu *unit)) {
 	d := v.d
@@ -265,7 +265,7 @@ func (u *unit) describe(entry uint32, addr uint64, sym Extent) (v Variable, ok b
 // sections are too large. Compilers write the place of a static variable in two ways. One is an
 // expression of one operation, DW_OP_addr: findStatics searches for its bytes without reading the
 // entries. The other is an index into .debug_addr: it takes all addresses of data in that section.
-// Bytes that match by chance are rejected when the unit is parsed.
+// Bytes that only look like such an expression are rejected when the unit is parsed.
 func (v *variables) findStatics() []static {
 	d := v.d
 	info, addrs := d.sec.get(secInfo), d.sec.get(secAddr)
@@ -304,7 +304,7 @@ func (v *variables) staticsInPlace(info []byte, size int) []static {
 		}
 		addr := loadAddr(info[p:], size, d.big)
 		if !d.sec.vars.hold(addr) {
-			p-- // a match by chance: the next one may begin here
+			p-- // not the address of a variable: another match may begin here
 			continue
 		}
 		for at+1 < len(units) && units[at+1] <= uint64(p) {

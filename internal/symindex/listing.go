@@ -16,7 +16,7 @@ import (
 type Listing struct {
 	mu     sync.Mutex
 	asked  int                 // calls of Lacks since the directory was listed
-	listed time.Time           // zero: it was not
+	listed time.Time           // time at which the directory was listed; zero if never
 	names  map[uint64]struct{} // hashes of names; nil: not known
 	seed   maphash.Seed
 }

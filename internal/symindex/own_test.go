@@ -59,8 +59,8 @@ func TestModesOfTheDirectory(t *testing.T) {
 	}
 }
 
-// What another user may have planted in the place of an index, while the directory was open to it,
-// is not used, and opening it does not wait.
+// A file that another user may have put in the place of an index, while the directory was writable,
+// is not used, and opening it does not block.
 func TestWhatIsNoFileOfTheUserIsNoIndex(t *testing.T) {
 	s := Source{ID: []byte{1}, Size: 1}
 	for name, plant := range map[string]func(t *testing.T, path string) error{

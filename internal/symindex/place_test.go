@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What is in the place of an index, or of the directory, and is not a regular file of the directory
-// is not used, without waiting for it, and is replaced by the next index if it can be.
+// If the path of an index or of the directory leads to another kind of file, the file is not used,
+// and does not block. The next index replaces it if possible.
 func TestWhatIsInThePlaceOfAnIndexIsNotUsed(t *testing.T) {
 	s := Source{ID: []byte{1}, Size: 1}
 	good := Dir{Path: filepath.Join(t.TempDir(), "good")}

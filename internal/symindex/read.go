@@ -66,8 +66,8 @@ func (x *Index) Footprint() int64 {
 	return n
 }
 
-// bytesAt returns n bytes of the body at off, after a check of their blocks. It returns nil if they
-// are damaged or out of range, or if n is 0.
+// bytesAt returns n bytes of the body at off, after a check of their blocks. It returns nil if the
+// bytes are damaged or out of range, or if n is 0.
 func (x *Index) bytesAt(off, n uint64) []byte {
 	if off > uint64(len(x.body)) || n > uint64(len(x.body))-off || n == 0 {
 		return nil
@@ -112,7 +112,7 @@ func (x *Index) rest(id sectionID, off, n uint64) []byte {
 }
 
 // search returns the last entry at or before addr, among n entries of a directory. first is the
-// index of the first of them. found is false without such an entry.
+// index of the first of these entries. found is false without such an entry.
 func (x *Index) search(id sectionID, first, n, addr uint64) (e dirEntry, found bool, err error) {
 	lo, hi := uint64(0), n
 	for lo < hi {

@@ -33,8 +33,8 @@ type modelSpan struct {
 
 type modelUnit struct {
 	names, files []uint32
-	calls        []Call // Parent is an index in calls, plus 1
-	rows         []Row  // Call likewise
+	calls        []Call // Parent is 1 plus an index in calls
+	rows         []Row  // Call is 1 plus an index in calls
 }
 
 // random returns a model of some units whose spans interleave.
@@ -181,7 +181,7 @@ func (m *model) lookup(addr uint64) (frames []Frame) {
 	}
 }
 
-// interesting returns addresses on both sides of each beginning and end.
+// interesting returns addresses on both sides of each start and end of a span, and around each row.
 func (m *model) interesting() (addrs []uint64) {
 	for _, s := range m.spans {
 		addrs = append(addrs, s.lo-1, s.lo, s.hi-1, s.hi)

@@ -33,7 +33,7 @@ type Call struct {
 	Parent       uint32 // result of AddCall; 0 for a function
 	File         uint32 // place of the call in the source of Parent
 	Line, Column uint32
-	Usual        uint32 // the file of most of its rows
+	Usual        uint32 // the file of most of the call's rows
 }
 
 // A Row assigns the code from Addr to the next Row to a call and a line.
@@ -67,9 +67,9 @@ func (u *Unit) AddCall(c Call) uint32 {
 	return number
 }
 
-// AddRow adds a row. usual means that its file is the Usual file of its call. Rows must come in
-// ascending order of addresses. AddRow skips a row that differs from the previous one only in its
-// address.
+// AddRow adds a row. usual means that the row's file is the Usual file of its call. Rows must come
+// in ascending order of addresses. AddRow skips a row that differs from the previous one only in
+// its address.
 func (u *Unit) AddRow(r Row, usual bool) {
 	now := row{r.Addr, uint64(r.Call), uint64(r.File), usual && r.File != 0, uint64(r.Line), uint64(r.Column)}
 	if now.file == 0 {
