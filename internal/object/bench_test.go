@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The benchmarks read the file named by this variable; they are skipped without it.
+// benchFile is an environment variable with the path of the benchmarks' file. Without it the
+// benchmarks are skipped.
 const benchFile = "SYMFILTER_BENCH_ELF"
 
 func benchmarkPath(b *testing.B) string {
@@ -101,7 +102,7 @@ func (f benchFileOpen) close() {
 	f.osFile.Close()
 }
 
-// someAddress returns the middle of the code.
+// someAddress returns the address in the middle of the code.
 func (f benchFileOpen) someAddress() uint64 {
 	s, _ := f.Section(".text")
 	return s.Addr + s.Size/2

@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// An instruction of a disassembly.
+// An instruction is a line of a disassembly.
 type instruction struct {
 	addr uint64
 	text string
@@ -38,7 +38,7 @@ func disassemble(t *testing.T, path string) (all []instruction) {
 	return all
 }
 
-// A call is one by its mnemonic, as a disassembler for that machine prints it.
+// isCall matches a call as a disassembler for the machine prints it.
 var isCall = regexp.MustCompile(`^(call[lqw]?|bl|blr|blx|jal(r? (?:ra|\$|[0-9a-z]+$).*)?|jal[r ].*|c\.jalr?|bctrl|bclrl|brasl|bras|basr|bas|bal|jalr|jirl \$ra,.*)( |$)`)
 
 func TestCallsEndWhereADisassemblerSeesThem(t *testing.T) {
@@ -59,7 +59,7 @@ func TestCallsEndWhereADisassemblerSeesThem(t *testing.T) {
 					before-- // the delay slot
 				}
 				if before < 0 || all[i].addr-all[before].addr > 8 {
-					continue // the beginning of a section
+					continue // the start of a section
 				}
 				addr := all[i].addr
 				if name == "thumb" {
@@ -80,7 +80,7 @@ func TestCallsEndWhereADisassemblerSeesThem(t *testing.T) {
 	}
 }
 
-// On x86 no call is missed, and few other places are taken for one.
+// On x86 no call is missed, and few other places are taken for a call.
 func TestCallsOfX86(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	files := machineFiles(t)
@@ -117,7 +117,7 @@ func TestCallForms(t *testing.T) {
 		want bool
 	}{
 		{"e8fbffffff", true},             // call to itself
-		{"e8fbffff7f", false},            // to where no code is
+		{"e8fbffff7f", false},            // to an address without code
 		{"ffd0", true},                   // call *%rax
 		{"41ffd3", true},                 // call *%r11
 		{"ff10", true},                   // call *(%rax)
@@ -146,7 +146,7 @@ func TestCallForms(t *testing.T) {
 		b = append(b, bytes.Repeat([]byte{0x90}, 0x100)...)
 		whole := append(b[:0x100:0x100], code...)
 		whole = append(whole, make([]byte, 0x100)...)
-		// Section headers are not needed.
+		// the test needs no section headers
 		clear(whole[eShoff : eShoff+8])
 		clear(whole[eShnum : eShnum+4])
 		f, err := openBytes(whole)
@@ -208,7 +208,7 @@ func TestSymbolsNamed(t *testing.T) {
 	}
 }
 
-// Names that overlap, each to the end of a long one, are not hashed for ever.
+// The table of names is not built if many names overlap, each up to the end of a long name.
 func TestOverlappingNamesAreNotListed(t *testing.T) {
 	watch(t)
 	m := layouts[0]
@@ -262,7 +262,7 @@ func TestANameAtTheBeginningIsFound(t *testing.T) {
 	}
 }
 
-// Calls end where avr-objdump sees them, and nowhere else.
+// Calls end where avr-objdump prints a call, and nowhere else.
 func TestCallsOfAVR(t *testing.T) {
 	f := open(t, "../../integration/testdata/firmware/recorded/avr.elf")
 	text, _ := f.Section(".text")
@@ -278,7 +278,7 @@ func TestCallsOfAVR(t *testing.T) {
 	}
 }
 
-// The line of the instruction in the delay slot may be another one than that of the call.
+// The line of the instruction in the delay slot may differ from the line of the call.
 func TestAnAddressInACallOfMIPSIsBeforeTheDelaySlot(t *testing.T) {
 	f := open(t, "../../integration/testdata/firmware/recorded/mips.elf")
 	for addr, want := range map[uint64]uint64{

@@ -14,7 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The calls of a program lead to functions of it, and to functions of libraries by their names.
+// The calls of a program lead to its own functions, and to functions of libraries, which have their
+// names.
 func TestTargetsOfCalls(t *testing.T) {
 	testenv.OnlyOn(t, "linux")
 	file, err := os.Open(testenv.Find(t, "/bin/sh"))
@@ -51,18 +52,18 @@ func TestTargetsOfCalls(t *testing.T) {
 	}
 }
 
-// A labelled line begins a function, a targeted one is a call of a known address or label.
+// labelled matches the first line of a function, targeted a call of a known address or label.
 var (
 	labelled = regexp.MustCompile(`^([0-9a-f]+) <(.*)>:`)
 	targeted = regexp.MustCompile(`^ *([0-9a-f]+):\s+(?:bl|blx|calll|callq|jal|jalr)\s+(?:ra, )?(?:0x([0-9a-f]+) |-?0x[0-9a-f]+\(ra\) )<([^>+]+)`)
 	anyCode  = regexp.MustCompile(`^ *([0-9a-f]+): `)
 )
 
-// Each direct call leads where a disassembler says.
+// The target of each direct call agrees with a disassembler.
 func TestCallsLeadWhereADisassemblerSeesThem(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.Need(t, "llvm-objdump-19")
-	files := map[string]int{} // least number of calls
+	files := map[string]int{} // minimum number of calls
 	for _, name := range []string{"aarch64", "arm", "thumb", "i386", "x86_64", "riscv64"} {
 		files["../../symbolize/testdata/arch/"+name+".elf"] = 1
 	}
@@ -79,7 +80,7 @@ func TestCallsLeadWhereADisassemblerSeesThem(t *testing.T) {
 		thumb := uint64(0)
 		if strings.Contains(path, "thumb") || strings.Contains(path, "arm-linux") {
 			thumb = 1
-			args = append(args, "--triple=thumbv7-linux-gnueabihf") // a stripped file does not say so
+			args = append(args, "--triple=thumbv7-linux-gnueabihf") // a stripped file does not show its instruction set
 		}
 		out, err := exec.Command("llvm-objdump-19", args...).Output()
 		if err != nil {
@@ -98,7 +99,7 @@ func TestCallsLeadWhereADisassemblerSeesThem(t *testing.T) {
 				continue
 			}
 			addr, _ := strconv.ParseUint(at[1], 16, 64)
-			if want != 0 && addr-call <= 5 && f.ExecCovers(want) { // otherwise a section ends, or data was taken for code
+			if want != 0 && addr-call <= 5 && f.ExecCovers(want) { // otherwise a section ends, or data was disassembled as code
 				found++
 				if got, ok := f.CallTarget(addr | thumb); got != want || !ok {
 					t.Errorf("%s: the call before %#x leads to %#x, %v; want %#x", path, addr, got, ok, want)

@@ -50,7 +50,7 @@ func (c *contents) read(s *Section) (k kept) {
 	if k.data, k.arena, k.err = c.alloc(s.Size); k.err == nil {
 		k.offHeap = k.arena.offHeap()
 		k.data = k.data[:s.Size:s.Size]
-		if b, ok := c.held(s.Offset, s.Size); ok { // its reader may be closed
+		if b, ok := c.held(s.Offset, s.Size); ok { // the reader may be closed
 			copy(k.data, b)
 		} else {
 			k.err = readFull(c.r, k.data, s.Offset)

@@ -49,7 +49,7 @@ func zstdOf(t testing.TB, r io.Reader) string {
 	return out.String()
 }
 
-// zeros reads n bytes of 0.
+// zeros returns a reader of n zero bytes.
 func zeros(n int64) io.Reader { return io.LimitReader(zeroReader{}, n) }
 
 type zeroReader struct{}
@@ -59,7 +59,7 @@ func (zeroReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// compressed is a section .debug_x with SHF_COMPRESSED.
+// compressed returns a section .debug_x with SHF_COMPRESSED.
 func (m image) compressed(method elf.CompressionType, claimed uint64, packed string) imageSection {
 	w := m.writer()
 	w.u32(uint32(method))
@@ -70,7 +70,7 @@ func (m image) compressed(method elf.CompressionType, claimed uint64, packed str
 	return imageSection{Section{Name: ".debug_x", Type: elf.SHT_PROGBITS, Flags: elf.SHF_COMPRESSED}, w.String() + packed}
 }
 
-// zdebug is a section .zdebug_x.
+// zdebug returns a section .zdebug_x.
 func (m image) zdebug(claimed uint64, packed string) imageSection {
 	return imageSection{Section{Name: ".zdebug_x", Type: elf.SHT_PROGBITS}, "ZLIB" + string(binary.BigEndian.AppendUint64(nil, claimed)) + packed}
 }
@@ -84,8 +84,8 @@ func TestData(t *testing.T) {
 			tests := []struct {
 				name    string
 				section imageSection
-				want    string // of .debug_x
-				err     string // a part of it
+				want    string // result for .debug_x
+				err     string // a part of the error
 			}{
 				{"plain", imageSection{Section{Name: ".debug_x", Type: elf.SHT_PROGBITS}, text}, text, ""},
 				{"empty", imageSection{Section{Name: ".debug_x", Type: elf.SHT_PROGBITS}, ""}, "", ""},
@@ -121,7 +121,7 @@ func TestData(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer f.Close()
-				for range 2 { // the second answer is the kept one
+				for range 2 { // the second call returns the kept result
 					got, err := f.Data(".debug_x")
 					if string(got) != tt.want || (err != nil) != (tt.err != "") {
 						t.Errorf("%s: Data = %q, %v; want %q, %s", tt.name, got, err, tt.want, tt.err)
@@ -158,8 +158,8 @@ func TestInflatedSectionsAreKeptAndCounted(t *testing.T) {
 	}
 }
 
-// TestBombs checks the memory that a hostile section can make the reader allocate: all of it, not
-// only the memory that is kept.
+// TestBombs checks the total memory that a hostile section makes the reader allocate, not only the
+// memory that it keeps.
 func TestBombs(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const mib = 1 << 20
@@ -183,7 +183,7 @@ func TestBombs(t *testing.T) {
 		{"zlib claims 16 MiB of 10 bytes", m, m.compressed(elf.COMPRESS_ZLIB, 16*mib, zlibZeros[:10]), false, 2 * mib},
 		{"zlib claims little and goes on", m, m.compressed(elf.COMPRESS_ZLIB, 1000, zlibZeros), false, 2 * mib},
 		{"zstd claims little and goes on", m, m.compressed(elf.COMPRESS_ZSTD, 1000, zstdZeros), false, 16 * mib},
-		// The growing steps add up to twice what is kept.
+		// the growing buffers add up to twice the kept bytes
 		{"zlib of 900:1 breaks off", m, m.compressed(elf.COMPRESS_ZLIB, uint64(len(zlibZeros))*900, zlibZeros[:len(zlibZeros)/8]+strings.Repeat("\xff", len(zlibZeros))), false, 40 * mib},
 	}
 	for _, tt := range tests {
@@ -211,8 +211,8 @@ func TestBombs(t *testing.T) {
 }
 
 func TestAZstdFrameMayNotAskForAnyWindow(t *testing.T) {
-	// The head of a frame that does not state its size and asks for a window (RFC 8878, 3.1.1.1),
-	// then an empty block.
+	// the header of a frame that does not state its size but needs a window (RFC 8878, 3.1.1.1),
+	// then an empty block
 	frame := func(window string) string { return "\x28\xb5\x2f\xfd" + "\x00" + window + "\x01\x00\x00" }
 	for _, tt := range []struct {
 		name    string
@@ -251,7 +251,7 @@ func TestCompressedSectionsAreReadNotMapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.mapped = make([]byte, len(b)) // a mapping that shows something else
+	f.mapped = make([]byte, len(b)) // a mapping with other bytes
 	got, err := f.Data(".debug_x")
 	if string(got) != text || err != nil {
 		t.Errorf("Data(.debug_x) = %q, %v; want %q, read", got, err, text)

@@ -54,11 +54,11 @@ func TestSectionsOfOneName(t *testing.T) {
 	}
 }
 
-// Each section of a file is had in a time that does not grow with their number.
+// The time to read a section does not grow with the number of sections.
 func TestDataOfManySections(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	watch(t)
-	const n = 65000 // as many as the ELF header can count
+	const n = 65000 // the maximum in the ELF header
 	var m image
 	one := imageSection{Section: Section{Name: ".debug_types", Type: elf.SHT_PROGBITS}, data: "x"}
 	m.sections = slices.Repeat([]imageSection{one}, n)

@@ -8,7 +8,7 @@
 // small reads. [File.UnwindRange], [File.CallEndsAt] and [File.SymbolsNamed] are for formats with
 // little information about their addresses.
 //
-// A File is made of layers; a layer knows only the layers below it. From the bottom they are
+// A File is made of layers; a layer uses only the layers below it. From the bottom they are
 // contents (the bytes, and memory for copies), headers (sections and segments), sectionData
 // (sections inflated and relocated), symbolTables, and File, whose methods need several layers.
 // rawSymbols are the entries of one symbol table, callSite is the code before one address.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The entry of a program loads main's address for the C library. What it loads may be anything: an
-// address outside of the code, and code that ends within the instruction, are no main.
+// A program's entry loads the address of main for the C library. Main returns no address outside of
+// the code, and ignores an instruction that is cut off.
 func TestMainIsWhatTheEntryLoads(t *testing.T) {
 	data, err := os.ReadFile("testdata/whole.elf")
 	if err != nil {

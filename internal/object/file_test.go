@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// open opens a file as this package's users do, for the length of the test.
+// open opens a file as users of this package do, until the end of the test.
 func open(t testing.TB, path string) *File {
 	t.Helper()
 	osFile, err := os.Open(path)
@@ -31,7 +31,7 @@ func open(t testing.TB, path string) *File {
 	return f
 }
 
-// machineFiles returns ELF files of this machine, or skips the test.
+// machineFiles returns ELF files of this machine. Without any, it skips the test.
 func machineFiles(t testing.TB) []string {
 	t.Helper()
 	var files []string
@@ -133,8 +133,8 @@ func TestPlainSectionsAliasTheMapping(t *testing.T) {
 	}
 }
 
-// A file that ends before its section headers or its sections is cut off; one without section
-// headers, or with sections that need no bytes, is not.
+// A file that ends before its section headers or its sections is cut off. A file without section
+// headers, or with sections without bytes, is not.
 func TestFilesThatAreCutOff(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "stripped.elf"))
 	if err != nil {
@@ -143,7 +143,7 @@ func TestFilesThatAreCutOff(t *testing.T) {
 	le := binary.LittleEndian
 	off, n := le.Uint64(data[40:]), uint64(le.Uint16(data[60:]))*shdrSize64
 	table := data[off : off+n]
-	moved := slices.Concat(data[:ehdrSize64], table, data[ehdrSize64:off]) // as by Go's linker
+	moved := slices.Concat(data[:ehdrSize64], table, data[ehdrSize64:off]) // as Go's linker writes it
 	le.PutUint64(moved[40:], ehdrSize64)
 	le.PutUint64(moved[32:], le.Uint64(moved[32:])+n)
 	for i := uint64(0); i < n; i += shdrSize64 {

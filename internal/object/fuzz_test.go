@@ -33,7 +33,7 @@ func TestSeedsAreReadWhole(t *testing.T) {
 	tests := []struct {
 		file    string
 		idSize  int
-		symbols bool // .symtab; .dynsym has the global ones only
+		symbols bool // .symtab; .dynsym has only the global symbols
 		info    bool
 	}{
 		{"aarch64.elf", 16, true, true},
@@ -94,7 +94,8 @@ func TestSeedsAreReadWhole(t *testing.T) {
 	}
 }
 
-// TestOnlyKeepDebugFilesKnowTheirSymbols: their code sections have no bytes but keep their flags.
+// In a file made by objcopy --only-keep-debug, code sections have no bytes but keep their flags, so
+// symbols are found.
 func TestOnlyKeepDebugFilesKnowTheirSymbols(t *testing.T) {
 	files := seeds(t)
 	whole, err := openBytes(files["whole.elf"])

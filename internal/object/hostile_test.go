@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// plainImage has a bit of everything.
+// plainImage returns an image with the most common parts.
 func plainImage(t testing.TB, m image) image {
 	m.segments = []Segment{{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_X, Addr: 0x1000, FileSize: 32, MemSize: 32}}
 	m.sections = append(slices.Clone(symbolSections), m.symtab(t, elf.SHT_SYMTAB, 5, []imageSymbol{{"f", 0x1000, 32, elf.STT_FUNC, elf.STB_GLOBAL, 1}})...)
@@ -22,8 +22,8 @@ func plainImage(t testing.TB, m image) image {
 	return m
 }
 
-// richImage has more: links, a package, MiniDebugInfo, a dynamic symbol table, unwind information,
-// relocations.
+// richImage returns an image that also has links, a package note, MiniDebugInfo, a dynamic symbol
+// table, unwind information and relocations.
 func richImage(t testing.TB, m image) image {
 	inner := plainImage(t, m).bytes(t)
 	m = plainImage(t, m)
@@ -49,7 +49,7 @@ func richImage(t testing.TB, m image) image {
 	return m
 }
 
-// note prints a build ID note.
+// note returns a build ID note.
 func (m image) note(id string) string {
 	w := m.writer()
 	w.u32(4, uint32(len(id)), ntGNUBuildID)
@@ -58,8 +58,8 @@ func (m image) note(id string) string {
 	return w.String()
 }
 
-// visit does all that can be done with a file, and returns the errors of Data that are of no known
-// kind.
+// visit calls all methods of a file, and fails the test for errors of Data of other types than
+// documented.
 func visit(t testing.TB, f *File) {
 	t.Helper()
 	for _, s := range f.Sections() {
@@ -143,7 +143,7 @@ func truncate(t *testing.T, make func(testing.TB, image) image) {
 					t.Errorf("the first %d bytes: %d sections, damage %v; the section headers are at the end", n, len(f.Sections()), f.Damage())
 				}
 				visit(t, f)
-				// As if the whole had been truncated since its size was taken.
+				// as if the file had been truncated after its size was read
 				if f, err := Open(bytes.NewReader(b), int64(len(whole)), nil); err == nil {
 					visit(t, f)
 				}
@@ -198,9 +198,9 @@ func TestHostileHeaders(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(b []byte)
-		// what Open says; empty if it opens
+		// error of Open; empty if Open succeeds
 		want string
-		// what is left where it opens
+		// readable parts, if Open succeeds
 		sections, segments int
 		damage             string
 	}{
@@ -325,7 +325,7 @@ func TestNotesAreSearchedForOneMebibyte(t *testing.T) {
 	}
 }
 
-// A countingReader counts what is read.
+// A countingReader counts the bytes that are read.
 type countingReader struct {
 	r     *bytes.Reader
 	bytes int

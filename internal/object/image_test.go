@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// An image is an ELF file put together for a test: header, program headers, the sections' bytes,
-// section headers. Section 0 and the section names, the last one, are added.
+// An image describes an ELF file for a test: header, program headers, the sections' bytes, section
+// headers. The method bytes adds section 0 and, as the last section, the section names.
 type image struct {
-	class    elf.Class // ELF-64 when not said
+	class    elf.Class // ELF-64 if not set
 	big      bool
 	machine  elf.Machine
 	segments []Segment
@@ -18,8 +18,8 @@ type image struct {
 }
 
 type imageSection struct {
-	Section        // Offset is filled in; Size too, but for SHT_NOBITS
-	data    string // as it lies in the file
+	Section        // Offset is filled in, as is Size unless the type is SHT_NOBITS
+	data    string // bytes in the file
 }
 
 func (m image) is32() bool { return m.class == elf.ELFCLASS32 }
@@ -43,7 +43,7 @@ func (w *writer) u32(v ...uint32) {
 	}
 }
 
-// word writes numbers that are as wide as an address.
+// word writes numbers of the width of an address.
 func (w *writer) word(v ...uint64) {
 	for _, v := range v {
 		if w.is32 {
@@ -136,8 +136,8 @@ type imageSymbol struct {
 	section elf.SectionIndex
 }
 
-// symtab returns the null symbol and these as a table of the given type, its strings in the section
-// behind it, which will have the index at.
+// symtab returns a symbol table of this type with the null symbol and symbols, and the section of
+// its strings, which must get the index at.
 func (m image) symtab(t testing.TB, kind elf.SectionType, at int, symbols []imageSymbol) []imageSection {
 	t.Helper()
 	table := m.writer()
@@ -169,7 +169,7 @@ func (m image) symtab(t testing.TB, kind elf.SectionType, at int, symbols []imag
 // openBytes opens a file that is not mapped.
 func openBytes(b []byte) (*File, error) { return Open(bytes.NewReader(b), int64(len(b)), nil) }
 
-// layouts are the four ways in which ELF files are written.
+// layouts are the four combinations of class and byte order.
 var layouts = []image{
 	{class: elf.ELFCLASS64, machine: elf.EM_X86_64},
 	{class: elf.ELFCLASS64, big: true, machine: elf.EM_PPC64},
@@ -177,5 +177,5 @@ var layouts = []image{
 	{class: elf.ELFCLASS32, big: true, machine: elf.EM_PPC},
 }
 
-// name says which layout m has.
+// name returns the layout of m as text.
 func (m image) name() string { return m.class.String() + " " + m.writer().order.String() }

@@ -36,7 +36,7 @@ const (
 
 	// bytes of MiniDebugInfo, inflated: as much as the symbol table of a 1 GB binary
 	maxMini       = 128 << 20
-	maxDictionary = 64 << 20 // bytes of history that a block of xz may ask for: as much as xz -9
+	maxDictionary = 64 << 20 // bytes of history that a block of xz may need: as much as xz -9
 	// bytes of dictionaries of all blocks of xz, in addition to their inflated size
 	maxDictionaries = 256 << 20
 
@@ -86,7 +86,7 @@ func (e *LimitError) Error() string {
 // A FormatError reports bytes that are not valid in an ELF file.
 type FormatError struct {
 	What string // the part that is wrong: "ELF header"
-	Said string // how
+	Said string // the fault
 }
 
 func (e *FormatError) Error() string { return e.What + ": " + e.Said }

@@ -50,7 +50,7 @@ type PackageNote struct {
 	OS           string `json:"os"`        // ID of os-release
 	OSVersion    string `json:"osVersion"` // VERSION_ID of os-release
 	OSCPE        string `json:"osCpe"`
-	DebugInfoURL string `json:"debugInfoUrl"` // recommended server; not asked without consent
+	DebugInfoURL string `json:"debugInfoUrl"` // recommended debuginfod server; no request is made without consent
 	AppCPE       string `json:"appCpe"`
 }
 

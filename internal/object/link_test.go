@@ -97,7 +97,7 @@ func TestPackageNote(t *testing.T) {
 		m := layouts[0]
 		m.sections = []imageSection{{Section{Name: ".note.package", Type: elf.SHT_NOTE}, tt.notes}}
 		bySection := m.bytes(t)
-		// The same without section headers, by its segment.
+		// the same notes in a segment, without a note section
 		m.sections[0].Type = elf.SHT_PROGBITS
 		m.segments = []Segment{{Type: elf.PT_NOTE, Offset: ehdrSize64 + phdrSize64, FileSize: uint64(len(tt.notes)), Align: 4}}
 		for how, b := range map[string][]byte{"section": bySection, "segment": m.bytes(t)} {
@@ -114,7 +114,7 @@ func TestPackageNote(t *testing.T) {
 	}
 }
 
-// What objcopy and ld write is read back.
+// Links and notes written by objcopy and ld are read.
 func TestLinksAndNotesOfRealTools(t *testing.T) {
 	for _, tool := range []string{"gcc", "objcopy", "readelf"} {
 		if _, err := exec.LookPath(tool); err != nil {

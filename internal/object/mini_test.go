@@ -18,7 +18,7 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// xzOf compresses data as xz -6 does, in the way of the library.
+// xzOf compresses data like xz -6, with the library.
 func xzOf(t testing.TB, data []byte, dictionary int) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -35,7 +35,7 @@ func xzOf(t testing.TB, data []byte, dictionary int) string {
 	return b.String()
 }
 
-// miniFile is plainImage without its symbols, which are in its MiniDebugInfo.
+// miniFile is plainImage with its symbols moved to MiniDebugInfo.
 func miniFile(t testing.TB, m image) []byte {
 	whole := plainImage(t, m)
 	inner := whole.bytes(t)
@@ -71,8 +71,8 @@ func TestMiniDebugInfoNamesWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A library whose .symtab went into .gnu_debugdata in the way that rpm's find-debuginfo does it
-// answers as before.
+// If the .symtab of a library is moved to .gnu_debugdata as by rpm's find-debuginfo, the symbols
+// are found as before.
 func TestMiniDebugInfoOfRealTools(t *testing.T) {
 	for _, tool := range []string{"gcc", "objcopy", "strip", "xz", "nm"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -119,7 +119,7 @@ objcopy --add-section .gnu_debugdata=mini.xz stripped`
 	}
 }
 
-// blockHeader is that of xz with one filter.
+// blockHeader returns a block header of xz with one filter.
 func blockHeader(filter, size, property byte) string {
 	b := []byte{2, 0, filter, size, property, 0, 0, 0}
 	return string(binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b)))
@@ -128,7 +128,7 @@ func blockHeader(filter, size, property byte) string {
 func TestXZThatCostsTooMuchIsNotUnpacked(t *testing.T) {
 	const magic = "\xfd7zXZ\x00\x00\x00" + "\xff\x12\xd9\x41" // no check
 	lzma2 := func(property byte) string { return blockHeader(0x21, 1, property) }
-	chunk := "\xff\xff\xff\x00\x00\x5d\x00" // of one byte, which claims 2 MiB
+	chunk := "\xff\xff\xff\x00\x00\x5d\x00" // one byte, which claims to be 2 MiB
 	tests := []struct {
 		name, data string
 		limit      bool
@@ -219,7 +219,7 @@ func FuzzMini(f *testing.F) {
 	})
 }
 
-// What richImage holds is there: the tests of damage damage something.
+// All parts of richImage can be read, so tests that damage it do damage readable parts.
 func TestRichImageIsReadWhole(t *testing.T) {
 	for _, m := range layouts {
 		f, err := openBytes(richImage(t, m).bytes(t))

@@ -56,7 +56,7 @@ func (t *symbols) nextScanned(from uint64, in *Section, section uint16) (addr ui
 	common := t.hasCommonLayout()
 	i := uint64(0)
 	for b := t.raw; uint64(len(b)) >= t.entry; i, b = i+1, b[t.entry:] {
-		if common && binary.LittleEndian.Uint64(b[8:])-from-1 >= least { // as most are
+		if common && binary.LittleEndian.Uint64(b[8:])-from-1 >= least { // most entries
 			continue
 		}
 		next, name, shndx := t.at(i)

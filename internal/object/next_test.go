@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// nextOfAll returns what NextSymbol has to return: it looks at all of every symbol.
+// nextOfAll returns the expected result of NextSymbol, from all fields of every symbol.
 func nextOfAll(sym *Symbol, from uint64) (addr uint64, ok bool) {
 	t := sym.table
 	_, _, section := t.at(sym.index)
@@ -21,8 +21,7 @@ func nextOfAll(sym *Symbol, from uint64) (addr uint64, ok bool) {
 	return addr, ok
 }
 
-// The symbol after another one is the same if it is found by the list, by a scan and by a look at
-// all symbols.
+// NextSymbol returns the same symbol with the list, with a scan, and with nextOfAll.
 func TestTheNextSymbolIsTheSameByTheList(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	listed, found := 0, 0
@@ -57,7 +56,7 @@ func TestTheNextSymbolIsTheSameByTheList(t *testing.T) {
 	}
 }
 
-// The list has each address of a section once, and not those after its end.
+// The list has each address of a section once, and no address after the section's end.
 func TestTheNextSymbolIsInTheSection(t *testing.T) {
 	m := layouts[0]
 	m.sections = append([]imageSection(nil), symbolSections...)

@@ -38,7 +38,7 @@ func TestBuildIDIsThatOfReadelf(t *testing.T) {
 	}
 }
 
-// A noteOf prints one note of little-endian order with both parts padded to align.
+// noteOf returns a little-endian note, with both parts padded to align.
 func noteOf(owner string, kind uint32, desc string, align int) string {
 	pad := func(s string) string { return s + strings.Repeat("\x00", (align-len(s)%align)%align) }
 	num := func(n int) string { return string([]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}) }
@@ -92,7 +92,7 @@ func TestBuildIDOfWhatIsNoELFFileIsAFormatError(t *testing.T) {
 	}
 }
 
-// findBuildID looks for a build ID as BuildID does.
+// findBuildID searches notes as BuildID does.
 func findBuildID(l layout, notes []byte, align uint64) []byte {
 	s := noteSearch{header: &header{layout: l}, owner: "GNU\x00", kind: ntGNUBuildID, limit: maxID}
 	return s.find(notes, align)

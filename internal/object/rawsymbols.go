@@ -87,9 +87,9 @@ func (t *rawSymbols) sectionIndex(index uint64) (shndx uint16) {
 	return h.u16(t.raw[index*t.entry+uint64(h.pick(14, 6)):])
 }
 
-// section returns the section of an entry, and whether that is loaded. It returns nil, true if the
-// entry has an extended index (SHN_XINDEX) but the file has no table of such indexes. It returns
-// nil, false for other entries without a section.
+// section returns the section of an entry, and whether the section is loaded. It returns nil, true
+// if the entry has an extended index (SHN_XINDEX) but the file has no table of such indexes. It
+// returns nil, false for other entries without a section.
 func (t *rawSymbols) section(index uint64, shndx uint16) (s *Section, ok bool) {
 	d := t.d
 	n := uint64(shndx)

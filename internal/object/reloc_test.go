@@ -15,7 +15,8 @@ type reloc struct {
 	addend int64
 }
 
-// relocs returns a section of relocations for section target by the symbol table at index symtab.
+// relocs returns a section of relocations for the section target, by the symbol table at index
+// symtab.
 func (m image) relocs(kind elf.SectionType, symtab, target uint32, all []reloc) imageSection {
 	w := m.writer()
 	for _, r := range all {
@@ -32,7 +33,7 @@ func (m image) relocs(kind elf.SectionType, symtab, target uint32, all []reloc) 
 	return imageSection{Section{Name: ".rela.debug_info", Type: kind, Link: symtab, Info: target}, w.String()}
 }
 
-// asObject makes a file one that was not linked.
+// asObject returns b as an object file, which is not linked.
 func (m image) asObject(b []byte) []byte {
 	b = bytes.Clone(b)
 	if m.big {

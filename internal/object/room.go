@@ -14,7 +14,7 @@ import (
 // Options bound the memory and disk of a file beyond its own bytes. The zero value grants all
 // memory, on the heap.
 type Options struct {
-	// Take asks for n bytes of memory before sections are inflated, read or copied, or
+	// Take requests n bytes of memory before sections are inflated, read or copied, or
 	// MiniDebugInfo is unpacked; Give returns them. Single sections below 64 KiB are on the Go heap
 	// without a call. Errors of Take must wrap [ErrMemory]. The sections then go to SpillDir, or
 	// fail with that error.

@@ -67,7 +67,7 @@ func (h *headers) Damage() error { return h.damage }
 func (h *headers) CutOff() (whole uint64, cut bool) {
 	entry := uint64(h.pick(shdrSize32, shdrSize64))
 	ends := func(off, size uint64) {
-		if end := off + size; end >= off { // otherwise the header is nonsense
+		if end := off + size; end >= off { // otherwise the header is invalid
 			whole = max(whole, end)
 		}
 	}

@@ -32,8 +32,8 @@ func (ts *symbolTables) SymbolTable() *SymbolTable {
 	return t.shared
 }
 
-// Symbol returns the symbol of this table with a size that covers addr. Otherwise File.Symbol may
-// still find one.
+// Symbol returns the symbol of this table with a size that covers addr. If found is false,
+// File.Symbol may still find a symbol.
 func (s *SymbolTable) Symbol(addr uint64) (sym Symbol, found bool) {
 	if len(s.t.raw) == 0 {
 		return sym, false

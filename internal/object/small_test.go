@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// openSmall opens bytes as a small file, and spoils them afterwards: nothing may alias them.
+// openSmall opens a copy of b as a small file, and then overwrites the copy: the file must not
+// alias it.
 func openSmall(b []byte) (*File, error) {
 	b = bytes.Clone(b)
 	f, err := OpenSmall(b, Options{})
@@ -18,7 +19,7 @@ func openSmall(b []byte) (*File, error) {
 	return f, err
 }
 
-// checkSmall compares what a file is as a small one with what it is otherwise.
+// checkSmall checks that a file read as a small file gives the same results as another file.
 func checkSmall(t *testing.T, b []byte) {
 	t.Helper()
 	want, wantErr := openBytes(b)
@@ -101,7 +102,7 @@ func TestSmallFilesAreAsMapped(t *testing.T) {
 	}
 }
 
-// A library of small sections is padded to pages; its padding is not kept.
+// A library with small sections is padded to pages. The padding is not kept.
 func TestSmallFilesKeepTheirSectionsOnly(t *testing.T) {
 	b, err := os.ReadFile("testdata/whole.elf")
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// A purse grants memory up to its budget and counts.
+// A purse grants memory up to its budget, and counts it.
 type purse struct {
 	budget      int64
-	windowsOnly bool // what sections take is not granted, what their decoders take is
+	windowsOnly bool // memory for sections is not granted, memory for decoders is
 	held, most  atomic.Int64
 }
 
@@ -31,7 +31,7 @@ func (p *purse) take(n int64) error {
 
 func (p *purse) give(n int64) { p.held.Add(-n) }
 
-// packedImage has three compressed sections: two of 2.5 MB and one of 100 bytes.
+// packedImage returns an image with three compressed sections: two of 2.5 MB and one of 100 bytes.
 func packedImage(t *testing.T) (image []byte, want map[string][]byte) {
 	plain := func(c string) []byte { return []byte(strings.Repeat("section "+c+" of many bytes; ", 100000)) }
 	m := layouts[0]
@@ -41,8 +41,8 @@ func packedImage(t *testing.T) (image []byte, want map[string][]byte) {
 	return m.bytes(t), map[string][]byte{".debug_info": plain("1"), ".debug_line": plain("2"), ".debug_str": plain("3")[:100]}
 }
 
-// Sections are the same on the heap, in memory that was granted and in a file; they take what was
-// granted and no more, leave no file, and Close gives everything back.
+// Sections have the same bytes on the heap, in granted memory and in a file. They take only granted
+// memory, leave no file, and Close releases all memory.
 func TestSectionsSpill(t *testing.T) {
 	if !canMap {
 		t.Skip("nothing is mapped here")
@@ -51,9 +51,9 @@ func TestSectionsSpill(t *testing.T) {
 	const all, window = 5000000, unpack.MinWindow
 	for _, tt := range []struct {
 		name           string
-		budget         int64 // bytes; -1: all is granted, on the heap
-		footprint      int64 // bytes of heap, at least, but for some KiB
-		taken          int64 // bytes, but for some KiB
+		budget         int64 // bytes; -1: all memory is granted, on the heap
+		footprint      int64 // minimum bytes of heap, within some KiB
+		taken          int64 // bytes, within some KiB
 		inflateAtOnce  bool
 		spills, denied bool
 		windowsOnly    bool
@@ -94,7 +94,7 @@ func TestSectionsSpill(t *testing.T) {
 				if got, err := f.Data(".debug_line"); !errors.Is(err, ErrMemory) {
 					t.Errorf("Data: %d bytes, %v; want no memory", len(got), err)
 				}
-				p.budget = 1 << 40 // a denial is not remembered
+				p.budget = 1 << 40 // a denial is not kept
 			}
 			for name, want := range want {
 				if got, err := f.Data(name); err != nil || !bytes.Equal(got, want) {
@@ -124,7 +124,7 @@ func TestSectionsSpill(t *testing.T) {
 	}
 }
 
-// A directory in memory is no place to save memory.
+// Nothing is spilled to a directory in memory.
 func TestNothingSpillsToADirectoryInMemory(t *testing.T) {
 	const shm = "/dev/shm"
 	if !InMemory(shm) {
@@ -156,7 +156,7 @@ func TestNothingSpillsToADirectoryInMemory(t *testing.T) {
 	}
 }
 
-// A directory that cannot be written to is told.
+// The error names a spill directory that cannot be made.
 func TestASpillDirectoryThatCannotBeMadeIsNamed(t *testing.T) {
 	b, _ := packedImage(t)
 	p := &purse{budget: 1 << 20}
@@ -173,7 +173,8 @@ func TestASpillDirectoryThatCannotBeMadeIsNamed(t *testing.T) {
 	}
 }
 
-// What a file's sections may become in all is a multiple of what they are, beyond a GiB.
+// Beyond 1 GiB, the inflated size of all sections is bounded by a multiple of their compressed
+// size.
 func TestSectionsOfAFileTogetherAreNoBomb(t *testing.T) {
 	m := layouts[0]
 	for i, name := range []string{".debug_info", ".debug_line", ".debug_str", ".debug_abbrev", ".debug_addr"} {
@@ -209,8 +210,7 @@ func TestSectionsOfAFileTogetherAreNoBomb(t *testing.T) {
 	}
 }
 
-// Memory for a section that cannot be had, since its bytes are damaged, is given back at once, not
-// only by Close.
+// Memory for a damaged section is released when its inflation fails, not only by Close.
 func TestDamagedSectionsHoldNoMemory(t *testing.T) {
 	const size = 2500000
 	plain := strings.Repeat("section x of many bytes; ", size/25)

@@ -27,7 +27,7 @@ type symbols struct {
 
 	lookups, passed uint64        // lookups that scanned the table, and symbols scanned
 	sorted          []symbolEntry // one for each address, by address; nil until built
-	shared          *SymbolTable  // nil until there is one
+	shared          *SymbolTable  // set by SymbolTable; nil before its first call
 
 	rare *rareTables // nil until one of them is needed
 }

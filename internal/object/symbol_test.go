@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// oracle answers from the sorted list of all symbols that count, of those at one address the last:
-// with lastAlias as llvm-symbolizer does.
+// An oracle finds symbols in a sorted list of all eligible symbols. With lastAlias, of several
+// symbols at an address it has the last, as llvm-symbolizer does.
 type oracle []elf.Symbol
 
 func newOracle(t *testing.T, f *elf.File, lastAlias bool) oracle {
@@ -49,7 +49,7 @@ func newOracle(t *testing.T, f *elf.File, lastAlias bool) oracle {
 	return kept
 }
 
-// aliasRank returns what orders symbols of one address and size.
+// aliasRank returns the sort key of symbols with equal addresses and sizes.
 func aliasRank(s elf.Symbol, lastAlias bool) string {
 	if lastAlias {
 		return ""
@@ -102,7 +102,7 @@ func compareAll(t *testing.T, path string, std *elf.File, lastAlias bool) {
 	}
 	random := rand.New(rand.NewPCG(1, uint64(len(o))))
 	var addrs []uint64
-	for range linearLookups * 4 { // by pass first, then by the table
+	for range linearLookups * 4 { // first with pass, then with the sorted table
 		s := o[random.IntN(len(o))]
 		addrs = append(addrs, s.Value+random.Uint64N(s.Size+2)-1)
 		addrs = append(addrs, s.Value+random.Uint64N(1<<14))
@@ -139,7 +139,7 @@ func compareSymbols(t *testing.T, path string, f *File, std *elf.File, o oracle,
 	}
 }
 
-// Sections 1 and 2 of the tables below are loaded, at these addresses; section 3 is not.
+// Sections 1 and 2 of the tables below are loaded at these addresses; section 3 is not loaded.
 var symbolSections = []imageSection{
 	{Section{Name: ".text", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Addr: 0x1000}, "this text is 32 bytes, 0x20, long"[:32]},
 	{Section{Name: ".bss", Type: elf.SHT_NOBITS, Flags: elf.SHF_ALLOC | elf.SHF_WRITE, Addr: 0x2000, Size: 0x100}, ""},
@@ -153,7 +153,7 @@ func TestSymbol(t *testing.T) {
 	)
 	tests := []struct {
 		name    string
-		machine elf.Machine // x86-64 when not said
+		machine elf.Machine // x86-64 if 0
 		symbols []imageSymbol
 		addr    uint64
 		want    string // empty: none
@@ -337,7 +337,7 @@ func TestSourceFileIsOfLocalSymbols(t *testing.T) {
 	}
 }
 
-// Walking back from each symbol would look at 2^37 others: minutes.
+// SourceFile must not walk back from each symbol: 2^37 steps would take minutes.
 func TestSourceFileOfManySymbols(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const n = 1 << 19
@@ -380,7 +380,7 @@ func TestSymbolByPassAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The entries of a symbol table are those that debug/elf reads, in their order.
+// TableEntries returns the entries that debug/elf reads, in the same order.
 func TestTableEntriesAreThoseOfTheFile(t *testing.T) {
 	const path = "../../testdata/backtraces/programs/traces"
 	std, err := elf.Open(path)

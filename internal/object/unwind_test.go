@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// The bounds are those that readelf prints, with the search table and without.
+// UnwindRange agrees with readelf, with and without the search table.
 func TestUnwindRangesAreThoseOfReadelf(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	if _, err := exec.LookPath("readelf"); err != nil {
@@ -87,7 +87,7 @@ func TestExidxBoundsFunctionsOfArm(t *testing.T) {
 	}
 }
 
-// A symbol without a size does not reach into another function; llvm-symbolizer's does.
+// A symbol without a size does not reach into another function, unlike in llvm-symbolizer.
 func TestUnsizedSymbolsEndWithTheirFunction(t *testing.T) {
 	f := open(t, filepath.Join("testdata", "whole.elf"))
 	sym := func(name string) Symbol {
@@ -106,7 +106,7 @@ func TestUnsizedSymbolsEndWithTheirFunction(t *testing.T) {
 	if twice.Addr < run.Addr {
 		first, second = twice, run
 	}
-	// The table again, with the first symbol alone and without its size.
+	// the same table with the first symbol alone, without its size
 	b := bytes.Clone(f.mapped)
 	g, err := openBytes(b)
 	if err != nil {

@@ -24,7 +24,7 @@ type wordTable struct {
 	large    bool // there are too many words, or names overlap: no table is made
 	seed     maphash.Seed
 	hashes   []uint32 // hashes of the words of all names
-	// for each symbol, the number of hashes up to and with its own
+	// for each symbol, the number of hashes up to and including the symbol's
 	ends []uint32
 }
 
@@ -33,8 +33,9 @@ func (w *wordTable) footprint() int64 {
 }
 
 // SymbolsWithWord returns the symbols of .symtab and .dynsym whose mangled names have word as an
-// identifier, and maybe others. steps is the cost of the search, in steps of about 50 ns. The first
-// search reads all names. The second makes a table of 4 bytes for each word, for later searches.
+// identifier, and possibly further symbols. steps is the cost of the search, in steps of about 50
+// ns. The first search reads all names. The second makes a table of 4 bytes for each word, for
+// later searches.
 func (ts *symbolTables) SymbolsWithWord(word string) (all iter.Seq[Symbol], steps int) {
 	if ts.closed {
 		return func(func(Symbol) bool) {}, 0

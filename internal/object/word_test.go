@@ -9,11 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The words of mangled names: identifiers may end in digits, and begin with them in Rust.
+// eachWord finds the words of mangled names. Identifiers may end in digits, and in Rust begin with
+// digits.
 func TestWordsOfNames(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		want []string // all of these, and maybe others
+		want []string // all of these, and possibly further words
 	}{
 		{"_ZN6ledger6settleEi", []string{"ledger", "settle"}},
 		{"_ZN4foo13barE", []string{"foo1", "bar"}},
@@ -35,7 +36,7 @@ func TestWordsOfNames(t *testing.T) {
 	}
 }
 
-// The table of words finds the symbols that reading all names finds, and takes fewer steps.
+// The table of words finds the same symbols as reading all names, in fewer steps.
 func TestSymbolsAreFoundByWord(t *testing.T) {
 	searched := 0
 	for _, path := range machineFiles(t) {
@@ -44,7 +45,7 @@ func TestSymbolsAreFoundByWord(t *testing.T) {
 		for s := range f.AllSymbols() {
 			if bytes.HasPrefix(s.Name, []byte("_Z")) && len(words) < 50 {
 				eachWord(s.Name, func(word []byte) {
-					if !isDigit(word[0]) { // else a name may have it with another length
+					if !isDigit(word[0]) { // otherwise a name may have the word after another length
 						words[string(word)] = nil
 					}
 				})
