@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An admission asks for the memory to inflate one file. Only one goroutine uses it. That goroutine
+// An admission requests the memory to inflate one file. Only one goroutine uses it. That goroutine
 // holds no entry's lock. It holds a slot of memory.running, except while it waits.
 type admission struct {
 	c   *cache
@@ -18,7 +18,7 @@ func (c *cache) admit(ctx context.Context, e *entry) *admission {
 	return &admission{c: c, ctx: ctx, e: e}
 }
 
-// spare asks for n bytes for sections that could be inflated into a spill file instead. It does not
+// spare requests n bytes for sections that could be inflated into a spill file instead. It does not
 // wait. Other files make room only if a's file was never evicted: files that do not fit together
 // would otherwise be inflated in turn. If another goroutine holds memory.turn, no file makes room.
 func (a *admission) spare(n int64) error {
@@ -40,7 +40,7 @@ func (a *admission) spare(n int64) error {
 	return m.shortage(n)
 }
 
-// await asks for n bytes that cannot be spilled to a file, and waits for them. admitWait bounds all
+// await requests n bytes that cannot be spilled to a file, and waits for them. admitWait bounds all
 // waits of one file for memory, including the wait for memory.turn. Other files may be inflated
 // meanwhile.
 func (a *admission) await(n int64) error {
@@ -86,5 +86,5 @@ func (a *admission) await(n int64) error {
 	}
 }
 
-// now asks for n bytes without waiting. Other files make room for them.
+// now requests n bytes without waiting. Other files make room for them.
 func (a *admission) now(n int64) error { return a.c.take(n, &a.c.memory.sections, a.e) }

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/idtest"
 )
 
-// openIn reports whether f's file is open in s, and how often its sections were evicted.
+// openIn reports whether f's file is open in s, and how many times its sections were evicted.
 func openIn(t *testing.T, s *Symbolizer, f fixture) (open bool, evicted int32) {
 	t.Helper()
 	e, err := s.cache.entry(f.id, "")
@@ -25,7 +25,7 @@ func openIn(t *testing.T, s *Symbolizer, f fixture) (open bool, evicted int32) {
 	return e.module != nil, e.evicted.Load()
 }
 
-// pinned pins f's open file, as the goroutine does that makes its index.
+// pinned pins f's open file, as the goroutine that makes its index does.
 func pinned(t *testing.T, s *Symbolizer, f fixture) *pin {
 	t.Helper()
 	e, err := s.cache.entry(f.id, "")
@@ -39,8 +39,8 @@ func pinned(t *testing.T, s *Symbolizer, f fixture) *pin {
 	return p
 }
 
-// Closing a file gains nothing while its index is made: it stays open, and a file that needs its
-// memory waits for the end of that.
+// Closing a file while its index is made frees no memory. The file stays open, and a file that
+// needs its memory waits until the index is complete.
 func TestAFileIsNotEvictedWhileItsIndexIsMade(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -88,8 +88,8 @@ func (f fixture) zlibbed(t *testing.T) fixture {
 	return f.variant(t, "--compress-debug-sections=zlib")
 }
 
-// supplemented returns f as dwz leaves it, compressed, and puts the supplementary file, which
-// becomes some more than that many bytes, into the tree at dir.
+// supplemented returns f as dwz leaves it, compressed, and puts the supplementary file into the
+// tree at dir. Inflated, that file has slightly more than this number of bytes.
 func (f fixture) supplemented(t *testing.T, dir string, bytes int) fixture {
 	t.Helper()
 	src := t.TempDir()
@@ -101,14 +101,14 @@ func (f fixture) supplemented(t *testing.T, dir string, bytes int) fixture {
 	return fixture{filepath.Join(src, "one"), f.id}.zlibbed(t)
 }
 
-// A directory to spill to helps only what can go to a file. Decoders' windows and supplementary
-// files cannot: other files make room for them, however often their own file had to.
+// A spill directory helps only sections. Decoders' windows and supplementary files cannot be
+// spilled: other files make room for them, even if their own file was evicted before.
 func TestOtherFilesMakeRoomForWhatCannotSpill(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	shop := build(t, "shop", source)
 	addr := shop.symbols(t)["entry"].Value
 	hog := build(t, "hog", source).padded(t, ".debug_addr", 32<<20).zlibbed(t)
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // so many windows, of 8 MiB, are needed at once
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // several windows, of 8 MiB each, are needed at once
 	for _, tt := range []struct {
 		name string
 		file func(dir string) fixture
@@ -142,8 +142,8 @@ func TestOtherFilesMakeRoomForWhatCannotSpill(t *testing.T) {
 	}
 }
 
-// Whoever asks for memory gets that of files that nobody uses, even if another goroutine trims at
-// that moment and waits for a busy file. What exceeds the whole budget closes no file.
+// A request for memory gets the memory of idle files, even if another goroutine is trimming and
+// waits for a busy file. A request beyond the whole budget closes no file.
 func TestMemoryOfIdleFilesIsGranted(t *testing.T) {
 	f := large(t)
 	for _, tt := range []struct {
@@ -179,12 +179,12 @@ func TestMemoryOfIdleFilesIsGranted(t *testing.T) {
 func (s *Symbolizer) takes(n int64) bool    { return (*inner)(s).Take(n) }
 func (s *Symbolizer) takesNow(n int64) bool { return s.cache.takeNow(n) == nil }
 
-// rest is more than what is left while a large file is held, tooMany more than is ever granted.
+// rest is more than the memory left beside a large file. tooMany is more than is ever granted.
 func rest(s *Symbolizer) int64    { return s.cache.memory.limit() - largeBytes/2 }
 func tooMany(s *Symbolizer) int64 { return s.cache.memory.limit() + 1 }
 
-// Files for which there is no memory wait for it at the same time, however many they are and
-// whatever they need it for: after admitWait all are answered by symbols.
+// All files without memory wait for it at the same time, whatever they need it for. After admitWait
+// all answer from symbols.
 func TestAllFilesWaitForMemoryAtTheSameTime(t *testing.T) {
 	const streams = 3 * maxInflating
 	for _, method := range []string{"zlib", "zstd"} {

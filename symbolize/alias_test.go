@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// glibc's internal name of a function is not shown if it has another one, neither from the file nor
-// from its index; with Reaching the one that llvm-symbolizer shows.
+// An internal name of glibc is not shown if the function has another name, neither from the file
+// nor from its index. With Reaching, the name that llvm-symbolizer shows is shown.
 func TestInternalNamesOfGlibcAreNotShown(t *testing.T) {
 	f := build(t, "aliases", `extern "C" {
 int __GI_spawn(int x) { return x * 3; }

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/idtest"
 )
 
-// The same program resolves to the same functions, lines and inlined calls whatever it was compiled
-// for: the set of what all its addresses resolve to, in testdata/arch/frames.txt.
+// The same program has the same functions, lines and inlined calls on every architecture:
+// testdata/arch/frames.txt has the frames of all its addresses.
 func TestEveryArchitectureResolvesAlike(t *testing.T) {
 	want, err := os.ReadFile("testdata/arch/frames.txt")
 	if err != nil {
@@ -48,16 +48,16 @@ func TestEveryArchitectureResolvesAlike(t *testing.T) {
 					if lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n"); !strings.HasPrefix(lines[len(lines)-1], name+" ") {
 						t.Errorf("%#x, in %s: %s", addr, name, got)
 					}
-					// Columns and the order of instructions are the compiler's.
+					// columns and the order of instructions depend on the compiler
 					var chain []string
 					for line := range strings.Lines(got) {
 						fields := strings.Fields(line)
 						where := strings.Split(fields[1], ":")
 						chain = append(chain, fields[0]+" "+where[0]+":"+where[1])
 					}
-					// So are where a function's own line ends and which instructions have none. On
-					// ppc64le the first entry of a function, for calls from other files, lies
-					// before its first row.
+					// So do the ends of a function's own line, and the instructions without a line.
+					// On ppc64le the first entry of a function, for calls from other files,
+					// precedes its first row.
 					switch line := chain[len(chain)-1]; {
 					case e.Machine == elf.EM_PPC64 && addr < start+8, strings.HasSuffix(line, ":0"), strings.HasSuffix(line, ":17"), strings.HasSuffix(line, ":22"):
 					default:

@@ -13,8 +13,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// What was missing below a symbol path, or in a list, is found once it is there: as soon as a miss
-// may be looked into again.
+// A file that appears below a symbol path, or in a list, after a miss is found at the next search.
 func TestAFileThatArrivesIsFound(t *testing.T) {
 	f := build(t, "shop", source)
 	entry := f.symbols(t)["entry"].Value
@@ -48,7 +47,7 @@ func TestAFileThatArrivesIsFound(t *testing.T) {
 				}
 				copyFile(t, filepath.Join(dir, filepath.FromSlash(tt.place)), f.path)
 				time.Sleep(retryMiss + 1)
-				s.Ask(context.Background(), nil, f.at(entry), Policy{}) // looking is in the background
+				s.Ask(context.Background(), nil, f.at(entry), Policy{}) // starts the search in the background
 				synctest.Wait()
 				frames, err := s.Ask(context.Background(), nil, f.at(entry), Policy{})
 				if got, want := text(frames), "entry /src/shop.cc:17:35\n"; got != want {

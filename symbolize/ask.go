@@ -17,8 +17,8 @@ type Wait uint8
 const (
 	// Servers waits for the whole search for the module's file, until the context is done.
 	Servers Wait = iota
-	// Local waits while this machine is searched, until the context is done. The servers are asked
-	// in the background.
+	// Local waits while this machine is searched, until the context is done. Servers are queried in
+	// the background.
 	Local
 	// Now waits for nothing: it opens no file, inflates and parses nothing, and does not wait for
 	// other questions about the file. It answers from the index of an open module and from the

@@ -11,9 +11,9 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// Many goroutines ask one index, and debug information without one, while the
-// budget makes the Symbolizer forget and close what they use: the answers are
-// those that one goroutine gets. What is answered at once is right or missing.
+// Many goroutines query an index, and debug information without an index, while the budget makes
+// the Symbolizer drop names and close files. The answers equal the answers for one goroutine. An
+// answer that is given at once is the same, or missing.
 func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 	f := build(t, "shop", indexSource, "-O2")
 	addrs := f.textAddresses(t)

@@ -19,7 +19,7 @@ func eager(t *testing.T, dir string, f fixture) *Symbolizer {
 	return s
 }
 
-// indexOf returns whether f's module answers from an index.
+// indexOf reports whether f's module answers from an index.
 func indexOf(t *testing.T, s *Symbolizer, f fixture) bool {
 	t.Helper()
 	e, err := s.cache.entry(f.id, "")
@@ -31,7 +31,7 @@ func indexOf(t *testing.T, s *Symbolizer, f fixture) bool {
 	return e.module != nil && e.module.index != nil
 }
 
-// answers asks for each address.
+// answers returns the frames at each address.
 func answers(t *testing.T, s *Symbolizer, f fixture, addrs []uint64) (all [][]Frame) {
 	t.Helper()
 	for _, a := range addrs {

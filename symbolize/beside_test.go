@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The line program of a large unit is run, and the symbol looked up, beside the reading of its
-// functions if there are two processors. The frames are the same.
+// With two processors, the line program of a large unit runs, and the symbol is looked up, while
+// the functions are read. The frames are the same with one processor.
 func TestLookupsByTwoProcessorsFindTheSame(t *testing.T) {
 	var src strings.Builder
 	for f := range 60 {
@@ -23,7 +23,7 @@ func TestLookupsByTwoProcessorsFindTheSame(t *testing.T) {
 	f := build(t, "large", src.String(), "-O0")
 	answers := func(procs int) (all [][]Frame) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-		for at := range uint64(12) { // each in a new Symbolizer: the second lookup is another
+		for at := range uint64(12) { // each in a new Symbolizer, since a second lookup takes another path
 			s := open(t, Options{}, oneFile{f, "here"})
 			addr := 0x3000 + at*0x800
 			if _, err := s.AskData(t.Context(), f.at(addr), Policy{}); err != nil { // reads the symbol table

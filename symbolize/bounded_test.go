@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Questions that end with a context have the same answers. While another question about the file
-// takes long, they end with the context, and their answers are known later.
+// Questions with a time limit have the same answers. While another question holds the file, they
+// end with their context, and their answers are known later.
 func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 	f := build(t, "shop", source)
 	code, data := f.at(f.symbols(t)["entry"].Value), f.at(f.symbols(t)["table"].Value+4)
@@ -22,7 +22,7 @@ func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 	}
 	questions := map[string]struct {
 		ask   func(s *Symbolizer, within context.Context) answer
-		later func(s *Symbolizer) answer // what is known at once later on
+		later func(s *Symbolizer) answer // answer that is known at once later
 	}{
 		"code": {
 			func(s *Symbolizer, within context.Context) answer {
@@ -69,7 +69,7 @@ func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				e.mu.Lock() // as a question does that parses
+				e.mu.Lock() // as a question that parses does
 				go cancel()
 				if got := q.ask(s, ctx); !errors.Is(got.Err, ErrPending) {
 					t.Errorf("while the file is in use: %v, want ErrPending", got)
@@ -87,8 +87,7 @@ func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// A wait for the search on this machine ends with its context, also while a question holds the
-// file.
+// AwaitLocal ends with its context, even while a question holds the file.
 func TestAwaitLocalEndsWithItsContext(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{}, oneFile{fixture: f})
@@ -104,8 +103,7 @@ func TestAwaitLocalEndsWithItsContext(t *testing.T) {
 	s.awaitLocal(ctx, at)
 }
 
-// No more than maxBeside questions run at a time: a server that hangs must not be able to take all
-// memory.
+// At most maxBeside questions run at a time, so a server that hangs cannot take all memory.
 func TestBoundedQuestionsAreBounded(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{}, oneFile{fixture: f})
@@ -125,7 +123,7 @@ func TestBoundedQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// A panic of an examination is that of its caller, who may ask again; an unreadable file is an
+// A panic in an examination reaches its caller, which may ask again. An unreadable file is an
 // error.
 func TestExaminationsThatPanic(t *testing.T) {
 	f := build(t, "shop", source)

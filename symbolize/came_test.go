@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Came is called once for each file that can answer more than those before: not for the same file
-// again, nor for a worse one.
+// Came is called once for each file that can answer more than earlier files, not for the same file
+// or a worse one.
 func TestFilesThatComeAreReported(t *testing.T) {
 	whole := build(t, "shop", source)
 	packed := whole.variant(t, "--compress-debug-sections=zlib")
@@ -23,8 +23,8 @@ func TestFilesThatComeAreReported(t *testing.T) {
 	l := whole.at(whole.symbols(t)["entry"].Value)
 	for _, test := range []struct {
 		name  string
-		files []fixture // found by the searches, one after the other
-		want  []int     // calls after each
+		files []fixture // found by successive searches
+		want  []int     // calls so far after each search
 	}{
 		{"whole", []fixture{whole, whole}, []int{1, 1}},
 		{"symbols first", []fixture{symbols, symbols, whole}, []int{1, 1, 2}},
@@ -61,7 +61,7 @@ func TestFilesThatComeAreReported(t *testing.T) {
 					found++
 					e := s.cache.existing(whole.id, "")
 					e.mu.Lock()
-					s.cache.suspend(e) // as when memory is short: it is opened again
+					s.cache.suspend(e) // as for lack of memory: the file is opened again
 					e.mu.Unlock()
 					time.Sleep(betterMax)
 				}
@@ -78,7 +78,7 @@ func TestFilesThatComeAreReported(t *testing.T) {
 	}
 }
 
-// A file that answers while a server is asked is reported before the server's.
+// A file that answers while a server is queried is reported before the server's file.
 func TestAFileAtHandIsReportedFirst(t *testing.T) {
 	f := build(t, "shop", source)
 	stripped := f.variant(t, "--strip-debug")

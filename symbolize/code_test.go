@@ -16,7 +16,7 @@ func TestCodeNamesFunctionsFilesAndLines(t *testing.T) {
 	f := build(t, "shop", source)
 	addr := f.symbols(t)
 	for _, test := range []struct {
-		name, flags string // of objcopy
+		name, flags string // flags of objcopy
 		options     Options
 		want        map[string]string // by "symbol" or "symbol+offset"
 	}{{
@@ -105,7 +105,7 @@ func (f fixture) textAddresses(t testing.TB) (addrs []uint64) {
 	return addrs
 }
 
-// llvm returns what llvm-symbolizer prints for addresses, by address.
+// llvm returns the output of llvm-symbolizer for each address.
 func (f fixture) llvm(t testing.TB, addrs []uint64, flags ...string) map[uint64]string {
 	t.Helper()
 	cmd := exec.Command(tool(t, "llvm-symbolizer-19"), append(flags, "--obj="+f.path)...)
@@ -129,7 +129,7 @@ func (f fixture) llvm(t testing.TB, addrs []uint64, flags ...string) map[uint64]
 	return byAddr
 }
 
-// asLLVM prints frames the way llvm-symbolizer does.
+// asLLVM formats frames like llvm-symbolizer.
 func asLLVM(frames []Frame) string {
 	var b strings.Builder
 	if len(frames) == 0 {
@@ -212,7 +212,7 @@ func TestNoInlinesGivesTheCalledFunctionAndItsOwnLine(t *testing.T) {
 	}
 }
 
-// Valgrind reads the names of functions from the symbol table, those of inlined calls from
+// Valgrind takes the names of functions from the symbol table, and the names of inlined calls from
 // DW_AT_name.
 func TestNamesAreAsValgrindPrintsThem(t *testing.T) {
 	f := build(t, "shop", source)
@@ -276,7 +276,7 @@ func TestDataClaimsNothingBeyondASymbol(t *testing.T) {
 	}{
 		{"table", 0, "table+0 of 24"},
 		{"table", 23, "table+23 of 24"},
-		{"table", 24, "completed.0+0 of 1"}, // what is next
+		{"table", 24, "completed.0+0 of 1"}, // the next variable
 		{"label", 0, "label+0 of 0"},
 		{"label", 8, none},
 		{"bare", 2, "bare+2 of 4"},

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// blocked is a finder that looks until its context ends.
+// blocked is a finder that searches until its context ends.
 func blocked(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()

@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// dear is a library of 200 units, with a function of 16 bytes each, that share one line program of
-// 4 MB.
+// dear is the source of a library with 200 units that share one line program of 4 MB. Each unit has
+// a function of 16 bytes.
 const dear = `
 __asm__(R"(
 	.section .text,"ax",@progbits
@@ -65,8 +65,8 @@ func dearFile(t *testing.T) fixture {
 	return build(t, "dear", dear, "-g0", "-nostdlib").variant(t, "--compress-debug-sections=zlib")
 }
 
-// A file whose answers cost more than they are worth is left alone once it has used up its budget,
-// and says so; the others answer on.
+// The debug information of a file whose answers cost too much is set aside, with a message. Other
+// files still answer.
 func TestAFileThatCostsTooMuchIsLeftAlone(t *testing.T) {
 	f := dearFile(t)
 	good := build(t, "shop", source)
@@ -86,7 +86,7 @@ func TestAFileThatCostsTooMuchIsLeftAlone(t *testing.T) {
 			t.Fatalf("the other file after frame %d: got %q", i, got)
 		}
 	}
-	// Each takes a million steps: 4 MB of a line program, four bytes to a step.
+	// each answer takes a million steps: 4 MB of a line program, at four bytes a step
 	if byLine < 15 || byLine > 25 {
 		t.Errorf("%d frames were answered by debug information, want some 20", byLine)
 	}
@@ -98,7 +98,7 @@ func TestAFileThatCostsTooMuchIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Many answers of an ordinary file cost what they are worth: nothing is owed.
+// Many answers of an ordinary file cost no more than answerSteps each, so nothing is owed.
 func TestOrdinaryFilesOweNothing(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{}, oneFile{f, "here"})
@@ -117,7 +117,7 @@ func TestOrdinaryFilesOweNothing(t *testing.T) {
 	}
 }
 
-// The making of an index ends when it costs too much.
+// An index is not completed if it costs too much.
 func TestAnIndexThatCostsTooMuchIsNotMade(t *testing.T) {
 	f := dearFile(t)
 	s := open(t, Options{}, oneFile{f, "here"})

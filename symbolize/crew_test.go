@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A question that holds the lock of an entry keeps no question of another reader waiting, unless
-// both are about one unit.
+// Readers do not wait for a question that holds the lock of the entry, unless both need the same
+// unit.
 func TestReadersDoNotWaitForAQuestion(t *testing.T) {
 	f := build(t, "shop", source)
 	entry := f.symbols(t)["entry"].Value
@@ -33,7 +33,7 @@ func TestReadersDoNotWaitForAQuestion(t *testing.T) {
 	}
 }
 
-// What readers take is counted with what the questions of the file take.
+// The costs of readers are added to the costs of the file's questions.
 func TestWhatReadersTakeIsCounted(t *testing.T) {
 	f := build(t, "shop", source)
 	addrs := f.textAddresses(t)
@@ -67,7 +67,7 @@ func TestWhatReadersTakeIsCounted(t *testing.T) {
 	q.end(nil)
 }
 
-// Readers do not try again what made one of them fail, and what they owe is bounded.
+// After one reader has failed, no reader tries again. The debt of readers is bounded.
 func TestAFileThatCostsTooMuchHasOneReader(t *testing.T) {
 	f := build(t, "dear", dear, "-g0", "-nostdlib")
 	s := open(t, Options{Jobs: 2}, oneFile{f, "here"})
@@ -81,7 +81,7 @@ func TestAFileThatCostsTooMuchHasOneReader(t *testing.T) {
 			answered++
 		}
 	}
-	if answered > 2 { // each takes a million steps
+	if answered > 2 { // each answer takes a million steps
 		t.Errorf("%d answers", answered)
 	}
 }

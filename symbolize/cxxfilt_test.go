@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// All names of the C++ standard library that is installed.
+// The names in the installed C++ standard library are shown as LLVM shows them.
 func TestNamesOfRealBinariesAreShownAsLLVMShowsThem(t *testing.T) {
 	path := strings.TrimSpace(string(run(t, "g++", "-print-file-name=libstdc++.so.6")))
 	names := mangledNames(t, path)
@@ -28,10 +28,10 @@ func TestNamesOfRealBinariesAreShownAsLLVMShowsThem(t *testing.T) {
 	t.Logf("%d of %d names differ", differ, len(names))
 }
 
-// Names of the libraries of LLVM, which are built by clang and use all of C++'s templates. LLVM has
-// mistakes of its own, which is why GNU's demangler has to agree with it.
+// The libraries of LLVM, built by clang, use all features of C++ templates. LLVM's demangler has
+// bugs, so only names are compared for which GNU's demangler agrees with it.
 func TestNamesAreThoseOnWhichLLVMAndGNUAgree(t *testing.T) {
-	step := 20 // of so many names one is compared
+	step := 20 // one of 20 names is compared
 	if os.Getenv("TEST_LONG") == "1" {
 		step = 1
 	}
@@ -88,7 +88,7 @@ func mangledNames(t *testing.T, path string) []string {
 	return slices.Compact(names)
 }
 
-// filtered returns what a demangler prints for each name.
+// filtered returns the output of a demangler for each name.
 func filtered(t *testing.T, names []string, demangler string) []string {
 	cmd := exec.Command(tool(t, demangler))
 	cmd.Stdin = strings.NewReader(strings.Join(names, "\n") + "\n")

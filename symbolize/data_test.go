@@ -19,7 +19,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// manyVariables is a program text of variables of all sizes, in all sections of data.
+// manyVariables returns the source of a program with variables of all sizes in all data sections.
 func manyVariables(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString("struct record { char name[9]; short kind; struct { int low, high; } range; void *next; };\n")
@@ -46,8 +46,8 @@ type nmSymbol struct {
 	name       string
 }
 
-// nmSymbols returns the variables that nm prints, by address, without those of threads, whose
-// addresses are none.
+// nmSymbols returns the variables that nm prints, by address, without thread-local variables, which
+// have no address.
 func nmSymbols(t *testing.T, f fixture) []nmSymbol {
 	t.Helper()
 	types := f.symbols(t)
@@ -63,7 +63,7 @@ func nmSymbols(t *testing.T, f fixture) []nmSymbol {
 	return all
 }
 
-// dataAddresses is how many of TestDataIsThatOfNM are asked for.
+// dataAddresses is the number of addresses that TestDataIsThatOfNM looks up.
 const dataAddresses = 10000
 
 func TestDataIsThatOfNM(t *testing.T) {
@@ -122,7 +122,8 @@ func TestDataIsThatOfNM(t *testing.T) {
 	}
 }
 
-// variables is a program text whose static variables are in a struct, a function and a namespace.
+// variables is the source of a program with static variables in a struct, a function and a
+// namespace.
 const variables = `
 struct point { int x, y; };
 struct entry { char name[12]; point at[2]; int refs; };
@@ -167,7 +168,7 @@ func TestDataNamesTheMember(t *testing.T) {
 	}
 }
 
-// An index knows no variables: the debug information beside it must answer, compressed or not.
+// An index has no variables, so debug information must answer, compressed or not.
 func TestDataIsTheSameWithAnIndex(t *testing.T) {
 	plain := build(t, "vars", variables)
 	addr := plain.symbols(t)["_ZN4shop5tableE"].Value + 3*32 + 28
@@ -191,7 +192,7 @@ func TestDataIsTheSameWithAnIndex(t *testing.T) {
 	}
 }
 
-// The file of one module shrinks; what is asked of others is answered.
+// If the file of one module is truncated, other modules still answer.
 func TestDataOfATruncatedFile(t *testing.T) {
 	f, good := build(t, "vars", variables), build(t, "good", variables)
 	addr := f.symbols(t)["_ZN4shop5tableE"].Value + 3*32 + 28

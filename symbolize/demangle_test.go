@@ -9,9 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// The expected names are what llvm-cxxfilt-19 prints, but for those with two
-// underscores or a dot before the Z, which it does not try and
-// llvm-symbolizer-19 does.
+// The expected names are the output of llvm-cxxfilt-19. Names with two underscores or a dot before
+// the Z are not accepted by llvm-cxxfilt-19: their expected form is from llvm-symbolizer-19.
 func TestDemangleAsLLVM(t *testing.T) {
 	s := New(Options{OldRustAsLLVM: true})
 	defer s.Close()
@@ -59,7 +58,7 @@ func TestDemangleAsLLVM(t *testing.T) {
 	}
 }
 
-// Names of Rust before its v0 mangling, as rustc's own demangler shows them without the hash.
+// Names of Rust's old mangling are shown as by rustc's own demangler, without the hash.
 func TestOldNamesOfRustAreRusts(t *testing.T) {
 	s := New(Options{})
 	defer s.Close()
@@ -71,9 +70,9 @@ func TestOldNamesOfRustAreRusts(t *testing.T) {
 		{"_ZN4core5slice29_$LT$impl$u20$$u5b$T$u5d$$GT$3len17h0123456789abcdefE", "core::slice::<impl [T]>::len"},
 		{"_ZN3foo17h05af221e174051e9E.llvm.123", "foo (.llvm.123)"},
 		{"_ZN3foo17h05af221e174051e9E.cold.1", "foo (.cold.1)"},
-		{"_ZN3foo17h05af221e174051e9Ev", "foo::h05af221e174051e9()"},     // parameters: C++
-		{"_ZN3foo17h1111111111111111E", "foo::h1111111111111111"},        // no hash
-		{"_ZN3foo17h05af221e17405xxxE", "foo::h05af221e17405xxx"},        // no hash
+		{"_ZN3foo17h05af221e174051e9Ev", "foo::h05af221e174051e9()"},     // parameters, so a C++ name
+		{"_ZN3foo17h1111111111111111E", "foo::h1111111111111111"},        // not a hash
+		{"_ZN3foo17h05af221e17405xxxE", "foo::h05af221e17405xxx"},        // not a hash
 		{"_ZN3foo17h05af221e174051e9EE", "_ZN3foo17h05af221e174051e9EE"}, // not mangled
 	} {
 		if got := s.Demangle(test.mangled); got != test.want {
@@ -82,8 +81,8 @@ func TestOldNamesOfRustAreRusts(t *testing.T) {
 	}
 }
 
-// TestIndexesHoldSlowNamesOnly: the text of what is demangled slowly is in the index, even if it is
-// the name itself, so that it is not tried again.
+// An index stores the demangled form of names that are demangled slowly, even if it equals the
+// name, so the demangler is not called again.
 func TestIndexesHoldSlowNamesOnly(t *testing.T) {
 	for _, test := range []struct{ linkage, want string }{
 		{"main", ""},
@@ -110,20 +109,19 @@ func TestNoDemangleShowsNamesAsTheyAre(t *testing.T) {
 	}
 }
 
-// hostileNames make a demangler without limits take for ever, gigabytes or the
-// whole stack. They are families: n is about how many bytes the name has.
+// hostileNames returns names that take a demangler without limits forever, gigabytes, or the whole
+// stack. n is the approximate length of the names.
 func hostileNames(n int) map[string]string {
-	// fill repeats unit between the other two.
+	// fill repeats unit between before and after
 	fill := func(before, unit, after string) string {
 		return before + strings.Repeat(unit, max(1, (n-len(before)-len(after))/len(unit))) + after
 	}
-	// nest does the same with an end for each unit.
+	// nest also repeats end for each unit
 	nest := func(before, unit, middle, end, after string) string {
 		k := max(1, (n-len(before)-len(middle)-len(after))/(len(unit)+len(end)))
 		return before + strings.Repeat(unit, k) + middle + strings.Repeat(end, k) + after
 	}
-	// refer appends units in which each # is a reference to the substitution of
-	// the unit before.
+	// refer appends units in which each # refers to the substitution of the previous unit
 	refer := func(before, unit, after string) string {
 		var name strings.Builder
 		name.WriteString(before)
@@ -188,8 +186,8 @@ func hostileNames(n int) map[string]string {
 	}
 }
 
-// TestDemangleHostile: a name costs what its budget of steps allows, whatever its
-// length. That no step of it costs more than it should is seen by what is allocated.
+// Demangling a name costs at most its budget of steps, whatever its length. The allocated bytes
+// show that no step costs too much.
 func TestDemangleHostile(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const most = 3 << 20 // bytes allocated
@@ -214,8 +212,7 @@ func TestDemangleHostile(t *testing.T) {
 	}
 }
 
-// TestDistinctNamesAreShownDistinct: names that share all but their end, which is
-// where they are cut or given up.
+// Names that differ only at the end, where they are cut off or given up, are shown differently.
 func TestDistinctNamesAreShownDistinct(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for what, unit := range map[string]string{"pointers": "P", "lvalues": "PK", "arrays": "PA3_"} {

@@ -14,7 +14,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// detailed is a program with discriminators, inlined calls and declarations apart from definitions.
+// detailed is the source of a program with discriminators, inlined calls, and declarations apart
+// from definitions.
 const detailed = `
 int count[3];
 struct S { int v; int get(int) const; };
@@ -23,7 +24,8 @@ int S::get(int x) const { return v * inner(x) + (x > 3 ? inner(x + 1) : inner(v)
 int use(int x) { S s{x}; return s.get(x) + inner(x); }
 `
 
-// Details are those that llvm-symbolizer --verbose prints, from stops of the line table, too.
+// Details equal the output of llvm-symbolizer --verbose, even if they are from stops of the line
+// table.
 func TestDetailsAreThoseOfLLVM(t *testing.T) {
 	tool(t, "llvm-symbolizer-19")
 	for _, compiler := range []string{"g++ -gdwarf-4", "g++ -gdwarf-5 -fno-inline-small-functions", "clang++-19 -gdwarf-5 -fdebug-info-for-profiling", "clang++-19 -gdwarf-4 -ffunction-sections -fdebug-info-for-profiling"} {
@@ -51,7 +53,7 @@ func TestDetailsAreThoseOfLLVM(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// LLVM omits the file if its number is in an abbreviation
+				// LLVM omits the file if the file's number is in an abbreviation
 				got, want := verbose(frames), answers[i]
 				if strings.Contains(want, "  Function start filename: \n") {
 					got, want = withoutStartFile(got), withoutStartFile(want)
@@ -83,7 +85,7 @@ func withoutStartFile(text string) string {
 	return b.String()
 }
 
-// compiled builds the program above as a library.
+// compiled builds the program detailed as a library.
 func compiled(t *testing.T, compiler string) fixture {
 	t.Helper()
 	words := strings.Fields(compiler)
@@ -99,7 +101,7 @@ func compiled(t *testing.T, compiler string) fixture {
 	return f
 }
 
-// verbose prints frames as llvm-symbolizer --verbose does.
+// verbose formats frames like llvm-symbolizer --verbose.
 func verbose(frames []Frame) string {
 	var b strings.Builder
 	if len(frames) == 0 {
@@ -122,7 +124,8 @@ func verbose(frames []Frame) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Symbols are found by name, without aliases, and a name that no symbol has is no error.
+// With Reaching, symbols are found by name, without aliases. A name without a symbol is not an
+// error.
 func TestNamedFindsSymbols(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{Reaching: true}, oneFile{f, "here"})
@@ -145,8 +148,8 @@ func TestNamedFindsSymbols(t *testing.T) {
 	}
 }
 
-// With DebugNames no symbol names a function, and details say which entry and which directory the
-// answer is from.
+// With DebugNames symbols name no function, and Details have the entry and the directory of the
+// answer.
 func TestDetailsSayWhereAnAnswerIsFrom(t *testing.T) {
 	tool(t, "g++")
 	dir := t.TempDir()

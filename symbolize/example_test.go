@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// The frames at one address of one build, innermost first.
+// Ask returns the frames at one address of one build, innermost first.
 func ExampleSymbolizer_Ask() {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../testdata/debug")}})
 	defer s.Close()
@@ -29,7 +29,8 @@ func ExampleSymbolizer_Ask() {
 	// int inventory::run<main::$_1>(main::$_1) /src/inventory/main.cc:40 inlined false
 }
 
-// A program that must not wait takes what is known, and has the rest found out in the background.
+// A program that must not wait takes the answers that are known at once. Other answers are found in
+// the background.
 func ExampleSymbolizer_Ask_now() {
 	came := make(chan buildid.ID)
 	s := symbolize.New(symbolize.Options{

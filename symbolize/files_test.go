@@ -23,7 +23,7 @@ func TestTheBestFileIsUsed(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		finders []Finder
-		want    string // where
+		want    string // the finder of the file
 		holds   Holds
 	}{
 		{"debug information ends the search", []Finder{oneFile{f, "first"}, oneFile{f, "second"}}, "first", DebugInfo},
@@ -116,7 +116,7 @@ func TestAFileThatIsNoELFFileIsAMiss(t *testing.T) {
 	}
 }
 
-// Half of the bytes are gone, as after a copy onto the file in use.
+// The open file loses half of its bytes, as if it were overwritten by a copy.
 func TestAFileTruncatedWhileOpenIsSetAside(t *testing.T) {
 	f, good := build(t, "shop", source), build(t, "good", source)
 	entry := f.symbols(t)["entry"].Value
@@ -206,7 +206,7 @@ func TestACompressedFileStaysReadableWhenItsNameGoes(t *testing.T) {
 			f := build(t, "shop", source)
 			v := f.variant(t, flag)
 			s := open(t, Options{}, oneFile{v, "here"})
-			code(s, f.at(0)) // opens it
+			code(s, f.at(0)) // opens the file
 			if err := os.Remove(v.path); err != nil {
 				t.Fatal(err)
 			}

@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// source is a shared library with inlined calls, templates, a part split off
-// as cold, data, and functions and labels that only the symbol table knows.
+// source is the source of a shared library with inlined calls, templates, a cold part, data, and
+// functions and labels that only the symbol table names.
 const source = `
 #include <stdlib.h>
 namespace shop {
@@ -46,7 +46,7 @@ __asm__(".pushsection .text\n.globl bare\n.type bare,@function\nbare:\n nop\n no
         ".pushsection .data\n.globl label\nlabel:\n.quad 1\n.quad 2\n.popsection\n");
 `
 
-// tool returns the name of a program that a test needs.
+// tool returns name. It skips the test if the program is missing.
 func tool(t testing.TB, name string) string {
 	t.Helper()
 	testenv.Need(t, name)
@@ -68,8 +68,7 @@ type fixture struct {
 	id   buildid.ID
 }
 
-// build compiles text as a shared library whose build ID is made from its
-// name.
+// build compiles text as a shared library whose build ID is derived from its name.
 func build(t testing.TB, name, text string, flags ...string) fixture {
 	t.Helper()
 	dir := t.TempDir()
@@ -88,7 +87,7 @@ func build(t testing.TB, name, text string, flags ...string) fixture {
 	return f
 }
 
-// as returns a copy of f with the build ID that build makes of name.
+// as returns a copy of f with the build ID that build derives from name.
 func (f fixture) as(t testing.TB, name string) fixture {
 	t.Helper()
 	data, err := os.ReadFile(f.path)
@@ -115,7 +114,7 @@ func (f fixture) variant(t testing.TB, flags ...string) fixture {
 	return f2
 }
 
-// place copies f to where it is found in the tree at dir.
+// place copies f into the tree at dir.
 func (f fixture) place(t testing.TB, dir string) (path string) {
 	t.Helper()
 	hex := f.id.String()
@@ -124,7 +123,7 @@ func (f fixture) place(t testing.TB, dir string) (path string) {
 	return path
 }
 
-// copyFile puts a copy of from in place of to, by renaming.
+// copyFile replaces to with a copy of from, by renaming.
 func copyFile(t testing.TB, to, from string) {
 	t.Helper()
 	data, err := os.ReadFile(from)
@@ -142,7 +141,7 @@ func copyFile(t testing.TB, to, from string) {
 	}
 }
 
-// symbols returns the symbols of f by name, of .symtab or else .dynsym.
+// symbols returns the symbols of f by name, from .symtab or, without it, .dynsym.
 func (f fixture) symbols(t testing.TB) map[string]elf.Symbol {
 	t.Helper()
 	e, err := elf.Open(f.path)
@@ -185,7 +184,7 @@ func (f finderFunc) Find(ctx context.Context, q buildid.Query, note func(buildid
 	return f(ctx, q, note)
 }
 
-// open returns a Symbolizer that is closed with the test.
+// open returns a Symbolizer that is closed at the end of the test.
 func open(t testing.TB, o Options, finders ...Finder) *Symbolizer {
 	t.Helper()
 	o.Finders = finders
@@ -198,8 +197,8 @@ func open(t testing.TB, o Options, finders ...Finder) *Symbolizer {
 	return s
 }
 
-// text prints frames the way llvm-symbolizer does without an address, one a
-// line, with what it leaves out: the offset from the symbol.
+// text formats frames like llvm-symbolizer without an address, one on each line, and adds the
+// offset from the symbol.
 func text(frames []Frame) string {
 	var b strings.Builder
 	for _, f := range frames {
@@ -218,7 +217,7 @@ func text(frames []Frame) string {
 	return b.String()
 }
 
-// code returns what Code answers, or its error.
+// code returns the frames at l as text, or the error.
 func code(s *Symbolizer, l Location) string {
 	frames, err := s.Ask(context.Background(), nil, l, Policy{})
 	if err != nil {

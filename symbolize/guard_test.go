@@ -37,7 +37,8 @@ func TestGuardTellsFaultsFromPanics(t *testing.T) {
 	}
 }
 
-// A panic of the reader of an index is reported with the module, which answers without the index.
+// If the reader of an index panics, the panic is in the module's Report, and the module answers
+// without the index.
 func TestAPanicOfTheIndexReaderIsReported(t *testing.T) {
 	f := build(t, "shop", source)
 	dir := t.TempDir()
@@ -51,7 +52,7 @@ func TestAPanicOfTheIndexReaderIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.module.index.o = nil // makes the reader of the index panic
+	e.module.index.o = nil // makes the index reader panic
 	e.module.index.forget()
 	if got := code(s, l); got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// indexSource has two units with functions in common, in sections of their
-// own, so that what a unit has is not in one piece.
+// indexSource has two units with common functions, each in its own section, so a unit's code is not
+// contiguous.
 const indexSource = source + `
 #include <vector>
 #include <string>
@@ -35,7 +35,7 @@ extern "C" int visit(const char *s, int n) {
 }
 `
 
-// indexFixtures are what indexes are compared over.
+// indexFixtures returns the files for which answers with and without an index are compared.
 func indexFixtures(t *testing.T) map[string]string {
 	files := make(map[string]string)
 	for name, flags := range map[string][]string{
@@ -56,7 +56,7 @@ func indexFixtures(t *testing.T) map[string]string {
 	for _, path := range small {
 		files[filepath.Base(path)] = path
 	}
-	if big := os.Getenv("SYMFILTER_INDEX_TEST"); big != "" { // files of a developer's own, separated as in PATH
+	if big := os.Getenv("SYMFILTER_INDEX_TEST"); big != "" { // a developer's own files, separated as in PATH
 		for _, path := range filepath.SplitList(big) {
 			files[path] = path
 		}
@@ -64,8 +64,8 @@ func indexFixtures(t *testing.T) map[string]string {
 	return files
 }
 
-// codeAddresses returns some addresses in a file's code, and those on both
-// sides of where functions begin.
+// codeAddresses returns some addresses in a file's code, and the addresses on both sides of each
+// function's start.
 func codeAddresses(t *testing.T, path string, n int) (addrs []uint64) {
 	f, err := elf.Open(path)
 	if err != nil {

@@ -64,10 +64,10 @@ func TestALateFileReplacesAWorseOne(t *testing.T) {
 	})
 }
 
-// forEver is what keptFor returns of a final answer.
+// forEver is the result of keptFor for a final answer.
 const forEver = -1
 
-// keptFor returns how long an answer may be kept from now on.
+// keptFor returns how long an answer may be kept.
 func keptFor(frames []Frame) time.Duration {
 	until := frames[0].Until
 	for _, f := range frames {
@@ -140,8 +140,8 @@ func TestWhatWasWrongWithAFileIsKnownWhenItIsGone(t *testing.T) {
 	})
 }
 
-// A strike is the module's: closing the file, as the memory's budget does, must
-// not give the debug information another chance.
+// Strikes belong to the module: closing its file for lack of memory does not give the debug
+// information another chance.
 func TestStrikesOutliveTheOpenFile(t *testing.T) {
 	f := build(t, "shop", source)
 	const line, symbol = "entry /src/shop.cc:17:35\n", "entry\n"
@@ -170,7 +170,7 @@ func TestStrikesOutliveTheOpenFile(t *testing.T) {
 		}
 		later := func(d time.Duration) {
 			time.Sleep(d + 1)
-			code(s, l) // starts a search, if one is due
+			code(s, l) // starts a search if one is due
 			synctest.Wait()
 		}
 		expect := func(when, want string) {
@@ -206,7 +206,8 @@ func TestStrikesOutliveTheOpenFile(t *testing.T) {
 	})
 }
 
-// A log may list modules with long names without end.
+// The memory for modules without a file is bounded, even if a log lists many modules with long
+// names.
 func TestModulesWithoutAFileStayWithinTheBudget(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const budget, modules, nameBytes = 4 << 20, 6000, 15000
@@ -234,7 +235,7 @@ func TestModulesWithoutAFileStayWithinTheBudget(t *testing.T) {
 	if got := s.cache.held(); got > budget {
 		t.Errorf("%d bytes are counted, want at most %d", got, budget)
 	}
-	const queued = maxQueued * 3 * maxModuleName // of the moment at which the budget was exceeded
+	const queued = maxQueued * 3 * maxModuleName // names in tasks when the budget is exceeded
 	if got := heap() - before; got > budget+queued {
 		t.Errorf("%d bytes are held, want at most %d", got, budget+queued)
 	}

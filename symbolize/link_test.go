@@ -30,7 +30,7 @@ func TestDebugLinksAreFollowed(t *testing.T) {
 		name    string
 		program string
 		debug   string
-		where   string // it lies, below the folder of the program or, with %, below the folder of links
+		where   string // path below the folder of the program or, with %, below the folder of links
 		want    string
 	}{
 		{"beside", "linked", "keep.dbg", "shop.dbg", full},
@@ -188,7 +188,7 @@ func TestSupplementaryFilesAreFound(t *testing.T) {
 	}
 }
 
-// What LLVM answers without the supplementary file, NoAlt does.
+// With NoAlt, answers equal LLVM's answers without the supplementary file.
 func TestWithoutSupplementaryFileAsLLVM(t *testing.T) {
 	f := build(t, "shop", source)
 	src := filepath.Dir(f.path)

@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// What the options for a drop-in change is what llvm-symbolizer's flags change.
+// Options for a drop-in replacement have the same effect as llvm-symbolizer's flags.
 func TestOptionsAreThoseOfLLVM(t *testing.T) {
 	f := build(t, "shop", source)
 	stripped := f.variant(t, "--strip-debug")
@@ -43,7 +43,7 @@ func TestOptionsAreThoseOfLLVM(t *testing.T) {
 					t.Fatal(err)
 				}
 				w := want[a]
-				if tt.o.Names == NoNames { // nothing is printed for the names
+				if tt.o.Names == NoNames { // no names are printed
 					w = strings.ReplaceAll("\n"+w, "\n", "\n??\n")[1:]
 					w = strings.TrimSuffix(w, "??\n")
 				}
@@ -60,8 +60,7 @@ func TestOptionsAreThoseOfLLVM(t *testing.T) {
 	}
 }
 
-// beyond returns addresses around the ends of the sections that are loaded,
-// and far behind them.
+// beyond returns addresses near the ends of the loaded sections, and far beyond them.
 func (f fixture) beyond(t testing.TB) (addrs []uint64) {
 	t.Helper()
 	e, err := elf.Open(f.path)
@@ -113,7 +112,7 @@ func TestReachingDataIsThatOfLLVM(t *testing.T) {
 	}
 }
 
-// The parts of a path are those that llvm-symbolizer leaves out.
+// CompDir and Dir are the parts of a path that llvm-symbolizer omits.
 func TestPathsAreThoseOfLLVM(t *testing.T) {
 	for _, compiler := range [][]string{
 		{"gcc", "-gdwarf-4"}, {"gcc", "-gdwarf-5"}, {"clang-19", "-gdwarf-4"}, {"clang-19", "-gdwarf-5"},
@@ -181,8 +180,8 @@ func TestPathsAreThoseOfLLVM(t *testing.T) {
 	}
 }
 
-// Object files that were not linked, of several machines, are answered as by
-// llvm-symbolizer: every section begins at address 0.
+// Unlinked object files of several machines give the answers of llvm-symbolizer: every section
+// begins at address 0.
 func TestObjectFilesAreThoseOfLLVM(t *testing.T) {
 	tool(t, "clang-19")
 	const text = `static int counter = 3; int table[4] = {1, 2};

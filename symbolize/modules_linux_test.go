@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A small file is opened once and read once, however many questions there are about it: for a
-// process with thousands of modules, another read of each would take as long as their lookups.
+// A small file is opened and read once for any number of questions. For a process with thousands of
+// modules, reading each file twice would take as long as the lookups.
 func TestASmallFileIsReadOnce(t *testing.T) {
 	const n = 200
 	dir := t.TempDir()
@@ -33,13 +33,13 @@ func TestASmallFileIsReadOnce(t *testing.T) {
 	nowReads, nowBytes := readsSoFar(t)
 	reads, bytes = nowReads-reads, nowBytes-bytes
 	t.Logf("%d reads of %d bytes", reads, bytes)
-	// the runtime, and reading the counts, need a few reads of few bytes
+	// the runtime and readsSoFar need a few small reads
 	if want := n * info.Size(); reads < n || reads > n+n/4 || bytes < want || bytes > want+want/100 {
 		t.Errorf("%d reads of %d bytes; want %d of %d", reads, bytes, n, want)
 	}
 }
 
-// readsSoFar returns the number of system calls with which this process has read, and their bytes.
+// readsSoFar returns the number and the bytes of this process's read system calls.
 func readsSoFar(t *testing.T) (calls, bytes int64) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/io")

@@ -59,8 +59,8 @@ func smallModules(t *testing.T, dir string, n int) (ids []buildid.ID, addr uint6
 	return ids, addr
 }
 
-// A module that is asked for one frame must not make tables for thousands. The bounds are what was
-// measured and a tenth: of a file of 6,872 bytes, 4,472 are kept.
+// A module with a single question must not make tables for thousands. The bounds are a tenth above
+// the measured figures: of a file of 6,872 bytes, 4,472 are kept.
 func TestModulesAskedForAFrameAreSmall(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const n = 500
@@ -68,8 +68,8 @@ func TestModulesAskedForAFrameAreSmall(t *testing.T) {
 	dir := t.TempDir()
 	ids, addr := smallModules(t, dir, n)
 	s := open(t, Options{IndexDir: t.TempDir()}, buildid.NewTree(dir))
-	// One processor and no collection meanwhile: a pool that lost its buffers to either makes them
-	// anew, and under load that was 1,700 bytes for each module.
+	// One processor and no collection: a pool that lost its buffers to either would allocate
+	// others, up to 1,700 bytes for each module under load.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	measure := func(ids []buildid.ID) (total, live float64) {
@@ -86,7 +86,7 @@ func TestModulesAskedForAFrameAreSmall(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return float64(after.TotalAlloc-before.TotalAlloc) / float64(len(ids)), float64(after.HeapAlloc-before.HeapAlloc) / float64(len(ids))
 	}
-	measure(ids[:100]) // pools, and the listing of indexes
+	measure(ids[:100]) // fills pools and the listing of indexes
 	gotTotal, gotLive := measure(ids[100:])
 	t.Logf("%.0f bytes allocated, %.0f live", gotTotal, gotLive)
 	if gotTotal > allocated || gotLive > live {
@@ -94,7 +94,7 @@ func TestModulesAskedForAFrameAreSmall(t *testing.T) {
 	}
 }
 
-// A small file is in memory: whatever happens to it on the disk, it answers as before.
+// A small file is in memory, so it still answers after it was truncated.
 func TestASmallFileThatShrinksStillAnswers(t *testing.T) {
 	dir := t.TempDir()
 	ids, addr := smallModules(t, dir, 1)

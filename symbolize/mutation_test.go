@@ -15,14 +15,13 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// Damaged files that TestDamagedFilesHarmNoOther asks about.
+// Numbers of damaged files in TestDamagedFilesHarmNoOther.
 const (
 	damagedFiles     = 1000
 	damagedFilesLong = 20_000
 )
 
-// TestDamagedFilesHarmNoOther asks one Symbolizer about many damaged files, and about a good one
-// after each.
+// One Symbolizer looks up addresses in many damaged files, and in an undamaged file after each.
 func TestDamagedFilesHarmNoOther(t *testing.T) {
 	n := damagedFiles
 	if os.Getenv("TEST_LONG") == "1" {
@@ -89,7 +88,7 @@ func TestDamagedFilesHarmNoOther(t *testing.T) {
 		if err := os.WriteFile(path+".new", b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(path+".new", path); err != nil { // the one before may still be mapped
+		if err := os.Rename(path+".new", path); err != nil { // the previous file may still be mapped
 			t.Fatal(err)
 		}
 		done := fuzztest.Watch(t, b)

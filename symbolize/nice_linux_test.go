@@ -13,9 +13,9 @@ func TestPriorityOfOneThreadIsLowered(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		return 20 - p // the kernel returns 20 less the nice value
+		return 20 - p // the kernel returns 20 minus the nice value
 	}
-	main := unix.Getpid() // also the number of the first thread
+	main := unix.Getpid() // also the ID of the first thread
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// While a slow finder is asked, the file that an earlier one has answers those
-// who will not wait.
+// While a slow finder searches, questions that do not wait are answered from the file of an earlier
+// finder.
 func TestAFileAtHandAnswersWhileABetterOneIsAwaited(t *testing.T) {
 	f := build(t, "shop", source)
 	stripped := f.variant(t, "--strip-debug")
@@ -81,8 +81,8 @@ func TestAFileAtHandAnswersWhileABetterOneIsAwaited(t *testing.T) {
 	}
 }
 
-// The budget may close the file at hand before the search has ended: the next
-// question looks for it again.
+// The budget may close a provisional file before the search has ended: the next question searches
+// for it again.
 func TestAFileAtHandThatWasClosedIsLookedForAgain(t *testing.T) {
 	f := build(t, "shop", source)
 	stripped := f.variant(t, "--strip-debug")
@@ -116,7 +116,7 @@ func TestAFileAtHandThatWasClosedIsLookedForAgain(t *testing.T) {
 	})
 }
 
-// Who has no patience left still gets the answer of a file that was closed to save memory.
+// A question whose time is over still gets an answer from a file that was closed to save memory.
 func TestReopeningCostsNoPatience(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{}, oneFile{f, "here"})

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// With a directory to spill to, compressed debug information beyond the budget answers all the
-// same, and leaves no file.
+// With a spill directory, compressed debug information beyond the budget still answers, and leaves
+// no file.
 func TestCompressedDebugInformationBeyondTheBudgetIsSpilled(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("nothing is mapped here")
 	}
-	// So many names are more than what is not worth a file.
+	// enough names to exceed minSpill
 	var names strings.Builder
 	for i := range 30000 {
 		names.WriteString("int a_variable_with_a_long_name_" + strings.Repeat("x", i%40) + string(rune('a'+i%26)) + "_" + strings.Repeat("y", i/26%40) + strings.Repeat("z", i/1040) + ";\n")

@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/internal/idtest"
 )
 
-// buildIn compiles text in dir, which is the compilation directory, as dir/out/shop.o and links it
-// to dir/shop.so.
+// buildIn compiles text to dir/out/shop.o, with dir as the compilation directory, and links it to
+// dir/shop.so.
 func buildIn(t testing.TB, dir, compiler, text string, flags ...string) fixture {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, "out"), 0o777); err != nil {
@@ -45,7 +45,8 @@ func in(t testing.TB, dir, name string, args ...string) {
 	}
 }
 
-// everything returns what s answers for all addresses of f's code, as llvm-symbolizer prints it.
+// everything returns the answers of s for all addresses of f's code, formatted like
+// llvm-symbolizer.
 func everything(t testing.TB, s *Symbolizer, f fixture, addrs []uint64) string {
 	t.Helper()
 	var b strings.Builder
@@ -59,7 +60,7 @@ func everything(t testing.TB, s *Symbolizer, f fixture, addrs []uint64) string {
 	return b.String()
 }
 
-// sameAsLLVM checks all answers of s for f against those of llvm-symbolizer.
+// sameAsLLVM compares all answers of s for f with llvm-symbolizer.
 func sameAsLLVM(t testing.TB, s *Symbolizer, f fixture, addrs []uint64, flags ...string) {
 	t.Helper()
 	want := f.llvm(t, addrs, flags...)
@@ -84,7 +85,7 @@ func TestSplitUnitsAreThoseOfLLVM(t *testing.T) {
 	tests := []struct {
 		name, compiler string
 		flags          []string
-		pack           string // the tool that makes the package, if there is one
+		pack           string // the tool that makes the package; empty: no package
 	}{
 		{"gcc 5", "g++", []string{"-gdwarf-5"}, ""},
 		{"gcc 4", "g++", []string{"-gdwarf-4"}, ""},
@@ -129,16 +130,16 @@ func remove(t testing.TB, path string) {
 	}
 }
 
-// move renames a file, into a folder that need not be there.
+// move renames a file into a folder, which it makes if necessary.
 func move(t testing.TB, to, from string) {
 	t.Helper()
 	copyFile(t, to, from)
 	remove(t, from)
 }
 
-// A split unit is found where it was compiled, or beside the program wherever that is now; a
-// package beside the program. Without either the answer is that of the line table and of symbols,
-// and the report tells what is missing.
+// A split unit is found where it was compiled, or next to the program. A package is found next to
+// the program. Without either, the line table and symbols answer, and the Report names the missing
+// file.
 func TestSplitUnitsAreFound(t *testing.T) {
 	base := t.TempDir()
 	f := buildIn(t, base, "clang++-19", source, "-gdwarf-5", "-gsplit-dwarf", "-fno-split-dwarf-inlining")
@@ -157,7 +158,7 @@ func TestSplitUnitsAreFound(t *testing.T) {
 
 	tests := []struct {
 		name  string
-		place func(t *testing.T, dir string) // puts other files around dir/shop.so
+		place func(t *testing.T, dir string) // puts other files near dir/shop.so
 		want  string
 		fault string // in the report
 	}{
@@ -241,7 +242,7 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// A program of many split units has few of their files open, and what they hold is in the account.
+// A program with many split units has few of their files open. Their memory is in the ledger.
 func TestSplitFilesAreFewAndCounted(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const units, most = 100, 64
@@ -296,8 +297,8 @@ func TestSplitFilesAreFewAndCounted(t *testing.T) {
 	}
 }
 
-// A split unit's file that shrinks while it is mapped sets its module aside, and nothing of it
-// stays open.
+// If a split unit's file is truncated while it is mapped, its module is set aside, and no file of
+// the module stays open.
 func TestSplitFileThatShrinks(t *testing.T) {
 	dir := t.TempDir()
 	f := buildIn(t, dir, "clang++-19", source, "-gdwarf-5", "-gsplit-dwarf")

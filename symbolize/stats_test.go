@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/access"
 )
 
-// The numbers are those of what was asked, found, missed and closed.
+// Stats counts questions, files, misses and closed files.
 func TestStats(t *testing.T) {
 	f := build(t, "shop", source)
 	entry := f.at(f.symbols(t)["entry"].Value)

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/idtest"
 )
 
-// A stripped Go program answers as with its debug information, in the default; LLVM knows nothing
-// of it.
+// A stripped Go program gives the same answers as with debug information, unless Reaching is set:
+// LLVM does not read Go's table.
 func TestStrippedGoProgramsNameTheirFunctions(t *testing.T) {
 	dir := t.TempDir()
 	goBuild := func(name, flags string) fixture {

@@ -81,7 +81,7 @@ type Options struct {
 	// are processors (GOMAXPROCS).
 	Jobs int
 
-	// NoDemangle leaves names as the linker knows them.
+	// NoDemangle leaves names mangled.
 	NoDemangle bool
 
 	// OldRustAsLLVM shows names of Rust's old mangling as LLVM 19 does, which takes them for C++:

@@ -15,25 +15,25 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Every frame of entry in a file that large makes, by debug information and by symbols.
+// Frames of entry in a file made by large, from debug information and from symbols.
 const (
 	entryLine   = "entry /src/shop.cc:17:35\n"
 	entrySymbol = "entry\n"
 	largeBytes  = 3 << 20
 )
 
-// large returns a library whose debug sections are compressed and become some 3 MiB.
+// large returns a library with compressed debug sections of about 3 MiB inflated.
 func large(t *testing.T) fixture {
 	t.Helper()
 	return build(t, "shop", source).padded(t, ".debug_addr", largeBytes).variant(t, "--compress-debug-sections=zlib")
 }
 
-// padded returns a copy of f with one more section, of so many bytes that no unit refers to.
+// padded returns a copy of f with another section of this many bytes, to which no unit refers.
 func (f fixture) padded(t *testing.T, section string, bytes int) fixture {
 	t.Helper()
 	padding := filepath.Join(t.TempDir(), "padding")
 	var text strings.Builder
-	for i := uint64(0); text.Len() < bytes; i++ { // not so alike that inflating it would be refused
+	for i := uint64(0); text.Len() < bytes; i++ { // varied, so that its ratio is not refused
 		text.WriteString(strings.Repeat(fmt.Sprintf("no unit refers to %014x", i*0x9e3779b97f4a7c15>>8), 16))
 	}
 	if err := os.WriteFile(padding, []byte(text.String()), 0o666); err != nil {
@@ -54,8 +54,8 @@ func placed(t *testing.T, f fixture, n int) (files []fixture, tree *buildid.Tree
 	return files, buildid.NewTree(dir)
 }
 
-// Many streams, each with a file of its own, of which two fit the memory: all are answered by debug
-// information, and nothing is inflated that was not granted.
+// Many streams have different files, two of which fit into memory. Debug information answers in all
+// streams, and nothing is inflated without a grant.
 func TestAllSectionsTogetherStayWithinTheBudget(t *testing.T) {
 	const streams, questions, budget = 6, 5, 8 << 20
 	files, tree := placed(t, large(t), streams)
@@ -96,8 +96,8 @@ func TestAllSectionsTogetherStayWithinTheBudget(t *testing.T) {
 	}
 }
 
-// Who does not wait is answered by symbols while sections are inflated; who waits, by debug
-// information.
+// While sections are inflated, questions that do not wait get answers from symbols. Other questions
+// wait for debug information.
 func TestInflatingHoldsUpNobodyWhoDoesNotWait(t *testing.T) {
 	f := large(t)
 	s := open(t, Options{}, oneFile{f, "here"})
@@ -112,7 +112,7 @@ func TestInflatingHoldsUpNobodyWhoDoesNotWait(t *testing.T) {
 		packed := m != nil && m.packed
 		e.mu.Unlock()
 		if got := text(frames); err == nil && got == entryLine {
-			break // it was inflated in the meantime
+			break // the sections have been inflated meanwhile
 		} else if !errors.Is(err, ErrPending) || m != nil && packed && got != entrySymbol && got != "" {
 			t.Fatalf("got %q, %v; want %q and that more is on its way", got, err, entrySymbol)
 		}
@@ -127,7 +127,7 @@ func TestInflatingHoldsUpNobodyWhoDoesNotWait(t *testing.T) {
 	}
 }
 
-// An answer by symbols that is given while sections are inflated is not for keeping.
+// An answer from symbols while sections are inflated expires at once.
 func TestAnswersWhileInflatingExpire(t *testing.T) {
 	f := large(t)
 	l := f.at(f.symbols(t)["entry"].Value)
@@ -148,10 +148,10 @@ func TestAnswersWhileInflatingExpire(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		for range maxInflating { // nothing can be inflated
+		for range maxInflating { // no further file can be inflated
 			s.cache.memory.running <- struct{}{}
 		}
-		s.Prefetch(f.id, "") // an expired question may end before the search or after it
+		s.Prefetch(f.id, "") // an expired question may end before or after the search
 		synctest.Wait()
 		ask(entrySymbol, true)
 		ask(entrySymbol, true)
@@ -163,7 +163,7 @@ func TestAnswersWhileInflatingExpire(t *testing.T) {
 	})
 }
 
-// Without memory a file answers by its symbols, says why, and is looked at again soon.
+// Without memory, a file answers from its symbols, reports the reason, and is tried again soon.
 func TestFilesWithoutMemoryAnswerBySymbols(t *testing.T) {
 	f := large(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -197,15 +197,14 @@ func TestFilesWithoutMemoryAnswerBySymbols(t *testing.T) {
 	})
 }
 
-// Two files that do not fit together take each other's memory only until that has cost more than it
-// is worth.
+// Two files that do not fit into memory together evict each other only until maxCrowded is reached.
 func TestFilesAreNotInflatedAgainAndAgain(t *testing.T) {
 	files, tree := placed(t, large(t), 2)
 	addr := files[0].symbols(t)["entry"].Value
 	s := open(t, Options{MaxMemory: largeBytes * 3 / 2}, tree)
 	lines, symbols := 0, 0
 	for i := range 26 {
-		if i == 20 { // what remains would take minutes
+		if i == 20 { // reaching the limit by questions would take minutes
 			for _, f := range files {
 				e, _ := s.cache.entry(f.id, "")
 				e.crowded += maxCrowded
@@ -231,7 +230,7 @@ func TestFilesAreNotInflatedAgainAndAgain(t *testing.T) {
 	}
 }
 
-// A directory in memory saves none: nothing is put there, and the report says so.
+// Nothing is spilled to a directory in memory, and the Report gives the reason.
 func TestADirectoryInMemoryIsNoPlaceToSpillTo(t *testing.T) {
 	dir, err := os.MkdirTemp("/dev/shm", "symfilter-test-")
 	if err != nil {
@@ -262,7 +261,7 @@ func TestADirectoryInMemoryIsNoPlaceToSpillTo(t *testing.T) {
 	}
 }
 
-// What is outside of the heap is told, so that the heap may have less.
+// OffHeap is called with the bytes outside of the Go heap.
 func TestBytesOutsideOfTheHeapAreTold(t *testing.T) {
 	var told []int64
 	s := New(Options{OffHeap: func(n int64) { told = append(told, n) }})

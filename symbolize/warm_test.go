@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/access"
 )
 
-// counted counts what is asked of a finder.
+// A counted finder counts its calls.
 type counted struct {
 	Finder
 	asked *int
@@ -24,8 +24,8 @@ func (c counted) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 	return c.Finder.Find(ctx, q, note)
 }
 
-// What is asked at once opens, inflates and parses nothing in the caller, and is known after the
-// background has asked for it: from an index, plain and compressed debug information, and symbols.
+// A question with Now opens, inflates and parses nothing in the caller. Its answer is known after
+// the background has found it: from an index, plain or compressed debug information, or symbols.
 func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 	plain := build(t, "shop", source)
 	for name, test := range map[string]struct {
@@ -64,7 +64,7 @@ func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 				synctest.Wait() // the search has ended
 				e := s.cache.existing(f.id, "")
 				e.mu.Lock()
-				// Without an index, nothing was read that an answer needs.
+				// without an index, nothing that an answer needs was read
 				if frames, err := s.known(nil, entry); (err == nil) != test.index || (len(frames) > 0) != test.index {
 					t.Errorf("while another asks about the file: got %q, %v", text(frames), err)
 				}
@@ -83,7 +83,7 @@ func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 					t.Error("there is no room for three questions")
 				}
 				synctest.Wait()
-				e.mu.Lock() // whoever waits for the file waits for ever
+				e.mu.Lock() // a question that waits for the file would block
 				defer e.mu.Unlock()
 				frames, err := s.known(nil, entry)
 				for i := range frames {
@@ -119,8 +119,8 @@ func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 	}
 }
 
-// A question that waits for a search is asked when that ends; meanwhile the symbols of a file at
-// hand answer, as what may get better.
+// An errand that waits for a search is repeated when the search ends. Meanwhile the symbols of a
+// file found earlier answer provisionally.
 func TestWarmingWaitsForTheSearch(t *testing.T) {
 	f := build(t, "shop", source)
 	stripped := f.variant(t, "--strip-debug")
@@ -151,7 +151,7 @@ func TestWarmingWaitsForTheSearch(t *testing.T) {
 	}
 }
 
-// A miss is known at once, and is looked into again in the background when that is due.
+// A miss is known at once. When it is due, the search is repeated in the background.
 func TestAMissIsKnownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
@@ -180,7 +180,7 @@ func TestAMissIsKnownAtOnce(t *testing.T) {
 	})
 }
 
-// Floods of questions are bounded: those that wait, and the bytes of answers.
+// The waiting questions and the bytes of answers are bounded.
 func TestWarmingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
