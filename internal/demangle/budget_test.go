@@ -15,20 +15,20 @@ func nested(prefix, open, middle, end, suffix string, n int) string {
 	return prefix + strings.Repeat(open, n) + middle + strings.Repeat(end, n) + suffix
 }
 
-// ended reports whether the budget has ended the work on name.
+// ended reports whether the demangler gave name up for too many steps.
 func ended(name string) bool {
 	_, err := ToString(name, LLVMStyle, MaxLength(14))
 	return err == ErrTooManySteps
 }
 
-// TestTheBudgetEndsTheWork: each of these takes the library exponential, cubic or quadratic time,
-// and a few levels of it are a name like any other.
+// Each of these families takes the library exponential, cubic or quadratic time. The budget ends
+// the work on many levels; few levels are demangled.
 func TestTheBudgetEndsTheWork(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		of   func(n int) string
-		few  int // levels that are within the budget
-		many int // levels that are not
+		few  int // levels within the budget
+		many int // levels beyond the budget
 	}{
 		{"conversion operators", func(n int) string { return nested("_Z", "N1acvT_I", "i", "EE", "", n) }, 5, 30},
 		{"conversion operators in arguments", func(n int) string { return nested("_Z1fI", "N1acvT_I", "i", "EE", "Evv", n) }, 5, 30},
@@ -66,11 +66,10 @@ func TestTheBudgetEndsTheWork(t *testing.T) {
 	}
 }
 
-// TestNamesAreThoseOfTheLibrary: the budget changes nothing about names of real files: those of the
-// system's C++ and LLVM libraries, as far as they are installed. Only names with an unresolved name
-// or a pack may differ, since the copy is corrected there.
+// The budget changes no name in the installed C++ and LLVM libraries. Names with an unresolved name
+// or a pack may differ, since the copy corrects them.
 func TestNamesAreThoseOfTheLibrary(t *testing.T) {
-	step := 20 // of so many names one is compared
+	step := 20 // one of 20 names is compared
 	if os.Getenv("TEST_LONG") == "1" {
 		step = 1
 	}
