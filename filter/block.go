@@ -37,12 +37,12 @@ func (f *Filter) block(b []byte) {
 			f.ahead.at.Store(int64(from))
 			nextStep = from + aheadStep
 		}
-		if at == from && takesBare(f) {
+		if at == from {
 			limit := len(b)
 			if f.ahead != nil {
 				limit = nextStep
 			}
-			if n := bareLines(f, b[from:], limit-from); n > 0 {
+			if n := quickLines(f, b[from:], limit-from); n > 0 {
 				from += n
 				at = from
 				continue

@@ -180,13 +180,17 @@ func (c *locator) simpleCalls(text, between []byte, fr *judge.Frame, number int,
 		b := append(f.layout.Buf, before...)
 		b = layout.AppendSmall(b, uint64(number+i))
 		b = append(b, address...)
-		if file := int(r.cuts[i].name - r.cuts[i].start); strings.HasPrefix(call[file:], " ./") {
-			b = append(b, call[:file+1]...)
-			call = call[file+len(" ./"):]
-		}
-		b = append(b, call...)
-		f.layout.Buf = append(b, after...)
+		f.layout.Buf = append(r.appendSimpleCall(b, call, i), after...)
 	}
+}
+
+// appendSimpleCall appends call, the result of simpleCall for the i-th call, without a "./".
+func (r *rendered) appendSimpleCall(b []byte, call string, i int) []byte {
+	if file := int(r.cuts[i].name - r.cuts[i].start); strings.HasPrefix(call[file:], " ./") {
+		b = append(b, call[:file+1]...)
+		call = call[file+len(" ./"):]
+	}
+	return append(b, call...)
 }
 
 // simpleCall returns the function and the line of the i-th call if they are laid out unchanged,

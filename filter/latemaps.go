@@ -39,8 +39,8 @@ const (
 func (m *lateMaps) keep(frames []judge.Frame) {
 	for i := range frames {
 		f := &frames[i]
-		size := 256 + len(f.Module) + len(f.Symbol.Name)
-		if f.Crash != nil || f.Unread != nil || len(m.frames) == maxLateFrames || m.bytes+size > maxLateBytes {
+		size := lateSize(len(f.Module) + len(f.Symbol.Name))
+		if f.Crash != nil || f.Unread != nil || m.isFull(size) {
 			continue
 		}
 		m.bytes += size
@@ -62,6 +62,14 @@ func (m *lateMaps) keep(frames []judge.Frame) {
 			m.unresolved++
 		}
 	}
+}
+
+// lateSize returns the approximate memory of a frame with names of n bytes.
+func lateSize(n int) int { return 256 + n }
+
+// isFull reports whether no frame that takes size bytes is kept any more.
+func (m *lateMaps) isFull(size int) bool {
+	return len(m.frames) == maxLateFrames || m.bytes+size > maxLateBytes
 }
 
 // await reports whether all frames of a line are footnotes, and keeps one frame for each address.

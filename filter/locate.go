@@ -239,11 +239,16 @@ func (c *locator) stackOf(text []byte, fr *judge.Frame) *stack {
 		return &c.stacks[0]
 	}
 	before := textBefore(dialect.WithoutColors(text[:min(fr.Start, maxRepeat)]))
+	return c.stackAfter(before, fr.Number, fr.Named)
+}
+
+// stackAfter returns the stack of the frame with this number. before is textBefore its line's text.
+func (c *locator) stackAfter(before uint64, number int, named bool) *stack {
 	s := &c.stacks[1+before%(maxStacks-1)]
-	if s.before != before || fr.Number <= s.number || fr.Named && fr.Number != s.number+1 {
+	if s.before != before || number <= s.number || named && number != s.number+1 {
 		*s = stack{before: before}
 	}
-	s.number = fr.Number
+	s.number = number
 	return s
 }
 

@@ -156,22 +156,24 @@ func TestRepeatsChangeNothing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, whole := range []bool{true, false} {
-				p := newPair(t, whole)
-				for i := range 16 {
-					p.write(t, c.between(i))
-					p.write(t, c.stack)
-					p.write(t, strings.Repeat("text\n", 9*(i/2%2)))
-				}
-				p.write(t, strings.Repeat("text\n", 300)+strings.Repeat(c.between(0)+c.stack, 40))
-				for i := range 16 { // the blocks end within a stack
-					all := c.between(i) + c.stack
-					cut := len(all) - 1 - i*len(c.stack)/16
-					p.write(t, strings.Repeat(c.between(i+1)+c.stack, i%3)+all[:cut])
-					p.write(t, all[cut:]+strings.Repeat(c.between(i)+c.stack, i%2))
-				}
-				if p.close(t); p.again < c.fewest {
-					t.Errorf("%d repeats were held back, want at least %d", p.again, c.fewest)
-				}
+				synctest.Test(t, func(t *testing.T) { // lines are held back for a time
+					p := newPair(t, whole)
+					for i := range 16 {
+						p.write(t, c.between(i))
+						p.write(t, c.stack)
+						p.write(t, strings.Repeat("text\n", 9*(i/2%2)))
+					}
+					p.write(t, strings.Repeat("text\n", 300)+strings.Repeat(c.between(0)+c.stack, 40))
+					for i := range 16 { // the blocks end within a stack
+						all := c.between(i) + c.stack
+						cut := len(all) - 1 - i*len(c.stack)/16
+						p.write(t, strings.Repeat(c.between(i+1)+c.stack, i%3)+all[:cut])
+						p.write(t, all[cut:]+strings.Repeat(c.between(i)+c.stack, i%2))
+					}
+					if p.close(t); p.again < c.fewest {
+						t.Errorf("%d repeats were held back, want at least %d", p.again, c.fewest)
+					}
+				})
 			}
 		})
 	}
@@ -181,23 +183,29 @@ func TestRepeatsChangeNothing(t *testing.T) {
 func TestStacksInTwoBlocksAreRepeats(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	stack := androidHead + androidFrames
-	for cut := 1; cut < len(stack); cut++ {
-		p := newPair(t, true)
-		for range 4 {
-			p.write(t, stack+strings.Repeat("text\n", 40)) // within one trace
+	synctest.Test(t, func(t *testing.T) { // lines are held back for a time
+		for cut := 1; cut < len(stack); cut++ {
+			p := newPair(t, true)
+			for range 4 {
+				p.write(t, stack+strings.Repeat("text\n", 40)) // within one trace
+			}
+			p.write(t, stack[:cut])
+			p.write(t, stack[cut:])
+			if !judgeAgain(p.with.tracer) {
+				t.Errorf("a block that ends after %q: the stack is not a repeat", stack[:cut])
+			}
+			p.close(t)
 		}
-		p.write(t, stack[:cut])
-		p.write(t, stack[cut:])
-		if !judgeAgain(p.with.tracer) {
-			t.Errorf("a block that ends after %q: the stack is not a repeat", stack[:cut])
-		}
-		p.close(t)
-	}
+	})
 }
 
 // A sample of each dialect, repeated or beside others, comes out the same with and without repeats.
 func TestRepeatsOfSamplesChangeNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
+	synctest.Test(t, repeatSamples) // lines are held back for a time
+}
+
+func repeatSamples(t *testing.T) {
 	android := androidHead + androidFrames
 	samples := append(logtest.Samples(t, "../internal/dialect/testdata/*.txtar"), android, android)
 	for i, sample := range samples {

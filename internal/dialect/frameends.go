@@ -19,6 +19,26 @@ type frameEnd struct {
 	name Span // text that the function replaces
 	place
 	key uint64 // see Frame.Key; 0 if the end has no build ID
+	// a line "    #N 0xADDRESS" with this end is a frame of a sanitizer, and nothing else
+	alone bool
+}
+
+// A FrameEnd is what the text after the address of a sanitizer's frame says about the frame.
+type FrameEnd struct {
+	Key    uint64 // as in Frame
+	Module string
+	Size   int // bytes up to the blanks at the end of the line
+}
+
+// KnownEnd returns the FrameEnd of a line without its end, whose first bytes are "    #N 0xADDRESS"
+// and whose other bytes are text. ok is false unless a frame with the same text and a build ID was
+// read before.
+func (r *Reader) KnownEnd(text []byte) (e FrameEnd, ok bool) {
+	t := r.ends.find(text)
+	if t == nil || !t.alone {
+		return e, false
+	}
+	return FrameEnd{t.key, t.module, t.end}, true
 }
 
 const (
@@ -60,9 +80,10 @@ func (t *frameEnds) add(text []byte, parsed frameEnd) *frameEnd {
 	}
 	kept := slot.text[:0]
 	*slot = parsed
-	if slot.key = 0; !parsed.id.IsZero() {
+	if slot.key, slot.alone = 0, false; !parsed.id.IsZero() {
 		t.keys++
 		slot.key = t.keys
+		slot.alone = bytes.IndexByte(text, esc) < 0 && !bytes.Contains(text, rsyslogEnd) && !bytes.Contains(text, []byte("{{{"))
 	}
 	slot.text = append(kept, text...)
 	return slot
