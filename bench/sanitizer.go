@@ -5,6 +5,7 @@ package main
 import (
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 )
 
 // Rows of raw backtraces.
@@ -55,6 +56,36 @@ func values(size int64) func(b *binaries, path string) error {
 			for w.size < size {
 				w.printf("Nov 20 10:%02d:%02d node%02d kernel: %s 0x%x: irq %d, status=0x%04x at 0x%016x (flags 0x%x)\n", r.IntN(60), r.IntN(60),
 					r.IntN(40), nouns[r.IntN(len(nouns))], r.Uint32(), r.IntN(40), r.IntN(1<<16), r.Uint64(), r.IntN(64))
+			}
+		})
+	}
+}
+
+// likeFrames are formats of words with which frames of all dialects begin or end, each with up to
+// three numbers. No frame is complete.
+var likeFrames = []string{
+	"#%d", "#%d %#x", "#%d %#016x (see", "#%02d pc %x", "frame #%d: %#x", "%d: %#x", "(#%d) at %#x,", "#%d  %#x in the",
+	"%d pc", "%d nip", "ip %x", "ip:%x sp:%x", "pc %#x", "rip:%#x", "PC=%#x m=%d", "epc %x", "pc : %x lr : %x",
+	"%d@ %#x", "@ %#x", "@     %#x", "at %#x:", "by %#x:", "by %#x", "in f%d (%x)", "from lib%d.so.%d", "%d [clone]",
+	"[%#x]", "[<%016x>]", "[<%x>]", "<%#x>", "(%#x)", "(+%#x)", "()+%#x", "x+%#x/%#x", "%d.so+%#x", "lib%d.so(+%#x)", "[unknown%d] (%x",
+	"+%#x", "+%#x]", "(%d+%#x", "%d>+%#x", "C  [lib%d.so+%#x]x", "(BuildId: %x", "(/lib%d/%x", " (/%d", "%d: (in /opt/%x",
+	`"o":"%x"`, `"build_id_offset": %d`, "d_o%d", "wn] %x", "CPU:%d PC:%#x:%#x", "|%#x [", "%d %#x - ", "%x@%x", "%#x", "%#016x", "ffffffff%08x",
+}
+
+// frameLike writes about size bytes of lines in which every third word may begin or end a frame,
+// but none does.
+func frameLike(size int64) func(b *binaries, path string) error {
+	return func(_ *binaries, path string) error {
+		r := rand.New(rand.NewPCG(4, 4))
+		return create(path, func(w *logWriter) {
+			for w.size < size {
+				w.printf("2026-11-20T10:%02d:%02dZ node%02d shop[%d]:", r.IntN(60), r.IntN(60), r.IntN(40), 1000+r.IntN(9000))
+				for range 4 + r.IntN(6) {
+					format := likeFrames[r.IntN(len(likeFrames))]
+					numbers := [...]any{r.IntN(64), r.Uint32(), r.Uint32()}
+					w.printf(" %s %s "+format, append([]any{nouns[r.IntN(len(nouns))], verbs[r.IntN(len(verbs))]}, numbers[:strings.Count(format, "%")]...)...)
+				}
+				w.printf(" of %s\n", nouns[r.IntN(len(nouns))])
 			}
 		})
 	}

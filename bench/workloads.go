@@ -87,6 +87,7 @@ func workloads() []workload {
 		{name: quietKernel, log: kernelLog(1 << 30), commands: onPlainText(""), against: onPlain, goals: "CPU 1.2"},
 		{name: quietKernel + ", `--image vmlinux`", of: quietKernel, commands: onPlainText(vmlinux), against: onPlain},
 		{name: "0x in every line, 256 MiB", log: values(256 << 20), debug: plainTree, goals: "wall 0.10"},
+		{name: "words like frames, 256 MiB", log: frameLike(256 << 20), debug: plainTree, goals: "wall 0.15"},
 
 		{name: "crashes of 16 frames, 100 MiB, radosgw, `--output=html`", log: crashes(radosgw, 100<<20, 40), commands: outputAgainstText("html"), against: asText, goals: "wall 1.8"},
 		{name: "5 % frames, 100 MiB, radosgw, `--output=html`", log: mixed(radosgw, 100<<20, 5, 2000), commands: outputAgainstText("html"), against: asText, goals: "wall 1.8"},

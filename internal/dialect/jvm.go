@@ -33,13 +33,13 @@ func nativeFrames(r *Reader, _ []byte, _ int) { r.jvmFrame = r.facts.at + 1 }
 
 func matchJVM(r *Reader, l *Line, at int) bool {
 	b := l.Text
-	open := bytes.LastIndexByte(b[:at], '[')
-	if open < 3 || at-1-open > maxPath || b[open-1] != ' ' || b[open-2] != ' ' || b[open-3] != 'C' && b[open-3] != 'V' || !standsFree(b, open-3) {
+	open := bytes.LastIndexByte(b[:at], ' ') + 1 // a name has no blank
+	if open < 3 || at-1-open > maxPath || b[open] != '[' || bytes.IndexByte(b[open+1:at], '[') >= 0 || b[open-2] != ' ' || b[open-3] != 'C' && b[open-3] != 'V' || !standsFree(b, open-3) {
 		return false
 	}
 	name := b[open+1 : at-1]
 	offset, end, ok := prefixedHex(b, at)
-	if !ok || !hasAt(b, end, "]") || len(name) == 0 || bytes.IndexByte(name, ' ') >= 0 {
+	if !ok || !hasAt(b, end, "]") || len(name) == 0 {
 		return false
 	}
 	end++
@@ -100,13 +100,13 @@ func matchJVMAddress(r *Reader, l *Line, at int) bool {
 func matchOpenJ9(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const mark = "4XENATIVESTACK"
+	offset, end, ok := prefixedHex(b, at)
+	if !ok || !hasAt(b, end, "])") || !onlyBlanks(b, end+2) {
+		return false
+	}
 	start := bytes.Index(b[:at], []byte(mark))
 	open := bytes.LastIndexByte(b[:at], '[')
 	if start < 0 || open < start || !hasAt(b, open-1, " [") {
-		return false
-	}
-	offset, end, ok := prefixedHex(b, at)
-	if !ok || !hasAt(b, end, "])") || !onlyBlanks(b, end+2) {
 		return false
 	}
 	from := hexBefore(b, open-1)

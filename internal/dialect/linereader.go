@@ -207,6 +207,7 @@ func needsContext(l *Line) bool {
 // LineAt.
 func (r *Reader) frames(l *Line, mark int) bool {
 	text := l.Text
+	r.modules.marks.from = -1
 	tried, from := 0, 0
 	if mark >= 0 {
 		if a, at, ok := anchorOf(text, mark); ok {

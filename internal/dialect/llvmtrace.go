@@ -23,8 +23,11 @@ var llvm = Dialect{
 
 func matchLLVM(r *Reader, l *Line, at int) bool {
 	b := l.Text
+	if !isLong(b, at) {
+		return false
+	}
 	h, ok := r.modules.hashFrame(b, at)
-	if !ok || !h.padded || (h.addr-h.place.offset)%PageSize != 0 {
+	if !ok || (h.addr-h.place.offset)%PageSize != 0 {
 		return false
 	}
 	f := l.hashed(&h, Vaddr)
@@ -41,7 +44,6 @@ type hashFrame struct {
 	number int
 	digits Span // the number of the frame
 	addr   uint64
-	padded bool // the address is padded to the width of a 64-bit or 32-bit pointer
 	name   Span // the function and the blank after it
 	open   int  // offset of the "(" before the module
 	place  place
@@ -56,9 +58,9 @@ func (c *modules) hashFrame(b []byte, at int) (h hashFrame, ok bool) {
 	if !ok || !hasAt(b, end, " ") || hasAt(b, end+1, " ") || hasAt(b, end+1, "in ") {
 		return h, false
 	}
-	h.addr, h.padded = addr, end-at == len("0x")+16 || end-at == len("0x")+8
-	if h.open = end + 1; !hasAt(b, h.open, "(") || lastModule(b, end) > h.open {
-		h.open = lastModule(b, end)
+	h.addr = addr
+	if h.open = end + 1; !hasAt(b, h.open, "(") || c.lastModule(b, end) > h.open {
+		h.open = c.lastModule(b, end)
 	}
 	h.name = Span{end + 1, h.open}
 	h.place, ok = c.plus(b, h.open)

@@ -17,6 +17,7 @@ type modules struct {
 	lastName   string
 	lastDigits []byte // digits of lastID
 	lastID     buildid.ID
+	marks      lineMarks
 }
 
 func (c *modules) name(b []byte) string {

@@ -141,3 +141,12 @@ func ordinaryLine(r *rand.Rand) string {
 		return fmt.Sprintf("%s %s: loaded %s (%d bytes), sha256 %x", stamp, word("cron", "sshd", "loader"), path(), r.IntN(1e7), random(32))
 	}
 }
+
+// A line that ends like a frame of systemd-coredump, but has no name of a module, is not a frame.
+func TestFramesOfCoredumpsHaveModules(t *testing.T) {
+	for _, line := range []string{"#0 0x12 (deleted) + 0x12)", "#0 0x12 + 0x12)", "#0 0x12  (deleted) + 0x12)", "#0 0x12 (/ (deleted) + 0x12", "#0 0x12 (+ 0x12)"} {
+		if l := dialect.NewReader(nil).Line([]byte(line), 1); l != nil {
+			t.Errorf("%q has %d frames", line, len(l.Frames))
+		}
+	}
+}

@@ -295,17 +295,49 @@ func numberBefore(b []byte, at int) (n int, digits Span, ok bool) {
 // lastModule returns the offset of the "(" before the module of a frame whose function begins at
 // from, or -1. Functions and paths may contain brackets and blanks.
 func lastModule(b []byte, from int) int {
-	for _, mark := range []string{" (/", " ("} {
-		end := len(b)
-		for {
-			i := bytes.LastIndex(b[from:end], []byte(mark))
-			if i < 0 {
-				break
-			}
-			if open := from + i + 1; !hasAt(b, open, "(BuildId: ") {
-				return open
-			}
-			end = from + i
+	for _, mark := range moduleMarks {
+		if open := lastMark(b, from, mark); open >= 0 {
+			return open
+		}
+	}
+	return -1
+}
+
+// moduleMarks precede the modules of frames; the first one takes precedence.
+var moduleMarks = [...]string{" (/", " ("}
+
+// lastMark returns the offset of the "(" of the last mark after from, or -1.
+func lastMark(b []byte, from int, mark string) int {
+	end := len(b)
+	for {
+		i := bytes.LastIndex(b[from:end], []byte(mark))
+		if i < 0 {
+			return -1
+		}
+		if open := from + i + 1; !hasAt(b, open, "(BuildId: ") {
+			return open
+		}
+		end = from + i
+	}
+}
+
+// lineMarks holds the results of lastMark in the current line, which many frames may end with.
+type lineMarks struct {
+	from int // offset at which the search began; -1: there was none
+	open [len(moduleMarks)]int
+}
+
+// lastModule is lastModule for the whole current line. The offsets from grow, mostly.
+func (c *modules) lastModule(b []byte, from int) int {
+	if m := &c.marks; m.from < 0 || m.from > from {
+		m.from = from
+		for i, mark := range moduleMarks {
+			m.open[i] = lastMark(b, from, mark)
+		}
+	}
+	for _, open := range c.marks.open {
+		if open > from {
+			return open
 		}
 	}
 	return -1

@@ -42,28 +42,28 @@ var ErrEuStack = errors.New("eu-stack names no module; with -b it prints the bui
 func matchCoredump(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const plus, deleted = " + 0x", " (deleted)"
+	end := blanksBefore(b, len(b))
+	if !endsWith(b, end, ")") {
+		return false
+	}
+	digits := hexBefore(b, end-1)
+	if !endsWith(b, digits, plus) {
+		return false
+	}
 	number, start, ok := stackNumberBefore(b, at)
 	if !ok {
 		return false
 	}
-	end := len(bytes.TrimRight(b, " \t"))
-	sign := bytes.LastIndex(b[at:end], []byte(plus))
-	if sign < 0 || !endsWith(b, end, ")") {
+	offset, _, ok := hexAt(b, digits)
+	addr, name, ok2 := prefixedHex(b, at)
+	if !ok || !ok2 || !hasAt(b, name, " ") {
 		return false
 	}
-	sign += at
-	offset, to, ok := hexAt(b, sign+len(plus))
-	if !ok || to != end-1 {
+	name++
+	module, gone := bytes.CutSuffix(b[:digits-len(plus)], []byte(deleted))
+	if name > len(module) {
 		return false
 	}
-	addr, name, ok := prefixedHex(b, at)
-	if !ok || !hasAt(b, name, " ") {
-		return false
-	}
-	if name++; name > sign {
-		return false
-	}
-	module, gone := bytes.CutSuffix(b[:sign], []byte(deleted))
 	open := bytes.LastIndex(module[name:], []byte(" (/"))
 	if open < 0 {
 		open = bytes.LastIndex(module[name:], []byte(" ("))
@@ -93,15 +93,18 @@ func matchCoredump(r *Reader, l *Line, at int) bool {
 func matchOldCoredump(r *Reader, l *Line, at int) bool {
 	const digits = 16
 	b := l.Text
+	end := blanksBefore(b, len(b))
+	if !endsWith(b, end, ")") {
+		return false
+	}
 	number, start, ok := stackNumberBefore(b, at)
 	addr, name, ok2 := prefixedHex(b, at)
 	if !ok || !ok2 || name != at+len("0x")+digits || !hasAt(b, name, " ") {
 		return false
 	}
 	name++
-	end := len(bytes.TrimRight(b, " \t"))
 	open := bytes.LastIndex(b[:end], []byte(" ("))
-	if open <= name || !endsWith(b, end, ")") {
+	if open <= name {
 		return false
 	}
 	module := b[open+len(" (") : end-1]
