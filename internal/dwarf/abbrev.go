@@ -7,7 +7,6 @@ import (
 
 // An abbrev is a declaration of .debug_abbrev (DWARF 5, 7.5.3), compiled for skipping its entries.
 type abbrev struct {
-	code     uint64
 	fixed    int32  // bytes of all attributes; -1 if that varies
 	sibAt    uint32 // bytes before DW_AT_sibling, after sibSteps steps
 	steps    uint32 // first of numSteps in the table's steps
@@ -53,6 +52,7 @@ type step struct {
 
 // An abbrevTable holds the declarations at one .debug_abbrev offset, compiled for one encoding.
 type abbrevTable struct {
+	off      uint64   // that offset; 0 in a scratch
 	list     []abbrev // in the order of declaration
 	first    uint64   // the code of list[0]; list[i] has the code first+i if byCode is nil
 	byCode   map[uint64]uint32
@@ -126,11 +126,11 @@ func (t *abbrevTable) parse(c cursor, e encoding, only uint64) {
 			}
 			continue
 		}
-		a := abbrev{code: code, tag: uint16(min(tag, 0xffff)), children: children, specs: uint32(len(t.specs)), steps: uint32(len(t.steps))}
+		a := abbrev{tag: uint16(min(tag, 0xffff)), children: children, specs: uint32(len(t.specs)), steps: uint32(len(t.steps))}
 		if p = t.parseSpecs(b, p, &a, &sizes); p < 0 {
 			break
 		}
-		t.add(a)
+		t.add(code, a)
 		if only != 0 {
 			t.broken = false
 			break
@@ -138,21 +138,21 @@ func (t *abbrevTable) parse(c cursor, e encoding, only uint64) {
 	}
 }
 
-func (t *abbrevTable) add(a abbrev) {
+func (t *abbrevTable) add(code uint64, a abbrev) {
 	switch {
 	case len(t.list) == 0:
-		t.first = a.code
-	case t.byCode == nil && a.code != t.first+uint64(len(t.list)):
+		t.first = code
+	case t.byCode == nil && code != t.first+uint64(len(t.list)):
 		t.byCode = make(map[uint64]uint32, len(t.list)+1)
 		for i := range t.list {
-			t.byCode[t.list[i].code] = uint32(i)
+			t.byCode[t.first+uint64(i)] = uint32(i)
 		}
 	}
 	if t.byCode != nil {
-		if _, dup := t.byCode[a.code]; dup {
+		if _, dup := t.byCode[code]; dup {
 			return // the first declaration of a code wins
 		}
-		t.byCode[a.code] = uint32(len(t.list))
+		t.byCode[code] = uint32(len(t.list))
 	}
 	t.list = append(t.list, a)
 }

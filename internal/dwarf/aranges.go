@@ -13,9 +13,9 @@ type addressIndex struct {
 	listed      rangeSet    // ranges in .debug_aranges
 	roots       []unitRange // ranges of units that are not listed, before the sweep
 	unlisted    rangeSet    // ranges of units that are not listed, after the sweep
-	listedLooks int
+	listedLooks int32
+	rootLooks   int32
 	tooMany     bool // .debug_aranges has too many ranges to keep
-	rootLooks   int
 }
 
 // unitFor returns the unit that describes addr, or nil.

@@ -54,9 +54,9 @@ func TestCallsInColdParts(t *testing.T) {
 				if len(frames) > 1 && isCold(addr) {
 					inlined++
 				}
-				for _, u := range d.units {
-					if gathered = gathered || isCold(addr); u.funcs.gathered != gathered {
-						t.Errorf("address %#x: all calls of the unit are read: %v", addr, u.funcs.gathered)
+				for u := range d.units.all() {
+					if gathered = gathered || isCold(addr); (u.funcs.rare != nil && u.funcs.rare.gathered) != gathered {
+						t.Errorf("address %#x: all calls of the unit are read: %v", addr, !gathered)
 					}
 				}
 				checkTiers(t, o, testLinks{}, d, addr, frames)

@@ -45,14 +45,14 @@ type Frame struct {
 // Data is the debug information of one file. One goroutine at a time may use it.
 type Data struct {
 	sec sections
-	big bool
 	budget
 	unitTable
 	addressIndex
 	sharing
-	links *links // files to which this one refers; nil if no file may be opened
-	vars  variables
+	links *links     // files to which this one refers; nil if no file may be opened
+	vars  *variables // nil before the first question about a variable or a type
 
+	big       bool // byte order
 	names     Naming
 	lazyNames bool                // see LazyNames
 	detailed  bool                // see WithDetails
@@ -105,7 +105,7 @@ func newData(s sections) *Data {
 }
 
 func (d *Data) connect() {
-	d.unitTable.d, d.addressIndex.d, d.sharing.d, d.vars.d = d, d, d, d
+	d.unitTable.d, d.addressIndex.d, d.sharing.d = d, d, d
 }
 
 // Lookup appends the functions that contain the code at addr, a link-time address: innermost first,
@@ -241,7 +241,7 @@ func (d *Data) Shrink(target int64) {
 		file *splitFile // the split file that in describes; nil for d
 	}
 	var all []parsed
-	for _, u := range d.units {
+	for u := range d.units.all() {
 		all = append(all, parsed{u.used, d, u, nil})
 	}
 	if !d.besideOther {
@@ -257,7 +257,7 @@ func (d *Data) Shrink(target int64) {
 			all = append(all, parsed{f.used, f.data, nil, f})
 			continue
 		}
-		for _, u := range f.data.units {
+		for u := range f.data.units.all() {
 			all = append(all, parsed{u.used, f.data, u, f})
 		}
 	}
@@ -272,7 +272,7 @@ func (d *Data) Shrink(target int64) {
 		default:
 			excess -= p.unit.held
 			p.in.held -= p.unit.held
-			delete(p.in.units, p.unit.off)
+			p.in.units.drop(p.unit.off)
 			if p.file != nil {
 				d.links.count(p.file)
 			}

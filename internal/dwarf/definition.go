@@ -19,7 +19,7 @@ type definition struct {
 
 // complete returns the definition of the type that t declares; the zero typeAt without one.
 func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
-	d, v := t.u.d, &t.u.d.vars
+	d, v := t.u.d, t.u.d.variables()
 	if !v.defined {
 		v.defined = true
 		v.definitions = v.findDefinitions()

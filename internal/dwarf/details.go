@@ -3,6 +3,7 @@ package dwarf
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 )
 
 // Details are the parts of a frame that only the formats of other symbolizers show.
@@ -174,15 +175,23 @@ type discriminatorTable struct {
 	seqs []sequence
 }
 
-func (t *discriminatorTable) footprint() int64 { return sizeOf(t.rows) + sizeOf(t.seqs) }
+func (t *discriminatorTable) footprint() int64 {
+	if t == nil {
+		return 0
+	}
+	return int64(unsafe.Sizeof(*t)) + sizeOf(t.rows) + sizeOf(t.seqs)
+}
 
 // discriminator returns the discriminator of the row of addr. The first calls run the whole program
 // for one address, as the first lookups of lines do. Later calls use a table.
 func (u *unit) discriminator(row lineHit, addr uint64) uint32 {
-	t := &u.lines.discriminators
 	if !row.ok {
 		return 0
 	}
+	if u.lines.discriminators == nil {
+		u.lines.discriminators = new(discriminatorTable)
+	}
+	t := u.lines.discriminators
 	if !t.kept {
 		if t.runs++; t.runs <= coldLineLookups || !u.mayKeep() {
 			t.runs = min(t.runs, coldLineLookups+1)
@@ -202,7 +211,7 @@ func (u *unit) discriminator(row lineHit, addr uint64) uint32 {
 
 // keepDiscriminators fills the table. The table stays empty if it would have too many rows.
 func (u *unit) keepDiscriminators() {
-	t := &u.lines.discriminators
+	t := u.lines.discriminators
 	t.kept = true
 	var m lineRun
 	m.begin(u.d, u)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"unsafe"
 )
 
 // A functionTable holds the functions of a unit that have code.
@@ -17,16 +18,46 @@ type functionTable struct {
 	// So no answer depends on whether the scan was already repeated.
 	list []function
 	main functionSet
-	rest functionSet
+	rest *functionSet // nil until the scan was repeated
 
 	// parts of the functions that lookups have used
 	calls  []call
 	spans  []span
 	starts []callStart
-	bases  []uint32 // index of each function's first call, for Walk
+
+	rare *rareCalls // nil until one of them is needed
+}
+
+// rareCalls are tables that few lookups need. A program may have thousands of small modules, and
+// each of them a unit.
+type rareCalls struct {
+	bases []uint32 // index of each function's first call, for Walk
 
 	gathered bool    // all is complete
 	all      []reach // see callAmong
+}
+
+// rarely returns the table's rareCalls.
+func (f *functionTable) rarely() *rareCalls {
+	if f.rare == nil {
+		f.rare = new(rareCalls)
+	}
+	return f.rare
+}
+
+func (r *rareCalls) footprint() int64 {
+	if r == nil {
+		return 0
+	}
+	return int64(unsafe.Sizeof(*r)) + sizeOf(r.bases) + sizeOf(r.all)
+}
+
+// sets returns the sets of ranges: main, and rest if it is known.
+func (f *functionTable) sets() []*functionSet {
+	if f.rest == nil {
+		return []*functionSet{&f.main}
+	}
+	return []*functionSet{&f.main, f.rest}
 }
 
 // A function is a DW_TAG_subprogram with code, and the place of its parsed calls.
@@ -45,7 +76,11 @@ type function struct {
 }
 
 func (f *functionTable) footprint() int64 {
-	return sizeOf(f.list) + f.main.footprint() + f.rest.footprint() + sizeOf(f.calls) + sizeOf(f.spans) + sizeOf(f.starts) + sizeOf(f.bases) + sizeOf(f.all)
+	n := sizeOf(f.list) + f.main.footprint() + sizeOf(f.calls) + sizeOf(f.spans) + sizeOf(f.starts) + f.rare.footprint()
+	if f.rest != nil {
+		n += int64(unsafe.Sizeof(*f.rest)) + f.rest.footprint()
+	}
+	return n
 }
 
 // A functionSet holds ranges of functions: first in the order of their entries, after some lookups
@@ -118,6 +153,9 @@ func (u *unit) functionAt(addr uint64) int {
 		return i
 	}
 	u.scanAgain()
+	if f.rest == nil {
+		return -1
+	}
 	return f.rest.find(addr)
 }
 
@@ -135,7 +173,7 @@ func (u *unit) scan() {
 func (u *unit) scanAgain() {
 	if f := &u.funcs; f.leapt && !f.rescan {
 		f.rescan = true
-		f.rest.spans = u.scanFunctions(true)
+		f.rest = &functionSet{spans: u.scanFunctions(true)}
 	}
 }
 

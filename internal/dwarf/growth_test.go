@@ -70,10 +70,10 @@ func TestCostDoesNotGrowWithTheProgram(t *testing.T) {
 				}
 				for i := 11; i < 11+units/4; i++ {
 					for _, name := range []string{"f%d", "other_%d", "f%d", "f%d"} { // f%d and other_%d are looked up first, then f%d as known code
-						before := len(d.units)
+						before := d.units.len()
 						d.Read()
 						look(fmt.Sprintf(name, i), 1)
-						costs[k] = append(costs[k], lookupCost{d.Read(), maxWork - d.work, len(d.units) - before})
+						costs[k] = append(costs[k], lookupCost{d.Read(), maxWork - d.work, d.units.len() - before})
 					}
 				}
 			}

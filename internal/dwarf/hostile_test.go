@@ -91,10 +91,10 @@ func exercise(t testing.TB, sec sections, addrs []uint64) {
 func checkFootprint(t testing.TB, d *Data) {
 	t.Helper()
 	held := int64(0)
-	for _, u := range d.units {
+	for u := range d.units.all() {
 		held += u.footprint()
 	}
-	for _, table := range d.abbrevs {
+	for table := range d.abbrevs.all() {
 		held += table.footprint()
 	}
 	if d.held != held {

@@ -66,9 +66,11 @@ func (x *typeText) variable(typ uint32) {
 
 // data returns the unit, with a variable section from 0x2000 to 0x3000.
 func (x *typeText) data() *Data {
-	sec := sections{vars: varSections{ranges: []dataRange{{0x2000, 0x3000}}}}
+	var sec sections
 	sec.data[secAbbrev], sec.data[secInfo] = typeAbbrevs, unit4(append(bytes.Clone(x.body), 0))
-	return dataOf(sec)
+	d := dataOf(sec)
+	d.variables().ranges = []dataRange{{0x2000, 0x3000}}
+	return d
 }
 
 func TestHostileTypes(t *testing.T) {

@@ -13,23 +13,24 @@ type lineTable struct {
 	lineBase  int8
 	lineRange uint8
 	opBase    uint8
-	opLens    []byte // numbers of operands of the standard opcodes, from opcode 1
-	header    cursor // at the directory table
-	program   cursor
 
 	runs    uint8
 	listed  bool // seqs are from a coldRun: first and n give their opcodes in the program
-	rerun   int  // bytes of the program that were run again for single addresses
 	decoded bool // seqs, and rows or stops, are set
 	huge    bool // too many rows to keep: stops are set, unless lost
 	lost    bool // no row can be found in bounded time
 	crowded bool // no memory was granted for the rows
+
+	opLens  []byte // numbers of operands of the standard opcodes, from opcode 1
+	program cursor
+	dirs    int // position of the directory table in the buffer of program
+	rerun   int // bytes of the program that were run again for single addresses
 	rows    []lineRow
 	stops   []lineStop
 	seqs    []sequence
 	files   fileTable
 
-	discriminators discriminatorTable
+	discriminators *discriminatorTable // nil before the first one is asked for
 }
 
 // A lineRow is a row in 12 bytes.
@@ -51,6 +52,13 @@ type sequence struct {
 
 func (t *lineTable) footprint() int64 {
 	return sizeOf(t.rows) + sizeOf(t.stops) + sizeOf(t.seqs) + t.files.footprint() + t.discriminators.footprint()
+}
+
+// header returns a cursor at the directory table.
+func (t *lineTable) header() cursor {
+	c := t.program
+	c.pos = t.dirs
+	return c
 }
 
 func (u *unit) openLines() *lineTable {
@@ -93,7 +101,7 @@ func (t *lineTable) parseHeader(c cursor, e encoding) bool {
 	c.u8() // default_is_stmt
 	t.lineBase, t.lineRange, t.opBase = int8(c.u8()), c.u8(), c.u8()
 	t.opLens = c.take(uint64(max(1, t.opBase) - 1))
-	t.header = c
+	t.dirs = c.pos
 	return !c.bad && !t.program.bad
 }
 

@@ -359,9 +359,10 @@ func TestMembersOfFortran(t *testing.T) {
 	i := x.add(abbrInt, 4)
 	s := x.add(abbrStruct, "cell", uint64(8), abbrMember, "low", i, uint64(0), abbrMember, "high", i, uint64(4), 0)
 	x.variable(x.add(abbrArray, s, abbrRange, uint64(3), abbrRange, uint64(2), 0)) // cell v(3,2)
-	sec := sections{vars: varSections{ranges: []dataRange{{0x2000, 0x3000}}}}
+	var sec sections
 	sec.data[secAbbrev], sec.data[secInfo] = abbrev, unit4(append(x.body, 0))
 	d := dataOf(sec)
+	d.variables().ranges = []dataRange{{0x2000, 0x3000}}
 	for off, want := range map[uint64]string{4: "(1,1)%high", 8: "(2,1)%low", 8*3 + 4: "(1,2)%high", 8*5 + 7: "(3,2)%high+0x3"} {
 		v, _, err := d.Variable(0x2000+off, Extent{[]byte("v"), 0x2000, 48})
 		if v.Member != want || err != nil {

@@ -40,23 +40,25 @@ type reach struct {
 func (u *unit) callAmong(addr uint64) (int, []call) {
 	t := &u.funcs
 	u.gather()
-	i := above(t.all, addr) - 1
-	if i < 0 || addr >= t.all[i].hi {
+	all := t.rare.all
+	i := above(all, addr) - 1
+	if i < 0 || addr >= all[i].hi {
 		return -1, nil
 	}
-	r := &t.all[i]
+	r := &all[i]
 	f := &t.list[r.fn]
 	return int(r.call), t.calls[f.calls : f.calls+f.numCalls]
 }
 
-// gather fills functionTable.all, once, with the reaches that touch a cold part. Other ranges
+// gather fills rareCalls.all, once, with the reaches that touch a cold part. Other ranges
 // cannot change LLVM's choice in a cold part.
 func (u *unit) gather() {
 	t := &u.funcs
-	if t.gathered {
+	rare := t.rarely()
+	if rare.gathered {
 		return
 	}
-	t.gathered = true
+	rare.gathered = true
 	u.scan()
 	u.scanAgain()
 	cold := t.coldParts()
@@ -86,7 +88,7 @@ func (u *unit) gather() {
 			*f, t.calls = before, t.calls[:calls]
 		default:
 			f.parsed = true
-			t.bases = append(t.bases, f.calls)
+			rare.bases = append(rare.bases, f.calls)
 			u.keepSpans(f, spans)
 		}
 		// Two reaches of 24 bytes for each range: at most 24 MiB, as for the ranges of one
@@ -104,13 +106,13 @@ func (u *unit) gather() {
 			}
 		}
 	}
-	t.all = slices.Concat(all...)
+	rare.all = slices.Concat(all...)
 	u.d.read = read + int64(len(u.data))
 }
 
 func (t *functionTable) coldParts() functionSet {
 	var cold functionSet
-	for _, set := range []*functionSet{&t.main, &t.rest} {
+	for _, set := range t.sets() {
 		for _, s := range set.spans {
 			if t.list[s.id].coldPart {
 				cold.spans = append(cold.spans, s)

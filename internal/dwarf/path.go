@@ -48,7 +48,7 @@ func (u *unit) readFiles() {
 		return
 	}
 	f.read = true
-	c := t.header
+	c := t.header()
 	if t.enc.version >= 5 {
 		dirs := u.readEntries(&c, nil)
 		for _, e := range dirs {

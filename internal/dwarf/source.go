@@ -42,7 +42,7 @@ func (u *unit) source(file string) (s Source, ok bool) {
 		return s, false
 	}
 	u.readFiles()
-	c := t.header
+	c := t.header()
 	u.eachEntry(&c, func(fileEntry, value, value) bool { return true }) // directories
 	name := []byte(file[lastSlash(file)+1:])
 	u.eachEntry(&c, func(e fileEntry, text, md5 value) bool {
@@ -64,7 +64,7 @@ func (u *unit) source(file string) (s Source, ok bool) {
 		s.Text = u.longText(text)
 		if md5.form == formData16 {
 			s.HasMD5 = true
-			copy(s.MD5[:], t.header.buf[md5.u:])
+			copy(s.MD5[:], t.program.buf[md5.u:])
 		}
 		ok = s.Text != nil || s.HasMD5
 		return !ok

@@ -296,9 +296,9 @@ type signature struct {
 // signedType returns the type with a signature, from its type unit; the zero typeAt without one.
 func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 	if d.packaged {
-		return typeIn(d.vars.packagedTypeUnit(sig))
+		return typeIn(d.variables().packagedTypeUnit(sig))
 	}
-	v := &d.vars
+	v := d.variables()
 	if !v.signedOK {
 		v.signedOK = true
 		v.signed = v.typeUnitList()

@@ -3,12 +3,12 @@ package dwarf
 // A unitTable has the parsed units and abbreviations of a file, by offset.
 type unitTable struct {
 	d       *Data
-	units   map[uint64]*unit
-	abbrevs map[abbrevKey]*abbrevTable
+	units   unitMap
+	abbrevs abbrevMap
 	held    int64 // bytes of heap of units and abbrevs
-	walked  bool  // offsets is set
 	offsets []uint64
 
+	walked   bool // offsets is set
 	packaged bool // these are the split units of a package
 }
 
@@ -17,17 +17,14 @@ func (t *unitTable) unitAt(off uint64) *unit { return t.unitIn(off, part{}) }
 
 // unitIn is unitAt for a unit in a package, with contributions at the offsets in p.
 func (t *unitTable) unitIn(off uint64, p part) *unit {
-	if u, ok := t.units[off]; ok {
+	if u := t.units.get(off); u != nil {
 		return u
 	}
 	u := t.parseUnit(off, p)
 	if u == nil {
 		return nil
 	}
-	if t.units == nil {
-		t.units = make(map[uint64]*unit)
-	}
-	t.units[off] = u
+	t.units.put(u)
 	t.held += u.footprint()
 	u.held = u.footprint()
 	return u
@@ -77,7 +74,7 @@ type abbrevKey struct {
 func (t *unitTable) abbrevsOf(u *unit) *abbrevTable {
 	d := t.d
 	key := abbrevKey{u.abbrevOff, u.enc}
-	if a, ok := t.abbrevs[key]; ok {
+	if a := t.abbrevs.get(key); a != nil {
 		return a
 	}
 	if d.shelf != nil {
@@ -88,14 +85,12 @@ func (t *unitTable) abbrevsOf(u *unit) *abbrevTable {
 	scratch := &d.space().abbrevs
 	scratch.parse(cursorAt(d.sec.get(secAbbrev), u.abbrevOff, d.big), u.enc, 0)
 	a := scratch.clone()
+	a.off = key.off
 	d.spend(8 * a.tried) // this also bounds the memory that the tables of one lookup take
 	if d.shelf != nil {
 		return d.shelf.putAbbrevs(key, a)
 	}
-	if t.abbrevs == nil {
-		t.abbrevs = make(map[abbrevKey]*abbrevTable)
-	}
-	t.abbrevs[key] = a
+	t.abbrevs.put(a)
 	t.held += a.footprint()
 	return a
 }

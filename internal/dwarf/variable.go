@@ -34,9 +34,8 @@ type Extent struct {
 
 // varSections holds the sections with variables.
 type varSections struct {
-	unread *object.File // the file with the sections; nil: ranges is set
-	ranges []dataRange
-	dear   bool // too many bytes would have to be inflated
+	file *object.File // the file with the sections
+	dear bool         // too many bytes would have to be inflated
 
 	// the object file, or nil: each type unit may have a section of its own
 	unlinked *object.File
@@ -46,23 +45,24 @@ type varSections struct {
 type dataRange struct{ lo, hi uint64 }
 
 func varSectionsOf(f *object.File) varSections {
-	return varSections{unread: f, dear: f.HeapCost(sectionNames[secInfo]) > maxStaticInflate}
+	return varSections{file: f, dear: f.HeapCost(sectionNames[secInfo]) > maxStaticInflate}
 }
 
-// read fills ranges. The first question about a variable calls it: most files never get one.
-func (v *varSections) read() {
-	for _, s := range v.unread.Sections() {
+// ranges returns the ranges of the sections that may hold variables.
+func (v *varSections) ranges() (all []dataRange) {
+	if v.file == nil {
+		return nil
+	}
+	for _, s := range v.file.Sections() {
 		if s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_EXECINSTR == 0 && s.Size > 0 && s.Addr+s.Size > s.Addr {
-			v.ranges = append(v.ranges, dataRange{s.Addr, s.Addr + s.Size})
+			all = append(all, dataRange{s.Addr, s.Addr + s.Size})
 		}
 	}
-	v.unread = nil
+	return all
 }
 
-func (v *varSections) hold(addr uint64) bool {
-	if v.unread != nil {
-		v.read()
-	}
+// hold reports whether a variable may be at addr.
+func (v *variables) hold(addr uint64) bool {
 	for _, r := range v.ranges {
 		if r.lo <= addr && addr < r.hi {
 			return true
@@ -76,6 +76,7 @@ type variables struct {
 	d      *Data
 	found  bool
 	starts []static
+	ranges []dataRange
 	units  map[uint64][]variableEntry // by the unit that has their addresses
 	held   int64                      // bytes of heap of units and typeUnits
 
@@ -100,8 +101,19 @@ type variableEntry struct {
 	entry uint32
 }
 
+// variables returns d.vars, which the first call makes.
+func (d *Data) variables() *variables {
+	if d.vars == nil {
+		d.vars = &variables{d: d, ranges: d.sec.vars.ranges()}
+	}
+	return d.vars
+}
+
 func (v *variables) footprint() int64 {
-	return v.held + sizeOf(v.starts) + sizeOf(v.signed) + sizeOf(v.types)
+	if v == nil {
+		return 0
+	}
+	return int64(unsafe.Sizeof(*v)) + v.held + sizeOf(v.starts) + sizeOf(v.ranges) + sizeOf(v.signed) + sizeOf(v.types)
 }
 
 // Variable returns the static variable that contains addr, with the member at addr. If sym has a
@@ -121,13 +133,14 @@ func (d *Data) Variable(addr uint64, sym Extent) (v Variable, ok bool, err error
 		altHeld = alt.Footprint()
 		alt.tick, alt.work, alt.err = d.tick, maxVariableWork, nil
 	}
-	if !d.vars.found {
-		d.vars.found = true
-		d.vars.starts = d.vars.findStatics()
+	vars := d.variables()
+	if !vars.found {
+		vars.found = true
+		vars.starts = vars.findStatics()
 	}
 	d.work = min(d.work, maxVariableWork)
-	if best := d.vars.bestVariable(addr, sym); best.unit != nil {
-		d.vars.inVariableUnit(best.unit, func(hu *unit) {
+	if best := vars.bestVariable(addr, sym); best.unit != nil {
+		vars.inVariableUnit(best.unit, func(hu *unit) {
 			if v, ok = hu.describe(best.entry, addr, sym); ok && d.detailed {
 				v.Declared = best.unit.declaration(hu, best.entry)
 			}
@@ -214,7 +227,7 @@ func (v *variables) bestVariable(addr uint64, sym Extent) (best variableChoice) 
 // both.
 func (u *unit) agree(entry uint32, sym Extent) (score int) {
 	d := u.d
-	w := d.vars.newTypeWalk()
+	w := d.variables().newTypeWalk()
 	defer w.charge(d)
 	info := w.variable(typeAt{u, entry})
 	if size, ok := w.size(info.typ, 0); ok && size == sym.Size {
@@ -239,7 +252,7 @@ func (u *unit) agree(entry uint32, sym Extent) (score int) {
 
 func (u *unit) describe(entry uint32, addr uint64, sym Extent) (v Variable, ok bool) {
 	d := u.d
-	w := d.vars.newTypeWalk()
+	w := d.variables().newTypeWalk()
 	defer w.charge(d)
 	info := w.variable(typeAt{u, entry})
 	v = Variable{Name: info.name, Addr: sym.Addr, Size: sym.Size}
@@ -303,7 +316,7 @@ func (v *variables) staticsInPlace(info []byte, size int) []static {
 			break
 		}
 		addr := loadAddr(info[p:], size, d.big)
-		if !d.sec.vars.hold(addr) {
+		if !v.hold(addr) {
 			p-- // not the address of a variable: another match may begin here
 			continue
 		}
@@ -324,7 +337,7 @@ func (v *variables) staticsByIndex(addrs []byte, size int) []static {
 	at := -1
 	for p := 0; p+size <= len(addrs) && len(starts) < maxStatics; p += size {
 		addr := loadAddr(addrs[p:], size, d.big)
-		if !d.sec.vars.hold(addr) {
+		if !v.hold(addr) {
 			continue
 		}
 		for at+1 < len(bases) && bases[at+1].addr <= uint64(p) {
@@ -383,16 +396,17 @@ func loadAddr(b []byte, size int, big bool) uint64 {
 // variables returns the variables of u, whose entries are in hu.
 func (u *unit) variables(hu *unit) []variableEntry {
 	d := u.d
-	if list, ok := d.vars.units[u.off]; ok {
+	vars := d.variables()
+	if list, ok := vars.units[u.off]; ok {
 		return list
 	}
 	list := slices.Clip(hu.scanVariables())
 	slices.SortStableFunc(list, func(a, b variableEntry) int { return cmp.Compare(a.addr, b.addr) })
-	if d.vars.units == nil {
-		d.vars.units = make(map[uint64][]variableEntry)
+	if vars.units == nil {
+		vars.units = make(map[uint64][]variableEntry)
 	}
-	d.vars.units[u.off] = list
-	d.vars.held += sizeOf(list) + int64(unsafe.Sizeof(list)) + 32
+	vars.units[u.off] = list
+	vars.held += sizeOf(list) + int64(unsafe.Sizeof(list)) + 32
 	return list
 }
 

@@ -145,8 +145,9 @@ func (w *Unit) File(i uint32) (path string, compDir, dir int) {
 // base returns the index, in t.calls, of the function that contains call i. A function is the first
 // of its own calls.
 func (t *functionTable) base(i int) int {
-	at, _ := slices.BinarySearchFunc(t.bases, uint32(i)+1, func(b, i uint32) int { return cmp.Compare(b, i) })
-	return int(t.bases[at-1])
+	bases := t.rare.bases
+	at, _ := slices.BinarySearchFunc(bases, uint32(i)+1, func(b, i uint32) int { return cmp.Compare(b, i) })
+	return int(bases[at-1])
 }
 
 // Walk calls emit with the pieces of stretches of one unit, in order; each stretch begins with a
@@ -154,9 +155,9 @@ func (t *functionTable) base(i int) int {
 // would fail at some address, or with ErrNotWhole.
 func (d *Data) Walk(off uint64, stretches []Stretch, emit func(*Unit, Piece)) (*Unit, error) {
 	defer d.trim()
-	d.units, d.held = nil, 0
-	if len(d.abbrevs) > maxTablesKept {
-		d.abbrevs = nil
+	d.units, d.held = unitMap{}, 0
+	if d.abbrevs.len() > maxTablesKept {
+		d.abbrevs = abbrevMap{}
 	}
 	d.begin()
 	u := d.unitAt(off)
@@ -175,7 +176,7 @@ func (d *Data) Walk(off uint64, stretches []Stretch, emit func(*Unit, Piece)) (*
 	f := &u.funcs
 	u.scan()
 	u.scanAgain()
-	for _, set := range []*functionSet{&f.main, &f.rest} {
+	for _, set := range f.sets() {
 		if !set.sorted {
 			set.sort()
 		}
@@ -208,7 +209,7 @@ func (k *walker) stretch(lo, hi uint64) {
 	f := &k.w.u.funcs
 	for lo < hi {
 		fn, end := f.main.findUntil(&k.main, lo, hi, k.w.d)
-		if fn < 0 {
+		if fn < 0 && f.rest != nil {
 			fn, end = f.rest.findUntil(&k.rest, lo, end, k.w.d)
 		}
 		k.function(fn, lo, end)
@@ -270,10 +271,11 @@ func (k *walker) function(fn int, lo, hi uint64) {
 	}
 	if !f.parsed {
 		f.parsed = true
-		t.bases = append(t.bases, uint32(len(t.calls)))
+		rare := t.rarely()
+		rare.bases = append(rare.bases, uint32(len(t.calls)))
 		u.parseCalls(f)
 		if f.numCalls == 0 {
-			t.bases = t.bases[:len(t.bases)-1]
+			rare.bases = rare.bases[:len(rare.bases)-1]
 		}
 	}
 	if f.numCalls == 0 {
@@ -322,25 +324,26 @@ func (k *walker) function(fn int, lo, hi uint64) {
 func (k *walker) coldPart(lo, hi uint64) {
 	u := k.w.u
 	t := &u.funcs
-	if !t.gathered {
+	rare := t.rarely()
+	if !rare.gathered {
 		u.gather()
 		for i := range t.list {
 			k.deep = k.deep || t.depth(&t.list[i]) >= maxFrames-1
 		}
 	}
-	for next := above(t.all, lo); lo < hi; {
+	for next := above(rare.all, lo); lo < hi; {
 		call, end := -1, hi
-		if next < len(t.all) {
-			end = min(end, t.all[next].lo)
+		if next < len(rare.all) {
+			end = min(end, rare.all[next].lo)
 		}
-		if next > 0 && lo < t.all[next-1].hi {
-			r := &t.all[next-1]
+		if next > 0 && lo < rare.all[next-1].hi {
+			r := &rare.all[next-1]
 			call = int(t.list[r.fn].calls + r.call)
 			end = min(end, r.hi)
 		}
 		k.call(call, lo, end)
 		lo = end
-		if next < len(t.all) && lo == t.all[next].lo {
+		if next < len(rare.all) && lo == rare.all[next].lo {
 			next++
 		}
 	}
