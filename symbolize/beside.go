@@ -34,15 +34,14 @@ type earlySymbol struct {
 	names *names // demangles the symbol's name; nil if no symbol is wanted
 	addr  uint64
 	wait  func() // waits for the goroutine that looks up the symbol; nil if there is none
-	found bool
-	symbol
+	found *symbol
 }
 
 // begin prepares the lookup of the symbol at addr, unless another goroutine may change its data. If
 // the lookup is slow and there are several processors, begin starts it in a goroutine. The first
 // lookup in a file gets no goroutine: starting a thread takes as long as the lookup.
 func (y *earlySymbol) begin(m *module, n *names, addr uint64) {
-	y.names, y.addr, y.wait, y.found = nil, addr, nil, false
+	y.names, y.addr, y.wait, y.found = nil, addr, nil, nil
 	// compressed sections may be inflated and released meanwhile
 	if n == nil || m.file != nil || m.table != nil {
 		return
@@ -61,13 +60,13 @@ func (y *earlySymbol) find(m *module) {
 	err := guard(func() error {
 		sym, ok := m.obj.ReadySymbol(y.addr)
 		if ok {
-			y.symbol = named(&m.symbols, y.names, sym)
-			y.found = true
+			v := named(&m.symbols, y.names, sym)
+			y.found = &v
 		}
 		return nil
 	})
 	if err != nil {
-		y.found = false
+		y.found = nil
 	}
 }
 

@@ -25,8 +25,8 @@ type names struct {
 // young one.
 type nameShard struct {
 	mu         sync.RWMutex
-	young, old map[string]name
-	size       int64 // bytes of young
+	young, old map[string]*name // the names do not change
+	size       int64            // bytes of young
 	oldSize    int64
 }
 
@@ -53,17 +53,17 @@ func (n *names) init(budget int64, plain, llvm bool) {
 
 // get returns the name for linkage, demangled. It keeps no reference to linkage, which may be in a
 // mapped file.
-func (n *names) get(linkage string) name {
+func (n *names) get(linkage string) *name {
 	if len(linkage) > maxName {
 		linkage = linkage[:maxName]
 	}
 	s := &n.shards[maphash.String(n.seed, linkage)%uint64(len(n.shards))]
-	v, isYoung, ok := s.find(linkage)
+	v, isYoung := s.find(linkage)
 	if isYoung {
 		return v
 	}
-	if !ok {
-		v.linkage = strings.Clone(linkage)
+	if v == nil {
+		v = &name{linkage: strings.Clone(linkage)}
 		v.shown = v.linkage
 		if !n.plain {
 			v.shown = demangled(v.linkage, n.llvm)
@@ -77,14 +77,14 @@ func (n *names) get(linkage string) name {
 // knownNames are the names of one file by their place in it: a known name is found without reading
 // its bytes. The zero value is empty.
 type knownNames struct {
-	few   []knownName     // in no order, until there are more than fewNames
-	byRef map[uint64]name // nil: few has all
-	size  int64           // bytes
+	few   []knownName      // in no order, until there are more than fewNames
+	byRef map[uint64]*name // nil: few has all
+	size  int64            // bytes
 }
 
 type knownName struct {
 	ref uint64
-	name
+	*name
 }
 
 const (
@@ -94,7 +94,7 @@ const (
 )
 
 // find returns the name at ref. It calls read only for unknown names.
-func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) name {
+func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) *name {
 	for i := range k.few {
 		if k.few[i].ref == ref {
 			return k.few[i].name
@@ -115,7 +115,7 @@ func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) name {
 		return v
 	}
 	if k.byRef == nil {
-		k.byRef = make(map[uint64]name)
+		k.byRef = make(map[uint64]*name)
 		for _, f := range k.few {
 			k.byRef[f.ref] = f.name
 		}
@@ -127,18 +127,17 @@ func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) name {
 
 // find looks up linkage. It panics if linkage is in a mapped file that was truncated; the deferred
 // unlock then keeps the shard usable.
-func (s *nameShard) find(linkage string) (v name, isYoung, ok bool) {
+func (s *nameShard) find(linkage string) (v *name, isYoung bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if v, ok = s.young[linkage]; ok {
-		return v, true, true
+	if v := s.young[linkage]; v != nil {
+		return v, true
 	}
-	v, ok = s.old[linkage]
-	return v, false, ok
+	return s.old[linkage], false
 }
 
 // put adds v to the young generation and returns the growth of the shard in bytes.
-func (s *nameShard) put(v name, budget int64) int64 {
+func (s *nameShard) put(v *name, budget int64) int64 {
 	cost := int64(nameOverhead + len(v.linkage))
 	if v.shown != v.linkage {
 		cost += int64(len(v.shown))
@@ -151,7 +150,7 @@ func (s *nameShard) put(v name, budget int64) int64 {
 	before := s.size + s.oldSize
 	if s.young == nil || s.size+cost > budget {
 		s.old, s.oldSize = s.young, s.size
-		s.young, s.size = make(map[string]name), 0
+		s.young, s.size = make(map[string]*name), 0
 	}
 	s.young[v.linkage] = v
 	s.size += cost

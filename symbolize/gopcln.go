@@ -32,7 +32,7 @@ func (q *question) goFrames(dst []Frame, addr uint64) (frames []Frame, err error
 		}
 		g.scratch = g.table.Lookup(g.scratch[:0], addr)
 		for _, f := range g.scratch {
-			var n name
+			n := &noName
 			if s.o.Names != NoNames {
 				n = s.names.ofFile(f.Name)
 			}

@@ -102,7 +102,7 @@ func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err er
 func appendFrames(dst []Frame, found []dwarf.Frame, all *names, known *knownNames, d *dwarf.Data) []Frame {
 	for i := range found {
 		f := &found[i]
-		var n name
+		n := &noName
 		switch {
 		case all == nil:
 		case f.Ref != 0:
@@ -153,9 +153,10 @@ func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 		}
 	}
 	s, m := q.s, q.m
-	if y := &m.early; y.found && y.addr == addr && !withFile && !s.o.Reaching {
-		y.found = false
-		return y.symbol, nil
+	if y := &m.early; y.found != nil && y.addr == addr && !withFile && !s.o.Reaching {
+		v := *y.found
+		y.found = nil
+		return v, nil
 	}
 	err = guard(func() error {
 		obj := m.symbolObject()
@@ -192,10 +193,13 @@ func named(known *knownNames, all *names, sym object.Symbol) (v symbol) {
 	return v
 }
 
+// noName is the name of functions without one; it does not change.
+var noName name
+
 // ofFile returns the name whose bytes b are in a mapped file.
-func (n *names) ofFile(b []byte) name {
+func (n *names) ofFile(b []byte) *name {
 	if len(b) == 0 {
-		return name{}
+		return &noName
 	}
 	return n.get(unsafe.String(&b[0], len(b))) // get makes copies of the names that it keeps
 }

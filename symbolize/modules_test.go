@@ -64,7 +64,7 @@ func smallModules(t *testing.T, dir string, n int) (ids []buildid.ID, addr uint6
 func TestModulesAskedForAFrameAreSmall(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const n = 500
-	const allocated, live = 16000, 12400 // bytes of each module
+	const allocated, live = 14300, 11200 // bytes of each module
 	dir := t.TempDir()
 	ids, addr := smallModules(t, dir, n)
 	s := open(t, Options{IndexDir: t.TempDir()}, buildid.NewTree(dir))
