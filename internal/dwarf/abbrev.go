@@ -6,16 +6,17 @@ import (
 )
 
 // An abbrev is a declaration of .debug_abbrev (DWARF 5, 7.5.3), compiled for skipping its entries.
+// Large programs have hundreds of thousands, of 24 bytes each.
 type abbrev struct {
-	fixed    int32  // bytes of all attributes; -1 if that varies
-	sibAt    uint32 // bytes before DW_AT_sibling, after sibSteps steps
 	steps    uint32 // first of numSteps in the table's steps
-	specs    uint32 // first of numSpecs in the table's specs
+	specs    uint32 // position of the first of numSpecs attributes in the table's source
+	fixed    int16  // bytes of all attributes, at most maxSpecs*16; -1 if that varies
+	sibAt    uint16 // bytes before DW_AT_sibling, after sibSteps steps
 	numSpecs uint16
 	numSteps uint16
 	sibSteps uint16
-	sibForm  uint16 // form of DW_AT_sibling; 0: none that can be used
 	tag      uint16
+	sibForm  uint8 // form of DW_AT_sibling; 0: none that can be used
 	children bool
 	flags    abbrevFlags
 }
@@ -39,8 +40,8 @@ const (
 
 // An attrSpec is an attribute of a declaration.
 type attrSpec struct {
-	attr, form uint16
-	implicit   int32 // index into the table's implicit values
+	attr, form uint16 // 0xffff if they are higher
+	implicit   int64  // value of DW_FORM_implicit_const
 }
 
 // A step skips a part of an entry: fixed bytes, then one attribute of form, whose size varies.
@@ -52,16 +53,15 @@ type step struct {
 
 // An abbrevTable holds the declarations at one .debug_abbrev offset, compiled for one encoding.
 type abbrevTable struct {
-	off      uint64   // that offset; 0 in a scratch
-	list     []abbrev // in the order of declaration
-	first    uint64   // the code of list[0]; list[i] has the code first+i if byCode is nil
-	byCode   map[uint64]uint32
-	specs    []attrSpec
-	steps    []step
-	implicit []int64
-	enc      encoding
-	tried    int  // declarations and attributes read, used or not
-	broken   bool // the declarations end in damage; list has the declarations before the damage
+	off    uint64   // the offset; 0 in a scratch
+	list   []abbrev // in the order of declaration
+	first  uint64   // the code of list[0]; list[i] has the code first+i if byCode is nil
+	byCode map[uint64]uint32
+	source []byte // .debug_abbrev from the first declaration on
+	steps  []step
+	enc    encoding
+	tried  int  // declarations and attributes read, used or not
+	broken bool // the declarations end in damage; list has the declarations before the damage
 }
 
 func (t *abbrevTable) get(code uint64) *abbrev {
@@ -77,23 +77,74 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 	return nil
 }
 
-func (t *abbrevTable) attrs(a *abbrev) []attrSpec {
-	return t.specs[a.specs : a.specs+uint32(a.numSpecs)]
+// An attrSpecs reads the attributes of a declaration in place, since most are never needed:
+//
+//	for s := t.attrs(a); s.next(); {
+//		// s.attrSpec is an attribute
+//	}
+type attrSpecs struct {
+	attrSpec
+	source []byte
+	pos    int // of the next attribute; -1 if the file was changed since the table was parsed
+	left   uint16
+}
+
+func (t *abbrevTable) attrs(a *abbrev) attrSpecs {
+	return attrSpecs{source: t.source, pos: int(a.specs), left: a.numSpecs}
+}
+
+func (s *attrSpecs) next() bool {
+	if s.left == 0 || s.pos < 0 {
+		return false
+	}
+	s.left--
+	s.attrSpec, s.pos = readSpec(s.source, s.pos)
+	return s.pos >= 0
+}
+
+// readSpec reads the attribute at p. It returns the zero attrSpec after the last attribute. The
+// position after the attribute is -1 if it is damaged.
+func readSpec(b []byte, p int) (attrSpec, int) {
+	if p+1 >= len(b) {
+		return attrSpec{}, -1
+	}
+	if b[p]|b[p+1] < 0x80 && b[p+1] != formImplicitConst {
+		return attrSpec{attr: uint16(b[p]), form: uint16(b[p+1])}, p + 2
+	}
+	return readLongSpec(b, p)
+}
+
+func readLongSpec(b []byte, p int) (s attrSpec, next int) {
+	attr, p := uleb(b, p)
+	if p < 0 {
+		return s, -1
+	}
+	form, p := uleb(b, p)
+	if p < 0 {
+		return s, -1
+	}
+	s.attr, s.form = uint16(min(attr, 0xffff)), uint16(min(form, 0xffff))
+	if form == formImplicitConst {
+		var v uint64
+		v, p = signedOperand(b, p)
+		s.implicit = int64(v)
+	}
+	return s, p
 }
 
 func (t *abbrevTable) footprint() int64 {
-	return int64(unsafe.Sizeof(*t)) + sizeOf(t.list) + sizeOf(t.specs) + sizeOf(t.steps) + sizeOf(t.implicit) + int64(len(t.byCode))*32
+	return int64(unsafe.Sizeof(*t)) + sizeOf(t.list) + sizeOf(t.steps) + int64(len(t.byCode))*32
 }
 
 // reset empties t for another encoding, but keeps its memory.
 func (t *abbrevTable) reset(e encoding) {
-	*t = abbrevTable{list: t.list[:0], specs: t.specs[:0], steps: t.steps[:0], implicit: t.implicit[:0], enc: e}
+	*t = abbrevTable{list: t.list[:0], steps: t.steps[:0], enc: e}
 }
 
 // clone returns a copy without spare memory.
 func (t *abbrevTable) clone() *abbrevTable {
 	c := *t
-	c.list, c.specs, c.steps, c.implicit = slices.Clone(t.list), slices.Clone(t.specs), slices.Clone(t.steps), slices.Clone(t.implicit)
+	c.list, c.steps = slices.Clone(t.list), slices.Clone(t.steps)
 	return &c
 }
 
@@ -102,10 +153,11 @@ func (t *abbrevTable) clone() *abbrevTable {
 func (t *abbrevTable) parse(c cursor, e encoding, only uint64) {
 	t.reset(e)
 	t.broken = true
-	b, p := c.buf, c.pos
 	if c.bad {
 		return
 	}
+	t.source = c.buf[c.pos:]
+	b, p := t.source, 0
 	var sizes sizeTable
 	sizes.fill(e)
 	for range maxAbbrevs {
@@ -115,7 +167,7 @@ func (t *abbrevTable) parse(c cursor, e encoding, only uint64) {
 			t.broken = p < 0
 			break
 		}
-		if tag, p = operand(b, p); p < 0 || p == len(b) {
+		if tag, p = operand(b, p); p < 0 || p == len(b) || uint64(p) >= 1<<32-1 {
 			break
 		}
 		children := b[p] != 0
@@ -126,7 +178,7 @@ func (t *abbrevTable) parse(c cursor, e encoding, only uint64) {
 			}
 			continue
 		}
-		a := abbrev{tag: uint16(min(tag, 0xffff)), children: children, specs: uint32(len(t.specs)), steps: uint32(len(t.steps))}
+		a := abbrev{tag: uint16(min(tag, 0xffff)), children: children, specs: uint32(p), steps: uint32(len(t.steps))}
 		if p = t.parseSpecs(b, p, &a, &sizes); p < 0 {
 			break
 		}
@@ -159,24 +211,13 @@ func (t *abbrevTable) add(code uint64, a abbrev) {
 
 // skimSpecs returns the position after the attributes of a declaration; -1 if they are damaged.
 func (t *abbrevTable) skimSpecs(b []byte, p int) int {
-	for p >= 0 && p+1 < len(b) {
-		attr, form := uint64(b[p]), uint64(b[p+1])
-		if p += 2; attr|form >= 0x80 {
-			if attr, p = uleb(b, p-2); p < 0 {
-				return -1
-			}
-			if form, p = operand(b, p); p < 0 {
-				return -1
-			}
-		}
-		if attr|form == 0 {
+	for {
+		var s attrSpec
+		if s, p = readSpec(b, p); p < 0 || s.attr|s.form == 0 {
 			return p
 		}
-		if t.tried++; form == formImplicitConst {
-			_, p = uleb(b, p)
-		}
+		t.tried++
 	}
-	return -1
 }
 
 // parseSpecs reads the attributes of a declaration and compiles the steps that skip them. It
@@ -186,40 +227,23 @@ func (t *abbrevTable) parseSpecs(b []byte, p int, a *abbrev, sizes *sizeTable) i
 	hasPC := false
 	varies := false
 	for {
-		if p+1 >= len(b) {
+		var s attrSpec
+		if s, p = readSpec(b, p); p < 0 {
 			return -1
 		}
-		attr, form := uint64(b[p]), uint64(b[p+1])
-		if p += 2; attr|form >= 0x80 {
-			if attr, p = uleb(b, p-2); p < 0 {
-				return -1
-			}
-			if form, p = operand(b, p); p < 0 {
-				return -1
-			}
-		}
-		if attr|form == 0 {
+		if s.attr|s.form == 0 {
 			break
 		}
-		if t.tried++; a.numSpecs == maxSpecs || form > 0xffff {
+		if t.tried++; a.numSpecs == maxSpecs {
 			return -1
-		}
-		s := attrSpec{attr: uint16(min(attr, 0xffff)), form: uint16(form)}
-		if form == formImplicitConst {
-			var v uint64
-			if v, p = signedOperand(b, p); p < 0 {
-				return -1
-			}
-			s.implicit = int32(len(t.implicit))
-			t.implicit = append(t.implicit, int64(v))
 		}
 		switch s.attr {
 		case attrLowPC, attrRanges:
 			hasPC = true
 		case attrSibling:
-			switch form {
+			switch s.form {
 			case formRef1, formRef2, formRef4, formRef8, formRefUdata:
-				a.sibForm, a.sibSteps, a.sibAt = s.form, a.numSteps, uint32(fixed)
+				a.sibForm, a.sibSteps, a.sibAt = uint8(s.form), a.numSteps, uint16(fixed)
 			}
 		}
 		switch n := sizes.of(s.form, t.enc); n {
@@ -232,10 +256,9 @@ func (t *abbrevTable) parseSpecs(b []byte, p int, a *abbrev, sizes *sizeTable) i
 		default:
 			fixed += n // at most maxSpecs*16
 		}
-		t.specs = append(t.specs, s)
 		a.numSpecs++
 	}
-	a.fixed = int32(fixed)
+	a.fixed = int16(fixed)
 	if varies {
 		a.fixed = -1
 		if fixed > 0 {
@@ -296,7 +319,7 @@ func (t *abbrevTable) sibling(b []byte, p int, a *abbrev, big bool) int {
 		to = uint64(load32(b[p:], big))
 	} else {
 		c := cursorAt(b, uint64(p), big)
-		to = c.value(a.sibForm, 0, t.enc).u
+		to = c.value(uint16(a.sibForm), 0, t.enc).u
 		if c.bad {
 			return -1
 		}

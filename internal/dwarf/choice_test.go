@@ -69,7 +69,8 @@ func TestInnermostCallIsThatOfLLVM(t *testing.T) {
 			want.insert(s)
 		}
 		var table functionTable
-		if !table.sortCalls(&function{}, slices.Clone(spans)) {
+		var f function
+		if !table.sortCalls(&f, slices.Clone(spans)) {
 			t.Fatalf("%v are not tidy", spans)
 		}
 		for addr := uint64(8); addr < 75; addr++ {
@@ -82,7 +83,7 @@ func TestInnermostCallIsThatOfLLVM(t *testing.T) {
 			}
 			got = -1
 			for _, s := range table.starts {
-				if s.lo <= addr {
+				if f.base+uint64(s.lo) <= addr {
 					got = int(int32(s.call))
 				}
 			}
@@ -223,5 +224,30 @@ func TestSettleKnowsWhatItDoesNotSee(t *testing.T) {
 		if want := llvmSweep(all).find(tt.addr); sure && unit != want {
 			t.Errorf("%d: got unit %d, want %d", tt.addr, unit, want)
 		}
+	}
+}
+
+// Addresses of calls are kept as distances from the start of their function. Without enough bits
+// for a distance, lookups choose among the ranges themselves.
+func TestCallsFarFromTheirFunctionAreFound(t *testing.T) {
+	const far = 1 << 32
+	for _, tt := range []struct {
+		name string
+		end  uint64
+		want layout
+	}{{"within reach", far + 99, tidy}, {"out of reach", far + 100, untidy}} {
+		t.Run(tt.name, func(t *testing.T) {
+			spans := []span{{100, tt.end, 0, 0}, {200, 300, 1, 1}, {far, far + 50, 2, 2}}
+			u := unit{funcs: functionTable{calls: make([]call, 3), list: []function{{parsed: true, numCalls: 3}}}}
+			u.keepSpans(&u.funcs.list[0], slices.Clone(spans))
+			if got := u.funcs.list[0].layout; got != tt.want {
+				t.Errorf("got the layout %d, want %d", got, tt.want)
+			}
+			for addr, want := range map[uint64]int{99: 0, 100: 0, 199: 0, 200: 1, 299: 1, 300: 0, far - 1: 0, far: 2, far + 49: 2, far + 50: 0, far + 98: 0, 3 * far: 0} {
+				if got, _ := u.callAt(0, addr); got != want {
+					t.Errorf("address %#x: got call %d, want %d", addr, got, want)
+				}
+			}
+		})
 	}
 }

@@ -153,12 +153,11 @@ func (u *unit) attributesAt(entry uint32, visit func(attr uint32, v value)) {
 	if c.bad || code == 0 || a == nil {
 		return
 	}
-	specs := u.abbrevs.attrs(a)
-	if !u.d.spend(len(specs)) {
+	if !u.d.spend(int(a.numSpecs)) {
 		return
 	}
-	for _, s := range specs {
-		v := c.value(s.form, u.abbrevs.implicitOf(s), u.enc)
+	for s := u.abbrevs.attrs(a); s.next(); {
+		v := c.value(s.form, s.implicit, u.enc)
 		if c.bad {
 			return
 		}

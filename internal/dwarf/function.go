@@ -62,17 +62,18 @@ func (f *functionTable) sets() []*functionSet {
 
 // A function is a DW_TAG_subprogram with code, and the place of its parsed calls.
 type function struct {
+	base     uint64 // starts are relative to this address
 	entry    uint32
 	parsed   bool
 	coldPart bool // see coldPartPrefix
 	layout   layout
 	// first of numCalls in functionTable.calls: the function itself, then the calls inlined into it
-	calls     uint32
-	spans     uint32 // first of numSpans in functionTable.spans
-	starts    uint32 // first of numStarts in functionTable.starts
-	numCalls  uint32
-	numSpans  uint32
-	numStarts uint32
+	calls    uint32
+	numCalls uint32
+	// first of numPlaces in functionTable.starts if the function is tidy, otherwise in
+	// functionTable.spans
+	places    uint32
+	numPlaces uint32
 }
 
 func (f *functionTable) footprint() int64 {
@@ -247,13 +248,11 @@ type entryData struct {
 
 func (u *unit) readEntry(c *cursor, a *abbrev) entryData {
 	var e entryData
-	t := u.abbrevs
-	specs := t.attrs(a)
-	if !u.d.spend(len(specs)) {
+	if !u.d.spend(int(a.numSpecs)) {
 		c.fail()
 	}
-	for _, s := range specs {
-		v := c.value(s.form, t.implicitOf(s), u.enc)
+	for s := u.abbrevs.attrs(a); s.next(); {
+		v := c.value(s.form, s.implicit, u.enc)
 		switch s.attr {
 		case attrLowPC:
 			e.lowPC = v
@@ -262,7 +261,7 @@ func (u *unit) readEntry(c *cursor, a *abbrev) entryData {
 		case attrRanges:
 			e.ranges = v
 		case attrSibling:
-			if s.form == a.sibForm {
+			if s.form == uint16(a.sibForm) {
 				e.sibling = v.u
 			}
 		case attrCallFile:

@@ -39,10 +39,27 @@ const (
 )
 
 // A callStart assigns the addresses from lo to the next callStart to a call. If call is noParent,
-// no call covers them.
+// no call covers them. Large programs have two million.
 type callStart struct {
-	lo   uint64
+	lo   uint32 // bytes from function.base
 	call uint32
+}
+
+// startsUntil returns the number of starts at addr or below.
+func startsUntil(starts []callStart, base, addr uint64) int {
+	if addr < base {
+		return 0
+	}
+	rel := addr - base
+	i, end := 0, len(starts)
+	for i < end {
+		if m := int(uint(i+end) >> 1); uint64(starts[m].lo) > rel {
+			end = m
+		} else {
+			i = m + 1
+		}
+	}
+	return i
 }
 
 // innermost finds the innermost call that covers addr, in any function. It returns all calls of
@@ -72,21 +89,13 @@ func (u *unit) callAt(fn int, addr uint64) (int, []call) {
 	}
 	calls := t.calls[f.calls : f.calls+f.numCalls]
 	if f.layout == tidy {
-		starts := t.starts[f.starts : f.starts+f.numStarts]
-		i, end := 0, len(starts)
-		for i < end {
-			if m := int(uint(i+end) >> 1); starts[m].lo > addr {
-				end = m
-			} else {
-				i = m + 1
-			}
-		}
-		if i > 0 && starts[i-1].call != noParent {
+		starts := t.starts[f.places : f.places+f.numPlaces]
+		if i := startsUntil(starts, f.base, addr); i > 0 && starts[i-1].call != noParent {
 			return int(starts[i-1].call), calls
 		}
 		return 0, calls
 	}
-	spans := t.spans[f.spans : f.spans+f.numSpans]
+	spans := t.spans[f.places : f.places+f.numPlaces]
 	if i := pick(spans, addr); i >= 0 {
 		return int(spans[i].id), calls
 	}
@@ -110,7 +119,7 @@ func (u *unit) keepSpans(f *function, spans []span) {
 		return
 	}
 	f.layout = untidy
-	f.spans, f.numSpans = uint32(len(table.spans)), uint32(len(spans))
+	f.places, f.numPlaces = uint32(len(table.spans)), uint32(len(spans))
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.order, b.order) })
 	table.spans = append(table.spans, spans...)
 }
@@ -161,13 +170,16 @@ func (u *unit) readCalls(f *function) []span {
 }
 
 // sortCalls sorts spans and reports whether they are tidy: if two overlap, the later entry's range
-// is inside the earlier one's. If so, it prepares a binary search for the deepest range that covers
-// an address, which is the range that pick would find.
+// is inside the earlier one's, and all are within maxSequence bytes. If so, it prepares a binary
+// search for the deepest range that covers an address, which is the range that pick would find.
 func (t *functionTable) sortCalls(f *function, spans []span) bool {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(b.hi, a.hi), cmp.Compare(a.order, b.order))
 	})
-	f.starts = uint32(len(t.starts))
+	if len(spans) > 0 {
+		f.base = spans[0].lo
+	}
+	f.places, f.numPlaces = uint32(len(t.starts)), 0
 	starts := t.starts
 	var open []span // the ranges that cover the current address, outermost first
 	end := func(s span) {
@@ -175,7 +187,7 @@ func (t *functionTable) sortCalls(f *function, spans []span) bool {
 		if len(open) > 0 {
 			outer = open[len(open)-1].id
 		}
-		starts = appendStart(starts, int(f.starts), s.hi, outer)
+		starts = appendStart(starts, int(f.places), uint32(s.hi-f.base), outer)
 	}
 	for _, s := range spans {
 		for len(open) > 0 && open[len(open)-1].hi <= s.lo {
@@ -183,11 +195,11 @@ func (t *functionTable) sortCalls(f *function, spans []span) bool {
 			open = open[:len(open)-1]
 			end(last)
 		}
-		if n := len(open); n > 0 && (s.hi > open[n-1].hi || s.order < open[n-1].order) {
+		if n := len(open); s.hi-f.base > maxSequence || n > 0 && (s.hi > open[n-1].hi || s.order < open[n-1].order) {
 			return false
 		}
 		open = append(open, s)
-		starts = appendStart(starts, int(f.starts), s.lo, s.id)
+		starts = appendStart(starts, int(f.places), uint32(s.lo-f.base), s.id)
 	}
 	for len(open) > 0 {
 		last := open[len(open)-1]
@@ -195,13 +207,13 @@ func (t *functionTable) sortCalls(f *function, spans []span) bool {
 		end(last)
 	}
 	t.starts = starts
-	f.numStarts = uint32(len(starts)) - f.starts
+	f.numPlaces = uint32(len(starts)) - f.places
 	return true
 }
 
 // appendStart appends a start. Of several starts at one address, the last wins. Starts before first
 // belong to other functions.
-func appendStart(starts []callStart, first int, lo uint64, id uint32) []callStart {
+func appendStart(starts []callStart, first int, lo, id uint32) []callStart {
 	if n := len(starts); n > first && starts[n-1].lo == lo {
 		starts[n-1].call = id
 		return starts

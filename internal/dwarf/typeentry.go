@@ -131,13 +131,11 @@ func (w *typeWalk) read(t typeAt, e *typeEntry) bool {
 	if c.bad || code == 0 || a == nil {
 		return false
 	}
-	table := t.u.abbrevs
-	specs := table.attrs(a)
-	if !w.spend(1 + len(specs)) {
+	if !w.spend(1 + int(a.numSpecs)) {
 		return false
 	}
 	e.tag, e.children = a.tag, a.children
-	for _, s := range specs {
+	for s := t.u.abbrevs.attrs(a); s.next(); {
 		if block, ok := c.block(s.form); ok {
 			switch s.attr {
 			case attrLocation:
@@ -151,7 +149,7 @@ func (w *typeWalk) read(t typeAt, e *typeEntry) bool {
 			}
 			continue
 		}
-		v := c.value(s.form, table.implicitOf(s), t.u.enc)
+		v := c.value(s.form, s.implicit, t.u.enc)
 		if s.attr == attrDeclaration {
 			e.declaration = v.u != 0
 		} else if field := e.attribute(s.attr); field != nil {

@@ -112,12 +112,11 @@ func (u *unit) parseRoot(t *abbrevTable) bool {
 	}
 	u.strOffBase, u.addrBase, u.rngBase = defaultBases(u.enc)
 	var compDir, entryPC value
-	specs := t.attrs(a)
-	if !u.d.spend(len(specs)) {
+	if !u.d.spend(int(a.numSpecs)) {
 		return false
 	}
-	for _, s := range specs {
-		v := c.value(s.form, t.implicitOf(s), u.enc)
+	for s := t.attrs(a); s.next(); {
+		v := c.value(s.form, s.implicit, u.enc)
 		switch s.attr {
 		case attrCompDir:
 			compDir = v
@@ -168,13 +167,6 @@ func defaultBases(e encoding) (strOff, addr, rng uint64) {
 		return 16, 16, 20
 	}
 	return 8, 8, 12
-}
-
-func (t *abbrevTable) implicitOf(s attrSpec) int64 {
-	if s.form == formImplicitConst {
-		return t.implicit[s.implicit]
-	}
-	return 0
 }
 
 func (u *unit) addrOf(v value) (uint64, bool) {

@@ -432,20 +432,18 @@ func (u *unit) scanVariables() []variableEntry {
 
 // variableAddr reads the attributes of a variable and returns its address, if that is fixed.
 func (u *unit) variableAddr(c *cursor, a *abbrev) (addr uint64, ok bool) {
-	t := u.abbrevs
-	specs := t.attrs(a)
-	if !u.d.spend(len(specs)) {
+	if !u.d.spend(int(a.numSpecs)) {
 		c.fail()
 	}
-	for _, s := range specs {
+	for s := u.abbrevs.attrs(a); s.next(); {
 		if s.attr != attrLocation {
-			c.value(s.form, t.implicitOf(s), u.enc)
+			c.value(s.form, s.implicit, u.enc)
 			continue
 		}
 		if block, isBlock := c.block(s.form); isBlock {
 			addr, ok = u.fixedAddr(block)
 		} else {
-			c.value(s.form, t.implicitOf(s), u.enc)
+			c.value(s.form, s.implicit, u.enc)
 		}
 	}
 	return addr, ok

@@ -284,7 +284,7 @@ func (k *walker) function(fn int, lo, hi uint64) {
 	}
 	k.deep = k.deep || t.depth(f) >= maxFrames-1
 	if f.layout != tidy {
-		spans := t.spans[f.spans : f.spans+f.numSpans]
+		spans := t.spans[f.places : f.places+f.numPlaces]
 		for lo < hi {
 			i, end := pickUntil(spans, lo, hi, d)
 			at := 0
@@ -296,15 +296,8 @@ func (k *walker) function(fn int, lo, hi uint64) {
 		}
 		return
 	}
-	starts := t.starts[f.starts : f.starts+f.numStarts]
-	next, end := 0, len(starts) // the first start above lo
-	for next < end {
-		if m := int(uint(next+end) >> 1); starts[m].lo > lo {
-			end = m
-		} else {
-			next = m + 1
-		}
-	}
+	starts := t.starts[f.places : f.places+f.numPlaces]
+	next := startsUntil(starts, f.base, lo)
 	for lo < hi {
 		at := 0
 		if next > 0 && starts[next-1].call != noParent {
@@ -312,7 +305,7 @@ func (k *walker) function(fn int, lo, hi uint64) {
 		}
 		end := hi
 		if next < len(starts) {
-			end = min(end, starts[next].lo)
+			end = min(end, f.base+uint64(starts[next].lo))
 		}
 		k.call(int(f.calls)+at, lo, end)
 		lo = end
