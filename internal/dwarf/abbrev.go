@@ -53,7 +53,7 @@ type step struct {
 
 // An abbrevTable holds the declarations at one .debug_abbrev offset, compiled for one encoding.
 type abbrevTable struct {
-	off    uint64   // the offset; 0 in a scratch
+	off    uint64   // that offset; 0 in a scratch
 	list   []abbrev // in the order of declaration
 	first  uint64   // the code of list[0]; list[i] has the code first+i if byCode is nil
 	byCode map[uint64]uint32
