@@ -46,7 +46,7 @@ func TestRootsDescribeWhatIsBelowThem(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	const cut = "; folder/cut: not an ELF file: ELF header: the file ends inside it, after 20 bytes"
+	const cut = "; folder/cut: not an ELF file: ELF header: the file ends after 20 bytes"
 	want := []string{
 		`folder: 2 files, ID ""` + cut,
 		`folder: 2 files, ID ""` + cut,

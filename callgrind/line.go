@@ -38,7 +38,7 @@ func (r *recordReader) numbers(b []byte) error {
 		n := int64(v)
 		if i = end; !isShort(b, start, end) {
 			if n, i, isCost = number(b, start); !isCost {
-				r.complain("number", "has %q, which is not a cost; it counts as 0", word(b, start))
+				r.complain("number", "has %q, which is not a cost and counts as 0", word(b, start))
 				r.pass()
 			} else if _, part, _ := bytes.Cut(b[start:i], []byte(".")); len(bytes.Trim(part, "0")) > 0 {
 				r.complain("fraction", "has %q; its fraction is dropped", b[start:i])

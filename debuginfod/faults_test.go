@@ -109,10 +109,10 @@ func TestFaultsOfAServer(t *testing.T) {
 		h    http.HandlerFunc
 		want string // the note
 	}{
-		{"wrong credentials", status(401), "401: it wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
-		{"forbidden", status(403), "403: it wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
+		{"wrong credentials", status(401), "401: wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
+		{"forbidden", status(403), "403: wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
 		{"too big for it", status(406), "its file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
-		{"too often", status(429), "429: it was asked too often"},
+		{"too often", status(429), "429: asked too often"},
 		{"broken", status(500), "500: cannot answer now"},
 		{"overloaded", status(503), "503: cannot answer now"},
 		{"teapot", status(418), "answered 418, unlike a debuginfod server"},

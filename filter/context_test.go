@@ -251,9 +251,9 @@ func TestRestoreRefusesOthers(t *testing.T) {
 	for context, want := range map[string]string{
 		"":                     "restore the context of a log: torn: its end is missing",
 		of("")[:20]:            "torn: its end is missing",
-		"{{{context:1}}}\n":    "restore the context of a log: written by another version of symfilter: it has version 1, not 2",
-		`{"v":3}`:              "written by another version of symfilter: it has version 3, not 2",
-		`{}`:                   "written by another version of symfilter: it has version 1, not 2",
+		"{{{context:1}}}\n":    "restore the context of a log: written by another version of symfilter: version 1, not 2",
+		`{"v":3}`:              "written by another version of symfilter: version 3, not 2",
+		`{}`:                   "written by another version of symfilter: version 1, not 2",
 		"x":                    "restore the context of a log: damaged: invalid character 'x' looking for beginning of value",
 		of("") + "\n" + of(""): "damaged: invalid character '{' after top-level value",
 		of(`,"line":-1`):       "damaged: its counters are out of range",

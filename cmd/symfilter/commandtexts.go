@@ -80,8 +80,8 @@ and freed, with every address replaced by function, file and line.
 `
 	profileText = `Prints a profile of addresses with functions, files and lines: pprof's format,
 heap and CPU profiles of gperftools (tcmalloc), heap profiles of jemalloc, files
-of Valgrind's DHAT and Massif. A URL is asked for its profile, which may take as
-long as its seconds=N says, 30 seconds by default, and a minute.
+of Valgrind's DHAT and Massif. A profile is also fetched from a URL, for at most
+a minute more than its seconds=N, which is 30 by default.
 
   symfilter profile -s /srv/symbols heap.prof | less
   symfilter profile --output=pprof heap.prof >named.pb.gz
@@ -95,10 +95,10 @@ The result is a table of functions and the largest stacks, or with
 for names again. Locations that have names already keep them.
 
 The file of an address is found by the build ID that the profile gives. A
-profile of gperftools or jemalloc gives none: then the file at the mapped path
-is used, below --sysroot if that is given. Its build ID leads to the debug file.
-The file must have code of the size that was mapped; no other check is possible,
-so do not use this after the program was replaced.
+profile of gperftools or jemalloc has no build IDs: then the file at the mapped
+path is used, below --sysroot if that is given. Its build ID leads to the debug
+file. The file must have code of the size that was mapped; no other check is
+possible, so do not use this after the program was replaced.
 
 A file of DHAT or Massif is printed as the tool writes it for a program with
 debug information, unless --output names another form. The load addresses of the
@@ -130,9 +130,9 @@ as _ZN4Book5closeEv, and means each place that has it.
 
   do_fault+0x30        a place in a function; offsets without 0x are decimal
   do_fault+0x30/0x160  as Linux prints it: of several functions, those of the
-                       size 0x160; if there is none, the answer says so
+                       size 0x160; if none has it, the answer reports that
   0x1000-0x1040        a range up to 0x1040, an answer for each line of code
-  offset:0x1a25        an offset in the file; --offsets takes all numbers so
+  offset:0x1a25        an offset in the file; with --offsets, all numbers are
   FILE+0x1a25          an address of another FILE or build ID; also
                        FILE(+0x1a25) and FILE(main+0x10), as glibc prints it
 
@@ -146,9 +146,9 @@ with --strict it is then 3. Standard error has advice on such addresses, unless
 `
 	asText = `Answers like another symbolizer: llvm-symbolizer or llvm-addr2line of LLVM 19,
 addr2line of GNU Binutils 2.40, or eu-addr2line of elfutils 0.188. ARGs, the
-questions on standard input and the answers are those of NAME. A program that is
-started by such a name, through a link, does the same; a target before the name
-and a version after it may be left as they are.
+questions on standard input and the answers are those of NAME. Started through a
+link with such a name, symfilter does the same; the name may have a target
+before it and a version after it.
 
   symfilter as llvm-symbolizer --obj=app 0x1a25
   ln -s "$(command -v symfilter)" tools/llvm-symbolizer
@@ -156,9 +156,9 @@ and a version after it may be left as they are.
 
 The options -e -f -i -C -p -s -a and the long ones of the named program are
 accepted, also from @FILE, and for LLVM from LLVM_SYMBOLIZER_OPTS and
-LLVM_ADDR2LINE_OPTS. addr2line of binutils has -j SECTION, too; of -b and -r it
-only accepts the words. eu-addr2line has -A -S -x --relative --debuginfo-path.
-The file of both is a.out unless -e names one.
+LLVM_ADDR2LINE_OPTS. addr2line of binutils has -j SECTION, too; its -b and -r
+have no effect. eu-addr2line has -A -S -x --relative --debuginfo-path. addr2line
+and eu-addr2line read a.out unless -e names a file.
 
 --dia, --dsym-hint and --relative-address of LLVM are refused, because they are
 for files that are not ELF, and --demangle=java, gnat and dlang of binutils,

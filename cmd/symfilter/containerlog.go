@@ -112,7 +112,7 @@ func runContainerLog(c *config, _ []string, std standard) (int, error) {
 	}
 	defer r.close()
 	stop := &stopper{reading: make(chan struct{})}
-	log, err := containerlog.Open(path, func(err error) { r.diag.line("--path: %v; symfilter waits until it can be written", err) }, stop.reading)
+	log, err := containerlog.Open(path, func(err error) { r.diag.line("--path: %v; symfilter waits until the file can be written", err) }, stop.reading)
 	if err != nil {
 		return exitIO, fmt.Errorf("--path: %w", err)
 	}

@@ -161,7 +161,7 @@ var options = [...]cli.Group[config]{
 			More: "file systems known to give no events are always checked regularly"},
 		{Name: "rotate-wait", Metavar: "TIME", In: ofMost, Field: func(c *config) any { return &c.follow.wait },
 			Text: "how long a renamed file is still read after its last line",
-			More: "by default until it is removed"},
+			More: "by default, the file is read until it is removed"},
 		{Name: "exclude-path", Metavar: "GLOB", In: ofMost, Field: func(c *config) any { return &c.follow.exclude },
 			Text: "do not follow files with this name or path",
 			More: "a pattern without a slash is compared with names; other patterns are compared with whole paths and with folders"},

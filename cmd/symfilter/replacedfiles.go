@@ -17,7 +17,7 @@ func (c *config) checkWritten(files []string, std standard) error {
 			continue // it will be made, or the write reports the error
 		}
 		is := func(what string) error {
-			return usageError{fmt.Errorf("%s %s: it is also %s; name another file", written.flag, written.path, what)}
+			return usageError{fmt.Errorf("%s %s is also %s; name another file", written.flag, written.path, what)}
 		}
 		for _, name := range slices.Concat(files, c.gates.read(), c.suppressions.read()) {
 			if input, err := os.Stat(name); err == nil && name != "-" && os.SameFile(input, info) {
@@ -39,7 +39,7 @@ func (c *config) checkWritten(files []string, std standard) error {
 	for i, first := range all {
 		for _, second := range all[i+1:] {
 			if samePlace(first.path, second.path) && !isDevice(first.path) {
-				return usageError{fmt.Errorf("%s %s: it is also the file of %s; name another file", first.flag, first.path, second.flag)}
+				return usageError{fmt.Errorf("%s %s is also the file of %s; name another file", first.flag, first.path, second.flag)}
 			}
 		}
 	}

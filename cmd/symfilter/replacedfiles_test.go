@@ -39,18 +39,18 @@ func TestFilesThatAreReplacedAreNoOthersOfTheRun(t *testing.T) {
 		want         string
 	}{
 		{"new", "other", []string{"log"}, ""},
-		{"log", "", []string{"other", "log"}, dumps + "log: it is also an input"},
-		{"here/log", "", []string{"log"}, dumps + "here/log: it is also an input"},
-		{"in", "", nil, dumps + "in: it is also an input"},
-		{"in", "", []string{"-"}, dumps + "in: it is also an input"},
+		{"log", "", []string{"other", "log"}, dumps + "log is also an input"},
+		{"here/log", "", []string{"log"}, dumps + "here/log is also an input"},
+		{"in", "", nil, dumps + "in is also an input"},
+		{"in", "", []string{"-"}, dumps + "in is also an input"},
 		{"in", "", []string{"log"}, ""},
-		{"out", "", []string{"log"}, dumps + "out: it is also the output"},
-		{"link", "", []string{"log"}, dumps + "link: it is also the output"},
-		{"err", "", []string{"log"}, dumps + "err: it is also where messages are written"},
-		{"", "out", []string{"log"}, state + "out: it is also the output"},
-		{"", "err", []string{"log"}, state + "err: it is also where messages are written"},
-		{"new", "new", []string{"log"}, dumps + "new: it is also the file of --state"},
-		{"new", "here/new", []string{"log"}, dumps + "new: it is also the file of --state"},
+		{"out", "", []string{"log"}, dumps + "out is also the output"},
+		{"link", "", []string{"log"}, dumps + "link is also the output"},
+		{"err", "", []string{"log"}, dumps + "err is also where messages are written"},
+		{"", "out", []string{"log"}, state + "out is also the output"},
+		{"", "err", []string{"log"}, state + "err is also where messages are written"},
+		{"new", "new", []string{"log"}, dumps + "new is also the file of --state"},
+		{"new", "here/new", []string{"log"}, dumps + "new is also the file of --state"},
 	} {
 		c := newConfig()
 		path := func(name string) string {

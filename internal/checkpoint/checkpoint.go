@@ -48,10 +48,10 @@ func Append(dst []byte, v any) []byte {
 // ErrDamaged; v is then undefined. Long slices in v must be Lists.
 func Decode(data []byte, v any) error {
 	if len(data) > maxSize {
-		return Damaged("it has %d bytes; a checkpoint has at most %d", len(data), maxSize)
+		return Damaged("%d bytes; a checkpoint has at most %d", len(data), maxSize)
 	}
 	if bytes.HasPrefix(data, []byte("{{{")) {
-		return fmt.Errorf("%w: it has version 1, not %d", ErrVersion, Version)
+		return fmt.Errorf("%w: version 1, not %d", ErrVersion, Version)
 	}
 	var head struct {
 		Version int `json:"v"`
@@ -63,7 +63,7 @@ func Decode(data []byte, v any) error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	case head.Version != Version:
 		// in version 1, the checkpoint of an input was an object without a version
-		return fmt.Errorf("%w: it has version %d, not %d", ErrVersion, max(head.Version, 1), Version)
+		return fmt.Errorf("%w: version %d, not %d", ErrVersion, max(head.Version, 1), Version)
 	}
 	return Part(data, v)
 }

@@ -25,7 +25,7 @@ func (x *Examination) Log(ctx context.Context, label string, found Counts, hint 
 	}
 	x.head(fmt.Sprintf("%s: of %s %s", wording.Line(label), wording.Count(int64(len(all)), "module", "modules"), wording.Count(int64(have), "has a debug file", "have debug files")))
 	if len(all) == 0 {
-		x.none("it names no module to look for")
+		x.none("no module to look for")
 	}
 	if hint != "" {
 		x.wrong("it %s", hint)

@@ -81,7 +81,7 @@ func (e *UnpackError) Error() string {
 	case errors.Is(e.Err, io.ErrUnexpectedEOF):
 		return fmt.Sprintf("the %s file is cut off; its contents up to there are printed", e.Format)
 	case errors.Is(e.Err, unpack.ErrNoMemory):
-		return fmt.Sprintf("unpack the %s file: %v; unpack it with %[1]s -dc, and pass the output to symfilter, or raise --max-memory", e.Format, e.Err)
+		return fmt.Sprintf("unpack the %s file: %v; raise --max-memory, or pass the output of %[1]s -dc to symfilter", e.Format, e.Err)
 	}
 	return fmt.Sprintf("not a valid %s file: %v; after the damage, only text is printed", e.Format, e.Err)
 }

@@ -370,5 +370,5 @@ func messageOf(r batch.Reason) string {
 	case batch.Fault:
 		return "the file cannot be used; the log of symfilterd has the reason"
 	}
-	return "the answers before it have taken the memory of the request; send fewer frames"
+	return "earlier answers have used up the memory of the request; send fewer frames"
 }

@@ -109,7 +109,7 @@ func readHeader(r io.ReaderAt, size uint64) (header, error) {
 		return bad("no ELF magic in the first 4 bytes")
 	}
 	if n < ehdrSize32 {
-		return bad("the file ends inside it, after %d bytes", n)
+		return bad("the file ends after %d bytes", n)
 	}
 	var h header
 	switch elf.Class(buf[elf.EI_CLASS]) {
@@ -130,7 +130,7 @@ func readHeader(r io.ReaderAt, size uint64) (header, error) {
 		return bad("unknown version %d", v)
 	}
 	if n < uint64(h.pick(ehdrSize32, ehdrSize64)) {
-		return bad("the file ends inside it, after %d bytes", n)
+		return bad("the file ends after %d bytes", n)
 	}
 
 	h.Type = elf.Type(h.u16(buf[16:]))

@@ -106,7 +106,7 @@ func (d *sectionData) compression(s *Section, legacy bool) (method elf.Compressi
 	}
 	var buf [chdrSize64]byte
 	if s.Size < uint64(n) {
-		return 0, 0, 0, &FormatError{"compression header", fmt.Sprintf("%d bytes are too few for it", s.Size)}
+		return 0, 0, 0, &FormatError{"compression header", fmt.Sprintf("%d bytes are too few", s.Size)}
 	}
 	if err := readFull(d.r, buf[:n], s.Offset); err != nil {
 		return 0, 0, 0, fmt.Errorf("read compression header: %w", err)
