@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Answers come in the order of the addresses, those that are asked twice and those that no symbol
-// covers included.
+// Answers come in the order of the addresses, also for repeated addresses and addresses without a
+// symbol.
 func TestAnswersComeInTheOrderOfTheAddresses(t *testing.T) {
 	opened, err := Symbols{DebugDirs: []string{"testdata/debug"}, NoCache: true, NoDefaultDebugDirs: true}.Open()
 	if err != nil {

@@ -36,7 +36,7 @@ type daemon struct {
 	symfilterd string
 	tree       string // folder of debug files
 	log        string
-	dir        string // for the configuration, sockets, outputs and checkpoints
+	dir        string // folder for the configuration, sockets, outputs and checkpoints
 	size       int64  // bytes of symfilter's output for the log; the daemon must write the same
 }
 

@@ -13,7 +13,7 @@ import (
 type goal struct {
 	figure string  // wall, CPU, peak or file: a ratio; MiB: symfilter's own peak memory
 	most   float64 // largest allowed value
-	text   string  // as the table shows it
+	text   string  // the bound as the table shows it
 }
 
 // parseGoals reads goals such as "wall 0.25, peak 0.35, file 2.0, 30 MiB".

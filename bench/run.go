@@ -20,7 +20,7 @@ import (
 // contender is a command with the costs of its runs.
 type contender struct {
 	argv []string
-	log  string // its input; empty for the workload's log
+	log  string // input of the command; empty for the workload's log
 	// measure runs the command and returns its cost; nil means once
 	measure func(ctx context.Context, argv []string, log string) (cost, error)
 	runs    []cost

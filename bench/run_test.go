@@ -96,7 +96,7 @@ func TestAssignments(t *testing.T) {
 	}
 }
 
-// What a command takes is its own, and its cache is gone after it.
+// The costs of a command are its own, and its cache is removed at its end.
 func TestARunIsMeasured(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	log := filepath.Join(t.TempDir(), "log")

@@ -39,7 +39,7 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// The rows of the binary that nothing was tuned for are those of radosgw.
+// The untuned binary has the same rows as radosgw.
 func TestUntunedRows(t *testing.T) {
 	var like, want []string
 	for _, w := range workloads() {

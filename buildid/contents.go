@@ -10,7 +10,7 @@ import (
 
 // A root describes the files below one of the paths of a SymbolPath.
 type root struct {
-	path string // as in the options
+	path string // path as in the options
 	// ELF files, including members of zip files, with build IDs
 	files  int
 	id     ID        // build ID of the file at path if it is an ELF file; zero otherwise

@@ -67,8 +67,8 @@ func find(t *testing.T, f finder, q Query) (*File, []Attempt, error) {
 	return file, told, err
 }
 
-// findWhole checks that a file that is read whole is the one that is found otherwise, and that
-// misses have the same reasons.
+// findWhole checks that a query for whole files finds the same file, and the same reasons for
+// misses.
 func findWhole(t *testing.T, f finder, q Query, want *File, wantTold []Attempt, wantErr error) {
 	t.Helper()
 	if t.Context().Err() != nil {

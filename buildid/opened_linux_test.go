@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Even to open a device, or one end of a FIFO, may have an effect: what is not a regular file is
-// not opened. A file that was replaced between the two looks is closed again.
+// Only regular files are opened, since opening a device, or one end of a FIFO, may have an effect.
+// A file that was replaced between the check and the open is closed again.
 func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	checkNoFileStaysOpen(t)
 	dir := t.TempDir()

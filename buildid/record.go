@@ -51,7 +51,7 @@ type record struct {
 // A member is a file in an archive.
 type member struct {
 	name  string
-	index int // in the archive's directory
+	index int // index in the archive's directory
 	id    ID
 }
 

@@ -376,7 +376,7 @@ func indexed(x *pathIndex) []string {
 }
 
 // After any changes of a tree, the updated index, an index loaded from disk and a new index all
-// equal its content.
+// describe its content.
 func TestAnIndexIsWhatIsThere(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	root, cache := t.TempDir(), t.TempDir()

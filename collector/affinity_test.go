@@ -16,10 +16,9 @@ import (
 )
 
 // Edges that do not locate send all records of a process to one gateway, by a hash of its key over
-// the gateways that there are. When gateways come and go, processes move and lose their modules:
-// each frame without a name is counted by the metric that the alert is on. The hash is the test's
-// own: the exporter load_balancing takes minutes to compile, and moves processes for the same
-// reason.
+// the current gateways. When gateways come and go, processes move and lose their modules: each
+// frame without a module is counted by the metric of the alert. The hash is the test's own: the
+// exporter load_balancing takes minutes to compile, and moves processes for the same reason.
 func TestLostAffinityIsCounted(t *testing.T) {
 	const processes = 60
 	lines := linesOf(t, "crash.log")

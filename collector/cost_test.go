@@ -39,13 +39,13 @@ func startUntilEnd(t testing.TB, start func(context.Context, component.Host) err
 	})
 }
 
-// nopSettings are those of a processor in a Collector without telemetry.
+// nopSettings returns the settings of a processor in a Collector without telemetry.
 func nopSettings() processor.Settings { return processortest.NewNopSettings(metadata.Type) }
 
 // do filters a batch, in place.
 func (p *logsProcessor) do(ld plog.Logs) { p.processLogs(context.Background(), ld) }
 
-// recordLines are a plain line, a frame, and a line of a raw trace with a build ID.
+// recordLines returns a plain line, a frame, and a line of a raw trace with a build ID.
 func recordLines(t testing.TB) map[string]string {
 	all := linesOf(t, "crash.log")
 	return map[string]string{
@@ -55,8 +55,8 @@ func recordLines(t testing.TB) map[string]string {
 	}
 }
 
-// A record without a frame allocates nothing, one with a frame that was seen before its new text,
-// and the box that holds it.
+// A record without a frame allocates nothing. A record with a frame that was seen before allocates
+// its new text and the box that holds the text.
 func TestAllocationsOfARecord(t *testing.T) {
 	const n = 1000
 	most := map[string]float64{"plain": 0, "frame": 2, "raw": 2}

@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A log that is split into records at random lines has the output of a Filter: with markup in any
-// batches, with raw backtraces in one.
+// A log that is split into records at random lines has the output of a Filter: a log with markup in
+// any batches, a log with raw backtraces in one batch.
 func FuzzSplitIntoRecords(f *testing.F) {
 	for i, name := range logs {
 		f.Add([]byte(strings.Join(linesOf(f, name), "\n")), uint64(i))
@@ -31,7 +31,7 @@ func FuzzSplitIntoRecords(f *testing.F) {
 	})
 }
 
-// checkSplit splits a log into records, and compares what becomes of them with the output of a
+// checkSplit splits a log into records, and compares the processor's output with the output of a
 // Filter.
 func checkSplit(t *testing.T, one *logsProcessor, reference func(string) string, log []byte, seed uint64) {
 	t.Helper()
@@ -91,7 +91,8 @@ func checkSplit(t *testing.T, one *logsProcessor, reference func(string) string,
 	}
 }
 
-// The same for logs with random faults, which is run without the fuzzer.
+// Logs with random faults, split into records, have the output of a Filter. This runs without the
+// fuzzer.
 func TestSplitIntoRecordsWithFaults(t *testing.T) {
 	one, reference := startBare(t, testConfig()), newReference(t, testConfig())
 	g := rand.New(rand.NewPCG(3, 4))

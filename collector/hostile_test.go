@@ -52,8 +52,8 @@ func TestKeysOfHostileResources(t *testing.T) {
 	}
 }
 
-// A batch that waits for a server goes on as it is when the processor is shut down, and so does one
-// that comes after that.
+// A batch that waits for a server is passed on unchanged when the processor is shut down, and so is
+// a batch that comes after the shutdown.
 func TestBatchesAtTheShutdown(t *testing.T) {
 	asked := make(chan bool, 10)
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

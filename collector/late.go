@@ -50,7 +50,7 @@ type lateModule struct {
 // A lateLog holds the open addresses of a module in the log of one resource.
 type lateLog struct {
 	resource pcommon.Resource
-	places   []latePlace // in the order of the log, each once
+	places   []latePlace // open places in the order of the log, each once
 }
 
 type latePlace struct {

@@ -60,8 +60,8 @@ func TestABatchWaitsNoLongerThanThePatience(t *testing.T) {
 		name       string
 		patience   Patience
 		o          symbolize.Options
-		first      time.Duration // that the first batch takes
-		resolved   bool          // in the second batch
+		first      time.Duration // duration of the first batch
+		resolved   bool          // the second batch has names
 		neverTwice bool          // the second batch waits, too
 	}{
 		{"no patience", Patience{}, symbolize.Options{Finders: []symbolize.Finder{never}}, 0, false, false},

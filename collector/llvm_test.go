@@ -54,7 +54,7 @@ func compareWithLLVM(t *testing.T, file string, n int) {
 		for _, addr := range batch {
 			s.location(m, addr)
 		}
-		// What has no name within the patience, on a busy machine, has it when it comes again.
+		// On a busy machine, locations without a name within the patience get it in a later batch.
 		for pending := int64(-1); pending != p.shared.locations[locationPending].Load(); {
 			pending = p.shared.locations[locationPending].Load()
 			p.process(t, s.Profiles)
@@ -91,8 +91,8 @@ func compareWithLLVM(t *testing.T, file string, n int) {
 	}
 }
 
-// A llvmCall is a call at a location: the linker's name of the function, and where it is. Names are
-// not compared as people read them, since demanglers differ in details.
+// A llvmCall is a call at a location: the linkage name of the function, and its place. Demangled
+// names are not compared, since demanglers differ in details.
 type llvmCall struct{ function, at string }
 
 // symbolValues has the values of a file's symbols by name, without versions.

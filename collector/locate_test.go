@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The frames that an edge has located, a gateway names, each record by itself: the result is that
-// of one processor that resolves. So are single addresses of code and data.
+// A gateway names the frames that an edge has located, each record by itself. The result equals the
+// output of a single processor that resolves, also for single addresses of code and data.
 func TestLocateThenName(t *testing.T) {
 	for _, name := range logs {
 		lines := linesOf(t, name)
@@ -55,7 +55,7 @@ func TestUnresolvedAddressesOfARecordAreCounted(t *testing.T) {
 	}
 }
 
-// The structured frames are those of the text; addresses that stay open are there, too.
+// symfilter.frames has the frames of the text, and also the addresses without a name.
 func TestFrames(t *testing.T) {
 	c := testConfig()
 	c.Frames = true

@@ -87,7 +87,7 @@ type naming struct {
 	dict    pprofile.ProfilesDictionary
 	results [locationResults]int64
 
-	modules    map[int32]*module   // by index of the mapping
+	modules    map[int32]*module   // used modules, by the index of the mapping
 	noMore     module              // stands for mappings beyond maxModules
 	numbers    map[image]int       // number of each file
 	paths      *report.Objects     // files of mappings without a build ID; nil: none yet
@@ -116,7 +116,7 @@ type pendingLocation struct {
 // A module is the file of a mapping.
 type module struct {
 	image
-	name   string // for the Symbolizer
+	name   string // name for the Symbolizer
 	is     mapped.Range
 	number int            // number of the image, by its first mapping
 	result locationResult // reason for missing names; locationNamed if there may be names
@@ -446,7 +446,7 @@ func (n *naming) functionIndex(f *function) int32 {
 		n.added += functionBytes
 	}
 	if len(n.functions) == maxIndexed {
-		clear(n.functions) // of functions that are no longer kept
+		clear(n.functions) // indexes of functions that are no longer kept
 	}
 	n.functions[f] = i
 	return i

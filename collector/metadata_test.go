@@ -19,7 +19,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// description is what this test reads of a metadata.yaml.
+// A description has the members of a metadata.yaml that this test uses.
 type description struct {
 	DisplayName   string `mapstructure:"display_name"`
 	Type          string `mapstructure:"type"`
@@ -101,8 +101,7 @@ func TestTheReferenceHasTheMetadata(t *testing.T) {
 	}
 }
 
-// What this test writes for other components is what mdatagen has written for them, in their
-// releases.
+// For other components, this test writes the text that mdatagen wrote for their releases.
 func TestTheFormIsThatOfMdatagen(t *testing.T) {
 	folder := func(module string) string {
 		cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)

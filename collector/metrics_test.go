@@ -151,7 +151,7 @@ func TestMetricsOfDroppedProcessesAndLateFiles(t *testing.T) {
 		t.Error("c has no room")
 	}
 	p.contexts.expire(context.Background(), later.Add(c.IdleTimeout-liveFor))
-	for all := metricsOf(t, tel); ; all = metricsOf(t, tel) { // the file comes in its own time
+	for all := metricsOf(t, tel); ; all = metricsOf(t, tel) { // the file arrives later
 		if all["late_records"] > 0 {
 			for name, want := range map[string]int64{"contexts_evicted{reason=limit}": 1, "contexts_evicted{reason=idle}": 1, "contexts_evicted{reason=refused}": 0} {
 				if all[name] != want {

@@ -21,7 +21,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// encoded returns a batch as OTLP. The marshaler changes what it gets.
+// encoded returns a batch as OTLP. The marshaler modifies its argument.
 func encoded(t *testing.T, p pprofile.Profiles) string {
 	t.Helper()
 	c := pprofile.NewProfiles()
@@ -45,8 +45,8 @@ func resultsOf(p *profilesProcessor) map[string]int64 {
 	return got
 }
 
-// withoutAdded returns a batch as OTLP, without what naming its last location has added to a batch
-// whose tables had these lengths.
+// withoutAdded returns a batch as OTLP, without the lines of its last location. Its tables of
+// functions and strings are cut to the given lengths.
 func withoutAdded(t *testing.T, p pprofile.Profiles, functions, strings int) string {
 	t.Helper()
 	c := pprofile.NewProfiles()
@@ -59,9 +59,9 @@ func withoutAdded(t *testing.T, p pprofile.Profiles, functions, strings int) str
 	return encoded(t, c)
 }
 
-// Indexes out of range, values of other types, huge strings and builds that nobody has: what cannot
-// be named stays as it came, beside a location that gets its name, and is counted. Messages of a
-// profile refer only to messages of other kinds, so that there are no cycles; only values of
+// Indexes out of range, values of other types, huge strings and unknown builds: locations that
+// cannot be named pass unchanged, beside a location that gets its name, and are counted. Messages
+// of a profile refer only to messages of other kinds, so that there are no cycles; only values of
 // attributes are nested.
 func TestHostileProfilesPassUnchanged(t *testing.T) {
 	outside := []int32{-1, math.MinInt32, math.MaxInt32, 1000}
@@ -200,8 +200,7 @@ func liveHeap() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// growth returns by how many bytes the heap in use has grown at most while f ran. It collects
-// often.
+// growth returns the maximum growth of the live heap while f ran, in bytes. It collects often.
 func growth(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	runtime.GC()
@@ -226,7 +225,7 @@ func growth(f func()) int64 {
 	return max(most, liveHeap()) - before
 }
 
-// What a batch takes beside itself is bounded, whatever is in it.
+// The memory that a batch takes in addition to its own is bounded, whatever is in the batch.
 func TestHostileProfilesTakeBoundedMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	n := fuzztest.LongOr(10_000_000, 300_000)

@@ -181,7 +181,8 @@ func TestLocationsGetTheirLines(t *testing.T) {
 	}
 }
 
-// referring returns a profile whose attributes refer to strings, with this attribute of a mapping.
+// referring returns a profile whose attributes refer to strings. attribute is the index of a
+// mapping's attribute.
 func referring(t testing.TB, attribute int) pprofile.Profiles {
 	t.Helper()
 	pd, err := new(pprofile.JSONUnmarshaler).UnmarshalProfiles([]byte(`{"dictionary":{"stringTable":["","` + buildIDAttribute + `","` + ledgerID + `","` + frameTypeAttribute + `","cpython"],
@@ -243,7 +244,7 @@ func TestFilesAtPaths(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, id string
 		file           []byte
-		move           uint64 // of the mapping's offset
+		move           uint64 // added to the mapping's offset
 		forbidden      bool
 		want           string
 	}{
@@ -342,7 +343,7 @@ func TestKernelsHaveNames(t *testing.T) {
 	}
 }
 
-// What was asked in one batch is not asked in the next one.
+// A location that was looked up in one batch is not looked up in the next one.
 func TestLocationsAreAskedAboutOnce(t *testing.T) {
 	p := startProfiles(t, testConfig())
 	for batch := range 3 {
@@ -454,7 +455,7 @@ func BenchmarkLocations(b *testing.B) {
 	b.ReportMetric(float64(b.N)*locations/b.Elapsed().Seconds(), "locations/s")
 }
 
-// Any profile passes with all that it had, within bounds of time and memory.
+// Any profile passes with all its data, within bounds of time and memory.
 func FuzzProfiles(f *testing.F) {
 	var marshal pprofile.ProtoMarshaler
 	for _, s := range []pprofile.Profiles{ledger().Profiles, newSample().Profiles, referring(f, 1)} {

@@ -72,7 +72,7 @@ func rows(t *testing.T, b *strings.Builder, prefix string, schema map[string]any
 	}
 }
 
-// kindOf returns what an option takes.
+// kindOf returns the kind of an option's value.
 func kindOf(property map[string]any) string {
 	if words, ok := property["enum"].([]any); ok {
 		var all []string

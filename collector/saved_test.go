@@ -231,8 +231,8 @@ func TestIdleProcessesAreForgotten(t *testing.T) {
 	})
 }
 
-// At a limit the process idle longest is dropped, and read again from the storage when it goes on.
-// While all processes are in use, new ones are not remembered.
+// At a limit the process idle longest is dropped, and read again from the storage with its next
+// record. While all processes are in use, new ones are not remembered.
 func TestLimits(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	for _, bytes := range []bool{false, true} {
@@ -240,7 +240,7 @@ func TestLimits(t *testing.T) {
 			disk := newMemory()
 			c := storedConfig()
 			if bytes {
-				c.MaxContextBytes = 7000 // two of them
+				c.MaxContextBytes = 7000 // room for two contexts
 			} else {
 				c.MaxContexts = 2
 			}

@@ -26,10 +26,10 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 // of log records. It makes a record for each span or event with such an attribute that has a
 // frame or an element. The rest of the spans is unchanged.
 func (p *logsProcessor) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Traces, error) {
-	var owners []pcommon.Map // of the attributes of each record
+	var owners []pcommon.Map // owners of the attributes of each record
 	ld := plog.NewLogs()
 	for _, rs := range td.ResourceSpans().All() {
-		var records plog.LogRecordSlice // of the resource; made for its first record
+		var records plog.LogRecordSlice // records of the resource; made for its first record
 		made := false
 		add := func(attributes, of pcommon.Map) {
 			if !p.hasMark(attributes) {
@@ -42,7 +42,7 @@ func (p *logsProcessor) processTraces(ctx context.Context, td ptrace.Traces) (pt
 			}
 			to := records.AppendEmpty().Attributes()
 			attributes.CopyTo(to)
-			for _, key := range p.cfg.Key { // of an event, the span may know the process
+			for _, key := range p.cfg.Key { // for an event, the span may have the process
 				if v, ok := of.Get(key); ok {
 					if _, has := to.Get(key); !has {
 						v.CopyTo(to.PutEmpty(key))

@@ -44,7 +44,7 @@ type telemetry struct {
 	locations                            [locationResults]atomic.Int64
 
 	mu       sync.Mutex
-	requests map[request]int64 // to debuginfod servers
+	requests map[request]int64 // requests to debuginfod servers, by server and outcome
 	received map[string]int64  // bytes, by server
 
 	toldStorage, toldLimit, toldModule seldom.Limiter

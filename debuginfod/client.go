@@ -26,7 +26,7 @@ type Client struct {
 	headers headersFile
 	rate    askRate
 
-	direct  *http.Transport               // for the operator's servers
+	direct  *http.Transport               // transport to the operator's servers
 	guarded [loopback + 1]*http.Transport // for redirects, by the scope of the servers so far
 
 	ctx     context.Context

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each server that cannot be used is reported once, those that cannot be reached before they are
-// asked again. A server that has no such file, or that a retry reaches, is not reported.
+// Each server that cannot be used is reported once, and a server that cannot be reached before it
+// is asked again. A server that has no such file, or that a retry reaches, is not reported.
 func TestTheFirstFailureOfAServerIsReported(t *testing.T) {
 	t.Parallel()
 	gone := serve(t, status(404))

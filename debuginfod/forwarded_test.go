@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A search for another server names the servers before it, and its misses are its own: a server may
-// refuse it only because of those.
+// A search for another server sends the names of the servers before it. Its misses are not kept for
+// other searches: a server may refuse the request only because of those names.
 func TestMissesOfForwardedSearchesAreNotKept(t *testing.T) {
 	var mu sync.Mutex
 	var chains []string
@@ -53,7 +53,8 @@ func TestMissesOfForwardedSearchesAreNotKept(t *testing.T) {
 }
 
 // Two servers that ask each other for one file do not wait for each other: a search for another
-// server is no part of the download for our own clients, and has a slot if they have all.
+// server is not part of the download for our own clients, and has a slot even if these have taken
+// all of theirs.
 func TestForwardedSearchesWaitForNoDownload(t *testing.T) {
 	begun, end := make(chan struct{}, maxFlights), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

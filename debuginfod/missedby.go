@@ -24,7 +24,7 @@ func missedByPath(dir, word string) string { return dir + "/" + missedByPrefix +
 
 // A serverMiss is a server's answer that it has no such file.
 type serverMiss struct {
-	server string    // its name, without user and password
+	server string    // the server's name, without user and password
 	at     time.Time // in seconds
 }
 

@@ -18,10 +18,10 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// durations are those of misses, which depend on the time that a test takes.
+// durations matches the durations in reasons of misses, which depend on the time that a test takes.
 var durations = regexp.MustCompile(`\b(file|for|answered) [0-9ms]+s( ago| more|$)`)
 
-// The miss of one server does not keep another one from being asked, whether that is added or
+// A miss of one server does not prevent requests to another server, whether that is added or
 // replaces the first.
 func TestAMissIsOfTheServersThatAnswered(t *testing.T) {
 	t.Parallel()
@@ -105,7 +105,7 @@ func TestAMissIsOfTheServersThatAnswered(t *testing.T) {
 	}
 }
 
-// Each answer is believed for its own time: a later one of another server does not prolong it.
+// Each answer is believed for its own time: a later answer of another server does not prolong it.
 func TestAnswersOfServersExpireOneByOne(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -135,7 +135,7 @@ func TestAnswersOfServersExpireOneByOne(t *testing.T) {
 	}
 }
 
-// A miss without usable names is believed of every server, as by elfutils, and the reason names no
+// A miss without usable names is believed for every server, as by elfutils, and the reason names no
 // server.
 func TestMissesOfUnknownServers(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ type contender struct {
 	known  bool      // the outcome is a remembered answer
 	miss   bool      // the server has no such file
 	fault  *failure  // the reason of a failure
-	missed time.Time // when the server answered that it has no such file; set with miss
+	missed time.Time // time of the server's answer that it has no such file; set with miss
 	reason string    // text for the [buildid.Attempt]
 }
 

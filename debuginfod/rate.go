@@ -15,7 +15,7 @@ import (
 type askRate struct {
 	mu            sync.Mutex
 	tokens        float64
-	filled        time.Time // when tokens was last updated; zero before the first ID
+	filled        time.Time // time of the last update of tokens; zero before the first ID
 	known         map[buildid.ID]struct{}
 	order         []buildid.ID // keys of known, oldest first; if full, a ring that begins at next
 	next          int

@@ -10,7 +10,7 @@ import (
 // A server is one of the operator's URLs, with its state.
 type server struct {
 	prefix  string // the URL as given, without slashes at its end
-	name    string // for messages: without user and password
+	name    string // name for messages: without user and password
 	url     *url.URL
 	user    *url.Userinfo
 	refused string // reason why it is never asked; empty if it may be asked
@@ -28,7 +28,7 @@ type server struct {
 type verdict struct {
 	miss   bool // the server has no such file; if false, the file that it sent cannot be used
 	reason string
-	at     time.Time // when the server answered
+	at     time.Time // time of the server's answer
 	until  time.Time
 }
 

@@ -94,7 +94,7 @@ var (
 	plainInner   = regexp.MustCompile(`\{\{\{[a-z]+(:|\}\}\})`)
 	plainHexDict = regexp.MustCompile(`^\{\{\{hexdict:[^}]*$`)
 
-	// The text after the colon, for each tag; nil if no colon is right.
+	// The text after the colon, for each tag; nil if no colon is allowed.
 	plainFields = map[string]*regexp.Regexp{
 		"reset":    regexp.MustCompile(`(?s)^.*$`),
 		"module":   regexp.MustCompile(`^(?:(?P<i>[1-9][0-9]*|0[0-7]*|0[xX][0-9a-fA-F]+)):(?P<name>(?s:.*)):elf:[0-9a-fA-F]{1,128}(?s::.*)?$`), // greedy: the last one

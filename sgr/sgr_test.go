@@ -70,7 +70,7 @@ func TestApply(t *testing.T) {
 		{"the underline's colour is no code of ours", state{}, "58;5;1;3", state{Attrs: sgr.Italic}},
 		{"the underline's colour behind colons", state{}, "58:2::1:2:3;3", state{Attrs: sgr.Italic}},
 
-		// What has no meaning.
+		// Codes without a meaning.
 		{"incomplete palette", boldRed, "38;5", boldRed},
 		{"incomplete 24 bits", boldRed, "38;2;1;2", boldRed},
 		{"incomplete 24 bits behind colons", boldRed, "38:2:1:2", boldRed},

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A charted is a Collector of the Helm chart: its configuration, and its flags but for the file.
+// A charted is a Collector of the Helm chart: its configuration, and its other flags.
 type charted struct {
 	config string
 	flags  []string
@@ -87,8 +87,8 @@ func TestConfigurationsOfTheChartAreValid(t *testing.T) {
 	}
 }
 
-// startCharted starts a Collector of the chart with other paths and addresses: those of its pod are
-// free ones of this machine.
+// startCharted starts a Collector of the chart. Paths and free addresses of this machine replace
+// the paths and addresses of its pod.
 func startCharted(t *testing.T, c charted, changes ...string) *collector {
 	t.Helper()
 	for _, port := range []string{"13133", "4317", "4318"} {
@@ -120,8 +120,9 @@ func logOf(t *testing.T, pods, namespace, pod string, restart int, lines ...stri
 	return file
 }
 
-// startAgent starts the agent of the chart, and waits until it has seen the log of a pod that was
-// there before: of such a log it reads what is appended, of later logs all.
+// startAgent starts the agent of the chart, and waits until it has seen the log of a pod that
+// existed before. Of such a log the agent reads only new lines; it reads later logs from their
+// beginning.
 func startAgent(t *testing.T, c charted, pods string, changes ...string) *collector {
 	t.Helper()
 	logOf(t, pods, "kube-system", "before", 0, "a line from before")

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/walkthrough"
 )
 
-// docs/start/collector.md works for a reader who has a fresh clone and an empty home. Its build is
-// that of TestMain: the commands and testdata are all that the rest needs.
+// docs/start/collector.md works for a reader who has a fresh clone and an empty home. TestMain has
+// built the Collector; the other commands need only the repository's testdata.
 func TestThePageOfTheCollectorWorksAsWritten(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(checkout, "docs", "start", "collector.md"))

@@ -84,7 +84,7 @@ type perfMap struct {
 // perfPeriod is the time between two samples: perf gets a frequency of 1,000 Hz.
 const perfPeriod = 1_000_000
 
-// recorded returns what perf records of a run of a program.
+// recorded returns the recording that perf makes of a run of a program.
 func recorded(t *testing.T, program string) *recording {
 	t.Helper()
 	r := &recording{data: program + ".data"}
@@ -106,8 +106,8 @@ var (
 )
 
 // read reads the file of perf by perf script, whose dump has the addresses of the process, and
-// after each sample the frames as text. Symbols are those of the files that are now at the paths in
-// the recording and have its build IDs.
+// after each sample the frames as text. Symbols come from the files that are now at the paths in
+// the recording, if they have its build IDs.
 func (r *recording) read(t *testing.T) {
 	t.Helper()
 	*r = recording{data: r.data}
@@ -172,8 +172,8 @@ func (m *perfMap) linked(t *testing.T, addr uint64) uint64 {
 	return 0
 }
 
-// profiles returns the recording as a batch of one profile, without names. Of a return address it
-// has the byte before, which is in the call.
+// profiles returns the recording as a batch of one profile, without names. In place of a return
+// address it has the address of the byte before, which is in the call.
 func (r *recording) profiles(service string) pprofile.Profiles {
 	p := pprofile.NewProfiles()
 	b := tables{p.Dictionary()}

@@ -64,14 +64,15 @@ func toFile(name string) string {
 	return "exporters:\n  file:\n    path: " + name + "\n    append: true\n    flush_interval: 50ms\n"
 }
 
-// backend is the configuration of a second Collector, which writes what it gets to a file.
+// backend is the configuration of a second Collector, which writes the records that it receives to
+// a file.
 func backend(listen, out string) string {
 	return "receivers:\n  otlp:\n    protocols:\n      grpc:\n        endpoint: " + listen + "\n" + toFile(out) +
 		"service:\n  pipelines:\n    logs:\n      receivers:\n        - otlp\n      exporters:\n        - file\n"
 }
 
-// The text of logs that were read by a Collector, resolved, and sent to another one is that of the
-// command: markup and all dialects of the repository's logs.
+// Logs that one Collector reads and resolves, and another one receives, have the text of the
+// command's output: markup and all dialects of the repository's logs.
 func TestTextIsThatOfTheCommand(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"testdata/crash.log", "testdata/asan.log", "testdata/clang-crash.log"}

@@ -42,8 +42,8 @@ func edgeOfProfiles(listen, state, gateway string) string {
 		"service:\n  extensions:\n    - file_storage\n  pipelines:\n    profiles:\n      receivers:\n        - otlp\n      exporters:\n        - otlp_http\n"
 }
 
-// Gateways and an edge are killed or stopped while profiles come, and more of them come than the
-// queue of the edge has room for: each arrives with its names, at least once.
+// Gateways and an edge are killed or stopped while profiles come, and more profiles come than the
+// queue of the edge holds: each arrives with its names, at least once.
 func TestNoProfileIsLost(t *testing.T) {
 	dir := t.TempDir()
 	listen, gateway := testenv.FreeAddress(t), testenv.FreeAddress(t)

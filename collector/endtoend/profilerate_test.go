@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	profileSeconds = 20     // of a measured run, one batch a second
-	profileSamples = 10_000 // of a batch
-	profileStacks  = 3_000  // of a batch, of 30 frames each
+	profileSeconds = 20     // length of a measured run, one batch a second
+	profileSamples = 10_000 // samples of a batch
+	profileStacks  = 3_000  // stacks of a batch, with 30 frames each
 	profilePlaces  = 5_000  // different addresses of the program
 )
 

@@ -77,7 +77,7 @@ type place struct {
 	Line, Column           int64
 }
 
-// llvmPlaces returns the calls at link-time addresses of a file, the innermost first; none where
+// llvmPlaces returns the calls at link-time addresses of a file, the innermost first; none if
 // llvm-symbolizer finds no function.
 func llvmPlaces(t *testing.T, file string, addrs []uint64, flags ...string) [][]place {
 	t.Helper()
@@ -111,8 +111,8 @@ func llvmPlaces(t *testing.T, file string, addrs []uint64, flags ...string) [][]
 // oldRust matches symbols of Rust's older scheme, which end in a hash.
 var oldRust = regexp.MustCompile(`^_ZN.*17h[0-9a-f]{16}E`)
 
-// wanted returns the calls at each location of a recording by llvm-symbolizer: of the program by
-// its whole twin, of libraries by the debug files of the system, if there are any.
+// wanted returns the calls that llvm-symbolizer finds at each location of a recording: in the
+// program's twin with symbols, and in the system's debug files of libraries, if there are any.
 func wanted(t *testing.T, r *recording, s spinner, p pprofile.Profiles) [][]place {
 	t.Helper()
 	d := p.Dictionary()
@@ -138,7 +138,7 @@ func wanted(t *testing.T, r *recording, s spinner, p pprofile.Profiles) [][]plac
 			if inPLT(t, m.file, addrs[j]) {
 				continue // llvm-symbolizer finds the function before the table
 			}
-			for k := range places { // llvm-symbolizer does not know Rust's older scheme
+			for k := range places { // llvm-symbolizer does not demangle Rust's older scheme
 				if name := raw[j][k].FunctionName; oldRust.MatchString(name) {
 					places[k].FunctionName = name
 				}
@@ -160,8 +160,8 @@ func inPLT(t *testing.T, file string, addr uint64) bool {
 	return slices.ContainsFunc(f.Sections, func(s *elf.Section) bool { return strings.HasPrefix(s.Name, ".plt") && addr-s.Addr < s.Size })
 }
 
-// placesOf returns the calls at each location of a profile. A function has its name for people,
-// or the linker's if raw matches that.
+// placesOf returns the calls at each location of a profile. A function has its demangled name, or
+// its linkage name if raw matches that.
 func placesOf(d pprofile.ProfilesDictionary, raw *regexp.Regexp) [][]place {
 	all := make([][]place, d.LocationTable().Len())
 	str := d.StringTable().At

@@ -89,8 +89,9 @@ func stacksOf(p pprofile.Profiles) *stacks.Profile {
 	return to
 }
 
-// ownCosts returns the number of samples at whose leaf each function is, and those with functions
-// for all frames, as viewers show them: "name (inline)" under one another, with their number.
+// ownCosts returns the number of samples by the function at their leaf. traces has the number of
+// samples by the functions of all frames, one below the other, such as "name (inline)". It leaves
+// out samples with a frame without a function.
 func ownCosts(p *stacks.Profile) (own map[string]int64, traces map[string]int64) {
 	own, traces = make(map[string]int64), make(map[string]int64)
 	for _, s := range p.Samples {
@@ -164,7 +165,7 @@ func wantShown(t *testing.T, dir string, p pprofile.Profiles, hot []string) {
 	wantSpeedscope(t, filepath.Join(dir, "profile.json"), own)
 }
 
-// write writes a file by a function.
+// write creates a file with the output of to.
 func write(t *testing.T, name string, to func(io.Writer) error) {
 	t.Helper()
 	f, err := os.Create(name)

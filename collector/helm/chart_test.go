@@ -72,7 +72,7 @@ func TestManifestsAreThoseThatAreCommitted(t *testing.T) {
 	}
 }
 
-// helm lint --strict has nothing to say.
+// helm lint --strict reports nothing.
 func TestTheChartIsWellFormed(t *testing.T) {
 	for _, name := range values {
 		lint := action.NewLint()

@@ -29,7 +29,7 @@ func objectsOf(t *testing.T, name, manifests string) (all []runtime.Object) {
 	return all
 }
 
-// A workload is what makes pods.
+// A workload is an object that makes Kubernetes create pods.
 type workload struct {
 	name     string
 	selector map[string]string

@@ -29,7 +29,7 @@ func show(w Word, err error) string {
 	return s
 }
 
-// Each form has its parts, and what is none of them has a reason.
+// Each form is read into its parts, and any other word has a reason.
 func TestWordsAreRead(t *testing.T) {
 	for _, c := range [][2]string{
 		{"0x1a25", "||1a25"},
@@ -108,7 +108,7 @@ func TestNumbersAreOffsetsWhereThatIsAsked(t *testing.T) {
 	}
 }
 
-// Whatever the word is, ranges are bounded, and a word without an error says where it is.
+// Whatever the word is, ranges are bounded, and a word without an error has a place.
 func FuzzRead(f *testing.F) {
 	for _, word := range []string{"0x1a25", "main+0x10/0x40", "/bin/app(main+0x10) [0x1]", "offset:1-2", "a+b+0x1-0x2", "(+0x1)"} {
 		f.Add(word, true)

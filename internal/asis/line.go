@@ -33,7 +33,7 @@ type Line struct {
 	object    string // --obj
 	hasObject bool
 	buildID   string // --build-id
-	idFlag    string // its spelling; empty: not given
+	idFlag    string // spelling of the flag of buildID; empty: not given
 
 	file              string // -e of binutils and elfutils
 	section           string // -j

@@ -12,9 +12,9 @@ import (
 // A sizedSymbol is a symbol as elfutils uses it.
 type sizedSymbol struct {
 	addr, size uint64
-	index      uint32 // in the table
+	index      uint32 // index in the table
 	section    int32
-	rank       int8 // of the binding: the higher rank wins
+	rank       int8 // rank of the binding: the higher rank wins
 	name       []byte
 }
 

@@ -14,21 +14,21 @@ type view struct {
 	closer   *buildid.File
 	file     *object.File
 	sections []object.Section
-	digits   int  // of an address
+	digits   int  // digits of an address
 	signed   bool // addresses of 32 bits are sign-extended
 
 	loaded    bool
-	functions [][]funcSymbol // by section, in the order of their offsets and of the table
+	functions [][]funcSymbol // functions by section, in the order of their offsets and of the table
 	others    [][]uint64     // offsets of symbols in the sections without code
 	covers    coverTable
 	byName    map[string]uint64
-	byShown   map[string]uint64 // by demangled name
+	byShown   map[string]uint64 // addresses by demangled name
 }
 
 // A funcSymbol is a symbol that BFD treats as a function.
 type funcSymbol struct {
 	off, size uint64 // in its section; size is at least 1
-	index     uint32 // in the table
+	index     uint32 // index in the table
 	name      []byte // aliases the file
 	file      []byte // source file from an STT_FILE symbol; nil: not known to BFD
 }

@@ -179,8 +179,8 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 	}
 }
 
-// The memory of a request is granted before it is allocated, and what is answered without memory
-// has its reason.
+// The memory of a request is granted before it is allocated, and an answer without memory has the
+// reason.
 func TestRequestsTakeNoMoreThanTheirRoom(t *testing.T) {
 	frame := `{"build_id":"` + server + `","offset":"0x3fd7"}`
 	other := `{"build_id":"` + server + `","offset":"0x3fa6"}`
@@ -202,7 +202,7 @@ func TestRequestsTakeNoMoreThanTheirRoom(t *testing.T) {
 	}
 }
 
-// A hanging is a server that answers for no build ID but one, and for that after a time.
+// A hanging is a server that answers for one build ID only, and for that ID after a time.
 type hanging struct {
 	id    buildid.ID
 	after time.Duration
@@ -222,7 +222,7 @@ func (h *hanging) Find(ctx context.Context, q buildid.Query, note func(buildid.A
 	return h.files.Find(ctx, q, note)
 }
 
-// A module that hangs on a server holds up neither the modules of this machine nor those that
+// A module that hangs on a server holds up neither the modules of this machine nor a module that
 // another download brings.
 func TestModulesDoNotWaitForEachOther(t *testing.T) {
 	id, err := buildid.Parse([]byte(server))
@@ -261,7 +261,7 @@ func TestModulesDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-// A brokenReader fails as a client does that was cut off.
+// A brokenReader fails like the connection of a client that was cut off.
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
@@ -273,7 +273,8 @@ func TestErrorsOfTheBodyAreReturned(t *testing.T) {
 	}
 }
 
-// Whatever is skipped may be as large as the body, and nested as deep as any request.
+// Unknown members are skipped, even if they are as large as the body, and nested as deep as a
+// request may be.
 func TestUnknownMembersAreSkipped(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{`{"a":[1,{"b":[null,true,"x"]}]}`, ""},

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	guidBytes = 16 // of a debug ID, and of the build ID that it stands for
-	ageDigits = 8  // most hex digits of the age after them
-	fastBytes = 8  // of a build ID by lld --build-id=fast
+	guidBytes = 16 // bytes of the GUID in a debug ID, which begin the build ID
+	ageDigits = 8  // most hex digits of the age after the GUID
+	fastBytes = 8  // bytes of a build ID by lld --build-id=fast
 )
 
 // DebugID returns the first 16 bytes of a build ID from a debug ID. Breakpad makes a debug ID of

@@ -15,7 +15,7 @@ const (
 	MaxBody = 16 << 20
 	// MaxText bounds a string, in bytes: PATH_MAX.
 	MaxText  = 4096
-	maxDepth = 64 // of members that are skipped
+	maxDepth = 64 // nested objects and arrays in a skipped member
 )
 
 // An InvalidError reports a request that is not understood.
@@ -67,7 +67,7 @@ type bounded struct {
 	r    io.Reader
 	room Room
 	left int64
-	err  error // of r, except io.EOF
+	err  error // error of r, except io.EOF
 }
 
 func (b *bounded) Read(p []byte) (int, error) {

@@ -23,7 +23,7 @@ const (
 	maxLine    = 240 // bytes printed of a line
 	maxBefore  = 60  // bytes printed before the frame, if the line is longer
 	maxModules = 100
-	maxReasons = 10 // of a dialect
+	maxReasons = 10 // reasons listed for a dialect
 )
 
 // A Log is a [filter.Printer] that prints nothing. It collects the modules of a log, the

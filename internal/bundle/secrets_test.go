@@ -83,7 +83,7 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 }
 
-// TestFramesAfterLongTexts are in the part of their line that is printed.
+// Frames after long texts are in the part of their line that is printed.
 func TestFramesAfterLongTexts(t *testing.T) {
 	got := reportOf(t, strings.Repeat("alice ", 100)+"#1 0x7f31c2a01153  (/home/alice/libpay.so+0xfa6) (BuildId: 3a0a920c3f1b7c57)\n")
 	if !strings.Contains(got, "xxxxx #1 0x7f31c2a01153  (/xxxx/xxxxx/libpay.so+0xfa6) (BuildId: 3a0a920c3f1b7c57)\n") {

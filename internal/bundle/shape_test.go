@@ -2,7 +2,7 @@ package bundle
 
 import "testing"
 
-// TestShapes masks all text but what is known of a frame.
+// TestShapes masks all text except the known parts of a frame.
 func TestShapes(t *testing.T) {
 	k := known{
 		numbers: []uint64{0x7f31c2a01153, 0x1153, 139851234},

@@ -26,7 +26,7 @@ type Program struct {
 	Path    string       // absolute
 	Outputs []*Output    // one if standard output and error are the same file, else two
 	Plain   error        // why an output for a terminal is a pipe; nil: none is
-	started bool         // with a terminal
+	started bool         // this process had a terminal at the start
 	ended   atomic.Int64 // nanoseconds when Wait saw the end; 0: not yet
 }
 
@@ -34,10 +34,10 @@ type Program struct {
 // has the output open, or if no text is ready after the time of Ended.
 type Output struct {
 	To       *os.File // destination of the text
-	from     *os.File // its other end is the program's
+	from     *os.File // our end; the program has the other end
 	terminal bool
 	late     int  // bytes read after the time of Ended
-	left     bool // other processes had the output then
+	left     bool // other processes still had the output open then
 }
 
 // pipeSize is the number of bytes that a pipe or a terminal holds. As many may be unread when the

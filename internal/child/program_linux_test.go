@@ -123,7 +123,8 @@ func TestWithoutPseudoTerminalsThereArePipes(t *testing.T) {
 	waitFor(t, p)
 }
 
-// An output that is a terminal is one for the program, of the same size, which follows.
+// If an output is a terminal, the program gets a terminal of the same size, which follows changes
+// of the size.
 func TestATerminalHasTheSizeOfOurs(t *testing.T) {
 	ours, theirs, err := openTerminal(os.Stderr)
 	if err != nil {

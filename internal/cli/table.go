@@ -20,7 +20,7 @@ type Program[V any] struct {
 	Commands    []*Command
 	Groups      []Group[V]
 	Topics      func() []Topic // makes the texts of all topics
-	Sections    []Section      // of the manual page, after the flags and the topics
+	Sections    []Section      // sections of the manual page, after the flags and the topics
 	Environment string         // how flags are read from the environment
 	SeeAlso     []string       // pages of the manual, such as addr2line (1)
 
@@ -36,14 +36,14 @@ type CommandSet uint
 // A Command is a word that may begin the command line.
 type Command struct {
 	Name  string     // empty for the program itself
-	In    CommandSet // its bit
+	In    CommandSet // bit of the command
 	Args  string     // words after the name, in the help
 	Least int        // arguments
 	Most  int
 	Words func() []string // allowed arguments; nil: files
 	About string          // line for the first screen
 	Text  string          // help above the flags: lines of at most HelpWidth
-	Whole bool            // its help includes Flag.More of shared flags
+	Whole bool            // the help includes Flag.More of shared flags
 }
 
 // A Group is a group of flags under one heading of the help.
@@ -59,7 +59,7 @@ type Flag[V any] struct {
 	Name, Short string
 	Metavar     string // name of the value in the help; empty for a switch
 	Alone       string // value without =VALUE; empty if the flag needs a value or is a switch
-	Text        string // for the first screen and completion
+	Text        string // text for the first screen and completion
 	More        string // addition to Text on other pages
 	// default value in the help, if any; the program sets it elsewhere
 	Preset string
@@ -74,7 +74,7 @@ type Flag[V any] struct {
 // flags that name the topic.
 type Topic struct {
 	Name    string
-	About   string // for the list of topics
+	About   string // text for the list of topics
 	Section string // title in the manual page; empty: that page has the content elsewhere
 	// lines of at most HelpWidth; examples and lists begin with blanks
 	Text string

@@ -64,7 +64,7 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// Lines go to the file that has the name, and a torn line of a run before gets its end.
+// Lines go to the file that has the name, and the torn last line of an earlier run gets its end.
 func TestFilesAreAppendedTo(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")

@@ -41,7 +41,7 @@ func TestOtherThingsThanFilesAreRefused(t *testing.T) {
 	}
 }
 
-// Of two processes with one file, the second would overwrite what the first has saved.
+// A second process must not use the file: it would overwrite the context that the first has saved.
 func TestAFileIsOfOneProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "context")
 	f, _, _, err := Open(path)

@@ -18,7 +18,7 @@ func bytesOf(t *testing.T, text string) []byte {
 	return b
 }
 
-// The listing of x86 begins within an instruction, as that of an oops does.
+// The listing for x86 begins within an instruction, as in an oops.
 func TestLinesOfX86(t *testing.T) {
 	got := Lines(X86, bytesOf(t, "00 00 0f 1f 44 00 00 48 8b 07 48 89 50 10 c3 48 83 04 25 08 00"), 10)
 	want := []string{
@@ -81,7 +81,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// The offsets at which instructions begin, of code that begins with endbr64.
+// Begins recognizes the offsets at which instructions begin, in code that begins with endbr64.
 func TestBegins(t *testing.T) {
 	code := bytesOf(t, "f3 0f 1e fa 53 e8 3a 00 00 00 89 c3 0f af c6 c3")
 	var got []int

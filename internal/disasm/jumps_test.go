@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The places that code may jump to outside of itself: by a jump, a conditional one, and one right
-// after itself, but not by calls. A computed jump, and an unknown instruction, may lead anywhere.
-// The bytes are those that llvm-mc assembles.
+// Jumps returns the places outside of the code to which its jumps lead, conditional ones included,
+// and also the place right after the code, but not the targets of calls. A computed jump, and an
+// unknown instruction, may lead anywhere. llvm-mc has assembled the bytes.
 func TestJumps(t *testing.T) {
 	for _, tt := range []struct {
 		machine    Machine

@@ -27,12 +27,12 @@ const (
 
 // Counts has the counts of addresses in one or several inputs.
 type Counts struct {
-	Modules []symbolize.Unresolved // with unresolved addresses
+	Modules []symbolize.Unresolved // modules with unresolved addresses
 	Failed  int64                  // unresolved addresses, even outside of all modules
 	Asked   int64                  // all addresses
 
 	early  int64           // answers by symbols before debug information was ready
-	proofs filter.Proofs   // of the answers for raw backtraces
+	proofs filter.Proofs   // proofs of the answers for raw backtraces
 	noCode filter.NoCode   // addresses of raw backtraces without code
 	bases  []filter.Base   // bases of files that only calls prove
 	taken  map[string]bool // paths of the files of --image that were used as modules
@@ -64,9 +64,9 @@ func CountsOfReport(all []symbolize.Unresolved) (c Counts) {
 // A Sum adds up the counts of inputs. Its zero value is empty. A Sum is safe for concurrent use.
 type Sum struct {
 	mu        sync.Mutex
-	counts    Counts // without Modules
+	counts    Counts // sums of the counts, without Modules
 	modules   map[moduleName]*symbolize.Unresolved
-	nameBytes int // of the modules' names
+	nameBytes int // bytes of the modules' names
 }
 
 type moduleName struct {

@@ -69,8 +69,8 @@ func TestWhatStayedUnresolvedIsAddedUp(t *testing.T) {
 func TestTalliesAreBounded(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		length  int // of a name
-		modules int // that are kept
+		length  int // bytes of a name
+		modules int // modules that are kept
 	}{
 		{"many modules", 10, maxRemember},
 		{"long names", 10000, maxNameBytes / 10000},

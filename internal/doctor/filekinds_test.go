@@ -33,7 +33,7 @@ func TestFilesThatAreNoLogs(t *testing.T) {
 	}
 }
 
-// Plain text must cost nothing: markup is looked for in the first bytes of a report only.
+// Markup is looked for only in the first bytes of a report, since plain text must cost nothing.
 func TestMarkupFarIntoAReportIsNotReported(t *testing.T) {
 	text := []byte(strings.Repeat("text\n", 1+maxSniffed/len("text\n")))
 	for before, want := range map[int]string{

@@ -117,7 +117,7 @@ func (x *Examination) module(m *examinedModule) {
 // An advice lists texts, each with the modules that it would help. It prints equal texts once.
 type advice struct {
 	texts   []string
-	modules [][]string // for each text
+	modules [][]string // names of modules, for each text
 }
 
 // add adds advice for a module. An empty text is ignored.

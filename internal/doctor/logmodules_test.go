@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What helps several modules is printed once, with the names of three.
+// Advice that helps several modules is printed once, with the names of three.
 func TestAdviceIsPrintedOnce(t *testing.T) {
 	var a advice
 	for _, m := range []struct{ text, module string }{

@@ -89,14 +89,14 @@ func (r *remedier) remedies(modules []symbolize.Unresolved) (all []string) {
 
 // A needs has the files, flags and packages that would resolve modules.
 type needs struct {
-	without  []symbolize.Unresolved // with a build ID, without debug information
+	without  []symbolize.Unresolved // modules with a build ID, without debug information
 	misfiled []string               // unusable files at the paths of debug files, with the reasons
 	// packages of debug files for programs that name their own package
 	packages []string
 	images   []string // values of --image
 
 	pending, elsewhere, kernel bool
-	reason                     string // for the module with the most addresses, with advice
+	reason                     string // reason for the module with the most addresses, with advice
 }
 
 // needsOf returns the needs of modules, which must be sorted.

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// Whatever is at a place that a flag names, the reason why nothing can be found there is known, and
-// a pipe is not waited for.
+// Whatever is at a place that a flag names, the reason why it provides no files is reported, and a
+// pipe is not waited for.
 func TestPlacesInWhichNothingCanBeFound(t *testing.T) {
 	dir := t.TempDir()
 	plant := map[string]error{

@@ -21,7 +21,7 @@ const (
 )
 
 // Weights of proofs in bits, and the sum that a build needs. In another build, one place in 32
-// follows a call by chance. A symbol or code from the log rarely matches by chance.
+// follows a call. A symbol or code from the log rarely matches in another build.
 const (
 	bitsOfCall, bitsOfSymbol = 5, 20
 	bitsOfBuild              = 30
@@ -36,7 +36,7 @@ type Build struct {
 	ID     buildid.ID // zero: none
 	Copies int        // other files with the same ID
 
-	proofs map[uint64]string // of frames in the file, by address; a recursion has one address
+	proofs map[uint64]string // proofs of frames, by address; a recursion has one address
 	size   int64
 }
 

@@ -66,7 +66,8 @@ func TestValuesOfJSONAreHarmlessOnATerminal(t *testing.T) {
 	}
 }
 
-// Eight bytes that isPlain lets pass are eight that are passed one by one, each byte at each place.
+// isPlain rejects eight bytes exactly if one of them, at any place, is a control character, a
+// quotation mark, a backslash or not ASCII.
 func TestWordsOfStringsArePlain(t *testing.T) {
 	for c := range 256 {
 		want := c >= ' ' && c < 0x7f && c != '"' && c != '\\'
@@ -95,7 +96,7 @@ func TestObeyed(t *testing.T) {
 	}
 }
 
-// Whatever the pieces in which text comes, a terminal sees the same.
+// A terminal gets the same text, whatever the pieces in which it was written.
 func TestWriterEscapesLines(t *testing.T) {
 	const text = "a\tb\r\n\x1b]0;title\x07grün😀\u202e\U000e0041\rx\n\xff\xe6\x9c\n\r\n\xe6\x9c"
 	const want = "a\tb\r\n\\x1b]0;title\\x07grün😀\\u202e\\U000e0041\\x0dx\n\\xff\\xe6\\x9c\n\r\n\\xe6\\x9c"

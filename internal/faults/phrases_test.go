@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Phrases are found where a search for each of them finds it, whatever is around them.
+// A search for all phrases finds each phrase where a search for it alone finds it, whatever is
+// around.
 func TestPhrasesAreFoundTogether(t *testing.T) {
 	texts := []string{"Oops", "BUG: KASAN: ", "BUG: ", "free(): ", "Oops: 0", "ops: 0002"}
 	p := newPhrases(texts)

@@ -39,7 +39,7 @@ type Finder struct {
 	pids   map[string]int
 	known  map[knownReport]*findings.Finding
 	stacks map[uint64][]*findings.TraceFrame // stacks of answers, by hash
-	same   map[identity]*findings.Finding    // by the inputs of their fingerprints
+	same   map[identity]*findings.Finding    // findings by the inputs of their fingerprints
 	seed   maphash.Seed
 	text   []byte // scratch: the bytes to hash
 }

@@ -28,8 +28,8 @@ type Collection struct {
 // A Process is the process of a report, or a whole log without processes.
 type Process struct {
 	Input    string   // name of the input
-	Source   Source   // of its findings
-	Tool     string   // as in a [Finding]; empty: unknown
+	Source   Source   // source of its findings
+	Tool     string   // tool as in a [Finding]; empty: unknown
 	Command  []string // program and arguments; nil: unknown
 	PID      string   // empty: unknown
 	Complete bool     // the report has its end: no finding is missing

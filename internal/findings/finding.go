@@ -32,7 +32,7 @@ type Finding struct {
 
 	// set by Collection.Add
 	Ordinal int          // 1 for a process's first finding with its Fingerprint
-	Seen    []Occurrence // by process, in the order of Add
+	Seen    []Occurrence // occurrences by process, in the order of Add
 }
 
 // A Source is the kind of input of a finding.
@@ -87,8 +87,8 @@ type TraceFrame struct {
 	symbolize.Frame
 
 	Object  string     // path or name of the object file; empty: unknown
-	ID      buildid.ID // of the object file; zero: unknown
-	Address uint64     // in the process; 0: unknown
+	ID      buildid.ID // build ID of the object file; zero: unknown
+	Address uint64     // address in the process; 0: unknown
 	Offset  uint64     // module-relative address; 0: unknown
 	IsOwn   bool       // the program's own, not its system's; set by Identify
 
@@ -196,7 +196,7 @@ type identified struct {
 	done         bool
 	own          *Own
 	source       Source
-	name, object string // for Stack.add
+	name, object string // arguments of Stack.add
 }
 
 // identify sets whether f is own, and the facts that it adds to fingerprints.

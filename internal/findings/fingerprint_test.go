@@ -42,7 +42,7 @@ func (s *Stack) addFrame(f *symbolize.Frame, object string, own bool) {
 	s.add(name, object[strings.LastIndexByte(object, '/')+1:], own)
 }
 
-// Each group is stacks with one fingerprint, and no two groups have the same.
+// The stacks of a group have one fingerprint, and no two groups have the same fingerprint.
 func TestFingerprintsAreStable(t *testing.T) {
 	seen := map[string]string{}
 	for _, group := range [][]string{

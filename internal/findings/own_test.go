@@ -108,7 +108,7 @@ func TestKnownPathsAreJudgedWithoutAllocation(t *testing.T) {
 	}
 }
 
-// Frames of a stack are judged as each of them alone is.
+// A frameJudge judges the frames of a stack as Own judges each of them alone.
 func TestFramesOfAStackAreJudgedAlike(t *testing.T) {
 	globs, err := NewOwn([]OwnRule{{Own: true, Glob: "/lib/libc.so.6"}, {Glob: "/src/third_party"}})
 	if err != nil {

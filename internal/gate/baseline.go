@@ -35,7 +35,7 @@ func (e *Entry) expired(today time.Time) bool {
 // comments, which move with the next error line.
 type Baseline struct {
 	sources string
-	lines   []baselineLine // in the order of the file, without the first line
+	lines   []baselineLine // lines in the order of the file, without the first line
 
 	// Foreign is the number of the first line that is not an error, not empty and not a comment
 	// after #. 0 means that there is none.

@@ -20,11 +20,11 @@ const (
 // A Comparison is the difference between the findings of a run and the known ones. Findings with
 // equal fingerprints are one change.
 type Comparison struct {
-	New  []Change // in the order of the findings
+	New  []Change // new findings, in their order
 	Same int      // fingerprints that were known before
 	Gone []Entry  // known before, but not found; in the order of the entries
 
-	states map[string]State // by fingerprint
+	states map[string]State // states by fingerprint
 }
 
 // A Change is a fingerprint of new findings: see Compare.

@@ -69,7 +69,7 @@ func TestReasons(t *testing.T) {
 	const none = "new 0, gone 0, same "
 	for name, test := range map[string]struct {
 		before, now []string
-		until       string // of all entries of the baseline
+		until       string // date of all entries of the baseline
 		kinds       string
 		empty       []string
 		want        []string // the changes, and the reasons
@@ -132,7 +132,7 @@ func TestReasonsWithoutABaseline(t *testing.T) {
 	}
 }
 
-// The states of findings are those of their fingerprints.
+// A finding has the state of its fingerprint.
 func TestStates(t *testing.T) {
 	now := runOf(t, "R:f R:f R:g R:?")
 	c := Compare(now, Entries(runOf(t, "R:f"), noFile), time.Now())

@@ -104,7 +104,7 @@ func TestFramesAreThoseOfDebugInformation(t *testing.T) {
 	}
 }
 
-// The C compiler's linker places the table among other data, and C functions before those of Go.
+// The C compiler's linker places the table among other data, and C functions before Go's functions.
 func TestFramesOfProgramsLinkedByOthers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
@@ -123,7 +123,7 @@ func TestFramesOfProgramsLinkedByOthers(t *testing.T) {
 	}
 }
 
-// agree compares the frames of stripped with those by the debug information of full.
+// agree compares the frames of stripped with the frames from the debug information of full.
 func agree(t *testing.T, full, stripped, symbols *object.File) {
 	t.Helper()
 	dw, err := dwarf.New(full, dwarf.Links{})

@@ -27,7 +27,7 @@ type Backtrace struct {
 	Time    []byte // time in the log, or empty
 	Message []byte // the line before it
 	Rows    []Row
-	Beside  bool // in the same report as the preceding backtrace
+	Beside  bool // the backtrace is in the same report as the preceding one
 
 	// These fields are needed only for a new backtrace.
 	Kind  string // kind of the crash or error; empty if none
@@ -43,17 +43,17 @@ type Row struct {
 	Kind   Kind
 	More   bool    // the line belongs to the preceding row's frame
 	Object string  // base name of the module of a system frame
-	Detail *Detail // of a frame in a new backtrace that is the program's or has no name
+	Detail *Detail // set for a frame of a new backtrace that is the program's or has no name
 }
 
 // A Detail holds the facts that a page shows beside the text of a frame or an address.
 type Detail struct {
 	Function string
-	File     string // as printed
+	File     string // name of the source file, as printed
 	Line     uint32
 	URL      string // URL of the source; empty: no link
 	Module   string
-	Offset   uint64 // in the module
+	Offset   uint64 // offset in the module
 	BuildID  string
 	Reason   string       // why there is no answer
 	Source   []SourceLine // around the line
@@ -62,8 +62,8 @@ type Detail struct {
 
 // A SourceLine is a line of a source file.
 type SourceLine struct {
-	Text   []byte // with its number
-	Marked bool   // it is the frame's line
+	Text   []byte // the line with its number
+	Marked bool   // the line is the frame's line
 }
 
 // Frames prints lines with frames that are not a backtrace. They have no entry in the index.

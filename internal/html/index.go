@@ -22,13 +22,13 @@ type section struct {
 
 // An entry is a backtrace in the index.
 type entry struct {
-	number      int // from 1
+	number      int // number of the backtrace, from 1
 	times       int64
 	first, last occurrence
 	kind        string // kind of a Backtrace
 	label       []byte // HTML after the number
 	message     []byte // HTML
-	absent      bool   // it is not on the page
+	absent      bool   // the backtrace is not on the page
 }
 
 type occurrence struct {

@@ -10,7 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// Whole lines at once make the page that they make one by one, on any number of processors.
+// Lines makes the same page from whole lines as Text makes line by line, on any number of
+// processors.
 func TestLinesAreThoseOfText(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var log bytes.Buffer
@@ -52,7 +53,7 @@ func TestLinesAreThoseOfText(t *testing.T) {
 	}
 }
 
-// Of each byte it is known whether it is the same in a chunk, wherever it is in a text.
+// printableLines recognizes each byte that a chunk has unchanged, wherever it is in a text.
 func TestPrintableLines(t *testing.T) {
 	for c := range 256 {
 		for at := range 70 {
@@ -69,7 +70,7 @@ func TestPrintableLines(t *testing.T) {
 	}
 }
 
-// Bytes that are not printable are found among others of their kind, whose carries meet them.
+// Bytes that are not printable are found among others of their kind, whose carries reach them.
 func TestPrintableAmongOthers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	kinds := []byte("aaaaaaaaaaaaaaaa ~\n\n\t\x00\x1f\x7f\x80\x9f\xa0\xff")
@@ -94,7 +95,7 @@ func TestPrintableAmongOthers(t *testing.T) {
 	}
 }
 
-// The memory of a large page is that of its chunks, which is used again.
+// A large page uses the memory of its chunks again, and allocates nothing for a line.
 func TestLargePagesAllocateNothingForALine(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	p := New("log")
@@ -136,8 +137,8 @@ func TestLargePagesAllocateNothingForALine(t *testing.T) {
 	}
 }
 
-// Before it is large, a page is kept as HTML and as text of chunks, of which nothing is copied
-// while it grows.
+// Before it is large, a page is kept as HTML and as text of chunks. Neither is copied while the
+// page grows.
 func TestGrowingPagesAreNotCopied(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	p := New("log")

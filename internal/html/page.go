@@ -68,7 +68,7 @@ type Page struct {
 // A block is the open <pre>.
 type block struct {
 	open  bool
-	folds bool // it is in a <details>
+	folds bool // the block is in a <details>
 	rows  int
 	begin int // offset of its text in Page.html
 }

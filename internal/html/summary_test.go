@@ -25,7 +25,7 @@ func stack(key, kind string, beside bool) *Backtrace {
 	return &Backtrace{Key: key, Kind: kind, Beside: beside, About: -1, Title: Detail{Function: key}, Rows: []Row{{Text: []byte("#0 " + key), Ended: true}}}
 }
 
-// Stacks of a report are in one group, on a small page and in the chunks of a large one. What is
+// Stacks of a report are in one group, on a small page and in the chunks of a large one. Text
 // between them is in the group, but another input or another backtrace is not.
 func TestStacksOfAReportAreInAGroup(t *testing.T) {
 	write := func(p *Page) {

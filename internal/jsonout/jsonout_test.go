@@ -143,8 +143,8 @@ func frameLine(b *Buffer) {
 	b.EndLine()
 }
 
-// The time and the allocations of encoding/json for the same line, without the escapes that make it
-// harmless on a terminal. The figures are in docs/decisions/json.md.
+// BenchmarkFrameLine compares a Buffer with encoding/json for the same line, which then lacks the
+// escapes that make it harmless on a terminal. The figures are in docs/decisions/json.md.
 func BenchmarkFrameLine(b *testing.B) {
 	b.Run("jsonout", func(b *testing.B) {
 		b.ReportAllocs()

@@ -135,8 +135,8 @@ func TestObjectFiles(t *testing.T) {
 }
 
 // functionsByOffset returns the functions of an object file with several sections of code, by their
-// symbols: for each offset, that of the first section which is long enough. It returns nil if there
-// is one section.
+// symbols: for each offset, the function in the first section that is long enough. It returns nil
+// if there is one section.
 func functionsByOffset(t *testing.T, name string) map[uint64]string {
 	t.Helper()
 	f, err := elf.Open(name)

@@ -82,8 +82,8 @@ func searchBySets(b []byte, sets *dialect.MarkBytes) (at, lines int) {
 	return at, bytes.Count(b[:at], newline)
 }
 
-// checkFindMark compares Find, and the search with vectors, with the naive searches, for the
-// first mark in b and all that follow, and one search for all with a search for each.
+// checkFindMark compares Find, and the search with vectors, with the naive searches, for the first
+// mark in b and all that follow. It also compares one search for all marks with a search for each.
 func checkFindMark(t *testing.T, b []byte) {
 	t.Helper()
 	all := NewSearch(b, nil)
@@ -113,7 +113,7 @@ func checkFindMark(t *testing.T, b []byte) {
 }
 
 // Each mark is found at every distance from the ends of the buffer, among false candidates and line
-// ends, and a line that begins with it is that of the mark.
+// ends. A mark at the beginning of a line is found on that line.
 func TestFindMark(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for _, fill := range []string{"a{{\n", "wn}\n", "no mark\n", "\n", " 0c", "\xa0p\xe3"} {

@@ -20,7 +20,7 @@ import (
 // Bounds of a request. The Firefox Profiler sends all addresses of a profile in one request.
 const (
 	maxFrames  = 100_000
-	maxModules = 10_000 // of all memory maps; a process has hundreds, most of which no frame is in
+	maxModules = 10_000 // in all memory maps; a process has hundreds, most of them unused
 	maxJobs    = 1000
 	maxStacks  = 100_000
 )
@@ -38,7 +38,7 @@ type module struct {
 	name, debugID, codeID string
 
 	used   bool
-	id     buildid.ID   // of a module that is used; zero: without an ID
+	id     buildid.ID   // build ID of a module that is used; zero: without an ID
 	reason batch.Reason // why it is not found; empty: it is found
 }
 
@@ -79,7 +79,7 @@ type request struct {
 	room batch.Room
 
 	jobs                    []job
-	frames, modules, stacks int // of all jobs
+	frames, modules, stacks int // numbers of frames, modules and stacks in all jobs
 }
 
 // take counts one more item in n and takes its memory. A request may have at most most items.

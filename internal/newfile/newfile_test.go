@@ -111,7 +111,8 @@ func TestDiscardedFilesLeaveNothing(t *testing.T) {
 	})
 }
 
-// What cannot be replaced stays, and so does the file, for another try.
+// If Publish cannot replace what has the name, that stays, and so does the new file, for another
+// try.
 func TestAnErrorOfPublishLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, root *os.Root, create func() *File) {
 		f := create()
@@ -149,7 +150,7 @@ func TestALinkInTheFilesPlaceIsReplacedNotFollowed(t *testing.T) {
 	})
 }
 
-// The directory may be gone and made again before the file gets its name.
+// The directory may be removed and made again before the file gets its name.
 func TestADirectoryThatIsMadeAgain(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)

@@ -279,7 +279,7 @@ barea.out+0x40018d · build ID a0a1a2a3a4a5a6a7`
 	}
 }
 
-// A page may have millions of frames of few places.
+// A frame that was seen before allocates nothing: a page may have millions of frames of few places.
 func TestHotFramesOfPagesAllocateNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	page := New("log")

@@ -13,7 +13,7 @@ import (
 
 // verdicts remembers the verdicts for backtraces. A log may have a million equal backtraces.
 type verdicts struct {
-	seen map[uint64]*verdict // by hash of the rows
+	seen map[uint64]*verdict // verdicts so far, by hash of the rows
 	seed maphash.Seed
 	own  ownFrames // Display.Own of the Filter
 	text []byte    // bytes to hash: hashing values takes five times as long

@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/pagetest"
 )
 
-// titles returns the titles of the backtraces of a page: of new ones and of others.
+// titles returns the titles of the backtraces of a page, both new and repeated ones.
 func titles(t *testing.T, log string) []string {
 	t.Helper()
 	page, _ := pageOf(t, []byte(log), filter.Options{Symbolizer: testSymbolizer(t), Patience: patient, Display: filter.Display{Own: new(findings.Own)}})

@@ -22,7 +22,7 @@ const (
 // A looker looks at the processes, in one goroutine at a time.
 type looker struct {
 	first   int              // number of the program
-	live    map[int]*process // by number
+	live    map[int]*process // live processes, by number
 	ended   []view           // oldest first
 	files   map[fileKey]*file
 	seed    maphash.Seed

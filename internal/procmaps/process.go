@@ -25,7 +25,7 @@ const (
 type process struct {
 	view
 	folder  *os.Root // /proc/PID, which never leads to a later process with this number
-	sum     uint64   // of the text of its maps
+	sum     uint64   // hash of the text of its maps
 	settled bool     // no mapping is in doubt
 }
 

@@ -38,10 +38,10 @@ const (
 // Processes are a program and its descendants. The methods are safe for concurrent use.
 type Processes struct {
 	mu      sync.Mutex
-	views   []view        // of the last look
+	views   []view        // views of the last look
 	cut     bool          // a bound kept something from being read
 	last    time.Time     // end of the last look
-	took    time.Duration // its processor time
+	took    time.Duration // processor time of the last look
 	begun   time.Time     // start of the current look
 	under   chan struct{} // closed when the current look ends; nil between looks
 	readers []*reader

@@ -94,7 +94,7 @@ func (p *Processes) await() {
 	}
 }
 
-// rest lets the next look be due.
+// rest makes the next look due.
 func (p *Processes) rest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +171,7 @@ func TestAMissingMappingIsLookedFor(t *testing.T) {
 	}
 }
 
-// If a process has other code at an address, nothing is certain.
+// If processes have different code at an address, the address has no answer.
 func TestProcessesHaveToAgree(t *testing.T) {
 	dir := t.TempDir()
 	path := copied(t, dir, "x86_64.elf")
@@ -226,7 +226,8 @@ func TestAForkedWorkerHasTheFileOfItsProgram(t *testing.T) {
 	}
 }
 
-// A file that is overwritten in place has the new contents in the processes that have it, too.
+// A file that is overwritten in place is read again: the processes that have mapped it have the new
+// contents, too.
 func TestAnOverwrittenFileIsReadAgain(t *testing.T) {
 	path := copied(t, t.TempDir(), "x86_64.elf")
 	at := mapCode(t, path, nil)
@@ -268,7 +269,7 @@ func TestDoubtsLastWhileOutputIsNotRead(t *testing.T) {
 	}
 }
 
-// An output waits to be read from when its reader has taken text until it asks for more.
+// Output counts as waiting from the time at which its reader has returned text until the next Read.
 func TestAReaderThatDoesNotReadIsKnown(t *testing.T) {
 	p := New()
 	r := p.Reader(bytes.NewReader([]byte("text"))).(*reader)
@@ -327,7 +328,7 @@ func TestBiasesWithLargePages(t *testing.T) {
 	}
 }
 
-// Numbers of children that were not read whole are none.
+// A number of a child that was not read whole is not used, and the cut is reported.
 func TestWhatWasNotReadIsReported(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "task", "7"), 0o777); err != nil {
@@ -349,7 +350,7 @@ func TestWhatWasNotReadIsReported(t *testing.T) {
 	}
 }
 
-// The device that the kernel names for a mapping of this process is that of the file.
+// The device that the kernel names for a mapping of this process is the file's device.
 func TestOwnMappingsNameTheFile(t *testing.T) {
 	f, err := os.Open(arch + "x86_64.elf")
 	if err != nil {
@@ -464,7 +465,7 @@ func TestLinesOfMapsAreParsed(t *testing.T) {
 	}
 }
 
-// The maps are read when text of the output is.
+// Reading the output also reads the maps.
 func TestTheMapsAreReadWithTheOutput(t *testing.T) {
 	p := started(os.Getpid())
 	at := mapCode(t, copied(t, t.TempDir(), "x86_64.elf"), nil)

@@ -32,7 +32,7 @@ func addSeeds(f *testing.F, prefix string) {
 	}
 }
 
-// No input makes the reader panic, hang or exceed its memory. What it prints as pprof is read
+// No input makes the reader panic, hang or exceed its memory. Its output in pprof's format is read
 // again, by symfilter and by pprof's library, as the same profile. Text has no control characters.
 func checkProfile(t *testing.T, data []byte) {
 	const most = 64 << 20

@@ -83,7 +83,7 @@ const pprofName = "pprof profile"
 
 // A format is a kind of profile.
 type format struct {
-	name   string                 // for messages
+	name   string                 // name in messages
 	begins func(head []byte) bool // reports whether a profile begins with head
 	read   func(data []byte, r *resolver) (document, error)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// printed returns what Read and Write print, with the diagnostics after it.
+// printed returns the output of Read and Write, followed by the diagnostics.
 func printed(t testing.TB, data []byte, form Output, v View, o Options) string {
 	t.Helper()
 	var notes strings.Builder
@@ -33,7 +33,7 @@ func printed(t testing.TB, data []byte, form Output, v View, o Options) string {
 	return out.String() + notes.String()
 }
 
-// Each file of testdata has a profile, and what is printed of it without any file of its mappings.
+// Each file of testdata has a profile, and its output without any file of its mappings.
 func TestFormats(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -78,8 +78,8 @@ func compressed(data []byte) []byte {
 	return b.Bytes()
 }
 
-// Lines of a function in a header are of the function; a function of the same name in another file
-// is not.
+// Lines of a function in a header are added to the function's row. A function of the same name in
+// another file has its own row.
 func TestFunctionsOfSeveralFilesHaveOneRow(t *testing.T) {
 	f := &pprof.Function{ID: 1, Name: "f", Filename: "f.c", StartLine: 3}
 	part := &pprof.Function{ID: 2, Name: "f", Filename: "f.h"}
@@ -143,8 +143,8 @@ func TestProfilesStayWithinTheirMemory(t *testing.T) {
 	}
 }
 
-// Stacks that would need more memory as a tree than there is are not printed as one, but as the
-// other forms.
+// Stacks that need more memory as a tree than the budget has are refused in the forms that need the
+// tree, and printed in the others.
 func TestTreesOfStacksStayWithinTheirMemory(t *testing.T) {
 	var heap strings.Builder
 	heap.WriteString("heap profile: 1: 1 [1: 1] @ heapprofile\n")

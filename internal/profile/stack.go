@@ -23,7 +23,7 @@ type rawStacks struct {
 	p         stacks.Profile
 	maps      mapList
 	m         *memory
-	locations map[uint64]uint32 // by address
+	locations map[uint64]uint32 // numbers of locations, by address
 	stack     []uint32          // scratch
 }
 

@@ -91,7 +91,7 @@ func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 			continue
 		}
 		if r.o.Context != nil && errors.Is(r.o.Context.Err(), context.Canceled) {
-			return context.Canceled // nobody wants the profile
+			return context.Canceled // the caller has given up
 		}
 		if l.Mapping == 0 || r.o.Symbolizer == nil {
 			r.missing.Add(symbolize.Unresolved{Frames: 1})

@@ -64,7 +64,7 @@ func TestNamedLocationsAreKept(t *testing.T) {
 	}
 }
 
-// What is left of a cut profile is used, and the loss is reported.
+// The complete part of a cut profile is used, and the loss is reported.
 func TestCutProfiles(t *testing.T) {
 	heap := "heap profile: 1: 2 [1: 2] @ heapprofile\n1: 2 [1: 2] @ 0x10 0x20\n3: 4 [3: 4] @ 0x30"
 	jemalloc := "heap_v2/1\n  t*: 1: 2 [0: 0]\n@ 0x10 0x20\n  t*: 1: 2 [0: 0]\n@ 0x30\n  t*: 1:"

@@ -39,7 +39,7 @@ type table struct {
 	total int64
 	rows  []row
 	index map[[2]string]int
-	of    [][]int // by location: rows of its lines, innermost first
+	of    [][]int // rows of the lines of each location, innermost first
 }
 
 // writeText prints one value of the samples: a table of functions, then the largest stacks.

@@ -65,7 +65,7 @@ func traceOf(head []byte) *traceFormat {
 
 // A traceFormat is a format of files that are read more than once.
 type traceFormat struct {
-	name string // for messages
+	name string // name in messages
 	read func(f *traceFile, o *Options, m *memory) (document, error)
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// listedPlaces gives the frames of a list, and records the facts.
+// listedPlaces has the frames of a list, and records the facts that it learns.
 type listedPlaces struct {
 	program string
 	frames  map[uint64][]symbolize.Frame
@@ -72,7 +72,7 @@ func (p *listedPlaces) Frames(f report.RawFrame) ([]symbolize.Frame, buildid.ID)
 
 func (p *listedPlaces) Close() { p.closed = true }
 
-// Each file has a file of DHAT or Massif, the frames that its addresses have, and what is printed.
+// Each file has a file of DHAT or Massif, the frames at its addresses, and the output.
 func TestFilesOfValgrindGetNames(t *testing.T) {
 	names, err := filepath.Glob("testdata/valgrind/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -185,7 +185,8 @@ func TestLongTextsOfDHATFilesAreCopied(t *testing.T) {
 	}
 }
 
-// A pipe cannot be read twice, and what comes through it is held in memory.
+// A large file in a pipe is refused: it cannot be read twice, so it would have to be held in
+// memory.
 func TestLargeDHATFilesInPipesAreRefused(t *testing.T) {
 	file := `{"dhatFileVersion":2,"pps":[` + strings.Repeat(`{"fs":[1]},`, 1<<20)
 	budget := report.NewBudget(32<<20, nil)
@@ -200,7 +201,7 @@ func TestLargeDHATFilesInPipesAreRefused(t *testing.T) {
 	}
 }
 
-// Where frames cannot be counted, or are too many, stacks keep their numbers.
+// If frames cannot be counted, or are too many, stacks keep their numbers.
 func TestStacksKeepNumbersOfFramesThatAreNotCounted(t *testing.T) {
 	const begin = `{"dhatFileVersion":2,"pps":[{"tb":1,"fs":[1,2]}],"ftbl":["[root]"`
 	for _, tt := range []struct{ name, frames, note string }{
@@ -372,7 +373,8 @@ func (everyPlace) Frames(report.RawFrame) ([]symbolize.Frame, buildid.ID) {
 	return []symbolize.Frame{{Func: "in\n\"", Inlined: true}, {Func: "out", File: "a.c", Line: 1, HasLine: true}}, buildid.ID{}
 }
 
-// fuzzTrace checks that a file that gets no names is printed as it is, and prints all other forms.
+// fuzzTrace checks that a file that gets no names is printed unchanged, and prints it in all other
+// forms.
 func fuzzTrace(t *testing.T, data []byte) {
 	if got := withoutNotes(t, data, Options{}); got != string(data) {
 		t.Errorf("%q became %q", data, got)
@@ -382,7 +384,7 @@ func fuzzTrace(t *testing.T, data []byte) {
 	}
 }
 
-// withoutNotes returns the file in its own form.
+// withoutNotes returns the output in the form Own.
 func withoutNotes(t *testing.T, data []byte, o Options) string {
 	p, err := Read(bytes.NewReader(data), o)
 	if err != nil {

@@ -84,7 +84,7 @@ func TestAReportWaitsOnce(t *testing.T) {
 	}
 }
 
-// late is a finder that has no file, and says so after this time.
+// late is a finder that has no file, and reports that after this time.
 type late time.Duration
 
 func (l late) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -96,8 +96,8 @@ func (l late) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)
 	}
 }
 
-// A report may follow lines of a log, whose filter has begun a block. The waits of the report are
-// not those of that block, which no later one ends.
+// A report may follow lines of a log, whose filter has begun a block. Since no later block ends
+// that one, the waits of the report do not belong to it.
 func TestAReportAfterALogIsNoPartOfItsBlock(t *testing.T) {
 	const wait, answers = 2 * time.Second, 1200 * time.Millisecond
 	names := builds(t, 4)
@@ -120,7 +120,7 @@ func TestAReportAfterALogIsNoPartOfItsBlock(t *testing.T) {
 	})
 }
 
-// Files stay open for another report, those that were used last, unless they were replaced.
+// The most recently used files stay open for another report, unless they were replaced.
 func TestFilesStayOpenForTheNextReport(t *testing.T) {
 	dir := t.TempDir()
 	replace := func(name, by string) {

@@ -44,13 +44,13 @@ type Objects struct {
 	keep   bool // the files stay open
 	all    map[string]*Object
 	turn   int // calls of Renew so far
-	opened int // see Work
+	opened int // number of opened files: see Work
 	looked int
 }
 
 // An Object is an object file on this machine that a report names.
 type Object struct {
-	Name  string // in the report
+	Name  string // name in the report
 	Path  string // on this machine
 	ID    buildid.ID
 	Err   error            // why the file cannot be used, without its path; nil if it can
@@ -64,8 +64,8 @@ type Object struct {
 	// read its contents within [object.Guard].
 	Image *object.File
 
-	file    *buildid.File // of Image
-	state   string        // of any file: see State
+	file    *buildid.File // file that Image maps
+	state   string        // state of any file: see State
 	turn    int           // Objects' turn at the last check of the file
 	awaited *Awaited      // nil until its debug file is searched for
 }

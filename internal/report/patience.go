@@ -41,7 +41,7 @@ type Patience struct {
 	files  map[buildid.ID]*Awaited
 	vain   bool          // the last wait ended without an answer
 	stuck  bool          // the last wait for a search on this machine ended without an answer
-	pauses []pause       // of the last minute
+	pauses []pause       // delays of the last minute
 	block  time.Duration // waited in the current block
 	blocks bool          // there is a current block
 }

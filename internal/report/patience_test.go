@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A log may wait for thousands of files in a minute, each for a moment: what is kept of these waits
-// does not grow with them, and no wait is lost or kept for much more than a minute.
+// A log may wait for thousands of files in a minute, each for a moment. The memory for these waits
+// does not grow with their number, and no wait is lost or kept for much more than a minute.
 func TestShortWaitsTakeNoSpace(t *testing.T) {
 	const waits, each = 100_000, time.Millisecond
 	synctest.Test(t, func(t *testing.T) {

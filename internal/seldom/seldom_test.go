@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A message passes once a minute, and says how often it occurred.
+// A message passes once a minute, with the number of its occurrences.
 func TestMessagesPassOnceAMinute(t *testing.T) {
 	begin := time.Unix(1_700_000_000, 0)
 	var l Limiter

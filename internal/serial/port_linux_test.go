@@ -146,8 +146,8 @@ func TestAPortThatStaysLockedIsReported(t *testing.T) {
 	r.want(t, "> ")
 }
 
-// A port that was not there in time ends with an error, which names the ports that are. One that
-// was there is waited for without a limit.
+// A port that does not appear in time is an error, which names the existing ports. A port that was
+// open before is waited for without a limit.
 func TestAPortThatIsNeverThereIsGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ttyUSB0")
 	tries := 0
@@ -195,7 +195,7 @@ func TestPortsOfAdaptersAreListed(t *testing.T) {
 	}
 }
 
-// A port that was hung up can be opened, and ends at once.
+// A port that was hung up can be opened, and ends at once: it is reopened only after a pause.
 func TestAPortThatEndsAtOnceIsNotOpenedAllTheTime(t *testing.T) {
 	r := newReading(t, filepath.Join(t.TempDir(), "ttyS0"))
 	r.port.again = time.Hour

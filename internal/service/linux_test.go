@@ -17,8 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// systemd takes a reload for a new one if its time is after that of its own SIGHUP, by the clock
-// that it uses itself.
+// A reload has a time of the clock by which systemd compares it with the time of its own SIGHUP.
 func TestReloadsHaveTheTimeOfTheSystemsClock(t *testing.T) {
 	conn, m := notifySocket(t, fmt.Sprintf("@symfilter-test-%d", os.Getpid())) // and abstract names work
 	before := monotonic()

@@ -29,7 +29,7 @@ const (
 // A Manager is the service manager that started this process: see sd_notify(3). The zero value is
 // for processes without a service manager, and sends nothing. A Manager is safe for concurrent use.
 type Manager struct {
-	address  string // of its datagram socket; empty: it wants no messages
+	address  string // address of its datagram socket; empty: it wants no messages
 	watchdog time.Duration
 
 	mu   sync.Mutex

@@ -18,7 +18,7 @@ type Sockets struct {
 
 type socket struct {
 	name   string // FileDescriptorName= of the unit; not unique
-	stream bool   // it accepts connections; otherwise it receives datagrams
+	stream bool   // the socket accepts connections; otherwise it receives datagrams
 	file   *os.File
 }
 

@@ -75,7 +75,7 @@ type Finder struct {
 	entries map[fileKey]*entry
 	recent  *list.List // of *entry; the most recently used first
 	size    int64
-	notices map[string]int // by kind
+	notices map[string]int // number of notices, by kind
 	servers servers
 	fetches sync.WaitGroup
 }
@@ -84,7 +84,7 @@ type Finder struct {
 type fileKey struct {
 	id   buildid.ID
 	name string // name of the module, if it has no build ID
-	file string // as recorded in debug information
+	file string // path as recorded in debug information
 }
 
 // An entry is a requested file, found or missing.
@@ -93,8 +93,8 @@ type entry struct {
 	place *list.Element
 	found sync.Mutex // held while the file is looked for
 	text  *text      // nil: not looked for yet
-	until time.Time  // when a missing file is looked for again
-	said  []string   // for Options.Explain, while the file is looked for
+	until time.Time  // time from which a missing file is looked for again
+	said  []string   // messages for Options.Explain, while the file is looked for
 
 	told, beyond bool // a notice about it was given; a line beyond its end was asked for
 }

@@ -237,7 +237,7 @@ explain: /src/inventory/ledger.cc: the server's /src/inventory/ledger.cc: not th
 	}
 }
 
-// A server that does not answer holds the first question up, and no other.
+// A server that does not answer delays the first question, and no other.
 func TestAServerIsWaitedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &server{files: map[string]string{"/a.c": "a\n", "/b.c": "b\n"}, takes: 5 * time.Second}

@@ -113,7 +113,7 @@ func TestNothingButFilesBelowTheRootsIsOpened(t *testing.T) {
 			t.Errorf("without a root, %.80q: got %q", path, got)
 		}
 	}
-	// what a prefix map makes of a path is matched with the roots, too
+	// a path is matched with the roots after the prefix map is applied
 	for _, m := range []buildid.PrefixMap{{Old: "/src", New: base}, {Old: "/src", New: root + "/.."}, {Old: "/src", New: root + "/up"}, {Old: "/src", New: ".."}} {
 		if got := find(source.Options{Roots: below, PrefixMap: prefixmap.Maps{m}}, "/src/canary"); got != "" {
 			t.Errorf("%v: got %q", m, got)

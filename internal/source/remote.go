@@ -15,7 +15,7 @@ type servers struct {
 	flights  map[fileKey]*flight
 	misses   map[buildid.ID]*buildMisses
 	hopeless bool      // the last wait ended without a file
-	minute   time.Time // when the current minute began
+	minute   time.Time // start of the current minute
 	waited   time.Duration
 }
 

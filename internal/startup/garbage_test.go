@@ -26,7 +26,7 @@ func TestTheLimitOfTheHeapLeavesRoomForWhatIsOutside(t *testing.T) {
 	}
 }
 
-// The percentage is that of the size of the heap some collections after the size has changed.
+// Some collections after the size of the heap has changed, the percentage fits the new size.
 func TestThePercentageFollowsTheHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(debug.SetGCPercent(100))

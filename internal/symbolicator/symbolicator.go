@@ -30,7 +30,7 @@ const (
 const (
 	frameBytes  = 64
 	stackBytes  = 64
-	moduleBytes = 256 // without strings
+	moduleBytes = 256 // a module without its strings
 )
 
 // A module is an image of the process.
@@ -226,7 +226,7 @@ func (r *request) module() error {
 // locations finds the module of each frame. It returns the locations of frames in modules with a
 // build ID.
 func (r *request) locations(ctx context.Context, s *batch.Symbols) (all []symbolize.Location) {
-	order := make([]int, len(r.modules)) // by address
+	order := make([]int, len(r.modules)) // indices of the modules, by address
 	for i := range order {
 		order[i] = i
 	}

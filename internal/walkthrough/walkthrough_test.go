@@ -74,7 +74,7 @@ func (r *recorder) Errorf(format string, _ ...any) {
 	r.faults = append(r.faults, strings.SplitN(format, ":", 3)[1])
 }
 
-// One shell runs all blocks: a folder that one enters is that of the next.
+// One shell runs all blocks: a block begins in the folder that the block before it has entered.
 func TestRunReportsWhatDiffers(t *testing.T) {
 	blocks := []Block{
 		{Text: "mkdir a && cd a\n"},

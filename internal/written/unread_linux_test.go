@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Of pipes and sockets it is known what their reader has not read; of files there is nothing to
-// know.
+// Unread counts the bytes that the reader of a pipe or socket has not read, and returns nil for a
+// file.
 func TestUnread(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What the reader has taken never decreases, and is never more than what it can have taken.
+// The number of taken bytes never decreases, and is never more than the reader can have taken.
 func TestTakenBytesNeverDecrease(t *testing.T) {
 	var written, left int64
 	known := true
