@@ -111,12 +111,12 @@ func TestTheReferenceOfDialectsHasThemAll(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Backtraces that are read\n\n<!-- Written from the table of package internal/dialect: make docs -->\n\n" +
 		testenv.Wrapped("A dialect is a form in which programs print backtraces without markup. symfilter reads all of these in one log, without a flag. "+
-			"`--dialects=NAME,NAME` leaves others out, `--dialects=none` all. `symfilter help dialects` prints this list, with samples that are cut.") + "\n\n" +
-		testenv.Wrapped("**What a frame needs** is below each sample. A frame with a build ID is resolved on any machine that has the debug file. Any other is "+
+			"`--dialects=NAME,NAME` selects some, `--dialects=none` none. `symfilter help dialects` prints this list, with shortened samples.") + "\n\n" +
+		testenv.Wrapped("**What a frame needs** is below each sample. A frame with a build ID is resolved on any machine that has the debug file. Any other frame is "+
 			"resolved by the file at its path, if the frames of the trace show that it is the file that ran: its symbols are where the trace has them, and a call is "+
 			"before each return address. `--image NAME=FILE` names the file if it is elsewhere, and `--image FILE@BASE` also where it was loaded. "+
-			"A frame that is not sure stays as it is: [A frame stays unresolved](unresolved.md) has the reasons, [Add a dialect](add-a-dialect.md) "+
-			"the way to one that is missing here.") + "\n")
+			"A frame without such proof stays as it is: [A frame stays unresolved](unresolved.md) has the reasons. [Add a dialect](add-a-dialect.md) "+
+			"explains how to add one that is missing here.") + "\n")
 	for _, d := range dialect.All() {
 		needs := "Needs " + d.Needs + "."
 		if d.OnDemand {
