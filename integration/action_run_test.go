@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A runner runs the scripts of action.yml as a runner of GitHub does.
+// A runner runs the steps of action.yml like a runner of GitHub.
 type runner struct {
 	a         action
 	workspace string
@@ -33,7 +33,7 @@ type runner struct {
 	env       []string
 }
 
-// newRunner returns a runner whose workspace has the logs of testdata, and their debug files.
+// newRunner returns a runner whose workspace has testdata's logs and debug files.
 func newRunner(t *testing.T) *runner {
 	t.Helper()
 	need(t, "bash", "jq")
@@ -55,17 +55,17 @@ func newRunner(t *testing.T) *runner {
 	return r
 }
 
-// An actionRun is what a run of the action leaves.
+// An actionRun is the result of a run of the action.
 type actionRun struct {
-	Printed string // by all steps
+	Printed string // output of all steps
 	Outputs map[string]string
 	Summary string
-	Code    int // of the last step
+	Code    int // exit code of the last step
 }
 
 var expression = regexp.MustCompile(`\$\{\{ (.*?) \}\}`)
 
-// run runs the steps of the action with inputs, but for those of other actions.
+// run runs the shell steps of the action with inputs. It skips steps that use other actions.
 func (r *runner) run(t *testing.T, inputs map[string]string) (got actionRun) {
 	t.Helper()
 	known := make(map[string]string) // values of expressions
@@ -137,8 +137,8 @@ func (r *runner) run(t *testing.T, inputs map[string]string) (got actionRun) {
 	return got
 }
 
-// releases serves the release v0.9.0 as GitHub does, to a curl with the home folder of r. The
-// server answers for github.com; sums changes its SHA256SUMS.
+// releases serves the release v0.9.0 like GitHub to a curl whose home folder is r's. The server
+// answers for github.com, and sums changes its SHA256SUMS.
 func (r *runner) releases(t *testing.T, sums func(string) string) (sum string) {
 	t.Helper()
 	need(t, "curl")
@@ -184,8 +184,6 @@ const (
 	tableHead        = "| level | finding | place | times |\n|---|---|---|---|\n"
 )
 
-// The action, built from its checkout, prints a log with names, annotates the line of its crash,
-// and writes the summary and the same SARIF as the command.
 func TestTheActionNamesTheFramesOfALog(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)
@@ -212,8 +210,7 @@ func TestTheActionNamesTheFramesOfALog(t *testing.T) {
 	}
 }
 
-// The action, from a release, reads several logs and fails for the error that the baseline lacks,
-// after all that it writes is written.
+// The failure comes after all files are written.
 func TestTheActionFailsForWhatTheBaselineLacks(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)
@@ -241,7 +238,6 @@ func TestTheActionFailsForWhatTheBaselineLacks(t *testing.T) {
 	}
 }
 
-// An archive with another checksum than the one of the release, or of the input, is not unpacked.
 func TestTheActionInstallsNoOtherArchive(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -276,7 +272,7 @@ func TestTheActionInstallsNoOtherArchive(t *testing.T) {
 	}
 }
 
-// No text of an input is run, in whichever input it is, and no line of a log is a command for the
+// A text of an input must not be run as a script, and a line of a log must not be a command for the
 // runner.
 func TestNoTextRunsInTheAction(t *testing.T) {
 	t.Parallel()
@@ -304,7 +300,7 @@ func TestNoTextRunsInTheAction(t *testing.T) {
 	}
 }
 
-// commandsIn returns the commands that a runner finds in the output of a step.
+// commandsIn returns the workflow commands that a runner would find in printed.
 func commandsIn(printed string) (all []string) {
 	stopped := ""
 	for line := range strings.Lines(printed) {

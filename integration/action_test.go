@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// An action is what action.yml may hold: reading it with another field fails.
+// An action has all fields that action.yml may have: any other field is an error.
 type action struct {
 	Name        string
 	Description string
@@ -45,7 +45,6 @@ type actionStep struct {
 	With  map[string]string
 }
 
-// readAction returns the action of the repository.
 func readAction(t *testing.T) (a action) {
 	t.Helper()
 	d := yaml.NewDecoder(strings.NewReader(readFile(t, filepath.Join("..", "action.yml"))))
@@ -62,9 +61,9 @@ var (
 	pinned    = regexp.MustCompile(`(?m)^ *uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
 )
 
-// Each input of action.yml has a description and either is required or has a default, and a step
-// gets it: by its environment, as an expression within a script would be part of the script. Each
-// action that it uses is that of one commit, whatever happens to the tag.
+// Each input has a description, and a default unless it is required. Steps get inputs through the
+// environment, since an expression in a script would become part of the script. Other actions are
+// named by commit, since a tag can be moved.
 func TestTheActionUsesEachInput(t *testing.T) {
 	a := readAction(t)
 	if a.Name != "symfilter" || a.Description == "" || a.Runs.Using != "composite" {
@@ -104,8 +103,6 @@ func TestTheActionUsesEachInput(t *testing.T) {
 	}
 }
 
-// The workflow that docs/ci.md shows gives the action its required inputs, and none that it lacks;
-// it reads outputs that the action has.
 func TestTheWorkflowWithTheActionIsOfItsInputs(t *testing.T) {
 	block := ciBlocks(t)["The action for GitHub"]
 	var job struct{ Steps []actionStep }

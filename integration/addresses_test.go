@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A stripped program that is loaded anywhere prints addresses alone. --image names the file with
-// debug information, and the calls before the addresses show its base: the output is as if the
-// operator had given that too. Another build has none, and a trace of two frames proves none.
+// A stripped program is loaded at a random address, and prints only addresses. The calls before
+// them prove the load base of the file in --image. Another build has no fitting base, and two
+// frames prove none.
 func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	need(t, "gcc", "strip", "objcopy")
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	which := func(log string) string {
 		cmd := exec.Command(command, "doctor", "--which", log, folder)
 		cmd.Dir = dir
-		out, _ := cmd.CombinedOutput() // the status is 1 unless one build fits
+		out, _ := cmd.CombinedOutput() // exits with 1 unless exactly one build fits
 		return string(out)
 	}
 	if got, want := which("log"), "next: symfilter --image "+folder+"/whole log\n"; !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "fits ") {
@@ -86,8 +86,7 @@ func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	}
 }
 
-// The name of a function proves a stripped file if only the separate debug file has that name, as
-// the one of the symbol table would; at another place it refutes the file.
+// Only the separate debug file has the name. At another place, the name refutes the file.
 func TestNamesOfTheDebugFileProveAStrippedFile(t *testing.T) {
 	need(t, "gcc", "objcopy", "strip")
 	dir := t.TempDir()

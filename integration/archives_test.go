@@ -14,11 +14,10 @@ import (
 	"time"
 )
 
-// logrotate is not in the PATH of every user.
+// not in the PATH of every user
 const logrotate = "/usr/sbin/logrotate"
 
-// rotators are ways in which the file app.log of a folder is rotated and compressed: settings of
-// logrotate, or a script.
+// rotators are ways to rotate and compress app.log: settings of logrotate, or a script.
 var rotators = map[string]struct{ settings, script string }{
 	"gzip":             {settings: "compress"},
 	"gzip, delayed":    {settings: "compress\ndelaycompress"},
@@ -34,9 +33,8 @@ var rotators = map[string]struct{ settings, script string }{
 	"no new file":      {script: `mv app.log app.log.20261101NUMBER && gzip app.log.20261101NUMBER`},
 }
 
-// A log is rotated and compressed while symfilter runs, is stopped, has ended or was killed. No
-// line is lost or out of order; only after a kill some are printed twice. With TEST_LONG=1 there
-// are 1,000 rotations in all.
+// Rotations happen while symfilter runs, is stopped, has ended or was killed. Only after a kill,
+// some lines are printed twice. With TEST_LONG=1 there are 1,000 rotations.
 func TestCompressedRotationsLoseNothing(t *testing.T) {
 	need(t, logrotate, "zstd", "xz", "bzip2")
 	rotations := 6
@@ -79,12 +77,12 @@ func TestCompressedRotationsLoseNothing(t *testing.T) {
 			var p *following
 			begin := func() { p = startFollowing(t, out, nil, "-F", log, "--state="+state) }
 			lines()
-			begin() // what was rotated before is not read
+			begin() // earlier rotations are not read
 			p.wait(t, func(printed string) bool { return strings.Contains(printed, fmt.Sprintf("line %d ", total-1)) })
 			for i := 0; i < rotations; {
 				what := random.IntN(4)
 				switch what {
-				case 1: // it is stopped
+				case 1: // suspends the process
 					p.cmd.Process.Signal(syscall.SIGSTOP)
 				case 2:
 					endQuietly(t, p, syscall.SIGTERM)
@@ -100,7 +98,7 @@ func TestCompressedRotationsLoseNothing(t *testing.T) {
 						lines()
 					}
 				}
-				lines() // without a file of the name, the run waits for one
+				lines() // the run waits for a file of the name
 				switch what {
 				case 1:
 					p.cmd.Process.Signal(syscall.SIGCONT)
@@ -109,7 +107,7 @@ func TestCompressedRotationsLoseNothing(t *testing.T) {
 				}
 				if random.IntN(3) == 0 {
 					time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
-				} else { // it has read all, and the checkpoint has it
+				} else { // the checkpoint covers all lines
 					p.wait(t, func(printed string) bool { return strings.Contains(printed, fmt.Sprintf("line %d ", total-1)) })
 				}
 			}
@@ -122,8 +120,8 @@ func TestCompressedRotationsLoseNothing(t *testing.T) {
 	}
 }
 
-// endQuietly ends symfilter, and fails if it has reported anything but that a file is missing or
-// was copied.
+// endQuietly ends symfilter. It fails the test after any message other than that a file is missing
+// or was copied.
 func endQuietly(t *testing.T, p *following, sig syscall.Signal) {
 	t.Helper()
 	p.cmd.Process.Signal(sig)
@@ -135,8 +133,8 @@ func endQuietly(t *testing.T, p *following, sig syscall.Signal) {
 	}
 }
 
-// checkNumbers expects the lines 0 to total-1 in order; if again is set, after each line some lines
-// before it may be there again, as a whole and up to it.
+// checkNumbers expects the lines 0 to total-1 in order. If again is set, the lines before any line
+// may be repeated.
 func checkNumbers(t *testing.T, printed string, total int, again bool) {
 	t.Helper()
 	next, doubled := 0, 0

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The address sanitizer prints its report as markup. Filtered, it equals the report of the same
-// program when it calls a symbolizer itself.
+// The sanitizer prints markup. Filtered, it must equal the report of the same program with a
+// symbolizer.
 func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++") // g++ brings the C++ library
 	need(t, sanitizerRuntime(t))
@@ -27,8 +27,8 @@ func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
 				run(t, nil, "clang-19", "-x", "c++", "-g", level, "-fsanitize=address",
 					filepath.Join(checkout, "integration", "testdata", source+".cc"), "-lstdc++", "-o", program)
 
-				// with enable_symbolizer_markup=1, the sanitizer prints markup in place of frames
-				// in stack_trace_format
+				// with enable_symbolizer_markup=1, the sanitizer prints markup instead of
+				// stack_trace_format
 				offline := crash(t, dir, []string{"ASAN_OPTIONS=enable_symbolizer_markup=1"}, program)
 				filtered := run(t, offline, command)
 				online := string(crash(t, dir, []string{
@@ -45,7 +45,7 @@ func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
 					t.Errorf("symbolized online (-), by symfilter (+):\n%s\nsymfilter printed:\n%s", diff, filtered)
 				}
 
-				// In its last line the report repeats the first frame, in a sentence.
+				// The summary repeats the first frame, in a sentence.
 				first := want[0][0]
 				summaries := regexp.MustCompile(`(?m)^SUMMARY: AddressSanitizer: .*$`).FindAllString(filtered, -1)
 				if file := fmt.Sprintf("%s:%d:", first.File, first.Line); len(summaries) != 1 ||
@@ -64,17 +64,17 @@ func sanitizerRuntime(t *testing.T) string {
 	if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
 		return found[0]
 	}
-	return pattern // need then reports that it is missing
+	return pattern // need then reports the missing file
 }
 
-// place is a frame without its address, which differs between the two runs.
+// place is a frame without its address, which differs between the runs.
 type place struct {
 	Func, File string
 	Line       int
 }
 
-// stacksOf splits frames into stacks, with inlined calls as frames of their own, as the sanitizer
-// prints them.
+// stacksOf splits frames into stacks. As in the sanitizer's output, inlined calls are separate
+// frames.
 func stacksOf(frames []frame) [][]place {
 	var all [][]place
 	last := -1
@@ -87,9 +87,9 @@ func stacksOf(frames []frame) [][]place {
 			last = 1 // the next #0 begins another stack
 		}
 		name, _, _ := strings.Cut(f.Func, "+0x")
-		name, _, _ = strings.Cut(name, "@") // a symbol's version
+		name, _, _ = strings.Cut(name, "@") // the version of a symbol
 		if i := strings.Index(name, "_interceptor_"); i >= 0 && strings.Trim(name[:i], "_") == "" {
-			// the sanitizer does not show that it intercepts free
+			// the sanitizer does not print the prefix of its interceptor for free
 			name = name[i+len("_interceptor_"):]
 		}
 		all[len(all)-1] = append(all[len(all)-1], place{name, f.File, f.Line})
@@ -100,7 +100,7 @@ func stacksOf(frames []frame) [][]place {
 var onlineFrame = regexp.MustCompile(`^    #(\d+) (.*) (\S+)$`)
 var sourceAt = regexp.MustCompile(`^(.*?):(\d+)(?::\d+)?$`)
 
-// onlineStacks reads the frames in the format "    #%n %f %S".
+// onlineStacks parses frames in the format "    #%n %f %S".
 func onlineStacks(report string) [][]place {
 	var all [][]place
 	for line := range strings.Lines(report) {
@@ -121,8 +121,8 @@ func onlineStacks(report string) [][]place {
 	return all
 }
 
-// keepNamedByBoth blanks the frames outside of the program's own source that only one of the two
-// has named: the debug files of libc depend on the machine, and the two search in different places.
+// keepNamedByBoth blanks frames outside of the program's source if only one side has a name: the
+// two search debug files in different places.
 func keepNamedByBoth(a, b [][]place) {
 	for i := range min(len(a), len(b)) {
 		for j := range min(len(a[i]), len(b[i])) {

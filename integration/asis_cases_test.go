@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// dropInDifferences are the command lines of testdata/asis/cases.txt whose answers differ for a
-// reason in docs/drop-in.md: what LLVM prints, with old replaced by new, is what symfilter prints.
+// dropInDifferences are command lines of testdata/asis/cases.txt with another answer than LLVM's,
+// for a reason in docs/drop-in.md. Replacing old in LLVM's output by new gives symfilter's.
 var dropInDifferences = []struct{ name, old, new string }{
 	{"data-object", `data\.c:11`, "data.c:3"},
 	{"object-sections", `main::\$_0::operator\(\)\(int\) const\n(.*:0:3)\nshop::stock\n.*`, "shop::stock\n$1"},
@@ -30,8 +30,7 @@ var dropInDifferences = []struct{ name, old, new string }{
 	{"output-style-json-frame", `standard error:\n`, "standard error:\nllvm-symbolizer: FRAME: local variables are not read; each function is answered as having none\n"},
 }
 
-// Command lines with the subjects of LLVM's own tests have the answers of LLVM: what is printed to
-// both streams, and the exit status.
+// Both outputs and the exit status must equal LLVM's.
 func TestDropInAnswersToLLVMsOwnCases(t *testing.T) {
 	need(t, "clang-19", "ld.lld-19", "llvm-dwp-19", "llvm-symbolizer-19", "llvm-addr2line-19")
 	sources := filepath.Join(checkout, "integration", "testdata", "asis")
@@ -89,8 +88,8 @@ func TestDropInAnswersToLLVMsOwnCases(t *testing.T) {
 	}
 }
 
-// addressesIn returns a function that replaces @FILE:SYMBOL+N in a command by the address N after a
-// symbol of a file in dir.
+// addressesIn returns a function that replaces each @FILE:SYMBOL+N in a command by an address: N
+// bytes after the symbol of a file in dir.
 func addressesIn(t *testing.T, dir string) func(command string) string {
 	t.Helper()
 	place := regexp.MustCompile(`@([\w.]+):([\w.]+)(?:\+(\d+))?`)
@@ -111,7 +110,7 @@ func addressesIn(t *testing.T, dir string) func(command string) string {
 	}
 }
 
-// addressesOf returns the addresses of the symbols of a file.
+// addressesOf returns the addresses of a file's symbols.
 func addressesOf(t *testing.T, path string) map[string]uint64 {
 	t.Helper()
 	f, err := elf.Open(path)

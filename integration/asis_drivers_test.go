@@ -23,14 +23,14 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A driven symbolizer is one that another program, the driver, starts.
+// A driven symbolizer is started by another program, the driver.
 type driven struct {
 	name  string
 	needs []string
-	// drive returns what the driver prints about a program in dir. path is that of llvm-symbolizer,
-	// and other symbolizers are beside it.
+	// drive returns the driver's output about a program in dir. path is the path of
+	// llvm-symbolizer; other symbolizers are in the same folder.
 	drive func(t *testing.T, dir, path string) string
-	names string // is in the output
+	names string // a part of the output
 }
 
 var drivers = []driven{
@@ -51,7 +51,7 @@ var drivers = []driven{
 		return started(t, string(report), []string{"LLVM_SYMBOLIZER_PATH=" + path}, "asan_symbolize-19", "-d")
 	}, "in shop::weigh(shop::Box<long> const&, int) "},
 	{"pprof", nil, func(t *testing.T, dir, path string) string {
-		// nm and addr2line are not in this PATH: pprof would use them without a symbolizer
+		// without nm and addr2line in PATH, pprof must use the symbolizer
 		t.Setenv("PATH", filepath.Dir(path))
 		t.Setenv("PPROF_TMPDIR", dir)
 		output := filepath.Join(t.TempDir(), "text")
@@ -93,7 +93,7 @@ var drivers = []driven{
 	}, "spin.c:"},
 }
 
-// spinning is a program without libraries whose samples are in an inlined function.
+// spinning is a program without libraries. Its samples are in an inlined function.
 const spinning = `static inline __attribute__((always_inline)) int mix(int a) {
   for (volatile int i = 0; i < 200; i++) a = a * 3 + i;
   return a;
@@ -110,7 +110,7 @@ void begin(void) {
 }
 `
 
-// perfPrints returns what a command of perf prints about samples of the program spin in dir. perf
+// perfPrints returns the output of a perf command about samples of the program spin in dir. perf
 // finds addr2line by PATH.
 func perfPrints(t *testing.T, dir, path string, args ...string) string {
 	t.Helper()
@@ -128,10 +128,10 @@ func perfPrints(t *testing.T, dir, path string, args ...string) string {
 	return regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(out, "") // one of the comments is a random tip
 }
 
-// weigh is the symbol of a function in testdata/asis/calls.cc that inlines others.
+// weigh is a function in testdata/asis/calls.cc with inlined calls.
 const weigh = "_ZN4shop5weighERKNS_3BoxIlEEi"
 
-// kernelScript returns the path of a script of Linux, which scripts/fetch-kernel fetches.
+// kernelScript returns the path of a script of Linux, fetched by scripts/fetch-kernel.
 func kernelScript(t *testing.T, name string) string {
 	t.Helper()
 	testenv.OnlyLong(t)
@@ -142,7 +142,7 @@ func kernelScript(t *testing.T, name string) string {
 	return testenv.Find(t, filepath.Join(home, ".cache", "symfilter-kernel", name))
 }
 
-// pprofFlags are the flags of pprof with the arguments of a test.
+// pprofFlags gives pprof the arguments of a test as flags.
 type pprofFlags struct {
 	*flag.FlagSet
 	args []string
@@ -162,7 +162,7 @@ func (f *pprofFlags) Parse(func()) []string {
 	return f.Args()
 }
 
-// racing has a data race that ThreadSanitizer always sees: relaxed operations order nothing.
+// racing has a data race that ThreadSanitizer always finds: relaxed operations order nothing.
 const racing = `#include <pthread.h>
 static int shared, done;
 static void bump(int by) { shared += by; }
@@ -176,7 +176,7 @@ int main() {
 }
 `
 
-// compileDriven compiles the programs that drivers name the frames of.
+// compileDriven compiles the programs for the drivers.
 func compileDriven(t *testing.T, dir string) {
 	t.Helper()
 	for sanitizer, source := range map[string]string{
@@ -202,8 +202,8 @@ func compileDriven(t *testing.T, dir string) {
 	writeOldProfile(t, filepath.Join(dir, "cpu.prof"), filepath.Join(dir, "calls"))
 }
 
-// linksTo returns the paths of llvm-symbolizer in two folders: of LLVM's own, and of a link to
-// symfilter. llvm-addr2line is likewise beside it, and addr2line in the folder binutils.
+// linksTo returns the paths of llvm-symbolizer in two folders: links to LLVM's program, and links
+// to symfilter. llvm-addr2line is in the same folders, and addr2line in their folder binutils.
 func linksTo(t *testing.T, dir string) (other, own string) {
 	t.Helper()
 	for _, name := range []string{"llvm-symbolizer", "llvm-addr2line", "llvm-readelf"} {
@@ -211,7 +211,7 @@ func linksTo(t *testing.T, dir string) (other, own string) {
 		other, own = filepath.Join(dir, "other"), filepath.Join(dir, "own")
 		run(t, nil, "mkdir", "-p", other, own)
 		run(t, nil, "ln", "-s", original, filepath.Join(other, name))
-		if name != "llvm-readelf" { // scripts need it by that name
+		if name != "llvm-readelf" { // scripts need this name
 			original = command
 		}
 		run(t, nil, "ln", "-s", original, filepath.Join(own, name))
@@ -223,14 +223,13 @@ func linksTo(t *testing.T, dir string) (other, own string) {
 	return filepath.Join(other, "llvm-symbolizer"), filepath.Join(own, "llvm-symbolizer")
 }
 
-// Programs that start a symbolizer print the same with symfilter in its place.
 func TestDriversOfSymbolizersStartSymfilter(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "llvm-addr2line-19", "addr2line", "g++") // g++ brings the C++ library
 	need(t, sanitizerRuntime(t))
 	dir := t.TempDir()
 	compileDriven(t, dir)
 	other, own := linksTo(t, dir)
-	varying := regexp.MustCompile(`0x[0-9a-f]+|==\d+==|[pt]id=\d+`) // addresses and numbers of processes
+	varying := regexp.MustCompile(`0x[0-9a-f]+|==\d+==|[pt]id=\d+`) // addresses and process IDs
 	for _, d := range drivers {
 		t.Run(d.name, func(t *testing.T) {
 			need(t, d.needs...)
@@ -246,7 +245,7 @@ func TestDriversOfSymbolizersStartSymfilter(t *testing.T) {
 	}
 }
 
-// started runs a program to its end, whatever its exit status is, and returns all that it prints.
+// started runs a program, and returns both outputs, whatever the exit status.
 func started(t *testing.T, in string, env []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -259,8 +258,8 @@ func started(t *testing.T, in string, env []string, name string, args ...string)
 	return string(out)
 }
 
-// writeProfile writes a profile of a program that is mapped at its link address. It has a sample at
-// each address of main where LLVM finds an inlined function.
+// writeProfile writes a profile of a program at its link address. It has a sample at each address
+// of main for which LLVM finds the inlined function.
 func writeProfile(t *testing.T, path, program, function string) {
 	t.Helper()
 	f, err := elf.Open(program)
@@ -300,8 +299,8 @@ func writeProfile(t *testing.T, path, program, function string) {
 	}
 }
 
-// writeOldProfile writes a profile of gperftools: samples in weigh and in what it inlines, of a
-// program at a fixed address.
+// writeOldProfile writes a profile of gperftools for a program at a fixed address. It has samples
+// in weigh and in the calls inlined into weigh.
 func writeOldProfile(t *testing.T, path, program string) {
 	t.Helper()
 	f, err := elf.Open(program)
@@ -310,7 +309,7 @@ func writeOldProfile(t *testing.T, path, program string) {
 	}
 	defer f.Close()
 	text, symbols := f.Section(".text"), addressesOf(t, program)
-	words := []uint64{0, 3, 0, 10000, 0} // the size of the header, a version, a period in microseconds
+	words := []uint64{0, 3, 0, 10000, 0} // header size, version, period in microseconds
 	for i := range uint64(100) {
 		words = append(words, i+1, 2, symbols[weigh]+i, symbols["main"]+8)
 	}

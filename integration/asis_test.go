@@ -16,13 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asOther starts symfilter by the name of another symbolizer, and returns what it prints.
+// asOther starts symfilter under the name of another symbolizer, and returns both outputs.
 func asOther(t *testing.T, file, name string, args []string, in []byte) (stdout, stderr string) {
 	t.Helper()
 	return outputOf(t, file, name, args, in, 0)
 }
 
-// outputOf starts a file as the program name, and returns what it prints. The exit code must be at
+// outputOf starts file under the given name, and returns both outputs. The exit code must be at
 // most most.
 func outputOf(t *testing.T, file, name string, args []string, in []byte, most int) (stdout, stderr string) {
 	t.Helper()
@@ -37,8 +37,8 @@ func outputOf(t *testing.T, file, name string, args []string, in []byte, most in
 	return out.String(), said.String()
 }
 
-// questions returns questions about n random addresses in the sections of a file: with code set in
-// those with code, otherwise in those with data.
+// questions returns n random addresses in the sections of a file: with code if code is set,
+// otherwise with data.
 func questions(t *testing.T, file string, n int, code bool, prefix string) []byte {
 	t.Helper()
 	f, err := elf.Open(file)
@@ -69,7 +69,7 @@ func questions(t *testing.T, file string, n int, code bool, prefix string) []byt
 	return in.Bytes()
 }
 
-// missingDeclarations are the answers of LLVM that lack the file of a declaration, because its
+// missingDeclarations match answers in which LLVM lacks the file of a declaration, since the file's
 // number is in an abbreviation: see docs/drop-in.md.
 var missingDeclarations = []struct{ lacks, has *regexp.Regexp }{
 	{regexp.MustCompile(`(?m)^  Function start filename: $`), regexp.MustCompile(`(?m)^  Function start filename: .*$`)},
@@ -77,7 +77,8 @@ var missingDeclarations = []struct{ lacks, has *regexp.Regexp }{
 	{regexp.MustCompile(`(?m)^\?\?:\?$`), regexp.MustCompile(`(?m)^.*:\d+$`)},
 }
 
-// sameAnswer reports whether got is LLVM's answer, or LLVM's with files of declarations added.
+// sameAnswer reports whether got is LLVM's answer, and whether it is except for added files of
+// declarations.
 func sameAnswer(want, got string) (same, allowed bool) {
 	if want == got {
 		return true, true
@@ -101,7 +102,7 @@ func sameAnswer(want, got string) (same, allowed bool) {
 	return false, false
 }
 
-// dropInStyles are command lines of both programs, without the file. end ends an answer.
+// dropInStyles are command lines of both programs, without the file. end is the end of an answer.
 var dropInStyles = []struct {
 	name, args, prefix, end string
 	data                    bool
@@ -118,8 +119,7 @@ var dropInStyles = []struct {
 	{"llvm-addr2line", "-asf", "", "\n0x", false},
 }
 
-// Both programs answer equally about thousands of random addresses, but for the differences in
-// docs/drop-in.md.
+// The random addresses may only show the differences in docs/drop-in.md.
 func TestDropInAnswersAreThoseOfLLVM(t *testing.T) {
 	need(t, "llvm-symbolizer-19", "llvm-addr2line-19", "git", "g++", "clang-19")
 	twin := newTraceTwin(t, "ledger", twinBuild{flags: []string{"-gdwarf-5"}, link: []string{"-shared", "-fPIC"}})
@@ -174,7 +174,6 @@ func TestDropInAnswersAreThoseOfLLVM(t *testing.T) {
 	}
 }
 
-// The commands of docs/drop-in.md name a function.
 func TestTheCommandsForADropInAnswer(t *testing.T) {
 	dir := t.TempDir()
 	for _, line := range linesFor(t, "drop-in.md", "TestTheCommandsForADropInAnswer") {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// gnuPrograms returns files for questions to symbolizers of GNU systems, by name.
+// gnuPrograms returns the tested files, by name.
 func gnuPrograms(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,16 +37,15 @@ func gnuPrograms(t *testing.T) map[string]string {
 		words := append(strings.Fields(command), "-O2", "-fPIC", "-shared", ledger, "-o", files[name])
 		run(t, nil, words[0], words[1:]...)
 	}
-	// the same as gcc, with what it shares with another file in a supplementary file
+	// the same as gcc, with a supplementary file shared with another program
 	files["supplementary"] = filepath.Join(dir, "supplementary")
 	other := filepath.Join(dir, "other")
 	run(t, nil, "cp", files["gcc"], files["supplementary"])
 	run(t, nil, "cp", files["gcc"], other)
 	run(t, nil, "dwz", "-r", "-m", filepath.Join(dir, "shared.alt"), "-h", files["supplementary"], other)
-	// calls in lexical blocks
 	files["lexical"] = filepath.Join(dir, "lexical")
 	run(t, nil, "gcc", "-g", "-O2", "-shared", "-fPIC", filepath.Join(checkout, "integration", "testdata", "twin", "lexical.c"), "-o", files["lexical"])
-	// a stripped file with a debug link, and one without symbols and debug information
+	// stripped has a debug link, bare has neither symbols nor debug information
 	files["stripped"], files["bare"] = filepath.Join(dir, "stripped"), filepath.Join(dir, "bare")
 	run(t, nil, "objcopy", "--only-keep-debug", files["gcc"], filepath.Join(dir, "gcc.debug"))
 	run(t, nil, "strip", files["gcc"], "-o", files["bare"])
@@ -60,7 +59,7 @@ func gnuPrograms(t *testing.T) map[string]string {
 	return files
 }
 
-// gnuQuestions returns questions about n addresses: of code, of data, and outside of all sections.
+// gnuQuestions returns n addresses: of code, of data, and outside of all sections.
 func gnuQuestions(t *testing.T, file string, n int) []byte {
 	t.Helper()
 	in := append(questions(t, file, n*8/10, true, ""), questions(t, file, n/10, false, "")...)
@@ -71,8 +70,8 @@ func gnuQuestions(t *testing.T, file string, n int) []byte {
 	return in
 }
 
-// flagSets returns all combinations of some flags of one letter, as words with -a, which marks
-// where an answer begins.
+// flagSets returns all combinations of some one-letter flags, with -a, which marks the beginning of
+// each answer.
 func flagSets(letters string) (all []string) {
 	for set := range 1 << len(letters) {
 		word := "-a"
@@ -86,10 +85,10 @@ func flagSets(letters string) (all []string) {
 	return all
 }
 
-// gnuAnswerStart is where an answer begins.
+// gnuAnswerStart matches the beginning of an answer.
 var gnuAnswerStart = regexp.MustCompile(`(?m)^0x[0-9a-f]{8,}(:|$)`)
 
-// gnuAnswers returns the answers of an output with addresses.
+// gnuAnswers splits an output into answers.
 func gnuAnswers(out string) (answers []string) {
 	starts := gnuAnswerStart.FindAllStringIndex(out, -1)
 	for i, at := range starts {
@@ -104,7 +103,7 @@ func gnuAnswers(out string) (answers []string) {
 
 var gnuPlace = regexp.MustCompile(`(?m)([^\s:]*):(\d+|\?)(?::\d+| \(discriminator \d+\))?$`)
 
-// gnuPlaces returns the names of the files, without folders, and the lines of an answer.
+// gnuPlaces returns the base names and the lines of an answer.
 func gnuPlaces(answer string) (all []string) {
 	for _, m := range gnuPlace.FindAllStringSubmatch(answer, -1) {
 		line := m[2]
@@ -116,8 +115,8 @@ func gnuPlaces(answer string) (all []string) {
 	return all
 }
 
-// sameNames reports whether two answers differ only in places, or in the number of calls, or in
-// that one says that nothing is there.
+// sameNames reports whether two answers differ only in places, in the number of calls, or because
+// one has no place.
 func sameNames(a, b string) bool {
 	places := gnuPlaces(b)
 	if len(places) != len(gnuPlaces(a)) || places[0] == "??:0" {
@@ -126,9 +125,8 @@ func sameNames(a, b string) bool {
 	return gnuPlace.ReplaceAllString(a, "") == gnuPlace.ReplaceAllString(b, "")
 }
 
-// Both programs answer equally about addresses of code, of data and of nothing, but for the
-// differences in docs/drop-in.md. In those the debug information says what symfilter prints:
-// LLVM, which is a third reader, finds the same files and lines.
+// The differences are in docs/drop-in.md. In each of them, LLVM as a third reader finds the same
+// files and lines as symfilter.
 func TestDropInAnswersAreThoseOfBinutils(t *testing.T) {
 	need(t, "addr2line", "llvm-addr2line-19", "git", "gcc", "g++", "clang-19", "dwz", "objcopy", "strip")
 	files := gnuPrograms(t)
@@ -145,8 +143,8 @@ func TestDropInAnswersAreThoseOfBinutils(t *testing.T) {
 	}
 }
 
-// The same is true of elfutils. Of libc only lines are compared: see the differences about
-// functions at one address.
+// Of libc only lines are compared: docs/drop-in.md has the differences for functions at one
+// address.
 func TestDropInAnswersAreThoseOfElfutils(t *testing.T) {
 	need(t, "eu-addr2line", "llvm-addr2line-19", "git", "gcc", "g++", "clang-19", "dwz", "objcopy", "strip")
 	files := gnuPrograms(t)
@@ -167,12 +165,12 @@ func TestDropInAnswersAreThoseOfElfutils(t *testing.T) {
 	}
 }
 
-// compareGNU asks a tool and symfilter by its name about n addresses of a file, with a set of
-// flags.
+// compareGNU compares the answers of a tool, and of symfilter under the tool's name, for n
+// addresses of a file and a set of flags.
 func compareGNU(t *testing.T, tool, name, file string, n int, set string) {
 	t.Run(name+" "+set, func(t *testing.T) {
 		in, args := gnuQuestions(t, file, n), append(strings.Fields(set), "-e", file)
-		// elfutils exits with 1 after an address of no unit
+		// elfutils exits with 1 after an address without a unit
 		want, wantSaid := outputOf(t, tool, tool, args, in, 1)
 		got, said := outputOf(t, command, tool, args, in, 1)
 		// LLVM has no flags for symbols
@@ -212,7 +210,7 @@ var gnuCommands = []string{
 	"-b elf64-x86-64 -e FILE 1160", "-fsape FILE 1160 1168",
 }
 
-// A command line prints the same bytes, also from @FILE, and with questions that are no addresses.
+// The arguments may come from @FILE, and questions need not be addresses.
 func TestDropInCommandsPrintWhatBinutilsPrints(t *testing.T) {
 	need(t, "addr2line", "gcc", "g++", "dwz")
 	files := gnuPrograms(t)

@@ -12,9 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Compilers give line 0 to code that belongs to no line. A bare address directly after such code
-// comes from an emitter that has subtracted one already, if the function is the same: to subtract
-// again would lose the line.
+// Compilers give line 0 to code without a source line. If a bare address follows such code in the
+// same function, its emitter has already subtracted 1: subtracting again would lose the line.
 func TestABareAddressBehindLineZeroIsLookedUpAsLogged(t *testing.T) {
 	need(t, "clang-19")
 	dir := t.TempDir()

@@ -31,7 +31,7 @@ type changeSide struct {
 	Total           map[string]int64
 }
 
-// compared returns the differences that --diff prints as JSON, and the exit status.
+// compared returns the records of --diff in JSON, and the exit status.
 func compared(t *testing.T, args ...string) (all []changeRecord, total changeRecord, code int) {
 	t.Helper()
 	out, err := producers.output(t, exec.Command(command, append([]string{"callgrind", "--diff", "--output=json"}, args...)...))
@@ -59,15 +59,15 @@ func compared(t *testing.T, args ...string) (all []changeRecord, total changeRec
 	return all, total, code
 }
 
-// A changed program has its profiles before and after, each once with names and once stripped.
+// A changed holds the profiles of a program before and after a change, with and without names.
 type changed struct {
 	before, after         string // profiles of the unstripped program
 	bareBefore, bareAfter string
 	debug                 string // folder of the unstripped programs
 }
 
-// change builds a program before and after a change, strips both, and profiles all four. All run at
-// paths of one length, since these are part of what the dynamic loader does.
+// change builds a program before and after a change, strips both, and profiles all four. Their
+// paths have equal lengths, since the dynamic loader's costs depend on them.
 func change(t *testing.T, source string, before, after []string, flags ...string) changed {
 	t.Helper()
 	dir := t.TempDir()
@@ -97,7 +97,7 @@ func change(t *testing.T, source string, before, after []string, flags ...string
 	return c
 }
 
-// stableKey returns the name of a function as it is in another build.
+// stableKey returns the name that a function also has in another build.
 func stableKey(name string) string {
 	name, _, _ = strings.Cut(name, " [clone ")
 	if regexp.MustCompile(`^(\S+\+)?0x[0-9a-f]+('\d+)?$`).MatchString(name) {
@@ -128,15 +128,15 @@ var changedPrograms = []struct {
 	name, source  string
 	before, after []string
 	flags         []string
-	long          bool // for TEST_LONG only
+	long          bool // with TEST_LONG only
 }{
 	{"a change of C++", "change.cc", with(gxx, "-O1"), with(gxx, "-O1", "-DAFTER"), instr, false},
 	{"another optimization", "shape.c prof.c", with(with(gcc, "-O1"), calls...), with(with(gcc, "-O3"), calls...), instr, true},
 	{"recursion and callers", "change.cc", with(gxx, "-O1"), with(gxx, "-O0", "-DAFTER"), []string{"--separate-recs=3"}, true},
 }
 
-// --diff has for each function what its costs on both sides give, and what pprof -diff_base has for
-// the profiles as stacks.
+// The changes must equal the differences of both sides, and those of pprof -diff_base for the
+// profiles as stacks.
 func TestDifferencesAreThoseOfPprof(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++", "go", "strip")
 	for _, p := range changedPrograms {
@@ -171,7 +171,7 @@ func TestDifferencesAreThoseOfPprof(t *testing.T) {
 			if d := cmp.Diff(flat, got); d != "" {
 				t.Errorf("changes of own costs (-pprof -diff_base, +ours):\n%s", d)
 			}
-			for _, r := range all { // with their calls: those of the program itself
+			for _, r := range all { // the program's own functions
 				name := strings.HasPrefix(r.Function, "ledger::") || r.Function == "main"
 				if n := r.After.Inclusive["Ir"] - r.Before.Inclusive["Ir"]; name && n != cum[r.Function] {
 					t.Errorf("inclusive change of %s: %d, want %d as in pprof -diff_base", r.Function, n, cum[r.Function])
@@ -184,7 +184,7 @@ func TestDifferencesAreThoseOfPprof(t *testing.T) {
 	}
 }
 
-// pprofChanges returns the changes of own and of inclusive costs that go tool pprof has, by name.
+// pprofChanges returns the changes of own and of inclusive costs in go tool pprof, by name.
 func pprofChanges(t *testing.T, before, after string) (flat, cum map[string]int64) {
 	t.Helper()
 	dir := t.TempDir()
@@ -214,12 +214,12 @@ func pprofChanges(t *testing.T, before, after string) (flat, cum map[string]int6
 	return flat, cum
 }
 
-// The profile of a stripped program does not differ from that of its twin, and two stripped
-// programs differ as their twins do.
+// A stripped program's profile must not differ from its twin's, and two stripped programs must
+// differ like their twins.
 func TestStrippingChangesNoCosts(t *testing.T) {
 	need(t, "valgrind", "g++", "strip")
 	c := change(t, "change.cc", with(gxx, "-O1"), with(gxx, "-O1", "-DAFTER"), instr...)
-	own := func(all []changeRecord) map[string]int64 { // of the program: its path is no longer in its own costs
+	own := func(all []changeRecord) map[string]int64 { // functions of the program, whose path is no longer part of its costs
 		kept := slices.DeleteFunc(slices.Clone(all), func(r changeRecord) bool { return filepath.Base(r.Object) != "prog" })
 		return changesOf(kept)
 	}
@@ -244,7 +244,7 @@ func TestStrippingChangesNoCosts(t *testing.T) {
 		t.Errorf("notes (-want, +got):\n%s", d)
 	}
 
-	// recursion is counted once, on both sides, and the gate sees the functions
+	// recursion is counted once on both sides, and the gate finds the functions
 	depth := slices.IndexFunc(bare, func(r changeRecord) bool { return strings.HasPrefix(r.Function, "ledger::depth") })
 	if depth < 0 || bare[depth].Before.Inclusive["Ir"] != bare[depth].Before.Self["Ir"] {
 		t.Errorf("ledger::depth: %+v, want equal own and inclusive costs", bare[max(depth, 0)])
@@ -267,7 +267,7 @@ func TestStrippingChangesNoCosts(t *testing.T) {
 		}
 	}
 
-	// a profile that a killed process left
+	// a truncated profile, as of a killed process
 	cut := filepath.Join(t.TempDir(), "cut.out")
 	if text := readFile(t, c.bareAfter); os.WriteFile(cut, []byte(text[:len(text)/2]), 0o644) != nil {
 		t.Fatal("cannot write", cut)
@@ -277,7 +277,6 @@ func TestStrippingChangesNoCosts(t *testing.T) {
 	}
 }
 
-// --diff of profiles of Cachegrind has for each function what cg_diff has.
 func TestDifferencesAreThoseOfCgDiff(t *testing.T) {
 	need(t, "valgrind", "cg_diff", "g++")
 	dir := t.TempDir()

@@ -22,7 +22,7 @@ func builtProgram(t *testing.T, source string, argv ...string) string {
 	return prog
 }
 
-// callgrindFiles runs a program under Callgrind, and returns the files that it wrote, sorted.
+// callgrindFiles runs a program under Callgrind, and returns the sorted files.
 func callgrindFiles(t *testing.T, flags []string, argv ...string) []string {
 	t.Helper()
 	base := filepath.Join(t.TempDir(), "callgrind.out")
@@ -38,7 +38,7 @@ func callgrindFiles(t *testing.T, flags []string, argv ...string) []string {
 	return files
 }
 
-// selfCosts returns the own costs of the functions of profiles, added up.
+// selfCosts adds up the functions' own costs in profiles.
 func selfCosts(profiles ...*profile) map[string]int64 {
 	sum := map[string]int64{}
 	for _, p := range profiles {
@@ -53,16 +53,16 @@ func selfCosts(profiles ...*profile) map[string]int64 {
 	return sum
 }
 
-// The files that Callgrind writes for the threads or the parts of a process are one profile, whose
-// costs are those of the files together. --thread and --part select what one of the files has.
+// Callgrind writes a file for each thread or part. --thread and --part must select the costs of one
+// file.
 func TestFilesOfARunAreOneProfile(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++")
 	for _, c := range []struct {
 		name, source string
 		build, flags []string
-		selects      string // the flag that selects the costs of one file
-		number       string // begins the line with its number
-		least        int    // files
+		selects      string // flag that selects the costs of one file
+		number       string // text before the number on its line
+		least        int    // minimum number of files
 	}{
 		{"threads", "threads.cpp", with(gxx, "-O1"), []string{"--separate-threads=yes", "--dump-instr=yes"}, "--thread=", "thread: ", 3},
 		{"parts", "shape.c prof.c", with(gcc, "-O1"), []string{"--dump-every-bb=8000"}, "--part=", "part: ", 3},
@@ -83,7 +83,7 @@ func TestFilesOfARunAreOneProfile(t *testing.T) {
 			total := map[string]int64{}
 			for _, f := range files {
 				text := readFile(t, f)
-				if text == "" { // with --separate-threads, the base file
+				if text == "" { // the base file, with --separate-threads
 					continue
 				}
 				single := read(f)

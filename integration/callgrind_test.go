@@ -20,21 +20,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A profiled is a program that runs under Callgrind twice, at the same path: unstripped and
-// stripped.
+// A profiled runs under Callgrind twice at the same path: unstripped and stripped.
 type profiled struct {
 	name   string
 	source string
 	build  []string // the compiler and its flags
 	tool   []string // flags of Callgrind
-	// the profile has no addresses: functions are known by where they are entered
+	// without addresses, a function is identified by its entry
 	lines     bool
 	tails     bool // some calls are jumps
 	misplaced bool // Valgrind assigns lines of some functions to the preceding file
 	callers   bool // functions are distinguished by their callers
-	racy      bool // the time that the program waits differs from run to run
-	long      bool // for TEST_LONG only
-	minimum   int  // functions that are compared
+	racy      bool // the waiting time differs between runs
+	long      bool // with TEST_LONG only
+	minimum   int  // minimum number of compared functions
 }
 
 var (
@@ -61,7 +60,6 @@ var profiledPrograms = []profiled{
 	{name: "threads_fixed", source: "threads.cpp", build: with(with(gxx, "-O2", "-no-pie"), calls...), tool: with(instr, "--collect-jumps=yes"), racy: true, long: true, minimum: 10},
 }
 
-// The profile of a stripped program, once resolved, equals that of its unstripped twin.
 func TestProfilesOfStrippedProgramsSayWhatTheirTwinsSay(t *testing.T) {
 	need(t, "valgrind", "callgrind_annotate", "gcc", "g++", "clang-19", "strip", "llvm-symbolizer-19")
 	for _, p := range profiledPrograms {
@@ -75,7 +73,7 @@ func TestProfilesOfStrippedProgramsSayWhatTheirTwinsSay(t *testing.T) {
 	}
 }
 
-// objects are the files that make up a program.
+// objects are the files of a program.
 var objects = []string{"prog", "libshape.so", "plugin.so"}
 
 func (p *profiled) run(t *testing.T) {
@@ -172,7 +170,6 @@ func TestProfilesOfCachegrindAddUpAsInCallgrindAnnotate(t *testing.T) {
 	}
 }
 
-// profile runs the program under Callgrind.
 func (p *profiled) profile(t *testing.T, out string, args []string) {
 	t.Helper()
 	cmd := exec.Command("valgrind", slices.Concat(profileTool, p.tool, []string{"--callgrind-out-file=" + out}, args)...)
@@ -182,7 +179,7 @@ func (p *profiled) profile(t *testing.T, out string, args []string) {
 	}
 }
 
-// A profile is a profile as printed in JSON.
+// A profile holds the records of a profile in JSON.
 type profile struct {
 	parts     []profileRecord
 	total     map[string]int64
@@ -242,7 +239,7 @@ func readProfile(t *testing.T, out string) *profile {
 
 func (r *profileRecord) name() string { return r.Function.(string) }
 
-// check checks that a profile agrees with its own sums.
+// check compares a profile with its own sums.
 func (p *profile) check(t *testing.T) {
 	t.Helper()
 	sum, places, parts, lines := map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}
@@ -270,7 +267,7 @@ func (p *profile) check(t *testing.T) {
 		for e, n := range r.Total {
 			parts[e] += n
 		}
-		for e, n := range r.Lines { // Callgrind's own summary may be more
+		for e, n := range r.Lines { // Callgrind's own summary may be higher
 			lines[e] += n
 		}
 	}
@@ -304,7 +301,7 @@ func checkParts(t *testing.T, name string, p *profile) {
 		}
 		got = append(got, row)
 	}
-	for i := range min(len(want), len(got)) { // trailing zeros are left out
+	for i := range min(len(want), len(got)) { // trailing zeros are omitted
 		for len(want[i]) < len(got[i]) {
 			want[i] = append(want[i], "0")
 		}
@@ -314,7 +311,7 @@ func checkParts(t *testing.T, name string, p *profile) {
 	}
 }
 
-// closedName returns a name in the form of newer demanglers.
+// closedName returns a name as newer demanglers write it.
 func closedName(fn string) string {
 	for strings.Contains(fn, "> >") {
 		fn = strings.ReplaceAll(fn, "> >", ">>")
@@ -322,7 +319,7 @@ func closedName(fn string) string {
 	return regexp.MustCompile(` \[clone (\.[^\]]*)\]`).ReplaceAllString(fn, " ($1)")
 }
 
-// key names a function of an object. It joins all levels of recursion if a jump hides the level.
+// key names a function of an object. It merges all levels of recursion if a jump hides the level.
 func (p *profiled) key(f *profileRecord) string {
 	fn := closedName(f.name())
 	// Valgrind mistakes one of two destructors for recursion
@@ -332,7 +329,7 @@ func (p *profiled) key(f *profileRecord) string {
 	return path.Base(f.Object) + " " + fn
 }
 
-// compare compares the functions of the stripped program with its twin's.
+// compare compares the stripped program's functions with its twin's.
 func (p *profiled) compare(t *testing.T, got, want *profile, at string) {
 	t.Helper()
 	type cost struct {
@@ -358,7 +355,7 @@ func (p *profiled) compare(t *testing.T, got, want *profile, at string) {
 		}
 		return all
 	}
-	skip := map[string]bool{} // functions that others jump into
+	skip := map[string]bool{} // functions that are targets of jumps
 	if p.tails || p.lines {
 		for _, r := range []*profile{got, want} {
 			for _, f := range r.functions {
@@ -369,7 +366,7 @@ func (p *profiled) compare(t *testing.T, got, want *profile, at string) {
 		}
 	}
 	g, w := rows(got, skip), rows(want, skip)
-	if p.lines { // without addresses, jumps between functions are not seen
+	if p.lines { // without addresses, jumps between functions are not visible
 		for key := range w {
 			if _, ok := g[key]; !ok {
 				delete(w, key)
@@ -384,12 +381,12 @@ func (p *profiled) compare(t *testing.T, got, want *profile, at string) {
 	}
 }
 
-// annotated returns the table that callgrind_annotate prints for a profile: the costs of each
-// file:function, and the totals as "PROGRAM TOTALS".
+// annotated returns the costs in callgrind_annotate's table by file:function. The totals are
+// "PROGRAM TOTALS".
 func annotated(t *testing.T, name string, flags ...string) map[string][]int64 {
 	t.Helper()
 	cmd := exec.Command("callgrind_annotate", append(flags, "--threshold=100", "--auto=no", "--show-percs=no", name)...)
-	cmd.Dir = t.TempDir() // it removes the name of this folder from file names
+	cmd.Dir = t.TempDir() // callgrind_annotate removes the name of this folder from file names
 	out, err := producers.combined(t, cmd)
 	if err != nil {
 		t.Fatalf("callgrind_annotate: %v\n%s", err, out)
@@ -418,8 +415,8 @@ func annotated(t *testing.T, name string, flags ...string) map[string][]int64 {
 	return all
 }
 
-// compareAnnotated compares the costs of functions with callgrind_annotate's: their own costs in
-// each file, and the inclusive ones of functions outside of cycles.
+// compareAnnotated compares the functions' own costs in each file with callgrind_annotate's, and
+// the inclusive costs of functions outside of cycles.
 func compareAnnotated(t *testing.T, p *profile, name string) {
 	t.Helper()
 	events := strings.Fields(regexp.MustCompile(`(?m)^events: (.*)$`).FindStringSubmatch(readFile(t, name))[1])
@@ -467,7 +464,7 @@ func compareAnnotated(t *testing.T, p *profile, name string) {
 		t.Errorf("totals (-callgrind_annotate, +ours):\n%s", d)
 	}
 	delete(want, "PROGRAM TOTALS")
-	for key, costs := range want { // it also lists files in which a function costs nothing
+	for key, costs := range want { // also lists files in which a function has no cost
 		if !slices.ContainsFunc(costs, func(n int64) bool { return n != 0 }) {
 			delete(want, key)
 			if !slices.ContainsFunc(self[key], func(n int64) bool { return n != 0 }) {
@@ -495,7 +492,7 @@ func compareAnnotated(t *testing.T, p *profile, name string) {
 	}
 }
 
-// reaches reports whether one function calls another, directly or through others.
+// reaches reports whether one function calls another, directly or indirectly.
 func reaches(edges map[string][]string, from, to string) bool {
 	seen := map[string]bool{}
 	todo := []string{from}
@@ -524,8 +521,8 @@ func readFile(t *testing.T, name string) string {
 	return string(data)
 }
 
-// compareAgain reads profiles that were printed as profiles with callgrind_annotate: that of the
-// stripped program equals its twin's, and that of the twin is unchanged.
+// compareAgain compares printed profiles in callgrind_annotate: the stripped program's equals its
+// twin's, and the twin's is unchanged.
 func (p *profiled) compareAgain(t *testing.T, bare, want, full, source string) {
 	t.Helper()
 	again := func(name string, flags ...string) string {
@@ -576,7 +573,7 @@ func (p *profiled) compareAgain(t *testing.T, bare, want, full, source string) {
 	}
 }
 
-// about compares costs: those of a program that waits may differ a little.
+// about compares costs. A racy program's costs may differ slightly.
 func (p *profiled) about() cmp.Option {
 	return cmp.Comparer(func(a, b int64) bool {
 		return a == b || p.racy && max(a-b, b-a) <= 4+max(a, b)/50
@@ -585,8 +582,8 @@ func (p *profiled) about() cmp.Option {
 
 func (p *profiled) withoutLines() bool { return slices.Contains(p.tool, "--dump-line=no") }
 
-// comparePlaces compares the functions that llvm-symbolizer finds for the markup of a profile with
-// those in JSON.
+// comparePlaces compares llvm-symbolizer's functions for a profile's markup with the functions in
+// JSON.
 func comparePlaces(t *testing.T, p *profile, markup, tree string) {
 	t.Helper()
 	pc := regexp.MustCompile(`(?m)^(?:  )?\{\{\{pc:0x([0-9a-f]+):pc\}\}\}`)
@@ -612,7 +609,7 @@ func comparePlaces(t *testing.T, p *profile, markup, tree string) {
 		}
 		fn, ok := got[place{path.Base(l.Object), l.Address}]
 		want := l.Frames[len(l.Frames)-1]
-		if !ok || want.File == "" { // in libraries for which llvm-symbolizer has no debug files
+		if !ok || want.File == "" { // libraries without debug files for llvm-symbolizer
 			continue
 		}
 		compared++

@@ -20,7 +20,6 @@ import (
 	"time"
 )
 
-// A checkpoint is the content of a state file.
 type checkpoint struct {
 	Files []savedFile
 	Gone  []string
@@ -34,7 +33,7 @@ type savedFile struct {
 	}
 }
 
-// readCheckpoint reads a state file; the last record of each path is valid.
+// readCheckpoint reads a state file. The last record of each path is valid.
 func readCheckpoint(t *testing.T, name string) (c checkpoint) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -47,7 +46,7 @@ func readCheckpoint(t *testing.T, name string) (c checkpoint) {
 	for len(data) > 0 {
 		_, rest, _ := bytes.Cut(data, []byte{'\n'})
 		body, rest, whole := bytes.Cut(rest, []byte{'\n'})
-		if !whole { // killed while it wrote the record
+		if !whole { // killed during the write of a record
 			break
 		}
 		var r checkpoint
@@ -68,7 +67,7 @@ func readCheckpoint(t *testing.T, name string) (c checkpoint) {
 	return c
 }
 
-// saved reports whether all of a file was printed according to the checkpoint.
+// saved reports whether the checkpoint covers all of a file.
 func saved(t *testing.T, state, name string) bool {
 	t.Helper()
 	info, err := os.Stat(name)
@@ -85,13 +84,13 @@ func saved(t *testing.T, state, name string) bool {
 
 const numberedSize = 40 // bytes of a numbered line
 
-// numbered is a writer of numbered lines that rotates its file.
+// A numbered writes numbered lines, and rotates its file.
 type numbered struct {
 	mu    sync.Mutex
 	path  string
 	f     *os.File
 	n     int
-	first map[uint64]int // line of each file, by inode
+	first map[uint64]int // first line of each file, by inode
 	end   map[uint64]int // last line of each rotated file, by inode
 }
 
@@ -138,7 +137,7 @@ func (w *numbered) write(stop chan struct{}) {
 	}
 }
 
-// from returns the line at which the next run continues after a checkpoint.
+// from returns the line at which the next run continues.
 func (w *numbered) from(t *testing.T, c checkpoint) int {
 	t.Helper()
 	w.mu.Lock()
@@ -155,8 +154,7 @@ func (w *numbered) from(t *testing.T, c checkpoint) int {
 	return at
 }
 
-// A follower with a checkpoint that is killed at any moment loses nothing. It prints only those
-// lines twice that it had printed since the checkpoint.
+// Only lines printed since the last checkpoint may be printed twice.
 func TestKilledFollowersLoseNothing(t *testing.T) {
 	kills := 20
 	if long() {
@@ -165,7 +163,7 @@ func TestKilledFollowersLoseNothing(t *testing.T) {
 	killedWhileFilesRotate(t, followingCommand, kills)
 }
 
-// A follower starts a process that follows log, with its checkpoint at state, and appends to out.
+// A follower starts a process that follows log with the checkpoint at state, and appends to out.
 type follower func(t *testing.T, log, state, out string, poll bool) *following
 
 func followingCommand(t *testing.T, log, state, out string, poll bool) *following {
@@ -187,7 +185,7 @@ func killedWhileFilesRotate(t *testing.T, follow follower, kills int) {
 	end := sync.OnceFunc(func() { close(stop); writing.Wait() })
 	defer end()
 	random := rand.New(rand.NewPCG(2, 9))
-	next := 0 // line
+	next := 0 // number of the next line
 	for kill := range kills + 1 {
 		from := w.from(t, readCheckpoint(t, state))
 		if from > next {
@@ -198,7 +196,7 @@ func killedWhileFilesRotate(t *testing.T, follow follower, kills int) {
 			begin = info.Size()
 		}
 		p := follow(t, w.path, state, out, kill%3 == 2)
-		if kill == 0 { // what is rotated before the first checkpoint is not known to the next run
+		if kill == 0 { // the next run does not know files rotated before the first checkpoint
 			until(t, "the first checkpoint", func() bool { return saved(t, state, w.path) })
 			writing.Go(func() { w.write(stop) })
 		}
@@ -211,7 +209,7 @@ func killedWhileFilesRotate(t *testing.T, follow follower, kills int) {
 		}
 		p.cmd.Process.Kill()
 		<-p.ended
-		// a kill may end the write of a checkpoint
+		// a kill may truncate a checkpoint
 		if p.stderr.Len() > 0 && !tornState.Match(p.stderr.Bytes()) {
 			t.Fatalf("kill %d: %s", kill, p.stderr.Bytes())
 		}
@@ -225,7 +223,6 @@ func killedWhileFilesRotate(t *testing.T, follow follower, kills int) {
 	}
 }
 
-// lastBytes returns the end of a file.
 func lastBytes(t *testing.T, name string) string {
 	t.Helper()
 	f, err := os.Open(name)
@@ -242,8 +239,8 @@ func lastBytes(t *testing.T, name string) string {
 	return string(b)
 }
 
-// checkRun checks what one run has printed after begin: consecutive numbered lines. It returns the
-// next line, which is at least the previous next.
+// checkRun checks that the output after begin has consecutive numbered lines. It returns the next
+// line, at least next.
 func checkRun(t *testing.T, out string, begin int64, from, next int) int {
 	t.Helper()
 	f, err := os.Open(out)
@@ -258,7 +255,7 @@ func checkRun(t *testing.T, out string, begin int64, from, next int) int {
 	for lines.Scan() {
 		line := lines.Text()
 		want := fmt.Sprintf("line %0*d", numberedSize-6, at)
-		if first && line == "" { // ends the line in which the previous run was killed
+		if first && line == "" { // ends the unfinished line of a killed run
 			first = false
 			continue
 		}
@@ -274,7 +271,6 @@ func checkRun(t *testing.T, out string, begin int64, from, next int) int {
 	return max(at, next)
 }
 
-// A frame after a restart is resolved even if its module was logged before the restart.
 func TestFramesAfterARestartAreResolved(t *testing.T) {
 	log, golden := fixture(t)
 	lines := strings.SplitAfter(log, "\n")
@@ -306,8 +302,8 @@ func TestFramesAfterARestartAreResolved(t *testing.T) {
 	}
 }
 
-// With a checkpoint a profile is printed too: once, when its follower is stopped, however many runs
-// there are. If a follower is killed before that, the next one prints it.
+// The profile is printed when a follower is stopped. If that follower is killed first, the next one
+// prints the profile.
 func TestProfilesAreFollowedWithACheckpoint(t *testing.T) {
 	const profile = "version: 1\ncreator: test\npositions: line\nevents: Ir\nfl=a.c\nfn=first\n1 10\nsummary: 10\n"
 	for name, kills := range map[string]int{"stopped": 0, "killed first": 1} {
@@ -317,7 +313,7 @@ func TestProfilesAreFollowedWithACheckpoint(t *testing.T) {
 			appendTo(t, log, profile)
 			for run := range kills + 3 {
 				if run == kills {
-					appendTo(t, log, "\n") // so that this run writes a checkpoint
+					appendTo(t, log, "\n") // makes this run write a checkpoint
 				}
 				p := startFollowing(t, out, nil, "-F", log, "--state="+state)
 				until(t, "its checkpoint", func() bool { return saved(t, state, log) })

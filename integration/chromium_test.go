@@ -23,16 +23,16 @@ import (
 // chromiumCommand is Debian's Chromium without the parts for a desktop.
 const chromiumCommand = "chromium-headless-shell"
 
-// A chromium is a running browser. The tests speak its DevTools protocol over two pipes: messages
-// are JSON, with a NUL byte after each. See https://chromedevtools.github.io/devtools-protocol/.
+// A chromium is a running browser. Tests use its DevTools protocol over two pipes: JSON messages,
+// each followed by a NUL byte. See https://chromedevtools.github.io/devtools-protocol/.
 type chromium struct {
 	requests *os.File
 
 	mu      sync.Mutex
 	last    int                     // ID of the last request
-	waiting map[int]chan devMessage // by the ID of the request
-	tabs    map[string]*tab         // by the ID of the session
-	err     error                   // why no further message can come
+	waiting map[int]chan devMessage // by ID of the request
+	tabs    map[string]*tab         // by ID of the session
+	err     error                   // reason why no further message can come
 }
 
 // A devMessage is a reply, which has an ID, or an event, which has a Method.
@@ -47,11 +47,10 @@ type devMessage struct {
 	} `json:"error,omitempty"`
 }
 
-// chromiumPatience bounds one request. A page of 100 MB loads in 8 s on the slowest machine of the
-// tests.
+// chromiumPatience bounds one request. A page of 100 MB loads in 8 s on the slowest test machine.
 const chromiumPatience = 2 * time.Minute
 
-// startChromium starts a browser that ends with the test. Flags are added to its command line.
+// startChromium starts a browser with additional flags. The browser ends with the test.
 func startChromium(t *testing.T, flags ...string) *chromium {
 	t.Helper()
 	need(t, chromiumCommand)
@@ -66,9 +65,9 @@ func startChromium(t *testing.T, flags ...string) *chromium {
 	dir := t.TempDir()
 	args := append([]string{
 		"--remote-debugging-pipe", "--user-data-dir=" + dir, "--no-first-run",
-		"--no-sandbox",            // root needs it; all pages are of the test
-		"--disable-gpu",           // rendering in software, as on a machine without a screen
-		"--disable-dev-shm-usage", // a container's /dev/shm has 64 MB
+		"--no-sandbox",            // needed by root; all pages come from the test
+		"--disable-gpu",           // software rendering, since the machine may have no GPU
+		"--disable-dev-shm-usage", // /dev/shm of a container has 64 MB
 		"--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 	}, flags...)
 	cmd := exec.Command(chromiumCommand, args...)
@@ -90,7 +89,7 @@ func startChromium(t *testing.T, flags ...string) *chromium {
 	}()
 	t.Cleanup(func() {
 		b.send("", "Browser.close", nil)
-		<-read // the browser closes its end of the pipe
+		<-read // the browser has closed its end of the pipe
 		requests.Close()
 		replies.Close()
 		if err := cmd.Wait(); err != nil && !t.Failed() {
@@ -100,8 +99,7 @@ func startChromium(t *testing.T, flags ...string) *chromium {
 	return b
 }
 
-// read hands replies to the callers that wait for them, and events to their tabs, until the browser
-// ends.
+// read passes replies to the waiting callers, and events to their tabs, until the browser ends.
 func (b *chromium) read(replies io.Reader) {
 	r := bufio.NewReader(replies)
 	for {
@@ -131,7 +129,6 @@ func (b *chromium) read(replies io.Reader) {
 	}
 }
 
-// send sends a request and returns its result.
 func (b *chromium) send(session, method string, params any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), chromiumPatience)
 	defer cancel()
@@ -173,27 +170,27 @@ func (b *chromium) send(session, method string, params any) (json.RawMessage, er
 	}
 }
 
-// A tab is a page in a browser, with cookies and settings of its own.
+// A tab is a page with its own cookies and settings.
 type tab struct {
 	browser *chromium
 	session string
-	loaded  chan struct{} // a value after each load
+	loaded  chan struct{} // has a value after each load
 
 	noScripts bool
 
 	// guarded by browser.mu
-	messages []string // of the console, exceptions and what the browser reports of the page
+	messages []string // console messages, exceptions, and the browser's reports about the page
 	fetched  []string // addresses of all requests
 }
 
-// pageOptions is how a page is shown; the zero value is a window of 1,000 by 800 pixels, light.
+// pageOptions are the size and the colour scheme. The zero value is 1,000 by 800 pixels, light.
 type pageOptions struct {
 	width, height int
 	dark          bool
 	noScripts     bool
 }
 
-// open opens address in a new tab and waits until it is loaded.
+// open opens an address in a new tab, and waits until the page has loaded.
 func (b *chromium) open(t *testing.T, address string, o pageOptions) *tab {
 	t.Helper()
 	if o.width == 0 {
@@ -255,7 +252,7 @@ func (p *tab) send(t *testing.T, method string, params, result any) {
 	p.browser.mustSend(t, p.session, method, params, result)
 }
 
-// navigate shows another address and waits until it is loaded.
+// navigate opens another address, and waits until the page has loaded.
 func (p *tab) navigate(t *testing.T, address string) {
 	t.Helper()
 	var started struct {
@@ -276,7 +273,7 @@ func (p *tab) navigate(t *testing.T, address string) {
 	}
 }
 
-// event notes what the browser reports of the page. The caller holds browser.mu.
+// event records an event of the page. browser.mu is held.
 func (p *tab) event(m devMessage) {
 	switch m.Method {
 	case "Page.loadEventFired":
@@ -299,21 +296,20 @@ func (p *tab) event(m devMessage) {
 	}
 }
 
-// printed returns the messages about the page.
+// printed returns the messages of the page.
 func (p *tab) printed() []string {
 	p.browser.mu.Lock()
 	defer p.browser.mu.Unlock()
 	return append([]string{}, p.messages...)
 }
 
-// requested returns the addresses of all requests of the page.
 func (p *tab) requested() []string {
 	p.browser.mu.Lock()
 	defer p.browser.mu.Unlock()
 	return append([]string{}, p.fetched...)
 }
 
-// value returns the value of a JavaScript expression, of a promise its result.
+// value returns the value of a JavaScript expression, or the result of a promise.
 func value[T any](t *testing.T, p *tab, expression string) T {
 	t.Helper()
 	var reply struct {
@@ -336,8 +332,8 @@ func value[T any](t *testing.T, p *tab, expression string) T {
 	return reply.Result.Value
 }
 
-// until waits until a JavaScript expression is true; it is evaluated once a frame, for 20 s at
-// most.
+// until waits at most 20 s until a JavaScript expression is true. It evaluates the expression once
+// a frame.
 func (p *tab) until(t *testing.T, expression string) {
 	t.Helper()
 	if !value[bool](t, p, `(async () => {
@@ -351,8 +347,8 @@ func (p *tab) until(t *testing.T, expression string) {
 	}
 }
 
-// click clicks into the middle of the first element that the selector matches, once the element
-// stays at its place for five frames: the browser or the page may be scrolling to another one.
+// click clicks on the first element that matches the selector, once its position has not changed
+// for five frames: the page may still be scrolling.
 func (p *tab) click(t *testing.T, selector string) {
 	t.Helper()
 	quoted, err := json.Marshal(selector)
@@ -368,7 +364,7 @@ func (p *tab) click(t *testing.T, selector string) {
 			same = r.y === last ? same + 1 : 0;
 			if (!same) e.scrollIntoView({block: 'center', behavior: 'instant'});
 			last = e.getClientRects()[0].y;
-			if (`+strconv.FormatBool(p.noScripts)+`) break; // such a page scrolls nowhere by itself, and has no timers
+			if (`+strconv.FormatBool(p.noScripts)+`) break; // without scripts, a page does not scroll by itself, and has no timers
 			await new Promise(requestAnimationFrame);
 		}
 		const r = e.getClientRects()[0];
@@ -386,7 +382,7 @@ func (p *tab) click(t *testing.T, selector string) {
 	}
 }
 
-// keys are the keys that press knows, with their codes.
+// keys has the key codes for press.
 var keys = map[string]int{
 	"Enter": 13, "Escape": 27, "Tab": 9, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36,
 	"ArrowUp": 38, "ArrowDown": 40, "F3": 114, "/": 191,
@@ -414,7 +410,6 @@ func (p *tab) press(t *testing.T, key string) {
 	p.send(t, "Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}, nil)
 }
 
-// screenshot returns the visible part of the page as PNG.
 func (p *tab) screenshot(t *testing.T) []byte {
 	t.Helper()
 	var shot struct{ Data string }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ciBlocks returns the blocks of docs/ci.md by the titles of their sections.
+// ciBlocks returns the code blocks of docs/ci.md by the titles of their sections.
 func ciBlocks(t *testing.T) map[string]string {
 	t.Helper()
 	blocks := make(map[string]string)
@@ -34,7 +34,7 @@ type ciProject struct {
 	dir string
 }
 
-// sh runs a command in the folder of the project, and returns what it prints and its exit code.
+// sh runs a command in the project's folder, and returns its output and exit code.
 func (p *ciProject) sh(t *testing.T, script string) (string, int) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
@@ -50,7 +50,7 @@ func (p *ciProject) sh(t *testing.T, script string) (string, int) {
 	return string(out), code
 }
 
-// use makes a program of the folder of programs the only test.
+// use makes a program the only test of the project.
 func (p *ciProject) use(t *testing.T, program string) {
 	t.Helper()
 	if out, code := p.sh(t, "rm -rf tests && mkdir tests && cp "+filepath.Join(p.g.dir, program)+" tests/test"); code != 0 {
@@ -58,8 +58,8 @@ func (p *ciProject) use(t *testing.T, program string) {
 	}
 }
 
-// What docs/ci.md shows is short, and works: the commands of each system run in a project, accept
-// what is known, and fail for what is new after all their files are complete.
+// The commands for each system run in a project. They must accept known findings, and fail for new
+// ones after all files are complete.
 func TestGatesOfBuildsAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	need(t, "make")
@@ -122,7 +122,6 @@ func TestGatesOfBuildsAreAsDocumented(t *testing.T) {
 	}
 }
 
-// The script for CTest fails for an error that is not in the baseline, and passes for one that is.
 func TestTheGateOfCTestIsAsDocumented(t *testing.T) {
 	if !long() {
 		t.Skip("it takes five seconds and needs cmake; TEST_LONG=1 runs it")

@@ -22,7 +22,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// collectorPart returns the path of a file that scripts/fetch-collectors unpacked, and needs it.
+// collectorPart returns the path of a file unpacked by scripts/fetch-collectors. It skips the test
+// if the file is missing.
 func collectorPart(t *testing.T, name string) string {
 	t.Helper()
 	home, err := os.UserHomeDir()
@@ -45,23 +46,23 @@ func collectorLibraries(t *testing.T) []string {
 	return append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(folders, ":"), noSystemDebug)
 }
 
-// A collector is a collector of logs that runs with the files of an example, in a folder of the
-// test.
+// A collector is a log collector with the configuration of an example, in a folder of the test.
 type collector struct {
 	*exec.Cmd
 	t        *testing.T
 	dir      string
-	address  string   // at which it listens
-	messages messages // on its standard error
+	address  string   // address of its listener
+	messages messages // messages on its standard error
 	sent     net.Conn
 }
 
-// debugFlags let symfilter find the debug files of the fixture.
+// debugFlags let symfilter find the fixture's debug files.
 func debugFlags() string {
 	return "--no-default-debug-directories --debug-file-directory=" + checkout + "/testdata/debug"
 }
 
-// exampleIn copies an example to dir, with paths in dir, and returns the path of the copy.
+// exampleIn copies an example to the collector's folder, with adapted paths, and returns the path
+// of the copy.
 func (c *collector) exampleIn(name string) string {
 	c.t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "examples", name))
@@ -84,7 +85,7 @@ func (c *collector) exampleIn(name string) string {
 	return path
 }
 
-// newCollector returns a collector that is not started yet, with a free address.
+// newCollector returns a collector with a free address. It is not started yet.
 func newCollector(t *testing.T) *collector {
 	return &collector{t: t, dir: t.TempDir(), address: testenv.FreeAddress(t)}
 }
@@ -106,8 +107,8 @@ func (c *collector) start(name string, args ...string) {
 		kill := time.AfterFunc(10*time.Second, func() { c.Process.Kill() })
 		c.Wait()
 		kill.Stop()
-		// it ends when the collector has closed the pipe, and saves its context to the folder
-		// before that
+		// symfilter ends when the collector has closed the pipe, and first saves its context to the
+		// folder
 		if child != 0 && !testenv.Wait(func() bool { return syscall.Kill(child, 0) != nil }) {
 			c.t.Error("symfilter goes on after the end of the collector")
 		}
@@ -122,7 +123,6 @@ func (c *collector) start(name string, args ...string) {
 	})
 }
 
-// until waits until done reports true.
 func (c *collector) until(what string, done func() bool) {
 	c.t.Helper()
 	if !testenv.Wait(done) {
@@ -130,7 +130,6 @@ func (c *collector) until(what string, done func() bool) {
 	}
 }
 
-// send sends messages.
 func (c *collector) send(messages string) {
 	c.t.Helper()
 	if _, err := c.sent.Write([]byte(messages)); err != nil {
@@ -138,7 +137,7 @@ func (c *collector) send(messages string) {
 	}
 }
 
-// printed waits until the file of the example ends with end, and returns its contents.
+// printed waits until the example's output file ends with end, and returns its contents.
 func (c *collector) printed(end string) (all string) {
 	c.t.Helper()
 	c.until("symbolized.log ends with "+end, func() bool {
@@ -149,7 +148,7 @@ func (c *collector) printed(end string) (all string) {
 	return all
 }
 
-// symfilter returns the number of the symfilter that the collector, or a shell of its, has started.
+// symfilter returns the PID of the symfilter started by the collector or its shell.
 func (c *collector) symfilter() (pid int) {
 	c.t.Helper()
 	c.until("a symfilter", func() bool {
@@ -159,8 +158,8 @@ func (c *collector) symfilter() (pid int) {
 	return pid
 }
 
-// descendant returns the number of a process with this name that the process pid, or one that it
-// has started, has started; 0 if there is none.
+// descendant returns the PID of a process with this name that pid has started, directly or
+// indirectly. It returns 0 if no such process exists.
 func descendant(pid int, name string) int {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, children := range threads {
@@ -178,7 +177,7 @@ func descendant(pid int, name string) int {
 	return 0
 }
 
-// wantSame calls reload, which must not end the symfilter of the collector.
+// wantSame fails the test if reload ends the collector's symfilter.
 func (c *collector) wantSame(reload func()) {
 	c.t.Helper()
 	before := c.symfilter()
@@ -188,7 +187,8 @@ func (c *collector) wantSame(reload func()) {
 	}
 }
 
-// logOfTwo returns n lines of the fixture, of two processes in turn, each with text before it.
+// logOfTwo returns n lines of the fixture, from two alternating processes, with text before each
+// line.
 func logOfTwo(t *testing.T, n int, before, between string) string {
 	log, _ := fixture(t)
 	var b strings.Builder
@@ -211,8 +211,8 @@ const (
 	endOfMessages = sentBefore + " app[7]: the end\n"
 )
 
-// timePrinted returns the time that the collector has printed before each line: that of the
-// messages has no year and no zone.
+// timePrinted returns the time that the collector prints before each line. Unlike the messages'
+// time, it has a year and a zone.
 func timePrinted(t *testing.T, printed string) string {
 	t.Helper()
 	when, _, ok := strings.Cut(printed, " ")
@@ -222,7 +222,7 @@ func timePrinted(t *testing.T, printed string) string {
 	return when
 }
 
-// wantLines fails the test unless the collector prints what symfilter prints of the same lines.
+// wantLines fails the test unless the collector's output equals symfilter's for the same lines.
 func (c *collector) wantLines(n int) {
 	c.t.Helper()
 	c.send(logOfTwo(c.t, n, sentBefore, " ") + endOfMessages)
@@ -254,15 +254,15 @@ func (c *collector) wantRestart() {
 	_, last, _ := strings.Cut(modules[strings.LastIndex(modules, ":elf:"):], ":elf:")
 	last, _, _ = strings.Cut(last, "}}}")
 	context, _ := filepath.Glob(filepath.Join(c.dir, "*.context"))
-	c.until("the context is saved", func() bool { // with the last module
+	c.until("the context is saved", func() bool { // the context has the last module
 		b, _ := os.ReadFile(strings.Join(context, ""))
 		return bytes.Contains(b, []byte(last)) && (bytes.Contains(b, []byte(`"key":"app[3]"`)) || bytes.Contains(b, []byte(`"key":"web app[3]:"`)))
 	})
 	old := c.symfilter()
 	before := int(mustSize(c.t, filepath.Join(c.dir, "symbolized.log")))
 	syscall.Kill(old, syscall.SIGKILL)
-	// rsyslog starts another one for a line, and perhaps for the next one only; syslog-ng does so
-	// at once, and sends nothing for a minute after it has written to one that has ended
+	// rsyslog starts the next symfilter for a line, perhaps only for the second one. syslog-ng
+	// starts it at once, but sends nothing for a minute after it has written to the ended one.
 	const pause = time.Second
 	sent := time.Now()
 	c.until("another symfilter", func() bool {
@@ -281,7 +281,6 @@ func (c *collector) wantRestart() {
 	}
 }
 
-// rsyslog starts rsyslogd with an example.
 func rsyslog(t *testing.T, example string) *collector {
 	c := newCollector(t)
 	daemon := collectorPart(t, "usr/sbin/rsyslogd")
@@ -295,7 +294,6 @@ func rsyslog(t *testing.T, example string) *collector {
 	return c
 }
 
-// What rsyslog passes to symfilter is printed as the same lines are.
 func TestRsyslog(t *testing.T) {
 	c := rsyslog(t, "rsyslog/omprog.conf")
 	c.wantLines(fuzztest.LongOr(180_000, 6_000))
@@ -314,7 +312,6 @@ func TestRsyslog(t *testing.T) {
 	c.wantRestart()
 }
 
-// rsyslog gets a reply to each message, and the messages change as the replies have it.
 func TestRsyslogGetsReplies(t *testing.T) {
 	c := rsyslog(t, "rsyslog/mmexternal.conf")
 	n := fuzztest.LongOr(60_000, 4_000)
@@ -352,7 +349,6 @@ func TestRsyslogGetsReplies(t *testing.T) {
 	c.wantRestart()
 }
 
-// What syslog-ng passes to symfilter is printed as the same lines are.
 func TestSyslogNG(t *testing.T) {
 	c := newCollector(t)
 	daemon := collectorPart(t, "usr/sbin/syslog-ng")

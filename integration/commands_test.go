@@ -24,7 +24,7 @@ import (
 
 var runBy = regexp.MustCompile("(?m)^<!-- run by (\\w+)[^\n]*-->\n```sh manual\n((?s:.*?))^```$")
 
-// linesFor returns the commands of a page of docs whose blocks name a test.
+// linesFor returns the commands of a page of docs in blocks that name the test.
 func linesFor(t *testing.T, page, test string) (lines []string) {
 	t.Helper()
 	for _, m := range runBy.FindAllStringSubmatch(readFile(t, filepath.Join("..", "docs", page)), -1) {
@@ -35,8 +35,8 @@ func linesFor(t *testing.T, page, test string) (lines []string) {
 	return lines
 }
 
-// readerFolder makes a folder with the log of testdata, its debug files, and programs that print
-// the log: a server, ssh, kubectl and adb.
+// readerFolder makes a folder with testdata's log and debug files, and programs that print the log:
+// a server, ssh, kubectl and adb.
 func readerFolder(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -76,7 +76,7 @@ func readerFolder(t *testing.T) (dir string) {
 	return dir
 }
 
-// Commands of pages that need a machine or a server work as written, with other programs for these.
+// Other programs replace the machines and servers that the commands need.
 func TestCommandsOfPagesNameFrames(t *testing.T) {
 	t.Parallel()
 	need(t, "less", "addr2line")
@@ -110,7 +110,7 @@ func TestCommandsOfPagesNameFrames(t *testing.T) {
 			at := strings.NewReplacer("/var/log/app/", filepath.Join(dir, "log")+"/", "/var/log/symbolized/", filepath.Join(dir, "log")+"/", "https://debuginfod.elfutils.org", server.URL)
 			for _, line := range linesFor(t, page.name, "TestCommandsOfPagesNameFrames") {
 				if strings.HasPrefix(line, "symfilter --debuginfod ") {
-					continue // asks the servers of the system
+					continue // needs the system's servers
 				}
 				ran++
 				out, errs := runLine(t, dir, at.Replace(line), page.env, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
@@ -125,8 +125,8 @@ func TestCommandsOfPagesNameFrames(t *testing.T) {
 	}
 }
 
-// The commands of operations.md check the example, start the daemon and send it the log with curl;
-// those of usage.md are the same.
+// The commands of operations.md check the example, start the daemon, and send it the log with curl.
+// usage.md has the same commands.
 func TestCommandsOfTheDaemonPrintNames(t *testing.T) {
 	t.Parallel()
 	need(t, "curl")
@@ -152,7 +152,7 @@ func TestCommandsOfTheDaemonPrintNames(t *testing.T) {
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "http_proxy=")
 		switch {
 		case strings.HasPrefix(line, "make build "), strings.HasPrefix(line, "# "):
-			// TestPagesOfDocsWorkAsWritten builds
+			// TestPagesOfDocsWorkAsWritten runs the build
 		case strings.Contains(line, "--check"):
 			out, _ := cmd.CombinedOutput()
 			if rest := regexp.MustCompile(`(?m)^examples/daemon/symfilter\.yaml: .* does not exist: create it\n`).ReplaceAll(out, nil); len(rest) > 0 {
@@ -194,7 +194,7 @@ func TestCommandsOfTheDaemonPrintNames(t *testing.T) {
 	}
 }
 
-// The command of releasing.md makes the files of a release from a commit without a tag.
+// The commit has no tag.
 func TestTheCommandForASnapshotMakesOne(t *testing.T) {
 	testenv.OnlyLong(t) // compiles and packs for half a minute
 	need(t, "git")

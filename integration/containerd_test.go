@@ -22,16 +22,16 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A shim starts symfilter as containerd's shim starts a logging binary: the container's streams are
-// descriptors 3 and 4, and descriptor 5 is closed by the binary when it is ready.
+// A shim starts symfilter like containerd's shim starts a logging binary. Descriptors 3 and 4 are
+// the container's streams. The binary closes descriptor 5 when it is ready.
 type shim struct {
 	*exec.Cmd
 	out, err *os.File // the container's ends
 	stderr   bytes.Buffer
 }
 
-// startShim starts symfilter with args, which containerd takes from the URI of a logging binary. It
-// returns once symfilter is ready.
+// startShim starts symfilter with the arguments that containerd takes from a URI. It returns once
+// symfilter is ready.
 func startShim(t *testing.T, args ...string) *shim {
 	t.Helper()
 	var ends [6]*os.File
@@ -61,7 +61,7 @@ func startShim(t *testing.T, args ...string) *shim {
 	return s
 }
 
-// end waits for the end of symfilter, which must be a good one.
+// end waits until symfilter exits with 0.
 func (s *shim) end(t *testing.T) {
 	t.Helper()
 	if err := s.Wait(); err != nil {
@@ -69,8 +69,8 @@ func (s *shim) end(t *testing.T) {
 	}
 }
 
-// textOfStream returns the text of the lines of one stream in a log of CRI, and fails the test if a
-// line is not of that form.
+// textOfStream returns the text of one stream in a CRI log. It fails the test if a line has another
+// form.
 func textOfStream(t *testing.T, log, stream string) string {
 	t.Helper()
 	form := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z (stdout|stderr) ([FP]) (.*)\n$`)
@@ -91,14 +91,14 @@ func textOfStream(t *testing.T, log, stream string) string {
 	return text.String()
 }
 
-// uri returns the arguments that containerd makes of the members of a URI.
+// uri returns the arguments that containerd makes of a URI's members.
 func uri(path string, members ...string) []string {
 	args := []string{"--path", path, "--no-default-debug-directories", "true", "container-log", ""}
 	return append(append(args, "--debug-file-directory", checkout+"/testdata/debug"), members...)
 }
 
-// The streams of a container come to the file, each with its own modules, also over a rotation, and
-// what is in the pipes when symfilter is stopped.
+// Each stream has its own modules, even after a rotation. The lines left in the pipes when
+// symfilter is stopped are written, too.
 func TestContainersLogThroughSymfilter(t *testing.T) {
 	log, golden := fixture(t)
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func TestContainersLogThroughSymfilter(t *testing.T) {
 	}
 	io.WriteString(s.out, rest)
 	io.WriteString(s.err, "no line end")
-	s.Process.Signal(syscall.SIGTERM) // as containerd does, when the container has ended
+	s.Process.Signal(syscall.SIGTERM) // containerd sends SIGTERM when the container has ended
 	s.out.Close()
 	s.err.Close()
 	s.end(t)
@@ -138,8 +138,7 @@ func TestContainersLogThroughSymfilter(t *testing.T) {
 	}
 }
 
-// The backtrace of a container that died is resolved by debug files of which the server sends the
-// first byte after SIGTERM, and is printed without them if the server sends none.
+// The server sends the first byte of the debug files after SIGTERM, or never.
 func TestLastLinesOfAContainerWaitForDebugFiles(t *testing.T) {
 	for name, answers := range map[string]bool{"a slow server": true, "a silent server": false} {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +192,7 @@ func TestLastLinesOfAContainerWaitForDebugFiles(t *testing.T) {
 	}
 }
 
-// A line of a killed symfilter that is cut gets an end, and json-file is read as Docker's is.
+// The unfinished line of a killed symfilter gets an end. json-file is read like Docker's log.
 func TestContainersLogOfDocker(t *testing.T) {
 	log, golden := fixture(t)
 	path := filepath.Join(t.TempDir(), "log")
@@ -226,7 +225,6 @@ func TestContainersLogOfDocker(t *testing.T) {
 	}
 }
 
-// containerd starts a container with the example, and symfilter writes its log.
 func TestContainerd(t *testing.T) {
 	testenv.OnlyLong(t)
 	if os.Geteuid() != 0 {
@@ -235,7 +233,7 @@ func TestContainerd(t *testing.T) {
 	daemon := collectorPart(t, "usr/bin/containerd")
 	busybox := collectorPart(t, "bin/busybox")
 	dir := t.TempDir()
-	if len(dir) > 80 { // a name of a socket has at most 108 bytes
+	if len(dir) > 80 { // a socket's path has at most 108 bytes
 		short, err := os.MkdirTemp("", "ctd")
 		if err != nil {
 			t.Fatal(err)

@@ -23,8 +23,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// webDaemon starts a daemon with the debug files of testdata and the inputs DIR/web, a socket, and
-// localhost:PORT by TLS, whose certificate is DIR/cert.pem.
+// webDaemon starts a daemon with testdata's debug files. Its inputs are the socket DIR/web, and
+// localhost:PORT by TLS with the certificate DIR/cert.pem.
 func webDaemon(t *testing.T) (d *runningDaemon, secure string) {
 	t.Helper()
 	address := testenv.FreeAddress(t)
@@ -54,7 +54,6 @@ pipelines:
 	return d, "https://" + address + "/v1/filter"
 }
 
-// What curl prints for a log is what the command prints, however curl sends it.
 func TestCurlPrintsWhatTheCommandPrints(t *testing.T) {
 	t.Parallel()
 	need(t, "curl")
@@ -64,7 +63,7 @@ func TestCurlPrintsWhatTheCommandPrints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	large := filepath.Join(t.TempDir(), "large.log") // so large that curl waits for 100 Continue
+	large := filepath.Join(t.TempDir(), "large.log") // large enough that curl waits for 100 Continue
 	if err := os.WriteFile(large, bytes.Repeat(text, 2<<20/len(text)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +75,9 @@ func TestCurlPrintsWhatTheCommandPrints(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		args  []string
-		stdin string // a file
+		stdin string // path of a file
 		want  string
-		told  string // in what curl reports of the exchange
+		told  string // a part of curl's report of the exchange
 	}{
 		{"a file", by("-T", log), "", printed(log), "< HTTP/1.1 200 OK"},
 		{"a large file", by("-T", large), "", printed(large), "< HTTP/1.1 100 Continue"},
@@ -114,8 +113,8 @@ func TestCurlPrintsWhatTheCommandPrints(t *testing.T) {
 	}
 }
 
-// curl prints each line's answer before the next line is written, and reports an answer that is not
-// whole, because the daemon was killed, by its status.
+// curl must print each answer before the next line is written. If the daemon is killed, curl must
+// fail because of the incomplete answer.
 func TestCurlGetsEachAnswerAtOnce(t *testing.T) {
 	t.Parallel()
 	need(t, "curl")

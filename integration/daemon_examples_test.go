@@ -25,7 +25,7 @@ import (
 
 const daemonExamples = "../examples/daemon/"
 
-// example returns a file of the examples of symfilterd.
+// example returns the text of an example for symfilterd.
 func example(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(daemonExamples + name)
@@ -35,7 +35,7 @@ func example(t *testing.T, name string) string {
 	return string(b)
 }
 
-// manifests returns the documents of a YAML file.
+// manifests returns the documents in a YAML file.
 func manifests(t *testing.T, text string) (all []map[string]any) {
 	t.Helper()
 	d := yaml.NewDecoder(strings.NewReader(text))
@@ -64,7 +64,7 @@ func at(t *testing.T, of any, names ...string) any {
 	return of
 }
 
-// configurations returns those in the examples, by file.
+// configurations returns the configurations in the examples, by file.
 func configurations(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{
@@ -81,8 +81,7 @@ func configurations(t *testing.T) map[string]string {
 	return all
 }
 
-// The configurations of the examples fit the schema, and pass --check where the folders exist that
-// they write to.
+// --check needs the folders for outputs, so the test makes them.
 func TestConfigurationsOfExamplesAreChecked(t *testing.T) {
 	published, err := jsonschema.UnmarshalJSON(strings.NewReader(run(t, nil, daemonCommand(t), "--schema")))
 	if err != nil {
@@ -117,8 +116,8 @@ func TestConfigurationsOfExamplesAreChecked(t *testing.T) {
 	}
 }
 
-// What Kubernetes and Compose start are the image and the arguments of the Dockerfile, and the
-// volumes that are mounted are named.
+// Kubernetes and Compose must start the image of the Dockerfile with its arguments, and mounted
+// volumes must be defined.
 func TestManifestsOfExamplesFitTogether(t *testing.T) {
 	compose := manifests(t, example(t, "compose.yaml"))[0]
 	if got := at(t, compose, "services", "symfilterd", "image"); got != "symfilterd" {
@@ -155,10 +154,10 @@ func TestManifestsOfExamplesFitTogether(t *testing.T) {
 	}
 }
 
-// oldSystemd matches what systemd before 253 reports of Type=notify-reload.
+// oldSystemd matches the warning of systemd before 253 about Type=notify-reload.
 var oldSystemd = regexp.MustCompile(`(?m)^.*: Failed to parse service type, ignoring: notify-reload\n`)
 
-// The units are valid, and the service has no rights that it does not need.
+// The service must not have unneeded rights.
 func TestUnitsOfTheDaemon(t *testing.T) {
 	need(t, "systemd-analyze")
 	dir := t.TempDir()
@@ -198,8 +197,8 @@ func TestUnitsOfTheDaemon(t *testing.T) {
 	}
 }
 
-// exampleHere returns the first configuration with the folders and addresses of a test, and without
-// its admin listener.
+// exampleHere returns the first configuration with the test's folders and addresses, and without
+// the admin listener.
 func exampleHere(t *testing.T) (text, devices, service string) {
 	t.Helper()
 	devices, service = testenv.FreeAddress(t), testenv.FreeAddress(t)
@@ -208,11 +207,11 @@ func exampleHere(t *testing.T) (text, devices, service string) {
 		"127.0.0.1:5170", devices, "127.0.0.1:8033", service, "debug_file_directories", "no_default_debug_directories: true\n  debug_file_directories").Replace(text), devices, service
 }
 
-// The pipelines of the example have the golden output of their inputs.
 func TestPipelinesOfTheExample(t *testing.T) {
 	log, golden := fixture(t)
 	text, devices, service := exampleHere(t)
-	// a sandbox is that of the first configuration, for whose folders the second one is made
+	// the sandbox allows only the folders of the first configuration, and the second one needs
+	// others
 	d := startDaemonWith(t, []string{"--no-sandbox"}, "state: DIR/none\npipelines: {none: {input: {listen: 'unix:DIR/none.sock'}, output: {peer: true}}}\n")
 	for _, dir := range []string{"app", "symbolized"} {
 		if err := os.Mkdir(d.path(dir), 0o755); err != nil {
@@ -252,7 +251,7 @@ func TestPipelinesOfTheExample(t *testing.T) {
 	}
 }
 
-// await waits until a file has the contents wanted.
+// await waits until a file has this content.
 func (d *runningDaemon) await(name, want string) {
 	d.t.Helper()
 	var got []byte
@@ -263,7 +262,6 @@ func (d *runningDaemon) await(name, want string) {
 	d.t.Fatalf("%s (of %q): (-want +got)\n%s", name, all, cmp.Diff(want, string(got)))
 }
 
-// logrotate with the configuration of the example rotates outputs, and no line is lost.
 func TestLogrotateLosesNoLine(t *testing.T) {
 	need(t, logrotate)
 	d := startDaemon(t, `
@@ -290,7 +288,7 @@ pipelines: {app: {input: {files: ["DIR/app.log"]}, output: {file: DIR/symbolized
 		appendTo(t, d.path("app.log"), lines.String())
 		want.WriteString(lines.String())
 	}
-	written := func() string { // all generations, the oldest first
+	written := func() string { // all generations, oldest first
 		var all strings.Builder
 		for i := 9; i >= 0; i-- {
 			name := d.path("symbolized/app.log")
@@ -311,7 +309,7 @@ pipelines: {app: {input: {files: ["DIR/app.log"]}, output: {file: DIR/symbolized
 			write() // while files are renamed
 		}
 		if n > 5000 {
-			// which logrotate passes over while it is empty or missing, after the last rotation
+			// after the last rotation; logrotate skips an empty or missing file
 			until(t, "the output is open again", func() bool { info, err := os.Stat(d.path("symbolized/app.log")); return err == nil && info.Size() > 0 })
 			if out, err := exec.Command(logrotate, "--force", "--state", d.path("logrotate.state"), d.path("logrotate.conf")).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -327,19 +325,19 @@ pipelines: {app: {input: {files: ["DIR/app.log"]}, output: {file: DIR/symbolized
 	}
 }
 
-// withMainPID returns a script with the answer of systemctl to the question for the daemon's
-// process.
+// withMainPID returns a script in which the question to systemctl for the daemon's PID is replaced
+// by pid.
 func withMainPID(script string, pid int) string {
 	return regexp.MustCompile(`"?\$\(systemctl [^)]*\)"?`).ReplaceAllString(script, strconv.Itoa(pid))
 }
 
-// While the service does not run, its process is 0 for systemctl. To kill(1) that is the group of
-// the caller: logrotate, and the timer's service.
+// Without the service, systemctl prints the PID 0. For kill(1), 0 is the process group of the
+// caller: logrotate and the timer's service.
 func TestLogrotateSignalsNothingIfTheServiceDoesNotRun(t *testing.T) {
 	_, script, _ := strings.Cut(example(t, "logrotate"), "postrotate\n")
 	script, _, _ = strings.Cut(script, "endscript")
 	rotation := exec.Command("sh", "-ec", withMainPID(script, 0))
-	rotation.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // which the signal would go to
+	rotation.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the group that would get the signal
 	if out, err := rotation.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// followingDaemon starts symfilterd with one pipeline, from a file to a file. state must be called
-// app.files, as the daemon calls it.
+// followingDaemon starts symfilterd with one pipeline, from a file to a file. state must end in
+// app.files, the daemon's name for the checkpoint.
 func followingDaemon(t *testing.T, log, state, out string, poll bool) *following {
 	t.Helper()
 	config := filepath.Join(filepath.Dir(out), "config.yaml")
@@ -26,7 +26,7 @@ func followingDaemon(t *testing.T, log, state, out string, poll bool) *following
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	appendTo(t, out, "") // it may be killed before it writes
+	appendTo(t, out, "") // the daemon may be killed before its first write
 	p := &following{cmd: exec.Command(daemonCommand(t), "--config", config), out: out, ended: make(chan error, 1)}
 	p.cmd.Stderr = &p.stderr
 	if err := p.cmd.Start(); err != nil {
@@ -37,8 +37,7 @@ func followingDaemon(t *testing.T, log, state, out string, poll bool) *following
 	return p
 }
 
-// A daemon that is killed at any moment loses nothing, while its files rotate, and doubles nothing
-// if its checkpoint has what was written.
+// Lines are doubled only if the checkpoint does not cover the written ones.
 func TestKilledDaemonsLoseNothing(t *testing.T) {
 	kills, runs, often, most := 4, 3, 3, 100
 	if long() {
@@ -52,10 +51,9 @@ func TestKilledDaemonsLoseNothing(t *testing.T) {
 	})
 }
 
-// A daemon ends within five seconds, with exit code 0, whatever holds it up; at a second signal at
-// once.
+// The end takes at most five seconds. A second signal ends the daemon at once.
 func TestDaemonsEndSoon(t *testing.T) {
-	server, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, and never answers
+	server, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, but never answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +64,7 @@ func TestDaemonsEndSoon(t *testing.T) {
 		files           int
 		text            string
 		blocks          bool // the output has no reader
-		again           bool // a second signal comes
+		again           bool // a second signal follows
 	}{
 		"idle":            {output: "file: DIR/out", files: 1, text: "one\n"},
 		"silent server":   {symbols: "debuginfod_urls: ['http://" + server.Addr().String() + "'], ", output: "file: DIR/out", files: 1, text: "one\n" + crash},
@@ -127,7 +125,7 @@ func TestDaemonsEndSoon(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code == 0 == test.again {
 				t.Errorf("exit code %d, %v: %s", code, err, stderr.String())
 			}
-			if took > 30*time.Second { // else for ever
+			if took > 30*time.Second { // otherwise it would block forever
 				t.Errorf("took %v, want at most five seconds", took)
 			} else if took > 5*time.Second {
 				t.Logf("took %v: a busy machine?", took)
@@ -136,8 +134,6 @@ func TestDaemonsEndSoon(t *testing.T) {
 	}
 }
 
-// Files that are rotated and compressed while the daemon runs, and while it is stopped, are read
-// whole: each line comes once.
 func TestDaemonsFollowRotationsWithCompression(t *testing.T) {
 	rotations := 20
 	if long() {
@@ -171,7 +167,7 @@ func TestDaemonsFollowRotationsWithCompression(t *testing.T) {
 		return func() bool { return strings.HasSuffix(lastBytes(t, out), numberedLine(n-1)) }
 	}
 	n := 1
-	until(t, "the first line", printed(n)) // what was rotated before the first start is not read
+	until(t, "the first line", printed(n)) // files rotated before the first start are not read
 	for i := range rotations {
 		stopped := i%10 == 7 || i%10 == 8 // for two rotations
 		if i%10 == 7 {

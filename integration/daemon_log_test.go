@@ -38,8 +38,6 @@ pipelines:
 	})
 }
 
-// The daemon's first log line reports that it is ready, with its version, pipelines, listeners and
-// sandbox.
 func TestTheDaemonSaysThatItIsReady(t *testing.T) {
 	address := testenv.FreeAddress(t)
 	d := startDaemon(t, `

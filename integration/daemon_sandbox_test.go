@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// confinedDaemon has an input and an output of each kind that a reload changes below.
+// confinedDaemon has each kind of input and output that the reloads below change.
 const confinedDaemon = `
 symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}
 state: DIR/state
@@ -20,8 +20,8 @@ pipelines:
   app: {input: {files: ["DIR/in/*.log"]}, output: {file: "DIR/out/{peer}"}}
 `
 
-// startConfined starts a daemon with the folders of confinedDaemon, of which state and cache do not
-// exist yet.
+// startConfined starts a daemon with the folders of confinedDaemon. The folders state and cache do
+// not exist yet.
 func startConfined(t *testing.T, flags ...string) *runningDaemon {
 	t.Helper()
 	base := t.TempDir()
@@ -49,7 +49,7 @@ func (d *runningDaemon) write(name, line string) {
 	}
 }
 
-// holds waits until a file has the text, and no other.
+// holds waits until a file has exactly this text.
 func (d *runningDaemon) holds(name, text string) {
 	d.t.Helper()
 	until(d.t, name+" holds "+text, func() bool {
@@ -84,9 +84,9 @@ func TestEveryThreadOfTheDaemonIsConfined(t *testing.T) {
 	}
 }
 
-// The daemon makes files in the folders that its configuration named at the start, also later ones.
-// A folder that takes the name of such a folder is not written to, and the message says what to do;
-// after a restart no line is missing.
+// The daemon may create files at any time, but only in folders of the first configuration. If
+// another folder gets such a name, the daemon reports what to do. After a restart no line is
+// missing.
 func TestTheDaemonWritesToItsFoldersOnly(t *testing.T) {
 	landlocked(t)
 	d := startConfined(t)
@@ -121,8 +121,8 @@ func TestTheDaemonWritesToItsFoldersOnly(t *testing.T) {
 	again.holds("out/c.log", "four\n")
 }
 
-// A reload that needs what the sandbox does not keep changes nothing, and says what to do; one that
-// needs the same is done. Lines come through all the time.
+// A refused reload changes nothing, and the message has a remedy. Lines are passed on during all
+// reloads.
 func TestReloadsBeyondTheSandboxAreRefused(t *testing.T) {
 	landlocked(t)
 	d := startConfined(t)

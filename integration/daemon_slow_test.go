@@ -12,9 +12,9 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Slow connections of a peer, many more than the limit, shut nobody out: another peer is answered
-// at once; the same one is told the limit, and is answered when the slowest has lost its seat,
-// unless their requests are being served. No answer is cut off.
+// One peer has many more slow connections than the limit. Another peer is answered at once. The
+// same peer is refused, and answered when the slowest connection has lost its seat, unless requests
+// are in progress. No answer is cut off.
 func TestSlowConnectionsShutNobodyOut(t *testing.T) {
 	for _, tt := range []struct {
 		name, sent string
@@ -34,7 +34,7 @@ func TestSlowConnectionsShutNobodyOut(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer c.Close()
-				io.WriteString(c, tt.sent) // fails if the connection is closed already, as one of those refused longest
+				io.WriteString(c, tt.sent) // fails if the connection was already closed, like the oldest refused ones
 			}
 			if got := askedFrom(t, "127.0.0.2", address); got != http.StatusOK {
 				t.Errorf("another peer is answered %d", got)
@@ -61,7 +61,7 @@ func TestSlowConnectionsShutNobodyOut(t *testing.T) {
 	}
 }
 
-// askedFrom sends a request from an address of this machine, and returns the status.
+// askedFrom sends a request from a local address, and returns the status.
 func askedFrom(t *testing.T, from, address string) int {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// daemonCommand returns the path of symfilterd, which is built once, for the tests that use it.
+// daemonCommand returns the path of symfilterd. The first test that needs it builds it.
 func daemonCommand(t *testing.T) string {
 	t.Helper()
 	path, err := buildDaemon()
@@ -39,19 +39,19 @@ var buildDaemon = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// A runningDaemon is a symfilterd of a test, with the folder of the test's files.
+// A runningDaemon is a running symfilterd with a folder for its files.
 type runningDaemon struct {
 	t      *testing.T
 	dir    string
-	files  string // folder of inputs and outputs, of some tests
+	files  string // folder of inputs and outputs; empty in some tests
 	cmd    *exec.Cmd
 	stderr lockedBuffer
-	exited chan struct{} // closed when cmd has ended, with its error in err
+	exited chan struct{} // closed when cmd has ended and err is set
 	err    error
 }
 
-// startDaemon starts symfilterd with a configuration. In its text, DIR stands for the daemon's
-// temporary folder. The admin listener unix:DIR/admin is added.
+// startDaemon starts symfilterd with a configuration, in which DIR is the daemon's temporary
+// folder. It adds the admin listener unix:DIR/admin.
 func startDaemon(t *testing.T, configuration string, env ...string) *runningDaemon {
 	t.Helper()
 	return startDaemonWith(t, nil, configuration, env...)
@@ -60,7 +60,7 @@ func startDaemon(t *testing.T, configuration string, env ...string) *runningDaem
 // startDaemonWith is startDaemon with flags.
 func startDaemonWith(t *testing.T, flags []string, configuration string, env ...string) *runningDaemon {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "symfilterd") // short: a socket's path has at most 107 bytes
+	dir, err := os.MkdirTemp("", "symfilterd") // short, since a socket's path has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,6 @@ func startDaemonWith(t *testing.T, flags []string, configuration string, env ...
 // path returns the path of a file in the daemon's folder.
 func (d *runningDaemon) path(name string) string { return filepath.Join(d.dir, name) }
 
-// configure writes the configuration.
 func (d *runningDaemon) configure(text string) {
 	d.t.Helper()
 	text = strings.ReplaceAll("admin: {listen: 'unix:DIR/admin'}\n"+text, "DIR", d.dir)
@@ -99,7 +98,6 @@ func (d *runningDaemon) configure(text string) {
 	}
 }
 
-// signal sends a signal.
 func (d *runningDaemon) signal(s syscall.Signal) {
 	d.t.Helper()
 	if err := d.cmd.Process.Signal(s); err != nil {
@@ -107,7 +105,7 @@ func (d *runningDaemon) signal(s syscall.Signal) {
 	}
 }
 
-// get returns the status and the body of an answer of the admin listener; 0 while there is none.
+// get returns the status and the body of an answer of the admin listener, or 0 without an answer.
 func (d *runningDaemon) get(path string) (int, string) {
 	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -126,10 +124,10 @@ func (d *runningDaemon) get(path string) (int, string) {
 	return r.StatusCode, string(body)
 }
 
-// inSandbox is the member of an answer of /readyz about the sandbox, which depends on the kernel.
+// inSandbox matches the member sandbox of /readyz, which depends on the kernel.
 var inSandbox = regexp.MustCompile(`,"sandbox":"[^"]*"`)
 
-// awaitAnswer waits for an answer of the admin listener, sandbox aside.
+// awaitAnswer waits for an answer of the admin listener. It ignores the member sandbox.
 func (d *runningDaemon) awaitAnswer(path string, status int, body string) {
 	d.t.Helper()
 	var got int
@@ -147,7 +145,6 @@ func (d *runningDaemon) awaitAnswer(path string, status int, body string) {
 	d.t.Fatalf("%s: got %d %q, want %d %q", path, got, text, status, body)
 }
 
-// ready waits until the daemon is ready.
 func (d *runningDaemon) ready() {
 	d.t.Helper()
 	d.awaitAnswer("/readyz", http.StatusOK, `{"ready":true}`+"\n")

@@ -26,13 +26,13 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A debuginfodServer is Debian's debuginfod on a port of this machine.
+// A debuginfodServer is Debian's debuginfod on a local port.
 type debuginfodServer struct {
 	url  string
-	stop func() // ends it; more than once does nothing
+	stop func() // ends the server; may be called again
 }
 
-// runDebuginfod serves the ELF files below dir until the test ends or stops it.
+// runDebuginfod serves the ELF files below dir until the end of the test.
 func runDebuginfod(t *testing.T, dir string) *debuginfodServer {
 	t.Helper()
 	need(t, "debuginfod")
@@ -75,7 +75,7 @@ func (s *debuginfodServer) metrics() string {
 
 var requestsMetric = regexp.MustCompile(`(?m)^http_requests_total\{type="(debuginfo|executable|section|source)"\} (\d+)$`)
 
-// requests returns the number of files and sections that the server was asked for so far.
+// requests returns the number of requests for files and sections so far.
 func (s *debuginfodServer) requests(t *testing.T) (n int) {
 	t.Helper()
 	m := s.metrics()
@@ -89,7 +89,7 @@ func (s *debuginfodServer) requests(t *testing.T) (n int) {
 	return n
 }
 
-// newFetcher returns a client of the server with its cache in dir.
+// newFetcher returns a client of the server with the cache dir.
 func newFetcher(t *testing.T, url, dir string) *debuginfod.Client {
 	t.Helper()
 	c, err := debuginfod.New(debuginfod.Options{URLs: []string{url}, CacheDir: dir, Version: "test"})
@@ -100,7 +100,7 @@ func newFetcher(t *testing.T, url, dir string) *debuginfod.Client {
 	return c
 }
 
-// debugIDs returns the build IDs of the debug files in dir by their paths.
+// debugIDs returns the build IDs of the debug files in dir, by path.
 func debugIDs(t *testing.T, dir string) map[string]buildid.ID {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.debug"))
@@ -123,7 +123,7 @@ func debugIDs(t *testing.T, dir string) map[string]buildid.ID {
 	return ids
 }
 
-// findFile returns the bytes of the file that a client finds.
+// findFile returns the content of the file that a client finds.
 func findFile(t *testing.T, c *debuginfod.Client, id buildid.ID, kind buildid.Kind) []byte {
 	t.Helper()
 	var notes []buildid.Attempt
@@ -139,7 +139,7 @@ func findFile(t *testing.T, c *debuginfod.Client, id buildid.ID, kind buildid.Ki
 	return body
 }
 
-// debuginfodFind runs elfutils' client and returns the path that it prints.
+// debuginfodFind runs elfutils' client, and returns the printed path.
 func debuginfodFind(t *testing.T, url, cache string, args ...string) string {
 	t.Helper()
 	need(t, "debuginfod-find")
@@ -177,7 +177,7 @@ func TestRealServerHasEveryLibrary(t *testing.T) {
 	if got, want := s.requests(t), 2*len(ids); got != want {
 		t.Errorf("got %d requests, want %d", got, want)
 	}
-	// The second run makes no request, and neither does elfutils' client: the server has ended.
+	// The server has ended, so neither symfilter's nor elfutils' client may need it.
 	s.stop()
 	again := newFetcher(t, s.url, cache)
 	for path, id := range ids {
@@ -212,7 +212,7 @@ func TestSymbolizerNamesLinesFromARealServer(t *testing.T) {
 	}
 }
 
-// symbolAddr returns the address of a function of the file at path, whose name may have a prefix.
+// symbolAddr returns the address of a function in the file at path. The name may have a prefix.
 func symbolAddr(t *testing.T, path, function string) uint64 {
 	t.Helper()
 	out := run(t, nil, "nm", path)
@@ -227,8 +227,8 @@ func symbolAddr(t *testing.T, path, function string) uint64 {
 	return addr
 }
 
-// A file that elfutils' client has fetched is found without a server, and its misses are not asked
-// for again.
+// No server is needed for files fetched by elfutils' client, and its misses are not requested
+// again.
 func TestFilesAndMissesOfElfutilsAreUsed(t *testing.T) {
 	t.Parallel()
 	files := newChain(t).files
@@ -269,7 +269,7 @@ func TestFilesAndMissesOfElfutilsAreUsed(t *testing.T) {
 func TestMissesAreUsedByElfutils(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	// a server without any file never reports that its scan is complete
+	// without a file, a server never reports that its scan is complete
 	copyFile(t, filepath.Join(dir, "symfilter"), command)
 	s := runDebuginfod(t, dir)
 	cache := filepath.Join(t.TempDir(), "cache")
@@ -327,7 +327,6 @@ func TestManyAsksForOneFileAreOneRequest(t *testing.T) {
 	}
 }
 
-// Two filters that start together on one log make only the requests of one.
 func TestTwoProcessesAskAsOne(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// An aotStack is the stack of a twin, whose frames are in its program, for producers that only a
-// compiler of their own makes.
+// An aotStack is the stack of a twin whose frames are all in the program. It replaces logs of
+// producers that need a special compiler.
 type aotStack struct {
 	*traceTwin
 	id     string // build ID of the program
@@ -31,7 +31,7 @@ func newAOTStack(t *testing.T) *aotStack {
 	}
 }
 
-// check fails the test unless the frames of log are resolved by the right build, and by no other.
+// check fails the test unless the right build resolves the frames of log, and the other build none.
 func (s *aotStack) check(t *testing.T, log string, image string) {
 	t.Helper()
 	var args, others []string
@@ -45,7 +45,7 @@ func (s *aotStack) check(t *testing.T, log string, image string) {
 	}
 }
 
-// Swift lists the images after the frames, with their build IDs.
+// Swift prints the images with their build IDs after the frames.
 func TestSwiftIsResolved(t *testing.T) {
 	t.Parallel()
 	s := newAOTStack(t)
@@ -66,7 +66,7 @@ func TestSwiftIsResolved(t *testing.T) {
 	s.check(t, object, "")
 }
 
-// Dart prints addresses in the calls, and the build ID before the frames.
+// Dart prints addresses of calls, and the build ID before the frames.
 func TestDartIsResolved(t *testing.T) {
 	t.Parallel()
 	s := newAOTStack(t)
@@ -95,7 +95,7 @@ func TestDartIsResolved(t *testing.T) {
 	s.wantChain(t, s.traceTwin.frames(t, []byte(dart("", whole)), "--image="+s.program), ownCalls...)
 }
 
-// .NET prints distances from the base of a file.
+// .NET prints offsets from a file's base.
 func TestNativeAOTIsResolved(t *testing.T) {
 	t.Parallel()
 	s := newAOTStack(t)
@@ -107,7 +107,7 @@ func TestNativeAOTIsResolved(t *testing.T) {
 	s.check(t, log.String(), "backtrace=")
 }
 
-// MongoDB lists no modules if a line would be too long: the lowest base is the program's.
+// MongoDB prints no modules if the line would be too long. The lowest base is the program's.
 func TestMongoDBWithoutModulesIsResolved(t *testing.T) {
 	t.Parallel()
 	s := newAOTStack(t)
@@ -118,7 +118,6 @@ func TestMongoDBWithoutModulesIsResolved(t *testing.T) {
 	s.check(t, `{"s":"I","msg":"BACKTRACE","attr":{"bt":{"backtrace":[`+strings.Join(objects, ",")+"]}}}\n", "mongod=")
 }
 
-// Lines with nothing but addresses are read if --dialects names them.
 func TestAddressesAreReadOnDemand(t *testing.T) {
 	t.Parallel()
 	s := newAOTStack(t)
@@ -142,7 +141,7 @@ func TestAddressesAreReadOnDemand(t *testing.T) {
 	}
 }
 
-// All frames in a record of rsyslog are resolved, and it stays one line.
+// The record must stay one line.
 func TestRecordsOfRsyslogAreResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "backtrace", twinBuild{})

@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Chromium prints an address in the call, the others a return address; a signal's trampoline makes
-// the next frame exact.
+// Chromium prints the address of the call, others the return address. After a signal's trampoline,
+// the next frame's address is exact.
 func TestFramesWithAPathAndAnOffsetAreResolved(t *testing.T) {
 	t.Parallel()
 	for _, build := range []string{"lld", "no-pie"} {
@@ -28,7 +28,7 @@ func TestFramesWithAPathAndAnOffsetAreResolved(t *testing.T) {
 	}
 }
 
-// Node prints addresses of the process and exported names, which show where modules were loaded.
+// Node prints addresses of the process, and exported names, which prove where modules were loaded.
 func TestFramesOfNodeAreResolved(t *testing.T) {
 	t.Parallel()
 	for _, build := range []string{"pie", "no-pie"} {
@@ -39,7 +39,6 @@ func TestFramesOfNodeAreResolved(t *testing.T) {
 	}
 }
 
-// A file that is not the one that ran answers nothing.
 func TestOtherBuildsAnswerNothingToBrowsers(t *testing.T) {
 	t.Parallel()
 	w := emitter(t, "lld")
@@ -48,7 +47,7 @@ func TestOtherBuildsAnswerNothingToBrowsers(t *testing.T) {
 	}
 }
 
-// The real Node.js, whose own frames have addresses of a file that is called by its name.
+// The frames of Node.js itself have addresses in a file that is named by its base name.
 func TestAddonsOfNodeAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	const header = "/usr/include/node/node_api.h"
@@ -61,10 +60,10 @@ func TestAddonsOfNodeAreResolved(t *testing.T) {
 	w.wantChain(t, w.frames(t, log), calls...)
 }
 
-// Breakpad prints offsets, and the first bytes of the build IDs after all threads: they lead to
-// files in a tree, or confirm a file that is named.
+// Breakpad prints offsets, and after all threads the first bytes of the build IDs. They identify
+// files in a tree, or confirm a named file.
 func TestMinidumpsAreResolvedByTheListOfModules(t *testing.T) {
-	need(t, "/usr/lib/debug/.build-id") // of libc
+	need(t, "/usr/lib/debug/.build-id") // debug file of libc
 	t.Parallel()
 	w := emitter(t, "lld")
 	log := w.output(t, nil, "breakpad")
@@ -72,7 +71,7 @@ func TestMinidumpsAreResolvedByTheListOfModules(t *testing.T) {
 	w.wantChain(t, w.frames(t, w.output(t, nil, "breakpad-functions")), emittedCalls...)
 	w.wantChain(t, w.frames(t, w.output(t, nil, "breakpad", "signal")), signalledCalls...)
 
-	// libc's debug file has no code, but the symbol of the trampoline: the next frame is exact
+	// libc's debug file has no code, but the trampoline's symbol, so the next frame is exact
 	offsets := func(form string) (all []string) {
 		for _, f := range w.frames(t, w.output(t, nil, form, "signal")) {
 			if len(f.Frames) > 0 && f.Frames[0].Line != 0 && strings.HasPrefix(filepath.Base(f.Module), "emit") {
@@ -94,7 +93,7 @@ func TestMinidumpsAreResolvedByTheListOfModules(t *testing.T) {
 		}
 		return n
 	}
-	if n := resolved(filepath.Join(w.dir, "libledger.so")); n != 2 { // by symbols: the third function is static
+	if n := resolved(filepath.Join(w.dir, "libledger.so")); n != 2 { // by symbols, since the third function is static
 		t.Errorf("%d frames are resolved by --image, want 2", n)
 	}
 	if n := resolved(filepath.Join(emitter(t, "pie").dir, "libledger.so")); n != 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// links are the ways in which a twin is linked, of which make test tries one.
+// links are the ways in which a twin is linked. The short test tries only one.
 func links() map[string][]string {
 	if !long() {
 		return map[string][]string{"pie": {"-pie"}}
@@ -27,8 +27,7 @@ func links() map[string][]string {
 	return map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}}
 }
 
-// gdb runs gdb with commands on the program of a twin and further arguments, and returns its
-// output.
+// gdb returns the output of gdb with commands on a twin's program, with further arguments.
 func (w *traceTwin) gdb(t *testing.T, args []string, commands ...string) []byte {
 	t.Helper()
 	need(t, "gdb")
@@ -45,7 +44,7 @@ func (w *traceTwin) gdb(t *testing.T, args []string, commands ...string) []byte 
 	return out
 }
 
-// core returns a core of the program of a twin, which dies, and gdb's output with the commands.
+// core returns the core dump of a twin's crashed program, and gdb's output for the commands.
 func (w *traceTwin) core(t *testing.T, commands ...string) (path string, out []byte) {
 	t.Helper()
 	path = filepath.Join(w.dir, "core")
@@ -56,7 +55,7 @@ func (w *traceTwin) core(t *testing.T, commands ...string) (path string, out []b
 	return path, out
 }
 
-// replace replaces the files of a twin that were run by those of another build of them.
+// replace replaces the twin's files by another build.
 func (w *traceTwin) replace(t *testing.T) (other *traceTwin) {
 	t.Helper()
 	name := filepath.Base(w.program)
@@ -67,7 +66,7 @@ func (w *traceTwin) replace(t *testing.T) (other *traceTwin) {
 	return other
 }
 
-// wantNothing fails the test if another build of the twin answers a frame of log.
+// wantNothing fails the test if another build of the twin resolves a frame of log.
 func (w *traceTwin) wantNothing(t *testing.T, log []byte, args ...string) {
 	t.Helper()
 	other := w.replace(t)
@@ -83,7 +82,7 @@ func (w *traceTwin) wantNothing(t *testing.T, log []byte, args ...string) {
 	}
 }
 
-// wantOnce fails the test if filtering what was filtered changes it.
+// wantOnce fails the test if filtering the output again changes it.
 func (w *traceTwin) wantOnce(t *testing.T, log []byte, args ...string) {
 	t.Helper()
 	once := w.text(t, log, args...)
@@ -92,7 +91,8 @@ func (w *traceTwin) wantOnce(t *testing.T, log []byte, args ...string) {
 	}
 }
 
-// gdb names no file for frames of the program; maps before or after the frames tell where it is.
+// gdb names no file for frames of the program. Maps before or after the frames have the file and
+// its place.
 func TestFramesOfGDBAreResolved(t *testing.T) {
 	for name, link := range links() {
 		t.Run(name, func(t *testing.T) {
@@ -104,15 +104,15 @@ func TestFramesOfGDBAreResolved(t *testing.T) {
 			w.core(t)
 			for _, commands := range [][]string{{"bt", "info sharedlibrary", "info proc mappings"}, {"info proc mappings", "thread apply all bt full"}} {
 				out := w.gdb(t, nil, append([]string{"core-file " + core}, commands...)...)
-				w.wantChain(t, w.frames(t, out)[1:], diedCalls...) // the first frame is shown twice
+				w.wantChain(t, w.frames(t, out)[1:], diedCalls...) // gdb prints the first frame twice
 			}
 			w.wantNothing(t, out)
 		})
 	}
 }
 
-// Without maps, the libraries are found by the functions that gdb names, and by where it has read
-// symbols from.
+// The libraries are located by the functions that gdb names, and by the paths from which it has
+// read symbols.
 func TestLibrariesOfGDBAreResolvedWithoutMaps(t *testing.T) {
 	w := newTraceTwin(t, "fault", twinBuild{})
 	core, _ := w.core(t)
@@ -120,11 +120,11 @@ func TestLibrariesOfGDBAreResolvedWithoutMaps(t *testing.T) {
 		out := w.gdb(t, nil, append([]string{"core-file " + core}, commands...)...)
 		library := strings.Join(regexp.MustCompile(`(?m)^.*libledger.*\n`).FindAllString(string(out), -1), "")
 		w.wantChain(t, w.frames(t, []byte(library)), "visit", "settle", "close", "audit")
-		w.wantChain(t, w.frames(t, out, "--image", "fault="+w.program)[1:], diedCalls...) // the first frame is shown twice
+		w.wantChain(t, w.frames(t, out, "--image", "fault="+w.program)[1:], diedCalls...) // gdb prints the first frame twice
 	}
 }
 
-// A program that is not randomized, as gdb starts it, needs only its file.
+// gdb starts programs without address space randomization.
 func TestProgramsOfGDBThatAreNotRandomizedNeedTheirFile(t *testing.T) {
 	for name, link := range links() {
 		t.Run(name, func(t *testing.T) {
@@ -142,8 +142,8 @@ func TestProgramsOfGDBThatAreNotRandomizedNeedTheirFile(t *testing.T) {
 	}
 }
 
-// gdb wraps lines at the width of its terminal: the module of a frame, and before it the brackets
-// after the function, are then on lines of their own.
+// gdb wraps lines at the terminal's width. The module of a frame, or the brackets after the
+// function, may be on a line of their own.
 func TestFramesOfGDBMayBeWrapped(t *testing.T) {
 	w := newTraceTwin(t, "fault", twinBuild{})
 	core, _ := w.core(t)
@@ -166,14 +166,13 @@ func TestFramesOfGDBMayBeWrapped(t *testing.T) {
 	}
 }
 
-// The frame that a signal has interrupted is exact.
+// The address of an interrupted frame is exact.
 func TestFramesOfGDBAfterASignalAreExact(t *testing.T) {
 	w := newTraceTwin(t, "backtrace", twinBuild{})
 	out := w.gdb(t, []string{"signal"}, "handle SIGSEGV nostop pass", "break backtrace_symbols_fd", "run", "bt", "info proc mappings")
 	w.wantChain(t, w.frames(t, out), "symbols", "handler", "fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main")
 }
 
-// eu-stack -b prints the build ID of each frame.
 func TestFramesOfEuStackAreResolved(t *testing.T) {
 	need(t, "eu-stack", "eu-unstrip")
 	for name, link := range links() {
@@ -181,7 +180,7 @@ func TestFramesOfEuStackAreResolved(t *testing.T) {
 			t.Parallel()
 			w := newTraceTwin(t, "fault", twinBuild{link: link})
 			core, _ := w.core(t)
-			// it fails if a file has no frames
+			// fails if a file has no frames
 			out, _ := producers.output(t, exec.Command("eu-stack", "-b", "--core", core))
 			list := run(t, nil, "eu-unstrip", "-n", "--core", core)
 			both := append([]byte(list), out...)
@@ -190,7 +189,7 @@ func TestFramesOfEuStackAreResolved(t *testing.T) {
 				t.Errorf("without the list of modules: got\n%s\nwant\n%s", got, want)
 			}
 			w.wantOnce(t, out)
-			var bare bytes.Buffer // as gdb prints them without files
+			var bare bytes.Buffer // as gdb prints frames without files
 			for _, m := range regexp.MustCompile(`(?m)^#\d+ +0x[0-9a-f]+`).FindAllString(string(out), -1) {
 				fmt.Fprintf(&bare, "%s in ?? ()\n", m)
 			}
@@ -203,8 +202,8 @@ func TestFramesOfEuStackAreResolved(t *testing.T) {
 	}
 }
 
-// entry returns the message of systemd-coredump for a core, by what eu-stack finds in it. Modules
-// have their paths, or if names is set their names.
+// entry returns systemd-coredump's message for a core dump, made from the output of eu-stack.
+// Modules have paths, or names if names is set.
 func (w *traceTwin) entry(t *testing.T, core string, names bool) []byte {
 	t.Helper()
 	need(t, "eu-stack", "eu-unstrip")
@@ -232,7 +231,7 @@ func (w *traceTwin) entry(t *testing.T, core string, names bool) []byte {
 	return b.Bytes()
 }
 
-// The frames of systemd-coredump have offsets from the base of their modules.
+// The frames have offsets from the base of their module.
 func TestEntriesOfSystemdCoredumpAreResolved(t *testing.T) {
 	for name, link := range links() {
 		t.Run(name, func(t *testing.T) {
@@ -261,7 +260,7 @@ func TestEntriesOfSystemdCoredumpAreResolved(t *testing.T) {
 	}
 }
 
-// An entry of a journal in the form of JSON has the path of the program in a field of its own.
+// In JSON, the path of the program is in a separate field.
 func TestEntriesOfSystemdCoredumpInJSONAreResolved(t *testing.T) {
 	w := newTraceTwin(t, "fault", twinBuild{})
 	core, _ := w.core(t)
@@ -282,8 +281,8 @@ func TestEntriesOfSystemdCoredumpInJSONAreResolved(t *testing.T) {
 	}
 }
 
-// systemd-coredump itself, which gets a core as from its socket unit, and writes to a journal.
-// Modules with a package note have their path and their build ID in the text.
+// systemd-coredump gets the core dump as from its socket unit, and writes to a journal. A module
+// with a package note has its path and its build ID in the text.
 func TestSystemdCoredumpItself(t *testing.T) {
 	const program = "/lib/systemd/systemd-coredump"
 	testenv.OnlyLong(t)
@@ -293,7 +292,7 @@ func TestSystemdCoredumpItself(t *testing.T) {
 	for name, link := range links() {
 		for _, note := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s %v", name, note), func(t *testing.T) {
-				// systemd 252 leaves out the second frame of a program that it finds by its path.
+				// systemd 252 omits the second frame of a program that it finds by path.
 				b, calls := twinBuild{link: link}, append([]string{"inventory.h/fall"}, diedCalls[2:]...)
 				if note {
 					b.flags = []string{"-Xlinker", `--package-metadata={"type":"deb","os":"debian"}`}
@@ -319,7 +318,7 @@ func TestSystemdCoredumpItself(t *testing.T) {
 					w.wantNothing(t, logs["info"])
 					return
 				}
-				w.replace(t) // the build IDs lead to the right files
+				w.replace(t) // the build IDs identify the right files
 				w.wantChain(t, w.frames(t, logs["info"]), calls...)
 				w.wantChain(t, w.frames(t, logs["short"]), calls...)
 				_, field, _ := bytes.Cut(logs["export"], []byte("\nCOREDUMP_PACKAGE_JSON="))

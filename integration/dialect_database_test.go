@@ -18,14 +18,14 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A server is a program of another project, whose output is its log.
+// A server is a program of another project. Its output is its log.
 type server struct {
 	cmd *exec.Cmd
 	out *bufio.Reader
-	log bytes.Buffer // what it has printed to both streams
+	log bytes.Buffer // output to both streams
 }
 
-// startServer starts a program and reads its output up to the line that has the text ready.
+// startServer starts a program, and reads its output up to the line with the text ready.
 func startServer(t *testing.T, cmd *exec.Cmd, ready string) *server {
 	t.Helper()
 	s := &server{cmd: cmd, out: bufio.NewReader(startPiped(t, cmd, &cmd.Stdout, &cmd.Stderr))}
@@ -36,7 +36,7 @@ func startServer(t *testing.T, cmd *exec.Cmd, ready string) *server {
 	return s
 }
 
-// readTo reads the log up to the line that has text, and reports whether there is one.
+// readTo reads the log up to the line with text, and reports whether it exists.
 func (s *server) readTo(text string) bool {
 	for {
 		line, err := s.out.ReadString('\n')
@@ -50,16 +50,16 @@ func (s *server) readTo(text string) bool {
 	}
 }
 
-// end reads the rest of the log, and returns all of it.
+// end reads the rest of the log, and returns the whole log.
 func (s *server) end() []byte {
 	s.out.WriteTo(&s.log)
 	s.cmd.Wait()
 	return s.log.Bytes()
 }
 
-// framesOfSystem returns the frames of a log of a program in Debian, whose debug information is not
-// installed. It fails the test if a frame with a name in the log has the answer of another
-// function, or if one of the C library has no line.
+// framesOfSystem returns the frames of a log of a Debian program without debug information. It
+// fails the test if a frame's answer is not the function that the log names, or if a frame of the C
+// library has no line.
 func framesOfSystem(t *testing.T, log []byte, args ...string) (all []twinFrame) {
 	t.Helper()
 	need(t, "/usr/lib/debug/.build-id", "c++filt")
@@ -86,7 +86,7 @@ func framesOfSystem(t *testing.T, log []byte, args ...string) (all []twinFrame) 
 	return all
 }
 
-// Redis prints the frame of the fault first, and calls its executable as it calls its process.
+// Redis prints the frame of the fault first, and names its executable by the process title.
 func TestRedisCrash(t *testing.T) {
 	need(t, "redis-server")
 	dir := t.TempDir()
@@ -118,14 +118,14 @@ func TestRedisCrash(t *testing.T) {
 	}
 }
 
-// asServerUser makes cmd run as the user of the database if the test runs as root, as whom
-// PostgreSQL does not start.
+// asServerUser makes cmd run as the user of the database if the test runs as root: PostgreSQL does
+// not start as root.
 func asServerUser(t *testing.T, cmd *exec.Cmd, dir string) *exec.Cmd {
 	t.Helper()
 	if os.Getuid() != 0 {
 		return cmd
 	}
-	u, err := user.Lookup("postgres") // made by Debian's package
+	u, err := user.Lookup("postgres") // created by Debian's package
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,13 +139,13 @@ func asServerUser(t *testing.T, cmd *exec.Cmd, dir string) *exec.Cmd {
 	return cmd
 }
 
-// PostgreSQL prints a backtrace with an error of a function that backtrace_functions names. A
-// server calls its executable as it calls its process, a single process by its path.
+// PostgreSQL prints a backtrace for an error in a function of backtrace_functions. It names its
+// executable by the process title, or by its path in single-user mode.
 func TestPostgreSQLBacktrace(t *testing.T) {
 	testenv.OnlyLong(t)
 	const bin = "/usr/lib/postgresql/15/bin/"
 	need(t, bin+"postgres")
-	dir, err := os.MkdirTemp("/tmp", "symfilter-postgres-") // a folder that its user may enter
+	dir, err := os.MkdirTemp("/tmp", "symfilter-postgres-") // a folder that the server's user may enter
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestPostgreSQLBacktrace(t *testing.T) {
 	}
 	s := startServer(t, asServerUser(t, exec.Command(bin+"postgres", "-D", data, "-c", "backtrace_functions=int4div", "-c", "listen_addresses=", "-k", dir), dir),
 		"ready to accept connections")
-	exec.Command(bin+"psql", "-U", "postgres", "-h", dir, "-c", "select 1/0").Run() // fails: the division does
+	exec.Command(bin+"psql", "-U", "postgres", "-h", dir, "-c", "select 1/0").Run() // fails, as the division does
 	s.readTo("STATEMENT:")
 	s.cmd.Process.Signal(syscall.SIGINT)
 	log = s.end()
@@ -177,8 +177,8 @@ func TestPostgreSQLBacktrace(t *testing.T) {
 	}
 }
 
-// MariaDB resolves the frames of libraries itself, and not its own: addr2line does not find the
-// file that it was called as.
+// MariaDB resolves frames of libraries itself, but not its own: addr2line does not find the
+// executable by its process title.
 func TestMariaDBCrash(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "mariadbd")
@@ -195,7 +195,7 @@ func TestMariaDBCrash(t *testing.T) {
 	}
 }
 
-// mtrace logs the caller of each allocation, as an offset from the load base with glibc 2.36.
+// glibc 2.36 logs the caller of each allocation as an offset from the load base.
 func TestMtraceIsResolved(t *testing.T) {
 	const debug = "/usr/lib/x86_64-linux-gnu/libc_malloc_debug.so.0"
 	need(t, debug)
@@ -205,7 +205,7 @@ func TestMtraceIsResolved(t *testing.T) {
 			path := filepath.Join(w.dir, "log")
 			cmd := exec.Command(w.program)
 			cmd.Env = append(os.Environ(), "MALLOC_TRACE="+path, "LD_PRELOAD="+debug)
-			producers.combined(t, cmd) // its status is a sum
+			producers.combined(t, cmd) // the exit status is a sum
 			log, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The line that the kernel logs for a process that it has killed has the name of a file, and no
-// path. The code on the next line proves which file it is.
+// For a killed process, the kernel logs the base name of a file, and the code on the next line. The
+// code proves the file.
 func TestProcessesThatDiedAreResolvedByTheirCode(t *testing.T) {
 	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestProcessesThatDiedAreResolvedByTheirCode(t *testing.T) {
 	}
 }
 
-// A file of another build has other code at the place.
+// The other build has different code at the address.
 func TestProcessesThatDiedAreNotResolvedByOtherBuilds(t *testing.T) {
 	w := newTraceTwin(t, "death", twinBuild{})
 	log := w.output(t, nil)
@@ -60,8 +60,7 @@ func TestProcessesThatDiedAreNotResolvedByOtherBuilds(t *testing.T) {
 	w.wantChain(t, both, "inventory.h/fall")
 }
 
-// Other processors: AArch64 logs the address on a later line, and PowerPC lists instructions as
-// words.
+// AArch64 logs the address on a later line, and PowerPC prints instructions as words.
 func TestProcessesOfOtherProcessorsThatDied(t *testing.T) {
 	need(t, "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-objdump")
 	w := &traceTwin{whole: t.TempDir(), debug: t.TempDir()}
@@ -80,7 +79,7 @@ void _start(void) { for (;;) fall((int *)8, step(2)); }
 	}
 	run(t, nil, "aarch64-linux-gnu-gcc", "-g", "-O1", "-nostdlib", "-static", "-Wl,-z,max-page-size=0x1000,-z,separate-code", source, "-o", w.program)
 	listing := run(t, nil, "aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", w.program)
-	var at uint64 // of the store in fall
+	var at uint64 // address of the store in fall
 	for line := range strings.Lines(listing) {
 		if strings.Contains(line, "\tstr\t") {
 			fmt.Sscanf(strings.TrimSpace(line), "%x:", &at)
@@ -125,7 +124,6 @@ void _start(void) { for (;;) fall((int *)8, step(2)); }
 	}
 }
 
-// The kernel's own log of a process that dies.
 func TestKernelLogOfAProcessThatDied(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "dmesg")

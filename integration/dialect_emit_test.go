@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// emittedCalls and signalledCalls are the calls of testdata/twin/emit.cc.
+// emittedCalls and signalledCalls are the calls in testdata/twin/emit.cc.
 var (
 	emittedCalls   = []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 	signalledCalls = []string{"print", "handler", "fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 )
 
-// emitterBuilds are the builds of testdata/twin/emit.cc. lld gives the segments of a file other
-// offsets than addresses.
+// emitterBuilds are the builds of testdata/twin/emit.cc. In files linked by lld, the offsets of
+// segments differ from their addresses.
 var emitterBuilds = map[string]twinBuild{
 	"pie":    {link: []string{"-rdynamic"}},
 	"no-pie": {link: []string{"-no-pie"}},
@@ -29,8 +29,7 @@ var emitters struct {
 	made map[string]*traceTwin
 }
 
-// emitter returns the build of testdata/twin/emit.cc with this name, which tests share and do not
-// change.
+// emitter returns a build of testdata/twin/emit.cc. Tests share it, and must not change it.
 func emitter(t *testing.T, build string) *traceTwin {
 	t.Helper()
 	emitters.Lock()
@@ -50,8 +49,8 @@ func emitter(t *testing.T, build string) *traceTwin {
 	return w
 }
 
-// answersNothing fails the test if other, another build of the program that printed log, answers a
-// frame of it: the log then names the files of other.
+// answersNothing fails the test if another build resolves a frame of log. The paths in log are
+// replaced by those of other.
 func (w *traceTwin) answersNothing(t *testing.T, log []byte, other *traceTwin, args ...string) {
 	t.Helper()
 	log = bytes.ReplaceAll(log, []byte(w.dir), []byte(other.dir))

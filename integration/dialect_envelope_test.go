@@ -20,14 +20,14 @@ import (
 )
 
 // A logForm is a form in which a log keeps the lines of a program. unseal fails the test if a
-// record does not parse.
+// record cannot be parsed.
 type logForm struct {
 	name   string
 	seal   func(log string) string
 	unseal func(t *testing.T, log string) string
 }
 
-// eachLine returns a function that seals the lines of a log one by one.
+// eachLine returns a function that seals each line of a log.
 func eachLine(seal func(line string) string) func(log string) string {
 	return func(log string) string {
 		var b strings.Builder
@@ -38,7 +38,6 @@ func eachLine(seal func(line string) string) func(log string) string {
 	}
 }
 
-// jsonLine returns v as a line of JSON.
 func jsonLine(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -47,8 +46,7 @@ func jsonLine(v any) string {
 	return string(b) + "\n"
 }
 
-// member returns a function that parses lines of JSON, and returns the text of one of their
-// members.
+// member returns a function that parses lines of JSON, and returns the text of one member.
 func member(path ...string) func(t *testing.T, log string) string {
 	return func(t *testing.T, log string) string {
 		t.Helper()
@@ -71,7 +69,7 @@ func member(path ...string) func(t *testing.T, log string) string {
 	}
 }
 
-// logForms returns all forms, with records for a line each, and with one for the whole log.
+// logForms returns all forms: with one record for each line, and with one record for the whole log.
 func logForms() []logForm {
 	all := []logForm{
 		{"ecs", eachLine(func(line string) string {
@@ -98,7 +96,6 @@ func logForms() []logForm {
 	return all
 }
 
-// journalMessages returns the messages of a journal in the export format.
 func journalMessages(t *testing.T, log string) string {
 	t.Helper()
 	var all strings.Builder
@@ -120,14 +117,13 @@ func journalMessages(t *testing.T, log string) string {
 	return all.String()
 }
 
-// turns has, by the name of a test, the number of its logs whose records were tested. The form of a
-// log depends on these two alone, so that a failure comes again.
+// turns has the number of tested logs by test name. The form of a log depends only on the test and
+// this number, so that a failure can be repeated.
 var turns sync.Map
 
-// wantInRecords fails the test unless a log in records comes out as the log alone, with arguments
-// of symfilter. A log of nil is the file that the last argument names. In make test-long, the log
-// is in records of every form, and is made to markup and resolved again as well; otherwise it is in
-// those of one form, another one for each log.
+// wantInRecords fails the test unless a log gives the same output in records as alone. If log is
+// nil, the last argument names the file. The long test tries all forms, and also converts the log
+// to markup and resolves that. The short test tries another form for each log.
 func wantInRecords(t *testing.T, log []byte, args ...string) {
 	t.Helper()
 	if log == nil {
@@ -149,7 +145,7 @@ func wantInRecords(t *testing.T, log []byte, args ...string) {
 	}
 	dir := t.TempDir()
 	filtered := func(log string, args ...string) string {
-		path := filepath.Join(dir, "log") // a file, whose traces are not released by the time that passes
+		path := filepath.Join(dir, "log") // a file, so traces are not released by time
 		if err := os.WriteFile(path, []byte(log), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -178,8 +174,7 @@ func wantInRecords(t *testing.T, log []byte, args ...string) {
 	}
 }
 
-// Backtraces in every form of log are resolved as the backtraces alone, and each record parses,
-// also as markup. The tests of the dialects do the same for their logs, in one form of log each.
+// Each record must be valid, also as markup.
 func TestBacktracesInRecordsAreResolved(t *testing.T) {
 	need(t, "g++", "strip")
 	w := newTraceTwin(t, "backtrace", twinBuild{})

@@ -17,7 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The calls of a twin that prints its stack, and of one that does so from the handler of a fault.
+// twinCalls is the stack that a twin prints, and diedIn the stack that it prints from a signal
+// handler.
 var (
 	twinCalls = []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 	diedIn    = []string{"fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
@@ -49,11 +50,10 @@ func TestBacktraceSymbolsAreResolved(t *testing.T) {
 	}
 }
 
-// forms is the twin that newForms has built.
 var forms *traceTwin
 
-// newForms returns the twin forms, which calls itself by other names in some forms. It is built
-// once; tests must not change its files.
+// newForms returns the twin forms, which calls itself by other names in some forms. Tests share it,
+// and must not change its files.
 func newForms(t *testing.T) *traceTwin {
 	t.Helper()
 	if forms == nil {
@@ -68,13 +68,12 @@ func newForms(t *testing.T) *traceTwin {
 	return forms
 }
 
-// Many programs print the frames of glibc after a text of their own, or print what dladdr returns
-// in another form.
+// Many programs print glibc's frames with their own text, or the results of dladdr in another form.
 func TestFormsOfBacktraceSymbolsAreResolved(t *testing.T) {
 	w := newForms(t)
 	for _, form := range []struct {
 		name          string
-		plain, signal []string // the calls; nil: the form is not printed
+		plain, signal []string // the calls; nil: this form is not printed
 	}{
 		{"ceph", twinCalls, signalled},
 		{"samba", nil, signalled},
@@ -102,7 +101,7 @@ func TestFormsOfBacktraceSymbolsAreResolved(t *testing.T) {
 				w.wantChain(t, w.frames(t, w.output(t, nil, form.name, "signal")), form.signal...)
 			}
 			log := w.output(t, nil, form.name)
-			if form.name == "mongodb" { // among other lines of its log
+			if form.name == "mongodb" { // among other lines of the log
 				log = append([]byte("{\"s\":\"I\",\"msg\":\"Waiting for connections\"}\n"), log...)
 				w.wantChain(t, w.frames(t, log), form.plain...)
 			}
@@ -111,7 +110,7 @@ func TestFormsOfBacktraceSymbolsAreResolved(t *testing.T) {
 				t.Errorf("filtered once (-), filtered twice (+):\n%s", diff)
 			}
 			answers := regexp.MustCompile(`,"symbolized":\["(?:[^"\\]|\\.)*"(?:,"(?:[^"\\]|\\.)*")*\]`)
-			if strings.HasPrefix(form.name, "mongodb") { // the answers are members of the objects
+			if strings.HasPrefix(form.name, "mongodb") { // the answers are members of the frames' objects
 				if diff := cmp.Diff(string(log), answers.ReplaceAllString(once, "")); diff != "" || answers.FindString(once) == "" {
 					t.Errorf("the log (-), filtered, without answers (+):\n%s\n%s", diff, once)
 				}
@@ -134,12 +133,12 @@ func (w *traceTwin) calledAs(t *testing.T, name string, args ...string) []byte {
 	return out
 }
 
-// The executable of a frame is named as it was called. It is found by its path, if the title begins
-// with it, by maps in the log, and by --image. A relative path leads to no file here: symfilter
-// runs in another folder.
+// glibc names the executable by the process title. The file is found if the title begins with its
+// path, by maps in the log, or by --image. A relative path is not found, since symfilter runs in
+// another folder.
 func TestProgramsAreFoundByTheirTitles(t *testing.T) {
 	w := newTraceTwin(t, "backtrace", twinBuild{})
-	raw := []string{"visit", "settle", "close", "audit"} // of the library, which has a path
+	raw := []string{"visit", "settle", "close", "audit"} // the library's frames, which have a path
 	for title, image := range map[string]string{
 		"./backtrace":                             "backtrace",
 		"../run/backtrace":                        "backtrace",
@@ -168,8 +167,8 @@ func TestProgramsAreFoundByTheirTitles(t *testing.T) {
 	}
 }
 
-// The operator names the file of a module whatever --no-paths and --sysroot are, by any path, also
-// for a module whose build ID the log has.
+// The file may be anywhere, even with --no-paths and --sysroot, and even if the log has the
+// module's build ID.
 func TestImagesOfTheOperatorAreOpened(t *testing.T) {
 	w := newForms(t)
 	for _, form := range []string{"ceph", "clickhouse"} {
@@ -184,8 +183,7 @@ func TestImagesOfTheOperatorAreOpened(t *testing.T) {
 	}
 }
 
-// A file that is not the one that ran answers nothing, whether it is another build or another
-// program.
+// The file is another build, or another program.
 func TestOtherBuildsAnswerNothing(t *testing.T) {
 	w := newTraceTwin(t, "forms", twinBuild{})
 	other := newTraceTwin(t, "forms", twinBuild{flags: []string{"-O1", "-fno-inline"}})
@@ -209,8 +207,7 @@ func TestOtherBuildsAnswerNothing(t *testing.T) {
 	}
 }
 
-// The frames of several processes that die at the same time are mixed in the log of a job. Each
-// line has the process ID; without it, no frame gets a wrong answer.
+// Each line has the process ID. Without it, no frame may get a wrong answer.
 func TestMixedTracesAreToldApart(t *testing.T) {
 	w := newForms(t)
 	var traces [2][]string
@@ -225,7 +222,7 @@ func TestMixedTracesAreToldApart(t *testing.T) {
 	var want []string
 	for _, call := range signalled {
 		switch call {
-		case "settle", "run": // of the frame before
+		case "settle", "run": // belongs to the previous frame
 		case "visit":
 			want = append(want, "visit", "settle", "visit", "settle")
 		case "count":
@@ -248,9 +245,8 @@ func TestMixedTracesAreToldApart(t *testing.T) {
 	}
 }
 
-// Maps that show another place of a library do not change the answers for frames that have a
-// distance from its beginning or from a symbol, and give no wrong answer for the others. A library
-// that was deleted while the program ran is not opened.
+// The maps show a wrong place. Frames with an offset from the library's base or from a symbol are
+// resolved nevertheless, and the others get no wrong answer. A deleted library is not opened.
 func TestMapsThatLieAnswerNothing(t *testing.T) {
 	w := newForms(t)
 	log := string(w.output(t, nil, "bare"))
@@ -268,7 +264,7 @@ func TestMapsThatLieAnswerNothing(t *testing.T) {
 	w.wantRaw(t, w.frames(t, []byte(moved.String())))
 }
 
-// wantRaw fails the test unless frames has some of the library, none of which has an answer.
+// wantRaw fails the test unless frames has frames of the library, and none is resolved.
 func (w *traceTwin) wantRaw(t *testing.T, frames []twinFrame) {
 	t.Helper()
 	seen := false

@@ -17,12 +17,11 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// diedCalls are the calls of a program of the twin that dies in its function fall.
+// diedCalls is the stack of a twin's program that crashes in its function fall.
 var diedCalls = []string{"inventory.h/fall", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 
-// The error log of a Java virtual machine has the names of the libraries without their folders;
-// their paths come with the maps, some hundred lines later. In a file the frames are resolved in
-// place.
+// The error log names libraries without folders, and has their paths in the maps, some hundred
+// lines later. In a file, the frames are resolved in place.
 func TestErrorLogsOfJavaAreResolvedInFiles(t *testing.T) {
 	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +33,7 @@ func TestErrorLogsOfJavaAreResolvedInFiles(t *testing.T) {
 	}
 }
 
-// Several machines that died one after the other have their libraries at different addresses.
+// The machines have their libraries at different addresses.
 func TestErrorLogsOfSeveralMachinesAreResolved(t *testing.T) {
 	w := newTraceTwin(t, "hserr", twinBuild{})
 	log := append(w.output(t, nil), w.output(t, nil)...)
@@ -43,7 +42,8 @@ func TestErrorLogsOfSeveralMachinesAreResolved(t *testing.T) {
 	w.wantChain(t, resolvedOf(w.frames(t, log)), append(diedCalls[:len(diedCalls):len(diedCalls)], diedCalls...)...)
 }
 
-// glibc's abort, up to 2.25, prints its maps after frames that name the program as it was called.
+// Up to glibc 2.25, abort prints maps after the frames, which name the program by its process
+// title.
 func TestAbortsOfOldGlibcAreResolvedByTheirMaps(t *testing.T) {
 	w := newTraceTwin(t, "oldabort", twinBuild{})
 	cmd := exec.Command("./oldabort")
@@ -55,7 +55,7 @@ func TestAbortsOfOldGlibcAreResolvedByTheirMaps(t *testing.T) {
 	w.wantNone(t, log)
 }
 
-// In a pipe the frames leave before the maps come, so that those that only the maps locate are
+// In a pipe, frames are printed before the maps arrive. Frames that only the maps locate are
 // repeated after them.
 func TestErrorLogsOfJavaHaveFootnotesInPipes(t *testing.T) {
 	w := newTraceTwin(t, "hserr", twinBuild{})
@@ -76,8 +76,7 @@ func TestErrorLogsOfJavaHaveFootnotesInPipes(t *testing.T) {
 	w.wantChain(t, resolved, diedCalls...)
 }
 
-// The error log of a real machine, whose own library has debug information. A method of Java is
-// replaced by a function that dies, so that the machine calls it.
+// The JVM's library has debug information. A Java method is replaced by a function that crashes.
 func TestErrorLogOfARealMachine(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "java")
@@ -86,7 +85,7 @@ func TestErrorLogOfARealMachine(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "hs_err")
 	w.output(t, nil, machine, "-XX:ErrorFile="+log)
 	frames := w.frames(t, nil, "--debug-file-directory", "/usr/lib/debug", log)
-	// The machine follows frame pointers, and fall has none, so that it leaves out leaf.
+	// The JVM follows frame pointers. fall has none, so leaf is missing.
 	w.wantChain(t, frames, "inventory.h/fall", "inventory.h/fall", "visit", "settle", "close", "audit", "count", "run", "call", "start", "main")
 	var got strings.Builder
 	question := []string{"--obj=" + machine, "--functions", "--inlines", "--debug-file-directory=/usr/lib/debug"}
@@ -110,7 +109,6 @@ func TestErrorLogOfARealMachine(t *testing.T) {
 	}
 }
 
-// Libraries of another build answer nothing.
 func TestErrorLogsOfJavaAreNotResolvedByOtherBuilds(t *testing.T) {
 	w := newTraceTwin(t, "hserr", twinBuild{})
 	log := w.output(t, nil)
@@ -126,7 +124,7 @@ func TestErrorLogsOfJavaAreNotResolvedByOtherBuilds(t *testing.T) {
 	}
 }
 
-// writeLog writes a log to a file and returns its path.
+// writeLog writes a log to a file, and returns its path.
 func writeLog(t *testing.T, log []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "log")

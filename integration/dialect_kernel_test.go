@@ -17,23 +17,23 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A kernelPlace is a place in a function of a log of a kernel.
+// A kernelPlace is a place in a function that a kernel log names.
 type kernelPlace struct {
 	module, name string
-	offset, size uint64 // of the byte that is looked up, and of the function with what follows it
-	line         int    // in the stand-in for the file
+	offset, size uint64 // offset of the byte to look up, and size of the function including padding
+	line         int    // line in the stand-in file
 }
 
-// A kernelLog is a log of a kernel with the places of its functions.
+// A kernelLog is a kernel's log with the places of its functions.
 type kernelLog struct {
 	text   string
-	places []*kernelPlace // by frame; nil for a function that nothing has called
+	places []*kernelPlace // by frame; nil for a function that was not called
 }
 
 var kernelFunction = regexp.MustCompile(`([\w.]+)\+0x([0-9a-f]+)/0x([0-9a-f]+)(?: \[(\w+)(?: [0-9a-f]{40})?\])?`)
 
-// kernelLogOf returns the places in a log: of the instruction if the line is about one, else of the
-// byte before.
+// kernelLogOf returns the places in a log: the instruction itself if the line is about one,
+// otherwise the byte before.
 func kernelLogOf(t *testing.T, text string) *kernelLog {
 	l := &kernelLog{text: text}
 	fault := ""
@@ -65,8 +65,8 @@ func (p *kernelPlace) section() string {
 	return ".text"
 }
 
-// standIn returns the source of a file in which each function of a module has its name, its size
-// and a line for each place in the log. If other is set, all functions are 64 bytes longer.
+// standIn returns the assembler source of a stand-in for a module: each function has its name and
+// size, and a line for each place in the log. If other is set, all functions are 64 bytes longer.
 func (l *kernelLog) standIn(module string, other bool) string {
 	of := make(map[string][]*kernelPlace)
 	for i, p := range l.places {
@@ -84,7 +84,7 @@ func (l *kernelLog) standIn(module string, other bool) string {
 		at := uint64(0)
 		skip := func(to uint64, line int) {
 			if to > at {
-				fmt.Fprintf(&b, "\t.loc 1 %d\n\tnop\n", line) // the line is that of an instruction
+				fmt.Fprintf(&b, "\t.loc 1 %d\n\tnop\n", line) // a line belongs to an instruction
 				if to > at+1 {
 					fmt.Fprintf(&b, "\t.skip %d,0x90\n", to-at-1)
 				}
@@ -105,7 +105,7 @@ func (l *kernelLog) standIn(module string, other bool) string {
 			skip(p.offset, 1)
 			skip(p.offset+1, p.line)
 		}
-		if all[0].section() != ".text" { // the end of such a section is not near
+		if all[0].section() != ".text" { // such a section ends far away
 			skip(at+1, 1)
 			if other {
 				fmt.Fprintf(&b, "\t.skip 64,0x90\n")
@@ -113,7 +113,7 @@ func (l *kernelLog) standIn(module string, other bool) string {
 			fmt.Fprintf(&b, "\t.size %s, .-%s\n", name, name)
 			continue
 		}
-		end := min(all[0].size, max(at+1, all[0].size-min(all[0].size, 15))) // not at a return address: no call precedes it
+		end := min(all[0].size, max(at+1, all[0].size-min(all[0].size, 15))) // not a return address, since no call precedes it
 		skip(end, 1)
 		if other {
 			fmt.Fprintf(&b, "\t.skip 64,0x90\n")
@@ -126,8 +126,8 @@ func (l *kernelLog) standIn(module string, other bool) string {
 	return b.String()
 }
 
-// kernelTree makes the files for a log below a folder: those of the kernel 6.1.0-56-amd64, as
-// Debian's packages of debug information have them.
+// tree makes the files for a log below a folder, as Debian's debug packages for the kernel
+// 6.1.0-56-amd64 have them.
 func (l *kernelLog) tree(t *testing.T, other bool) (root string) {
 	t.Helper()
 	need(t, "gcc", "ld", "xz")
@@ -159,7 +159,7 @@ func (l *kernelLog) tree(t *testing.T, other bool) (root string) {
 	return root
 }
 
-// want returns the log with the answers.
+// want returns the log with the expected answers.
 func (l *kernelLog) want() string {
 	var b strings.Builder
 	frames := l.places
@@ -179,8 +179,8 @@ func (l *kernelLog) want() string {
 	return b.String()
 }
 
-// The log of a kernel that has reported a warning, a BUG, an oops, stacks and a panic: each
-// function is found by the release of the kernel, or by files that the operator names.
+// The log has a warning, a BUG, an oops, stacks and a panic. The files are found by the kernel's
+// release, or named by the operator.
 func TestReportsOfAKernelAreResolved(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "kernel", "console.log"))
@@ -245,7 +245,7 @@ func kernelFiles(t *testing.T) (vmlinux, image, headers string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(home, ".cache", "symfilter-kernel") // of scripts/fetch-kernel
+	folder := filepath.Join(home, ".cache", "symfilter-kernel") // made by scripts/fetch-kernel
 	image = testenv.Find(t, filepath.Join(folder, "vmlinuz-*"))
 	release := strings.TrimPrefix(filepath.Base(image), "vmlinuz-")
 	vmlinux, headers = filepath.Join(folder, "vmlinux-"+release), "/usr/src/linux-headers-"+release
@@ -253,8 +253,8 @@ func kernelFiles(t *testing.T) (vmlinux, image, headers string) {
 	return vmlinux, image, headers
 }
 
-// A kernel of the distribution, booted in a virtual machine with a module of ours, reports errors
-// of each kind: every frame has the functions and lines that llvm-symbolizer has for its address.
+// A distribution's kernel is booted in a virtual machine with our module. Each frame must have
+// llvm-symbolizer's functions and lines.
 func TestReportsOfABootedKernelAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	vmlinux, image, headers := kernelFiles(t)
@@ -264,7 +264,7 @@ func TestReportsOfABootedKernelAreResolved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// a linked twin of the module, in which each function has an address of its own
+	// a linked twin of the module, in which each function has its own address
 	module, linked := filepath.Join(dir, "ledger.ko"), filepath.Join(dir, "ledger.elf")
 	run(t, nil, "ld", "-e", "0", "--unresolved-symbols=ignore-all", "--noinhibit-exec", "-z", "noexecstack", "-o", linked, module)
 	l := kernelLogOf(t, string(log))
@@ -276,10 +276,10 @@ func TestReportsOfABootedKernelAreResolved(t *testing.T) {
 	if _, messages := explained(t, string(log), "--explain", "--image", vmlinux, "--image", module); !strings.Contains(messages, " by other bytes of the file") || strings.Contains(messages, "other code") {
 		t.Errorf("the code that the log lists proves nothing:\n%s", messages)
 	}
-	if known < 60 { // the number of those after "?" differs
+	if known < 60 { // the number of functions after "?" varies
 		t.Errorf("%d frames were compared in\n%s", known, log)
 	}
-	for _, mark := range []string{"null", "warn", "bug", "cold", "hung"} { // the true lines
+	for _, mark := range []string{"null", "warn", "bug", "cold", "hung"} { // lines marked in the source
 		for i, line := range strings.Split(readText(t, filepath.Join("testdata", "kernel", "ledger.c")), "\n") {
 			if _, comment, ok := strings.Cut(line, "// "+mark); ok && !strings.Contains(got, fmt.Sprintf("/ledger.c:%d", i+1)) {
 				t.Errorf("no frame at line %d, %s%s", i+1, mark, comment)
@@ -297,17 +297,16 @@ func readText(t *testing.T, path string) string {
 	return string(text)
 }
 
-// A kernelSymbol is a function in a symbol table.
 type kernelSymbol struct{ addr, size, next uint64 }
 
-// kernelSymbols returns the functions of a file by name.
+// kernelSymbols returns a file's functions by name.
 func kernelSymbols(t *testing.T, file string) map[string][]kernelSymbol {
 	t.Helper()
 	symbol := regexp.MustCompile(`(?m)^\s*\d+: ([0-9a-f]+)\s+(\S+) (FUNC|NOTYPE|OBJECT)\s+\S+\s+\S+\s+\d+ (\S+)$`)
 	var addrs []uint64
 	of := make(map[string][]kernelSymbol)
 	text := run(t, nil, "llvm-readelf-19", "-hsW", file)
-	thumb := uint64(0) // the bit of functions in Thumb code
+	thumb := uint64(0) // lowest bit of Thumb functions
 	if regexp.MustCompile(`Machine:\s+ARM\n`).MatchString(text) {
 		thumb = 1
 	}
@@ -336,8 +335,8 @@ func kernelSymbols(t *testing.T, file string) map[string][]kernelSymbol {
 	return of
 }
 
-// callEndsAt reports whether llvm-objdump has a call as the last instruction of the code from start
-// to end, or has no code: the file has debug information only.
+// callEndsAt reports whether the code from start to end ends with a call according to llvm-objdump.
+// It returns true for a file without code.
 func callEndsAt(t *testing.T, file string, start, end uint64) bool {
 	t.Helper()
 	text := run(t, nil, "llvm-objdump-19", "-d", "--no-show-raw-insn", fmt.Sprintf("--start-address=%#x", start), fmt.Sprintf("--stop-address=%#x", end), file)
@@ -348,8 +347,8 @@ func callEndsAt(t *testing.T, file string, start, end uint64) bool {
 	return slices.Contains([]string{"call", "callq", "bl", "blr", "jal", "jalr"}, code[len(code)-1][1])
 }
 
-// asLLVM returns the log with the answers of llvm-symbolizer for the addresses of its functions, in
-// the files of its modules, and the number of frames with an answer.
+// asLLVM returns the log with llvm-symbolizer's answers for its functions, and the number of
+// resolved frames. files has the modules' files.
 func (l *kernelLog) asLLVM(t *testing.T, files map[string]string) (want string, known int) {
 	t.Helper()
 	symbols := make(map[string]map[string][]kernelSymbol)
@@ -410,8 +409,8 @@ func (l *kernelLog) asLLVM(t *testing.T, files map[string]string) (want string, 
 	return b.String(), known
 }
 
-// Frames of random functions of a kernel are as llvm-symbolizer has them for their addresses. A
-// name that several functions of one size have is never answered.
+// Each frame must have llvm-symbolizer's answer. A name that several functions of the same size
+// have is never resolved.
 func TestRandomFunctionsOfAKernelAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	const frames = 10_000
@@ -443,7 +442,7 @@ func TestRandomFunctionsOfAKernelAreResolved(t *testing.T) {
 	}
 }
 
-// An oops of AArch64: the first frame of its call trace is the place of the fault, as pc is.
+// The first frame of the call trace is the place of the fault, like pc.
 func TestAnOopsOfArm64IsResolved(t *testing.T) {
 	t.Parallel()
 	need(t, "aarch64-linux-gnu-gcc", "llvm-symbolizer-19", "llvm-readelf-19")
@@ -481,7 +480,6 @@ func TestAnOopsOfArm64IsResolved(t *testing.T) {
 	}
 }
 
-// kernelFunctionLines returns the lines of a log with a function.
 func kernelFunctionLines(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		if kernelFunction.MatchString(line) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The end of a function of a kernel is a return address in it only after a call, in vmlinux and in
-// a module, which is not linked: the call of a function that does not return.
+// The end of a function is a return address only after a call to a function that does not return.
+// Modules are not linked, so they differ from vmlinux.
 func TestTheEndOfAKernelFunctionFollowsACall(t *testing.T) {
 	need(t, "gcc", "ld")
 	dir := t.TempDir()

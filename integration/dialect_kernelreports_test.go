@@ -12,16 +12,16 @@ import (
 	"testing"
 )
 
-// recorded are the logs of the kernels of testdata/kernel/reports, which reported errors of each
-// kind under QEMU. Beside each is the file of its kernel, reduced to what the log needs.
+// recorded are logs of kernels with errors of each kind under QEMU, in testdata/kernel/reports.
+// Each has its kernel's file, reduced to what the log needs.
 var recorded = []struct {
 	kind    string
-	module  bool   // its functions of reports.c are in a module
+	module  bool   // the functions of reports.c are in a module
 	byID    bool   // the log has build IDs
-	marks   string // reports whose frames have the lines that the source has marked for them
+	marks   string // reports with lines marked in the source
 	titles  []string
-	answers int // frames with an answer
-	raw     int // frames without one
+	answers int // resolved frames
+	raw     int // unresolved frames
 }{
 	{
 		kind: "kasan", module: true, byID: true,
@@ -60,8 +60,8 @@ var recorded = []struct {
 	},
 }
 
-// The places that are those of instructions: by the text before, and after functions that save the
-// registers of stopped code.
+// Text before an address that is an instruction's, not a return address: words, and functions that
+// save the registers of interrupted code.
 var (
 	instructionBefore = regexp.MustCompile(`(RIP: [0-9a-f]+:|WARNING: .* |\bpc : |\bepc : |PC is at )$`)
 	stoppedBefore     = regexp.MustCompile(`(_svc from |_svc\) from \[<[0-9a-f]+>\] \()$`)
@@ -70,10 +70,10 @@ var (
 	entryFunction     = regexp.MustCompile(`^(el1[ht]_64_|asm_exc_|asm_sysvec_|asm_common_interrupt|ret_from_exception|handle_exception)`)
 )
 
-// addressLines are those after the registers of arm and riscv, for their addresses.
+// addressLines match the added lines for registers on arm and riscv.
 var addressLines = regexp.MustCompile(`(?m)^(--- 0x[0-9a-f]+: |  \(inlined by\) ).*\n`)
 
-// recordedLogOf returns the places in a log of a kernel of any processor.
+// recordedLogOf returns the places in a kernel's log, for any processor.
 func recordedLogOf(t *testing.T, text string) *kernelLog {
 	l := &kernelLog{text: text}
 	arm := strings.Contains(text, ": ARMv7 Processor")
@@ -87,14 +87,14 @@ func recordedLogOf(t *testing.T, text string) *kernelLog {
 		p := &kernelPlace{name: m[1], offset: number(t, m[2]), size: number(t, m[3]), module: m[4]}
 		before, doubt := line[:at[0]], strings.HasSuffix(line[:at[0]], "? ")
 		switch {
-		case arm && strings.Contains(before, "WARNING: "): // the return address of the call that prints it
+		case arm && strings.Contains(before, "WARNING: "): // the return address of the call that prints the warning
 			p.offset = p.offset&^1 - 1
 		case instructionBefore.MatchString(before):
 			fault, faultAt = m[0], i
 		case m[0] == fault && i-faultAt <= 256 && !linkBefore.MatchString(before):
 			faultAt = i
 		case stoppedBefore.MatchString(before), entryAt == i-1 && !doubt && !notOfAStack.MatchString(before):
-		case arm: // whose return addresses in Thumb code have their lowest bit set
+		case arm: // return addresses in Thumb code have their lowest bit set
 			p.offset = p.offset&^1 - 1
 		default:
 			p.offset--
@@ -107,8 +107,8 @@ func recordedLogOf(t *testing.T, text string) *kernelLog {
 	return l
 }
 
-// Each frame of recorded reports has the functions and lines that llvm-symbolizer has for its
-// address, by the files that the operator names and by build ID.
+// The files are named by the operator, or found by build ID. Each frame must have llvm-symbolizer's
+// functions and lines.
 func TestRecordedReportsOfKernelsAreResolved(t *testing.T) {
 	t.Parallel()
 	need(t, "xz", "ld", "llvm-symbolizer-19", "llvm-readelf-19")
@@ -156,12 +156,12 @@ func TestRecordedReportsOfKernelsAreResolved(t *testing.T) {
 			if twice := run(t, []byte(once), command, kept...); twice != once {
 				t.Errorf("filtered twice with --keep-raw: %s", otherLine(twice, once))
 			}
-			if c.module { // the name of a file shows that it is compressed
+			if c.module { // the file's name has the suffix of its compression
 				packed := filepath.Join(t.TempDir(), "reports.ko.xz")
 				run(t, nil, "cp", filepath.Join("testdata", "kernel", "reports", c.kind+".reports.ko.xz"), packed)
 				resolved("by a compressed module", log, want, "-q", "--image", files[""], "--image", packed)
 			}
-			if c.byID { // the stacks of all tasks exceed the lines of a trace that are held back
+			if c.byID { // the stacks of all tasks have more lines than a held trace may have
 				const middle = "the report is: warn"
 				before, after, _ := strings.Cut(log, middle)
 				wantBefore, wantAfter, _ := strings.Cut(want, middle)

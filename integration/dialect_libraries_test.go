@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// libraryTwin builds a twin with a library that prints its stack, of a Debian package of the group
-// long of scripts/install-deps. Without TEST_LONG=1 it skips the test: TestTraces has the forms.
+// libraryTwin builds a twin with a stack-printing library, from the packages of the group long in
+// scripts/install-deps. TestTraces tests the forms without these libraries.
 func libraryTwin(t *testing.T, name string, link ...string) *traceTwin {
 	t.Helper()
 	testenv.OnlyLong(t)
@@ -31,7 +31,7 @@ func libraryTwin(t *testing.T, name string, link ...string) *traceTwin {
 	return newTraceTwin(t, name, twinBuild{link: link})
 }
 
-// ofTwin returns frames without the calls that are in headers of this library.
+// ofTwin returns frames without calls in headers of the library.
 func ofTwin(frames []twinFrame, library string) (own []twinFrame) {
 	for _, f := range frames {
 		calls := f.Frames[:0:0]
@@ -52,7 +52,7 @@ var (
 	faultedCalls = []string{"fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 )
 
-// glog prints no modules: maps in the log, or --image, are needed.
+// glog prints no modules, so maps in the log or --image are needed.
 func TestGlogIsResolved(t *testing.T) {
 	for name, link := range map[string]string{"pie": "-pie", "no-pie": "-no-pie"} {
 		t.Run(name, func(t *testing.T) {
@@ -70,8 +70,8 @@ func TestGlogIsResolved(t *testing.T) {
 	}
 }
 
-// Abseil's handler walks frame pointers, which Debian's C library lacks: its trace has the place of
-// the fault alone, which no check can test.
+// Abseil's handler follows frame pointers, which Debian's C library lacks. Its trace has only the
+// place of the fault, which no check can prove.
 func TestAbseilIsResolvedByAnImage(t *testing.T) {
 	w := libraryTwin(t, "absl", "-no-pie")
 	log := w.output(t, nil, "maps")
@@ -81,7 +81,7 @@ func TestAbseilIsResolvedByAnImage(t *testing.T) {
 	w.wantChain(t, w.tracedFrames(t, log, "--image", w.program), "fall")
 }
 
-// Boost prints a name or an address, never both. The trace has one address in the library, whose
+// Boost prints a name or an address, never both. The trace has one address in the library, and one
 // call proves too little.
 func TestBoostIsResolved(t *testing.T) {
 	for name, link := range map[string]string{"pie": "-pie", "no-pie": "-no-pie"} {
@@ -96,7 +96,7 @@ func TestBoostIsResolved(t *testing.T) {
 	}
 }
 
-// backward-cpp names modules and exported functions, the newest call last.
+// backward-cpp prints modules and exported functions, with the innermost call last.
 func TestBackwardIsResolved(t *testing.T) {
 	for name, link := range map[string]string{"pie": "-pie", "no-pie": "-no-pie"} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// lldb runs lldb with commands on the program of a twin, after the program has died, and returns
-// its output.
+// lldb returns the output of lldb with commands on a twin's program after its crash.
 func (w *traceTwin) lldb(t *testing.T, settings []string, commands ...string) []byte {
 	t.Helper()
 	need(t, "lldb-19")
@@ -31,13 +30,12 @@ func (w *traceTwin) lldb(t *testing.T, settings []string, commands ...string) []
 	return out
 }
 
-// lldb names modules without their folders; its list of images has their paths, build IDs and
-// bases.
+// lldb prints modules without folders. Its list of images has paths, build IDs and bases.
 func TestFramesOfLLDBAreResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "fault", twinBuild{link: []string{"-pie"}})
 	out := w.lldb(t, []string{"target.disable-aslr false"}, "bt", "image list")
-	w.wantChain(t, w.frames(t, out)[1:], diedCalls...) // the first frame is shown twice
+	w.wantChain(t, w.frames(t, out)[1:], diedCalls...) // lldb prints the first frame twice
 	w.wantOnce(t, out)
 
 	bt, _, _ := strings.Cut(string(out), "(lldb) image list")

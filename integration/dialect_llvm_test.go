@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// LLVM's library prints paths and offsets with llvm-symbolizer, and names of files and addresses of
-// the process without it.
+// With llvm-symbolizer, LLVM's library prints paths and offsets; without it, base names and
+// addresses of the process.
 func TestStackDumpsOfLLVMAreResolved(t *testing.T) {
 	t.Parallel()
 	libraries, _ := filepath.Glob("/usr/lib/*/libLLVM.so.19.1")

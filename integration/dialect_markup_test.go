@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The markup that --output=markup makes of raw backtraces has the answers of the backtraces.
 func TestMarkupOfRealBacktracesHasTheirAnswers(t *testing.T) {
 	t.Run("glibc", func(t *testing.T) {
 		w := newTraceTwin(t, "backtrace", twinBuild{})

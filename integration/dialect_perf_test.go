@@ -15,11 +15,11 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// traced returns the output of strace, and skips the test if the kernel does not let it trace.
+// traced returns the output of strace. It skips the test if the kernel forbids tracing.
 func traced(t *testing.T, args ...string) []byte {
 	t.Helper()
 	need(t, "strace")
-	// the status is that of the program
+	// the exit status is the program's
 	out, _ := producers.combined(t, exec.Command("strace", args...))
 	if bytes.Contains(out, []byte("Operation not permitted")) {
 		testenv.Forbidden(t, "to trace a process", string(out))
@@ -27,7 +27,7 @@ func traced(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// strace -k prints offsets in the file after the line of a system call, or of a signal.
+// strace -k prints file offsets after the line of a system call or a signal.
 func TestStacksOfStraceAreResolved(t *testing.T) {
 	for name, link := range links() {
 		t.Run(name, func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestStacksOfStraceAreResolved(t *testing.T) {
 	}
 }
 
-// The first frame of a system call is after its instruction, which no call precedes; a signal
-// handler returns to a trampoline.
+// The first frame of a system call follows the syscall instruction, not a call. A signal handler
+// returns to a trampoline.
 func TestStacksOfStraceBelowAHandler(t *testing.T) {
 	w := newTraceTwin(t, "backtrace", twinBuild{})
 	out := traced(t, "-k", "-s", "0", "-e", "signal=none", "-e", "trace=exit_group", w.program, "signal")
@@ -57,17 +57,17 @@ func TestStacksOfStraceBelowAHandler(t *testing.T) {
 	}
 }
 
-// perf script prints offsets in the file in perf 5.6 to 6.3, and addresses of the process in other
-// versions. A page fault is exact. The last sample of the twin is its fault.
+// perf script prints file offsets in perf 5.6 to 6.3, and addresses of the process in other
+// versions. The address of a page fault is exact. The twin's last sample is its fault.
 func TestSamplesOfPerfAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "perf")
-	calls := append([]string{"inventory.h/fall"}, diedCalls[2:]...) // perf follows frame pointers: fall has none
+	calls := append([]string{"inventory.h/fall"}, diedCalls[2:]...) // perf follows frame pointers, which fall lacks
 	for name, link := range links() {
 		t.Run(name, func(t *testing.T) {
 			w := newTraceTwin(t, "fault", twinBuild{link: link})
 			data := filepath.Join(w.dir, "data")
-			// The status of perf is that of the program.
+			// The exit status is the program's.
 			out, _ := producers.combined(t, exec.Command("perf", "record", "--buildid-mmap", "-q", "-e", "page-faults:u", "-c", "1", "-g", "-o", data, w.program))
 			if bytes.Contains(out, []byte("perf_event_paranoid")) {
 				testenv.Forbidden(t, "to record with perf", string(out))
@@ -86,7 +86,7 @@ func TestSamplesOfPerfAreResolved(t *testing.T) {
 			w.wantChain(t, all[len(rest):], calls...)
 			w.wantNothing(t, sample)
 
-			// The events of the mappings have the build IDs.
+			// The events of the mappings have build IDs.
 			log = run(t, nil, "perf", "script", "--show-mmap-events", "-i", data)
 			events := strings.Join(regexp.MustCompile(`(?m)^.*PERF_RECORD_MMAP2.*\n`).FindAllString(log, -1), "")
 			w.wantChain(t, w.frames(t, append([]byte(events), sample...)), calls...)
@@ -94,8 +94,8 @@ func TestSamplesOfPerfAreResolved(t *testing.T) {
 	}
 }
 
-// asRuntime returns frames of perf script with the addresses of the process, as perf 6.4 and newer
-// print them, after the events of the mappings.
+// asRuntime returns frames of perf script with addresses of the process, as printed by perf 6.4 or
+// newer, after the events of the mappings.
 func asRuntime(t *testing.T, w *traceTwin, frames, data string) []byte {
 	t.Helper()
 	log := run(t, nil, "perf", "script", "--show-mmap-events", "-i", data)

@@ -12,15 +12,14 @@ import (
 	"testing"
 )
 
-// A ownFrame is a frame in the program of a twin that has printed its stack with
-// backtrace_symbols_fd.
+// An ownFrame is a frame in a twin's program, from the output of backtrace_symbols_fd.
 type ownFrame struct {
-	addr, offset uint64 // in the process, from the load base
-	symbol       string // that covers the address, as nm prints it
-	start, size  uint64 // of the symbol, in the file
+	addr, offset uint64 // in the process, and from the load base
+	symbol       string // symbol that covers the address, as nm prints it
+	start, size  uint64 // range of the symbol in the file
 }
 
-// ownFrames returns the frames of a stack that are in the program itself, up to main.
+// ownFrames returns the frames of a stack in the program itself, up to main.
 func (w *traceTwin) ownFrames(t *testing.T, out []byte, base uint64) (all []ownFrame) {
 	t.Helper()
 	symbols := regexp.MustCompile(`(?m)^([0-9a-f]+) ([0-9a-f]+) [tT] (\S+)$`).FindAllStringSubmatch(run(t, nil, "nm", "-S", filepath.Join(w.whole, filepath.Base(w.program))), -1)
@@ -43,7 +42,7 @@ func (w *traceTwin) ownFrames(t *testing.T, out []byte, base uint64) (all []ownF
 	return all
 }
 
-// number returns the hexadecimal number s.
+// number parses a hexadecimal number.
 func number(t *testing.T, s string) uint64 {
 	t.Helper()
 	n, err := strconv.ParseUint(s, 16, 64)
@@ -53,7 +52,7 @@ func number(t *testing.T, s string) uint64 {
 	return n
 }
 
-// loadBase returns the load base of a position-independent program from a frame without a name.
+// loadBase returns the load base of a position-independent program, from a frame without a name.
 func loadBase(t *testing.T, w *traceTwin, out []byte) uint64 {
 	t.Helper()
 	m := regexp.MustCompile(regexp.QuoteMeta(w.program) + `\(\+0x([0-9a-f]+)\)\[0x([0-9a-f]+)\]`).FindSubmatch(out)
@@ -63,15 +62,14 @@ func loadBase(t *testing.T, w *traceTwin, out []byte) uint64 {
 	return number(t, string(m[2])) - number(t, string(m[1]))
 }
 
-// inProgram are flags that link the library into the program of a twin.
+// inProgram returns flags that link the library statically into a twin's program.
 func inProgram(flags ...string) []string {
 	return append(flags, filepath.Join(checkout, "integration", "testdata", "twin", "ledger.cc"))
 }
 
 var ownCalls = []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 
-// Xen's call trace names symbols, with the file of some; xen-syms is a file that can be loaded at
-// one place only.
+// Xen's call trace names symbols, some with their file. xen-syms can be loaded at one address only.
 func TestXenIsResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "backtrace", twinBuild{link: inProgram("-no-pie")})
@@ -93,7 +91,7 @@ func TestXenIsResolved(t *testing.T) {
 	}
 }
 
-// OP-TEE logs where it has loaded a file. The addresses are decremented.
+// OP-TEE logs the load address of a file. The addresses are those of calls.
 func TestOPTEEIsResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "backtrace", twinBuild{link: inProgram("-pie")})
@@ -142,8 +140,8 @@ func TestQNXIsResolved(t *testing.T) {
 	}
 }
 
-// Frames of files that are not ELF stay, and --explain names what reads the files. So do addresses
-// that no file has, and those that AArch64 has signed.
+// The files are not ELF, an address is in no file, or AArch64 has signed it. The frames are
+// unchanged.
 func TestForeignFramesAreExplained(t *testing.T) {
 	t.Parallel()
 	const (

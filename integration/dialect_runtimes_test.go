@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Heap profiles are not changed; the functions of their addresses follow the maps.
+// The functions are printed after the maps, and the profile itself is unchanged.
 func TestHeapProfilesHaveFootnotes(t *testing.T) {
 	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,6 @@ func TestHeapProfilesHaveFootnotes(t *testing.T) {
 	}
 }
 
-// The heap profile of gperftools itself.
 func TestHeapProfileOfGperftoolsHasFootnotes(t *testing.T) {
 	testenv.OnlyLong(t)
 	library := testenv.Find(t, "/usr/lib/*/libtcmalloc.so.4")
@@ -60,7 +59,7 @@ func TestHeapProfileOfGperftoolsHasFootnotes(t *testing.T) {
 	w.wantChain(t, resolvedOf(w.frames(t, nil, profile)), calls...)
 }
 
-// Ruby's report of a library that dies in C. The maps follow its frames.
+// Ruby prints the maps after the frames.
 func TestReportOfRubyIsResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "ruby")
@@ -76,8 +75,7 @@ func TestReportOfRubyIsResolved(t *testing.T) {
 	w.wantNone(t, nil, writeLog(t, log))
 }
 
-// Xorg prints the nearest symbol, however far away it is; one that is right gives the base of its
-// module.
+// Xorg prints the nearest symbol, however far away. One exact symbol proves the base of its module.
 func TestTracesOfXorgAreResolved(t *testing.T) {
 	w := newTraceTwin(t, "runtimes", twinBuild{link: []string{"-rdynamic", "-ldl"}})
 	calls := []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
@@ -89,7 +87,7 @@ func TestTracesOfXorgAreResolved(t *testing.T) {
 	w.wantNone(t, log)
 }
 
-// Julia prints an address in the call, and its file.
+// Julia prints the address of a call, and its file.
 func TestTracesOfJuliaAreResolvedByMaps(t *testing.T) {
 	w := newTraceTwin(t, "runtimes", twinBuild{link: []string{"-ldl"}})
 	log := w.output(t, nil, "julia")
@@ -97,7 +95,7 @@ func TestTracesOfJuliaAreResolvedByMaps(t *testing.T) {
 	w.wantChain(t, w.frames(t, log), "print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main")
 }
 
-// gfortran's own library prints addresses alone; the program is named by the operator.
+// gfortran's library prints only addresses, so --image names the program.
 func TestTracesOfGfortranAreResolvedByImage(t *testing.T) {
 	testenv.OnlyLong(t)
 	testenv.Find(t, "/usr/lib/*/libgfortran.so.5")
@@ -115,7 +113,7 @@ func TestTracesOfGfortranAreResolvedByImage(t *testing.T) {
 	}
 }
 
-// The line of Go for a signal in a C function has the address alone.
+// For a signal in a C function, Go prints only the address.
 func TestSignalInCOfGoIsResolvedByImage(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "go", "gcc")
@@ -143,13 +141,12 @@ func TestSignalInCOfGoIsResolvedByImage(t *testing.T) {
 	w.wantChain(t, frames, "cgo.go/c-fall", "c-settle")
 }
 
-// A program of Rust without debug information names the functions of its symbol table, which show
-// where it was loaded; without a symbol table the calls before the addresses show it. Their places,
-// and the calls that are inlined, are those that the program prints itself if it has its debug
-// information.
+// Without debug information, a Rust program prints the names of its symbol table, which prove the
+// load base. Without a symbol table, the calls before the addresses prove it. The answers must
+// equal the output of the program with debug information.
 func TestPanicsOfRustAreAsPrintedOnline(t *testing.T) {
 	testenv.OnlyLong(t)
-	// The compiler may exist and not work, such as rustup's rustc without a toolchain.
+	// The compiler may be installed without a toolchain, as by rustup.
 	if out, err := producers.combined(t, exec.Command("rustc", "--version")); err != nil {
 		t.Skipf("rustc --version: %v\n%s", err, out)
 	}
@@ -202,13 +199,12 @@ func TestPanicsOfRustAreAsPrintedOnline(t *testing.T) {
 	}
 }
 
-// resolvedOf returns the frames that have an answer.
 func resolvedOf(frames []twinFrame) []twinFrame {
 	return slices.DeleteFunc(frames, func(f twinFrame) bool { return len(f.Frames) == 0 })
 }
 
-// wantNone fails the test if a file of the twin answers a frame of log when its files are those of
-// another build. The twin is as before when it returns.
+// wantNone fails the test if another build of the twin resolves a frame of log. Afterwards the
+// twin's files are restored.
 func (w *traceTwin) wantNone(t *testing.T, log []byte, args ...string) {
 	t.Helper()
 	b := twinBuild{flags: []string{"-O0"}}

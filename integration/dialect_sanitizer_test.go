@@ -15,13 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sanitizerReports are programs with a report each. The addresses in a report are those of the
-// other run, because the layout of the address space is not random.
+// sanitizerReports are programs with one report each. Without randomization, both runs have the
+// same addresses.
 var sanitizerReports = []struct {
 	name, source string
 	flags        []string
-	input        string // content of a file that is the argument
-	long         bool   // of make test-long only
+	input        string // content of the file in the argument
+	long         bool   // with TEST_LONG only
 }{
 	{name: "use-after-free", source: "uaf.cc", flags: []string{"-O1", "-fsanitize=address"}},
 	{name: "use-after-free-no-pie", source: "uaf.cc", flags: []string{"-O0", "-no-pie", "-fsanitize=address"}, long: true},
@@ -38,9 +38,8 @@ var sanitizerReports = []struct {
 	{name: "fuzzer", source: "sanitizer/fuzz.cc", flags: []string{"-O1", "-fsanitize=fuzzer,address"}, input: "abc", long: true},
 }
 
-// The report of a stripped program, filtered, is the report of the program with its debug
-// information if it has a symbolizer, byte for byte. So is a report of which the sanitizer has
-// named the frames in libc.
+// Filtered, the report of a stripped program must equal the report of the same program with debug
+// information and a symbolizer. The same is true if the sanitizer has already named frames in libc.
 func TestSanitizerReportsAreAsPrintedOnline(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -83,8 +82,7 @@ func TestSanitizerReportsAreAsPrintedOnline(t *testing.T) {
 	}
 }
 
-// The variable of a race has the name, the size and the address that ThreadSanitizer prints itself
-// if it has the debug information.
+// ThreadSanitizer prints name, size and address of the variable itself if it has debug information.
 func TestVariablesOfRacesAreAsPrintedOnline(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -109,7 +107,7 @@ func TestVariablesOfRacesAreAsPrintedOnline(t *testing.T) {
 	}
 }
 
-// ClusterFuzz finds the frames of a report with an expression of this form.
+// The expression has the form of ClusterFuzz's.
 func TestClusterFuzzReadsFilteredReports(t *testing.T) {
 	need(t, "clang-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -141,8 +139,8 @@ func TestClusterFuzzReadsFilteredReports(t *testing.T) {
 	}
 }
 
-// A log may be located where it is written, by a run without debug files, and named elsewhere, by
-// another run: the result is that of one run with debug files.
+// The first run has no debug files, and writes markup. The second run names the frames elsewhere.
+// The result must equal that of a single run.
 func TestFramesAreLocatedByOneRunAndNamedByAnother(t *testing.T) {
 	need(t, "clang-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -152,7 +150,7 @@ func TestFramesAreLocatedByOneRunAndNamedByAnother(t *testing.T) {
 	for _, lines := range []string{"full", "short", "none"} {
 		form := "--module-lines=" + lines
 		if lines == "full" {
-			form = "--no-default-debug-directories" // the form without a flag
+			form = "--no-default-debug-directories" // the default form
 		}
 		want := s.filtered(t, log, form, "--no-default-debug-directories")
 		located := run(t, []byte(log), command, form, "--no-default-debug-directories", "--no-paths")
@@ -165,8 +163,8 @@ func TestFramesAreLocatedByOneRunAndNamedByAnother(t *testing.T) {
 	}
 }
 
-// GCC 12's sanitizers print no build ID: the file at the path is the one that ran, as the calls
-// before the return addresses show. Another build of it answers nothing.
+// GCC 12's sanitizers print no build ID. The calls before the return addresses prove the file, and
+// refute another build.
 func TestReportsOfGCCAreResolvedByTheirFiles(t *testing.T) {
 	need(t, "g++", "strip", "setarch")
 	flags := []string{"-fsanitize=address"}
@@ -182,8 +180,8 @@ func TestReportsOfGCCAreResolvedByTheirFiles(t *testing.T) {
 			w := &traceTwin{dir: s.dir, program: s.program, whole: s.whole, debug: s.debug}
 			calls := []string{
 				"uaf.cc:11", "uaf.cc:14", "uaf.cc:33", "uaf.cc:22", "uaf.cc:33", // the use
-				"uaf.cc:10", "uaf.cc:18", "uaf.cc:30", "uaf.cc:22", "uaf.cc:29", // freed
-				"uaf.cc:9", "uaf.cc:16", "uaf.cc:28", // allocated
+				"uaf.cc:10", "uaf.cc:18", "uaf.cc:30", "uaf.cc:22", "uaf.cc:29", // the free
+				"uaf.cc:9", "uaf.cc:16", "uaf.cc:28", // the allocation
 				"uaf.cc:11", "uaf.cc:14", "uaf.cc:33", "uaf.cc:22", // the summary
 			}
 			if diff := cmp.Diff(calls, places(w.frames(t, log))); diff != "" {
@@ -202,7 +200,6 @@ func TestReportsOfGCCAreResolvedByTheirFiles(t *testing.T) {
 	}
 }
 
-// places returns the file:line of the frames in uaf.cc.
 func places(frames []twinFrame) (all []string) {
 	for _, f := range frames {
 		for _, s := range f.Frames {
@@ -214,16 +211,15 @@ func places(frames []twinFrame) (all []string) {
 	return all
 }
 
-// A sanitized is a program that is built with a sanitizer.
+// A sanitized is a program built with a sanitizer.
 type sanitized struct {
 	dir     string
 	program string
-	whole   string // folder of the program with debug information, once it is stripped
+	whole   string // folder of the program with debug information, after it is stripped
 	debug   string // --debug-file-directory
-	color   string // the option color of reports: never, or always
+	color   string // the option color of reports: never or always
 }
 
-// newSanitized builds a file of testdata.
 func newSanitized(t *testing.T, compiler, source string, flags []string) *sanitized {
 	t.Helper()
 	dir := t.TempDir()
@@ -253,17 +249,16 @@ func (s *sanitized) strip(t *testing.T) {
 	run(t, nil, "strip", "-o", s.program, whole)
 }
 
-// The thread sanitizer leaves out the frames around main and around the first function of a thread,
-// if it knows their names.
+// The thread sanitizer omits the frames outside of main and of a thread's first function, if it has
+// their names.
 var beyondMain = regexp.MustCompile(`(?m)^    #\d+ (?:__tsan_thread_start_func|__libc_start_call_main) .* \(.*\n`)
 
-// What differs between two runs of a program at the same addresses: the numbers of processes and
+// runs matches the parts that differ between runs at the same addresses: IDs of processes and
 // threads, and whether a thread has ended.
 var runs = regexp.MustCompile(`==\d+==|\(pid=\d+\)|tid=\d+, (?:running|finished)|T\d{2,}\)|INFO: Seed: \d+|in \d+ ms`)
 
-// report runs the program, and returns its report without what differs between runs. The
-// environment has the same length with and without a symbolizer, so that the addresses in the stack
-// are the same.
+// report returns the program's report without the parts that differ between runs. The environment
+// has the same length with and without a symbolizer, so that stack addresses are equal.
 func (s *sanitized) report(t *testing.T, symbolize bool, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("setarch", append([]string{"-R", s.program}, args...)...)
@@ -286,7 +281,6 @@ func (s *sanitized) report(t *testing.T, symbolize bool, args ...string) string 
 	return string(runs.ReplaceAll(out, []byte("(a run)")))
 }
 
-// filtered returns a report filtered.
 func (s *sanitized) filtered(t *testing.T, report string, args ...string) string {
 	t.Helper()
 	return run(t, []byte(report), command, append([]string{"--debug-file-directory", s.debug}, args...)...)

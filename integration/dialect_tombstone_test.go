@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The numbers of Android 11 are addresses, those of Android 10 file offsets. Only a build ID shows
-// which file it is: the path is the one of the device.
+// Android 11 prints addresses, Android 10 file offsets. The path is the device's, so only the build
+// ID identifies the file.
 func TestAndroidFramesAreResolved(t *testing.T) {
 	t.Parallel()
 	for _, build := range []string{"pie", "lld"} {
@@ -29,7 +29,7 @@ func TestAndroidFramesAreResolved(t *testing.T) {
 	}
 }
 
-// Android 9 has no build ID, and counts from the executable mapping: --image names the files.
+// Android 9 prints no build ID, and offsets from the executable mapping. --image names the files.
 func TestAndroidFramesAreResolvedByImage(t *testing.T) {
 	t.Parallel()
 	images := func(w *traceTwin) []string {
@@ -43,7 +43,8 @@ func TestAndroidFramesAreResolvedByImage(t *testing.T) {
 	w.answersNothing(t, log, other, images(other)...)
 }
 
-// A debug file without code cannot show that a number is an offset: it is an address.
+// A debug file has no code that could prove that a number is a file offset, so it is read as an
+// address.
 func TestAndroidFramesAreResolvedByFilesWithoutCode(t *testing.T) {
 	t.Parallel()
 	shared := emitter(t, "lld")
@@ -61,8 +62,8 @@ func TestAndroidFramesAreResolvedByFilesWithoutCode(t *testing.T) {
 	w.wantChain(t, w.frames(t, w.output(t, nil, "android", "signal")), signalledCalls...)
 }
 
-// Libraries built for Android: the number is that of the call, odd in Thumb code, or on x86 one
-// less than the return address.
+// The libraries are built for Android. The number is the call's: odd in Thumb code, and on x86 the
+// return address minus 1.
 func TestAndroidLibrariesOfAllMachinesAreResolved(t *testing.T) {
 	t.Parallel()
 	need(t, "clang++-19", "ld.lld-19", "llvm-objdump-19")

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// printedBy has the names of the programs whose forms testdata/twin/emit.cc prints, with what their
-// users have to give.
+// printedBy lists the programs whose forms testdata/twin/emit.cc prints, with the arguments that
+// their users must give.
 var printedBy = []struct {
 	form, build string
 	args        func(w *traceTwin) []string
@@ -31,7 +31,8 @@ var printedBy = []struct {
 	{"coredump-243", "pie", nil},
 }
 
-// asProgram names the program, and its library, for a dialect that prints the program as name.
+// asProgram returns arguments that name the program and its library, for a dialect that prints the
+// program as name.
 func asProgram(name string) func(w *traceTwin) []string {
 	return func(w *traceTwin) []string {
 		return []string{"--image", name + "=" + w.program, "--image", "libledger=" + w.dir + "/libledger.so"}
@@ -43,8 +44,7 @@ func asLibraries(w *traceTwin) []string {
 	return append([]string{"--image", w.program, "--image", w.dir + "/libledger.so"}, "--image", strings.Join(libc, ""))
 }
 
-// The traces of tools for a running program, and of ABRT, are resolved: from a function, and after
-// a fault. With the files of another build they are not.
+// The traces are printed by a function, and after a fault.
 func TestTracesOfToolsAreResolved(t *testing.T) {
 	for _, p := range printedBy {
 		t.Run(p.form+" "+p.build, func(t *testing.T) {
@@ -68,7 +68,6 @@ func TestTracesOfToolsAreResolved(t *testing.T) {
 	}
 }
 
-// The files of another build answer nothing.
 func TestOtherBuildsAnswerNothingToTools(t *testing.T) {
 	t.Parallel()
 	w, other := emitter(t, "pie"), emitter(t, "lld")
@@ -84,8 +83,7 @@ func TestOtherBuildsAnswerNothingToTools(t *testing.T) {
 	}
 }
 
-// What is added to the JSON of ABRT are members of its frames: it stays JSON, and nothing else of
-// it changes.
+// The answers are additional members of the frames. Nothing else changes.
 func TestTracesOfABRTStayJSON(t *testing.T) {
 	t.Parallel()
 	w := emitter(t, "pie")
@@ -133,7 +131,6 @@ func TestTracesOfABRTStayJSON(t *testing.T) {
 	}
 }
 
-// abrtFrames returns the frames of a core_backtrace.
 func abrtFrames(backtrace any) (all []map[string]any) {
 	for _, thread := range backtrace.(map[string]any)["stacktrace"].([]any) {
 		for _, frame := range thread.(map[string]any)["frames"].([]any) {

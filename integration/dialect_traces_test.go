@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// The forms of testdata/twin/traces.cc.
+// The forms printed by testdata/twin/traces.cc.
 var (
-	// These have addresses without modules.
+	// with addresses, but without modules
 	bareForms = []string{"glog", "absl", "folly", "rust", "stdtrace"}
-	// These name the modules, and have numbers or names that show where they were loaded.
+	// with modules, and with numbers or names that prove where they were loaded
 	fullForms = []string{"glog-paths", "pytorch", "backward", "cpptrace"}
-	// These name some modules, or show the place of some.
+	// with some modules, or the places of some
 	partForms = []string{"envoy", "seastar", "seastar-list", "boost"}
 )
 
@@ -31,7 +31,7 @@ var (
 	unnamedSignal = []string{"print", "handler", "fall", "dying-leaf", "visit", "settle", "count", "run", "main"}
 )
 
-// tracedFrames returns the frames that are located in log, filtered.
+// tracedFrames returns the located frames of log, after filtering.
 func (w *traceTwin) tracedFrames(t *testing.T, log []byte, args ...string) (located []twinFrame) {
 	t.Helper()
 	for _, f := range w.frames(t, log, args...) {
@@ -42,7 +42,7 @@ func (w *traceTwin) tracedFrames(t *testing.T, log []byte, args ...string) (loca
 	return located
 }
 
-// callsOf returns the marks of the calls that a trace of this form shows.
+// callsOf returns the marks of the calls that a trace of this form has.
 func callsOf(form string, all, unnamed []string) []string {
 	switch form {
 	case "boost":
@@ -51,8 +51,7 @@ func callsOf(form string, all, unnamed []string) []string {
 	return all
 }
 
-// TestTraces compares the forms with the calls of position-independent programs and of programs at
-// fixed addresses.
+// The forms are printed by position-independent programs, and by programs at fixed addresses.
 func TestTraces(t *testing.T) {
 	pie, fixed := newTraceTwin(t, "traces", twinBuild{link: []string{"-pie"}}), newTraceTwin(t, "traces", twinBuild{link: []string{"-no-pie"}})
 	t.Run("WithMaps", func(t *testing.T) {
@@ -69,21 +68,21 @@ func TestTraces(t *testing.T) {
 	t.Run("ResolvedOnce", func(t *testing.T) {
 		resolvedOnce(t, pie)
 	})
-	t.Run("OfOtherBuilds", func(t *testing.T) { // the last one: it replaces the files
+	t.Run("OfOtherBuilds", func(t *testing.T) { // the last test, since it replaces the files
 		tracesOfOtherBuilds(t, fixed)
 	})
 }
 
-// tracesWithMaps tests that with the maps of the process, before or after the trace, every form is
-// resolved, through a signal.
+// tracesWithMaps tests that all forms are resolved if maps come before or after the trace, even
+// across a signal.
 func tracesWithMaps(t *testing.T, w *traceTwin) {
 	for _, form := range slices.Concat(bareForms, []string{"boost", "envoy", "pytorch", "glog-paths"}) {
 		log := w.output(t, nil, form, "signal", "maps-before")
 		want := callsOf(form, tracedSignal, unnamedSignal)
-		if form == "stdtrace" { // it subtracts from the address that the signal interrupted, too
+		if form == "stdtrace" { // also subtracts 1 from the interrupted address
 			want = slices.DeleteFunc(slices.Clone(want), func(mark string) bool { return mark == "fall" })
 		}
-		if form == "boost" { // the one address in the library does not prove its file
+		if form == "boost" { // one address in the library does not prove its file
 			want = slices.DeleteFunc(slices.Clone(want), func(mark string) bool { return mark == "visit" || mark == "settle" })
 		}
 		w.wantChain(t, w.tracedFrames(t, log), want...)
@@ -91,11 +90,11 @@ func tracesWithMaps(t *testing.T, w *traceTwin) {
 	w.wantChain(t, w.tracedFrames(t, w.output(t, nil, "glog", "maps-after")), tracedCalls...)
 }
 
-// tracesWithModules tests that a form that names its modules is resolved by itself.
+// tracesWithModules tests that forms with modules need no maps.
 func tracesWithModules(t *testing.T, w *traceTwin) {
 	for _, form := range fullForms {
 		frames := w.tracedFrames(t, w.output(t, nil, form))
-		if form == "backward" { // the newest call is the last one
+		if form == "backward" { // the innermost call is last
 			slices.Reverse(frames)
 		}
 		w.wantChain(t, frames, tracedCalls...)
@@ -116,15 +115,15 @@ func tracesWithModules(t *testing.T, w *traceTwin) {
 	frames := framesIn(t, w.text(t, log, "--output=json"))
 	for i := range frames {
 		if frames[i].Module == "" && frames[i].Verified == "build-id" {
-			frames[i].Module = w.program // only its build ID is in the log
+			frames[i].Module = w.program // the log has only the build ID
 		}
 	}
 	w.wantChain(t, frames, tracedCalls...)
 }
 
-// addressesAlone tests that addresses without modules are resolved in the files that --image names:
-// a program at a fixed address, a file whose base is given, a library whose exported functions are
-// in the trace, and a program that was loaded without randomization.
+// addressesAlone tests addresses without modules in the files of --image: a program at a fixed
+// address, a file with a given base, a library with exported functions in the trace, and a program
+// loaded without randomization.
 func addressesAlone(t *testing.T, pie, w *traceTwin) {
 	library := filepath.Join(w.dir, "libledger.so")
 	for _, form := range bareForms {
@@ -164,7 +163,7 @@ func addressesAlone(t *testing.T, pie, w *traceTwin) {
 	}
 }
 
-// resolvedOnce tests that a filtered trace is not filtered again.
+// resolvedOnce tests that filtering the output again changes nothing.
 func resolvedOnce(t *testing.T, w *traceTwin) {
 	forms := strings.Join(slices.Concat(bareForms, fullForms, partForms), ",")
 	log := w.output(t, nil, forms, "maps-before")
@@ -183,7 +182,7 @@ func resolvedOnce(t *testing.T, w *traceTwin) {
 	}
 }
 
-// tracesOfOtherBuilds tests that files of another build answer nothing, whatever the trace has.
+// tracesOfOtherBuilds tests that another build's files resolve nothing.
 func tracesOfOtherBuilds(t *testing.T, w *traceTwin) {
 	other := newTraceTwin(t, "traces", twinBuild{flags: []string{"-O1", "-fno-inline"}, link: []string{"-no-pie"}})
 	logs := make(map[string][]byte)
@@ -213,7 +212,7 @@ func tracesOfOtherBuilds(t *testing.T, w *traceTwin) {
 	}
 }
 
-// placeIn returns an address of the program in this function, in hexadecimal digits.
+// placeIn returns an address in a function of the program, in hex.
 func placeIn(t *testing.T, w *traceTwin, function string) string {
 	t.Helper()
 	for line := range strings.Lines(run(t, nil, "nm", filepath.Join(w.whole, filepath.Base(w.program)))) {

@@ -17,14 +17,14 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// valgrindText runs the program of a twin in the folder dir below Valgrind, and returns the report.
+// valgrindText runs a twin's program below Valgrind in the folder dir, and returns the report.
 func (w *traceTwin) valgrindText(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
 	need(t, "valgrind")
 	cmd := exec.Command("valgrind", append([]string{"--read-inline-info=yes", "--log-file=" + filepath.Join(w.dir, "log")}, args...)...)
 	cmd.Args = append(cmd.Args[:len(cmd.Args)-1], filepath.Join(dir, filepath.Base(w.program)), args[len(args)-1])
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir)
-	out, _ := producers.combined(t, cmd) // its status is that of the program
+	out, _ := producers.combined(t, cmd) // the exit status is the program's
 	log, err := os.ReadFile(filepath.Join(w.dir, "log"))
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -32,8 +32,8 @@ func (w *traceTwin) valgrindText(t *testing.T, dir string, args ...string) []byt
 	return log
 }
 
-// valgrindPlaces returns the frames of a report in the sources of the twin: the word, the address,
-// the name without scopes and parameters, and the line.
+// valgrindPlaces returns the frames of a report in the twin's sources: the word, the address, the
+// name without scopes and parameters, and the line.
 func valgrindPlaces(text string) (places []string) {
 	frame := regexp.MustCompile(`==    (at|by) (0x[0-9A-F]+): (.*) \((?:\S*/)?(\w+\.(?:cc|h):\d+)\)$`)
 	ours := regexp.MustCompile(`^(memory|ledger|pool|inventory)\.`)
@@ -47,15 +47,14 @@ func valgrindPlaces(text string) (places []string) {
 	return places
 }
 
-// Valgrind's reports of stripped files get the functions, lines and inlined calls that Valgrind
-// itself prints if the files have debug information.
+// The answers must equal Valgrind's own output for files with debug information.
 func TestValgrindsTextIsResolved(t *testing.T) {
 	builds := map[string]twinBuild{
 		"gcc":        {},
 		"gcc no-pie": {link: []string{"-no-pie"}},
 	}
 	if long() {
-		for _, level := range []string{"-O1", "-O2"} { // of -O0, Valgrind 3.19 takes line 7 of two files for one
+		for _, level := range []string{"-O1", "-O2"} { // with -O0, Valgrind 3.19 confuses line 7 of two files
 			for _, link := range []string{"-pie", "-no-pie"} {
 				for _, compiler := range []string{"g++", "clang++-19"} { // Valgrind 3.19 misreads files and lines of DWARF 5
 					builds[compiler+" "+level+" "+link] = twinBuild{compiler: compiler, flags: []string{level, "-gdwarf-4"}, link: []string{link}}
@@ -84,8 +83,7 @@ func TestValgrindsTextIsResolved(t *testing.T) {
 	}
 }
 
-// Another build of the files answers nothing: neither of the program, which Valgrind loads at its
-// usual place, nor of the library.
+// Valgrind loads the program at its usual address, and the library elsewhere.
 func TestValgrindsTextIsNotResolvedByOtherBuilds(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "memory", twinBuild{})
@@ -101,8 +99,8 @@ func TestValgrindsTextIsNotResolvedByOtherBuilds(t *testing.T) {
 	}
 }
 
-// Where Valgrind has loaded a file holds for all errors of the process, however many lines are
-// between them, and for no other process.
+// A located file serves all errors of its process, whatever lines are between them, and no other
+// process.
 func TestValgrindsTextIsOfOneProcess(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "memory", twinBuild{})
@@ -121,8 +119,8 @@ func TestValgrindsTextIsOfOneProcess(t *testing.T) {
 	}
 }
 
-// The places of a large program's files are those of its maps, which it prints below Valgrind: for
-// tens of thousands of frames of files without debug information.
+// A large program prints its maps below Valgrind. The biases of tens of thousands of frames must
+// agree with them, without debug information.
 func TestValgrindsTextHasThePlacesOfTheMaps(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "valgrind", "gdb")
@@ -153,7 +151,7 @@ func TestValgrindsTextHasThePlacesOfTheMaps(t *testing.T) {
 				base = 0 // the program is not position-independent
 			}
 			addr, offset := number(t, strings.TrimPrefix(f.Address, "0x")), number(t, strings.TrimPrefix(f.Offset, "0x"))
-			if d := addr - base - offset; d+1 > 1 { // after a signal, the address is one more than was logged
+			if d := addr - base - offset; d+1 > 1 { // after a signal, the address is one more than the logged one
 				t.Errorf("%s is at %#x in %s, which is loaded at %#x", f.Offset, addr, f.Module, base)
 			}
 			right++

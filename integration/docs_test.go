@@ -15,9 +15,9 @@ import (
 	"github.com/symfilter/symfilter/internal/walkthrough"
 )
 
-// Each page of docs/start works for a reader who has a fresh clone, an empty home and that page
-// alone: its commands run in its order, and print what it shows. The command for installing is that
-// of README.md. The page about the Collector is followed by the tests of collector/.
+// The commands run in order, in a fresh clone with an empty home, and their output must match the
+// page. The installation is that of README.md. The tests of collector/ follow the page about the
+// Collector.
 func TestPagesOfDocsWorkAsWritten(t *testing.T) {
 	t.Parallel()
 	need(t, "make", "git", "g++", "xz")
@@ -54,14 +54,13 @@ func TestPagesOfDocsWorkAsWritten(t *testing.T) {
 			walkthrough.Run(t, walkthrough.Place{Dir: clone, Home: t.TempDir(), Env: reader}, blocks)
 		})
 	}
-	// what needs a phone, a board, or the kernel of this machine
+	// needs a phone, a board, or this machine's kernel
 	if diff := cmp.Diff([]string{"start/android.md", "start/firmware.md", "start/kernel.md", "start/operator.md"}, manual); diff != "" {
 		t.Errorf("pages with a block that is not run: want (-), got (+):\n%s", diff)
 	}
 }
 
-// followed returns the pages of docs that have commands for a reader of a clone, but for the
-// Collector's.
+// followed returns the pages of docs with commands for a clone, without the Collector's.
 func followed(t *testing.T) (pages []string) {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join("..", "docs", "start", "*.md"))
@@ -76,10 +75,9 @@ func followed(t *testing.T) (pages []string) {
 	return append(pages, "add-a-dialect.md", "addresses.md", "json.md", "unresolved.md")
 }
 
-// readerEnvironment returns an environment with nothing but the caches of Go, and the flags of
-// scripts/build-static, with which packages that were built in another folder need no second build:
-// a reader builds for minutes. A reader's go command also asks a server for the sums that go.sum of
-// this module has.
+// readerEnvironment returns an environment with only Go's caches, and the flags of
+// scripts/build-static. With these, packages compiled in another folder are reused. go.sum has all
+// sums, so no server is needed.
 func readerEnvironment(t *testing.T) []string {
 	t.Helper()
 	env := []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "USER=me", "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOSUMDB=off"}

@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The examples that print markup are built and run as their README shows. symfilter names the
-// functions and lines of their sources, inlined calls included: from the debug information at the
-// module's own path, and after the program was moved, in --symbol-path.
+// The examples are built and run as their README describes. The answers include inlined calls. They
+// come from the debug information at the module's own path, and after the program was moved, from
+// --symbol-path.
 func TestEmittersAreResolvedToTheirOwnLines(t *testing.T) {
-	// a function, and text that only its line contains
+	// a function, and a text that only its line has
 	type call struct{ Func, Text string }
 	tests := []struct {
 		compiler, source, program string
@@ -52,7 +52,7 @@ func TestEmittersAreResolvedToTheirOwnLines(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.compiler, func(t *testing.T) {
 			t.Parallel()
-			// The compiler may exist and not work, such as rustup's rustc without a toolchain.
+			// The compiler may be installed without a toolchain, as by rustup.
 			if tt.optional {
 				if out, err := exec.Command(tt.compiler, "--version").CombinedOutput(); err != nil {
 					t.Skipf("%s --version: %v\n%s", tt.compiler, err, out)
@@ -87,7 +87,7 @@ func TestEmittersAreResolvedToTheirOwnLines(t *testing.T) {
 				t.Errorf("source (-), by symfilter (+):\n%s\n%s", diff, shown)
 			}
 
-			// The program has moved when its log is read.
+			// The program is moved before its log is read.
 			log := run(t, nil, filepath.Join(dir, tt.program))
 			moved := filepath.Join(dir, "symbols")
 			if err := os.Mkdir(moved, 0o777); err != nil {
@@ -107,7 +107,7 @@ func TestEmittersAreResolvedToTheirOwnLines(t *testing.T) {
 	}
 }
 
-// lineOf returns the number of the only line of source that holds text.
+// lineOf returns the number of the only line of source with text.
 func lineOf(t *testing.T, source []byte, text string) int {
 	t.Helper()
 	before, after, ok := strings.Cut(string(source), text)
@@ -119,8 +119,7 @@ func lineOf(t *testing.T, source []byte, text string) int {
 
 var rustHash = regexp.MustCompile(`::h[0-9a-f]{16}$`)
 
-// ownFrames returns the frames of the program itself with a line in its own source, from frame 0 to
-// main.
+// ownFrames returns the frames with a line in the program's own source, from frame 0 to main.
 func ownFrames(t *testing.T, out, program string) []place {
 	t.Helper()
 	var all []place

@@ -29,9 +29,9 @@ func (r *runtime) tick() string {
 	return r.clock.Format(time.RFC3339Nano)
 }
 
-// runtimes returns the formats that symfilter knows.
+// runtimes returns a runtime for each format.
 func runtimes() map[string]*runtime {
-	epoch := time.Date(2096, 10, 6, 0, 17, 9, 0, time.UTC) // no program is younger than the log
+	epoch := time.Date(2096, 10, 6, 0, 17, 9, 0, time.UTC) // the log is newer than all programs
 	cri, docker := &runtime{clock: epoch}, &runtime{clock: epoch}
 	cri.seal = func(stream, text string, whole bool) string {
 		tag := "P"
@@ -75,8 +75,7 @@ func runtimes() map[string]*runtime {
 	return map[string]*runtime{"cri": cri, "docker": docker}
 }
 
-// lines returns a log in the runtime's format. Lines whose number is a multiple of n are written in
-// parts.
+// lines returns a log in the runtime's format. Each n-th line is in parts.
 func (r *runtime) lines(log string, n int) (lines []string) {
 	number := 0
 	for line := range strings.Lines(log) {
@@ -91,7 +90,7 @@ func (r *runtime) lines(log string, n int) (lines []string) {
 	return lines
 }
 
-// text returns the content of the envelopes of a log.
+// text returns the content of a log's envelopes.
 func (r *runtime) text(t *testing.T, log string) string {
 	t.Helper()
 	var b strings.Builder
@@ -108,7 +107,6 @@ func (r *runtime) text(t *testing.T, log string) string {
 	return b.String()
 }
 
-// A container's log on standard input is printed as a container's log of the symbolized lines.
 func TestContainerLogs(t *testing.T) {
 	log, golden := fixture(t)
 	for name, r := range runtimes() {
@@ -131,7 +129,7 @@ func TestContainerLogs(t *testing.T) {
 				t.Error("--output=markup changes the log")
 			}
 
-			// Objects have the lines' text, with its time and stream.
+			// Objects have the text of the lines, with time and stream.
 			var text strings.Builder
 			for line := range strings.Lines(run(t, []byte(in), command, "--output=json", "--no-default-debug-directories", "--debug-file-directory=../testdata/debug")) {
 				var o struct{ Time, Stream, Text string }
@@ -150,9 +148,8 @@ func TestContainerLogs(t *testing.T) {
 	}
 }
 
-// Container logs are followed through the symbolic links of Kubernetes, across a rotation by its
-// kubelet, and with a restart after any line, even between the parts of a line, or between a module
-// and a frame in it.
+// The log is followed through Kubernetes' symbolic links, across a kubelet rotation. A restart
+// happens after each line, even between the parts of a line, or between a module and its frame.
 func TestContainerLogsAreFollowed(t *testing.T) {
 	log, golden := fixture(t)
 	for name, r := range runtimes() {
@@ -201,7 +198,7 @@ func TestContainerLogsAreFollowed(t *testing.T) {
 	}
 }
 
-// waitState waits for a checkpoint, which shows that some lines have been read.
+// waitState waits for a checkpoint, which proves that some lines were read.
 func (p *following) waitState(t *testing.T, state string) {
 	t.Helper()
 	p.wait(t, func(string) bool {
@@ -210,8 +207,6 @@ func (p *following) waitState(t *testing.T, state string) {
 	})
 }
 
-// Endless parts of a line, and lines of any length, take no memory, and none of their bytes is
-// lost.
 func TestEndlessContainerLines(t *testing.T) {
 	size := int64(64 << 20)
 	if long() {
@@ -255,7 +250,7 @@ func TestEndlessContainerLines(t *testing.T) {
 	}
 }
 
-// drain reads to the end and returns the number of bytes.
+// drain reads to the end, and returns the number of bytes.
 func drain(f *os.File) (n int64, err error) {
 	block := make([]byte, 256<<10)
 	for {

@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const crashLines = 36 // of testdata/crash.log: the last one is inside a backtrace
+const crashLines = 36 // lines of testdata/crash.log; the last one is inside a backtrace
 
-// fixture returns the log that the examples follow, and the expected output.
+// fixture returns the log for the examples, and the expected output.
 func fixture(t *testing.T) (log, golden string) {
 	t.Helper()
 	for name, to := range map[string]*string{"crash.log": &log, "crash.golden": &golden} {
@@ -34,10 +34,9 @@ func fixture(t *testing.T) (log, golden string) {
 	return log, golden
 }
 
-// noSystemDebug in the environment leaves out the debug packages of this machine.
+// noSystemDebug excludes this machine's debug packages.
 const noSystemDebug = "SYMFILTER_NO_DEFAULT_DEBUG_DIRECTORIES=true"
 
-// The script of the sidecar runs unchanged, and prints the whole log.
 func TestSidecarScript(t *testing.T) {
 	_, golden := fixture(t)
 	cmd := exec.Command("../examples/sidecar/sidecar.sh")
@@ -56,7 +55,6 @@ func TestSidecarScript(t *testing.T) {
 	wantOnce(t, string(got), golden)
 }
 
-// The sidecar of compose.yaml runs with the program and arguments in that file.
 func TestSidecarInContainers(t *testing.T) {
 	file, err := os.ReadFile("../examples/sidecar/compose.yaml")
 	if err != nil {
@@ -97,8 +95,7 @@ func TestSidecarInContainers(t *testing.T) {
 	}
 }
 
-// The systemd unit is valid, and the command it starts works, here with other folders and another
-// user.
+// The unit's command runs with other folders and another user.
 func TestSystemdUnit(t *testing.T) {
 	const path = "../examples/systemd/symfilter.service"
 	file, err := os.ReadFile(path)
@@ -156,8 +153,8 @@ func TestSystemdUnit(t *testing.T) {
 	wantOnce(t, strings.ReplaceAll(p.printed(t), name+": ", ""), golden)
 }
 
-// wantOnce checks that got is want, except that lines before a restart may be repeated after it: on
-// a machine that is busy for a second, SIGTERM does not wait for the last checkpoint.
+// wantOnce checks that got equals want. Lines before a restart may be repeated: on a machine that
+// is busy for a second, SIGTERM does not wait for the last checkpoint.
 func wantOnce(t *testing.T, got, want string) {
 	t.Helper()
 	wanted := strings.SplitAfter(want, "\n")
@@ -206,7 +203,7 @@ func appendTo(t *testing.T, name, text string) {
 	}
 }
 
-// following is a symfilter that follows files and prints to one.
+// A following is a symfilter that follows files, and prints to a file.
 type following struct {
 	cmd    *exec.Cmd
 	out    string
@@ -256,7 +253,7 @@ func (p *following) wait(t *testing.T, enough func(printed string) bool) {
 	}
 }
 
-// stop ends it with SIGTERM and returns its exit code.
+// stop ends the process with SIGTERM, and returns its exit code.
 func (p *following) stop(t *testing.T) int {
 	t.Helper()
 	p.cmd.Process.Signal(syscall.SIGTERM)

@@ -16,8 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// --explain shows for each module which places were searched, with which result, and what to do
-// next.
 func TestExplainSaysWhatToDoNext(t *testing.T) {
 	need(t, "gcc", "strip")
 	dir := t.TempDir()

@@ -14,8 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// findingsOf returns the findings of a log as Code Quality has them, one on a line: rule,
-// fingerprint, and the place.
+// findingsOf returns the findings of a log in Code Quality: rule, fingerprint and place.
 func (s *sanitized) findingsOf(t *testing.T, log string) (all []string) {
 	t.Helper()
 	var issues []struct {
@@ -37,9 +36,9 @@ func (s *sanitized) findingsOf(t *testing.T, log string) (all []string) {
 	return all
 }
 
-// A report of a stripped program has the findings of the same report with the names that the
-// sanitizer has found itself, at every level of optimization, with lines moved, as markup, and in
-// other logs. Both compilers' reports have one fingerprint, if they have the same frames.
+// The report of a stripped program has the findings of the same report named by the sanitizer: at
+// each optimization level, with moved lines, as markup, and in other logs. Both compilers' reports
+// have one fingerprint if their frames are equal.
 func TestFindingsOfStrippedProgramsAreThoseOfSymbolizedOnes(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -57,8 +56,8 @@ func TestFindingsOfStrippedProgramsAreThoseOfSymbolizedOnes(t *testing.T) {
 	for _, c := range []struct {
 		name, sanitizer string
 		want            string     // rule and place of each finding
-		builds          [][]string // all have one fingerprint; the last ones are of make test-long only
-		short           int        // builds of make test
+		builds          [][]string // all have one fingerprint; the last ones need TEST_LONG
+		short           int        // number of builds without TEST_LONG
 	}{
 		{"use-after-free", "address", "asan/heap-use-after-free uaf.cc:11", [][]string{
 			{"clang-19", "-O2", "uaf.cc"}, {"clang-19", "-O1", "uaf.cc"}, {"clang-19", "-O0", "uaf.cc"},
@@ -118,7 +117,6 @@ func TestFindingsOfStrippedProgramsAreThoseOfSymbolizedOnes(t *testing.T) {
 	}
 }
 
-// dockerLog returns a log in the format of Docker's driver json-file.
 func dockerLog(t *testing.T, log string) string {
 	t.Helper()
 	var b strings.Builder
@@ -132,7 +130,7 @@ func dockerLog(t *testing.T, log string) string {
 	return b.String()
 }
 
-// aProcess returns a report with the number of a process, which [sanitized.report] has left out.
+// aProcess adds a process ID to a report, which [sanitized.report] has removed.
 func aProcess(report string) string {
 	report = strings.ReplaceAll(report, "race (a run)", "race (pid=7)")
 	return strings.ReplaceAll(report, "(a run)", "==7==")

@@ -22,12 +22,10 @@ import (
 
 const firmwareSources = "testdata/firmware"
 
-// recordedFirmware returns the path of a file of testdata/firmware/recorded, which build.sh has
-// made.
+// recordedFirmware returns the path of a file that build.sh has made in testdata/firmware/recorded.
 func recordedFirmware(name string) string { return filepath.Join(firmwareSources, "recorded", name) }
 
-// A firmwareFrame is an address of a dump and what is printed for it: a place for each call,
-// innermost first.
+// A firmwareFrame is an address in a dump with its answers: a place for each call, innermost first.
 type firmwareFrame struct {
 	addr   uint64
 	places []string // FUNC at FILE:LINE
@@ -35,7 +33,7 @@ type firmwareFrame struct {
 
 var firmwareAnswer = regexp.MustCompile(`^--- 0x([0-9a-f]+): (.*)$`)
 
-// firmwareFrames returns the frames in out, and the lines of the log that is left without them.
+// firmwareFrames returns the frames in out, and the log without the answers.
 func firmwareFrames(t *testing.T, out string) (frames []firmwareFrame, log string) {
 	t.Helper()
 	for line := range strings.Lines(out) {
@@ -56,7 +54,7 @@ func firmwareFrames(t *testing.T, out string) (frames []firmwareFrame, log strin
 	return frames, log
 }
 
-// truth returns what llvm-symbolizer says of an address of a file.
+// truth returns llvm-symbolizer's answer for an address of a file.
 func truth(t *testing.T, file string, addr uint64) (places []string) {
 	t.Helper()
 	out := run(t, nil, "llvm-symbolizer-19", "--obj="+file, "--output-style=LLVM", fmt.Sprintf("%#x", addr))
@@ -68,8 +66,8 @@ func truth(t *testing.T, file string, addr uint64) (places []string) {
 	return places
 }
 
-// checkFirmware compares the frames with the truth. pc is the address of the fault, and called are
-// addresses from which the dump has subtracted already.
+// checkFirmware compares frames with the truth. pc is the fault's address. called are addresses
+// from which the dump has already subtracted.
 func checkFirmware(t *testing.T, file string, frames []firmwareFrame, pc uint64, called []uint64) {
 	t.Helper()
 	for _, f := range frames {
@@ -83,7 +81,7 @@ func checkFirmware(t *testing.T, file string, frames []firmwareFrame, pc uint64,
 	}
 }
 
-// hexNumbers returns the numbers that follow each other after the text mark.
+// hexNumbers returns the successive hex numbers after the text mark.
 func hexNumbers(t *testing.T, log, mark string) (all []uint64) {
 	t.Helper()
 	_, rest, ok := strings.Cut(log, mark)
@@ -100,7 +98,7 @@ func hexNumbers(t *testing.T, log, mark string) (all []uint64) {
 	return all
 }
 
-// wantFirmware checks the answers for the dumps in log, of which the program has want frames.
+// wantFirmware checks the answers for a log, in which the program has want frames.
 func wantFirmware(t *testing.T, file string, log []byte, want int) {
 	t.Helper()
 	out := run(t, log, command, "--image", file)
@@ -122,8 +120,8 @@ func wantFirmware(t *testing.T, file string, log []byte, want int) {
 	}
 }
 
-// The dumps of Zephyr, NuttX, Mbed OS, RT-Thread, CmBacktrace, a handler of HardFault, and ESP-IDF
-// on RISC-V, in each of which there are a fault in an inlined call and its callers.
+// firmwareLogs are dumps of a fault in an inlined call and its callers: by Zephyr, NuttX, Mbed OS,
+// RT-Thread, CmBacktrace, a HardFault handler, and ESP-IDF on RISC-V.
 var firmwareLogs = []struct {
 	name   string
 	frames int
@@ -141,9 +139,8 @@ func TestRecordedDumpsOfFirmware(t *testing.T) {
 	}
 }
 
-// The firmware of other machines crashes in the same place. Beside the fault and its caller,
-// aarch64.log has a list with main and two functions of the port, and the registers of U-Boot at
-// the addresses where it runs.
+// The firmware of other machines crashes in the same place. In addition, aarch64.log has a list
+// with main and two functions of the port, and U-Boot's registers with its run-time addresses.
 var otherMachines = []struct {
 	name                string
 	faults, polls, rest int
@@ -181,7 +178,7 @@ func TestRecordedDumpsOfOtherMachines(t *testing.T) {
 	}
 }
 
-// Each address of AVR counts bytes or words: no call before it shows which, so it stays as it is.
+// AVR's addresses count bytes or words. Without a call before the address, its unit is unknown.
 func TestAddressesOfAVRWithoutACallStay(t *testing.T) {
 	const log = "PC = 0x00a8 LR = 0x0154\n"
 	if out := run(t, []byte(log), command, "--image", recordedFirmware("avr.elf")); out != log {
@@ -224,8 +221,8 @@ func TestFirmwareThatCrashesInQEMU(t *testing.T) {
 	}
 }
 
-// ESP-IDF prints the first digits of the program's hash, before or after the backtrace, and Zephyr
-// prints the version of the build when it starts.
+// ESP-IDF prints the first digits of the program's hash before or after the backtrace, and Zephyr
+// prints the build's version at the start.
 func TestTheProgramInTheLogDecidesTheFile(t *testing.T) {
 	file := recordedFirmware("riscv.elf")
 	own := hashOf(t, file)
@@ -278,7 +275,7 @@ func TestTheProgramInTheLogDecidesTheFile(t *testing.T) {
 	}
 }
 
-// A line that reaches a limit of the lines that are held back has its answers only once, too.
+// A line that reaches a limit of held lines must still be answered only once.
 func TestLongDumpsOfFirmwareAreFilteredOnce(t *testing.T) {
 	t.Parallel()
 	const fault = "PC: 0x00000040"
@@ -297,7 +294,7 @@ func TestLongDumpsOfFirmwareAreFilteredOnce(t *testing.T) {
 	}
 }
 
-// A wild pointer to a function has led to an address without code: no debug file is missing.
+// A wild function pointer leads to an address without code, so no debug file is missing.
 func TestWildAddressesAreNotUnresolved(t *testing.T) {
 	const answer = "--- 0x80000058: poll_sensors at /src/app.c:25\n"
 	const outside = "none of the files that --image names has code at this address"
@@ -323,15 +320,13 @@ func TestWildAddressesAreNotUnresolved(t *testing.T) {
 	}
 }
 
-// hashOf returns the first digits of the SHA-256 of a file.
 func hashOf(t *testing.T, file string) string {
 	t.Helper()
 	sum := sha256.Sum256([]byte(readFile(t, file)))
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// With frame pointers, ESP-IDF prints a backtrace on RISC-V too, from whose addresses nothing was
-// subtracted.
+// With frame pointers, ESP-IDF also prints a backtrace on RISC-V, with unmodified return addresses.
 func TestBacktracesOfESP32OnRISCV(t *testing.T) {
 	const fault = "scale at /src/app.c:11\r\n  (inlined by) calibrate at /src/app.c:15\r\n  (inlined by) read_sensor at /src/app.c:19\r\n"
 	const backtrace = "Backtrace: 0x80000036:0x80001850 0x80000058:0x80001890 0x8000008c:0x800018a0\r\n"
@@ -351,8 +346,7 @@ func TestBacktracesOfESP32OnRISCV(t *testing.T) {
 	}
 }
 
-// The backtraces of Rust have addresses from which 4 was subtracted, also if the call has 2 bytes.
-// In the same window may be any other line.
+// Rust subtracts 4 from the addresses, even if the call has 2 bytes. Any other lines may be near.
 func TestBacktracesOfRustOnESP32(t *testing.T) {
 	const log = "!! A panic occured in 'src/main.rs', at line 21, column 5:\r\n\r\nBacktrace:\r\n\r\n0x80000054\r\n0x80000088\r\n0x80000034\r\n\r\nnext\r\n"
 	want := strings.NewReplacer(
@@ -369,8 +363,8 @@ func TestBacktracesOfRustOnESP32(t *testing.T) {
 	}
 }
 
-// There is no simulator of Xtensa in Debian: the text is written as ESP-IDF prints it, with the
-// calls of the program's code.
+// Debian has no simulator of Xtensa, so the test writes the dump in ESP-IDF's form, with calls in
+// the program's code.
 func TestPanicsOfESP32(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "xtensa-lx106-elf-gcc", "xtensa-lx106-elf-objdump", "llvm-symbolizer-19")
@@ -390,7 +384,7 @@ func TestPanicsOfESP32(t *testing.T) {
 		return n
 	}
 	pc, read, poll := at("break"), at("call0.*<read_sensor>"), at("call0.*<poll_sensors>")
-	// a return address has the size of the window in its highest bits
+	// the highest bits of a return address are the size of its window
 	log := fmt.Sprintf("Guru Meditation Error: Core  0 panic'ed (Breakpoint). Exception was unhandled.\r\n\r\n"+
 		"Core  0 register dump:\r\nPC      : %#08x  PS      : 0x00060530  A0      : %#08x  A1      : 0x3ffb1f40\r\n\r\n\r\n"+
 		"Backtrace: %#08x:0x3ffb1f40 %#08x:0x3ffb1f60 %#08x:0x3ffb1f80 |<-CORRUPTED\r\n",

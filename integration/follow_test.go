@@ -20,14 +20,13 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// until waits for a condition.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	testenv.Until(t, what, ok)
 }
 
-// timeout(1) sends its signal to the process and to its group: that counts as one signal, not as an
-// impatient second one.
+// timeout(1) signals both the process and its group. This counts as one signal, not as an impatient
+// second one.
 func TestASignalThatComesTwiceIsOne(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "app.log")
 	appendTo(t, log, "one\nunfinished")
@@ -35,7 +34,7 @@ func TestASignalThatComesTwiceIsOne(t *testing.T) {
 		p := start(t, "-F", log)
 		readLines(t, p.out, 1)
 		p.cmd.Process.Signal(syscall.SIGTERM)
-		time.Sleep(time.Millisecond) // two at the same moment are one for the system, too
+		time.Sleep(time.Millisecond) // simultaneous signals would be merged by the kernel
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		rest, err := io.ReadAll(p.out)
 		if p.cmd.Wait(); err != nil || string(rest) != "unfinished" {
@@ -44,10 +43,10 @@ func TestASignalThatComesTwiceIsOne(t *testing.T) {
 	}
 }
 
-// A signal ends the process within a second, even if a server does not answer, or the output is not
-// read. The checkpoint holds what was printed.
+// The server does not answer, or the output is not read. The checkpoint must cover the printed
+// lines.
 func TestSignalsEndFollowersSoon(t *testing.T) {
-	server, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, and never answers
+	server, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, but never answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +70,7 @@ func TestSignalsEndFollowersSoon(t *testing.T) {
 				case "silent server":
 					appendTo(t, log, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7a8a9}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n{{{bt:0:0x1010}}}\n")
 					appendTo(t, other, "three\n")
-					readLines(t, p.out, 1) // the other file does not wait
+					readLines(t, p.out, 1) // the other file is not delayed
 				case "blocked output":
 					appendTo(t, log, strings.Repeat("a line that nobody reads\n", 200000))
 					until(t, "the pipe is full", func() bool { return unread(t, p.out) > 1<<19 })
@@ -82,7 +81,7 @@ func TestSignalsEndFollowersSoon(t *testing.T) {
 					go io.Copy(io.Discard, p.out)
 				}
 				p.cmd.Wait()
-				if took := time.Since(begin); took > 30*time.Second { // else an hour, or for ever
+				if took := time.Since(begin); took > 30*time.Second { // otherwise an hour, or forever
 					t.Errorf("took %v, want at most a second", took)
 				} else if took > time.Second {
 					t.Logf("took %v: a busy machine?", took)
@@ -98,7 +97,6 @@ func TestSignalsEndFollowersSoon(t *testing.T) {
 	}
 }
 
-// readLines reads n lines.
 func readLines(t *testing.T, r *os.File, n int) (got string) {
 	t.Helper()
 	if err := r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
@@ -128,7 +126,7 @@ func unread(t *testing.T, f *os.File) (n int) {
 	return n
 }
 
-// If the output is not read, reading stops: nothing is collected in memory, and nothing is lost.
+// While the output is not read, memory must not grow, and no line may be lost.
 func TestStoppedReadersStopTheReading(t *testing.T) {
 	stopped := 2 * time.Second
 	if long() {
@@ -167,8 +165,7 @@ func TestStoppedReadersStopTheReading(t *testing.T) {
 	p.cmd.Wait()
 }
 
-// If the reader closes the output, the process ends at once and without a message, even if nothing
-// is to be printed.
+// The process must end at once without a message, even if nothing is left to print.
 func TestAClosedOutputEndsTheFollowing(t *testing.T) {
 	dir := t.TempDir()
 	log, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")
@@ -184,7 +181,6 @@ func TestAClosedOutputEndsTheFollowing(t *testing.T) {
 	}
 }
 
-// A process that was stopped during several rotations catches up.
 func TestStoppedFollowersCatchUp(t *testing.T) {
 	dir := t.TempDir()
 	log, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "printed")
@@ -221,8 +217,8 @@ func TestStoppedFollowersCatchUp(t *testing.T) {
 	}
 }
 
-// A thousand files take little memory, one instance of inotify, and no processor time while nothing
-// happens. Each line is printed at once.
+// The memory is small, one instance of inotify is enough, idle files take no processor time, and
+// lines are printed at once.
 func TestAThousandFiles(t *testing.T) {
 	idle := 5 * time.Second
 	if long() {
@@ -278,9 +274,9 @@ func TestAThousandFiles(t *testing.T) {
 	}
 	until(t, "the last checkpoint", func() bool { return saved(t, filepath.Join(dir, "state"), filepath.Join(dir, "31", "931.log")) })
 	most, used := idle/100+20*time.Millisecond, time.Duration(0)
-	for range 3 { // a busy machine takes some of the time that the system counts
+	for range 3 { // the system also counts time taken by a busy machine
 		before := processorTime(t, p.cmd.Process.Pid)
-		time.Sleep(idle) // the idle time is measured
+		time.Sleep(idle) // the measured idle time
 		if used = processorTime(t, p.cmd.Process.Pid) - before; used <= most {
 			break
 		}
@@ -295,7 +291,6 @@ func TestAThousandFiles(t *testing.T) {
 	}
 }
 
-// processorTime returns the processor time that a process has used.
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -308,8 +303,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	return time.Duration(user+system) * (time.Second / 100) // in ticks of 1/100 s
 }
 
-// A line of any length is printed unchanged, in constant memory, and not mixed with lines of
-// another file.
+// Memory is constant, and lines of another file are not mixed in.
 func TestEndlessLinesOfFilesTakeNoMemory(t *testing.T) {
 	size := int64(64 << 20)
 	if long() {
@@ -382,8 +376,8 @@ func TestEndlessLinesOfFilesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// A report of Valgrind is followed while it is written: each error is printed once, when it is
-// complete, even across a restart. The next report under the same name is a separate one.
+// Each error is printed once when it is complete, even across a restart. The next file of the same
+// name is another report.
 func TestReportsOfValgrindAreFollowed(t *testing.T) {
 	need(t, "valgrind", "gcc")
 	dir := t.TempDir()
@@ -409,7 +403,7 @@ func TestReportsOfValgrindAreFollowed(t *testing.T) {
 		return ""
 	}
 	name, state, out := filepath.Join(dir, "vg.xml"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
-	// cut inside the error: one run reads its beginning, the next one its end
+	// the cut is inside the error: one run reads its beginning, the next one its end
 	for i, part := range errors {
 		for _, half := range []string{part[:len(part)/2], part[len(part)/2:]} {
 			appendTo(t, name, half)
@@ -442,7 +436,6 @@ func TestReportsOfValgrindAreFollowed(t *testing.T) {
 	}
 }
 
-// A log without markup is printed byte for byte, however it is written and rotated.
 func TestFollowedLogsComeOutAsTheyAre(t *testing.T) {
 	want := oddities(4 << 20)
 	dir := t.TempDir()
@@ -478,7 +471,7 @@ func TestFollowedLogsComeOutAsTheyAre(t *testing.T) {
 	}
 }
 
-// Objects name their file; lines do if that is requested.
+// Lines have the name only with a flag.
 func TestLinesSayTheirFile(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")
@@ -502,7 +495,6 @@ func TestLinesSayTheirFile(t *testing.T) {
 	}
 }
 
-// The process does not follow its own output.
 func TestTheOutputIsNotFollowed(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "all.log")

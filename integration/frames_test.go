@@ -9,25 +9,24 @@ import (
 	"testing"
 )
 
-// frame is one line of a backtrace that symfilter printed.
+// frame is a line of a backtrace in symfilter's output.
 type frame struct {
 	Number   int
 	Inline   int    // 1 is the innermost inlined call; 0 the function itself
-	Func     string // with "+0x…" where only a symbol is known; empty when nothing is known
+	Func     string // has "+0x…" if only a symbol is known; empty if nothing is known
 	File     string
 	Line     int
 	Module   string
 	Rel      uint64
-	HasBuild bool // the line names the build ID, for other tools to finish
+	HasBuild bool // the line has the build ID, for other tools
 }
 
 var frameLine = regexp.MustCompile(`^\s*#(\d+)(?:\.(\d+))?\s+0x[0-9a-f]+ (?:(.*) )?\((.*)\+(0x[0-9a-f]+)\)( \(BuildId: [0-9a-f]+\))?$`)
 
-// funcAndFile is a function and its place. The path of a file may hold blanks if it begins with
-// "/", "./" or "../", which no name of a function holds after a blank.
+// funcAndFile matches a function and its place. A path may contain blanks if it begins with "/",
+// "./" or "../": no function's name has these after a blank.
 var funcAndFile = regexp.MustCompile(`^(.*?) (\.{0,2}/.*?|\S+?):(\d+)(?::\d+)?$`)
 
-// parseFrames returns the frames among the lines of out.
 func parseFrames(t *testing.T, out string) []frame {
 	t.Helper()
 	var all []frame

@@ -18,10 +18,10 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// smallDisk mounts a file system of 1 MiB, of which free bytes are left beside DIR/ballast.
+// smallDisk mounts a file system of 1 MiB with free unused bytes. DIR/ballast takes the rest.
 func smallDisk(t *testing.T, free int) (dir string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "disk") // short: a socket's path has at most 107 bytes
+	dir, err := os.MkdirTemp("", "disk") // short, since a socket's path has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func smallDisk(t *testing.T, free int) (dir string) {
 	return dir
 }
 
-// upload posts a log to the socket at path and returns the status of its answer.
+// upload posts a log to the socket at path, and returns the response status.
 func upload(socket, log string) (int, error) {
 	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -52,8 +52,8 @@ func upload(socket, log string) (int, error) {
 	return r.StatusCode, nil
 }
 
-// Nothing is acknowledged that a full disk has not taken: a request has no answer, and files are
-// read again after a crash. When there is space, the rest is written, and each line is there.
+// Lines that do not fit must not be acknowledged: a request gets no response, and files are reread
+// after a crash. Once there is space, all lines are written.
 func TestAFullDiskAcknowledgesNothing(t *testing.T) {
 	t.Parallel()
 	const free = 64 << 10
@@ -112,11 +112,11 @@ pipelines:
 	}
 }
 
-// A checkpoint that a full disk does not take is counted, and holds nothing up: after a crash the
-// lines are read again, and a later checkpoint is whole.
+// The failure is counted, and delays nothing. After a crash the lines are reread, and a later
+// checkpoint is complete.
 func TestCheckpointsOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	disk := smallDisk(t, 4<<10) // the file of the checkpoint, and no record
+	disk := smallDisk(t, 4<<10) // enough for the checkpoint's file, but not for a record
 	in := t.TempDir()
 	log, out := filepath.Join(in, "a.log"), filepath.Join(in, "out")
 	conf := strings.NewReplacer("DISK", disk, "IN", in).Replace(`
@@ -130,7 +130,7 @@ pipelines:
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill.Write(make([]byte, 1<<20)) // until it is full
+	fill.Write(make([]byte, 1<<20)) // until the disk is full
 	fill.Close()
 	appendTo(t, log, strings.Repeat("before\n", 2000))
 	until(t, "the lines are written", func() bool { return readFile(t, out) == strings.Repeat("before\n", 2000) })
@@ -159,7 +159,7 @@ pipelines:
 	}
 }
 
-// awaitProblems waits until an answer of the admin listener has a text.
+// awaitProblems waits until an answer of the admin listener has this text.
 func (d *runningDaemon) awaitProblems(path, text string) {
 	d.t.Helper()
 	until(d.t, text, func() bool {

@@ -17,11 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A gated is a folder with builds of five.cc: stripped programs, and their debug files in debug.
+// A gated is a folder with stripped builds of five.cc, and their debug files in debug.
 type gated struct{ dir, debug string }
 
-// gatedPrograms builds five.cc as old (-O1), as new (-O2, with lines moved) and as sixth (the same,
-// with another error).
+// gatedPrograms builds five.cc as old (-O1), as new (-O2, with moved lines), and as sixth (like
+// new, with one more error).
 var gatedPrograms = sync.OnceValues(func() (gated, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(command), "gate-")
 	if err != nil {
@@ -54,7 +54,7 @@ var gatedPrograms = sync.OnceValues(func() (gated, error) {
 	return g, nil
 })
 
-// gate returns the programs, and a folder for the reports of this test.
+// gate returns the programs, and a folder for reports.
 func gate(t *testing.T) (gated, string) {
 	t.Helper()
 	need(t, "valgrind", "g++", "strip")
@@ -65,14 +65,14 @@ func gate(t *testing.T) (gated, string) {
 	return g, t.TempDir()
 }
 
-// report runs a program under Valgrind. The name of the report may have %p.
+// report runs a program under Valgrind. The report's name may have %p.
 func (g gated) report(t *testing.T, name, program string, args ...string) {
 	t.Helper()
 	run(t, nil, "valgrind", append([]string{"-q", "--leak-check=full", "--xml=yes", "--xml-file=" + name, filepath.Join(g.dir, program)}, args...)...)
 }
 
-// command runs symfilter valgrind in the folder dir, and returns what it prints and the reasons of
-// its gate, with stable numbers.
+// command runs symfilter valgrind in dir. It returns the output, and the gate's reasons with
+// numbers that do not vary.
 func (g gated) command(t *testing.T, dir string, args ...string) (stdout, reasons string, code int) {
 	t.Helper()
 	cmd := exec.Command(command, append([]string{"valgrind", "--no-default-debug-directories"}, args...)...)
@@ -100,8 +100,8 @@ func (g gated) command(t *testing.T, dir string, args ...string) (stdout, reason
 	return stable(out), reasons, code
 }
 
-// The errors of a stripped program are known again after its lines have moved and in a build with
-// another optimization, and one that is new is the only one that is shown.
+// Errors are recognised although lines have moved and the optimization differs. Only the new error
+// is printed.
 func TestNewErrorsOfStrippedProgramsFailGates(t *testing.T) {
 	t.Parallel()
 	g, dir := gate(t)
@@ -167,7 +167,7 @@ Mismatched free() / delete / delete [] [memcheck/MismatchedFree]
 		}
 	}
 
-	// Without the debug file nothing is known again.
+	// Without the debug file, no error is recognised.
 	out, errs, code = g.command(t, dir, "--baseline=base", "new.xml")
 	const nameless = "5 findings count as new, since no frame of the program has a name: InvalidRead; InvalidWrite; UninitCondition; and 2 more; find the debug file of new (BuildId: ID)\n"
 	if !strings.HasPrefix(out, "new 5, gone 5, same 0\n") || code != 4 || errs != nameless {
@@ -175,8 +175,7 @@ Mismatched free() / delete / delete [] [memcheck/MismatchedFree]
 	}
 }
 
-// The reports of sixteen processes are one result, in which an error counts once for each process.
-// If one process was killed, the gate fails.
+// An error of several processes is one finding. If a process was killed, the gate fails.
 func TestFindingsOfManyProcessesMerge(t *testing.T) {
 	t.Parallel()
 	g, dir := gate(t)
@@ -228,7 +227,7 @@ func TestFindingsOfManyProcessesMerge(t *testing.T) {
 	}
 }
 
-// The children of a program that runs others fail no gate, whether Valgrind traces them or not.
+// Valgrind traces the child processes, or does not.
 func TestProgramsThatRunOthersPassGates(t *testing.T) {
 	t.Parallel()
 	g, dir := gate(t)

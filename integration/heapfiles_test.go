@@ -16,16 +16,16 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// A heapTool is a tool of Valgrind that writes a file about memory, and its flags. FILE stands for
-// the file. Trees are in Massif's format if its name ends with .ms.
+// A heapTool is a tool of Valgrind that writes a file about memory, with its flags. FILE is the
+// file's name. A name ending with .ms selects Massif's format.
 type heapTool struct {
 	name  string
 	flags []string
-	long  bool // for TEST_LONG only
+	long  bool // with TEST_LONG only
 }
 
-// Stacks end with main if Valgrind knows its name, and with what called it otherwise. The flag
-// --show-below-main makes them equal.
+// Stacks end with main if Valgrind knows its name, otherwise with the callers of main. The flag
+// --show-below-main makes both equal.
 var heapTools = []heapTool{
 	{"dhat", []string{"--tool=dhat", "--show-below-main=yes", "--dhat-out-file=FILE"}, false},
 	{"massif", []string{"--tool=massif", "--show-below-main=yes", "--massif-out-file=FILE"}, false},
@@ -35,11 +35,11 @@ var heapTools = []heapTool{
 	{"massif_mangled", []string{"--tool=massif", "--demangle=no", "--show-below-main=yes", "--massif-out-file=FILE"}, true},
 }
 
-// varying are the parts of these files that differ between two runs of a program.
+// varying matches the parts that differ between runs.
 var varying = regexp.MustCompile(`(?m)^,"pid":\d+$|^time=\d+$`)
 
 // A heapTwin is testdata/profile/shop.cc with its library. It runs at one path, first with debug
-// information, and then stripped.
+// information, then stripped.
 type heapTwin struct {
 	dir   string
 	debug string // --debug-file-directory
@@ -71,7 +71,7 @@ func (w *heapTwin) strip(t *testing.T) {
 	}
 }
 
-// record runs the program under Valgrind, and returns the path of the file and its content.
+// record runs the program under Valgrind, and returns the file's path and content.
 func (w *heapTwin) record(t *testing.T, tool heapTool, suffix string) (file, content string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), tool.name+suffix)
@@ -91,11 +91,11 @@ func (w *heapTwin) record(t *testing.T, tool heapTool, suffix string) (file, con
 	if err != nil {
 		t.Fatal(err)
 	}
-	// the descriptions of Massif's files have their names
+	// Massif's files contain their own names
 	return file, varying.ReplaceAllString(strings.ReplaceAll(string(data), file, "FILE"), "")
 }
 
-// named returns what symfilter prints of a file. Debug files of the system are not used, since the
+// named returns symfilter's output for a file. It uses no debug files of the system, since the
 // tools do not use all of them.
 func (w *heapTwin) named(t *testing.T, file string, flags ...string) string {
 	t.Helper()
@@ -103,7 +103,6 @@ func (w *heapTwin) named(t *testing.T, file string, flags ...string) string {
 	return run(t, nil, command, append(args, file)...)
 }
 
-// The file of a stripped program, with names, is that of its unstripped twin.
 func TestFilesOfStrippedProgramsAreThoseOfTheirTwins(t *testing.T) {
 	for _, build := range []struct {
 		compiler string
@@ -113,7 +112,7 @@ func TestFilesOfStrippedProgramsAreThoseOfTheirTwins(t *testing.T) {
 		{"g++", []string{"-O1"}, false},
 		{"g++", []string{"-O2", "-no-pie"}, true},
 		{"g++", []string{"-O0"}, true},
-		{"clang++-19", []string{"-O2", "-gdwarf-4"}, true}, // Valgrind 3.19 finds no inlined calls in DWARF 5 of clang
+		{"clang++-19", []string{"-O2", "-gdwarf-4"}, true}, // Valgrind 3.19 finds no inlined calls in clang's DWARF 5
 	} {
 		if build.long && !long() {
 			continue
@@ -146,7 +145,7 @@ func TestFilesOfStrippedProgramsAreThoseOfTheirTwins(t *testing.T) {
 	}
 }
 
-// ms_print reads a file that symfilter has printed, and prints of it what it prints of the twin's.
+// ms_print's output must equal that for the twin's file.
 func TestMsPrintReadsFilesWithNames(t *testing.T) {
 	w := newHeapTwin(t, "g++", "-O1")
 	tool := heapTools[1]
@@ -171,7 +170,7 @@ var (
 	totalOfMassif = regexp.MustCompile(`heap_tree=peak\nn\d+: (\d+) `)
 )
 
-// The samples of pprof's form add up to the bytes in the file, and have the inlined calls.
+// The samples in pprof's form add up to the bytes in the file.
 func TestStacksOfDHATAndMassifHaveAllBytes(t *testing.T) {
 	w := newHeapTwin(t, "g++", "-O1")
 	w.strip(t)

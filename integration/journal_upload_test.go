@@ -23,7 +23,7 @@ import (
 // systemdLibraries are the folders of systemd's private library.
 const systemdLibraries = "/usr/lib/x86_64-linux-gnu/systemd:/usr/lib/aarch64-linux-gnu/systemd:/usr/lib/systemd"
 
-// journalTool returns a command of systemd's tools for journals.
+// journalTool returns a command of systemd's journal tools.
 func journalTool(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	path := collectorPart(t, "lib/systemd/"+name)
