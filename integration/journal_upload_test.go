@@ -37,8 +37,8 @@ func journalTool(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// journal appends entries with the messages to a file of journald, of one process. Entries are
-// numbered from first.
+// journal appends entries with these messages, all of one process and numbered from first, to a
+// file of journald.
 func journal(t *testing.T, file string, first int, messages []string) {
 	t.Helper()
 	var text bytes.Buffer
@@ -53,7 +53,8 @@ func journal(t *testing.T, file string, first int, messages []string) {
 	}
 }
 
-// uploadTo returns the sender of a journal, with the URL of the example, at the address.
+// uploadTo returns the sender of the journal in dir, with the address in place of the example's
+// URL.
 func uploadTo(t *testing.T, address, dir string) *exec.Cmd {
 	t.Helper()
 	conf, err := os.ReadFile("../examples/daemon/journal-upload.conf")
@@ -68,7 +69,7 @@ func uploadTo(t *testing.T, address, dir string) *exec.Cmd {
 		"--file="+filepath.Join(dir, "app.journal"), "--save-state="+filepath.Join(dir, "cursor"), "--follow=no")
 }
 
-// messagesOf returns n messages, the first with modules, each other one with a frame.
+// messagesOf returns n messages: message 0 has modules, and every other one has a frame.
 func messagesOf(first, n int) (all []string) {
 	for i := range n {
 		if first+i == 0 {
@@ -80,7 +81,7 @@ func messagesOf(first, n int) (all []string) {
 	return all
 }
 
-// linesOf returns what symfilterd prints for messagesOf.
+// linesOf returns the lines that symfilterd prints for messagesOf.
 func linesOf(first, n int) string {
 	var b strings.Builder
 	for i := first; i < first+n; i++ {
@@ -92,7 +93,7 @@ func linesOf(first, n int) string {
 	return b.String()
 }
 
-// restart starts the command of d again after it was killed.
+// restart starts the daemon again after it was killed.
 func (d *runningDaemon) restart() {
 	d.t.Helper()
 	<-d.exited
@@ -117,9 +118,8 @@ pipelines:
   journal: {input: {journal_upload: "ADDR"}, filter: {module_lines: none}, output: {file: DIR/out.log}}
 `
 
-// systemd-journal-upload sends a journal to symfilterd, which is killed between two uploads. The
-// sender goes on after what was acknowledged, and the frames of a process that began before are
-// resolved.
+// symfilterd is killed between two uploads of systemd-journal-upload. The sender continues after
+// the last acknowledged entry, and frames of a process that began earlier are resolved.
 func TestJournalUploadsGoOnAfterAKill(t *testing.T) {
 	address := testenv.FreeAddress(t)
 	d := startDaemon(t, strings.ReplaceAll(journalDaemon, "ADDR", address))
@@ -143,7 +143,7 @@ func TestJournalUploadsGoOnAfterAKill(t *testing.T) {
 	}
 }
 
-// symfilterd is killed in the midst of an upload, several times. No entry is lost.
+// symfilterd is killed several times during an upload. No entry is lost.
 func TestKilledDaemonsLoseNoEntryOfAJournal(t *testing.T) {
 	const n = 20_000
 	kills, cut := 3, 0
@@ -160,7 +160,7 @@ func TestKilledDaemonsLoseNoEntryOfAJournal(t *testing.T) {
 		if err := upload.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for range 1000 { // some of its entries are written
+		for range 1000 { // until some of its entries are written
 			if d.outputSize() > before+int64(i)*1000 {
 				break
 			}

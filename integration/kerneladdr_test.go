@@ -37,7 +37,6 @@ func returnsIn(t *testing.T, file string) (all []uint64) {
 	return all
 }
 
-// functionAt returns the innermost function that llvm-symbolizer has for an address.
 func functionAt(t *testing.T, file string, addr uint64) string {
 	t.Helper()
 	name, _, _ := strings.Cut(run(t, fmt.Appendf(nil, "%s %#x\n", file, addr), "llvm-symbolizer-19"), "\n")
@@ -101,7 +100,7 @@ func TestAddressesOfAKernelAreResolved(t *testing.T) {
 	}
 }
 
-// A recorded log whose functions are replaced by their addresses has the same places.
+// If functions of a recorded log are replaced by their addresses, the places are the same.
 func TestAddressesOfARecordedKernelAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	vmlinux, _, _ := kernelFiles(t)

@@ -12,16 +12,16 @@ import (
 	"testing"
 )
 
-// An oopsed is a stand-in for a kernel that lists the code around an instruction.
+// An oopsed is a stand-in for a kernel that prints the code around an instruction.
 type oopsed struct {
 	vmlinux string
-	head    string // the log up to its code
-	tail    string // after it
-	code    []byte // of the file, around the instruction
+	head    string // the log before the code
+	tail    string // the log after the code
+	code    []byte // bytes of the file around the instruction
 	at      int    // offset of the instruction in it
 }
 
-// oopsIn compiles a stand-in, and makes the oops of a place in one of its functions.
+// oopsIn compiles a stand-in and returns the oops at an offset in one of its functions.
 func oopsIn(t *testing.T, compiler, counter string, offset, before, after uint64, flags ...string) *oopsed {
 	t.Helper()
 	need(t, compiler, "llvm-readelf-19")
@@ -52,7 +52,7 @@ func oopsIn(t *testing.T, compiler, counter string, offset, before, after uint64
 	return o
 }
 
-// log returns the oops with this code, in units of unit bytes.
+// log returns the oops with this code, printed in units of unit bytes.
 func (o *oopsed) log(code []byte, unit int) string {
 	var b strings.Builder
 	b.WriteString("Code:")
@@ -72,7 +72,7 @@ func (o *oopsed) log(code []byte, unit int) string {
 	return o.head + b.String() + "\n" + o.tail
 }
 
-// explained returns the output of the command for a log, and its messages.
+// explained runs symfilter on a log and returns its output and its messages.
 func explained(t *testing.T, log string, args ...string) (out, messages string) {
 	t.Helper()
 	cmd := exec.Command(command, args...)
@@ -85,8 +85,8 @@ func explained(t *testing.T, log string, args ...string) (out, messages string) 
 	return stdout.String(), stderr.String()
 }
 
-// The code that a kernel lists proves its file, also if the kernel has patched itself there. Other
-// code refutes it, which is reported once, and then nothing is resolved.
+// The code that a kernel prints proves its file, even if the kernel has patched itself there. Other
+// code refutes the file: this is reported once, and nothing is resolved.
 func TestCodeOfAnOopsProvesTheFile(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

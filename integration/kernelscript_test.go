@@ -15,14 +15,14 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A placed is a function of a log with its place, as a tool has printed them.
+// A placed is a function in a log and its place, as printed by a tool.
 type placed struct {
-	exact bool   // the line is about the instruction itself
+	exact bool   // the line belongs to the instruction itself, not to the call before it
 	name  string // without offset and size
-	chain string // "file:line file:line", innermost first; empty if the tool has none
+	chain string // "file:line file:line", innermost first; empty if the tool prints none
 }
 
-// The causes for which the kernel's decode_stacktrace.sh prints another place, or none.
+// The reasons why the kernel's decode_stacktrace.sh prints another place, or none.
 const (
 	agrees        = "agrees"
 	notBefore     = "it looks up the return address, not the call before it"
@@ -34,8 +34,8 @@ const (
 
 const maxDecoded = 40 // functions of the kernel itself: the script takes seconds for each
 
-// The lines are those of scripts/decode_stacktrace.sh of Linux, unless it has one of the known
-// faults.
+// Lines equal those of scripts/decode_stacktrace.sh of Linux, except where the script has a known
+// fault.
 func TestLinesAgreeWithDecodeStacktrace(t *testing.T) {
 	testenv.OnlyLong(t)
 	vmlinux, _, _ := kernelFiles(t)
@@ -46,7 +46,7 @@ func TestLinesAgreeWithDecodeStacktrace(t *testing.T) {
 	recorded := kernelLogOf(t, readText(t, filepath.Join("testdata", "kernel", "console.log")))
 	module := filepath.Join(recorded.tree(t, false), "usr/lib/debug/lib/modules/6.1.0-56-amd64/kernel/drivers/ledger.ko")
 
-	// the functions of a recorded log, and some of those that share their name with others
+	// the functions of a recorded log, and some that share their name with another function
 	frames := []string{"CPU: 0 PID: 71 Comm: insmod Not tainted 6.1.0-56-amd64 #1", "Call Trace:"}
 	var inModule []string
 	seen := make(map[string]bool)
@@ -80,7 +80,7 @@ func TestLinesAgreeWithDecodeStacktrace(t *testing.T) {
 	log := strings.Join(frames, "\n") + "\n"
 	ours := placesOf(run(t, []byte(log), command, "-q", "--image", vmlinux, "--image", module))
 	decode := func(log string) []placed {
-		// it takes the second argument off the beginning of paths
+		// the script removes its second argument from the beginning of paths
 		return decodedPlaces(run(t, []byte(log), "env", "LLVM=-19", "bash", script, vmlinux, "none", filepath.Dir(module)))
 	}
 	theirs := decode(log)
@@ -132,7 +132,7 @@ func TestLinesAgreeWithDecodeStacktrace(t *testing.T) {
 	}
 }
 
-// placesOf returns the places in a filtered log of a kernel.
+// placesOf returns the places in a filtered kernel log.
 func placesOf(log string) (all []placed) {
 	var inlined []string
 	for line := range strings.Lines(log) {
@@ -159,7 +159,6 @@ var (
 	discriminator = regexp.MustCompile(` \(discriminator \d+\)`)
 )
 
-// decodedPlaces returns the places in the output of decode_stacktrace.sh.
 func decodedPlaces(out string) (all []placed) {
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(discriminator.ReplaceAllString(line, ""))
@@ -172,7 +171,8 @@ func decodedPlaces(out string) (all []placed) {
 	return all
 }
 
-// firstOfNames returns the addresses that decode_stacktrace.sh takes for names: the first of nm.
+// firstOfNames returns, for each name, the address that decode_stacktrace.sh uses: the first in
+// nm's output.
 func firstOfNames(t *testing.T, file string) map[string]uint64 {
 	t.Helper()
 	first := make(map[string]uint64)
@@ -185,7 +185,6 @@ func firstOfNames(t *testing.T, file string) map[string]uint64 {
 	return first
 }
 
-// chainAt returns the places that llvm-symbolizer has for an address.
 func chainAt(t *testing.T, file string, addr uint64) string {
 	t.Helper()
 	var chain []string

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The size that a log has for a function is the distance to the next one, with the padding between.
-// A file with another distance is not the one that ran, even if the code of the function fits.
+// The size of a function in a log is the distance to the next function, padding included. A file
+// with another distance is not the file that ran, even if the function's code fits.
 func TestSizesOfFunctionsOfAKernelAreThoseOfTheLog(t *testing.T) {
 	t.Parallel()
 	need(t, "gcc")

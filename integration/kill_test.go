@@ -17,10 +17,8 @@ import (
 	"time"
 )
 
-// numberedLine returns line n of a numbered log.
 func numberedLine(n int) string { return fmt.Sprintf("line %0*d\n", numberedSize-6, n) }
 
-// numberedLines returns a range of lines of a numbered log.
 func numberedLines(from, to int) string {
 	var b strings.Builder
 	for n := from; n < to; n++ {
@@ -29,8 +27,8 @@ func numberedLines(from, to int) string {
 	return b.String()
 }
 
-// A follower that is killed as soon as its checkpoint holds what it has printed loses nothing and
-// prints nothing twice, however short it has run.
+// A follower that is killed as soon as its checkpoint covers its output loses nothing and prints
+// nothing twice, even after a very short run.
 func TestKilledBehindTheirCheckpointFollowersDoubleNothing(t *testing.T) {
 	killedBehindTheirCheckpoint(t, followingCommand, 10)
 }
@@ -54,9 +52,9 @@ func killedBehindTheirCheckpoint(t *testing.T, follow follower, runs int) {
 	}
 }
 
-// A follower that is killed repeatedly while lines come fast makes progress, and few lines are
-// printed twice. Their number depends on the delay of a checkpoint after the output, which is
-// longer on a busy machine.
+// A follower that is killed repeatedly while lines arrive fast makes progress and prints few lines
+// twice. The number depends on the delay between output and checkpoint, which is longer on a busy
+// machine.
 func TestShortRunsMakeProgress(t *testing.T) {
 	for name, test := range map[string]struct {
 		kills, longKills int
@@ -76,8 +74,8 @@ func TestShortRunsMakeProgress(t *testing.T) {
 	}
 }
 
-// killedOften kills a follower in the time given after its first output, and checks that of two
-// runs one makes progress, that no line is lost, and how many come twice.
+// killedOften kills a follower a given time after its first output. It checks that of any two runs
+// at least one makes progress, that no line is lost, and how many lines are printed twice.
 func killedOften(t *testing.T, follow follower, kills, most int, after, before time.Duration) {
 	dir := t.TempDir()
 	log, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "app.files"), filepath.Join(dir, "printed")
@@ -126,7 +124,7 @@ func killedOften(t *testing.T, follow follower, kills, most int, after, before t
 		last := next
 		next = checkRun(t, out, begin, from, next)
 		printed += int(mustSize(t, out)-begin) / numberedSize
-		// on a busy machine, one run may be killed while it prints what the last one has printed
+		// on a busy machine a run may be killed before it has printed anything new
 		if vain++; next > last || kill == kills {
 			vain = 0
 		}
@@ -153,7 +151,6 @@ func mustSize(t *testing.T, name string) int64 {
 	return info.Size()
 }
 
-// firstLine returns the number of the first of some numbered lines.
 func firstLine(t *testing.T, lines []byte) (n int) {
 	t.Helper()
 	if _, err := fmt.Sscanf(string(lines[:numberedSize]), "line %d", &n); err != nil {
@@ -175,7 +172,7 @@ func checkpointed(t *testing.T, state string) (off int) {
 		return -1
 	}
 	if _, err := fmt.Sscanf(string(all[i+len(key):]), "%d", &off); err != nil {
-		return -1 // it is being written
+		return -1 // the checkpoint is being written
 	}
 	return off
 }
@@ -183,7 +180,7 @@ func checkpointed(t *testing.T, state string) (off int) {
 // tornState is the message about a checkpoint whose last record was not written whole.
 var tornState = regexp.MustCompile(`^symfilter: the checkpoint \S+ is torn at byte \d+: its entries before that are used; lines may be printed again\n$`)
 
-// Output that its reader has not read when it dies is printed by the next run.
+// Output that was not read before the reader died is printed by the next run.
 func TestKilledReadersLoseNothing(t *testing.T) {
 	pipe := func() (r, w *os.File, err error) { return os.Pipe() }
 	socket := func() (r, w *os.File, err error) {
@@ -195,7 +192,7 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		open func() (r, w *os.File, err error)
-		both bool // both are killed
+		both bool // the reader and the follower are killed
 	}{"pipe": {pipe, false}, "pipe, both killed": {pipe, true}, "socket": {socket, false}} {
 		t.Run(name, func(t *testing.T) {
 			// lines of 40 bytes: each of the runs leaves much
@@ -223,9 +220,9 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 				}
 				var got []byte
 				buf := make([]byte, 4096)
-				// Places for checkpoints are taken between turns, if their cost allows it: perhaps
-				// none before the pipe is full, on a busy machine, and then none until it is read.
-				// So the reader goes on, slowly, until there is a checkpoint of this run.
+				// Between turns, a checkpoint takes place only if it is cheap enough. On a busy
+				// machine there may be none before the pipe is full, and then none until the pipe
+				// is read. So the reader continues, slowly, until this run has a checkpoint.
 				saved := func() bool {
 					return name != "pipe" || kill == kills || checkpointed(t, state) > firstLine(t, got)*numberedSize
 				}
@@ -244,10 +241,10 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 				if test.both && kill < kills {
 					cmd.Process.Kill()
 				}
-				r.Close() // like the system for a killed reader
+				r.Close() // as the system does for a killed reader
 				cmd.Wait()
-				// A run that is killed while it writes a record leaves a part of one, as the next
-				// run reports.
+				// A run that is killed while it writes a record leaves a partial record, which the
+				// next run reports.
 				if stderr.Len() > 0 && !tornState.Match(stderr.Bytes()) {
 					t.Errorf("run %d: %s", kill, stderr.Bytes())
 				}
@@ -259,8 +256,8 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 				if from > next {
 					t.Fatalf("run %d begins at line %d, but line %d was never read", kill, from, next)
 				}
-				// if the reader of a socket is gone, the last checkpoint has the last known number
-				// of bytes read
+				// If the reader of a socket is gone, the last checkpoint has the last known number
+				// of bytes that were read.
 				if from <= begun && name == "pipe" {
 					t.Errorf("run %d begins at line %d, as the one before: no progress", kill, from)
 				}
@@ -274,8 +271,8 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 	}
 }
 
-// A full disk does not end the process: the waiting lines are printed when there is space, or by
-// the next run.
+// A full disk does not end the process. Waiting lines are printed when there is space, or by the
+// next run.
 func TestAFullDiskEndsNothing(t *testing.T) {
 	const lines = 5000
 	want := numberedLines(0, lines)

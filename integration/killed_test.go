@@ -22,7 +22,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A command that is killed while a server sends a file leaves only complete files in its caches.
+// If symfilter is killed while a server sends a file, its caches hold only complete files.
 func TestKilledWhileAFileComes(t *testing.T) {
 	kills := 8
 	if long() {

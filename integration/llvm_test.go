@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// crashMaps holds the modules and maps of a log, read by a few regular expressions.
+// crashMaps holds the modules and maps of a log, found by a few regular expressions.
 type crashMaps struct {
 	names map[string]string // module ID to name
 	maps  []crashMap
@@ -65,8 +65,8 @@ func readMaps(t *testing.T, log string) crashMaps {
 	return c
 }
 
-// codeAt returns the module and the module-relative address of the code at addr; of overlapping
-// maps the later one is valid.
+// codeAt returns the module and the module-relative address of the code at addr. Where maps
+// overlap, the later one is valid.
 func (c crashMaps) codeAt(addr uint64) (name string, rel uint64, ok bool) {
 	for _, m := range slices.Backward(c.maps) {
 		if addr >= m.addr && addr-m.addr < m.size {
@@ -76,10 +76,10 @@ func (c crashMaps) codeAt(addr uint64) (name string, rel uint64, ok bool) {
 	return "", 0, false
 }
 
-// checkFrames compares the frames of out with the log's: each is present, in order, with the module
-// and offset of the call. The log does not specify the kind of its addresses, so two are shown as
-// logged: the first frame, and one at the first byte of a function, where no call can have been
-// (the trampoline of a signal handler).
+// checkFrames compares the frames in out with those in the log: all are present, in order, with the
+// module and offset of the call. The log does not say whether an address is a return address, so
+// two kinds are shown as logged: the first frame, and a frame at the first byte of a function,
+// where no call can precede (the trampoline of a signal handler).
 func checkFrames(t *testing.T, c crashMaps, out string) map[int][]frame {
 	t.Helper()
 	byNumber := map[int][]frame{}
@@ -102,13 +102,13 @@ func checkFrames(t *testing.T, c crashMaps, out string) map[int][]frame {
 	return byNumber
 }
 
-// beginsFunction reports whether a frame with only a symbol is at the symbol's first byte.
+// beginsFunction reports whether a frame without a line is at the first byte of its symbol.
 func beginsFunction(f frame) bool {
 	return f.File == "" && f.Func != "" && !strings.Contains(f.Func, "+0x")
 }
 
-// A crash of clang, without flags: frames in files of this machine show the function, if a symbol
-// covers them.
+// clang crashes, and symfilter runs without flags: frames in files of this machine show the
+// function if a symbol covers them.
 func TestClangCrashShowsEveryFrame(t *testing.T) {
 	need(t, "clang-19", "setarch", "llvm-nm-19", "llvm-cxxfilt-19")
 	log := string(crash(t, filepath.Join("..", "testdata", "clang"), []string{"LLVM_ENABLE_SYMBOLIZER_MARKUP=1"},
@@ -151,7 +151,6 @@ type dynamicSymbol struct {
 	name       string
 }
 
-// dynamicSymbols returns the defined dynamic symbols of a file, from llvm-nm.
 func dynamicSymbols(t *testing.T, path string) []dynamicSymbol {
 	t.Helper()
 	var all []dynamicSymbol
@@ -163,7 +162,7 @@ func dynamicSymbols(t *testing.T, path string) []dynamicSymbol {
 			all = append(all, s)
 		}
 	}
-	return append(all, dynamicSymbol{}) // a zero symbol, so that the slice is not nil
+	return append(all, dynamicSymbol{}) // a zero symbol: the slice is never nil
 }
 
 // covering returns the demangled names of the symbols that cover rel.
@@ -181,7 +180,8 @@ func covering(t *testing.T, symbols []dynamicSymbol, rel uint64) []string {
 	return strings.Split(strings.TrimSpace(run(t, names.Bytes(), "llvm-cxxfilt-19")), "\n")
 }
 
-// LLVM truncates addresses to 32 bits: in the committed log the executable is inside of a library.
+// LLVM truncates addresses to 32 bits. In the committed log this puts the executable inside a
+// library.
 func TestTruncatedMapsLoseNoFrame(t *testing.T) {
 	path := filepath.Join("..", "testdata", "clang-crash.log")
 	log, err := os.ReadFile(path)
@@ -197,7 +197,7 @@ func TestTruncatedMapsLoseNoFrame(t *testing.T) {
 	checkFrames(t, c, run(t, nil, command, path))
 }
 
-// The answers of both programs for the frames of README's log.
+// symfilter and llvm-symbolizer agree on the frames of README's log.
 func TestFramesAgreeWithLLVM(t *testing.T) {
 	need(t, "llvm-symbolizer-19")
 	log, err := os.ReadFile(filepath.Join("..", "testdata", "crash.log"))

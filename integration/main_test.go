@@ -20,8 +20,8 @@ import (
 )
 
 // command is the path of symfilter, which is built once for all tests. checkout is a link to the
-// root of the module: the tests compile sources there, because its path, which comes into the
-// programs' debug information, holds no blank, whatever the folder of the module is called.
+// root of the module. Sources are compiled there because debug information has the path, and a
+// link's path has no blank, whatever the module's own path is.
 var command, checkout string
 
 func TestMain(m *testing.M) {
@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 				}
 			}
 		}
-		// A shell ignores the one in background jobs, nohup the other, and the commands would
-		// inherit that.
+		// A shell ignores SIGINT in background jobs, nohup ignores SIGHUP, and the commands would
+		// inherit this.
 		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
 			if signal.Ignored(sig) {
 				signal.Notify(make(chan os.Signal, 1), sig)
@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "go build ../cmd/symfilter: %v\n%s", err, out)
 			return 1
 		}
-		// The command uses a cache of the test. The go command keeps its cache.
+		// symfilter uses a cache of the test. The go command keeps the user's.
 		cache, err := exec.Command("go", "env", "GOCACHE").Output()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "go env GOCACHE:", err)
@@ -88,8 +88,8 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// newMain makes the folder of a run. Its path has a fixed length, because debug information has it,
-// and recorded files get that of the run.
+// newMain makes the folder of a run. Its path has a fixed length: debug information contains it,
+// and in recorded files it is replaced by the path of this run.
 func newMain() (dir string, err error) {
 	for {
 		dir = fmt.Sprintf("%s%010d", mainFolder, rand.Uint32())
@@ -104,15 +104,14 @@ const mainFolder = "/tmp/symfilter-integration-"
 // long reports whether TEST_LONG requests the full sizes.
 func long() bool { return fuzztest.Long() }
 
-// need skips the test if a program or file that it uses is missing, or fails it if CI allows no
-// skips.
+// need skips the test if a program or file is missing, or fails it if CI allows no skips.
 func need(t *testing.T, parts ...string) {
 	t.Helper()
 	producers.need(t, parts...)
 }
 
-// run runs a program, which it needs, to its end and returns its standard output. It fails the test
-// on a status other than 0.
+// run runs a program to its end and returns its standard output. The test is skipped if the program
+// is missing, and fails if the status is not 0.
 func run(t *testing.T, stdin []byte, name string, args ...string) string {
 	t.Helper()
 	need(t, name)
@@ -144,7 +143,7 @@ func crash(t *testing.T, dir string, env []string, name string, args ...string) 
 	return out
 }
 
-// startPiped starts cmd, sets these outputs of it to a pipe, and returns the end that is read.
+// startPiped starts cmd with these outputs connected to a pipe, and returns the reading end.
 func startPiped(t *testing.T, cmd *exec.Cmd, outputs ...*io.Writer) *os.File {
 	t.Helper()
 	out, end, err := os.Pipe()

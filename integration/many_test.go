@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// manyFiles writes n files of one line each into one folder, and returns their pattern and lines.
+// manyFiles writes n files of one line each into a folder, and returns their pattern, paths and
+// lines.
 func manyFiles(t *testing.T, n int) (pattern string, paths, lines []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,14 +31,13 @@ func manyFiles(t *testing.T, n int) (pattern string, paths, lines []string) {
 	return filepath.Join(dir, "*.log"), paths, lines
 }
 
-// sorted returns the lines of text, sorted.
 func sorted(text string) string {
 	lines := slices.Collect(strings.Lines(text))
 	slices.Sort(lines)
 	return strings.Join(lines, "")
 }
 
-// Ten thousand files of a folder are all read, in little memory; 100,000 with TEST_LONG=1.
+// Ten thousand files of a folder (with TEST_LONG=1 100,000) are all read, in little memory.
 func TestTenThousandFilesOfAFolder(t *testing.T) {
 	files, maxPeak := 10_000, int64(200<<20)
 	if long() {
@@ -66,7 +66,7 @@ func TestTenThousandFilesOfAFolder(t *testing.T) {
 	}
 }
 
-// limited makes the command run with at most n open files, until the end of the test.
+// limited restricts symfilter to n open files until the end of the test.
 func limited(t *testing.T, n int) {
 	t.Helper()
 	shell := command
@@ -77,8 +77,8 @@ func limited(t *testing.T, n int) {
 	}
 }
 
-// If there are more files than may be open, they take turns: all are read, and read again after
-// they grow. With a limit of 12, others than followed files have most of the descriptors.
+// If more files are followed than may be open, they take turns: all are read, and read again after
+// they grow. With a limit of 12, most descriptors are not available for followed files.
 func TestFilesBeyondTheLimitTakeTurns(t *testing.T) {
 	t.Run("64", func(t *testing.T) { takeTurns(t, 64, 300, 32) })
 	t.Run("12", func(t *testing.T) { takeTurns(t, 12, 30, 1) })
@@ -107,7 +107,7 @@ func takeTurns(t *testing.T, limit, files, open int) {
 	}
 }
 
-// A limit of open files with which nothing can run is reported in one line.
+// A limit of open files that is too low to run is reported in one line.
 func TestTooFewDescriptorsAreReported(t *testing.T) {
 	for limit, want := range map[int]string{
 		5:  `symfilter: too many open files: only [012] more may be opened, and 3 are needed; see ulimit -n\n`,

@@ -19,8 +19,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// largeDebugFile returns a debug file of more than 100 MB with compressed sections, as in Debian's
-// openjdk-17-dbg.
+// largeDebugFile returns a debug file of more than 100 MB with compressed sections, such as one of
+// Debian's openjdk-17-dbg.
 func largeDebugFile(t *testing.T) string {
 	t.Helper()
 	found := ""
@@ -40,9 +40,9 @@ func largeDebugFile(t *testing.T) string {
 	return found
 }
 
-// Eight logs, each with another build of a large program whose debug information is compressed: the
-// process stays within the default --max-memory, in a control group that allows little more, and
-// prints every plain line. Only with TEST_LONG=1.
+// Eight logs come from different builds of a large program with compressed debug information. The
+// process stays within the default --max-memory, in a control group with little more memory, and
+// prints every plain line.
 func TestRealDebugFilesStayWithinMaxMemory(t *testing.T) {
 	testenv.OnlyLong(t)
 	const mib, logs, frames = 1 << 20, 8, 300

@@ -23,15 +23,14 @@ import (
 	"time"
 )
 
-// A packedFile is an ELF file with a function at 0x1000. Its compressed debug sections hold a unit
-// and then zeros.
+// A packedFile is an ELF file with a function at 0x1000. Each of its compressed debug sections
+// inflates to its own data and then zeros.
 type packedFile struct {
 	sections map[string]string // compressed, by name
 	inflated map[string]uint64 // bytes
 }
 
-// unitOf returns a unit of DWARF 4 that describes 256 bytes of code from 0x1000 on, and its
-// abbreviations.
+// unitOf returns a unit of DWARF 4 for 256 bytes of code from 0x1000 on, and its abbreviations.
 func unitOf() (info, abbrev []byte) {
 	abbrev = []byte{1, 0x11, 1, 0x11, 0x01, 0x12, 0x06, 0, 0, 2, 0x2e, 0, 0x03, 0x08, 0x11, 0x01, 0x12, 0x06, 0, 0, 0}
 	le := binary.LittleEndian
@@ -44,7 +43,6 @@ func unitOf() (info, abbrev []byte) {
 	return append(le.AppendUint32(nil, uint32(len(body))), body...), abbrev
 }
 
-// newPackedFile returns a file with count debug sections, each of size bytes when inflated.
 func newPackedFile(t *testing.T, count int, size uint64) *packedFile {
 	t.Helper()
 	info, abbrev := unitOf()
@@ -75,7 +73,7 @@ func newPackedFile(t *testing.T, count int, size uint64) *packedFile {
 	return p
 }
 
-// nearlyZeros reads zeros with some other bytes in each block: zlib compresses pure zeros by a
+// nearlyZeros reads as zeros with a few other bytes in each block: zlib compresses pure zeros by a
 // factor of a thousand.
 type nearlyZeros struct{ random *rand.ChaCha8 }
 
@@ -85,7 +83,7 @@ func (z *nearlyZeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// place writes the file with this build ID to its place below dir.
+// place writes the file with this build ID into the tree of debug files at dir.
 func (p *packedFile) place(t *testing.T, dir string, id []byte) {
 	t.Helper()
 	type section struct {
@@ -94,7 +92,7 @@ func (p *packedFile) place(t *testing.T, dir string, id []byte) {
 		flags, addr           uint64
 		link, info, entrySize uint64
 		data                  string
-		size                  uint64 // zeros: the rest of the section
+		size                  uint64 // zeros: number of zeros at the end of the section
 	}
 	le := binary.LittleEndian
 	note := le.AppendUint32(le.AppendUint32(le.AppendUint32(nil, 4), uint32(len(id))), 3)
@@ -161,7 +159,7 @@ func (p *packedFile) place(t *testing.T, dir string, id []byte) {
 	}
 }
 
-// packedLog returns a log with a frame in each of the modules, and plain lines between them.
+// packedLog returns a log with a frame in each module and plain lines between the frames.
 func packedLog(ids [][]byte) string {
 	var b strings.Builder
 	for i, id := range ids {
@@ -179,7 +177,7 @@ type memoryRun struct {
 	group  string // path of the control group; empty without one
 }
 
-// A lockedBuffer may be read while it is written to.
+// A lockedBuffer may be read and written at the same time.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -197,8 +195,8 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// startInGroup starts the command, in a control group with that many bytes of memory if the system
-// lets the test make one.
+// startInGroup starts symfilter. If the system allows a control group, its memory is limited to
+// limit bytes.
 func startInGroup(t *testing.T, limit int64, env []string, stdin io.Reader, args ...string) *memoryRun {
 	t.Helper()
 	r := &memoryRun{lines: make(chan string, 1<<16)}
@@ -227,8 +225,8 @@ func startInGroup(t *testing.T, limit int64, env []string, stdin io.Reader, args
 	return r
 }
 
-// memoryGroup makes a control group for memory, which ends with the test. It returns "" if that is
-// not possible.
+// memoryGroup makes a control group for memory that is removed at the end of the test. It returns
+// "" if the system does not allow it.
 func memoryGroup(t *testing.T, limit int64) string {
 	for _, g := range []struct{ root, limit string }{{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"}} {
 		if _, err := os.Stat(filepath.Join(g.root, "cgroup.procs")); err != nil {
@@ -246,7 +244,6 @@ func memoryGroup(t *testing.T, limit int64) string {
 	return ""
 }
 
-// peak returns the largest number of bytes in memory so far.
 func (r *memoryRun) peak(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.cmd.Process.Pid))
@@ -266,7 +263,7 @@ func (r *memoryRun) peak(t *testing.T) int64 {
 	return 0
 }
 
-// collect reads n lines. It returns them and the longest pause before one of them.
+// collect reads n lines. It returns the lines and the longest pause before a line.
 func (r *memoryRun) collect(t *testing.T, n int) (lines []string, pause time.Duration) {
 	t.Helper()
 	const patience = 2 * time.Minute
@@ -288,8 +285,8 @@ func (r *memoryRun) collect(t *testing.T, n int) (lines []string, pause time.Dur
 	return lines, pause
 }
 
-// Whatever the inflated size of several files at the same time, and wherever the cache is, the
-// process stays within --max-memory and prints all lines.
+// The process stays within --max-memory and prints all lines, whatever the total inflated size of
+// the files, and wherever the cache is.
 func TestAllFilesTogetherStayWithinMaxMemory(t *testing.T) {
 	const mib = 1 << 20
 	files, sections, size, budget, group := 4, 4, uint64(24*mib), int64(128*mib), int64(320*mib)

@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A module with a small debug file, of which a frame is asked, takes four system calls: what it is,
-// open, read, close. It took 17, and mapped pages.
+// For a module with a small debug file and a frame, symfilter makes four system calls: stat, open,
+// read, close. It once made 17, and mapped pages.
 func TestSmallModulesTakeFourSystemCalls(t *testing.T) {
 	need(t, "gcc")
 	dir := t.TempDir()
@@ -65,7 +65,7 @@ func TestSmallModulesTakeFourSystemCalls(t *testing.T) {
 		}
 		return log.Bytes()
 	}
-	// not what the runtime asks when goroutines wait, and not the log
+	// without the calls of the runtime when goroutines wait, and without those for the log
 	call := regexp.MustCompile(`(?m)^[0-9]+ +(newfstatat|stat|lstat|fstat|openat|open|close|read|pread64|mmap|munmap|epoll_ctl|readlinkat|getdents64|statfs|fcntl)\(`)
 	calls := func(n int) int {
 		input := filepath.Join(dir, strconv.Itoa(n))

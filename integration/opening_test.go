@@ -22,10 +22,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// An opening is the beginning of an input, with the format that takes it.
+// An opening is the beginning of an input, with the name of the format that recognizes it.
 type opening struct{ name, format, text string }
 
-// openings returns the openings in ../internal/input/testdata/openings.txtar.
 func openings(t *testing.T) (all []opening) {
 	t.Helper()
 	ar, err := txtar.ParseFile("../internal/input/testdata/openings.txtar")
@@ -50,8 +49,8 @@ func openings(t *testing.T) (all []opening) {
 
 const note = "nothing of note"
 
-// comparison compares output with what is expected: all bytes of a log, but of a report or profile
-// only the lines that do not belong to it.
+// A comparison compares output with the expected bytes: with all bytes of a log, but with only
+// those lines of an input that are not part of a report or profile.
 type comparison struct {
 	exact bool
 	sum   hash.Hash
@@ -77,9 +76,9 @@ func (c *comparison) Write(p []byte) (int, error) {
 	}
 }
 
-// For any beginning of an input, by pipe, as a file or followed: its first bytes are printed before
-// the input continues, all of it is printed, and the process stays below 32 MiB. Some openings are
-// followed by 1 MiB; with TEST_LONG=1 each by 200 MB.
+// Whatever an input begins with, from a pipe, as a file or followed, its first bytes are printed
+// before the input continues, all of it is printed, and the process stays below 32 MiB. Some
+// openings are followed by 1 MiB; with TEST_LONG=1 each is followed by 200 MB.
 func TestOpeningsHoldNothingBack(t *testing.T) {
 	const maxPeak = 32 << 20 // bytes resident, the Go runtime and buffers included
 	size := 1 << 20
@@ -120,7 +119,7 @@ func TestOpeningsHoldNothingBack(t *testing.T) {
 				fill := func(w io.Writer) {
 					for range blocks {
 						if _, err := w.Write(block.Bytes()); err != nil {
-							return // the process has ended: its output is short
+							return // the process has ended: the comparison fails
 						}
 					}
 				}
@@ -178,8 +177,8 @@ func TestOpeningsHoldNothingBack(t *testing.T) {
 	}
 }
 
-// What a follower has printed because of silence is in its checkpoint: after SIGTERM, and after
-// SIGKILL once it was written, the next run prints only new lines.
+// Output that a follower prints because its input is silent is in its checkpoint. After SIGTERM, or
+// SIGKILL once the checkpoint is written, the next run prints only new lines.
 func TestWhatSilencePrintsIsPrintedOnce(t *testing.T) {
 	const begin, middle, end = "<?xml version=\"1.0\"?>\n", "# more\n", "the end\n"
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -215,8 +214,8 @@ func TestWhatSilencePrintsIsPrintedOnce(t *testing.T) {
 	}
 }
 
-// A single first line does not decide the format of a log: it is printed unchanged, by name, by
-// pipe, and followed.
+// A single first line does not decide the format: the log is printed unchanged, by name, from a
+// pipe and followed.
 func TestALogThatBeginsAsAProfileComesOut(t *testing.T) {
 	log := "# callgrind format\n" + strings.Repeat("an ordinary line\n", 100_000)
 	path := filepath.Join(t.TempDir(), "log")

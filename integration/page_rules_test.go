@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// pageTool returns the path of a file that scripts/fetch-page-tools fetched.
+// pageTool returns the path of a file that was fetched by scripts/fetch-page-tools.
 func pageTool(t *testing.T, name ...string) string {
 	t.Helper()
 	home, err := os.UserHomeDir()
@@ -36,13 +36,12 @@ func pagesOfBothForms(t *testing.T) map[string]string {
 	return map[string]string{"small": small, "large": large}
 }
 
-// The Nu Html Checker finds no error.
 func TestPagesAreValid(t *testing.T) {
 	testenv.OnlyLong(t)
 	checker := pageTool(t, "vnu-jar", "build", "dist", "vnu.jar")
 	need(t, "java")
 	for form, page := range pagesOfBothForms(t) {
-		// Its warnings are that the policy names no hash of a script or a style; the browser, which
+		// The checker warns that the policy has no hash of a script or a style. The browser, which
 		// compares the hashes, runs them.
 		out, err := exec.Command("java", "-jar", checker, "--errors-only", "--also-check-css", "--format", "text", page).CombinedOutput()
 		if err != nil || !bytes.Contains(out, []byte("No errors found")) {
@@ -51,7 +50,7 @@ func TestPagesAreValid(t *testing.T) {
 	}
 }
 
-// The checker axe finds nothing that keeps a person from using a page, in both schemes of colours.
+// In both colour schemes, axe finds no accessibility problem.
 func TestPagesAreAccessible(t *testing.T) {
 	testenv.OnlyLong(t)
 	script, err := os.ReadFile(pageTool(t, "axe-core", "axe.min.js"))
@@ -66,7 +65,7 @@ func TestPagesAreAccessible(t *testing.T) {
 				value[any](t, p, `document.querySelectorAll("details").forEach(d => { d.open = true; })`)
 				if form == "large" {
 					p.until(t, `document.querySelector("#view").dataset.loaded`)
-					p.enterWord(t, "book::total") // the window then has a crash, and matches in it
+					p.enterWord(t, "book::total") // so that the window has a crash with matches
 					p.until(t, `document.querySelector("#view mark.now")`)
 				} else {
 					p.click(t, "[popovertarget]")
@@ -84,7 +83,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	}
 }
 
-// A page of 100 MB is loaded whole, and a search finds all that is in the log. Its time and memory
+// A page of 100 MB is loaded completely, and a search finds all matches in the log. Time and memory
 // are measured by hand: see docs/formats/page.md.
 func TestThePageOfALogOf100MBIsLoadedWhole(t *testing.T) {
 	testenv.OnlyLong(t)
@@ -98,8 +97,8 @@ func TestThePageOfALogOf100MBIsLoadedWhole(t *testing.T) {
 	p.isQuiet(t, "file://"+name)
 }
 
-// Both forms of a page fill their window in three widths, with text on a background of the scheme.
-// The screenshots are artifacts of the test, for a person to look at.
+// Pages of both forms fill the window in three widths, with text on a background of the colour
+// scheme. The screenshots are artifacts of the test, for a person to look at.
 func TestScreenshotsOfPages(t *testing.T) {
 	dir := t.ArtifactDir()
 	b := startChromium(t)
@@ -134,8 +133,8 @@ func TestScreenshotsOfPages(t *testing.T) {
 	}
 }
 
-// tones reports whether the most frequent brightness of an image is in the lighter half, and the
-// share of pixels whose brightness is in the other half.
+// tones reports whether the most frequent brightness of an image is in the lighter half, and
+// returns the share of pixels in the other half.
 func tones(img image.Image) (light bool, ink float64) {
 	var counts [256]int
 	bounds := img.Bounds()

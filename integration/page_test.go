@@ -22,8 +22,8 @@ func crashArgs() []string {
 	return []string{"--debug-file-directory", filepath.Join(checkout, "testdata", "debug"), "--no-default-debug-directories"}
 }
 
-// crashPage writes the page of testdata/crash.log, with a hexdict at its end, and returns its path
-// and the text of the same log.
+// crashPage writes the page of testdata/crash.log with a hexdict at its end. It returns the path of
+// the page and the text of the log.
 func crashPage(t *testing.T, flags ...string) (page, text string) {
 	t.Helper()
 	log, err := os.ReadFile(filepath.Join(checkout, "testdata", "crash.log"))
@@ -34,13 +34,13 @@ func crashPage(t *testing.T, flags ...string) (page, text string) {
 	return pageOf(t, log, append(crashArgs(), flags...)...)
 }
 
-// sourceArgs make symfilter find the source of testdata/crash.log, and link to it.
+// sourceArgs make symfilter find the source of testdata/crash.log and link to it.
 func sourceArgs() []string {
 	dir := filepath.Join(checkout, "testdata")
 	return []string{"--source", "--source-root", dir, "--prefix-map", "/src=" + dir, "--source-url", "https://example.org{path}#L{line}"}
 }
 
-// pageOf writes the page of a log to a file, and returns its path and the text of the log.
+// pageOf writes the page of a log and returns its path and the text of the log.
 func pageOf(t *testing.T, log []byte, flags ...string) (page, text string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "page.html")
@@ -55,7 +55,7 @@ func pageOf(t *testing.T, log []byte, flags ...string) (page, text string) {
 const logText = `[...document.querySelectorAll("main pre:not([class]), main code")].map(e => e.textContent).join("")`
 
 // isQuiet fails the test if the page printed a message, if the browser reported one, or if the page
-// requested anything but itself.
+// requested anything other than itself.
 func (p *tab) isQuiet(t *testing.T, address string) {
 	t.Helper()
 	for _, m := range p.printed() {
@@ -69,8 +69,8 @@ func (p *tab) isQuiet(t *testing.T, address string) {
 	}
 }
 
-// The page of a crash works in a browser: with a mouse and with keys, light and dark, with scripts
-// and without.
+// The page of a crash works in a browser: with mouse and keys, light and dark, with and without
+// scripts.
 func TestThePageOfACrashWorksInABrowser(t *testing.T) {
 	b := startChromium(t)
 	name, text := crashPage(t)
@@ -109,7 +109,7 @@ func TestThePageOfACrashWorksInABrowser(t *testing.T) {
 		p := b.open(t, address, pageOptions{})
 		p.click(t, "[popovertarget]")
 		p.until(t, `document.querySelector("[popover]:popover-open")?.innerText.includes("Pool<ledger::Order, 64ul>::next")`)
-		// the answer is shown next to the value, and within the window
+		// the answer is next to the value and within the window
 		p.until(t, `(() => {
 			const v = document.querySelector("[popovertarget]").getBoundingClientRect();
 			const r = document.querySelector("[popover]:popover-open").getBoundingClientRect();
@@ -149,7 +149,7 @@ func TestThePageOfACrashWorksInABrowser(t *testing.T) {
 		p := b.open(t, address, pageOptions{})
 		value[bool](t, p, `document.addEventListener("copy", e => { document.title = e.clipboardData.getData("text/plain"); e.preventDefault(); })`)
 		value[bool](t, p, `getSelection().selectAllChildren(document.body); document.execCommand("copy")`)
-		// A title has its blanks folded.
+		// blanks in a title are folded
 		if got, want := value[string](t, p, "document.title"), strings.Join(strings.Fields(text), " "); got != want {
 			t.Errorf("copied\n%s\nwant\n%s", got, want)
 		}
@@ -161,7 +161,7 @@ func TestThePageOfACrashWorksInABrowser(t *testing.T) {
 		before := value[int](t, p, closed)
 		value[bool](t, p, `document.addEventListener("toggle", () => { document.title = "paper"; }, {capture: true, once: true})`)
 		p.send(t, "Page.printToPDF", nil, nil)
-		p.until(t, `document.title === "paper"`) // frames were unfolded
+		p.until(t, `document.title === "paper"`) // because frames were unfolded
 		p.until(t, fmt.Sprintf("%s === %d", closed, before))
 		p.isQuiet(t, address)
 	})
@@ -198,7 +198,7 @@ func TestThePageOfACrashWorksInABrowser(t *testing.T) {
 		p.isQuiet(t, address)
 	})
 
-	// Jenkins serves files of a build with this header: neither scripts nor inline styles.
+	// Jenkins serves files of a build with this header: no scripts, and no inline styles.
 	t.Run("under Jenkins' header", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Security-Policy", "sandbox allow-same-origin; default-src 'none'; img-src 'self'; style-src 'self'")
@@ -213,8 +213,8 @@ func TestThePageOfACrashWorksInABrowser(t *testing.T) {
 	})
 }
 
-// Each frame of the program shows its line with those around it, and a link to it. Source text is
-// not part of the log's text.
+// Each frame of the program shows its source line with the lines around it, and a link. Source text
+// is not part of the log's text.
 func TestThePageOfACrashShowsSourceInABrowser(t *testing.T) {
 	b := startChromium(t)
 	name, _ := crashPage(t, sourceArgs()...)
@@ -249,12 +249,12 @@ func TestThePageOfACrashShowsSourceInABrowser(t *testing.T) {
 	p.isQuiet(t, address)
 }
 
-// isReadable checks that a person can read the first crash of testdata/crash.log: each of its
-// frames is on a line of its own.
+// isReadable checks that the first crash of testdata/crash.log is readable: each frame has a line
+// of its own.
 func isReadable(t *testing.T, p *tab) {
 	t.Helper()
 	shown := value[string](t, p, "document.body.innerText")
-	// Without the style, blanks within a line of <code> are folded.
+	// without the style, blanks within a line of <code> are folded
 	blanks := func(line string) string { return strings.Join(strings.Fields(line), " ") }
 	for _, frame := range []string{
 		"#0.1  0x00007ffff7fbd917 Pool<ledger::Order, 64ul>::next(unsigned long) const /src/inventory/pool.h:33:5 (libledger.so+0x1917)",
@@ -271,7 +271,7 @@ func isReadable(t *testing.T, p *tab) {
 	}
 }
 
-// The report of the address sanitizer has three backtraces, in one page as in the text.
+// A report of AddressSanitizer has three backtraces. The page shows it as the text does.
 func TestThePageOfASanitizerReportIsTheReport(t *testing.T) {
 	need(t, "clang-19", "g++")
 	need(t, sanitizerRuntime(t))
@@ -302,8 +302,8 @@ func TestThePageOfASanitizerReportIsTheReport(t *testing.T) {
 	p.isQuiet(t, "file://"+name)
 }
 
-// largeLog returns a log of at least size bytes whose line N ends with "line N", with crashes of
-// testdata/crash.log in it.
+// largeLog returns a log of at least size bytes, with crashes of testdata/crash.log in it. Line N
+// ends with "line N".
 func largeLog(t *testing.T, size int) []byte {
 	t.Helper()
 	crash, err := os.ReadFile(filepath.Join(checkout, "testdata", "crash.log"))
@@ -321,7 +321,6 @@ func largeLog(t *testing.T, size int) []byte {
 	return log.Bytes()
 }
 
-// enterWord types the word of a search.
 func (p *tab) enterWord(t *testing.T, word string) {
 	t.Helper()
 	p.click(t, "[role=search] input")
@@ -329,7 +328,8 @@ func (p *tab) enterWord(t *testing.T, word string) {
 	p.send(t, "Input.insertText", map[string]any{"text": word}, nil)
 }
 
-// The page of a large log holds all of it, and its window and its search reach all of it.
+// The page of a large log has all of it, and every line can be reached in its window and by its
+// search.
 func TestThePageOfALargeLogWorksInABrowser(t *testing.T) {
 	name, text := pageOf(t, largeLog(t, 18<<20), crashArgs()...)
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -373,13 +373,13 @@ func TestThePageOfALargeLogWorksInABrowser(t *testing.T) {
 		t.Errorf("the first line in the window is %q, want %q", got, want)
 	}
 
-	// Any line has an address.
+	// every line has an address
 	for _, number := range []int{first + 1, len(lines) / 2, len(lines)} {
 		p.navigate(t, address+"#L"+strconv.Itoa(number))
 		at(number)
 	}
 
-	// The window moves by keys, from one end to the other.
+	// keys move the window from one end to the other
 	value[bool](t, p, `document.querySelector("#view").focus()`)
 	p.press(t, "Home")
 	at(first)
@@ -392,14 +392,15 @@ func TestThePageOfALargeLogWorksInABrowser(t *testing.T) {
 	p.press(t, "End")
 	at(len(lines))
 
-	// A turn of the wheel moves as many pixels as in any other element: 5 lines of 18 or 19.
+	// A turn of the wheel moves 5 lines of 18 or 19 pixels, as in any other element.
 	p.press(t, "Home")
 	at(first)
 	center := value[[]float64](t, p, `(r => [r.x + r.width/2, r.y + r.height/2])(document.querySelector("#view").getBoundingClientRect())`)
 	p.send(t, "Input.dispatchMouseEvent", map[string]any{"type": "mouseWheel", "x": center[0], "y": center[1], "deltaX": 0, "deltaY": 95}, nil)
 	p.until(t, fmt.Sprintf(`document.querySelector("#view").dataset.top == %d`, first+5))
 
-	// The scroll bar reaches every part: its positions are fewer than the pixels of all lines.
+	// The scroll bar reaches every part, although it has fewer positions than the lines have
+	// pixels.
 	for _, part := range []float64{0.25, 0.5, 1} {
 		value[bool](t, p, fmt.Sprintf(`(v => { v.scrollTop = %g * (v.scrollHeight - v.clientHeight); })(document.querySelector("#view"))`, part))
 		want := first + int(part*float64(len(lines)-first))
@@ -407,7 +408,7 @@ func TestThePageOfALargeLogWorksInABrowser(t *testing.T) {
 	}
 	at(len(lines))
 
-	// The search counts what a search in the text counts, without regard to case.
+	// The search has as many matches as a case-insensitive search in the text.
 	search := func(word string) {
 		t.Helper()
 		p.enterWord(t, word)
@@ -426,14 +427,14 @@ func TestThePageOfALargeLogWorksInABrowser(t *testing.T) {
 	p.press(t, "Enter")
 	found(fmt.Sprintf("2 of %d", n))
 	p.press(t, "Shift+Enter")
-	p.press(t, "Shift+Enter") // before the first one is the last one
+	p.press(t, "Shift+Enter") // from the first match to the last
 	found(fmt.Sprintf("%d of %d", n, n))
 	p.click(t, "[role=search] button:last-of-type")
 	found(fmt.Sprintf("1 of %d", n))
 	if !strings.Contains(marked(), "ledger::Book::total") {
 		t.Errorf("the match is in %q", marked())
 	}
-	search("the last") // over a change of colour
+	search("the last") // the match contains a change of colour
 	found("1 of 1")
 	if got, want := marked(), "the LAST word\n"; got != want {
 		t.Errorf("the match is in %q, want %q", got, want)
@@ -441,12 +442,12 @@ func TestThePageOfALargeLogWorksInABrowser(t *testing.T) {
 	at(len(lines))
 	search("no such word")
 	found("Not found")
-	// A match in the plain part is shown there.
+	// a match in the plain part is shown in the plain part
 	search("shelf glue")
 	p.until(t, `document.querySelector("output").textContent.startsWith("1 of ")`)
 	p.isQuiet(t, address)
 
-	// Without scripts the head and every crash are readable.
+	// without scripts, the head and every crash are readable
 	p = b.open(t, address, pageOptions{noScripts: true})
 	isReadable(t, p)
 	if !strings.Contains(value[string](t, p, `document.querySelector("#blocked").innerText`), "scripts") {

@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// The picture in README is a screenshot of the page that is printed today: page.sha256 beside it
-// has the hash of the page that the browser has shown. docs/testdata/build.sh makes both again.
+// The picture in README shows the current page: page.sha256 has the hash of the page in the
+// picture. docs/testdata/build.sh makes both.
 func TestThePictureOfThePageIsOfThisState(t *testing.T) {
 	const picture, sum = "page.png", "page.sha256"
 	dir := filepath.Join(checkout, "docs", "testdata")
@@ -55,8 +55,8 @@ func TestThePictureOfThePageIsOfThisState(t *testing.T) {
 	}
 }
 
-// inFewColours returns a picture in its 256 most frequent colours: its file has a fourth of the
-// bytes, and remains in every clone.
+// inFewColours reduces a picture to its 256 most frequent colours. The file, which stays in every
+// clone, has a fourth of the bytes.
 func inFewColours(shot image.Image) image.Image {
 	times, bounds := map[color.Color]int{}, shot.Bounds()
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {

@@ -4,7 +4,6 @@ package integration
 
 import "golang.org/x/sys/unix"
 
-// inPipe returns the number of bytes in a pipe.
 func inPipe(fd uintptr) int {
 	n, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
 	if err != nil {

@@ -18,20 +18,20 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// heapOf returns the path of a heap profile of tcmalloc.
+// heapOf returns the path of a heap profile of the twin, written by tcmalloc.
 func (w *profiledTwin) heapOf(t *testing.T) string {
 	t.Helper()
 	library := testenv.Find(t, "/usr/lib/*/libtcmalloc.so.4")
 	return w.record(t, []string{"LD_PRELOAD=" + library, "HEAPPROFILE=" + w.dir + "/tc"}, "tc.*.heap")
 }
 
-// own returns the names of the locations in the program and its library.
+// own returns the names at locations in the program and its library.
 func (w *profiledTwin) own(p *pprof.Profile) []string { return names(p, w.ids) }
 
 // The files of a profile are found by build ID on a server, at their paths, and below --sysroot. A
-// file of another build is never used, and a file that cannot be the one that ran is not.
+// file of another build, or one that cannot be the file that ran, is never used.
 func TestFilesOfProfiles(t *testing.T) {
-	w := newProfiledTwin(t, "clang++-19", "-fuse-ld=lld") // whose offsets are not those of GNU ld
+	w := newProfiledTwin(t, "clang++-19", "-fuse-ld=lld") // its offsets of segments are not those of GNU ld
 	heap := w.heapOf(t)
 	named := w.profiled(t, "-q", heap)
 	if n, inlined := w.compare(t, named); n < 6 || inlined < 1 {
@@ -99,7 +99,7 @@ func TestFilesOfProfiles(t *testing.T) {
 	if got := messages(heap); !strings.Contains(got, w.dir+"/shop: not the file that ran: ") {
 		t.Errorf("with another file: got\n%s", got)
 	}
-	other := parsePprof(t, string(unnamed(named, nil))) // with build IDs, and the path of another file
+	other := parsePprof(t, string(unnamed(named, nil))) // with build IDs, but with the path of another file
 	data := bytes.Buffer{}
 	other.Write(&data)
 	if err := os.WriteFile(raw, data.Bytes(), 0o644); err != nil {
@@ -119,8 +119,8 @@ func TestFilesOfProfiles(t *testing.T) {
 	}
 }
 
-// A heap profile of a Go program without functions, as other tools write it, gets the names that
-// the program itself gave it, also if the program is stripped.
+// A heap profile of a Go program, stripped or not, gets the names that the program itself knows,
+// even if another tool has written the profile without functions.
 func TestProfilesOfGoProgramsGetTheirNamesBack(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ name, flags string }{{"with debug information", ""}, {"stripped", "-s -w"}} {
@@ -145,8 +145,8 @@ func TestProfilesOfGoProgramsGetTheirNamesBack(t *testing.T) {
 	}
 }
 
-// functionsOf returns the functions and lines of all locations. In debug information, functions in
-// assembly have the suffix .abi0.
+// functionsOf returns the functions and lines of all locations. Debug information names functions
+// in assembly with the suffix .abi0.
 func functionsOf(p *pprof.Profile) (all []string) {
 	for _, l := range p.Location {
 		text := fmt.Sprintf("%#x", l.Address)

@@ -20,12 +20,12 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A profiledTwin is testdata/profile/shop.cc with its library, built with debug information, and
-// both stripped. The stripped program is run. Its debug files are those of objcopy
-// --only-keep-debug, which have no offsets of segments.
+// A profiledTwin is testdata/profile/shop.cc and its library, built with debug information, and the
+// stripped copies of both. The stripped program runs. The debug files, made by objcopy
+// --only-keep-debug, have no offsets of segments.
 type profiledTwin struct {
-	dir   string // has the stripped files
-	whole string // has those with debug information
+	dir   string // folder of the stripped files
+	whole string // folder of the files with debug information
 	debug string // --debug-file-directory
 	ids   map[string]string
 }
@@ -59,7 +59,7 @@ func newProfiledTwin(t *testing.T, compiler string, flags ...string) *profiledTw
 	return w
 }
 
-// record runs the stripped program, and returns the path of the profile that it writes.
+// record runs the stripped program and returns the path of the profile that it writes.
 func (w *profiledTwin) record(t *testing.T, env []string, pattern string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(w.dir, "shop"), args...)
@@ -74,7 +74,7 @@ func (w *profiledTwin) record(t *testing.T, env []string, pattern string, args .
 	return found[0]
 }
 
-// profiled returns what symfilter profile prints as pprof, parsed by pprof's library.
+// profiled parses the output of symfilter profile --output=pprof with pprof's library.
 func (w *profiledTwin) profiled(t *testing.T, args ...string) *pprof.Profile {
 	t.Helper()
 	return parsePprof(t, run(t, nil, command, append([]string{"profile", "--output=pprof", "--debug-file-directory", w.debug}, args...)...))
@@ -89,14 +89,15 @@ func parsePprof(t *testing.T, data string) *pprof.Profile {
 	return p
 }
 
-// A place is a link-time address of a file.
+// A profilePlace is a link-time address in a file.
 type profilePlace struct {
 	file string
 	addr uint64
 }
 
-// compare fails the test if a location in the twin's files is not named as llvm-symbolizer-19 names
-// it by the files with debug information. It returns the number of locations, and of inlined calls.
+// compare fails the test if a location in the twin's files has other names than llvm-symbolizer-19
+// finds in the files with debug information. It returns the number of locations and of inlined
+// calls.
 func (w *profiledTwin) compare(t *testing.T, p *pprof.Profile) (locations, inlined int) {
 	t.Helper()
 	want := map[profilePlace][]string{}
@@ -173,8 +174,8 @@ func linkAddress(t *testing.T, file string, offset uint64) uint64 {
 	return 0
 }
 
-// unnamed returns p without functions, as a profiler writes it that has build IDs. The files have
-// other paths.
+// unnamed returns p without functions and with build IDs, as some profilers write it. The files
+// have other paths.
 func unnamed(p *pprof.Profile, ids map[string]string) []byte {
 	p = p.Copy()
 	for _, l := range p.Location {
@@ -192,7 +193,7 @@ func unnamed(p *pprof.Profile, ids map[string]string) []byte {
 	return b.Bytes()
 }
 
-// top returns the functions that go tool pprof lists, of a profile that symfilter printed.
+// top returns the functions that go tool pprof lists for a profile written by symfilter.
 func top(t *testing.T, file string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("go", append(append([]string{"tool", "pprof", "-top"}, args...), file)...)
@@ -204,9 +205,9 @@ func top(t *testing.T, file string, args ...string) string {
 	return string(out)
 }
 
-// The frames of a stripped program and its library, in profiles of real profilers, have the names
-// of their unstripped twins: by the file at the mapped path; by build ID and debug files alone;
-// from a debuginfod server.
+// Frames of a stripped program and its library, in profiles of real profilers, get the names of the
+// unstripped twins: from the file at the mapped path, by build ID from debug files alone, and from
+// a debuginfod server.
 func TestProfilesOfStrippedProgramsHaveTheNamesOfTheirTwins(t *testing.T) {
 	for _, b := range []struct {
 		name, compiler string
@@ -226,13 +227,12 @@ func TestProfilesOfStrippedProgramsHaveTheNamesOfTheirTwins(t *testing.T) {
 	}
 }
 
-// compareProfiles compares profiles of each profiler.
 func (w *profiledTwin) compareProfiles(t *testing.T) {
 	for _, tt := range []struct {
 		name, library, env, pattern string
 		args                        []string
 		kind                        string
-		functions                   []string // that go tool pprof lists first, with the value that is shown by default
+		functions                   []string // functions that go tool pprof lists first; the value is the default one
 	}{
 		{name: "heap profile of tcmalloc", library: "libtcmalloc.so.4", env: "HEAPPROFILE=%s/tc", pattern: "tc.*.heap",
 			kind: "heap profile of gperftools", functions: []string{"fresh", "main"}},
@@ -277,8 +277,8 @@ func (w *profiledTwin) compareProfiles(t *testing.T) {
 	}
 }
 
-// compareJeprof fails the test if the total of jeprof, which unsamples in floating point and rounds
-// the sum, differs by a byte for each stack or more.
+// compareJeprof fails the test if jeprof's total differs by one byte or more per stack. jeprof
+// unsamples in floating point and rounds the sum.
 func compareJeprof(t *testing.T, p *pprof.Profile, program, file string) {
 	t.Helper()
 	out := run(t, nil, "jeprof", "--text", "--show_bytes", program, file)
@@ -294,7 +294,7 @@ func compareJeprof(t *testing.T, p *pprof.Profile, program, file string) {
 	}
 }
 
-// names returns the names of the locations in the files of ids.
+// names returns the names at the locations in the files that ids has.
 func names(p *pprof.Profile, ids map[string]string) (all []string) {
 	for _, l := range p.Location {
 		if l.Mapping == nil || ids[filepath.Base(l.Mapping.File)] == "" {
@@ -310,8 +310,8 @@ func names(p *pprof.Profile, ids map[string]string) (all []string) {
 	return all
 }
 
-// compareTop fails the test if the table of symfilter does not list functions of the program with
-// the inclusive values of go tool pprof.
+// compareTop fails the test if symfilter's table does not list functions of the program with the
+// inclusive values of go tool pprof.
 func compareTop(t *testing.T, listed, text string) {
 	t.Helper()
 	rows := func(table string) (all []string) {

@@ -24,7 +24,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A startedTwin is a stripped program, a stripped library, and the folder of their debug files.
+// A startedTwin is a stripped program, a stripped library, and the folder of the debug files.
 type startedTwin struct{ program, plugin, debug string }
 
 // buildStarted builds testdata/run/program.c, with further flags for the program.
@@ -45,12 +45,12 @@ func buildStarted(t *testing.T, more ...string) startedTwin {
 	return w
 }
 
-// command returns symfilter run for the program with these words.
+// command returns symfilter run for the program with these arguments.
 func (w startedTwin) command(words ...string) *exec.Cmd {
 	return exec.Command(command, append([]string{"run", "--no-index", "-s", w.debug, "--", w.program}, words...)...)
 }
 
-// ended returns how a command has ended: "exit status 3", "signal: terminated", or "".
+// ended returns how a command ended: "exit status 3", "signal: terminated", or "".
 func ended(err error) string {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.Error()
@@ -58,7 +58,7 @@ func ended(err error) string {
 	return fmt.Sprint(err)
 }
 
-// programFunctions returns the functions of the program in a log, in its order.
+// programFunctions returns the functions of the program that a log names, in the log's order.
 func programFunctions(log string) (names []string) {
 	for _, found := range regexp.MustCompile(`(?m)^ *\d+: +0x[0-9a-f]+ - (print_stack|settle|on_abort|act|main|enter)\b`).FindAllStringSubmatch(log, -1) {
 		names = append(names, found[1])
@@ -66,8 +66,8 @@ func programFunctions(log string) (names []string) {
 	return names
 }
 
-// A stripped program that is loaded anywhere and prints addresses alone, its children, a library
-// that it loads, and a handler that ends it, have names by their debug files.
+// Addresses printed by a stripped, position-independent program, by its children, by a library that
+// it loads, and by a handler before its death get names from the debug files.
 func TestAStartedProgramIsResolvedByItsMaps(t *testing.T) {
 	w := buildStarted(t)
 	for _, c := range []struct {
@@ -94,8 +94,8 @@ func TestAStartedProgramIsResolvedByItsMaps(t *testing.T) {
 	}
 }
 
-// A program that is not position-independent is at the address of all others, so that its stack has
-// to prove it.
+// A program that is not position-independent is at the same address as all such programs, so its
+// stack must prove it.
 func TestAStartedProgramAtAFixedAddressProvesItself(t *testing.T) {
 	w := buildStarted(t, "-no-pie", "-fno-pie")
 	out, err := w.heldRun(t, "stack")
@@ -104,13 +104,13 @@ func TestAStartedProgramAtAFixedAddressProvesItself(t *testing.T) {
 	}
 }
 
-// heldRun runs the program, which waits after its stack until main has its name in the output, and
-// returns all of its output, and how it has ended.
+// heldRun runs the program, which waits after its stack until the output has main's name. It
+// returns the whole output and how the program ended.
 func (w startedTwin) heldRun(t *testing.T, words ...string) (string, error) {
 	t.Helper()
 	cmd := w.command(words...)
 	cmd.Args = slices.Insert(cmd.Args, 2, "--explain")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // one program signals its group
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // because one program signals its group
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func (w startedTwin) heldRun(t *testing.T, words ...string) (string, error) {
 	return text + heard.text + string(rest), cmd.Wait()
 }
 
-// The status is the program's, all that it writes is passed on, and its input is its own.
+// The exit status is the program's, its output is passed on, and it reads its input itself.
 func TestAStartedProgramKeepsItsStatusAndItsStreams(t *testing.T) {
 	w := buildStarted(t)
 	for _, c := range []struct {
@@ -160,7 +160,7 @@ func TestAStartedProgramKeepsItsStatusAndItsStreams(t *testing.T) {
 	}
 }
 
-// The reader of the output closes it: the program gets SIGPIPE, as it would without symfilter.
+// If the output's reader closes it, the program gets SIGPIPE, as without symfilter.
 func TestAStartedProgramHearsThatItsReaderIsGone(t *testing.T) {
 	w := buildStarted(t)
 	cmd := w.command("flood", "exit", "0")
@@ -170,7 +170,7 @@ func TestAStartedProgramHearsThatItsReaderIsGone(t *testing.T) {
 	}
 }
 
-// A process that outlives the program and keeps its output does not keep symfilter.
+// symfilter does not wait for a process that outlives the program and keeps its output open.
 func TestAProcessThatStaysIsNotAwaited(t *testing.T) {
 	w := buildStarted(t)
 	cmd := w.command("stack", "stay", "exit", "4")
@@ -194,13 +194,13 @@ func TestAProcessThatStaysIsNotAwaited(t *testing.T) {
 	}
 }
 
-// A programText is the output of a program, as far as it was not awaited yet.
+// A programText is a program's output; text is the part that was read but not awaited yet.
 type programText struct {
 	*os.File
 	text string
 }
 
-// await reads the output until it has a word, and returns it up to there.
+// await reads the output until it contains word, and returns the output up to there.
 func (p *programText) await(t *testing.T, word string) (got string) {
 	t.Helper()
 	b := make([]byte, 1<<12)
@@ -216,7 +216,7 @@ func (p *programText) await(t *testing.T, word string) (got string) {
 	return got
 }
 
-// A signal to symfilter alone reaches the program, once.
+// A signal to symfilter alone reaches the program exactly once.
 func TestSignalsReachAStartedProgramOnce(t *testing.T) {
 	w := buildStarted(t)
 	for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM} {
@@ -237,7 +237,7 @@ func TestSignalsReachAStartedProgramOnce(t *testing.T) {
 		}
 	}
 	cmd := w.command("wait")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // in the background
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // in a background group
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -252,8 +252,8 @@ func TestSignalsReachAStartedProgramOnce(t *testing.T) {
 	}
 }
 
-// What the parent of symfilter has let it ignore, the program ignores, too, as far as Go's runtime
-// has kept it.
+// Signals that symfilter inherited as ignored are ignored in the program, too, as far as Go's
+// runtime keeps them.
 func TestIgnoredSignalsAreInherited(t *testing.T) {
 	const ignored = 1<<(syscall.SIGHUP-1) | 1<<(syscall.SIGINT-1) | 1<<(syscall.SIGTSTP-1) | 1<<(syscall.SIGTTOU-1)
 	for trap, want := range map[string]uint64{"trap '' HUP INT TSTP TTOU; ": ignored, "": 0} {
@@ -268,7 +268,7 @@ func TestIgnoredSignalsAreInherited(t *testing.T) {
 	}
 }
 
-// The first process of a container awaits processes whose parent has ended.
+// As the first process of a container, symfilter waits for processes whose parent has ended.
 func TestOrphansOfAContainerAreAwaited(t *testing.T) {
 	need(t, "unshare")
 	words := []string{"--map-root-user", "--fork", "--pid", "--mount-proc"}
@@ -283,7 +283,7 @@ for i in $(seq 1000); do test -e /proc/$orphan || { echo gone; exit 3; }; sleep 
 	}
 }
 
-// A program that cannot be started has the exit status that shells give it.
+// For a program that cannot be started, the exit status is the one that shells use.
 func TestWhatCannotBeStartedIsReported(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")
@@ -315,7 +315,7 @@ func TestWhatCannotBeStartedIsReported(t *testing.T) {
 	}
 }
 
-// A mistake in the flags is found before the program is started.
+// Invalid flags are reported before the program is started.
 func TestAMistakeInTheFlagsStartsNothing(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "started")
 	cmd := exec.Command(command, "run", "--source-url=nothing", "--", "touch", mark)
@@ -328,7 +328,7 @@ func TestAMistakeInTheFlagsStartsNothing(t *testing.T) {
 	}
 }
 
-// The maps and the files of the program are read after symfilter has given up its rights.
+// The maps and files of the program are read after symfilter has given up its rights.
 func TestMapsAreReadInTheSandbox(t *testing.T) {
 	need(t, "strace")
 	w := buildStarted(t)
@@ -348,8 +348,8 @@ func TestMapsAreReadInTheSandbox(t *testing.T) {
 	}
 }
 
-// If the program has ended and its output is not read, a signal ends symfilter: no process is left
-// to which it could pass the signal on.
+// If the program has ended and its output is not read, a signal ends symfilter, since there is no
+// process to pass it on to.
 func TestASignalAfterTheEndOfAProgramEndsSymfilter(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

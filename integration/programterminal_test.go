@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// terminalOf starts a command with a terminal of its own for all of its streams, which controls it,
-// and returns the other end.
+// terminalOf starts a command whose streams are a terminal of its own, which controls it, and
+// returns the other end of the terminal.
 func terminalOf(t *testing.T, cmd *exec.Cmd) *programText {
 	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
@@ -50,8 +50,8 @@ func terminalOf(t *testing.T, cmd *exec.Cmd) *programText {
 	return &programText{File: ours}
 }
 
-// On a terminal the program has one, too, of the same size; a prompt without a line feed comes
-// through, input and Ctrl-C are the terminal's.
+// On a terminal, the program gets a terminal of the same size. A prompt without a line feed is
+// passed on, and input and Ctrl-C work as on the outer terminal.
 func TestAStartedProgramHasATerminal(t *testing.T) {
 	w := buildStarted(t)
 	cmd := w.command("terminals", "read", "stack", "wait")
@@ -69,7 +69,7 @@ func TestAStartedProgramHasATerminal(t *testing.T) {
 	}
 }
 
-// A process that the program has started hears of a new size after its terminal has it.
+// When a process started by the program gets SIGWINCH, its terminal already has the new size.
 func TestANewSizeReachesProcessesOfAStartedProgram(t *testing.T) {
 	w := buildStarted(t)
 	terminal := terminalOf(t, exec.Command(command, "run", "--", "sh", "-c", `"$0" resize; echo ended`, w.program))
@@ -88,7 +88,7 @@ func TestANewSizeReachesProcessesOfAStartedProgram(t *testing.T) {
 	terminal.await(t, "ended\r\n")
 }
 
-// Ctrl-Z stops the program and symfilter, so that the shell has its terminal; fg continues both.
+// Ctrl-Z stops the program and symfilter, so the shell gets its terminal back; fg continues both.
 func TestAStartedProgramIsAJobOfTheShell(t *testing.T) {
 	w := buildStarted(t)
 	need(t, "bash")
@@ -103,7 +103,7 @@ func TestAStartedProgramIsAJobOfTheShell(t *testing.T) {
 	terminal.await(t, "Stopped")
 	terminal.await(t, "ready> ")
 	terminal.WriteString("fg\n")
-	terminal.await(t, "'6'") // the shell prints the line of the job, which it continues
+	terminal.await(t, "'6'") // the shell prints the command line of the job when it continues the job
 	terminal.WriteString("job\n")
 	terminal.await(t, "hello job\r\n")
 	terminal.WriteString("echo status $?\n")

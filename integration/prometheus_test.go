@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// promtool returns the path of the program that checks metrics and rules, of fetch-promtool.
+// promtool returns the path of Prometheus' checker of metrics and rules, fetched by fetch-promtool.
 func promtool(t *testing.T) string {
 	t.Helper()
 	testenv.OnlyLong(t)
@@ -26,7 +26,7 @@ func promtool(t *testing.T) string {
 	return path
 }
 
-// Prometheus' own linter has no complaint about the metrics of a daemon that runs.
+// Prometheus' linter accepts the metrics of a running daemon.
 func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 	tool := promtool(t)
 	d := startDaemon(t, `
@@ -48,7 +48,7 @@ pipelines:
 	}
 }
 
-// Each alert of the examples fires in its test, and not for a daemon that works.
+// Each alert of the examples fires in its test, and none fires for a working daemon.
 func TestAlertsOfTheExamplesFire(t *testing.T) {
 	tool := promtool(t)
 	for _, args := range [][]string{{"check", "rules", "--lint-fatal", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {

@@ -20,8 +20,8 @@ import (
 // published is the folder with the schemas of outputs.
 var published = filepath.Join("..", "internal", "publish", "testdata")
 
-// sarifOf returns the results of a SARIF file, one on a line: rule, file, line, count, and the
-// functions of the flow of code. The file must be valid by the schema of OASIS.
+// sarifOf returns the results of a SARIF file, one per line: rule, file, line, count, and the
+// functions of the code flow. The file must be valid by the schema of OASIS.
 func sarifOf(t *testing.T, text string) (all []string) {
 	t.Helper()
 	schema, err := jsonschema.NewCompiler().Compile(testenv.FileURL(filepath.Join(published, "sarif-schema-2.1.0.json")))
@@ -74,8 +74,8 @@ func sarifOf(t *testing.T, text string) (all []string) {
 	return all
 }
 
-// A stripped program's errors in two processes, and a report that is cut off, are printed in all
-// forms by one run; each is valid by the schema that its readers use.
+// One run prints the errors of a stripped program in two processes, one with a truncated report, in
+// all forms. Each output is valid by the schema of its readers.
 func TestErrorsOfStrippedProgramsAreReadByBuilds(t *testing.T) {
 	t.Parallel()
 	need(t, "xmllint")
@@ -126,8 +126,8 @@ func TestErrorsOfStrippedProgramsAreReadByBuilds(t *testing.T) {
 	}
 }
 
-// Microsoft's validator, with the rules of SARIF and those of GitHub, finds no error. It exits with
-// 0 whatever it finds, and writes what it has found.
+// Microsoft's validator, with the rules for SARIF and for GitHub, finds no error. Its exit status
+// is always 0; the findings are in its output.
 func TestSARIFPassesItsValidator(t *testing.T) {
 	testenv.OnlyLong(t)
 	validator := pageTool(t, "@microsoft", "sarif-multitool-linux", "Sarif.Multitool")
@@ -150,7 +150,7 @@ func TestSARIFPassesItsValidator(t *testing.T) {
 		run(t, nil, command, append([]string{"-q", "--output=sarif:" + file}, args...)...)
 		checkValidated(t, validator, file, out)
 	}
-	golden, err := os.ReadFile(filepath.Join(published, "sarif.golden")) // with hostile names
+	golden, err := os.ReadFile(filepath.Join(published, "sarif.golden")) // has hostile names
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,8 +161,8 @@ func TestSARIFPassesItsValidator(t *testing.T) {
 	checkValidated(t, validator, file, filepath.Join(dir, "hostile.validated"))
 }
 
-// checkValidated validates a SARIF file, logs what the validator has found, and fails the test if
-// one of it is an error.
+// checkValidated validates a SARIF file, logs the validator's findings, and fails the test if one
+// is an error.
 func checkValidated(t *testing.T, validator, file, out string) {
 	t.Helper()
 	run(t, nil, validator, "validate", file, "--rule-kind", "Sarif;Ghas", "--level", "Error;Warning;Note", "-o", out)

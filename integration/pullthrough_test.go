@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The clients of debuginfod get files, sources and lines from symfilterd, which asks a debuginfod
-// behind it once, and has them when that has ended.
+// The clients of debuginfod get files, sources and lines from symfilterd. It asks a debuginfod
+// behind it once, and serves them even after that debuginfod has ended.
 func TestClientsOfDebuginfodAskTheDaemon(t *testing.T) {
 	t.Parallel()
 	need(t, "gcc", "strip", "gdb", "debuginfod", "debuginfod-find", "eu-addr2line")
@@ -51,7 +51,7 @@ func TestClientsOfDebuginfodAskTheDaemon(t *testing.T) {
 	url := "http://" + addr
 	clients := func(when string) {
 		t.Helper()
-		cache := t.TempDir() // of the clients: they know nothing yet
+		cache := t.TempDir() // cache of the clients, empty at first
 		for kind, want := range map[string]string{"debuginfo": string(data), "executable": string(data), "source": text} {
 			args := []string{kind, id.String()}
 			if kind == "source" {
@@ -77,7 +77,7 @@ func TestClientsOfDebuginfodAskTheDaemon(t *testing.T) {
 		t.Errorf("the server behind got %d requests, want one for the debug file, the program and the source file", got)
 	}
 	behind.stop()
-	if err := os.Rename(built, built+".gone"); err != nil { // gdb asks for its source file, too
+	if err := os.Rename(built, built+".gone"); err != nil { // because gdb looks for its source file, too
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(built + ".gone")

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The first block of commands in README.md runs unchanged, from the root of a clone, and prints the
-// output that README shows. Frames of libc have names if its debug package is installed.
+// The first block of commands in README.md runs unchanged from the root of a clone and prints the
+// output shown in README. Frames in libc have names if its debug package is installed.
 func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 	block := pageBlocks(t, "README.md", "sh")[0]
 	const closing = "symfilter: 6 of 22 addresses stayed unresolved: libc.so.6 (4), libclang_rt.asan-x86_64.so (2); "
@@ -54,7 +54,7 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 		}
 	}
 
-	// The excerpts before and after in README are parts of the log and of the golden file.
+	// The before and after excerpts in README are parts of the log and of the golden file.
 	shown := 0
 	for _, rest, found := strings.Cut(readFile(t, filepath.Join("..", "README.md")), "```text\n"); found; shown++ {
 		var block string
@@ -70,7 +70,7 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 }
 
 // README's three commands print the log of README's program with names: from its standard error,
-// from a file with the reasons for what stays, and from a file that is followed.
+// from a file, with the reasons for unresolved frames, and from a followed file.
 func TestReadmeThreeCommandsNameFrames(t *testing.T) {
 	dir := t.TempDir()
 	logs := filepath.Join(dir, "log")
@@ -106,7 +106,7 @@ func TestReadmeThreeCommandsNameFrames(t *testing.T) {
 	}
 }
 
-// installCommand returns the command of README.md for installing that begins with some words.
+// installCommand returns the install command in README.md that starts with words.
 func installCommand(t *testing.T, words string) string {
 	t.Helper()
 	for line := range strings.Lines(pageBlocks(t, "README.md", "sh")[1]) {
@@ -118,12 +118,12 @@ func installCommand(t *testing.T, words string) string {
 	return ""
 }
 
-// runLine runs a command line of a page in dir, with the symfilter of dir, and returns its output.
+// runLine runs a command line of a page in dir, with the symfilter in dir, and returns its output.
 // A command that follows files gets SIGTERM once the log is printed.
 func runLine(t *testing.T, dir, line string, env ...string) (stdout, stderr string) {
 	t.Helper()
 	follows := strings.Contains(line, "--follow")
-	// the signal is for it
+	// exec: the signal must reach symfilter
 	cmd := exec.Command("sh", "-c", strings.Replace(line, "symfilter --follow", "exec symfilter --follow", 1))
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), noSystemDebug, "COLUMNS=200", "SYMFILTER_NO_PATHS=true"), env...)
@@ -141,7 +141,7 @@ func runLine(t *testing.T, dir, line string, env ...string) (stdout, stderr stri
 		until(t, "the file is printed", func() bool { return strings.Contains(readFile(t, name), "SUMMARY") })
 		cmd.Process.Signal(syscall.SIGTERM)
 	}
-	// exits with 1 if debug files are missing
+	// doctor exits with 1 if debug files are missing
 	missing := strings.HasPrefix(line, "symfilter doctor ")
 	if err := cmd.Wait(); err != nil && !follows && !missing {
 		t.Errorf("%s: %v\n%s", line, err, &errs)
@@ -149,7 +149,7 @@ func runLine(t *testing.T, dir, line string, env ...string) (stdout, stderr stri
 	return readFile(t, name), errs.String()
 }
 
-// pageBlocks returns the blocks of a page in a language.
+// pageBlocks returns the code blocks of a page in a language.
 func pageBlocks(t *testing.T, page, language string) (blocks []string) {
 	t.Helper()
 	for _, part := range strings.Split(readFile(t, filepath.Join("..", page)), "```"+language+"\n")[1:] {
@@ -165,9 +165,9 @@ func pageBlocks(t *testing.T, page, language string) (blocks []string) {
 	return blocks
 }
 
-// The commands of docs/usage.md for devices and kernels resolve addresses of recorded logs. The
-// programs that they read from print the logs; a log of another build shows the checks. Serial
-// ports are those of serial_test.go.
+// The commands for devices and kernels in docs/usage.md resolve addresses of recorded logs.
+// Stand-ins for the programs that they read from print the logs; the log of another build shows the
+// checks. serial_test.go tests serial ports.
 func TestCommandsForDevicesResolveAddresses(t *testing.T) {
 	need(t, "xz")
 	dir := t.TempDir()

@@ -19,12 +19,12 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A stackProgram is a program of Debian whose stacks are taken where it allocates memory.
+// A stackProgram is a program of Debian. Its stacks are recorded when it allocates memory.
 type stackProgram struct {
-	machine string   // in Debian's words
+	machine string   // Debian's name of the machine
 	command []string // the program, below root, and its arguments
 	files   []string // base names of the files whose frames are resolved
-	every   int      // calls of malloc for a stack
+	every   int      // calls of malloc per recorded stack
 }
 
 var stackPrograms = []stackProgram{
@@ -38,14 +38,14 @@ var stackPrograms = []stackProgram{
 	{"amd64", []string{"usr/bin/radosgw", "-n", "client.x", "--no-mon-config", "-m", "127.0.0.1", "-f", "--run-dir=.", "--admin-socket="}, []string{"libradosgw.so.2.0.0"}, 7},
 	{"arm64", []string{"usr/bin/aarch64-linux-gnu-objdump", "-dl", "@PROGRAM"}, []string{"aarch64-linux-gnu-objdump", "libbfd-2.40-system.so"}, 10},
 	{"arm64", []string{"usr/bin/aarch64-linux-gnu-ld.gold", "-shared", "-o", "gold.out", "@OBJECT"}, []string{"aarch64-linux-gnu-ld.gold"}, 1},
-	// C of this machine has no unwind tables
+	// the C library of armhf has no unwind tables
 	{"armhf", []string{"usr/bin/arm-linux-gnueabihf-ld.gold", "-shared", "-o", "gold.out", "@OBJECT"}, []string{"arm-linux-gnueabihf-ld.gold"}, 1},
 	{"riscv64", []string{"usr/bin/riscv64-linux-gnu-objdump", "-dl", "@PROGRAM"}, []string{"riscv64-linux-gnu-objdump", "libbfd-2.44-system.so"}, 10},
 	{"riscv64", []string{"usr/bin/riscv64-linux-gnu-as", "-o", "as.out", "@ASSEMBLER"}, []string{"riscv64-linux-gnu-as"}, 1},
 	{"riscv64", []string{"usr/bin/riscv64-linux-gnu-ld.bfd", "-shared", "-o", "ld.out", "@OBJECT"}, []string{"riscv64-linux-gnu-ld.bfd", "libbfd-2.44-system.so"}, 1},
 }
 
-// stackTools are the compiler of a machine and the emulator, if it needs one.
+// stackTools has the compiler for each machine and the emulator, if one is needed.
 var stackTools = map[string]struct{ compiler, emulator string }{
 	"amd64":   {"gcc", ""},
 	"arm64":   {"aarch64-linux-gnu-gcc", "qemu-aarch64"},
@@ -53,11 +53,11 @@ var stackTools = map[string]struct{ compiler, emulator string }{
 	"riscv64": {"riscv64-linux-gnu-gcc", "qemu-riscv64"},
 }
 
-// stackForms write a stack without modules as programs do that have no symbols.
+// stackForms write stacks without modules, as programs without symbols do.
 var stackForms = []struct {
 	name, before, frame, after string // frame has the number and the address
 	less                       uint64 // subtracted from the return address
-	wide                       bool   // only 64-bit programs print it
+	wide                       bool   // only 64-bit programs print this form
 }{
 	{"glog", "*** Check failure stack trace: ***\n", "    @ %#18[2]x  (unknown)\n", "", 0, false},
 	{"absl", "*** SIGABRT received at time=1795342953 on cpu 0 ***\n", "    @ %#18[2]x  (unknown)  (unknown)\n", "", 0, false},
@@ -69,21 +69,21 @@ var stackForms = []struct {
 	{"seastar", "", "%#[2]x\n", "", 0, true},
 }
 
-// A stacksIn is the stacks of a process with frames in one of its files.
+// A stacksIn holds the stacks of a process that have frames in one file.
 type stacksIn struct {
 	path   string
 	bias   uint64 // load bias of the file
 	code   [][2]uint64
-	stacks [][]uint64 // addresses of the process, innermost first
+	stacks [][]uint64 // absolute addresses, innermost first
 }
 
-// has reports whether the address is in the code of the file.
+// has reports whether an address is in the file's code.
 func (s *stacksIn) has(addr uint64) bool {
 	return slices.ContainsFunc(s.code, func(r [2]uint64) bool { return r[0] <= addr && addr < r[1] })
 }
 
-// place returns the return address in the file. A set lowest bit is the instruction set of 32-bit
-// ARM.
+// place returns the return address relative to the file. On 32-bit ARM the lowest bit only selects
+// the instruction set.
 func (s *stacksIn) place(addr uint64, machine string) uint64 {
 	if machine == "armhf" {
 		addr &^= 1
@@ -91,7 +91,7 @@ func (s *stacksIn) place(addr uint64, machine string) uint64 {
 	return addr - s.bias
 }
 
-// run runs the program, and returns its stacks and maps as stacks.c writes them.
+// run runs the program and returns its stacks and maps in the format of stacks.c.
 func (p *stackProgram) run(t *testing.T, root, dir string) string {
 	t.Helper()
 	tool := stackTools[p.machine]
@@ -130,8 +130,8 @@ func (p *stackProgram) run(t *testing.T, root, dir string) string {
 	return string(data)
 }
 
-// realStacks returns the stacks in text that have at least this many frames in the file with the
-// base name. Stacks that are the same in the file are one.
+// realStacks returns the stacks in text with at least this many frames in the file with the base
+// name. Stacks that differ only in other files count once.
 func realStacks(t *testing.T, text, name string, frames int) *stacksIn {
 	t.Helper()
 	s := &stacksIn{}
@@ -150,7 +150,7 @@ func realStacks(t *testing.T, text, name string, frames int) *stacksIn {
 			s.code = append(s.code, [2]uint64{begin, end})
 		}
 		if offset == 0 && (s.bias == 0 || begin < s.bias) {
-			s.bias = begin // the lowest segment of the file is at 0
+			s.bias = begin // because the file's lowest segment has the link-time address 0
 		}
 	}
 	known := make(map[string]bool)
@@ -177,7 +177,7 @@ func realStacks(t *testing.T, text, name string, frames int) *stacksIn {
 	return s
 }
 
-// A namedStack is what symfilter has made of a stack.
+// A namedStack is symfilter's output for a stack.
 type namedStack struct {
 	form     string
 	inside   int // frames in the file
@@ -186,7 +186,7 @@ type namedStack struct {
 	messages string // standard error
 }
 
-// nameStack writes a stack as programs do, and has symfilter resolve it.
+// nameStack writes a stack in a form of a program and lets symfilter resolve it.
 func nameStack(t *testing.T, s *stacksIn, stack []uint64, form int, debug string) (named namedStack) {
 	t.Helper()
 	f := stackForms[form]
@@ -211,10 +211,9 @@ func nameStack(t *testing.T, s *stacksIn, stack []uint64, form int, debug string
 	return named
 }
 
-// A stackScore counts the stacks that got their names, in several groups.
+// A stackScore counts stacks, and those that got their names, by group.
 type stackScore struct{ named, all map[string]int }
 
-// add counts a stack, and fails the test if one of its names is wrong.
 func (c *stackScore) add(t *testing.T, s *stacksIn, machine string, stack *namedStack, truth *truthTable) {
 	t.Helper()
 	file, named, reason := machine+" "+filepath.Base(s.path), 0, ""
@@ -241,16 +240,16 @@ func (c *stackScore) add(t *testing.T, s *stacksIn, machine string, stack *named
 	}
 }
 
-// Stacks of real programs, printed as programs print addresses alone, get their names by the
-// program without symbols and a tree of debug files, and none of them a wrong one.
+// Stacks of real programs, printed as addresses alone, get names from the stripped program and a
+// tree of debug files; no name is wrong.
 func TestBasesOfRealStacksAreInferred(t *testing.T) {
 	testenv.OnlyLong(t)
-	const most = 25 // stacks of a file
+	const most = 25 // stacks per file
 	home, err := os.UserHomeDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache := filepath.Join(home, ".cache", "symfilter-stacks") // of scripts/fetch-stacks
+	cache := filepath.Join(home, ".cache", "symfilter-stacks") // filled by scripts/fetch-stacks
 	for machine := range stackTools {
 		need(t, filepath.Join(cache, machine, "whole"))
 	}

@@ -20,8 +20,8 @@ import (
 	"testing"
 )
 
-// do runs or replays cmd. With combined, stdout has both outputs. The error is an *exec.ExitError
-// or nil.
+// do runs or replays cmd. If combined is set, stdout contains both streams. The error is an
+// *exec.ExitError or nil.
 func (r *recorder) do(t testing.TB, cmd *exec.Cmd, stdin []byte, combined bool) (stdout, stderr []byte, err error) {
 	t.Helper()
 	if isAlways(cmd.Args[0]) || r.isLive(t) || r.real && !r.record {
@@ -82,7 +82,7 @@ func (r *recorder) do(t testing.TB, cmd *exec.Cmd, stdin []byte, combined bool) 
 	return stdout, stderr, cmdErr
 }
 
-// drop ends the recording of a test, because its files are too large.
+// drop deletes the recording of a test because its files are too large.
 func (r *recorder) drop(t testing.TB) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,8 +98,8 @@ func (r *recorder) isLive(t testing.TB) bool {
 	return r.live[testOf(t)]
 }
 
-// runCommand runs a command to its end. Its standard input is stdin, unless it has one, and its
-// standard error is copied to where the command has it, too.
+// runCommand runs a command to its end. stdin is its standard input unless it already has one. Its
+// standard error is copied to cmd.Stderr, too.
 func runCommand(cmd *exec.Cmd, stdin []byte, combined bool) (stdout, stderr []byte, err error) {
 	var out, errs bytes.Buffer
 	if cmd.Stdin == nil {
@@ -118,7 +118,7 @@ func runCommand(cmd *exec.Cmd, stdin []byte, combined bool) (stdout, stderr []by
 	return out.Bytes(), errs.Bytes(), err
 }
 
-// replay does what c did.
+// replay writes the files of c and returns its recorded output and error.
 func (r *recorder) replay(t testing.TB, c *recordedCommand) (stdout, stderr []byte, err error) {
 	t.Helper()
 	key := c.key()
@@ -144,7 +144,8 @@ func (r *recorder) replay(t testing.TB, c *recordedCommand) (stdout, stderr []by
 	return r.text(t, c.Stdout), r.text(t, c.Stderr), err
 }
 
-// exitError returns the error of a command that ends with a code, or by a signal.
+// exitError returns the error of a command that ended with an exit code or, if negative, by a
+// signal.
 func exitError(t testing.TB, code int) error {
 	script := "exit " + strconv.Itoa(code)
 	if code < 0 {
@@ -157,7 +158,8 @@ func exitError(t testing.TB, code int) error {
 	return err
 }
 
-// inputHash returns the hash of an input, with the folders of tests folded, or "" if it is empty.
+// inputHash returns the hash of an input after the folders of tests are folded; "" if the input is
+// empty.
 func inputHash(data []byte) string {
 	if len(data) == 0 {
 		return ""
@@ -168,8 +170,8 @@ func inputHash(data []byte) string {
 
 var sourceFile = regexp.MustCompile(`\.(c|cc|cpp|h|rs|s|S|ld)$`)
 
-// sourceHash returns the hash of the sources that a command names, with the headers beside them, or
-// "" without any: when one has changed, what was recorded is of another program.
+// sourceHash returns the hash of the sources named by a command and of the headers next to them, or
+// "" if it names none: after a change the recording is invalid.
 func sourceHash(t testing.TB, argv []string) string {
 	t.Helper()
 	var all []string
@@ -198,7 +200,7 @@ func sourceHash(t testing.TB, argv []string) string {
 	return inputHash([]byte(b.String()))
 }
 
-// combined is cmd.CombinedOutput, and output is cmd.Output, of a program that is recorded.
+// combined and output are like cmd.CombinedOutput and cmd.Output, for recorded programs.
 func (r *recorder) combined(t testing.TB, cmd *exec.Cmd) ([]byte, error) {
 	t.Helper()
 	out, _, err := r.do(t, cmd, nil, true)
@@ -211,7 +213,7 @@ func (r *recorder) output(t testing.TB, cmd *exec.Cmd) ([]byte, error) {
 	return out, err
 }
 
-// What was recorded of a source is not replayed once it, or a header beside it, has changed.
+// The recording of a source is not replayed after the source or a header next to it has changed.
 func TestChangedSourcesAreOthers(t *testing.T) {
 	dir := t.TempDir()
 	source, header := filepath.Join(dir, "a.c"), filepath.Join(dir, "a.h")

@@ -15,10 +15,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Longer texts, and those that are not of UTF-8, are files.
+// Longer texts, and texts that are not UTF-8, are stored as files.
 const maxRecordedText = 2000
 
-// keepText records a text, and text returns it.
+// keepText records a text; text is its inverse.
 func (r *recorder) keepText(t testing.TB, data []byte) string {
 	s := fold(string(data))
 	if len(s) <= maxRecordedText && utf8.ValidString(s) {
@@ -34,8 +34,8 @@ func (r *recorder) text(t testing.TB, s string) []byte {
 	return []byte(unfold(s))
 }
 
-// keep records a file, and content returns it. Both treat names of folders as texts do, if it is
-// text.
+// keep records a file; content is its inverse. Both fold names of folders, like keepText, if the
+// file is text.
 func (r *recorder) keep(t testing.TB, data []byte) (hash string) {
 	if utf8.Valid(data) {
 		data = []byte(fold(string(data)))

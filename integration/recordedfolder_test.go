@@ -16,14 +16,15 @@ import (
 	"unicode/utf8"
 )
 
-// A folder of a test has a random number: /tmp/TestName123456/001.
+// The name of a test's folder contains a random number: /tmp/TestName123456/001.
 var tempFolder = regexp.MustCompile(`^/(Test[^/]*?)\d+/(\d{3})`)
 
-// folders has the folders of this run by their names without the random number, and folderTests
-// the names of tests as they are in these names.
+// folders maps a folder's name without the random number to the folder of this run. folderTests
+// holds the names of tests as spelled there.
 var folders, folderTests sync.Map
 
-// nameFolders remembers how folders of t and of its parents are called: names may end in digits.
+// nameFolders records the folder names of t and its parents, since test names may end in digits,
+// too.
 func nameFolders(t testing.TB) {
 	for name := t.Name(); ; name = name[:strings.LastIndexByte(name, '/')] {
 		folderTests.Store(strings.Map(func(r rune) rune {
@@ -38,7 +39,7 @@ func nameFolders(t testing.TB) {
 	}
 }
 
-// folderName returns the name of the folder of a test at the beginning of path, and the folder.
+// folderName returns the folded name of the test folder at the beginning of path, and the folder.
 func folderName(path string) (name, folder string) {
 	m := tempFolder.FindStringSubmatch(path)
 	if m == nil {
@@ -53,7 +54,7 @@ func folderName(path string) (name, folder string) {
 	return m[1] + "/" + m[2], m[0]
 }
 
-// fold replaces the folders of tests in a text.
+// fold replaces the folders of tests in a text by fixed names.
 func fold(s string) string {
 	s = strings.ReplaceAll(s, filepath.Dir(command), "${MAIN}")
 	temp := os.TempDir()
@@ -78,7 +79,7 @@ func fold(s string) string {
 
 var foldedFolder = regexp.MustCompile(`\$\{(MAIN|Test[^/\n]*/\d{3})\}`)
 
-// unfold is the inverse of fold. The folders must have been in a command before.
+// unfold is the inverse of fold. The folders must have appeared in an earlier command.
 func unfold(s string) string {
 	return foldedFolder.ReplaceAllStringFunc(s, func(name string) string {
 		name = name[2 : len(name)-1]
@@ -92,7 +93,7 @@ func unfold(s string) string {
 	})
 }
 
-// listFolders returns the files in the folders of tests that a command names, or in which it runs.
+// listFolders returns the files in the test folders that a command names or runs in.
 func listFolders(cmd *exec.Cmd) map[string]fs.FileInfo {
 	all := make(map[string]fs.FileInfo)
 	roots := make(map[string]bool)
@@ -107,7 +108,7 @@ func listFolders(cmd *exec.Cmd) map[string]fs.FileInfo {
 			rest = rest[i:]
 			if folder := tempFolder.FindString(rest[len(temp):]); folder != "" {
 				roots[temp+folder] = true
-				// twins that tests share
+				// twins shared by tests
 			} else if shared, ok := strings.CutPrefix(rest, main+"/"); ok {
 				if name, _, isFolder := strings.Cut(shared, "/"); isFolder && name != "checkout" && name != "cache" {
 					roots[filepath.Join(main, name)] = true

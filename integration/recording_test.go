@@ -22,58 +22,57 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// What compilers, tools and crashing programs printed and wrote is recorded, so that make test
-// needs none of them: testdata/recordings has a file for each test, which lists its commands, and
-// the files that they wrote by their hashes. With TEST_REAL=1 (make test-real) the programs run;
-// TEST_REAL=record (make recordings) writes down what they do. A test that waits for a live
-// program, or whose files are too large, is in testdata/real.txt, and runs with TEST_REAL only.
+// Output and files of compilers, tools and crashing programs are recorded, so that make test does
+// not need these programs. testdata/recordings has a file per test with its commands, and the files
+// that they wrote, named by hash. With TEST_REAL=1 (make test-real) the programs run;
+// TEST_REAL=record (make recordings) records them. A test that waits for a live program, or whose
+// files are too large, is listed in testdata/real.txt and runs only with TEST_REAL.
 
 const (
 	recordings = "testdata/recordings"
-	// of a compressed file; programs with a sanitizer of clang in them are larger
+	// size of a compressed file; programs with a sanitizer of clang are larger
 	maxRecordedFile = 100 << 10
-	maxRecordedRaw  = 1 << 20 // of one before it is compressed
+	maxRecordedRaw  = 1 << 20 // size before compression
 )
 
-// A recordedCommand is a command that a test ran. Folders of tests are written ${NAME}/NUMBER.
+// A recordedCommand is a command that a test ran. Folders of tests are written as ${NAME}/NUMBER.
 type recordedCommand struct {
 	Argv   []string
-	Env    []string       `json:",omitempty"` // beyond that of the tests
+	Env    []string       `json:",omitempty"` // in addition to the environment of the tests
 	Stdin  string         `json:",omitempty"` // hash
-	Source string         `json:",omitempty"` // hash of the sources that it compiles
+	Source string         `json:",omitempty"` // hash of the sources that the command compiles
 	Exit   int            `json:",omitempty"` // -1: ended by a signal
 	Stdout string         `json:",omitempty"`
 	Stderr string         `json:",omitempty"`
-	Files  []recordedFile `json:",omitempty"` // written by the command
+	Files  []recordedFile `json:",omitempty"` // files written by the command
 }
 
-// A recordedFile is in testdata/recordings/files, under its hash.
+// A recordedFile is a file in testdata/recordings/files, named by its hash.
 type recordedFile struct {
 	Path, Hash string
 	Mode       fs.FileMode
 }
 
-// key identifies what a command was asked.
+// key identifies a command with its inputs and environment.
 func (c *recordedCommand) key() string {
 	return strings.Join(slices.Concat(c.Argv, []string{"<" + c.Stdin, c.Source}, c.Env), "\x00")
 }
 
-// A recorder replays commands, or records them.
+// A recorder records or replays commands.
 type recorder struct {
 	real, record bool
 
 	mu       sync.Mutex
-	commands map[string][]*recordedCommand // by key, in the order in which they ran
-	used     map[string]int                // of commands
-	tests    map[string][]*recordedCommand // by test; of this run if record is set
-	live     map[string]bool               // tests in real.txt
+	commands map[string][]*recordedCommand // by key, in the order of their runs
+	used     map[string]int                // number of replayed commands, by key
+	tests    map[string][]*recordedCommand // by test; if record is set, only this run's
+	live     map[string]bool               // tests listed in real.txt
 	environ  []string
 }
 
-// producers is the recorder of all tests here.
 var producers = recorder{real: os.Getenv("TEST_REAL") != "" || fuzztest.Long(), record: os.Getenv("TEST_REAL") == "record"}
 
-// load reads the recordings, and remembers the environment of the tests.
+// load reads the recordings and stores the environment of the tests.
 func (r *recorder) load() error {
 	r.environ = os.Environ()
 	r.commands, r.used, r.tests, r.live = make(map[string][]*recordedCommand), make(map[string]int), make(map[string][]*recordedCommand), make(map[string]bool)
@@ -102,15 +101,15 @@ func (r *recorder) load() error {
 	return err
 }
 
-// always lists the programs that each machine with make test has.
+// always lists the programs that every machine with make test has.
 var always = []string{"go", "git", "make", "sh", "bash", "tar", "gzip", "cat", "env", "sha256sum", "unshare", "mount", "chroot", "dmesg"}
 
-// isAlways reports whether a program is never recorded: symfilter itself, or one of always.
+// isAlways reports whether a program is never recorded: it is symfilter itself or in always.
 func isAlways(part string) bool {
 	return slices.Contains(always, filepath.Base(part)) || part == command || strings.HasSuffix(part, "/symfilterd")
 }
 
-// need skips a test of live programs, unless these run, and fails one that is not recorded.
+// need skips a test of live programs unless TEST_REAL is set, and fails a test without a recording.
 func (r *recorder) need(t testing.TB, parts ...string) {
 	t.Helper()
 	parts = slices.DeleteFunc(slices.Clone(parts), isAlways)
@@ -132,13 +131,13 @@ func (r *recorder) need(t testing.TB, parts ...string) {
 	}
 }
 
-// testOf returns the name of the test that t, or one of its parents, is.
+// testOf returns the name of the top-level test of t.
 func testOf(t testing.TB) string {
 	name, _, _ := strings.Cut(t.Name(), "/")
 	return name
 }
 
-// save writes the recordings of a run.
+// save writes the recordings of this run.
 func (r *recorder) save() error {
 	if err := os.MkdirAll(recordings, 0o755); err != nil {
 		return err
@@ -160,8 +159,8 @@ func (r *recorder) save() error {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 
-// Each recording and each line of real.txt names a test that exists, and no test has both. Each
-// file that a command wrote is there, and no others are.
+// Each recording and each line of real.txt belongs to an existing test, and no test has both. Every
+// file that a command wrote is present, and there are no others.
 func TestRecordingsAreOfTests(t *testing.T) {
 	tests := make(map[string]bool)
 	sources, err := filepath.Glob("*_test.go")

@@ -20,7 +20,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// releasedImages runs the root file system of each image for this machine as the user of the image.
+// releasedImages runs the root file system of each image for this machine, as the image's user.
 func releasedImages(t *testing.T, dir string) {
 	if os.Getuid() != 0 {
 		testenv.Forbidden(t, "change the root folder", "the user is not root")
@@ -105,7 +105,7 @@ func releasedImages(t *testing.T, dir string) {
 }
 
 // inContainer runs the root file system of an image with runc: read-only, without capabilities and
-// without a network, as the user of the image. symfilter resolves a log.
+// network, as the image's user. symfilter resolves a log.
 func inContainer(t *testing.T, root, entrypoint string) {
 	need(t, "runc")
 	fixtures, err := filepath.Abs(filepath.Join("..", "testdata"))
@@ -123,7 +123,7 @@ func inContainer(t *testing.T, root, entrypoint string) {
 	if entrypoint == "/symfilter" {
 		args = []string{entrypoint, "--debug-file-directory", "/debug", "--no-default-debug-directories"}
 		stdin, want = readFile(t, filepath.Join(fixtures, "crash.log")), readFile(t, filepath.Join(fixtures, "crash.golden"))
-		if err := os.Mkdir(filepath.Join(root, "debug"), 0o755); err != nil { // runc would make it as a mount point
+		if err := os.Mkdir(filepath.Join(root, "debug"), 0o755); err != nil { // otherwise runc would make it as a mount point
 			t.Fatal(err)
 		}
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// packageFiles returns what both packages install, but for zsh's completions and Debian's own
-// records: the examples are those that docs/operations.md names, which are all but the one that
-// needs the checkout.
+// packageFiles returns the files that both packages install, except zsh's completions and Debian's
+// own records. The examples are all that docs/operations.md names, without the one that needs the
+// checkout.
 func packageFiles(t *testing.T) []string {
 	t.Helper()
 	all := []string{
@@ -60,8 +60,8 @@ func packageFiles(t *testing.T) []string {
 	return all
 }
 
-// nextRelease returns a folder with the packages of the version after the release of a tree, whose
-// configuration files differ.
+// nextRelease returns a folder with the packages of the next version of a tree; their configuration
+// files differ.
 func nextRelease(t *testing.T, tree string) string {
 	t.Helper()
 	clone, dir := filepath.Join(t.TempDir(), "next"), t.TempDir()
@@ -78,10 +78,10 @@ func nextRelease(t *testing.T, tree string) string {
 	return dir
 }
 
-// A machine is the root folder of a new Debian, which debootstrap made.
+// A machine is the root folder of a new Debian made by debootstrap.
 type machine struct{ root string }
 
-// newMachine unpacks a Debian. Only root can use it.
+// newMachine unpacks a Debian. Only root can do so.
 func newMachine(t *testing.T) machine {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -101,16 +101,16 @@ func newMachine(t *testing.T) machine {
 	return machine{root}
 }
 
-// sh runs a script in the machine, and returns what it prints.
+// sh runs a script in the machine and returns its output.
 func (m machine) sh(t *testing.T, script string) string {
 	t.Helper()
 	return run(t, nil, "chroot", m.root, "/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", "sh", "-ec", script)
 }
 
-// notes are files that package managers, man-db and systemd keep of what they have done.
+// notes matches files in which package managers, man-db and systemd record their actions.
 var notes = regexp.MustCompile(`^/(run|root/\.rpmdb|var/lib/(dpkg|apt|rpm)|var/cache/(apt|man|ldconfig)|var/log/(apt|dpkg\.log|alternatives\.log)|etc/(passwd|group|shadow|gshadow|subuid|subgid)-|symfilter.*\.deb)(/|$)`)
 
-// paths returns all files and folders of the machine but notes.
+// paths returns all files and folders of the machine except notes.
 func (m machine) paths(t *testing.T) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(m.root, func(path string, _ fs.DirEntry, err error) error {
@@ -126,7 +126,7 @@ func (m machine) paths(t *testing.T) (all []string) {
 	return all
 }
 
-// since returns what is in the machine and was not before, and with a minus what was and is not.
+// since returns the paths that were added after before and, with a minus, those that were removed.
 func (m machine) since(t *testing.T, before []string) (changes []string) {
 	t.Helper()
 	after := m.paths(t)
@@ -143,16 +143,15 @@ func (m machine) since(t *testing.T, before []string) (changes []string) {
 	return changes
 }
 
-// inUse does what systemd and symfilterd do on a machine where the service is enabled and runs.
+// inUse leaves the machine as systemd and symfilterd do after the service was enabled and ran.
 const inUse = "systemctl --quiet enable symfilterd.service symfilter-index.timer && " +
 	"mkdir -p /var/log/symbolized /var/lib/symfilterd/state /var/cache/symfilter && " +
 	"touch /var/log/symbolized/app.log /var/lib/symfilterd/state/app /var/cache/symfilter/index"
 
-// enabled are the links of enabled units.
+// enabled lists the links of enabled units.
 const enabled = "ls /etc/systemd/system/*.wants | grep symfilter || true"
 
-// releasedDeb installs the package with apt in a new Debian, uses it as its user would, upgrades,
-// and removes it.
+// releasedDeb installs the package with apt in a new Debian, uses, upgrades and removes it.
 func releasedDeb(t *testing.T, dir, next string) {
 	deb := filepath.Join(dir, "symfilter_0.9.0-1_amd64.deb")
 	t.Run("lintian reports nothing", func(t *testing.T) {
@@ -244,7 +243,7 @@ symfilter-index.timer
 	})
 }
 
-// releasedRPM compares the package with that for Debian, and installs, upgrades and removes it on a
+// releasedRPM compares the package with Debian's, and installs, upgrades and removes it on a
 // machine without systemd-sysusers.
 func releasedRPM(t *testing.T, dir, next string) {
 	need(t, "rpm")
@@ -256,7 +255,7 @@ func releasedRPM(t *testing.T, dir, next string) {
 	}
 	t.Run("lists the files of deb", func(t *testing.T) {
 		want := append(packageFiles(t), "/usr/share/zsh/site-functions/_symfilter", "/usr/share/zsh/site-functions/_symfilterd",
-			"/etc/symfilter", "/usr/share/doc/symfilter", "/usr/share/doc/symfilter/examples", "/usr/libexec/symfilter") // folders that rpm removes
+			"/etc/symfilter", "/usr/share/doc/symfilter", "/usr/share/doc/symfilter/examples", "/usr/libexec/symfilter") // folders removed by rpm
 		slices.Sort(want)
 		if diff := cmp.Diff(want, query("--list")); diff != "" {
 			t.Errorf("wanted files (-), listed (+):\n%s", diff)
@@ -300,7 +299,7 @@ func releasedRPM(t *testing.T, dir, next string) {
 		rpm("--erase", "symfilter")
 		want := []string{
 			"/etc/symfilter", "/etc/symfilter/symfilterd.yaml.rpmnew", "/etc/symfilter/symfilterd.yaml.rpmsave",
-			"/usr/share/fish", "/usr/share/fish/vendor_completions.d", "/usr/share/zsh/site-functions", // of Fedora's package filesystem
+			"/usr/share/fish", "/usr/share/fish/vendor_completions.d", "/usr/share/zsh/site-functions", // folders of Fedora's package filesystem
 			"/var/cache/symfilter", "/var/cache/symfilter/index", "/var/lib/symfilterd", "/var/lib/symfilterd/state", "/var/lib/symfilterd/state/app",
 			"/var/log/symbolized", "/var/log/symbolized/app.log",
 		}

@@ -13,10 +13,9 @@ import (
 	"testing"
 )
 
-// rootModule is the module of this repository.
 const rootModule = "github.com/symfilter/symfilter"
 
-// nextVersion returns the version at the head of CHANGELOG.md, which the next tag has.
+// nextVersion returns the version at the head of CHANGELOG.md, which the next tag will have.
 func nextVersion(t *testing.T) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)`).FindStringSubmatch(readFile(t, filepath.Join("..", "CHANGELOG.md")))
@@ -26,8 +25,8 @@ func nextVersion(t *testing.T) string {
 	return "v" + m[1]
 }
 
-// publish puts the module in a folder of a repository into a proxy of modules that is a folder:
-// what is committed, without the folders that are modules of their own.
+// publish puts a committed module, the folder of a repository without the modules nested in it,
+// into a module proxy that is a folder.
 func publish(t *testing.T, proxy, tree, folder string) {
 	t.Helper()
 	module, version := rootModule, nextVersion(t)
@@ -66,7 +65,7 @@ func publish(t *testing.T, proxy, tree, folder string) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if total > 500<<20 { // of the specification of modules
+	if total > 500<<20 { // limit in the specification of modules
 		t.Errorf("the module %s has %d bytes", module, total)
 	}
 	dir := filepath.Join(proxy, filepath.FromSlash(module), "@v")
@@ -86,9 +85,9 @@ func publish(t *testing.T, proxy, tree, folder string) {
 	}
 }
 
-// fromProxy returns a function that runs the go command outside of the checkout. Modules come from
-// the proxy, those of others from the modules of this machine. The proxy's modules must not stay
-// there: a later run has other bytes for the version.
+// fromProxy returns a function that runs the go command outside the checkout. Our modules come from
+// the proxy, others from this machine's module cache. Ours must not stay in that cache, since a
+// later run has other bytes for the same version.
 func fromProxy(t *testing.T, proxy string) func(dir string, args ...string) string {
 	cache := strings.TrimSpace(run(t, nil, "go", "env", "GOMODCACHE"))
 	env := append(os.Environ(), "GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache", "download"),
@@ -107,8 +106,8 @@ func fromProxy(t *testing.T, proxy string) func(dir string, args ...string) stri
 	}
 }
 
-// go install of the tag builds both commands from a proxy that holds what the tag holds: go.mod of
-// this module replaces nothing, and the other modules are no part of it.
+// go install of the tag builds both commands from a proxy with the tagged files: our go.mod
+// replaces nothing, and the nested modules are not part of the module.
 func TestGoInstallOfTheTag(t *testing.T) {
 	if !long() {
 		t.Skip("compiles all packages from another folder; make test-long does it")
@@ -129,8 +128,8 @@ func TestGoInstallOfTheTag(t *testing.T) {
 	}
 }
 
-// A Collector elsewhere is built with the processor of the tag collector/v0.9.0, whose replace is
-// not used there: its go.mod requires the root module at its tag.
+// A Collector elsewhere is built with the processor at the tag collector/v0.9.0. There its replace
+// has no effect: its go.mod requires the root module at its tag.
 func TestTheProcessorIsBuiltFromItsTag(t *testing.T) {
 	if !long() {
 		t.Skip("compiles the Collector's packages; make test-long does it")

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The signature that make sign writes is verified by the command of docs/releasing.md. It does not
-// verify other sums, nor sums that another key has signed.
+// The command in docs/releasing.md verifies the signature written by make sign. It rejects other
+// sums and sums signed with another key.
 func TestTheSumsAreSigned(t *testing.T) {
 	testenv.Need(t, "ssh-keygen", "make")
 	verify := regexp.MustCompile(`(?m)^ssh-keygen .*<SHA256SUMS$`).FindString(readFile(t, filepath.Join("..", "docs", "releasing.md")))

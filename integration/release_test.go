@@ -23,17 +23,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// releaseTargets are the platforms of a release: all but the last have both commands.
+// releaseTargets are the platforms of a release; all but the last have both commands.
 var releaseTargets = []string{"linux_amd64", "linux_arm64", "linux_arm", "linux_riscv64", "darwin_amd64", "darwin_arm64", "windows_amd64"}
 
-// release makes the files of a release of a tree in a folder.
+// release writes the files of a release of a tree to a folder.
 func release(t *testing.T, tree, dir string, flags ...string) {
 	t.Helper()
 	run(t, nil, "go", slices.Concat([]string{"-C", filepath.Join(tree, "scripts", "release"), "run", "."}, flags, []string{dir})...)
 }
 
-// tagged returns a repository with the present tree at the tag v0.9.0, and the heading of
-// CHANGELOG.md that a release has.
+// tagged returns a repository with the current tree at the tag v0.9.0 and a release's heading in
+// CHANGELOG.md.
 func tagged(t *testing.T) string {
 	t.Helper()
 	tree := snapshot(t)
@@ -48,13 +48,13 @@ func tagged(t *testing.T) string {
 	return tree
 }
 
-// commitAll commits the changed files of a repository.
+// commitAll commits all changes in a repository.
 func commitAll(t *testing.T, tree string) {
 	t.Helper()
 	git(t, tree, "-c", "user.name=test", "-c", "user.email=test@example.invalid", "-c", "commit.gpgsign=false", "commit", "--quiet", "--all", "--message", "changed")
 }
 
-// A release is the same bytes elsewhere; what a user downloads runs, and is what it says.
+// A release elsewhere has the same bytes. Downloads run, and are built from what they claim.
 func TestRelease(t *testing.T) {
 	if strings.TrimSpace(run(t, nil, "go", "env", "GOARCH")) != "amd64" {
 		t.Skip("runs the packages for amd64")
@@ -64,7 +64,7 @@ func TestRelease(t *testing.T) {
 	}
 	need(t, "git")
 	tree, dir := tagged(t), t.TempDir()
-	// the command of README.md, as its reader runs it: not as a part of another make
+	// README.md's command as a user runs it, not within another make
 	cmd := exec.Command("sh", "-c", strings.Replace(installCommand(t, "make release"), "OUTPUT=dist", "OUTPUT="+dir, 1))
 	cmd.Dir, cmd.Env = tree, append(os.Environ(), "MAKEFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -106,14 +106,14 @@ func TestRelease(t *testing.T) {
 		}
 	})
 	t.Run("is the same bytes from an empty cache", func(t *testing.T) {
-		// One platform: all are compiled alike, and seven of them take a quarter of an hour. It is
-		// the one of this machine, which has to be compiled in any case, for the manual pages.
+		// Only one platform, as all are compiled alike and seven take a quarter of an hour. It is
+		// this machine's, which must be compiled anyway for the manual pages.
 		again := t.TempDir()
 		t.Setenv("GOCACHE", t.TempDir())
 		release(t, tree, again, "-targets", "linux/amd64")
 		first, second := digests(t, dir), digests(t, again)
 		for name := range second {
-			if strings.Contains(name, "image") || name == "SHA256SUMS" { // of all platforms
+			if strings.Contains(name, "image") || name == "SHA256SUMS" { // these contain all platforms
 				delete(second, name)
 			}
 		}
@@ -159,7 +159,6 @@ func TestRelease(t *testing.T) {
 	t.Run("images run", func(t *testing.T) { releasedImages(t, dir) })
 }
 
-// digests returns the SHA-256 of each file in a folder.
 func digests(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -173,7 +172,7 @@ func digests(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// unpack unpacks an archive of tar, compressed or not, into a folder.
+// unpack unpacks a tar archive, compressed or not, into a folder.
 func unpack(t *testing.T, archive []byte, to string) {
 	t.Helper()
 	var from io.Reader = bytes.NewReader(archive)
@@ -208,8 +207,7 @@ func unpack(t *testing.T, archive []byte, to string) {
 	}
 }
 
-// releasedProgram checks what a program is built from, and that it needs no file of another
-// machine.
+// releasedProgram checks how a program was built, and that it needs no other file.
 func releasedProgram(t *testing.T, tree, target, program, info string) {
 	system, arch, _ := strings.Cut(target, "_")
 	for _, want := range []string{"\tmod\tgithub.com/symfilter/symfilter\tv0.9.0\t", "\tbuild\tGOOS=" + system + "\n", "\tbuild\tGOARCH=" + arch + "\n", "\tbuild\tCGO_ENABLED=0\n", "\tbuild\t-trimpath=true\n", "\tbuild\tvcs.modified=false\n"} {
@@ -248,7 +246,7 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(run(t, nil, "go", "env", name))
 }
 
-// runReleased runs a program for Linux, on an emulated processor if it is of another architecture.
+// runReleased runs a program for Linux, with an emulator if it is for another architecture.
 func runReleased(t *testing.T, target, program, want string) {
 	args := []string{program, "--version"}
 	if emulator := map[string]string{"linux_arm64": "qemu-aarch64", "linux_arm": "qemu-arm", "linux_riscv64": "qemu-riscv64"}[target]; emulator != "" {
@@ -259,7 +257,7 @@ func runReleased(t *testing.T, target, program, want string) {
 	}
 }
 
-// linkedModules returns the modules that go version -m lists, as "PATH VERSION", with their sums.
+// linkedModules maps the modules in the output of go version -m, as "PATH VERSION", to their sums.
 func linkedModules(info string) map[string]string {
 	all := make(map[string]string)
 	for _, m := range regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(\S+)\t(\S+)$`).FindAllStringSubmatch(info, -1) {
@@ -268,7 +266,7 @@ func linkedModules(info string) map[string]string {
 	return all
 }
 
-// releasedMaterials compares a bill of materials with what go version -m lists of the program.
+// releasedMaterials compares a bill of materials with the output of go version -m for the program.
 func releasedMaterials(t *testing.T, path, command, info string) {
 	want := linkedModules(info)
 	if len(want) < 5 {

@@ -19,7 +19,7 @@ import (
 )
 
 // unidentified builds testdata/twin/backtrace.cc and its library in dir, with debug information and
-// without build IDs. Each source begins with so many more empty lines.
+// without build IDs. Each source starts with this many additional empty lines.
 func unidentified(t *testing.T, dir string, lines int, flags ...string) (program string) {
 	t.Helper()
 	need(t, "g++")
@@ -41,8 +41,8 @@ func unidentified(t *testing.T, dir string, lines int, flags ...string) (program
 	return program
 }
 
-// A program without a build ID that is built again while its log is followed is resolved by the new
-// file from then on, and never by what the old one has shown.
+// If a program without a build ID is rebuilt while its log is followed, its frames are resolved
+// from the new file from then on, and never from the old one.
 func TestReplacedFilesWithoutBuildIDAreReadAgain(t *testing.T) {
 	for name, flag := range map[string]string{"with the same code": "-O2", "with other code": "-O0"} {
 		t.Run(name, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestReplacedFilesWithoutBuildIDAreReadAgain(t *testing.T) {
 	}
 }
 
-// replacedFile tests it for a file that is built again with this flag, and so many lines between
-// the two traces: the first trace ends after 256.
+// replacedFile rebuilds the file with this flag, with this many lines between the two traces. The
+// first trace ends after 256 lines.
 func replacedFile(t *testing.T, flag string, lines int) {
 	text := strings.Repeat("text\n", lines)
 	dir := t.TempDir()
@@ -98,8 +98,8 @@ func replacedFile(t *testing.T, flag string, lines int) {
 	}
 }
 
-// A file that the trace refutes answers as soon as the right one is at its path: a verdict is about
-// a file, not about a name.
+// After a trace refuted a file, the right file answers as soon as it is at the same path: the
+// verdict is about the file, not about its name.
 func TestRefutedFilesAreTriedAgainWhenTheyAreReplaced(t *testing.T) {
 	right := newTraceTwin(t, "backtrace", twinBuild{})
 	other := newTraceTwin(t, "backtrace", twinBuild{flags: []string{"-O0"}})

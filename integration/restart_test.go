@@ -17,10 +17,9 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// A restart after any line of a log with real backtraces changes nothing of the output: what is
-// held back, what waits for maps, and what the frames so far have shown of the files is in the
-// checkpoint. In a pipe the maps of some forms come too late for the frames, which have footnotes
-// then.
+// A restart after any line of a log with real backtraces does not change the output: the checkpoint
+// has the text that is held back or waits for maps, and what earlier frames have shown about the
+// files. From a pipe, the maps of some formats arrive too late, so that the frames have footnotes.
 func TestRestartsWithinRealBacktracesChangeNothing(t *testing.T) {
 	traces := newTraceTwin(t, "traces", twinBuild{link: []string{"-pie"}})
 	hserr := newTraceTwin(t, "hserr", twinBuild{})
@@ -40,8 +39,8 @@ func TestRestartsWithinRealBacktracesChangeNothing(t *testing.T) {
 	}
 }
 
-// wantRestarts fails the test if a restart after a line of log changes what comes out. No time
-// passes: a log that is not whole is held back for a while only, which a busy machine would exceed.
+// wantRestarts fails the test if a restart after a line of the log changes the output. It uses
+// synctest: a partial log is held back only for a time, which a busy machine would exceed.
 func (w *traceTwin) wantRestarts(t *testing.T, whole bool, log, name string) {
 	synctest.Test(t, func(t *testing.T) { w.compareRestarts(t, whole, log, name) })
 }

@@ -17,14 +17,14 @@ import (
 	"testing"
 )
 
-// A tracer is a program that writes a report about itself. It is run stripped.
+// A tracer is a program that writes a report about itself. Its stripped copy runs.
 type tracer struct {
 	name   string
 	source string
 	build  []string
 	plugin bool
 	long   bool
-	leaks  []string // the last lines of --leaks
+	leaks  []string // the last lines printed by --leaks
 }
 
 var (
@@ -46,8 +46,8 @@ var tracers = []tracer{
 	{name: "cpp_static", source: "app.cpp", build: with(gxx, "-O2", "-static-pie"), long: true, leaks: leaksOfCPP},
 }
 
-// Every frame in the report of a stripped program equals llvm-symbolizer's answer for its place, in
-// all forms of output.
+// In every output form, each frame in the report of a stripped program equals llvm-symbolizer's
+// answer for the frame's place.
 func TestFramesOfReportsAreThoseOfTheirPlaces(t *testing.T) {
 	need(t, "gcc", "g++", "clang-19", "strip", "llvm-symbolizer-19")
 	for _, tr := range tracers {
@@ -116,7 +116,7 @@ func (tr *tracer) run(t *testing.T) {
 	}
 }
 
-// withoutModules returns a report without the modules of frames that have no name.
+// withoutModules removes the modules from frames without a name.
 func withoutModules(report string) string {
 	return regexp.MustCompile(`(?m)^(\t0x[0-9a-f]+) from .*$`).ReplaceAllString(report, "$1")
 }
@@ -156,7 +156,6 @@ func parseTraces(t *testing.T, out string) (all []traceRecord) {
 	return all
 }
 
-// traceSites returns the frames of all backtraces.
 func traceSites(records []traceRecord) (all []traceSite) {
 	for _, r := range records {
 		all = append(all, r.Frames...)
@@ -164,8 +163,8 @@ func traceSites(records []traceRecord) (all []traceSite) {
 	return all
 }
 
-// compareSymbolizer compares the frames with llvm-symbolizer's answers for the same places, which
-// the test computes independently.
+// compareSymbolizer compares the frames with llvm-symbolizer's answers for the same places. The
+// test computes the places itself.
 func (tr *tracer) compareSymbolizer(t *testing.T, records []traceRecord, full string) (frames, inlined int) {
 	t.Helper()
 	type mapped struct {
@@ -194,7 +193,7 @@ func (tr *tracer) compareSymbolizer(t *testing.T, records []traceRecord, full st
 		file = m.path
 		if path.Base(path.Dir(file)) == "bare" {
 			file = filepath.Join(full, path.Base(file))
-		} else if id := s.BuildID; len(id) > 2 { // in a library of the system
+		} else if id := s.BuildID; len(id) > 2 { // the file is a library of the system
 			if debug := "/usr/lib/debug/.build-id/" + id[:2] + "/" + id[2:] + ".debug"; exists(debug) {
 				file = debug
 			}
@@ -245,7 +244,7 @@ func (tr *tracer) compareSymbolizer(t *testing.T, records []traceRecord, full st
 			if version > 0 {
 				w.FunctionName = w.FunctionName[:version]
 			}
-			if w.Line == 0 && g.File == "" { // for a local symbol it prints the object file
+			if w.Line == 0 && g.File == "" { // for a local symbol llvm-symbolizer prints the object file
 				w.FileName = ""
 			}
 			if plainName(g.Function) != plainName(w.FunctionName) || g.Line != w.Line || path.Clean(g.File) != path.Clean(w.FileName) || g.Inlined != (i < len(symbols)-1) {
@@ -256,7 +255,7 @@ func (tr *tracer) compareSymbolizer(t *testing.T, records []traceRecord, full st
 	return frames, inlined
 }
 
-// codeOf returns the link-time page of a file's code.
+// codeOf returns the link-time address of the first page of a file's code.
 func codeOf(t *testing.T, name string) address {
 	t.Helper()
 	f, err := elf.Open(name)
@@ -273,7 +272,7 @@ func codeOf(t *testing.T, name string) address {
 	return 0
 }
 
-// A traceRow is one function of a frame.
+// A traceRow is one function of a frame: a frame with inlined calls has several.
 type traceRow struct {
 	function, file string
 	line           int
@@ -314,8 +313,8 @@ func compareTraceText(t *testing.T, records []traceRecord, text string) {
 	compareRows(t, "text", got, rowsOf(records))
 }
 
-// compareTraceMarkup compares the functions that llvm-symbolizer finds for the markup of a report
-// with those in JSON.
+// compareTraceMarkup compares the functions that llvm-symbolizer finds for a report's markup with
+// those in JSON.
 func compareTraceMarkup(t *testing.T, records []traceRecord, markup, tree string) {
 	t.Helper()
 	if strings.Count(markup, "{{{reset}}}") != 1 {
@@ -346,8 +345,8 @@ func compareTraceMarkup(t *testing.T, records []traceRecord, markup, tree string
 	}
 }
 
-// compareTraceReport compares the frames of a resolved report with those in JSON, and the rest of
-// it with the original report.
+// compareTraceReport compares the frames of a resolved report with those in JSON, and its other
+// lines with the original report.
 func compareTraceReport(t *testing.T, records []traceRecord, report, resolved string) {
 	t.Helper()
 	var got []traceRow

@@ -55,7 +55,7 @@ func converse(t *testing.T, env []string, args ...string) *conversation {
 	return c
 }
 
-// ask writes a line and returns the line printed for it.
+// ask writes a line and returns the line of output for it.
 func (c *conversation) ask(line string) string {
 	c.t.Helper()
 	if _, err := io.WriteString(c.stdin, line+"\n"); err != nil {
@@ -68,7 +68,7 @@ func (c *conversation) ask(line string) string {
 	return strings.TrimSuffix(answer, "\n")
 }
 
-// end closes the input and returns the standard error.
+// end closes the input and returns the text on standard error.
 func (c *conversation) end() string {
 	c.t.Helper()
 	c.stdin.Close()
@@ -79,7 +79,7 @@ func (c *conversation) end() string {
 	return c.stderr.String()
 }
 
-// threads returns the restrictions in the kernel's status of each thread of a process.
+// threads returns, for each thread of a process, the restrictions shown in its /proc status.
 func threads(t *testing.T, pid int) (all []string) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
@@ -108,7 +108,7 @@ func threads(t *testing.T, pid int) (all []string) {
 	return all
 }
 
-// Whatever the command filters, no thread keeps the right to start programs.
+// For every kind of input, no thread keeps the right to start programs.
 func TestEveryThreadIsConfined(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(log, []byte("line\n"), 0o600); err != nil {
@@ -149,15 +149,15 @@ func TestEveryThreadIsConfined(t *testing.T) {
 	}
 }
 
-// The process can write to the folder that a flag names and to no other, not even one that gets its
-// name later.
+// The process can write to the folder named by a flag and to no other, not even to one that is
+// later renamed to that name.
 func TestOnlyNamedFoldersAreWrittenTo(t *testing.T) {
 	landlocked(t)
 	dumpfile := func(n int) string { return fmt.Sprintf("{{{dumpfile:llvm-profile:%d.profraw}}}", n) }
 	for _, tt := range []struct {
 		name string
 		args []string
-		want string // expected list of the other folder
+		want string // expected contents of the other folder
 		said string
 	}{
 		{"confined", nil, "", "permission denied"},
@@ -193,7 +193,7 @@ func TestOnlyNamedFoldersAreWrittenTo(t *testing.T) {
 	}
 }
 
-// wait waits until a file holds text.
+// wait waits until a file contains text.
 func wait(t *testing.T, path, text string) {
 	t.Helper()
 	for range 6000 {
@@ -205,7 +205,7 @@ func wait(t *testing.T, path, text string) {
 	t.Fatalf("%s never held %q", path, text)
 }
 
-// A confined symfilter reads inputs that are named by descriptor, pipe, or the /proc folder of
+// A confined symfilter can read inputs named by a descriptor, a named pipe, or the /proc folder of
 // another process.
 func TestOpenInputsAreReadWhenConfined(t *testing.T) {
 	need(t, "bash")
@@ -234,8 +234,8 @@ func TestOpenInputsAreReadWhenConfined(t *testing.T) {
 	}
 }
 
-// The folder for the cache is made before the process loses the right to make it. An index is kept
-// there, and no other file of the run.
+// The cache's folder is made before the process gives up the right to make it. Only an index is
+// kept there.
 func TestTheCacheIsKeptWhenConfined(t *testing.T) {
 	debug, err := filepath.Abs("../testdata/debug")
 	if err != nil {
@@ -261,7 +261,7 @@ func TestTheCacheIsKeptWhenConfined(t *testing.T) {
 	}
 }
 
-// The tests of the package usually run with the race detector, and so with cgo: Landlock then
+// The package's own tests usually run with the race detector and therefore with cgo, where Landlock
 // cannot restrict all threads. This test builds them as the command is built.
 func TestTheStaticBuildHasLandlock(t *testing.T) {
 	landlocked(t)

@@ -16,7 +16,8 @@ import (
 
 var updateScreens = flag.Bool("update-screens", false, "write the captured screens to testdata/screens")
 
-// screenLog is testdata/crash.log with a third backtrace, which has frames of the C library.
+// screenLog returns the path of testdata/crash.log with a third backtrace, which has frames in the
+// C library.
 func screenLog(t *testing.T) string {
 	t.Helper()
 	log, err := os.ReadFile(filepath.Join(checkout, "testdata", "crash.log"))
@@ -33,17 +34,17 @@ func screenLog(t *testing.T) string {
 	return name
 }
 
-// screenCommand returns a command of the shell that filters a log.
+// screenCommand returns a shell command that filters a log.
 func screenCommand(log string, args ...string) string {
 	words := append(append([]string{command, "-q", "--no-index"}, crashArgs()...), append(args, log)...)
 	for i, w := range words {
-		words[i] = "'" + w + "'" // no path of a test has a quote
+		words[i] = "'" + w + "'" // no path of a test contains a quote
 	}
 	return strings.Join(words, " ")
 }
 
-// onScreen returns what a terminal of this many columns shows after a command of the shell has
-// written to it, with the text end on a line of its own as the last line. The terminal is tmux.
+// onScreen runs a shell command on a terminal, tmux, with this many columns, and returns the screen
+// once its last line is end.
 func onScreen(t *testing.T, columns int, script, end string, flags ...string) string {
 	t.Helper()
 	need(t, "tmux")
@@ -79,7 +80,7 @@ func onScreen(t *testing.T, columns int, script, end string, flags ...string) st
 	return capture(flags...) + "\n"
 }
 
-// A crash fits into terminals of 80 and of 120 columns. The screens are testdata/screens.
+// A crash fits on terminals with 80 and 120 columns. testdata/screens has the expected screens.
 func TestACrashFitsIntoATerminal(t *testing.T) {
 	log := screenLog(t)
 	line := func(args ...string) string { return screenCommand(log, args...) + "; echo END" }
@@ -101,8 +102,8 @@ func TestACrashFitsIntoATerminal(t *testing.T) {
 	}
 }
 
-// namesOf returns the functions with their arguments, and the files with their lines, in lines of
-// frames of the form #0 0xADDR FUNCTION FILE:LINE:COLUMN (MODULE+0xADDR).
+// namesOf returns the functions with arguments and the files with lines in frames of the form #0
+// 0xADDR FUNCTION FILE:LINE:COLUMN (MODULE+0xADDR).
 func namesOf(text string) (names []string) {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
@@ -119,8 +120,8 @@ func namesOf(text string) (names []string) {
 	return names
 }
 
-// golden compares a screen with testdata/screens/NAME.txt. Versions of tmux spell colours in
-// different ways.
+// golden compares a screen with testdata/screens/NAME.txt. With colours it needs the version of
+// tmux that wrote the file, since versions spell colours differently.
 func golden(t *testing.T, name, screen string) {
 	t.Helper()
 	if v := run(t, nil, "tmux", "-V"); strings.Contains(screen, "\x1b") && v != "tmux 3.3a\n" {
@@ -143,7 +144,7 @@ func golden(t *testing.T, name, screen string) {
 	}
 }
 
-// less -R shows the colours and the lines of symfilter --color=always.
+// less -R shows the output of symfilter --color=always with its colours and lines.
 func TestLessShowsACrash(t *testing.T) {
 	need(t, "less")
 	const columns = 80

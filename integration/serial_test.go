@@ -20,19 +20,19 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A cable is the device's end of a pseudo-terminal, to whose other end a link leads.
+// A cable is a pseudo-terminal: the device's end, and a link to symfilter's end.
 type cable struct {
 	device *os.File
 	link   string
 }
 
-// plug makes a pseudo-terminal, as an adapter that is plugged in makes a port.
+// plug makes a pseudo-terminal, as plugging in an adapter makes a port.
 func plug(t *testing.T, link string) cable {
 	t.Helper()
 	return cable{testenv.Port(t, link), link}
 }
 
-// unplug takes the port away. What was not read of it is lost, as with a real one.
+// unplug removes the port. As with a real port, unread bytes are lost.
 func (c cable) unplug(t *testing.T) {
 	t.Helper()
 	if err := os.Remove(c.link); err != nil {
@@ -43,7 +43,7 @@ func (c cable) unplug(t *testing.T) {
 	}
 }
 
-// A monitor is a symfilter that reads a serial port.
+// A monitor is a running symfilter that reads a serial port.
 type monitor struct {
 	cmd      *exec.Cmd
 	out      *bufio.Reader
@@ -68,7 +68,7 @@ func startMonitor(t *testing.T, args ...string) *monitor {
 	return &monitor{cmd, bufio.NewReaderSize(out, 1<<20), bufio.NewReader(messages)}
 }
 
-// expect reads as many bytes of output as want has.
+// expect reads len(want) bytes of output and compares them.
 func (m *monitor) expect(t *testing.T, want string) {
 	t.Helper()
 	b := make([]byte, len(want))
@@ -78,7 +78,7 @@ func (m *monitor) expect(t *testing.T, want string) {
 	}
 }
 
-// message reads a line of standard error, without the name of the program and of the port.
+// message returns a line of standard error, without the names of the program and the port.
 func (m *monitor) message(t *testing.T, port string) string {
 	t.Helper()
 	line, err := m.messages.ReadString('\n')
@@ -92,7 +92,7 @@ func (m *monitor) message(t *testing.T, port string) string {
 	return rest
 }
 
-// interrupt ends the monitor by Ctrl-C, and returns its exit status.
+// interrupt ends the monitor with SIGINT and returns the rest of its output and its exit status.
 func (m *monitor) interrupt(t *testing.T) (rest string, code int) {
 	t.Helper()
 	if err := m.cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -118,7 +118,7 @@ func TestASerialPortIsReadUntilInterrupted(t *testing.T) {
 		if got, want := m.message(t, link), "open"; got != want {
 			t.Errorf("message %q, want %q", got, want)
 		}
-		io.WriteString(c.device, "rst:0x1 (POWERON)\r\nuart:~$ ") // a prompt without a line end
+		io.WriteString(c.device, "rst:0x1 (POWERON)\r\nuart:~$ ") // a prompt has no line end
 		m.expect(t, "rst:0x1 (POWERON)\r\nuart:~$ ")
 		io.WriteString(c.device, "\r\n")
 		m.expect(t, "\r\n")
@@ -143,7 +143,7 @@ func TestASerialPortThatIsThereNeedsNoFlag(t *testing.T) {
 	}
 }
 
-// deviceLog returns a log of a device: boots, lines that a reset has cut, and the noise of a cable.
+// deviceLog returns a device's log with boots, lines truncated by resets, and noise from plugging.
 func deviceLog(size int) []byte {
 	r := rand.New(rand.NewPCG(15, 1))
 	var b bytes.Buffer
@@ -156,7 +156,7 @@ func deviceLog(size int) []byte {
 				b.WriteByte(byte(r.Uint32()))
 			}
 		case 2:
-			fmt.Fprintf(&b, "\x1b[0;31mE (%d) wifi: disconnected, reason 0x%x\x1b[0m\r", r.IntN(1e6), r.IntN(256)) // cut by a reset
+			fmt.Fprintf(&b, "\x1b[0;31mE (%d) wifi: disconnected, reason 0x%x\x1b[0m\r", r.IntN(1e6), r.IntN(256)) // truncated by a reset
 		case 3:
 			fmt.Fprintf(&b, "Backtrace: 0x%08x:0x%08x 0x%08x:0x%08x |<-CORRUPTED\r\n", 0x400d0000+r.IntN(1<<16), 0x3ffb0000+r.IntN(1<<14), 0x400d0000+r.IntN(1<<16), 0x3ffb0000+r.IntN(1<<14))
 		default:
@@ -166,7 +166,7 @@ func deviceLog(size int) []byte {
 	return b.Bytes()
 }
 
-// pacedWriter writes as a port at this rate in baud does, ten bits for each byte.
+// A pacedWriter writes at the speed of a port with this baud rate: ten bits per byte.
 type pacedWriter struct {
 	w     io.Writer
 	rate  int64
@@ -175,7 +175,7 @@ type pacedWriter struct {
 }
 
 func (p *pacedWriter) Write(b []byte) (n int, err error) {
-	const piece = 64 // bytes: what an adapter passes on at once
+	const piece = 64 // bytes that an adapter passes on at once
 	for n < len(b) && err == nil {
 		time.Sleep(time.Until(p.start.Add(time.Duration(p.sent * 10 * int64(time.Second) / p.rate))))
 		var m int
@@ -185,8 +185,8 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// 41 MB are an hour at 115,200 baud. If TEST_SOAK is set, they come at that rate, for that time at
-// most.
+// At 115,200 baud, 41 MB take an hour. They are paced only if TEST_SOAK is set, and then for at
+// most that time.
 func TestALogThroughASerialPortLosesNothing(t *testing.T) {
 	const rate = 115200
 	size := int64(rate / 10 * 3600)
@@ -237,7 +237,6 @@ func TestALogThroughASerialPortLosesNothing(t *testing.T) {
 	}
 }
 
-// counting counts the bytes that are written through it.
 type counting struct {
 	w io.Writer
 	n int64

@@ -24,15 +24,16 @@ import (
 
 const libraries = 12 // libraries of the program that logs
 
-// chain is a program whose functions, each in a library of its own, call each other, with its log.
+// A chain is a program that logs, with its log: its functions call each other, each in a library of
+// its own.
 type chain struct {
 	log string // markup of one backtrace through all libraries
-	// the folder with its stripped files and, separately, their debug files: no path in the log
-	// leads there
+	// folder of its stripped files and, separately, their debug files; no path in the log leads
+	// there
 	files string
 }
 
-// newChain builds the program, runs it, and moves its files away from the paths in the log.
+// newChain builds the program, runs it, and moves its files away from their paths in the log.
 func newChain(t *testing.T) chain {
 	t.Helper()
 	need(t, "gcc", "objcopy")
@@ -77,7 +78,7 @@ func newChain(t *testing.T) chain {
 	return c
 }
 
-// want returns the expected beginnings of the frames in a resolved log, from the innermost.
+// want returns the expected start of each frame in a resolved log, innermost first.
 func (chain) want() (frames []string) {
 	frames = append(frames, "print_backtrace ")
 	for i := libraries; i >= 1; i-- {
@@ -86,7 +87,7 @@ func (chain) want() (frames []string) {
 	return append(frames, "main ")
 }
 
-// check compares the frames of a filtered log with the program's functions, and the lines of their
+// check compares the frames of a filtered log with the program's functions and the lines of the
 // calls.
 func (c chain) check(t *testing.T, out string) {
 	t.Helper()
@@ -103,7 +104,8 @@ func (c chain) check(t *testing.T, out string) {
 	}
 }
 
-// A user with a log and a server needs no set-up, and needs no server the second time.
+// With a log and a server, everything is resolved without any set-up, and the second time without
+// the server.
 func TestServerHasEverything(t *testing.T) {
 	need(t, "debuginfod", "debuginfod-find")
 	c := newChain(t)
@@ -129,10 +131,10 @@ func TestServerHasEverything(t *testing.T) {
 	if after := server.requests(t); after != before {
 		t.Errorf("the second run made %d requests, want none", after-before)
 	}
-	c.check(t, filter("")) // the cache is read without a server, too
+	c.check(t, filter("")) // the cache works without a server, too
 }
 
-// In the llvm style files come from servers, as in LLVM's own filter.
+// In the llvm style, files come from servers as in LLVM's own filter.
 func TestServerInTheStyleOfLLVM(t *testing.T) {
 	need(t, "debuginfod", "llvm-symbolizer-19")
 	c := newChain(t)
@@ -158,7 +160,7 @@ func TestServerInTheStyleOfLLVM(t *testing.T) {
 	}
 }
 
-// A module that no server has costs two requests, one for each kind of file, for any log.
+// A module unknown to all servers costs two requests, one for each kind of file, whatever the log.
 func TestModuleThatNobodyHas(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -187,7 +189,6 @@ func TestModuleThatNobodyHas(t *testing.T) {
 	}
 }
 
-// Nothing is fetched unless the user asks for it, and nothing if the user forbids it.
 func TestServersAreAskedOnlyWhereTheUserAsks(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -225,7 +226,7 @@ func TestServersAreAskedOnlyWhereTheUserAsks(t *testing.T) {
 	}
 }
 
-// If the stripped program exists, only its debug file is asked for.
+// If the stripped program is present, only its debug file is requested.
 func TestServerIsNotAskedForAProgramThatIsThere(t *testing.T) {
 	need(t, "gcc")
 	var asked []string
@@ -252,7 +253,7 @@ func TestServerIsNotAskedForAProgramThatIsThere(t *testing.T) {
 	}
 }
 
-// A server that accepts connections and never answers costs a pipe one wait, and does not delay the
+// A server that accepts connections and never answers delays a pipe once, and does not delay the
 // end of the program.
 func TestServerThatNeverAnswers(t *testing.T) {
 	c := newChain(t)
@@ -262,12 +263,11 @@ func TestServerThatNeverAnswers(t *testing.T) {
 			t.Setenv("DEBUGINFOD_URLS", url)
 			t.Setenv("DEBUGINFOD_CACHE_PATH", t.TempDir())
 			p := start(t, style, "--debug-file-directory", t.TempDir())
-			// a wait for each library would take 10 s, which is the bound of a pipe's waits in a
-			// minute
+			// a wait for each library would take 10 s, the limit for a pipe's waits in a minute
 			if took := p.through(t, c.log+"end of one\n", "end of one"); took > 2*time.Second+slack {
 				t.Errorf("the first log took %v, want at most 2 s", took)
 			}
-			// the shortest of three, since a busy machine delays some
+			// the shortest of three, since a busy machine delays some of them
 			took := time.Hour
 			for i := range 3 {
 				end := fmt.Sprintf("end of %d", i)
@@ -281,7 +281,7 @@ func TestServerThatNeverAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.cmd.Wait()
-			if took := time.Since(begin); took > time.Second+slack { // else a minute
+			if took := time.Since(begin); took > time.Second+slack { // otherwise it takes a minute
 				t.Errorf("the end took %v, want at most 1 s", took)
 			}
 			if got := p.cmd.ProcessState.ExitCode(); got != 128+int(syscall.SIGTERM) {
@@ -294,7 +294,7 @@ func TestServerThatNeverAnswers(t *testing.T) {
 // slack is the delay that a busy machine may add to a time that a test checks.
 const slack = 6 * time.Second
 
-// through writes a log and returns the time until its end is in the output.
+// through writes a log and returns the time until end is in the output.
 func (p *pipeline) through(t *testing.T, log, end string) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -313,7 +313,7 @@ func (p *pipeline) through(t *testing.T, log, end string) time.Duration {
 	return time.Since(begin)
 }
 
-// silentServer returns the URL of a server that accepts connections, reads requests, and never
+// silentServer returns the URL of a server that accepts connections and reads requests, but never
 // answers.
 func silentServer(t *testing.T) string {
 	t.Helper()
@@ -335,7 +335,7 @@ func silentServer(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// Ctrl-C while a file is fetched for a log in a file ends the process at once.
+// Ctrl-C during a download for a log file ends the process at once.
 func TestInterruptEndsADownload(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(log, []byte("{{{module:0:lost.so:elf:aabbccdd}}}\n{{{mmap:0x10000:0x1000:load:0:rx:0x0}}}\n{{{pc:0x10010}}}\nthe end\n"), 0o666); err != nil {
@@ -353,7 +353,7 @@ func TestInterruptEndsADownload(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stderr.Read(make([]byte, 100)); err != nil { // the server is being asked
+	if _, err := stderr.Read(make([]byte, 100)); err != nil { // the request has been sent
 		t.Fatal(err)
 	}
 	begin := time.Now()
@@ -362,7 +362,7 @@ func TestInterruptEndsADownload(t *testing.T) {
 	}
 	io.Copy(io.Discard, stderr)
 	cmd.Wait()
-	if took := time.Since(begin); took > slack { // else the 90 s that a log in a file waits
+	if took := time.Since(begin); took > slack { // without the signal a log file waits 90 s
 		t.Errorf("the end took %v, want it at once", took)
 	}
 	if got := cmd.ProcessState.ExitCode(); got != 128+int(syscall.SIGINT) {

@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// A serviceManager takes messages of a service as systemd does.
+// A serviceManager receives a service's messages as systemd does.
 type serviceManager struct {
 	t    *testing.T
 	conn *net.UnixConn
-	env  []string // of the service
+	env  []string // environment of the service
 }
 
-// newServiceManager returns a service manager, with a watchdog if the interval is not 0.
+// newServiceManager returns a service manager; it has a watchdog unless the interval is 0.
 func newServiceManager(t *testing.T, watchdog time.Duration) *serviceManager {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "manager")
@@ -44,7 +44,8 @@ func newServiceManager(t *testing.T, watchdog time.Duration) *serviceManager {
 	return m
 }
 
-// expect waits for a message that the pattern matches as a whole, and returns the others before it.
+// expect waits for a message that the pattern matches completely, and returns the messages before
+// it.
 func (m *serviceManager) expect(pattern string) (others []string) {
 	m.t.Helper()
 	m.conn.SetReadDeadline(time.Now().Add(time.Minute))
@@ -62,7 +63,7 @@ func (m *serviceManager) expect(pattern string) (others []string) {
 	}
 }
 
-// want checks that messages are all of the kinds that the pattern names.
+// want fails the test if a message does not match the pattern completely.
 func want(t *testing.T, when string, messages []string, pattern string) {
 	t.Helper()
 	for _, m := range messages {
@@ -72,7 +73,7 @@ func want(t *testing.T, when string, messages []string, pattern string) {
 	}
 }
 
-// exit waits until the daemon has ended with 0.
+// exit waits for the daemon to end and fails the test if its status is not 0.
 func (d *runningDaemon) exit() {
 	d.t.Helper()
 	select {
@@ -91,8 +92,8 @@ pipelines:
   app: {input: {files: ["DIR/*.log"]}, output: {file: DIR/out}}
 `
 
-// The life of a service with Type=notify-reload and WatchdogSec=: its start, a reload, one that
-// fails, the next one, and its end.
+// A service with Type=notify-reload and WatchdogSec= reports its start, a reload, a failed reload,
+// the next one, and its end.
 func TestTheServiceManagerIsToldTheLifeOfTheDaemon(t *testing.T) {
 	m := newServiceManager(t, 200*time.Millisecond)
 	d := startDaemon(t, oneFile, m.env...)
@@ -106,7 +107,7 @@ func TestTheServiceManagerIsToldTheLifeOfTheDaemon(t *testing.T) {
 	d.configure(strings.Replace(oneFile, "pipelines:", "pipelines:\n  web: {input: {http: 'unix:DIR/web', path: /v1/filter}, output: {peer: true}}", 1))
 	d.signal(syscall.SIGHUP)
 	want(t, "before the reload", m.expect("RELOADING=1\nMONOTONIC_USEC=[0-9]+\nSTATUS=reading the configuration"), alive)
-	// On a busy machine a report of the status is due between the reload and READY.
+	// On a busy machine a report of the status may come between the reload and READY.
 	want(t, "during the reload", m.expect("READY=1\nSTATUS=2 pipelines"), "WATCHDOG=1|STATUS=2 pipelines")
 
 	d.configure(strings.Replace(oneFile, "input:", "imput:", 1))
@@ -132,8 +133,8 @@ func TestTheServiceManagerIsToldTheLifeOfTheDaemon(t *testing.T) {
 	d.exit()
 }
 
-// An output that does not take its lines delays the end by 5 seconds at most. The watchdog is told
-// that the daemon is alive, and the service manager that it needs the time.
+// An output that accepts no lines delays the end of the daemon by 5 seconds at most. Meanwhile the
+// daemon pings the watchdog and asks the service manager for more time.
 func TestABlockedOutputDoesNotLetTheWatchdogEndTheDaemon(t *testing.T) {
 	t.Parallel()
 	m := newServiceManager(t, 100*time.Millisecond)
@@ -152,7 +153,7 @@ func TestABlockedOutputDoesNotLetTheWatchdogEndTheDaemon(t *testing.T) {
 	m.expect("(?s)STOPPING=1\n.*")
 	m.expect("EXTEND_TIMEOUT_USEC=[0-9]+")
 	m.expect("WATCHDOG=1")
-	go func() { // systemd reads on
+	go func() { // systemd continues to read
 		for b := make([]byte, 4096); ; {
 			if _, err := m.conn.Read(b); err != nil {
 				return
@@ -160,12 +161,12 @@ func TestABlockedOutputDoesNotLetTheWatchdogEndTheDaemon(t *testing.T) {
 		}
 	}()
 	<-d.exited
-	if took := time.Since(began); took > 20*time.Second { // 5 on a machine that has time
+	if took := time.Since(began); took > 20*time.Second { // 5 s on an idle machine
 		t.Errorf("the end took %v", took)
 	}
 }
 
-// Lines of the log have the priorities of the journal if standard error is its stream, and times
+// Log lines have the journal's priorities if standard error is the journal's stream, and times
 // otherwise.
 func TestTheLogHasThePrioritiesOfTheJournal(t *testing.T) {
 	for _, tt := range []struct{ name, format, journal, want string }{

@@ -25,23 +25,23 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The parameters of soakDaemon. In a short run, everything happens more often.
+// A soakPlan has the parameters of soakDaemon. In a short run everything happens more often.
 type soakPlan struct {
 	duration time.Duration
 	files    int           // followed by the pipeline of plain files
-	each     int           // connections of each kind: TCP, unix, HTTP, and HTTP to a file
-	burst    time.Duration // between two writes of a connection, of two lines
-	live     time.Duration // of a connection
+	each     int           // connections of each kind: TCP, Unix, HTTP, and HTTP whose output is a file
+	burst    time.Duration // interval between a connection's writes of two lines each
+	live     time.Duration // lifetime of a connection
 	reload   time.Duration
-	rotate   time.Duration // of the outputs
-	mode     time.Duration // of the server of debug files
+	rotate   time.Duration // interval between rotations of the outputs
+	mode     time.Duration // interval between the modes of the server of debug files
 }
 
-// soakHang is how long nothing may happen. It tells a daemon that hangs from one that gets no
-// processor: on a machine with a load of 80 a connection took more than a minute.
+// soakHang is the time without progress after which the daemon is considered hung. It is long
+// because on a machine with a load of 80 a connection took more than a minute.
 const soakHang = 10 * time.Minute
 
-// TestDaemonSoak runs 8 pipelines for the time in TEST_SOAK (make soak), for 10 minutes under make
+// TestDaemonSoak runs 8 pipelines for the time in TEST_SOAK (make soak), for 10 minutes in make
 // test-long, and otherwise for seconds.
 func TestDaemonSoak(t *testing.T) {
 	plan := soakPlan{files: 16, each: 50, burst: 250 * time.Millisecond, live: 10 * time.Second, reload: 3 * time.Second, rotate: 20 * time.Second, mode: 15 * time.Second}
@@ -60,12 +60,12 @@ func TestDaemonSoak(t *testing.T) {
 	}
 }
 
-// daemonSoak is one run.
+// A daemonSoak is the state of one run.
 type daemonSoak struct {
 	t    *testing.T
 	plan soakPlan
 	d    *runningDaemon
-	stop chan struct{} // closed when no more lines are written
+	stop chan struct{} // closed before the writers end
 	work sync.WaitGroup
 
 	mu      sync.Mutex
@@ -74,7 +74,7 @@ type daemonSoak struct {
 	streams map[int]*soaked
 }
 
-// stream returns a new stream of lines, which are read by name or sent.
+// stream returns a new stream of lines; it is a file if path is set.
 func (s *daemonSoak) stream(path string, of *runtime) *soaked {
 	one := &soaked{number: len(s.all), path: path, runtime: of, asks: true}
 	s.all = append(s.all, one)
@@ -98,8 +98,8 @@ pipelines:
   sent: {input: {http: "HTTP", path: /sent}, patience: *p, filter: FILTER, output: {file: DIR/out/sent}}
 `
 
-// soakDaemon runs a daemon under load and reloads, and looks for each line in its output. Of what
-// it uses, it compares what is used in the last two thirds of the time. It returns a report.
+// soakDaemon runs a daemon under load and reloads, and looks for each line in its output. It
+// compares the daemon's resources within the last two thirds of the time. It returns a report.
 func soakDaemon(t *testing.T, plan soakPlan) string {
 	s := &daemonSoak{t: t, plan: plan, stop: make(chan struct{}), streams: make(map[int]*soaked)}
 	flaky := newFlakyServer(plan.mode)
@@ -200,7 +200,7 @@ func (s *daemonSoak) begin(tcp, web string) {
 	follow("docker", 1, runtimes()["docker"])
 	for range s.plan.each {
 		a, b, c, d := s.stream("", nil), s.stream("", nil), s.stream("", nil), s.stream("", nil)
-		a.most, b.most = 1_000_000, 1_000_000 // longer lines of sockets are cut
+		a.most, b.most = 1_000_000, 1_000_000 // because longer lines from sockets are truncated
 		s.work.Go(func() { failed("tcp", s.connect("tcp", tcp, a)) })
 		s.work.Go(func() { failed("unix", s.connect("unix", s.d.path("unix"), b)) })
 		s.work.Go(func() { failed("http", s.post("http://"+web+"/v1/filter", c, true)) })
@@ -216,7 +216,7 @@ func (s *daemonSoak) begin(tcp, web string) {
 	}
 }
 
-// next returns the next lines of a stream.
+// next returns the next lines of the stream.
 func (s *soaked) next(lines int) []byte {
 	var b []byte
 	for range lines {
@@ -227,8 +227,8 @@ func (s *soaked) next(lines int) []byte {
 	return b
 }
 
-// burst writes lines of a stream until it is time for another connection. It reports whether the
-// test goes on.
+// burst writes lines of a stream until the connection's lifetime is over. It reports whether the
+// test continues.
 func (s *daemonSoak) burst(one *soaked, w io.Writer) (bool, error) {
 	end := time.After(s.plan.live/2 + rand.N(s.plan.live))
 	tick := time.NewTicker(s.plan.burst)
@@ -247,7 +247,7 @@ func (s *daemonSoak) burst(one *soaked, w io.Writer) (bool, error) {
 	}
 }
 
-// connect sends a stream by connections, one after the other.
+// connect sends a stream through successive connections.
 func (s *daemonSoak) connect(network, address string, one *soaked) error {
 	for goesOn := true; goesOn; {
 		c, err := net.Dial(network, address)
@@ -257,7 +257,7 @@ func (s *daemonSoak) connect(network, address string, one *soaked) error {
 		if goesOn, err = s.burst(one, c); err == nil {
 			err = c.(interface{ CloseWrite() error }).CloseWrite()
 		}
-		if err == nil { // the daemon closes the connection when it has read all of it
+		if err == nil { // the daemon closes the connection when it has read everything
 			c.SetReadDeadline(time.Now().Add(soakHang))
 			_, err = io.Copy(io.Discard, c)
 		}
@@ -269,7 +269,7 @@ func (s *daemonSoak) connect(network, address string, one *soaked) error {
 	return nil
 }
 
-// send sends a stream by datagrams of one line.
+// send sends a stream as datagrams of one line.
 func (s *daemonSoak) send(one *soaked) error {
 	c, err := net.Dial("unixgram", s.d.path("datagrams"))
 	if err != nil {
@@ -290,7 +290,8 @@ func (s *daemonSoak) send(one *soaked) error {
 	}
 }
 
-// post sends a stream by requests, one after the other. Their answers have the lines, or nothing.
+// post sends a stream through successive requests. Answers contain the lines if answered is set,
+// and are empty otherwise.
 func (s *daemonSoak) post(url string, one *soaked, answered bool) error {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -342,7 +343,7 @@ func (s *daemonSoak) examine(one *soaked, line string) {
 	s.c.examine(one, line)
 }
 
-// read checks the lines of an output file, and of the files that take its place.
+// read checks the lines of an output file and of the files that replace it.
 func (s *daemonSoak) read(path string) {
 	var kind *soaked
 	for _, one := range s.all {
@@ -362,7 +363,7 @@ func (s *daemonSoak) read(path string) {
 			}
 		}
 		r := bufio.NewReaderSize(f, 1<<20)
-		left := false // the daemon has closed the file: it gets no more lines
+		left := false // left: the daemon has closed the file, so it will get no more lines
 		for {
 			line, err := r.ReadString('\n')
 			if part += line; err == nil {
@@ -379,7 +380,7 @@ func (s *daemonSoak) read(path string) {
 			open, err2 := f.Stat()
 			if err1 == nil && err2 == nil && !os.SameFile(here, open) && !s.d.hasOpen(open) {
 				left = true
-				continue // with the lines that came since
+				continue // read the lines that were written in the meantime
 			}
 			select {
 			case <-s.d.exited:
@@ -391,7 +392,7 @@ func (s *daemonSoak) read(path string) {
 	}
 }
 
-// hasOpen reports whether the daemon has the file open.
+// hasOpen reports whether the daemon has a file open.
 func (d *runningDaemon) hasOpen(file os.FileInfo) bool {
 	descriptors, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", d.cmd.Process.Pid))
 	return slices.ContainsFunc(descriptors, func(name string) bool {
@@ -400,7 +401,8 @@ func (d *runningDaemon) hasOpen(file os.FileInfo) bool {
 	})
 }
 
-// found checks a line of an output file: of kind, or of the stream that it names.
+// found checks a line of an output file. The line belongs to kind or, if kind is nil, to the stream
+// that the line names.
 func (s *daemonSoak) found(kind *soaked, line string) {
 	if kind == nil {
 		var number int
@@ -412,7 +414,7 @@ func (s *daemonSoak) found(kind *soaked, line string) {
 	s.examine(kind, line)
 }
 
-// reload changes the configuration until the time is over, and rotates the outputs.
+// reload changes the configuration and rotates the outputs until the time is over.
 func (s *daemonSoak) reload(variant func(int) string) (reloads, broken int) {
 	end := time.After(s.plan.duration)
 	tick := time.NewTicker(s.plan.reload)
@@ -430,7 +432,7 @@ func (s *daemonSoak) reload(variant func(int) string) (reloads, broken int) {
 			rotated = time.Now()
 			names, _ := filepath.Glob(s.d.path("out/*"))
 			for _, name := range names {
-				if _, err := os.Stat(name + ".1"); err != nil && !strings.HasSuffix(name, ".1") { // else it is read
+				if _, err := os.Stat(name + ".1"); err != nil && !strings.HasSuffix(name, ".1") { // otherwise the file is still being read
 					os.Rename(name, name+".1")
 				}
 			}
@@ -447,7 +449,7 @@ func (s *daemonSoak) reload(variant func(int) string) (reloads, broken int) {
 	}
 }
 
-// finish waits until all written lines were read from the outputs.
+// finish waits until all written lines are in the outputs.
 func (s *daemonSoak) finish() {
 	var before int64
 	patience := time.Now().Add(soakHang)
@@ -471,7 +473,8 @@ func (s *daemonSoak) finish() {
 	}
 }
 
-// A flakyServer has debug files, and is now and then without them, broken, silent, or cut.
+// A flakyServer has debug files, but at times it is without them, broken or silent, or truncates
+// files.
 type flakyServer struct {
 	began time.Time
 	mode  time.Duration
@@ -485,15 +488,15 @@ func newFlakyServer(mode time.Duration) *flakyServer {
 func (f *flakyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.asked.Add(1)
 	parts := strings.Split(r.URL.Path, "/")
-	// In a fixed order, the pauses of a client that waits longer after each failure could keep step
-	// with it, and meet no good time for an hour.
+	// If the modes had a fixed order, a client whose pauses grow after each failure could stay in
+	// step with it and meet no working mode for an hour.
 	switch rand.New(rand.NewPCG(uint64(time.Since(f.began)/f.mode), 1)).IntN(8) {
 	case 0:
 		http.NotFound(w, r)
 	case 1:
 		http.Error(w, "broken", http.StatusInternalServerError)
 	case 2:
-		select { // longer than any line waits
+		select { // longer than the wait of any line
 		case <-r.Context().Done():
 		case <-time.After(f.mode):
 		}

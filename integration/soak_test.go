@@ -22,8 +22,8 @@ import (
 	"time"
 )
 
-// TestSoak runs for the time in TEST_SOAK (make soak) and then writes its report, docs/soak.md;
-// without it, for some seconds.
+// TestSoak runs for the time in TEST_SOAK (make soak) and then writes its report, docs/soak.md.
+// Without TEST_SOAK it runs for seconds.
 func TestSoak(t *testing.T) {
 	asked := os.Getenv("TEST_SOAK")
 	if asked == "" {
@@ -44,7 +44,7 @@ func TestSoak(t *testing.T) {
 	})
 }
 
-// writeSoak replaces a section of docs/soak.md, which begins with its heading.
+// writeSoak replaces the section of docs/soak.md with the same heading.
 func writeSoak(t *testing.T, section string) {
 	t.Helper()
 	const page = "../docs/soak.md"
@@ -65,8 +65,8 @@ func writeSoak(t *testing.T, section string) {
 	}
 }
 
-// soakPipe gives one process ordinary, broken and marked-up input, and checks that its memory does
-// not grow.
+// soakPipe writes ordinary, broken and marked-up input to one process and checks that its memory
+// does not grow.
 func soakPipe(t *testing.T, duration time.Duration) {
 	var input []byte
 	for _, name := range []string{"crash.log", "clang-crash.log"} {
@@ -109,43 +109,43 @@ func soakPipe(t *testing.T, duration time.Duration) {
 // The parameters of soakFiles.
 const (
 	soakCount  = 64                    // files
-	soakRate   = 20 * time.Millisecond // between two lines of a file
-	soakRotate = time.Second           // between two rotations of a file
-	// rotated files that are kept, longer if they have not been read
+	soakRate   = 20 * time.Millisecond // interval between two lines of a file
+	soakRotate = time.Second           // interval between two rotations of a file
+	// number of rotated files that are kept; unread ones are kept longer
 	soakKeep    = 10
 	soakMarkup  = 5                      // % of the lines
-	soakHostile = 1                      // %
-	soakSample  = 250 * time.Millisecond // between two checks of memory and descriptors
+	soakHostile = 1                      // % of the lines
+	soakSample  = 250 * time.Millisecond // interval between two checks of memory and descriptors
 )
 
-// kind is the kind of a line in a soaked file.
+// kind is the kind of a line of a soaked file.
 type kind uint8
 
 const (
 	ordinary kind = iota
 	hostile
 	frames  // a backtrace element
-	modules // the modules and maps for the frames
+	modules // modules and maps for the frames
 )
 
-// A soaked is a file that is written and rotated, while the test looks for its lines in the output.
+// A soaked is a file that is written and rotated. The test looks for its lines in the output.
 type soaked struct {
 	number  int
 	path    string
-	runtime *runtime // nil: a plain log
-	most    int      // bytes of a line; 0: no bound
-	asks    bool     // modules that only servers may know are in the log
+	runtime *runtime // nil for a plain log
+	most    int      // maximum length of a line in bytes; 0 if there is none
+	asks    bool     // the log has modules that only servers may have
 
 	written, rotations int
-	rotated            []int        // the last lines of the rotated files that are kept
-	ends               []int        // the last lines of all rotated files
-	seen               atomic.Int64 // lines in the output
+	rotated            []int        // last line of each rotated file that is kept
+	ends               []int        // last line of each rotated file
+	seen               atomic.Int64 // number of lines in the output
 
 	part     string // of a line of the output
 	resolved atomic.Bool
 }
 
-// line returns a line of a file, the same in each run.
+// line returns line n of the file; it is the same in every run.
 func (s *soaked) line(n int) (kind, string) {
 	r := rand.New(rand.NewPCG(uint64(s.number), uint64(n)))
 	head := fmt.Sprintf("f%02d %08d ", s.number, n)
@@ -182,7 +182,7 @@ func (s *soaked) line(n int) (kind, string) {
 	}
 }
 
-// write writes n lines, in one of the ways of container runtimes.
+// write writes the next lines in one of the formats of container runtimes.
 func (s *soaked) write(lines int) error {
 	var b strings.Builder
 	for range lines {
@@ -210,8 +210,8 @@ func (s *soaked) write(lines int) error {
 	return err
 }
 
-// rotate renames the file and the rotated ones. It removes the oldest once all of it was seen in
-// the output.
+// rotate renames the file and the rotated files. It removes the oldest once the output has all its
+// lines.
 func (s *soaked) rotate() error {
 	s.rotations++
 	s.rotated = append(s.rotated, s.written)
@@ -234,8 +234,8 @@ func (s *soaked) rotate() error {
 type tally struct {
 	lines, more, markup, hostile int64
 	lost, again, changed         int64
-	first                        string // the first fault
-	file, before, behind         int    // the first gap: its file, and the lines before and after it
+	first                        string // the first error
+	file, before, behind         int    // the first gap: its file, and the numbers of the lines before and after it
 }
 
 func (c *tally) wrong(of *int64, n int64, line string) {
@@ -268,7 +268,7 @@ func (c *tally) examine(s *soaked, line string) {
 	k, want := s.line(n)
 	switch {
 	case n == seen && k == frames && strings.Contains(line, "    #"):
-		c.more++ // a further inlined call
+		c.more++ // another inlined call
 		return
 	case n <= seen:
 		c.wrong(&c.again, 1, line)
@@ -299,7 +299,7 @@ func (c *tally) examine(s *soaked, line string) {
 	s.seen.Store(int64(n))
 }
 
-// soakFiles follows 64 files that are written and rotated, plain and of containers, while the debug
+// soakFiles follows 64 files, plain and of containers, that are written and rotated while the debug
 // files of their modules appear one after the other. It returns a report.
 func soakFiles(t *testing.T, duration time.Duration) string {
 	dir := t.TempDir()
@@ -317,7 +317,7 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 		case 3:
 			s.runtime = runtimes()["docker"]
 		}
-		if i%2 == 1 { // the other debug files do not exist yet
+		if i%2 == 1 { // the other debug files appear later
 			if err := s.write(1); err != nil {
 				t.Fatal(err)
 			}
@@ -330,7 +330,7 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 	go func() { done <- examineAll(files, p.out) }()
 	usage := watchUsage(p.cmd.Process.Pid)
 
-	// Each file has its own times, so that not all are rotated at once.
+	// Start times differ, so that the files are not all rotated at once.
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
 	failed := make(chan error, 3*soakCount)
@@ -354,7 +354,7 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 		}
 	}
 
-	// All written lines are printed, and lines written from now on are resolved after a while.
+	// All written lines are printed, and lines written from now on get resolved after some time.
 	patience := time.Now().Add(2 * time.Minute)
 	waiting := all
 	for {
@@ -363,7 +363,7 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 			break
 		}
 		for _, s := range waiting {
-			// the last may be a module line that waits for its maps
+			// the last line may be a module that waits for its maps
 			if s.seen.Load() >= int64(s.written)-1 {
 				if err := s.write(40); err != nil {
 					t.Fatal(err)
@@ -398,7 +398,7 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 	}
 	const (
 		maxMemory = 384 << 20 // bytes resident
-		// a rotated file is read for five more seconds, and a busy machine lags
+		// a rotated file is read for five more seconds, and a busy machine is slow
 		maxFiles = 16 * soakCount
 	)
 	if steady.memory > maxMemory || steady.files > maxFiles {
@@ -453,7 +453,6 @@ func examineAll(files map[string]*soaked, out io.Reader) (c tally) {
 	}
 }
 
-// writeAndRotate writes lines until stop is closed.
 func (s *soaked) writeAndRotate(stop <-chan struct{}, begin time.Duration) error {
 	time.Sleep(begin)
 	line := time.NewTicker(soakRate)
@@ -481,7 +480,7 @@ func (s *soaked) writeAndRotate(stop <-chan struct{}, begin time.Duration) error
 	}
 }
 
-// placeFile copies a file as an installer does: it appears when it is complete.
+// placeFile copies a file as an installer does: the file appears when it is complete.
 func placeFile(from, to string) error {
 	b, err := os.ReadFile(from)
 	if err != nil {
@@ -496,20 +495,20 @@ func placeFile(from, to string) error {
 	return os.Rename(to+".new", to)
 }
 
-// usage samples the resources that a process uses.
+// usage samples the resources of a process.
 type usage struct {
 	stop chan struct{}
 	done chan used
 }
 
 type used struct {
-	memory, files           int64 // at most
+	memory, files           int64 // maximum
 	memoryRatio, filesRatio float64
 	samples                 []int64 // of memory
 }
 
-// memoryRange returns the least and the largest mean of a tenth of the last two thirds of the time,
-// but not more of it than all but ten minutes, as parts of their mean.
+// memoryRange returns the smallest and the largest mean of a tenth of the samples, relative to
+// their overall mean. It skips the first third of the time, but not more than ten minutes.
 func (u used) memoryRange() (least, most float64) {
 	after := u.samples[min(len(u.samples)/3, int(10*time.Minute/soakSample)):]
 	whole := max(1, mean(after))
@@ -552,7 +551,7 @@ func (u *usage) end() used {
 	return <-u.done
 }
 
-// growth returns the ratio of the mean of the last quarter of the samples to that of the second
+// growth returns the mean of the last quarter of the samples divided by the mean of the second
 // quarter.
 func growth(samples []int64) float64 {
 	n := len(samples)

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// systemd opens a socket, and starts symfilterd with it when the first connection or datagram
-// comes, which is filtered: the socket is an input by its name.
+// systemd opens a socket and starts symfilterd when the first connection or datagram arrives. The
+// socket is a pipeline's input by its name, and the data is filtered.
 func TestSocketsOfSystemdAreInputs(t *testing.T) {
 	need(t, "systemd-socket-activate")
 	for _, tt := range []struct {
@@ -25,7 +25,7 @@ func TestSocketsOfSystemdAreInputs(t *testing.T) {
 		{"unixgram", []string{"--datagram"}},
 	} {
 		t.Run(tt.network, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "symfilterd") // short: a socket's path has at most 107 bytes
+			dir, err := os.MkdirTemp("", "symfilterd") // a socket's path has at most 107 bytes
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,8 +17,9 @@ import (
 	"github.com/symfilter/symfilter/internal/layout"
 )
 
-// sources are the files of a library, with what source files may hold: tabs, other alphabets, long
-// lines, bytes that are not UTF-8, control characters, and what looks like markup or like a frame.
+// sources are the files of a library. They have everything that source files may have: tabs, other
+// alphabets, long lines, invalid UTF-8, control characters, and text that looks like markup or a
+// frame.
 var sources = map[string]string{
 	"shop.h": "volatile int sink;\n" +
 		"static inline __attribute__((always_inline)) int inner(int x)\n{\n" +
@@ -31,17 +32,17 @@ var sources = map[string]string{
 		"extern \"C\" int entry(int x) { return price(x) + 1; }\n",
 }
 
-const sourceID = "abcdef0123456789abcdef0123456789abcdef01" // debuginfod refuses shorter ones
+const sourceID = "abcdef0123456789abcdef0123456789abcdef01" // debuginfod rejects shorter ones
 
-// A sourceTwin is a library in the folder of its sources.
+// A sourceTwin is a library next to its sources.
 type sourceTwin struct {
 	dir, lib string
 	log      []byte
 	args     []string
 }
 
-// newSourceTwin builds the library of sources in a folder of its own, with a log of all addresses
-// of its code.
+// newSourceTwin builds the library of sources in a folder of its own, with a log that has every
+// address of its code.
 func newSourceTwin(t *testing.T, compiler string, flags ...string) *sourceTwin {
 	t.Helper()
 	need(t, compiler)
@@ -63,7 +64,7 @@ func newSourceTwin(t *testing.T, compiler string, flags ...string) *sourceTwin {
 	return w
 }
 
-// text returns what symfilter prints for the log, and its messages.
+// text returns symfilter's output for the log, and its messages.
 func (w *sourceTwin) text(t *testing.T, env []string, args ...string) (out, messages string) {
 	t.Helper()
 	cmd := exec.Command(command, append(w.args, args...)...)
@@ -81,8 +82,8 @@ func (w *sourceTwin) text(t *testing.T, env []string, args ...string) (out, mess
 
 var frameWithLine = regexp.MustCompile(`^ *#\S+ +0x[0-9a-f]+ .* \S*/(shop\.\w+):(\d+)(?::(\d+))? \(shop\.so\+0x`)
 
-// wantLines checks that each frame with a line shows that line, unless the frame before it does,
-// and that all files of sources, or no file, are shown.
+// wantLines checks that each frame with a line shows the line, unless the frame before it shows the
+// same one, and that both files of sources are shown. If some is false, no line may be shown.
 func wantLines(t *testing.T, out string, some bool) {
 	t.Helper()
 	shown := make(map[string]int)
@@ -112,7 +113,7 @@ func wantLines(t *testing.T, out string, some bool) {
 		}
 		text := strings.Split(sources[name], "\n")[number-1]
 		want, _ := layout.AppendSourceLine(nil, uint32(number), []byte(text), uint32(column))
-		if strings.Contains(text, "BuildId") { // has no frame any more
+		if strings.Contains(text, "BuildId") { // the text of a frame is escaped
 			want = bytes.ReplaceAll(want, []byte("0x"), []byte(`0\x78`))
 		}
 		if lines[i+1] != string(want) {
@@ -125,7 +126,7 @@ func wantLines(t *testing.T, out string, some bool) {
 	}
 }
 
-// The text is in the debug information: no file is read.
+// The debug information contains the text, so no file is read.
 func TestEmbeddedSourcesAreShown(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"plain":      {"-gdwarf-5", "-gembed-source"},
@@ -145,7 +146,7 @@ func TestEmbeddedSourcesAreShown(t *testing.T) {
 			if messages != "" {
 				t.Errorf("messages: got\n%s", messages)
 			}
-			// An index, which later runs have, knows no sources.
+			// An index, which later runs use, contains no sources.
 			home := "HOME=" + t.TempDir()
 			index := exec.Command(command, "index", w.lib)
 			index.Env = append(os.Environ(), home, "XDG_CACHE_HOME=")
@@ -155,7 +156,7 @@ func TestEmbeddedSourcesAreShown(t *testing.T) {
 			if got, _ := w.text(t, []string{home}, "--source-root", w.dir); got != out {
 				t.Errorf("with an index (-without +with):\n%s", cmp.Diff(out, got))
 			}
-			// Filtered again, nothing changes.
+			// Filtering the output again changes nothing.
 			again := exec.Command(command, append(w.args, "--source-root", w.dir)...)
 			again.Stdin = strings.NewReader(out)
 			if got, err := producers.output(t, again); err != nil || string(got) != out {
@@ -165,7 +166,7 @@ func TestEmbeddedSourcesAreShown(t *testing.T) {
 	}
 }
 
-// Files below a root are checked by the checksums that clang writes; GCC writes none.
+// Files below a root are verified by the checksums that clang writes; GCC writes none.
 func TestFilesBelowARootAreShown(t *testing.T) {
 	for name, tt := range map[string]struct {
 		compiler, flag string
@@ -207,7 +208,7 @@ func TestFilesBelowARootAreShown(t *testing.T) {
 	}
 }
 
-// Debian's debuginfod sends the files; the cache has them for the next run, as elfutils' has.
+// Debian's debuginfod sends the files. They are then in the cache, as in elfutils' own.
 func TestServersSendSources(t *testing.T) {
 	w := newSourceTwin(t, "clang-19", "-gdwarf-5")
 	server := runDebuginfod(t, w.dir)

@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// speedscope, in a browser, loads the stacks of a profile in each form, and shows the functions
-// with their own costs.
+// speedscope, in a browser, loads the stacks of a profile in each form and shows the functions with
+// their self costs.
 func TestSpeedscopeLoadsTheStacksOfAProfile(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "valgrind", "gcc")
@@ -49,7 +49,7 @@ func TestSpeedscopeLoadsTheStacksOfAProfile(t *testing.T) {
 			value[any](t, p, `[...document.querySelectorAll("div")].find(d => d.textContent === "🥪Sandwich").click()`)
 			p.until(t, `document.body.innerText.includes("fib")`)
 			page := value[string](t, p, "document.body.innerText")
-			shown := map[string]int64{} // only the rows within the window
+			shown := map[string]int64{} // only rows within the window are shown
 			for _, m := range row.FindAllStringSubmatch(page, -1) {
 				n, err := strconv.ParseInt(strings.ReplaceAll(m[1], ",", ""), 10, 64)
 				if err != nil {
@@ -59,7 +59,7 @@ func TestSpeedscopeLoadsTheStacksOfAProfile(t *testing.T) {
 			}
 			want := map[string]int64{}
 			for name := range shown {
-				// otherwise a name has several rows, by source file
+				// any other name has a row for each source file
 				if form == "folded" || name == "fib" || name == "compare" {
 					want[name] = self[name]
 				} else {

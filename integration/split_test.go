@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// splitSource has inlined calls that only the split unit describes.
+// splitSource has inlined calls that are described only in the split unit.
 const splitSource = `
 volatile int sink;
 static inline __attribute__((always_inline)) int inner(int x) { sink = x; return x + sink; }
@@ -23,8 +23,8 @@ __attribute__((noinline)) int price(int x) { return middle(x) + middle(sink); }
 extern "C" int entry(int x) { return price(x) + 1; }
 `
 
-// markupOf returns a log with presentation elements for each byte of a program's code; its build ID
-// is abcdef.
+// markupOf returns a log with presentation elements for every byte of a program's code. Its build
+// ID is abcdef.
 func markupOf(t *testing.T, path string) []byte {
 	t.Helper()
 	f, err := elf.Open(path)
@@ -41,11 +41,11 @@ func markupOf(t *testing.T, path string) []byte {
 	return b.Bytes()
 }
 
-// In the llvm style split units are read from .dwo files, from the package in the program's folder
-// and from that of --dwp, and debug files are found by link, all as llvm-symbolizer does.
+// In the llvm style, split units are read from .dwo files, from the package next to the program and
+// from the one named by --dwp, and debug files are found by link, as in llvm-symbolizer.
 func TestSplitUnitsInTheStyleOfLLVM(t *testing.T) {
 	need(t, "clang++-19", "g++", "llvm-symbolizer-19", "llvm-dwp-19", "objcopy", "dwz")
-	// build returns the program's place in a tree of build IDs, where both look for it.
+	// build returns the program's place in a tree of build IDs, where both tools look for it.
 	build := func(t *testing.T, compiler string, flags ...string) (dir, lib string, log []byte) {
 		dir = t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "shop.cc"), []byte(splitSource), 0o666); err != nil {
@@ -120,7 +120,7 @@ func TestSplitUnitsInTheStyleOfLLVM(t *testing.T) {
 		run(t, nil, "cp", lib, other)
 		run(t, nil, "dwz", "-m", filepath.Join(filepath.Dir(lib), "shop.alt"), "-h", lib, other)
 		same(t, log, dir, "price(int)")
-		// In the default style, functions that only the supplementary file names have a name.
+		// In the default style, functions named only by the supplementary file have names.
 		if out := run(t, log, command, "--obj="+lib); !strings.Contains(out, "inner") {
 			t.Errorf("inner is missing:\n%.2000s", out)
 		}

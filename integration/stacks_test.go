@@ -17,20 +17,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A plainProfile is what a profile in Callgrind's format says of its functions, by name: a reader
-// that shares no code with the command's.
+// A plainProfile holds the costs in a profile in Callgrind's format, by function name. Its reader
+// shares no code with symfilter.
 type plainProfile struct {
 	self  map[string]int64    // by function
 	arcs  map[[2]string]int64 // by caller and callee
 	lines map[string]int64    // own costs by "function file:line"
 }
 
-// recursionLevel is what ends the name of a function that Callgrind counts by its callers or levels
-// of recursion. The name of a closure of PHP has the path of its file, which may have a ' too.
+// recursionLevel matches a name to which Callgrind has added a caller or a level of recursion. The
+// name of a PHP closure has the path of its file, which may contain a ' as well.
 var recursionLevel = regexp.MustCompile(`^([^/']*)'.*`)
 
-// readPlain reads the costs of one event of a profile. Levels of recursion and callers are left out
-// of names; a function without a name has that of its object, with its address.
+// readPlain reads the costs of one event of a profile. It removes callers and levels of recursion
+// from names. A function without a name is named by its object and address.
 func readPlain(t *testing.T, path string, event int, scale int64) *plainProfile {
 	t.Helper()
 	f, err := os.Open(path)
@@ -127,7 +127,7 @@ func readPlain(t *testing.T, path string, event int, scale int64) *plainProfile 
 	return p
 }
 
-// inCycles returns the arcs of a call graph that are part of a cycle.
+// inCycles returns the arcs of a call graph that belong to a cycle.
 func inCycles(arcs map[[2]string]int64) map[[2]string]bool {
 	next := map[string][]string{}
 	for a := range arcs {
@@ -155,13 +155,12 @@ func inCycles(arcs map[[2]string]int64) map[[2]string]bool {
 	return all
 }
 
-// pprofTool runs go tool pprof on a profile.
 func pprofTool(t *testing.T, flags ...string) string {
 	t.Helper()
 	return run(t, nil, "go", slices.Concat([]string{"tool", "pprof", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0", "-noinlines"}, flags)...)
 }
 
-// peeked returns the own costs of the functions and the costs of the arcs that pprof -peek prints.
+// peeked returns the functions' self costs and the arcs' costs in the output of pprof -peek.
 func peeked(t *testing.T, out string) (self map[string]int64, arcs map[[2]string]int64) {
 	t.Helper()
 	self, arcs = map[string]int64{}, map[[2]string]int64{}
@@ -200,7 +199,7 @@ func peeked(t *testing.T, out string) (self map[string]int64, arcs map[[2]string
 	return self, arcs
 }
 
-// pprofNumber parses a number that pprof prints, with its unit.
+// pprofNumber parses a number with its unit as printed by pprof.
 func pprofNumber(t *testing.T, word string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimRight(word, "nsB"), "."), 10, 64)
@@ -210,7 +209,7 @@ func pprofNumber(t *testing.T, word string) int64 {
 	return n
 }
 
-// topped returns the own costs that pprof -top prints, by function.
+// topped returns the self costs in the output of pprof -top, by function.
 func topped(t *testing.T, out string) map[string]int64 {
 	t.Helper()
 	self := map[string]int64{}
@@ -223,8 +222,8 @@ func topped(t *testing.T, out string) map[string]int64 {
 	return self
 }
 
-// listed returns the own costs that pprof -list prints, by "function file:line". It shows only
-// files that exist.
+// listed returns the self costs in the output of pprof -list, by "function file:line". The output
+// has only files that exist.
 func listed(t *testing.T, out string) map[string]int64 {
 	t.Helper()
 	lines := map[string]int64{}
@@ -250,8 +249,8 @@ func (p *plainProfile) total() (sum int64) {
 	return sum
 }
 
-// surplus returns the costs that lead into functions, and not out of them: 0 if the costs of the
-// profile add up. Those of Xdebug are rounded to 10 ns.
+// surplus returns the costs that enter functions and do not leave them: 0 if the costs of the
+// profile add up. Xdebug rounds its costs to 10 ns.
 func (p *plainProfile) surplus() (sum int64) {
 	in := map[string]int64{}
 	for a, n := range p.arcs {
@@ -264,8 +263,8 @@ func (p *plainProfile) surplus() (sum int64) {
 	return sum
 }
 
-// compareStacks compares what go tool pprof shows of a profile's stacks with the profile itself. A
-// call may have less, by at most the surplus.
+// compareStacks compares the profile with the output of go tool pprof for its stacks. The cost of a
+// call may be lower, by at most the surplus.
 func compareStacks(t *testing.T, name string, p *plainProfile, least int, show ...string) {
 	t.Helper()
 	stacks := filepath.Join(t.TempDir(), "stacks.pb.gz")
@@ -312,8 +311,8 @@ func compareStacks(t *testing.T, name string, p *plainProfile, least int, show .
 	}
 }
 
-// In the stacks of a profile, the functions, the calls and the lines have the costs of the profile,
-// as go tool pprof adds them up.
+// go tool pprof adds up the stacks of a profile to the profile's costs of functions, calls and
+// lines.
 func TestPprofShowsTheCostsOfAProfile(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++", "go")
 	shape := filepath.Join(checkout, "integration", "testdata", "callgrind", "shape.c")
@@ -350,7 +349,7 @@ func TestPprofShowsTheCostsOfAProfileOfRust(t *testing.T) {
 	compareStacks(t, file, readPlain(t, file, 0, 1), 100)
 }
 
-// Xdebug counts time, and memory that may also shrink.
+// Xdebug counts time and memory, which may also shrink.
 func TestPprofShowsTheCostsOfAProfileOfPHP(t *testing.T) {
 	need(t, "php", "go")
 	dir := t.TempDir()
@@ -366,8 +365,8 @@ func TestPprofShowsTheCostsOfAProfileOfPHP(t *testing.T) {
 	}
 }
 
-// The stacks of a stripped program have the functions of its unstripped twin, their inlined calls,
-// and the build ID of its file.
+// The stacks of a stripped program have the functions and inlined calls of the unstripped twin, and
+// the build ID of its file.
 func TestStacksOfAStrippedProgramAreThoseOfItsTwin(t *testing.T) {
 	need(t, "valgrind", "gcc", "strip", "go")
 	shape := filepath.Join(checkout, "integration", "testdata", "callgrind", "shape.c")

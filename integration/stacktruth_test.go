@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// debugFile returns the debug file of an ELF file in a tree by build IDs.
+// debugFile returns the debug file of an ELF file in a tree of build IDs.
 func debugFile(t *testing.T, path, tree string) string {
 	t.Helper()
 	f, err := elf.Open(path)
@@ -32,16 +32,17 @@ func debugFile(t *testing.T, path, tree string) string {
 	return filepath.Join(tree, ".build-id", id[:2], id[2:]+".debug")
 }
 
-// A truthTable has the frames of return addresses of a file by another program, innermost first:
-// FUNCTION, a tab, LINE FILE.
+// A truthTable has the frames of a file's return addresses as found by another program, innermost
+// first: FUNCTION, a tab, LINE FILE.
 type truthTable struct {
 	frames  map[uint64][]string
 	symbols map[string]uint64 // addresses by name
-	partial bool              // of inlined calls only the outermost function and the innermost line
+	partial bool              // inlined calls are missing, except for the innermost line
 }
 
-// truthOf returns the frames of return addresses by addr2line. It cannot read debug information
-// that files share; of that eu-addr2line finds functions and lines, but no inlined calls.
+// truthOf returns the frames of return addresses as found by addr2line. It cannot read debug
+// information shared between files; from that, eu-addr2line reads functions and lines, but no
+// inlined calls.
 func truthOf(t *testing.T, debug string, addrs []uint64) truthTable {
 	t.Helper()
 	f, err := elf.Open(debug)
@@ -68,7 +69,7 @@ func truthOf(t *testing.T, debug string, addrs []uint64) truthTable {
 	var addr uint64
 	cmd := exec.Command(tool, "-a", "-i", "-f", "-s", "-e", debug)
 	cmd.Stdin = strings.NewReader(asked.String())
-	out, err := cmd.Output() // eu-addr2line fails if it knows nothing of one address
+	out, err := cmd.Output() // eu-addr2line fails if it has no answer for one address
 	if _, failed := err.(*exec.ExitError); err != nil && !failed {
 		t.Fatal(err)
 	}
@@ -88,10 +89,9 @@ func truthOf(t *testing.T, debug string, addrs []uint64) truthTable {
 	return table
 }
 
-// equals reports whether the frames that symfilter has printed for the return address are right:
-// all files and lines, and the function that is not inlined. The names of inlined calls are not
-// compared, since addr2line has the function's own name for those without one that the linker
-// knows.
+// equals reports whether symfilter's frames for the return address have the right files, lines, and
+// function that is not inlined. It does not compare names of inlined calls, since addr2line uses
+// the outer function's name for inlined functions without a linkage name.
 func (table *truthTable) equals(addr uint64, got twinFrame) (said string, right bool) {
 	want := table.frames[addr]
 	var names, places, wanted []string
@@ -114,17 +114,17 @@ func (table *truthTable) equals(addr uint64, got twinFrame) (said string, right 
 	}
 	last := names[len(names)-1]
 	right = slices.Equal(places, wanted) && table.same(last, outermost) ||
-		last == "_start" && outermost == last // eu-addr2line prints the line of another function
+		last == "_start" && outermost == last // eu-addr2line prints another function's line
 	return fmt.Sprintf("%q %q, want %q", names, places, want), right
 }
 
-// structor is the kind of a constructor or destructor in a linkage name. Debug information has the
-// kinds C4 and D4, which symbols never have.
+// structor matches the kind of a constructor or destructor in a linkage name. Debug information has
+// the kinds C4 and D4, which symbols never have.
 var structor = regexp.MustCompile(`([CD])[0-4]([EI])`)
 
-// same reports whether two linkage names are those of one function: of a part of it (foo.cold), or
-// of symbols at one address, as constructors and functions that the linker has merged have. The
-// second may be a plain name or unknown.
+// same reports whether two linkage names belong to one function: to a part of it (foo.cold), or to
+// symbols at one address, such as constructors and functions merged by the linker. The second may
+// be a plain name or unknown.
 func (table *truthTable) same(a, b string) bool {
 	whole, _, _ := strings.Cut(structor.ReplaceAllString(a, "${1}4$2"), ".")
 	plain, _, _ := strings.Cut(structor.ReplaceAllString(b, "${1}4$2"), ".")

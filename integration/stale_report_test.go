@@ -11,9 +11,8 @@ import (
 )
 
 // A report of GCC's AddressSanitizer has no build ID. If one object of the program was changed
-// after the report was written, no frame gets the name or the line of another place: the stacks of
-// the block that was freed refute the file, also for the stack of the access, whose other frames
-// agree with it.
+// after the report was written, no frame gets a wrong name or line. The stacks of the freed block
+// refute the file, also for the stack of the access, whose other frames match it.
 func TestReportsOfAReplacedProgramGetNoWrongNames(t *testing.T) {
 	need(t, "g++", "objdump")
 	s := newShops(t)
@@ -47,8 +46,8 @@ func TestReportsOfAReplacedProgramGetNoWrongNames(t *testing.T) {
 	}
 }
 
-// A container's log has the time of each line. A program that was changed after it may be another
-// build, so that short stacks are not resolved.
+// A container's log has a time for each line. A program that was changed later may be another
+// build, so its short stacks are not resolved.
 func TestTimesOfAContainersLogShowWhichFileIsYounger(t *testing.T) {
 	need(t, "g++", "objdump")
 	s := newShops(t)

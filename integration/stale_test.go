@@ -21,11 +21,12 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// staleForms are the forms of traces without build IDs. write writes a trace of a program that is
-// loaded at base; addrs are return addresses of the file but, if exact is set, for the first.
+// staleForms are the formats of traces without build IDs. write writes a trace of a program loaded
+// at base. addrs are return addresses in the file; if exact is set, the first is the address of an
+// instruction.
 var staleForms = []struct {
 	name  string
-	exact bool // the first address is that of an instruction
+	exact bool // the first address belongs to an instruction, not to a return
 	asan  bool // the program is built with GCC's AddressSanitizer
 	base  uint64
 	write func(b *strings.Builder, base uint64, addrs []uint64)
@@ -79,13 +80,12 @@ var staleForms = []struct {
 	}},
 }
 
-// A shopBuild is a build of the program in testdata/stale.
 type shopBuild struct {
 	path      string
 	functions []*shopFunction
-	callers   map[uint64][]shopCall // by the start of the function that is called
+	callers   map[uint64][]shopCall // by the start of the called function
 	indirect  []shopCall
-	reports   []shopCall // calls that report an error that AddressSanitizer has found
+	reports   []shopCall // calls that report an error of AddressSanitizer
 }
 
 type shopFunction struct {
@@ -96,14 +96,15 @@ type shopFunction struct {
 	calls        []uint64 // return addresses
 }
 
-// A shopCall is a call, or a jump to another function, by its function and the address after it.
+// A shopCall is a call, or a jump to another function: the caller and the address after the
+// instruction.
 type shopCall struct {
 	from    *shopFunction
 	returns uint64
 	tail    bool
 }
 
-// shops builds the program of testdata/stale, and keeps object files.
+// shops builds the program in testdata/stale and keeps its object files.
 type shops struct {
 	dir     string
 	objects map[string]string
@@ -115,7 +116,6 @@ func newShops(t *testing.T) *shops {
 
 var shopObjects = []string{"main", "text", "ledger", "parse", "tasks", "roads"}
 
-// object returns the object file of a source.
 func (s *shops) object(t *testing.T, name, compiler string, flags []string) string {
 	t.Helper()
 	key := strings.Join(append([]string{name, compiler}, flags...), " ")
@@ -127,7 +127,7 @@ func (s *shops) object(t *testing.T, name, compiler string, flags []string) stri
 	return s.objects[key]
 }
 
-// build links the program; changed are the objects of the second version.
+// build links the program. The objects in changed are compiled from the second version.
 func (s *shops) build(t *testing.T, compiler string, flags []string, changed ...string) *shopBuild {
 	t.Helper()
 	path := filepath.Join(s.dir, fmt.Sprintf("shop%d", len(s.objects)), strings.Join(changed, "-"))
@@ -155,7 +155,7 @@ func (s *shops) build(t *testing.T, compiler string, flags []string, changed ...
 	return disassembled(t, path)
 }
 
-// disassembled reads the functions and calls of a program.
+// disassembled reads the functions and calls of a program from objdump's output.
 func disassembled(t *testing.T, path string) *shopBuild {
 	t.Helper()
 	b := &shopBuild{path: path, callers: make(map[uint64][]shopCall)}
@@ -227,7 +227,7 @@ func disassembled(t *testing.T, path string) *shopBuild {
 }
 
 // chain returns the addresses of a stack of at most n frames: an address in a random function, and
-// the return addresses of functions that call it.
+// return addresses in its callers.
 func (b *shopBuild) chain(random *rand.Rand, n int, exact, report bool) (addrs []uint64) {
 	f := b.functions[random.IntN(len(b.functions))]
 	switch {
@@ -258,12 +258,12 @@ func (b *shopBuild) chain(random *rand.Rand, n int, exact, report bool) (addrs [
 	return addrs
 }
 
-// A shopFilter filters traces of /opt/shop/shop as if that were a file of this machine.
+// A shopFilter filters traces in which the file's path stands for /opt/shop/shop.
 type shopFilter struct{ opened *symfilter.Opened }
 
-// names returns what is printed for each of the frames of a trace of the file at path: its
-// functions, files and lines. Empty: nothing. If base is not 0, the file is forced on the filter,
-// and was loaded there.
+// names returns the functions, files and lines printed for each frame of a trace of the file at
+// path; a frame without any is "". If base is not 0, the file is used without proof, loaded at
+// base.
 func (s *shopFilter) names(t *testing.T, log string, frames int, path string, base uint64, logged time.Time) (all []string) {
 	t.Helper()
 	log = strings.ReplaceAll(log, "/opt/shop/shop", path)
@@ -301,10 +301,9 @@ func (s *shopFilter) names(t *testing.T, log string, frames int, path string, ba
 	return all
 }
 
-// Of the frames of a program that was built again after its log was written, at most one in 10,000
-// gets a name or a line that is not that of the build that ran, if the time of the log is known;
-// otherwise one in 8,000, and one more by chance: nothing in a trace tells a line that moved
-// without a change of the code.
+// After a program was rebuilt, at most one in 10,000 frames of its older log gets a wrong name or
+// line if the log's time is known; otherwise one in 8,000, with one more allowed for chance. A line
+// that moved without a change of code leaves no trace in the log.
 func TestFramesOfReplacedBuildsGetNoWrongNames(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	need(t, "g++", "objdump")

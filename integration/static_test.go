@@ -21,7 +21,7 @@ import (
 // nobody is the user and group in the Dockerfile.
 const nobody = 65532
 
-// The file that scripts/build-static builds, and the Dockerfile ships, needs no other file.
+// The file built by scripts/build-static and shipped by the Dockerfile needs no other file.
 func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 	need(t, "git")
 	tree := snapshot(t)
@@ -58,7 +58,7 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 		}
 	})
 
-	// What is made when the process starts, and not when it is first needed, is part of every run.
+	// Every run pays for initialization at start, so most of it happens when it is first needed.
 	t.Run("initializes little of its own", func(t *testing.T) {
 		allocs, bytes, all := 0, 0, 0
 		cmd := exec.Command(product)
@@ -101,7 +101,7 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		root := strings.TrimSpace(run(t, nil, "go", "env", "GOROOT")) + "/src/runtime/" // of each program
+		root := strings.TrimSpace(run(t, nil, "go", "env", "GOROOT")) + "/src/runtime/" // part of every Go program
 		for _, dir := range []string{tree, root} {
 			if dir != "" && bytes.Contains(data, []byte(dir)) {
 				t.Errorf("it holds %s", dir)
@@ -112,7 +112,7 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 	t.Run("is built the same elsewhere", func(t *testing.T) {
 		clone := filepath.Join(t.TempDir(), "another", "place")
 		git(t, tree, "clone", "--quiet", tree, clone)
-		if long() { // rebuilds the standard library: 20 s
+		if long() { // rebuilds the standard library, which takes 20 s
 			cache := t.TempDir()
 			t.Setenv("GOCACHE", cache)
 		}
@@ -147,7 +147,7 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
 		if os.Getuid() == 0 {
 			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-		} else { // root in a user namespace, to change the root folder
+		} else { // as root in a user namespace, which may change the root folder
 			cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
 			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getuid(), Size: 1}}
 			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: os.Getgid(), Size: 1}}
@@ -169,7 +169,7 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 	})
 }
 
-// The Dockerfile ships the file of the test above, which make build makes.
+// The Dockerfile ships the file that the test above checks and make build makes.
 func TestDockerfileShipsTheStaticBuild(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "Dockerfile"))
 	if err != nil {
@@ -190,7 +190,7 @@ func TestDockerfileShipsTheStaticBuild(t *testing.T) {
 	}
 }
 
-// snapshot returns a repository with the present tree, committed.
+// snapshot returns a repository with the current tree committed.
 func snapshot(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -207,7 +207,7 @@ func snapshot(t *testing.T) string {
 	return dir
 }
 
-// buildStatic returns the file that the script in the tree dir builds.
+// buildStatic returns the file built by the script in the tree dir.
 func buildStatic(t *testing.T, dir string) string {
 	t.Helper()
 	product := filepath.Join(t.TempDir(), "symfilter")
@@ -224,7 +224,7 @@ func git(t *testing.T, dir string, args ...string) string {
 	return run(t, nil, "git", append([]string{"-c", "safe.directory=" + abs, "-C", abs}, args...)...)
 }
 
-// copyFile copies a file with its mode, and makes missing folders.
+// copyFile copies a file with its mode and makes missing folders.
 func copyFile(t *testing.T, to, from string) {
 	t.Helper()
 	info, err := os.Stat(from)

@@ -24,11 +24,11 @@ import (
 	"time"
 )
 
-// The ways in which the files of a storm are rotated.
+// The ways of rotating the files of a storm.
 const (
 	renamed   = iota // x.log becomes x.log.N
-	packed           // so, and x.log.N becomes x.log.N.gz
-	truncated        // x.log is copied to x.log.N and cut
+	packed           // like renamed, then x.log.N becomes x.log.N.gz
+	truncated        // x.log is copied to x.log.N and truncated
 	rotations
 )
 
@@ -36,15 +36,15 @@ const (
 type stormed struct {
 	number, rotation int
 	path             string
-	modules          string   // the elements with the modules and maps of the chain
-	frames           []string // its backtrace elements
+	modules          string   // elements with the modules and maps of the chain
+	frames           []string // backtrace elements of the chain
 
 	written atomic.Int64
-	seen    atomic.Int64 // all lines up to this one were printed
-	removed atomic.Int64 // of the lines up to this one no file is left
-	exact   int64        // the line with which the next run begins; 0: it may print lines again
-	files   int          // rotated so far
-	ends    []rotatedEnd // of the rotated files that are kept
+	seen    atomic.Int64 // all lines up to this number were printed
+	removed atomic.Int64 // lines up to this number are in no file any more
+	exact   int64        // number of the first line of the next run; 0 if it may print lines again
+	files   int          // number of rotations so far
+	ends    []rotatedEnd // last lines of the rotated files that are kept
 }
 
 type rotatedEnd struct {
@@ -52,7 +52,8 @@ type rotatedEnd struct {
 	last int64 // line
 }
 
-// stormLine returns line n without its end, and whether symfilter may change what follows its head.
+// stormLine returns line n without its line end, and whether symfilter may change the text after
+// head.
 func (s *stormed) stormLine(n int64) (head, rest string, markup bool) {
 	head = fmt.Sprintf("f%02d %08d ", s.number, n)
 	switch {
@@ -77,12 +78,12 @@ func (s *stormed) write(lines int) error {
 		return err
 	}
 	defer f.Close()
-	s.written.Store(n) // before the first of them may be seen
+	s.written.Store(n) // stored before the first of the lines can be read
 	_, err = f.WriteString(b.String())
 	return err
 }
 
-// rotate rotates the file. A file is removed, packed or cut only after all of it was printed.
+// rotate rotates the file. A file is removed, packed or truncated only after all of it was printed.
 func (s *stormed) rotate() error {
 	old := rotatedEnd{fmt.Sprintf("%s.%d", s.path, s.files+1), s.written.Load()}
 	if s.rotation == truncated {
@@ -120,7 +121,7 @@ func (s *stormed) rotate() error {
 	return nil
 }
 
-// pack writes path.gz.
+// pack writes a compressed copy of the file at path to path.gz.
 func pack(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -154,16 +155,15 @@ func writeStorm(files []*stormed, stop <-chan struct{}) error {
 	}
 }
 
-// A stormRun is one run of the command. Its output goes to a file, which is read as it grows.
+// A stormRun is one run of symfilter. Its output is a file that is read while it grows.
 type stormRun struct {
 	cmd    *exec.Cmd
 	stderr messages
 	ended  chan struct{}      // closed after the process has ended
-	last   map[*stormed]int64 // the last line of each file that has one in the output
+	last   map[*stormed]int64 // last line of each file with a line in the output
 	read   chan error         // the result of examine
 }
 
-// startStorm starts a run.
 func startStorm(t *testing.T, files map[string]*stormed, out string, env []string, name string, args ...string) *stormRun {
 	t.Helper()
 	w, err := os.Create(out)
@@ -187,7 +187,7 @@ func startStorm(t *testing.T, files map[string]*stormed, out string, env []strin
 	return p
 }
 
-// growing reads a file that a process writes, up to the end of both.
+// A growing reads a file that a process writes, until the process has ended and the file is read.
 type growing struct {
 	f     *os.File
 	ended <-chan struct{}
@@ -208,10 +208,10 @@ func (g *growing) Read(b []byte) (int, error) {
 	}
 }
 
-// examine reads the output: of each file lines in their order, from the line with which the run has
-// to begin, or from one that was printed before. A line may be missing only if an earlier run has
-// printed it and its file was removed: perhaps before a checkpoint recorded that it was printed,
-// since the earlier run was killed.
+// examine reads the output. The lines of each file are in order and start with the line at which
+// the run must start, or with an earlier one that was printed. Lines may be missing only if an
+// earlier run has printed them and their file was removed: that run may have been killed before a
+// checkpoint recorded them.
 func (p *stormRun) examine(out io.Reader, files map[string]*stormed) error {
 	r := bufio.NewReader(out)
 	for {
@@ -234,7 +234,7 @@ func (p *stormRun) examine(out io.Reader, files map[string]*stormed) error {
 		p.last[s] = n
 		head, rest, markup := s.stormLine(n)
 		switch {
-		case begun && n == before && markup: // a further inlined call
+		case begun && n == before && markup: // another inlined call
 		case begun && n <= before:
 			return fmt.Errorf("%s: line %d came after line %d", path, n, before)
 		case n > seen+1:
@@ -249,7 +249,7 @@ func (p *stormRun) examine(out io.Reader, files map[string]*stormed) error {
 	}
 }
 
-// end sends a signal, waits for the end of the run, and checks what it left.
+// end sends a signal, waits for the run to end, and checks its result.
 func (p *stormRun) end(t *testing.T, sig syscall.Signal) {
 	t.Helper()
 	begin, code := time.Now(), 128+int(sig)
@@ -260,7 +260,7 @@ func (p *stormRun) end(t *testing.T, sig syscall.Signal) {
 	select {
 	case <-p.ended:
 	case <-time.After(2 * time.Minute):
-		p.cmd.Process.Signal(syscall.SIGQUIT) // the runtime prints all goroutines
+		p.cmd.Process.Signal(syscall.SIGQUIT) // so that the runtime prints all goroutines
 		<-p.ended
 		t.Fatalf("it does not end:\n%s", p.stderr.String())
 	}
@@ -282,15 +282,15 @@ func (p *stormRun) end(t *testing.T, sig syscall.Signal) {
 	}
 }
 
-// promptly is the longest end of a run whose checkpoint is sure to hold all that it has printed: a
-// run that takes longer on a busy machine ends without its unfinished turns.
+// promptly is the longest end of a run after which the checkpoint is known to cover all output. A
+// run that takes longer, on a busy machine, ends without its unfinished turns.
 const promptly = 500 * time.Millisecond
 
-// Files are written and rotated in each way, while their debug files come from servers of which one
-// works, one never answers, one fails and one does not exist, and while the command is stopped,
-// ended and killed. It runs with the race detector: no access is a race, no line is lost, none is
-// printed twice unless a run was killed or the machine was too busy to end it at once, and each run
-// ends after its signal.
+// Files are written and rotated in each way. Their debug files come from four servers: one works,
+// one never answers, one fails and one does not exist. Meanwhile symfilter is stopped, ended and
+// killed. It runs with the race detector: there is no race, no line is lost, none is printed twice
+// unless a run was killed or the machine was too busy to end it at once, and each run ends after
+// its signal.
 func TestRotationServersAndSignalsTogetherLoseNothing(t *testing.T) {
 	need(t, "debuginfod", "gcc")
 	c := newChain(t)
@@ -308,7 +308,7 @@ func TestRotationServersAndSignalsTogetherLoseNothing(t *testing.T) {
 	for i := range 2 * rotations {
 		s := &stormed{number: i, rotation: i % rotations, path: filepath.Join(dir, fmt.Sprintf("%02d.log", i))}
 		s.modules, s.frames = stormMarkup(t, c.log)
-		if err := s.write(2); err != nil { // the first waits for further maps
+		if err := s.write(2); err != nil { // the first element waits for more maps
 			t.Fatal(err)
 		}
 		files[s.path] = s
@@ -337,7 +337,7 @@ func TestRotationServersAndSignalsTogetherLoseNothing(t *testing.T) {
 		for _, s := range all {
 			args = append(args, s.path)
 		}
-		// every second run downloads all files and makes all indexes
+		// every second run has empty caches: it downloads all files and makes all indexes
 		cache := filepath.Join(dir, fmt.Sprintf("cache%d", n/2))
 		env := []string{"DEBUGINFOD_URLS=" + urls, "DEBUGINFOD_CACHE_PATH=" + filepath.Join(cache, "fetched"), "XDG_CACHE_HOME=" + cache, "GORACE=halt_on_error=1 exitcode=66"}
 		n++
@@ -353,7 +353,7 @@ func TestRotationServersAndSignalsTogetherLoseNothing(t *testing.T) {
 		}
 		was := sum()
 		until(t, "the first output", func() bool { return sum() >= was+int64(len(all)) || len(p.read) > 0 })
-		write() // not before: files that were rotated before the first run are not read
+		write() // files rotated before the first run are not read
 		for range random.IntN(3) {
 			pause(600)
 			p.cmd.Process.Signal(syscall.SIGSTOP)
@@ -372,7 +372,7 @@ func TestRotationServersAndSignalsTogetherLoseNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range all {
-		if s.written.Load()%200 == 1 { // elements alone wait for further maps
+		if s.written.Load()%200 == 1 { // an element at the end waits for more maps
 			if err := s.write(1); err != nil {
 				t.Fatal(err)
 			}
@@ -390,7 +390,7 @@ func TestRotationServersAndSignalsTogetherLoseNothing(t *testing.T) {
 			t.Errorf("%s: %d of %d lines were printed\n%s", s.path, got, want, p.stderr.String())
 		}
 	}
-	// The lines of the working server are named, whatever the others do.
+	// The frames of the working server have names, whatever the other servers do.
 	var text []byte
 	named := func() bool {
 		s := all[0]
@@ -416,8 +416,8 @@ func TestRotationServersAndSignalsTogetherLoseNothing(t *testing.T) {
 	t.Logf("%d lines, %d rotations, %d runs", written, rotated, n)
 }
 
-// stormServers returns the URLs of the working server and of others that never answer, fail and do
-// not exist.
+// stormServers returns the URLs of the working server and of three others: one never answers, one
+// fails and one does not exist.
 func stormServers(t *testing.T, working string) string {
 	t.Helper()
 	hanging, err := net.Listen("tcp", "127.0.0.1:0")
@@ -434,8 +434,8 @@ func stormServers(t *testing.T, working string) string {
 	return strings.Join([]string{"http://" + hanging.Addr().String(), failing.URL, working, gone.URL}, " ")
 }
 
-// stormMarkup returns the modules of a log with their maps, and its frames. One module and its
-// frame belong to no file.
+// stormMarkup returns the modules of a log with their maps, and its frames. One module, with one
+// frame, belongs to no file.
 func stormMarkup(t *testing.T, log string) (modules string, frames []string) {
 	t.Helper()
 	const nobody = "{{{module:99:nobody.so:elf:00112233445566778899aabbccddeeff00112233}}}{{{mmap:0x10000:0x1000:load:99:rx:0x0}}}"

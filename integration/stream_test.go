@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// pipeline is a running symfilter between two pipes.
+// A pipeline is a running symfilter between two pipes.
 type pipeline struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -43,7 +43,6 @@ func start(t *testing.T, args ...string) *pipeline {
 	return p
 }
 
-// peak returns the largest resident size of the running process so far, in bytes.
 func (p *pipeline) peak(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -58,7 +57,7 @@ func (p *pipeline) peak(t *testing.T) int64 {
 	return kib << 10
 }
 
-// A program writes a line and waits: the line arrives at the other end of the pipe soon.
+// If a program writes a line and waits, the line soon arrives at the other end of the pipe.
 func TestLinesAndPromptsArriveAtOnce(t *testing.T) {
 	tests := []struct {
 		name, write, want string
@@ -71,10 +70,10 @@ func TestLinesAndPromptsArriveAtOnce(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := start(t)
-			// The first line pays for the start of the process and is not measured.
+			// The first line includes the start of the process and is not measured.
 			roundTrip(t, p, "hello\n", "hello\n")
 			var took []time.Duration
-			for range 3 { // the machine may be busy: the best of three counts
+			for range 3 { // the best of three, since the machine may be busy
 				d := roundTrip(t, p, tt.write, tt.want)
 				took = append(took, d)
 				if d <= tt.within {
@@ -89,7 +88,7 @@ func TestLinesAndPromptsArriveAtOnce(t *testing.T) {
 	}
 }
 
-// roundTrip writes s and returns the time until want has arrived.
+// roundTrip writes s and returns the time until want arrives.
 func roundTrip(t *testing.T, p *pipeline, s, want string) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -106,8 +105,8 @@ func roundTrip(t *testing.T, p *pipeline, s, want string) time.Duration {
 	return time.Since(begin)
 }
 
-// oddities returns about n bytes that logs may contain and that are not markup: every byte value,
-// broken UTF-8, all line ends, colours, braces, malformed elements. It has no final line end.
+// oddities returns about n bytes without markup that may appear in logs: every byte value, broken
+// UTF-8, all line ends, colours, braces, malformed elements. The last line has no end.
 func oddities(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{
@@ -173,7 +172,7 @@ func TestLogWithoutMarkupComesOutAsItIs(t *testing.T) {
 	}
 }
 
-// pieces is a reader that returns its bytes in reads of random sizes.
+// A pieces is a reader whose reads have random sizes.
 type pieces struct {
 	rest  []byte
 	sizes *rand.Rand
@@ -197,10 +196,9 @@ func firstDifference(got, want []byte) string {
 	return fmt.Sprintf("got %d bytes, want %d; first difference at %d:\ngot  %q\nwant %q", len(got), len(want), i, around(got), around(want))
 }
 
-// An endless line, made of the beginnings of elements, takes no memory. It has 64 MiB; 2 GiB with
-// TEST_LONG=1.
+// An endless line of beginnings of elements takes no memory. It has 64 MiB; with TEST_LONG=1 2 GiB.
 func TestEndlessLineTakesNoMemory(t *testing.T) {
-	// bytes resident, the Go runtime with its stacks and the buffers of both pipes included
+	// bytes resident, including the Go runtime with its stacks and the buffers of both pipes
 	const maxPeak = 64 << 20
 	size := int64(64 << 20)
 	if long() {
@@ -253,7 +251,7 @@ func TestEndlessLineTakesNoMemory(t *testing.T) {
 	}
 }
 
-// If the reader closes the output, the command ends without a message.
+// If the output's reader closes it, symfilter ends without a message.
 func TestClosedOutputEndsQuietly(t *testing.T) {
 	p := start(t)
 	roundTrip(t, p, "first\n", "first\n")

@@ -19,14 +19,13 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A stalling is a folder on a file system of its own whose server, bindfs, can stand still: who
-// reads a file then waits, as for a network file system that is gone.
+// A stalling is a folder on its own file system. Its server, bindfs, can be stopped: then readers
+// wait, as on a network file system that is gone.
 type stalling struct {
 	dir    string
 	server *exec.Cmd
 }
 
-// newStalling mounts the folder at another path.
 func newStalling(t *testing.T, folder string) *stalling {
 	t.Helper()
 	need(t, "bindfs", "/dev/fuse")
@@ -41,7 +40,7 @@ func newStalling(t *testing.T, folder string) *stalling {
 	go func() { ended <- s.server.Wait() }()
 	t.Cleanup(func() {
 		s.server.Process.Signal(syscall.SIGCONT)
-		s.server.Process.Signal(syscall.SIGTERM) // it unmounts
+		s.server.Process.Signal(syscall.SIGTERM) // which makes it unmount
 		<-ended
 	})
 	for entries := []os.DirEntry(nil); len(entries) == 0; entries, _ = os.ReadDir(s.dir) {
@@ -55,14 +54,13 @@ func newStalling(t *testing.T, folder string) *stalling {
 	return s
 }
 
-// stall lets all readers wait until resume is called.
+// stall makes all readers wait until resume is called.
 func (s *stalling) stall()  { s.server.Process.Signal(syscall.SIGSTOP) }
 func (s *stalling) resume() { s.server.Process.Signal(syscall.SIGCONT) }
 
-// A debug file that is in use, on a file system that no longer answers, holds a filter up: the
-// service manager is no longer told that the daemon is alive, and health names the pipeline, until
-// the file system answers again. A collection of garbage would stop the other goroutines, too, so
-// that nothing could be named.
+// A debug file on a file system that no longer answers blocks a filter. Until the file system
+// answers again, the watchdog is not pinged and health names the pipeline. The test avoids garbage
+// collection, which would stop all goroutines, so that nothing could be reported.
 func TestAFilterThatIsStuckIsReported(t *testing.T) {
 	t.Parallel()
 	need(t, "objcopy")
@@ -98,7 +96,7 @@ func TestAFilterThatIsStuckIsReported(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(debug, below)), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// 10 MB that are read as they are asked for, where compressed ones would be read at once
+	// 10 MB that are read piece by piece; compressed sections would be read at once
 	run(t, nil, "objcopy", "--decompress-debug-sections", "/usr/lib/debug/"+below, filepath.Join(debug, below))
 	files := newStalling(t, debug)
 
@@ -127,7 +125,7 @@ pipelines:
 	if status, text := d.get("/readyz"); status != http.StatusServiceUnavailable || inSandbox.ReplaceAllString(text, "") != want {
 		t.Errorf("/readyz: got %d %s", status, text)
 	}
-	m.expectNothing(1500 * time.Millisecond) // systemd would have ended the daemon after 500 ms
+	m.expectNothing(1500 * time.Millisecond) // after 500 ms systemd would have ended the daemon
 
 	files.resume()
 	m.expect("STATUS=1 pipeline")
@@ -142,7 +140,6 @@ pipelines:
 	}
 }
 
-// expectNothing fails if a message comes within the time given.
 func (m *serviceManager) expectNothing(within time.Duration) {
 	m.t.Helper()
 	m.conn.SetReadDeadline(time.Now().Add(within))

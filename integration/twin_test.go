@@ -17,23 +17,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A traceTwin is a program of testdata/twin and its library, built with debug information, and the
-// same two files stripped. The stripped ones are run; the debug files are found by build ID.
+// A traceTwin is a program in testdata/twin and its library, built with debug information, and the
+// stripped copies of both. The stripped copies run. Debug files are found by build ID.
 type traceTwin struct {
 	dir     string // has the stripped program and libledger.so
 	program string // path of the stripped program
-	whole   string // folder of the two files with debug information
+	whole   string // folder of both files with debug information
 	debug   string // --debug-file-directory
 }
 
-// truths has what llvm-symbolizer-19 prints, by file and address. Tests share twins.
+// truths caches the output of llvm-symbolizer-19, by file and address, since tests share twins.
 var truths sync.Map
 
-// A twinBuild is how a twin is built.
+// A twinBuild says how a twin is built.
 type twinBuild struct {
 	compiler string   // g++ by default
-	flags    []string // of the compiler for both files, after -g -O2
-	link     []string // of the program alone: -no-pie, libraries
+	flags    []string // flags of the compiler for both files, after -g -O2
+	link     []string // flags of the program alone: -no-pie, libraries
 }
 
 // newTraceTwin builds testdata/twin/NAME.cc.
@@ -42,7 +42,7 @@ func newTraceTwin(t *testing.T, name string, b twinBuild) *traceTwin {
 	return newTraceTwinIn(t, t.TempDir(), name, b)
 }
 
-// newTraceTwinIn is newTraceTwin in a folder.
+// newTraceTwinIn is newTraceTwin in the folder dir.
 func newTraceTwinIn(t *testing.T, dir, name string, b twinBuild) *traceTwin {
 	t.Helper()
 	if b.compiler == "" {
@@ -76,7 +76,6 @@ func newTraceTwinIn(t *testing.T, dir, name string, b twinBuild) *traceTwin {
 	return w
 }
 
-// buildIDOf returns the build ID of a file in hexadecimal digits.
 func buildIDOf(t *testing.T, file string) string {
 	t.Helper()
 	found := regexp.MustCompile(`Build ID: ([0-9a-f]+)`).FindStringSubmatch(run(t, nil, "readelf", "-n", file))
@@ -86,7 +85,7 @@ func buildIDOf(t *testing.T, file string) string {
 	return found[1]
 }
 
-// output runs the stripped program and returns its output to both streams, whatever its status.
+// output runs the stripped program and returns both output streams, whatever the exit status.
 func (w *traceTwin) output(t *testing.T, env []string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(w.program, args...)
@@ -98,13 +97,12 @@ func (w *traceTwin) output(t *testing.T, env []string, args ...string) []byte {
 	return out
 }
 
-// text returns log filtered.
 func (w *traceTwin) text(t *testing.T, log []byte, args ...string) string {
 	t.Helper()
 	return run(t, log, command, append([]string{"--debug-file-directory", w.debug}, args...)...)
 }
 
-// wantSame fails the test if the output for log changes when it is filtered again.
+// wantSame fails the test if filtering the output for log again changes it.
 func (w *traceTwin) wantSame(t *testing.T, log []byte, args ...string) {
 	t.Helper()
 	once := w.text(t, log, args...)
@@ -145,7 +143,7 @@ func (w *traceTwin) frames(t *testing.T, log []byte, args ...string) (all []twin
 		var got strings.Builder
 		for _, s := range f.Frames {
 			if s.File == "" {
-				s.File = "??" // as llvm-symbolizer prints it
+				s.File = "??" // llvm-symbolizer prints it for an unknown file
 			}
 			fmt.Fprintf(&got, "%s\n%s:%d\n", s.Function, s.File, s.Line)
 		}
@@ -157,7 +155,6 @@ func (w *traceTwin) frames(t *testing.T, log []byte, args ...string) (all []twin
 	return all
 }
 
-// framesIn returns the frames of raw backtraces in JSON.
 func framesIn(t *testing.T, objects string) (all []twinFrame) {
 	t.Helper()
 	for line := range strings.Lines(objects) {
@@ -174,13 +171,13 @@ func framesIn(t *testing.T, objects string) (all []twinFrame) {
 	return all
 }
 
-// chain returns the file:line of the marks "line: NAME" in the sources of the twin, for a test of
-// the calls that a trace has. A mark of the program's own source wins over that of another file,
-// and FILE/NAME is the mark of one file.
+// chain returns the file:line of the marks "line: NAME" in the twin's sources, to compare with the
+// calls in a trace. A mark in the program's own source has precedence over marks in other files;
+// FILE/NAME is the mark in one file.
 func (w *traceTwin) chain(t *testing.T, names ...string) (places []string) {
 	t.Helper()
 	var sources []string
-	for _, pattern := range []string{"*.cc", "*.go", "*.h"} { // a mark of a header wins over those of other programs
+	for _, pattern := range []string{"*.cc", "*.go", "*.h"} { // a mark in a header has precedence over marks of other programs
 		some, err := filepath.Glob(filepath.Join("testdata", "twin", pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -215,8 +212,8 @@ func (w *traceTwin) chain(t *testing.T, names ...string) (places []string) {
 	return places
 }
 
-// wantChain fails the test unless frames have these places, innermost first, and nothing else in
-// the files of the twin.
+// wantChain fails the test unless the frames in the twin's files have exactly these places,
+// innermost first.
 func (w *traceTwin) wantChain(t *testing.T, frames []twinFrame, names ...string) {
 	t.Helper()
 	var got []string

@@ -15,7 +15,8 @@ import (
 
 var closingLine = regexp.MustCompile(`(?m)^symfilter: [1-9][0-9]* of [0-9]+ address(es)? stayed unresolved: `)
 
-// A log of each dialect, without any file, is counted at the end of the run.
+// Without any file, the unresolved addresses in logs of every dialect are counted at the end of the
+// run.
 func TestLogsWithoutFilesAreCounted(t *testing.T) {
 	t.Parallel()
 	archives, err := filepath.Glob("../internal/dialect/testdata/*.txtar")

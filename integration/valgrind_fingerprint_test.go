@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// An error of a program has one fingerprint in every build of it: with and without optimization,
-// after lines have moved, and if Valgrind has found the names itself. Not so clang's -O2: it makes
-// other errors of undefined behaviour.
+// An error has the same fingerprint in every build of a program: with and without optimization,
+// after lines have moved, and if Valgrind itself found the names. clang -O2 is an exception: it
+// turns undefined behaviour into other errors.
 func TestFingerprintsAreThoseOfOtherBuilds(t *testing.T) {
 	need(t, "valgrind", "g++", "clang-19", "strip")
 	source := filepath.Join(checkout, "integration", "testdata", "valgrind", "errors.cc")
@@ -77,7 +77,7 @@ func TestFingerprintsAreThoseOfOtherBuilds(t *testing.T) {
 	}
 }
 
-// fingerprints returns the fingerprints of the findings of a report, with their descriptions.
+// fingerprints returns the findings' descriptions and their fingerprints in a report.
 func fingerprints(t *testing.T, args ...string) map[string]string {
 	t.Helper()
 	var all []struct{ Fingerprint, Check_name string }

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// Of a program that is not on this machine, suppressions have the linkage names of the suppressions
-// in the report, and object files if it has none. Valgrind suppresses all errors with either.
+// For a program that is not on this machine, suppressions have the linkage names of the report's
+// own suppressions, or object files if the report has none. With either, Valgrind suppresses all
+// errors.
 func TestSuppressionsOfAProgramElsewhereMakeValgrindQuiet(t *testing.T) {
 	need(t, "valgrind", "g++")
 	dir := t.TempDir()

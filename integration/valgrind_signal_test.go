@@ -17,9 +17,9 @@ var (
 	exportedName = regexp.MustCompile(`(?m)^(\w+) \w (\w+)`)
 )
 
-// A signal handler returns to a trampoline that nothing calls, and the code that the signal
-// interrupted follows no call: libc, with both in one stack, is nevertheless the file that ran, and
-// its frames have the names that Valgrind has for them.
+// A signal handler returns to a trampoline that nothing calls, and the interrupted code follows no
+// call. A stack with both in libc must not refute libc: its frames have the names that Valgrind
+// prints.
 func TestFramesBelowSignalHandlersHaveTheNamesOfTheirTwins(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++", "strip", "nm")
 	for name, build := range map[string][]string{
@@ -38,7 +38,7 @@ func TestFramesBelowSignalHandlersHaveTheNamesOfTheirTwins(t *testing.T) {
 			ofFull, fullBiases := tw.valgrind(t, full)
 			ofBare, bareBiases := tw.valgrind(t, bare)
 			want := twinFrames(t, ofFull, fullBiases)
-			aliases := make(map[string]string) // the addresses of libc's functions
+			aliases := make(map[string]string) // addresses of libc's functions, by name
 			for object := range fullBiases {
 				if strings.HasPrefix(path.Base(object), "libc.so") {
 					for _, m := range exportedName.FindAllStringSubmatch(run(t, nil, "nm", "-D", object), -1) {
@@ -73,7 +73,7 @@ func TestFramesBelowSignalHandlersHaveTheNamesOfTheirTwins(t *testing.T) {
 					}
 					expect := want[codePlace{path.Base(s.Object), s.IP - report.biases[s.Object]}]
 					if len(expect) == 0 {
-						continue // Valgrind shows frames below main only in stripped programs
+						continue // only in stripped programs does Valgrind show frames below main
 					}
 					named++
 					fn := expect[len(expect)-1].Fn

@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// A textTwin is a program whose text of Valgrind is compared with that made of the XML of its
-// stripped twin.
+// A textTwin is a program whose text report of Valgrind is compared with the text made from the XML
+// of its stripped twin.
 type textTwin struct {
 	name  string
 	from  string
 	build []string
-	tool  []string // the arguments of Valgrind
+	tool  []string // arguments of Valgrind
 	args  []string
-	races bool // threads may take turns differently: lines are compared by their addresses
+	races bool // threads take turns in different orders: lines are compared by their addresses
 	long  bool
 }
 
@@ -37,10 +37,10 @@ var textTwins = []textTwin{
 	{name: "clang", from: "mem.c", build: []string{"clang-19", "-gdwarf-4", "-O1"}, tool: []string{"--leak-check=full"}, args: []string{"rRlupd"}, long: true},
 }
 
-// notInXML matches what Valgrind prints, and its XML does not have.
+// notInXML matches lines that Valgrind's text has and its XML lacks.
 var notInXML = regexp.MustCompile(`(?m)^==\d+== (Locks held: .*|Observed \(incorrect\) order is: acquisition of lock at 0x[0-9A-F]+| If you believe this happened as a result of a stack| overflow in your program's main thread \(unlikely but| possible\), you can try to increase the size of the| main thread stack using the --main-stacksize= flag\.| The main thread stack size used in this run was \d+\.|   \(thread finished, call stack no longer available\))\n`)
 
-// The XML of a stripped program is printed as the text that Valgrind prints of its unstripped twin.
+// The text made from the XML of a stripped program equals Valgrind's text for the unstripped twin.
 func TestStrippedReportsReadLikeTheTextOfTheirTwins(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++", "clang-19", "strip")
 	for _, tw := range textTwins {
@@ -85,8 +85,8 @@ func TestStrippedReportsReadLikeTheTextOfTheirTwins(t *testing.T) {
 	}
 }
 
-// defects are the expressions by which CTest finds defects in the text
-// (cmCTestMemCheckHandler.cxx), after the one that finds the lines of Valgrind.
+// defects are the expressions with which CTest finds defects in the text
+// (cmCTestMemCheckHandler.cxx), without the first, which finds Valgrind's lines.
 var defects = [...]*regexp.Regexp{
 	regexp.MustCompile(`== .*Invalid free\(\) / delete / delete\[\]`),
 	regexp.MustCompile(`== .*Mismatched free\(\) / delete / delete \[\]`),
@@ -105,7 +105,7 @@ var defects = [...]*regexp.Regexp{
 	regexp.MustCompile(`== .*pthread_mutex_unlock: mutex is locked by a different thread`),
 }
 
-// compareDefects compares what CTest finds in two texts.
+// compareDefects compares the defects that CTest finds in two texts.
 func compareDefects(t *testing.T, got, want string) {
 	t.Helper()
 	count := func(text string) (n [len(defects)]int) {
@@ -127,7 +127,7 @@ func compareDefects(t *testing.T, got, want string) {
 	}
 }
 
-// valgrindRun runs the program in a folder under Valgrind, which prints errors only.
+// valgrindRun runs the program in a folder under Valgrind, which prints only errors.
 func valgrindRun(t *testing.T, dir string, tool, args []string) {
 	t.Helper()
 	cmd := exec.Command("valgrind", slices.Concat([]string{"-q"}, tool, []string{filepath.Join(dir, "prog")}, args)...)
@@ -137,8 +137,7 @@ func valgrindRun(t *testing.T, dir string, tool, args []string) {
 	}
 }
 
-// compareFrames compares the lines of all addresses that both texts have, and the kinds of the
-// other lines.
+// compareFrames compares the lines of addresses in both texts, and the kinds of all other lines.
 func compareFrames(t *testing.T, found, wanted []string) {
 	t.Helper()
 	frame := regexp.MustCompile(`^==7==    (?:at|by) (0x[0-9A-F]+): (.*)$`)
@@ -180,7 +179,7 @@ func compareFrames(t *testing.T, found, wanted []string) {
 	if compared < 20 {
 		t.Errorf("%d addresses were compared, want 20", compared)
 	}
-	chance := regexp.MustCompile(`(Block was|Address N is|This conflicts with|Possible data race|Conflicting)`) // which race is found
+	chance := regexp.MustCompile(`(Block was|Address N is|This conflicts with|Possible data race|Conflicting)`) // these depend on which race is found
 	drop := func(line string) bool { return chance.MatchString(line) }
 	gotOther, wantOther = slices.DeleteFunc(gotOther, drop), slices.DeleteFunc(wantOther, drop)
 	if !slices.Equal(gotOther, wantOther) {

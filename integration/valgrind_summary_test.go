@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Protocols before 6 have no summaries: those of symfilter have Valgrind's numbers.
+// Protocols before 6 have no summaries. symfilter's summaries have Valgrind's numbers.
 func TestSummariesOfReportsAreValgrinds(t *testing.T) {
 	need(t, "valgrind", "gcc")
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func TestSummariesOfReportsAreValgrinds(t *testing.T) {
 			}
 			for kind, amount := range want {
 				if got[kind] == "" {
-					delete(want, kind) // the report does not list such leaks
+					delete(want, kind) // the report does not list leaks of this kind
 				} else if !strings.Contains(got[kind], " in ") && kind == "indirectly lost" {
 					want[kind], _, _ = strings.Cut(amount, " in ")
 				}
@@ -52,10 +52,9 @@ func TestSummariesOfReportsAreValgrinds(t *testing.T) {
 	}
 }
 
-// summaryLine matches a line of a LEAK SUMMARY, or an ERROR SUMMARY.
+// summaryLine matches a line of a LEAK SUMMARY or an ERROR SUMMARY.
 var summaryLine = regexp.MustCompile(`(?m)^ *(ERROR SUMMARY|\w+ lost|still reachable|suppressed): (.*)$`)
 
-// summaryLines returns the lines of the summaries in a text.
 func summaryLines(text string) map[string]string {
 	all := make(map[string]string)
 	for _, m := range summaryLine.FindAllStringSubmatch(text, -1) {

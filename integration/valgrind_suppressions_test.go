@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// The suppressions that are printed for the report of a stripped program make Valgrind quiet about
-// its unstripped twin, and those in comments about itself. A run with them lists the ones it used.
+// Suppressions printed for the report of a stripped program suppress all errors of its unstripped
+// twin, and those in comments all errors of the stripped program. A run with them lists the
+// suppressions that were used.
 func TestPrintedSuppressionsMakeValgrindQuiet(t *testing.T) {
 	need(t, "valgrind", "g++", "clang-19", "strip")
 	for _, test := range []struct {
@@ -22,7 +23,7 @@ func TestPrintedSuppressionsMakeValgrindQuiet(t *testing.T) {
 		source string
 		tool   []string
 		args   []string
-		errors int // at least
+		errors int // at least this many
 		long   bool
 	}{
 		{name: "O2", build: with(gxx, "-O2"), source: "errors.cc", tool: []string{"--leak-check=full"}, errors: 5},

@@ -21,15 +21,15 @@ import (
 	"testing"
 )
 
-// A twin is a program that runs under Valgrind twice: unstripped and stripped.
+// A twin is a program that runs under Valgrind twice, unstripped and stripped.
 type twin struct {
 	name    string
 	source  string
 	build   []string // the compiler and its flags
-	tool    []string // the arguments of Valgrind
-	args    []string // of the program; PLUGIN is the path of the library
-	long    bool     // for TEST_LONG only
-	minimum int      // frames that are compared
+	tool    []string // arguments of Valgrind
+	args    []string // arguments of the program; PLUGIN is the path of the library
+	long    bool     // only with TEST_LONG
+	minimum int      // least number of compared frames
 }
 
 var (
@@ -65,8 +65,8 @@ var twins = []twin{
 	{name: "killed", source: "mem.c", build: with(gcc, "-O2"), args: []string{"k"}, minimum: 1, long: true},
 }
 
-// Reports of stripped programs, once resolved, have the functions, files and lines that the reports
-// of their unstripped twins have.
+// Resolved reports of stripped programs have the same functions, files and lines as the reports of
+// their unstripped twins.
 func TestStrippedReportsSayWhatTheirTwinsSay(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++", "clang-19", "strip", "llvm-symbolizer-19")
 	var mu sync.Mutex
@@ -104,12 +104,12 @@ func TestStrippedReportsSayWhatTheirTwinsSay(t *testing.T) {
 	}
 }
 
-// score counts how the sites of a report were answered.
+// A score counts the sites of a report by their answers.
 type score struct {
-	frames, right, lines, inlined int // compared; as their twin; with lines; of several functions
-	// unlike their twin, but as in another reader of the debug information
+	frames, right, lines, inlined int // compared; equal to the twin; with lines; of several functions
+	// different from the twin, but equal to another reader of the debug information
 	explained            int
-	alone                int // resolved sites whose twin was not resolved
+	alone                int // resolved, while the twin's site was not
 	pairs, known, wrong  int // biases of objects in processes: all, found, wrong
 	bareKnown, bareWrong int // biases if the report has no names
 }
@@ -190,9 +190,9 @@ func (tw *twin) run(t *testing.T) (s score) {
 		key := codePlace{path.Base(site.Object), site.IP - address(bias)}
 		expect, ok := want[key]
 		switch {
-		case ok && expect[0].Fn == "": // Valgrind has no name for it
+		case ok && expect[0].Fn == "": // Valgrind has no name for the site
 			continue
-		case !ok && site.isBelowMain(): // Valgrind shows it only if it has no name for main
+		case !ok && site.isBelowMain(): // shown by Valgrind only if main has no name
 			continue
 		case !ok:
 			t.Logf("%s+%#x is not in the twin's report: %+v", key.object, key.rel, site.Frames)
@@ -205,7 +205,7 @@ func (tw *twin) run(t *testing.T) (s score) {
 		if said := site.differs(expect); said != "" && !aliases.explain(&site, expect) {
 			t.Logf("%s+%#x: %s\n got %+v\nwant %+v", key.object, key.rel, said, site.Frames, expect)
 			if site.isAs(byLLVM[codePlace{key.object, site.Offset}]) {
-				// Valgrind leaves calls out that are inlined at several ranges of addresses
+				// Valgrind leaves out inlined calls with several ranges of addresses
 				s.explained++
 			}
 			continue
@@ -229,8 +229,8 @@ func (tw *twin) run(t *testing.T) (s score) {
 	return s
 }
 
-// valgrind runs a program under Valgrind, and returns the report and the addresses of the program's
-// objects.
+// valgrind runs a program under Valgrind and returns the report and the load biases of the
+// program's objects.
 func (tw *twin) valgrind(t *testing.T, dir string) (report []byte, biases map[string]address) {
 	t.Helper()
 	xml, log := filepath.Join(dir, "report.xml"), filepath.Join(dir, "log")
@@ -270,7 +270,7 @@ func (tw *twin) valgrind(t *testing.T, dir string) (report []byte, biases map[st
 	return report, biases
 }
 
-// An address is an address in JSON, a hex string.
+// An address is a hex string in JSON.
 type address uint64
 
 func (a *address) UnmarshalJSON(b []byte) error {
@@ -331,7 +331,6 @@ func countErrors(records []jsonRecord) (n int) {
 	return n
 }
 
-// sites yields the frames of all stacks.
 func sites(records []jsonRecord) func(yield func(jsonSite) bool) {
 	return func(yield func(jsonSite) bool) {
 		var walk func(items []jsonItem) bool
@@ -356,7 +355,6 @@ func sites(records []jsonRecord) func(yield func(jsonSite) bool) {
 	}
 }
 
-// biases compares the biases of a report's objects with the true ones.
 func (tw *twin) biases(t *testing.T, records []jsonRecord, truth map[string]address) (pairs, known, wrong int) {
 	t.Helper()
 	type pair struct {
@@ -394,7 +392,7 @@ type codePlace struct {
 	rel    address
 }
 
-// An xmlFrame is a frame as Valgrind prints it with symbols.
+// An xmlFrame is a frame with symbols as Valgrind prints it.
 type xmlFrame struct {
 	IP   string `xml:"ip"`
 	Obj  string `xml:"obj"`
@@ -476,7 +474,7 @@ func bareName(s string) string {
 	return s
 }
 
-// differs returns how a site differs from the twin's; "" if it does not.
+// differs returns how a site differs from the twin's site, or "" if it does not.
 func (s *jsonSite) differs(want []xmlFrame) string {
 	if len(s.Frames) != len(want) {
 		return fmt.Sprintf("%d functions, want %d", len(s.Frames), len(want))
@@ -500,7 +498,7 @@ func (s *jsonSite) differs(want []xmlFrame) string {
 	return ""
 }
 
-// isBelowMain reports whether a site is the caller of main, or has no name.
+// isBelowMain reports whether a site is main's caller or has no name.
 func (s *jsonSite) isBelowMain() bool {
 	if len(s.Frames) == 0 {
 		return true
@@ -509,7 +507,7 @@ func (s *jsonSite) isBelowMain() bool {
 	return fn == "(below main)" || fn == "_start" || strings.HasPrefix(fn, "__libc_start_")
 }
 
-// aliases holds the names of symbols by address.
+// An aliases maps addresses to the names of all symbols there.
 type aliases map[string]string
 
 func readAliases(t *testing.T, file string) aliases {
@@ -524,7 +522,7 @@ func readAliases(t *testing.T, file string) aliases {
 }
 
 // explain reports whether a site differs from its twin only by another name of the same symbol, or
-// by the real name of what Valgrind calls "(below main)".
+// by the real name of the function that Valgrind prints as "(below main)".
 func (a aliases) explain(s *jsonSite, want []xmlFrame) bool {
 	if len(s.Frames) != 1 || len(want) != 1 || want[0].Line != 0 {
 		return false
@@ -533,7 +531,6 @@ func (a aliases) explain(s *jsonSite, want []xmlFrame) bool {
 	return a[got] != "" && a[got] == a[want[0].Fn] || want[0].Fn == "(below main)" && strings.HasPrefix(got, "__libc_start_")
 }
 
-// compareText compares the frames in the text with those in JSON.
 func compareText(t *testing.T, records []jsonRecord, text string) {
 	t.Helper()
 	type row struct {
@@ -581,8 +578,8 @@ func compareText(t *testing.T, records []jsonRecord, text string) {
 	}
 }
 
-// llvmFrames returns llvm-symbolizer's answers for the places in the markup of a report, inlined
-// calls first.
+// llvmFrames returns llvm-symbolizer's answers for the places in a report's markup, inlined calls
+// first.
 func llvmFrames(t *testing.T, markup, tree string) map[codePlace][]frame {
 	t.Helper()
 	out := run(t, []byte(markup), "sh", "-c", `llvm-symbolizer-19 --filter-markup --debug-file-directory="$0" --debug-file-directory=/usr/lib/debug 2>/dev/null`, tree)
@@ -598,7 +595,7 @@ func llvmFrames(t *testing.T, markup, tree string) map[codePlace][]frame {
 	return all
 }
 
-// isAs reports whether a site has the functions and lines of llvm-symbolizer's answer.
+// isAs reports whether a site has the functions and lines in llvm-symbolizer's answer.
 func (s *jsonSite) isAs(frames []frame) bool {
 	return slices.EqualFunc(s.Frames, frames, func(g jsonFrame, w frame) bool {
 		return plainName(g.Function) == plainName(w.Func) && g.Line == w.Line

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// reportOf returns a report of Valgrind with text in every place that the program, or the user who
-// runs it, controls.
+// reportOf returns a report of Valgrind with text in every place controlled by the program or by
+// the user who runs it.
 func reportOf(text string) []byte {
 	return []byte(strings.ReplaceAll(`<?xml version="1.0"?>
 
@@ -95,7 +95,7 @@ func reportOf(text string) []byte {
 `, "@", text))
 }
 
-// Text that a program controls changes a report only in the places that show that text.
+// Text controlled by a program affects only the places of a report that show this text.
 func TestHostileTextStaysWhereItIs(t *testing.T) {
 	const harmless = "HARMLESS"
 	for _, args := range [][]string{{"--output=text"}, {"--output=json"}, {"--output=markup"}, {"--color=always"}, {"--color=never"}} {
@@ -124,8 +124,8 @@ func TestHostileTextStaysTextForLLVM(t *testing.T) {
 	}
 }
 
-// An error is printed as soon as its end is in the pipe, even without a line end after it, while
-// the program continues.
+// An error is printed as soon as its end is in the pipe, even without a line end, while the program
+// continues.
 func TestErrorsOfARunningProgramAreOutAtOnce(t *testing.T) {
 	for _, output := range []string{"text", "json", "markup"} {
 		t.Run(output, func(t *testing.T) {

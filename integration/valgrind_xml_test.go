@@ -16,12 +16,12 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// addedLine matches the lines that --output=valgrind adds to a report: names, and whole frames.
+// addedLine matches lines that --output=valgrind adds to a report: names, and whole frames.
 var addedLine = regexp.MustCompile(`^ *(</?frame>|<ip>0x[0-9A-F]+</ip>|<obj>.*</obj>|<fn>.*</fn>|<dir>.*</dir>|<file>.*</file>|<line>\d+</line>)$`)
 
-// checkXML compares a report of a stripped program, which is in the file name, with the XML that is
-// printed for it: each document is well-formed, reading it gives the same records, and a report
-// that was well-formed differs by added lines only. full holds the debug file.
+// checkXML compares the report of a stripped program, the file name, with the XML printed for it.
+// Each document is well-formed and has the same records, and to a report that was already
+// well-formed only lines were added. full holds the debug file.
 func checkXML(t *testing.T, name, full string) {
 	t.Helper()
 	need(t, "xmllint")
@@ -77,8 +77,8 @@ func fileText(t *testing.T, name string) string {
 	return string(content)
 }
 
-// compareAgain compares the records of two reports. The second one may have more names, and frames
-// at the address of the next one.
+// compareAgain compares the records of two reports. The second may have more names, and further
+// frames at the address of the next frame.
 func compareAgain(t *testing.T, before, after []byte) {
 	t.Helper()
 	want, got := recordsOf(before), recordsOf(after)
@@ -92,11 +92,11 @@ func compareAgain(t *testing.T, before, after []byte) {
 	}
 }
 
-// controls are the control characters that XML cannot have.
+// controls matches the control characters that XML cannot contain.
 var controls = regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f]`)
 
-// recordsOf returns the records of a report as text: of frames, the address and the object, and of
-// successive frames at one address one alone.
+// recordsOf returns the records of a report as text. A frame has only its address and object, and
+// successive frames at one address are one.
 func recordsOf(report []byte) (all []string) {
 	r := valgrind.NewReader(func(rec *valgrind.Record) error {
 		if strings.HasSuffix(rec.Name, "valgrindoutput") || rec.Name == "" && rec.Text == nil {
@@ -135,7 +135,8 @@ type again struct {
 	args  []string
 }
 
-// agains returns reports beside those of twins: every tool, with options that change the XML.
+// agains returns reports in addition to those of twins: from every tool, with options that change
+// the XML.
 func agains() (all []again) {
 	builds := []struct {
 		name string
@@ -168,13 +169,13 @@ func agains() (all []again) {
 			all = append(all, a)
 		}
 	}
-	for i, args := range []string{"re", "rfR", "k", "rt"} { // exec, fork, killed, a thread whose name is <&
+	for i, args := range []string{"re", "rfR", "k", "rt"} { // exec, fork, killed, a thread with the name <&
 		all = append(all, again{name: "end_" + args, build: builds[i%2].argv, from: "mem.c", tool: []string{"--trace-children=yes"}, args: []string{args}})
 	}
 	return all
 }
 
-// Reports beside those of twins are written again; with those, 60.
+// All these reports are written again. With those of twins there are 60.
 func TestReportsAreWrittenAgain(t *testing.T) {
 	if !long() {
 		t.Skip("TEST_LONG: the reports of twins are enough")
