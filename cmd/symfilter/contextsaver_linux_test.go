@@ -167,8 +167,8 @@ func TestContextsAreSavedWhenTheyCanBe(t *testing.T) {
 // The line is cut at a block's end, since the reader closes the output.
 func TestLinesThatAreCutAreNotDiagnosed(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
-	line := fmt.Sprintf("%-54s\n", "at {{{pc:0x1234:pc}}} and more")
-	if at := readBlock % len(line); at < len("at {{{pc:") || at > len("at {{{pc:0x1234") {
+	line := fmt.Sprintf("%-50s\n", "at {{{pc:0x1234:pc}}} and more")
+	if at := firstBlock % len(line); at < len("at {{{pc:") || at > len("at {{{pc:0x1234") {
 		t.Fatalf("a block ends after %.*q, not within the element", at, line)
 	}
 	if err := os.WriteFile(log, bytes.Repeat([]byte(line), 3*readBlock/len(line)), 0o666); err != nil {

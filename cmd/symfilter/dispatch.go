@@ -227,16 +227,18 @@ func (d dispatched) parse(std standard) (*config, []string, error) {
 	if d.command.isReport() {
 		set.Lookup("input").Changed = true // the command takes precedence over the environment
 	}
-	words := c.runFlags
-	if err := line.FromEnvironment(set, os.LookupEnv); err != nil {
-		return nil, nil, usageError{err}
-	}
-	if c.quiet && c.verbose {
-		c.quiet, c.verbose = words.quiet, words.verbose // the command line takes precedence
-	}
-	if !c.quiet {
-		for _, message := range line.UnknownVariables(os.Environ(), set) {
-			fmt.Fprintf(std.err, "symfilter: %s\n", wording.Line(message))
+	if environment := os.Environ(); line.InEnvironment(environment) {
+		words := c.runFlags
+		if err := line.FromEnvironment(set, os.LookupEnv); err != nil {
+			return nil, nil, usageError{err}
+		}
+		if c.quiet && c.verbose {
+			c.quiet, c.verbose = words.quiet, words.verbose // the command line takes precedence
+		}
+		if !c.quiet {
+			for _, message := range line.UnknownVariables(environment, set) {
+				fmt.Fprintf(std.err, "symfilter: %s\n", wording.Line(message))
+			}
 		}
 	}
 	if err := line.CheckArgs(&d.command.Command, set.Args()); err != nil {

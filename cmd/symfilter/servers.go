@@ -50,7 +50,9 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	o.Offline = c.offline
 	o.AskAgain = c.examining
 	o.CacheMax = int64(c.cacheMax)
-	o.Version = startup.Release()
+	if len(o.URLs) > 0 {
+		o.Version = startup.Release()
+	}
 	r := progressReport{diag: diag, status: status, told: c.verbose || o.Verbose || o.ShowProgress}
 	o.Progress = r.progress
 	o.FirstContact = func(server string) { diag.printf("asking %s for debug files", server) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -92,6 +93,30 @@ func TestSilenceSettlesTheFormatOfAPipe(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// sizes has the lengths of the buffers of its reads, which it fills, up to a number of reads.
+type sizes struct {
+	got  []int
+	most int
+}
+
+func (s *sizes) Read(b []byte) (int, error) {
+	if len(s.got) == s.most {
+		return 0, io.EOF
+	}
+	s.got = append(s.got, len(b))
+	return copy(b, bytes.Repeat([]byte("\n"), len(b))), nil
+}
+
+// Short inputs need little memory. Long ones are read in large blocks.
+func TestOnlyLongInputsAreReadInLargeBlocks(t *testing.T) {
+	in := &sizes{most: 4}
+	p := &pass{engine: engineTo(io.Discard), done: make(chan struct{})}
+	p.read(in)
+	if want := []int{firstBlock, readBlock, readBlock, readBlock}; !slices.Equal(in.got, want) {
+		t.Errorf("got reads of %d bytes, want %d", in.got, want)
 	}
 }
 

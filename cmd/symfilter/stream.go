@@ -16,6 +16,8 @@ import (
 
 const (
 	readBlock = 256 << 10 // bytes; larger blocks leave the processor's caches
+	// bytes of the first block; the heap touches 12 more pages for a block of 256 KiB
+	firstBlock = 16 << 10
 	// pause in the input after which an unfinished line, such as a prompt, is passed on, and an
 	// unknown format is decided
 	silence      = 100 * time.Millisecond
@@ -214,11 +216,14 @@ type pass struct {
 
 func (p *pass) read(in io.Reader) {
 	defer p.finished()
-	block := make([]byte, readBlock)
+	block := make([]byte, firstBlock)
 	for {
 		n, err := in.Read(block)
 		if !p.write(block[:n], err) {
 			return
+		}
+		if n == len(block) && n < readBlock {
+			block = make([]byte, readBlock)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -11,6 +12,15 @@ import (
 // Variable returns the name of the environment variable that sets a flag.
 func (p *Program[V]) Variable(flag string) string {
 	return strings.ToUpper(p.Name + "_" + strings.ReplaceAll(flag, "-", "_"))
+}
+
+// InEnvironment reports whether the name of a variable begins with the program's name. If none does,
+// as in most runs, FromEnvironment and UnknownVariables have no effect.
+func (p *Program[V]) InEnvironment(environment []string) bool {
+	prefix := p.Variable("")
+	return slices.ContainsFunc(environment, func(v string) bool {
+		return len(v) > len(prefix) && strings.EqualFold(v[:len(prefix)], prefix) // Windows ignores case
+	})
 }
 
 // FromEnvironment sets flags from the environment, unless the command line has set them. It ignores
