@@ -144,11 +144,7 @@ func (x *indexer) write(ctx context.Context, w *symindex.Writer) error {
 	for _, u := range x.units {
 		numbers[u.unit] = u.number
 	}
-	for i := 0; i < len(x.stretches); {
-		s := x.stretches[i]
-		for i++; i < len(x.stretches) && x.stretches[i].Lo == s.Hi && x.stretches[i].Unit == s.Unit; i++ {
-			s.Hi = x.stretches[i].Hi
-		}
+	for _, s := range x.stretches {
 		w.AddSpan(s.Lo, s.Hi, numbers[s.Unit])
 	}
 	for _, s := range x.symbols {
@@ -240,9 +236,16 @@ const maxUnitFiles = 1 << 20 // files with a higher number have no path
 
 func (x *indexer) unit(d *dwarf.Data, u *unitStretches) (*unitIndex, error) {
 	b := unitWriter{unitIndex: &unitIndex{}, names: make(map[uint64]uint32, 64)}
+	begun := 0 // stretches
 	w, err := d.Walk(u.unit, u.stretches, func(w *dwarf.Unit, p dwarf.Piece) {
 		if b.paths == nil {
 			b.paths = w.File
+		}
+		for begun < len(u.stretches) && u.stretches[begun].Lo <= p.Addr {
+			if begun == 0 || u.stretches[begun-1].Hi < u.stretches[begun].Lo {
+				b.BeginSpan()
+			}
+			begun++
 		}
 		row := symindex.Row{Addr: p.Addr, Line: p.Line, Column: p.Column}
 		if p.HasLine {

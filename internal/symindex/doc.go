@@ -10,12 +10,16 @@
 // when the file is opened, and a block when it is first read. Damaged parts are never used: the
 // caller uses the source instead.
 //
-//	unit data     the rows of each unit, then its calls
-//	span table    stretches of addresses that belong to one unit, and its directory
-//	units         the places of each unit's parts
-//	row directory the address of every eighth row of a unit
-//	names, files  strings, each once, and their directories; units list their numbers
-//	symbols       the symbols of the symbol table, by address
+//	unit data       the calls of each unit, and blocks of rows; a block follows the calls of its rows
+//	span directory  the unit of a stretch of addresses
+//	units           the places of each unit's parts
+//	row directory   the block of an address
+//	names, files    strings, each once, and their directories; units list their numbers
+//	symbols         blocks of symbols, by address, and their directory
+//
+// A directory finds the last of its entries at or before an address. Its entries are in groups,
+// which have addresses of 32 bits, and pages of equal size: a lookup reads the bounds of one page,
+// and searches this page.
 //
 // A name is the linkage name and, if demangling it takes long, the demangled one.
 //
@@ -27,16 +31,21 @@ package symindex
 const (
 	// version changes with the format, the meaning of records, and the output of the demangler and
 	// of the reader of debug information. Indexes of other versions are rebuilt.
-	version = 5
+	version = 6
 
 	headerSize   = 512      // bytes
 	blockSize    = 64 << 10 // bytes with one checksum: as many as the kernel maps at a page fault
-	rowsInBlock  = 8        // most rows that a lookup decodes; about 6 bytes each
-	spansInBlock = 16       // most spans that a lookup decodes
+	rowsInBlock  = 8        // most rows that a lookup decodes; about 5 bytes each
+	symsInBlock  = 4        // most symbols that a lookup decodes; about 5 bytes each
+	namesInBlock = 8        // most names that a lookup skips, plus one
 	maxRowBytes  = 48       // longest row in bytes
-	maxSpanBytes = 32       // longest span in bytes
+	maxSymBytes  = 25       // longest symbol in bytes
 	maxCallBytes = 40       // longest call in bytes
-	maxFrames    = 128      // frames of one address; a source with deeper calls is not indexed
+	maxNameHead  = 20       // longest lengths of a name in bytes
+	pageEntries  = 8        // average entries in a page of a directory
+	// largest distance of two entries of a group: distant code would make all pages large
+	maxGap    = 1 << 20
+	maxFrames = 128 // frames of one address; a source with deeper calls is not indexed
 	// bytes of an index: offsets have 32 bits; the largest seen have 80 MiB
 	maxIndexBytes = 4 << 30
 

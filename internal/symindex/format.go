@@ -25,10 +25,7 @@ type sectionID int
 
 const (
 	secUnitData sectionID = iota
-	secSpanDir
-	secSpans
 	secUnits
-	secRowDir
 	secNameRefs
 	secFileRefs
 	secNameDir
@@ -36,14 +33,18 @@ const (
 	secFileDir
 	secFiles
 	secSymbols
-	numSections
+	// each directory has its groups, pages and entries in three sections
+	secSpanDir
+	secRowDir    = secSpanDir + 3
+	secSymbolDir = secRowDir + 3
+	numSections  = secSymbolDir + 3
 )
 
 // sizes of records in bytes
 const (
-	dirEntrySize   = 12 // address, offset
-	unitRecordSize = 40
-	symbolSize     = 20
+	groupSize      = 28 // address of 64 bits; first page, pages, first entry, entries, shift
+	dirEntrySize   = 8  // distance from the group's address, value
+	unitRecordSize = 24
 )
 
 // A part is a range of the file.
@@ -104,12 +105,17 @@ func (h *header) decode(b []byte) error {
 
 func blocks(body uint64) uint64 { return (body + blockSize - 1) / blockSize }
 
+// hasShown is a bit of the first number of a name. The other bits are the length of the linkage
+// name. If the bit is set, the length of the demangled one follows.
+const hasShown = 1
+
 // The first byte of a row: values and masks.
 const (
 	rowCall    = 0x03 // mask: the call
 	sameCall   = 0x00
 	noCall     = 0x01
-	newCall    = 0x02 // signed distance from the previous row's call follows
+	newCall    = 0x02 // signed distance from the last call, or from the block, follows
+	blockEnd   = 0x03 // not a row: the end of a block with less than rowsInBlock rows
 	rowFile    = 0x0c // mask: the file
 	sameFile   = 0x00
 	callsFile  = 0x04 // the usual file of the call

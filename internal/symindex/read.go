@@ -96,7 +96,7 @@ func (x *Index) check(b uint64) bool {
 // recordAt returns record i of a section with records of n bytes, or nil.
 func (x *Index) recordAt(id sectionID, i, n uint64) []byte {
 	s := &x.head.sections[id]
-	if i >= s.size/n {
+	if i >= s.size || i*n+n > s.size { // the size is far too small for an overflow
 		return nil
 	}
 	return x.bytesAt(s.off+i*n, n)
@@ -111,75 +111,29 @@ func (x *Index) rest(id sectionID, off, n uint64) []byte {
 	return x.bytesAt(s.off+off, min(n, s.size-off))
 }
 
-// search returns the last entry at or before addr, among n entries of a directory. first is the
-// index of the first of these entries. found is false without such an entry.
-func (x *Index) search(id sectionID, first, n, addr uint64) (e dirEntry, found bool, err error) {
-	lo, hi := uint64(0), n
-	for lo < hi {
-		m := (lo + hi) / 2
-		b := x.recordAt(id, first+m, dirEntrySize)
-		if b == nil {
-			return e, false, damaged("directory")
-		}
-		if at := binary.LittleEndian.Uint64(b); at <= addr {
-			e = dirEntry{at, binary.LittleEndian.Uint32(b[8:])}
-			lo = m + 1
-		} else {
-			hi = m
-		}
-	}
-	return e, lo > 0, nil
-}
-
 func damaged(what string) error { return fmt.Errorf("%s: %w", what, ErrDamaged) }
 
 type unitRecord struct {
-	data                 uint64
-	rows, calls          uint64 // bytes
-	dir, dirCount        uint64
+	data, size           uint64 // bytes
 	nameRefs, nameCount  uint64
 	fileRefs, filesCount uint64
 }
 
-func (x *Index) unit(i uint64) (u unitRecord, err error) {
-	b := x.recordAt(secUnits, i, unitRecordSize)
+func (x *Index) unit(i uint32) (u unitRecord, err error) {
+	b := x.recordAt(secUnits, uint64(i), unitRecordSize)
 	if b == nil {
 		return u, damaged("units")
 	}
-	u.data = binary.LittleEndian.Uint64(b)
-	for j, p := range []*uint64{&u.rows, &u.calls, &u.dir, &u.dirCount, &u.nameRefs, &u.nameCount, &u.fileRefs, &u.filesCount} {
-		*p = uint64(binary.LittleEndian.Uint32(b[8+4*j:]))
+	le := binary.LittleEndian
+	u = unitRecord{
+		uint64(le.Uint32(b)), uint64(le.Uint32(b[4:])),
+		uint64(le.Uint32(b[8:])), uint64(le.Uint32(b[12:])),
+		uint64(le.Uint32(b[16:])), uint64(le.Uint32(b[20:])),
+	}
+	if size := x.head.sections[secUnitData].size; u.data > size || u.size > size-u.data {
+		return u, damaged("units")
 	}
 	return u, nil
-}
-
-// span returns the unit at addr.
-func (x *Index) span(addr uint64) (u unitRecord, ok bool, err error) {
-	e, found, err := x.search(secSpanDir, 0, x.head.sections[secSpanDir].size/dirEntrySize, addr)
-	if !found || err != nil {
-		return u, false, err
-	}
-	v := varints{b: x.rest(secSpans, uint64(e.off), spansInBlock*maxSpanBytes)}
-	at, unit := e.addr, uint64(0)
-	for range spansInBlock {
-		if v.at == len(v.b) && len(v.b) > 0 { // end of the last block
-			return u, false, nil
-		}
-		lo := at + v.unsigned()
-		hi := lo + v.unsigned()
-		unit += uint64(v.signed())
-		if v.bad || hi < lo || lo < at {
-			return u, false, damaged("spans")
-		}
-		if addr < lo {
-			return u, false, nil
-		}
-		if at = hi; addr < hi {
-			u, err = x.unit(unit)
-			return u, err == nil, err
-		}
-	}
-	return u, false, nil
 }
 
 // A Frame is a call at an address. Name and File are 1 plus the numbers for [Index.Name] and
@@ -193,36 +147,26 @@ type Frame struct {
 // Lookup appends the frames at addr to dst, innermost first. It appends nothing if the index does
 // not cover addr. An error wraps ErrDamaged.
 func (x *Index) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
-	u, ok, err := x.span(addr)
-	if !ok || err != nil {
+	span, found, err := x.search(secSpanDir, addr)
+	if !found || err != nil || span.value == noUnit {
 		return dst, err
 	}
-	e, found, err := x.search(secRowDir, u.dir, u.dirCount, addr)
-	if !found || err != nil {
+	u, err := x.unit(span.value)
+	if err != nil {
 		return dst, err
 	}
-	data := x.head.sections[secUnitData]
-	if uint64(e.off) >= u.rows || u.data > data.size || u.rows+u.calls > data.size-u.data {
-		return dst, damaged("unit")
+	e, found, err := x.search(secRowDir, addr)
+	if err != nil {
+		return dst, err
 	}
-	rows := x.bytesAt(data.off+u.data+uint64(e.off), min(rowsInBlock*maxRowBytes, u.rows-uint64(e.off)))
-	if rows == nil {
+	at := uint64(e.value) - u.data
+	if !found || at >= u.size { // also if the block is before the unit
+		return dst, damaged("row directory")
+	}
+	block := x.bytesAt(x.head.sections[secUnitData].off+u.data+at, min(rowsInBlock*maxRowBytes, u.size-at))
+	r, ok := findRow(block, at, addr-e.addr)
+	if !ok {
 		return dst, damaged("rows")
-	}
-	var r row
-	next := row{addr: e.addr - 1}
-	for i := range rowsInBlock {
-		if i > 0 && len(rows) == 0 {
-			break
-		}
-		var n int
-		if next, n = decodeRow(rows, next); n == 0 || next.addr < r.addr {
-			return dst, damaged("row")
-		}
-		if next.addr > addr {
-			break
-		}
-		r, rows = next, rows[n:]
 	}
 	return x.frames(dst, &u, r)
 }
@@ -237,12 +181,12 @@ func (x *Index) frames(dst []Frame, u *unitRecord, r row) ([]Frame, error) {
 		f, err := x.fileOf(u, file)
 		return append(dst, Frame{File: f, Line: uint32(line), Column: uint32(column)}), err
 	}
-	calls := x.head.sections[secUnitData].off + u.data + u.rows
+	calls := x.head.sections[secUnitData].off + u.data
 	for at := r.call; ; {
-		if at == 0 || at > u.calls || len(dst)-start == maxFrames {
+		if at == 0 || at > u.size || len(dst)-start == maxFrames {
 			return dst[:start], damaged("call")
 		}
-		v := varints{b: x.bytesAt(calls+at-1, min(maxCallBytes, u.calls-(at-1)))}
+		v := varints{b: x.bytesAt(calls+at-1, min(maxCallBytes, u.size-(at-1)))}
 		name, usual, back := v.unsigned(), v.unsigned(), v.unsigned()
 		if len(dst) == start && r.usual {
 			file = usual
@@ -286,45 +230,49 @@ func (x *Index) reference(id sectionID, first, count, n uint64) (uint32, error) 
 	return binary.LittleEndian.Uint32(b) + 1, nil
 }
 
-// entry returns string i of a section. dir is the section's directory.
-func (x *Index) entry(dir, strings sectionID, i uint32) ([]byte, error) {
-	a, b := x.recordAt(dir, uint64(i), 4), x.recordAt(dir, uint64(i)+1, 4)
-	if a == nil || b == nil {
-		return nil, damaged("directory of strings")
-	}
-	lo, hi := uint64(binary.LittleEndian.Uint32(a)), uint64(binary.LittleEndian.Uint32(b))
-	if lo >= hi || hi > x.head.sections[strings].size {
-		return nil, damaged("directory of strings")
-	}
-	s := x.rest(strings, lo, hi-lo)
-	if s == nil {
-		return nil, damaged("strings")
-	}
-	return s, nil
-}
-
 // Name returns linkage name i, and its demangled form, which is empty if the index does not store
 // it. Both alias the index.
 func (x *Index) Name(i uint32) (linkage, shown []byte, err error) {
-	b, err := x.entry(secNameDir, secNames, i)
-	if err != nil {
-		return nil, nil, err
+	dir := x.recordAt(secNameDir, uint64(i/namesInBlock), 4)
+	if dir == nil {
+		return nil, nil, damaged("directory of names")
 	}
-	v := varints{b: b}
-	n := v.unsigned()
-	if v.bad || n > uint64(len(b)-v.at) {
-		return nil, nil, damaged("name")
+	size := x.head.sections[secNames].size
+	at := uint64(binary.LittleEndian.Uint32(dir))
+	for skip := i % namesInBlock; ; skip-- {
+		v := varints{b: x.rest(secNames, at, maxNameHead)}
+		n, more := v.unsigned(), uint64(0)
+		if n&hasShown != 0 {
+			more = v.unsigned()
+		}
+		n >>= 1
+		if v.bad || n > size || more > size {
+			return nil, nil, damaged("names")
+		}
+		at += uint64(v.at)
+		if skip == 0 {
+			s := x.rest(secNames, at, n+more)
+			if uint64(len(s)) < n+more {
+				return nil, nil, damaged("names")
+			}
+			return s[:n], s[n:], nil
+		}
+		at += n + more
 	}
-	return b[v.at : v.at+int(n)], b[v.at+int(n):], nil
 }
 
 // File returns path i. Its first comp bytes are the compilation directory, and dir bytes precede
 // the file's name. path aliases the index.
 func (x *Index) File(i uint32) (path []byte, comp, dir int, err error) {
-	b, err := x.entry(secFileDir, secFiles, i)
-	if err != nil {
-		return nil, 0, 0, err
+	first, last := x.recordAt(secFileDir, uint64(i), 4), x.recordAt(secFileDir, uint64(i)+1, 4)
+	if first == nil || last == nil {
+		return nil, 0, 0, damaged("directory of files")
 	}
+	lo, hi := uint64(binary.LittleEndian.Uint32(first)), uint64(binary.LittleEndian.Uint32(last))
+	if lo >= hi || hi > x.head.sections[secFiles].size {
+		return nil, 0, 0, damaged("directory of files")
+	}
+	b := x.rest(secFiles, lo, hi-lo)
 	v := varints{b: b}
 	c, d := v.unsigned(), v.unsigned()
 	path = b[min(v.at, len(b)):]
@@ -334,8 +282,11 @@ func (x *Index) File(i uint32) (path []byte, comp, dir int, err error) {
 	return path, int(c), int(d), nil
 }
 
-// Names returns the number of names.
-func (x *Index) Names() int { return max(0, int(x.head.sections[secNameDir].size/4)-1) }
+// Names returns a number that is larger than that of any name.
+func (x *Index) Names() int {
+	h := &x.head.sections // a name has at least one byte
+	return int(min(h[secNameDir].size/4*namesInBlock, h[secNames].size))
+}
 
 // Files returns the number of paths.
 func (x *Index) Files() int { return max(0, int(x.head.sections[secFileDir].size/4)-1) }
@@ -343,28 +294,27 @@ func (x *Index) Files() int { return max(0, int(x.head.sections[secFileDir].size
 // Symbol returns the last symbol at or before addr, even if it ends before addr. found is false if
 // there is no such symbol.
 func (x *Index) Symbol(addr uint64) (s Symbol, found bool, err error) {
-	lo, hi := uint64(0), x.head.sections[secSymbols].size/symbolSize
-	for lo < hi {
-		m := (lo + hi) / 2
-		b := x.recordAt(secSymbols, m, symbolSize)
-		if b == nil {
-			return s, false, damaged("symbols")
+	e, found, err := x.search(secSymbolDir, addr)
+	if !found || err != nil {
+		return s, false, err
+	}
+	v := varints{b: x.rest(secSymbols, uint64(e.value), symsInBlock*maxSymBytes)}
+	s = Symbol{Addr: e.addr, Size: v.unsigned(), Name: uint32(v.signed())}
+	for range symsInBlock - 1 {
+		if v.at >= len(v.b) { // end of the last block
+			break
 		}
-		if binary.LittleEndian.Uint64(b) <= addr {
-			lo = m + 1
-		} else {
-			hi = m
+		next := Symbol{Addr: s.Addr + s.Size + uint64(v.signed())}
+		if next.Addr > addr {
+			break
 		}
+		next.Size, next.Name = v.unsigned(), s.Name+uint32(v.signed())
+		s = next
 	}
-	if lo == 0 {
-		return s, false, nil
+	if v.bad {
+		return Symbol{}, false, damaged("symbols")
 	}
-	b := x.recordAt(secSymbols, lo-1, symbolSize)
-	if b == nil {
-		return s, false, damaged("symbols")
-	}
-	le := binary.LittleEndian
-	return Symbol{Addr: le.Uint64(b), Size: le.Uint64(b[8:]), Name: le.Uint32(b[16:])}, true, nil
+	return s, true, nil
 }
 
 // Check verifies all blocks.

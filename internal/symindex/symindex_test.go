@@ -108,7 +108,7 @@ func (m *model) write(t testing.TB, source Source) []byte {
 }
 
 func (m *model) writeTo(w *Writer) {
-	for _, mu := range m.units {
+	for i, mu := range m.units {
 		var u Unit
 		var numbers []uint32
 		for _, c := range mu.calls {
@@ -121,6 +121,9 @@ func (m *model) writeTo(w *Writer) {
 			usual := r.Call > 0 && mu.calls[r.Call-1].Usual == r.File
 			if r.Call > 0 {
 				r.Call = numbers[r.Call-1]
+			}
+			if m.begins(i, r.Addr) {
+				u.BeginSpan()
 			}
 			u.AddRow(r, usual)
 		}
@@ -138,6 +141,12 @@ func (m *model) writeTo(w *Writer) {
 	for _, s := range m.symbols {
 		w.AddSymbol(s)
 	}
+}
+
+// begins reports whether a span of unit begins at addr, and does not continue another one.
+func (m *model) begins(unit int, addr uint64) bool {
+	i := slices.IndexFunc(m.spans, func(s modelSpan) bool { return s.lo == addr })
+	return i == 0 || i > 0 && (m.spans[i-1].hi < addr || m.spans[i-1].unit != unit)
 }
 
 // lookup returns the frames that Lookup must return.
@@ -475,7 +484,7 @@ func FuzzIndex(f *testing.F) {
 				continue
 			}
 			addrs := []uint64{addr, 0, 1<<64 - 1}
-			if s := x.recordAt(secSpanDir, 0, dirEntrySize); s != nil {
+			if s := x.recordAt(secSpanDir, 0, groupSize); s != nil {
 				for i := range uint64(64) {
 					addrs = append(addrs, leUint64(s)+i*3)
 				}

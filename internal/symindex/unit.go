@@ -6,24 +6,20 @@ import "encoding/binary"
 // lists for [Writer.AddUnit]; 0 means none. A Unit is not safe for concurrent use, but several
 // goroutines may each fill a Unit.
 type Unit struct {
-	rows, calls []byte
-	dir         []dirEntry
-	inBlock     int
-	prev        row
-	count       int
+	data   []byte // calls and blocks
+	dir    []dirEntry
+	block  [rowsInBlock]row // rows that are not in data yet
+	n      int              // number of rows in block
+	prev   row
+	begins bool // the next row begins a stretch
 }
 
-type dirEntry struct {
-	addr uint64
-	off  uint32
-}
-
-// A row is a decoded Row; call and file are 0 for none.
+// A row is a Row with the offset of its call, plus 1; call and file are 0 for none.
 type row struct {
 	addr         uint64
-	call         uint64 // offset of the call plus 1
+	call         uint64
 	file         uint64
-	usual        bool // the file is the call's usual file; decodeRow then sets file to 0
+	usual        bool // the file is the call's usual file
 	line, column uint64
 }
 
@@ -44,16 +40,10 @@ type Row struct {
 	Line, Column uint32
 }
 
-// Reset removes all rows and calls from u. It keeps the memory for reuse.
-func (u *Unit) Reset() { *u = Unit{rows: u.rows[:0], calls: u.calls[:0], dir: u.dir[:0]} }
-
-// Rows returns the number of rows in u.
-func (u *Unit) Rows() int { return u.count }
-
 // AddCall adds a call. It returns the call's number, for rows and other calls.
 func (u *Unit) AddCall(c Call) uint32 {
-	number := uint32(len(u.calls)) + 1
-	b := binary.AppendUvarint(u.calls, uint64(c.Name))
+	number := uint32(len(u.data)) + 1
+	b := binary.AppendUvarint(u.data, uint64(c.Name))
 	b = binary.AppendUvarint(b, uint64(c.Usual))
 	if c.Parent == 0 {
 		b = append(b, 0)
@@ -63,123 +53,155 @@ func (u *Unit) AddCall(c Call) uint32 {
 		b = binary.AppendUvarint(b, uint64(c.Line))
 		b = binary.AppendUvarint(b, uint64(c.Column))
 	}
-	u.calls = b
+	u.data = b
 	return number
 }
 
+// BeginSpan makes the next row begin a span of the unit.
+func (u *Unit) BeginSpan() { u.begins = true }
+
 // AddRow adds a row. usual means that the row's file is the Usual file of its call. Rows must come
-// in ascending order of addresses. AddRow skips a row that differs from the previous one only in
-// its address.
+// in ascending order of addresses. Within a span, AddRow skips a row that differs from the previous
+// one only in its address.
 func (u *Unit) AddRow(r Row, usual bool) {
 	now := row{r.Addr, uint64(r.Call), uint64(r.File), usual && r.File != 0, uint64(r.Line), uint64(r.Column)}
 	if now.file == 0 {
 		now.line, now.column = 0, 0
 	}
-	if p := &u.prev; u.count > 0 && p.call == now.call && p.file == now.file && p.line == now.line && p.column == now.column {
+	if p := &u.prev; u.n > 0 && !u.begins && p.call == now.call && p.file == now.file && p.line == now.line && p.column == now.column {
 		return
 	}
 	// not expected: the previous row would cover no bytes
-	if u.count > 0 && u.prev.addr == now.addr {
+	if u.n > 0 && u.prev.addr == now.addr {
 		return
 	}
-	u.count++
-	prev := u.prev
-	u.prev = now
-	if u.inBlock == rowsInBlock || u.count == 1 {
-		u.dir = append(u.dir, dirEntry{now.addr, uint32(len(u.rows))})
-		u.inBlock = 0
-		prev = row{addr: now.addr - 1}
+	if u.n == rowsInBlock || u.begins {
+		u.endBlock()
 	}
-	u.inBlock++
-
-	advance := now.addr - prev.addr
-	flags := byte(min(advance-1, longAdvance)) << shortShift
-	switch {
-	case now.call == prev.call:
-		flags |= sameCall
-	case now.call == 0:
-		flags |= noCall
-	default:
-		flags |= newCall
-	}
-	switch {
-	case now.file == 0:
-		flags |= noFile
-	case flags&rowCall == sameCall && now.file == prev.file && now.usual == prev.usual:
-		flags |= sameFile
-	case now.usual:
-		flags |= callsFile
-	default:
-		flags |= newFile
-	}
-	if now.column == prev.column {
-		flags |= sameColumn
-	}
-	if now.line == prev.line+1 {
-		flags |= nextLine
-	}
-	b := append(u.rows, flags)
-	if advance > longAdvance {
-		b = binary.AppendUvarint(b, advance)
-	}
-	if flags&rowCall == newCall {
-		b = binary.AppendVarint(b, int64(now.call-prev.call))
-	}
-	if flags&rowFile == newFile {
-		b = binary.AppendUvarint(b, now.file)
-	}
-	if flags&nextLine == 0 {
-		b = binary.AppendVarint(b, int64(now.line-prev.line))
-	}
-	if flags&sameColumn == 0 {
-		b = binary.AppendUvarint(b, now.column)
-	}
-	u.rows = b
+	u.block[u.n] = now
+	u.n++
+	u.prev, u.begins = now, false
 }
 
-// decodeRow decodes the row after prev. n is its length in bytes; 0 if it is malformed.
-func decodeRow(b []byte, prev row) (now row, n int) {
-	if len(b) == 0 {
-		return row{}, 0
+// endBlock appends the rows of the current block to the data.
+func (u *Unit) endBlock() {
+	if u.n == 0 {
+		return
 	}
-	r := varints{b: b, at: 1}
-	flags := b[0]
-	now = prev
-	if short := flags >> shortShift; short < longAdvance {
-		now.addr += uint64(short) + 1
-	} else {
-		now.addr += r.unsigned()
+	u.dir = append(u.dir, dirEntry{u.block[0].addr, uint32(len(u.data))})
+	last := uint64(len(u.data)) // offset of the last call
+	prev := row{addr: u.block[0].addr - 1}
+	b := u.data
+	for i := range u.block[:u.n] {
+		now := &u.block[i]
+		advance := now.addr - prev.addr
+		flags := byte(min(advance-1, longAdvance)) << shortShift
+		switch {
+		case now.call == prev.call && i > 0:
+			flags |= sameCall
+		case now.call == 0:
+			flags |= noCall
+		default:
+			flags |= newCall
+		}
+		switch {
+		case now.file == 0:
+			flags |= noFile
+		case flags&rowCall == sameCall && now.file == prev.file && now.usual == prev.usual:
+			flags |= sameFile
+		case now.usual:
+			flags |= callsFile
+		default:
+			flags |= newFile
+		}
+		if now.column == prev.column {
+			flags |= sameColumn
+		}
+		if now.line == prev.line+1 {
+			flags |= nextLine
+		}
+		b = append(b, flags)
+		if advance > longAdvance {
+			b = binary.AppendUvarint(b, advance)
+		}
+		if flags&rowCall == newCall {
+			b = binary.AppendVarint(b, int64(now.call-last))
+			last = now.call
+		}
+		if flags&rowFile == newFile {
+			b = binary.AppendUvarint(b, now.file)
+		}
+		if flags&nextLine == 0 {
+			b = binary.AppendVarint(b, int64(now.line-prev.line))
+		}
+		if flags&sameColumn == 0 {
+			b = binary.AppendUvarint(b, now.column)
+		}
+		prev = *now
 	}
-	switch flags & rowCall {
-	case sameCall:
-	case noCall:
-		now.call = 0
-	case newCall:
-		now.call += uint64(r.signed())
-	default:
-		r.bad = true
+	if u.n < rowsInBlock {
+		b = append(b, blockEnd)
 	}
-	switch flags & rowFile {
-	case sameFile:
-	case callsFile:
-		now.usual, now.file = true, 0
-	case newFile:
-		now.usual, now.file = false, r.unsigned()
-	case noFile:
-		now.usual, now.file = false, 0
+	u.data, u.n = b, 0
+}
+
+// findRow returns the last row of a block whose address is at most distance above the first one's.
+// at is the offset of the block in the unit. ok is false if the block is malformed. The row has no
+// address, and no file if its file is the usual one.
+func findRow(block []byte, at, distance uint64) (r row, ok bool) {
+	v := varints{b: block}
+	last := at
+	for i := range rowsInBlock {
+		if v.at == len(block) {
+			return row{}, false
+		}
+		flags := block[v.at]
+		if flags == blockEnd && i > 0 {
+			break
+		}
+		v.at++
+		advance := uint64(flags>>shortShift) + 1
+		if advance > longAdvance {
+			advance = v.unsigned()
+		}
+		if i > 0 {
+			if advance > distance {
+				break
+			}
+			distance -= advance
+		}
+		switch flags & rowCall {
+		case sameCall:
+		case noCall:
+			r.call = 0
+		case newCall:
+			last += uint64(v.signed())
+			r.call = last
+		default:
+			return row{}, false
+		}
+		switch flags & rowFile {
+		case sameFile:
+		case callsFile:
+			r.usual, r.file = true, 0
+		case newFile:
+			r.usual, r.file = false, v.unsigned()
+		case noFile:
+			r.usual, r.file = false, 0
+		}
+		if flags&nextLine != 0 {
+			r.line++
+		} else {
+			r.line += uint64(v.signed())
+		}
+		if flags&sameColumn == 0 {
+			r.column = v.unsigned()
+		}
+		if v.bad {
+			return row{}, false
+		}
 	}
-	if flags&nextLine != 0 {
-		now.line++
-	} else {
-		now.line += uint64(r.signed())
-	}
-	if flags&sameColumn == 0 {
-		now.column = r.unsigned()
-	}
-	if r.bad {
-		return row{}, 0
-	}
-	return now, r.at
+	return r, !v.bad
 }
 
 // A varints decodes numbers. bad is set by a malformed number or the end of b.
@@ -190,10 +212,16 @@ type varints struct {
 }
 
 func (v *varints) unsigned() uint64 {
-	if v.at < len(v.b) && v.b[v.at] < 0x80 { // the usual case
-		v.at++
-		return uint64(v.b[v.at-1])
+	if v.at < len(v.b) {
+		if c := v.b[v.at]; c < 0x80 { // the usual case, which is inlined
+			v.at++
+			return uint64(c)
+		}
 	}
+	return v.long()
+}
+
+func (v *varints) long() uint64 {
 	if v.at+1 < len(v.b) && v.b[v.at+1] < 0x80 {
 		v.at += 2
 		return uint64(v.b[v.at-2]&0x7f) | uint64(v.b[v.at-1])<<7

@@ -28,21 +28,20 @@ type Writer struct {
 	crc  uint32 // checksum of the current block
 	sums []byte
 
-	spanDir, spans      []byte
-	spanCount, spanUnit uint64
-	spanEnd             uint64
-	units               []byte
-	unitCount           uint32
-	rowDir              []byte
-	nameRefs, fileRefs  []byte
-	nameDir             []byte
-	nameCount           uint32
-	nameStart           uint64 // offset; 0 before the first name
-	files, fileDir      []byte
-	fileCount           uint32
-	symbols             []byte
-	lastSymbol          uint64
-	err                 error
+	spans, rows        []dirEntry
+	spanEnd            uint64
+	units              []byte
+	blocks             [][]dirEntry // blocks of each unit that are not in rows yet
+	nameRefs, fileRefs []byte
+	nameDir            []byte
+	nameCount          int
+	nameStart          uint64 // offset; 0 before the first name
+	files, fileDir     []byte
+	symbols            []byte
+	symbolDir          []dirEntry
+	symbolCount        int
+	lastSymbol         Symbol
+	err                error
 }
 
 // NewWriter returns a Writer to the empty file f. It writes in order, but the header last.
@@ -95,25 +94,25 @@ func (w *Writer) sum() {
 	w.crc = 0
 }
 
-// AddUnit writes a unit, and returns its number for spans. The unit's positions, from 1, are in
-// names and files. These lists hold the numbers, from 0, of AddName's names and AddFile's paths.
+// AddUnit writes a unit, which must not be used afterwards, and returns its number for spans. The
+// unit's positions, from 1, are in names and files. These lists hold the numbers, from 0, of
+// AddName's names and AddFile's paths.
 func (w *Writer) AddUnit(u *Unit, names, files []uint32) uint32 {
 	le := binary.LittleEndian
 	if w.nameStart != 0 {
 		w.fail("a unit after the names")
 	}
-	if uint64(len(u.rows)) > math.MaxUint32 || uint64(len(u.calls)) > math.MaxUint32 {
-		w.fail("a unit of %d bytes", len(u.rows)+len(u.calls))
+	u.endBlock()
+	if uint64(len(u.data)) > math.MaxUint32 {
+		w.fail("a unit of %d bytes", len(u.data))
 	}
-	w.units = le.AppendUint64(w.units, w.off-headerSize)
-	for _, n := range []int{len(u.rows), len(u.calls), len(w.rowDir) / dirEntrySize, len(u.dir),
-		len(w.nameRefs) / 4, len(names), len(w.fileRefs) / 4, len(files)} {
+	at := uint32(w.off - headerSize)
+	for _, n := range []int{int(at), len(u.data), len(w.nameRefs) / 4, len(names), len(w.fileRefs) / 4, len(files)} {
 		w.units = le.AppendUint32(w.units, uint32(n))
 	}
-	w.write(u.rows)
-	w.write(u.calls)
-	for _, e := range u.dir {
-		w.rowDir = appendDir(w.rowDir, e)
+	w.write(u.data)
+	for i := range u.dir {
+		u.dir[i].value += at
 	}
 	for _, n := range names {
 		w.nameRefs = le.AppendUint32(w.nameRefs, n)
@@ -121,30 +120,46 @@ func (w *Writer) AddUnit(u *Unit, names, files []uint32) uint32 {
 	for _, n := range files {
 		w.fileRefs = le.AppendUint32(w.fileRefs, n)
 	}
-	w.unitCount++
-	return w.unitCount - 1
+	w.blocks = append(w.blocks, u.dir)
+	return uint32(len(w.blocks) - 1)
 }
 
-func appendDir(b []byte, e dirEntry) []byte {
-	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(b, e.addr), e.off)
-}
+// noUnit is the value of a span directory's entry for addresses without a unit.
+const noUnit = 1<<32 - 1
 
-// AddSpan assigns the addresses [lo,hi) to a unit. Spans must be in ascending order, without
-// overlaps.
+// AddSpan assigns the addresses [lo,hi) to a unit that has been added. Spans must be in ascending
+// order, without overlaps. The rows of a span begin with a row after a call of [Unit.BeginSpan],
+// unless the previous span of the unit ends at lo. Addresses before that row are not covered.
 func (w *Writer) AddSpan(lo, hi uint64, unit uint32) {
-	if lo >= hi || lo < w.spanEnd {
-		w.fail("span [%#x,%#x) is empty or begins before %#x", lo, hi, w.spanEnd)
+	if lo >= hi || lo < w.spanEnd || uint64(unit) >= uint64(len(w.blocks)) {
+		w.fail("span [%#x,%#x) of unit %d is empty, begins before %#x, or has no unit", lo, hi, unit, w.spanEnd)
 		return
 	}
-	if w.spanCount%spansInBlock == 0 {
-		w.spanDir = appendDir(w.spanDir, dirEntry{lo, uint32(len(w.spans))})
-		w.spanEnd, w.spanUnit = lo, 0
+	blocks := w.blocks[unit]
+	for len(blocks) > 0 && blocks[0].addr < lo {
+		blocks = blocks[1:]
 	}
-	w.spans = binary.AppendUvarint(w.spans, lo-w.spanEnd)
-	w.spans = binary.AppendUvarint(w.spans, hi-lo)
-	w.spans = binary.AppendVarint(w.spans, int64(unit)-int64(w.spanUnit))
-	w.spanCount++
-	w.spanEnd, w.spanUnit = hi, uint64(unit)
+	n := 0
+	for n < len(blocks) && blocks[n].addr < hi {
+		n++
+	}
+	w.blocks[unit] = blocks[n:]
+	if last := len(w.spans) - 1; last < 0 || lo != w.spanEnd || w.spans[last].value != unit {
+		if n == 0 {
+			return
+		}
+		w.endSpans(blocks[0].addr)
+		w.spans = append(w.spans, dirEntry{blocks[0].addr, unit})
+	}
+	w.rows = append(w.rows, blocks[:n]...)
+	w.spanEnd = hi
+}
+
+// endSpans adds an entry for the addresses from the last span to addr, if there are any.
+func (w *Writer) endSpans(addr uint64) {
+	if len(w.spans) > 0 && w.spanEnd < addr {
+		w.spans = append(w.spans, dirEntry{w.spanEnd, noUnit})
+	}
 }
 
 // AddName adds the next name. shown is its demangled form, or "" to make the reader demangle the
@@ -153,12 +168,18 @@ func (w *Writer) AddName(linkage, shown string) {
 	if w.nameStart == 0 {
 		w.nameStart = w.off
 	}
-	w.nameDir = binary.LittleEndian.AppendUint32(w.nameDir, uint32(w.off-w.nameStart))
-	var length [binary.MaxVarintLen64]byte
-	w.write(length[:binary.PutUvarint(length[:], uint64(len(linkage)))])
+	if w.nameCount%namesInBlock == 0 {
+		w.nameDir = binary.LittleEndian.AppendUint32(w.nameDir, uint32(w.off-w.nameStart))
+	}
+	w.nameCount++
+	head := binary.AppendUvarint(make([]byte, 0, maxNameHead), uint64(len(linkage))<<1)
+	if shown != "" {
+		head[0] |= hasShown
+		head = binary.AppendUvarint(head, uint64(len(shown)))
+	}
+	w.write(head)
 	w.write([]byte(linkage))
 	w.write([]byte(shown))
-	w.nameCount++
 }
 
 // AddFile adds the next path. Its first comp bytes are the compilation directory, and dir bytes
@@ -168,20 +189,25 @@ func (w *Writer) AddFile(path string, comp, dir int) {
 	w.files = binary.AppendUvarint(w.files, uint64(comp))
 	w.files = binary.AppendUvarint(w.files, uint64(dir))
 	w.files = append(w.files, path...)
-	w.fileCount++
 }
 
 // AddSymbol adds a symbol. Symbols must be in ascending order of addresses.
 func (w *Writer) AddSymbol(s Symbol) {
-	if len(w.symbols) > 0 && s.Addr <= w.lastSymbol {
-		w.fail("symbol at %#x after %#x", s.Addr, w.lastSymbol)
+	last := &w.lastSymbol
+	if w.symbolCount > 0 && s.Addr <= last.Addr {
+		w.fail("symbol at %#x after %#x", s.Addr, last.Addr)
 		return
 	}
-	w.lastSymbol = s.Addr
-	le := binary.LittleEndian
-	w.symbols = le.AppendUint64(w.symbols, s.Addr)
-	w.symbols = le.AppendUint64(w.symbols, s.Size)
-	w.symbols = le.AppendUint32(w.symbols, s.Name)
+	if w.symbolCount%symsInBlock == 0 {
+		w.symbolDir = append(w.symbolDir, dirEntry{s.Addr, uint32(len(w.symbols))})
+		last.Name = 0
+	} else {
+		w.symbols = binary.AppendVarint(w.symbols, int64(s.Addr-(last.Addr+last.Size)))
+	}
+	w.symbols = binary.AppendUvarint(w.symbols, s.Size)
+	w.symbols = binary.AppendVarint(w.symbols, int64(s.Name)-int64(last.Name))
+	w.symbolCount++
+	*last = s
 }
 
 // Finish writes the remaining parts and returns the first error. It does not close the file.
@@ -192,14 +218,19 @@ func (w *Writer) Finish() error {
 	unitEnd, nameEnd := w.nameStart, w.off
 	w.head.sections[secUnitData] = part{headerSize, unitEnd - headerSize}
 	w.head.sections[secNames] = part{unitEnd, nameEnd - unitEnd}
-	w.nameDir = binary.LittleEndian.AppendUint32(w.nameDir, uint32(nameEnd-unitEnd))
 	w.fileDir = binary.LittleEndian.AppendUint32(w.fileDir, uint32(len(w.files)))
+	w.endSpans(math.MaxUint64)
+	spans, rows, symbols := newDirectory(w.spans), newDirectory(w.rows), newDirectory(w.symbolDir)
 	for _, s := range []struct {
 		id sectionID
 		b  []byte
 	}{
-		{secSpanDir, w.spanDir}, {secSpans, w.spans}, {secUnits, w.units}, {secRowDir, w.rowDir}, {secNameRefs, w.nameRefs},
-		{secFileRefs, w.fileRefs}, {secNameDir, w.nameDir}, {secFileDir, w.fileDir}, {secFiles, w.files}, {secSymbols, w.symbols},
+		{secSpanDir, spans.groups}, {secSpanDir + 1, spans.pages}, {secSpanDir + 2, spans.entries},
+		{secUnits, w.units},
+		{secRowDir, rows.groups}, {secRowDir + 1, rows.pages}, {secRowDir + 2, rows.entries},
+		{secNameRefs, w.nameRefs}, {secFileRefs, w.fileRefs}, {secNameDir, w.nameDir}, {secFileDir, w.fileDir}, {secFiles, w.files},
+		{secSymbolDir, symbols.groups}, {secSymbolDir + 1, symbols.pages}, {secSymbolDir + 2, symbols.entries},
+		{secSymbols, w.symbols},
 	} {
 		w.head.sections[s.id] = part{w.off, uint64(len(s.b))}
 		w.write(s.b)
