@@ -9,7 +9,7 @@ func TestVariablesOfTheProgramAreInTheEnvironment(t *testing.T) {
 		want        bool
 	}{
 		{nil, false},
-		{[]string{"PATH=/bin", "HOME=/root/symfilter", "=x", ""}, false},
+		{[]string{"PATH=/bin", "HOME=/home/symfilter", "=x", ""}, false},
 		{[]string{"SYMFILTER=1", "SYMFILTERQUIET=1"}, false},
 		{[]string{"PATH=/bin", "SYMFILTER_QUIET=1"}, true},
 		{[]string{"Symfilter_Quiet=1"}, true}, // a variable of Windows
