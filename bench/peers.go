@@ -19,8 +19,8 @@ const (
 // peers returns the rows against programs that symfilter does not replace under their names:
 // llvm-gsymutil, which reads an index like symfilter's own, and gdb.
 func peers(bin, name string) (rows []workload) {
-	for _, n := range []int{1, 100_000} {
-		row := fmt.Sprintf("%d frames, %s, indexed, against GSYM", n, name)
+	gsym := func(what string, n int) {
+		row := what + ", " + name + ", index and GSYM"
 		rows = append(rows, workload{name: row, log: gsymFrames(bin, n), indexed: bin, against: "llvm-gsymutil-19", goals: "wall 1, peak 1",
 			commands: func(b *binaries, command, _ string) (other, mine *contender) {
 				other = contend("llvm-gsymutil-19", "--addresses-from-stdin")
@@ -28,8 +28,8 @@ func peers(bin, name string) (rows []workload) {
 				return other, filtering(b, command)
 			}})
 	}
-	for _, n := range []int{1, 16} {
-		row := fmt.Sprintf("%d addresses, %s, gdb", n, name)
+	gdb := func(what string, n int) {
+		row := what + ", " + name + ", gdb"
 		rows = append(rows, workload{name: row, log: addresses(bin, n), goals: "wall 1, peak 1",
 			commands: func(b *binaries, command, _ string) (other, mine *contender) {
 				questions, _ := os.ReadFile(b.logPath(row)) // without the file, the later read fails
@@ -40,6 +40,10 @@ func peers(bin, name string) (rows []workload) {
 				return contend(append(argv, b.bin(bin))...), contend(command, "as", "llvm-symbolizer", "-e", b.bin(bin))
 			}})
 	}
+	gsym("first frame", 1)
+	gsym("100 k random frames", 100_000)
+	gdb("an address", 1)
+	gdb("16 addresses", 16)
 	return rows
 }
 
