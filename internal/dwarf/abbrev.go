@@ -79,7 +79,8 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 
 // An attrSpecs reads the attributes of a declaration in place, since most are never needed:
 //
-//	for s := t.attrs(a); s.next(); {
+//	s := t.attrs(a)
+//	for s.next() {
 //		// s.attrSpec is an attribute
 //	}
 type attrSpecs struct {
@@ -114,7 +115,15 @@ func readSpec(b []byte, p int) (attrSpec, int) {
 	return readLongSpec(b, p)
 }
 
+// Bounds of .debug_abbrev, in which a number may be padded to any length, while an attribute is
+// read again for each entry.
+const (
+	maxNumberBytes = 10 // 64 bits
+	maxSpecBytes   = 3 * maxNumberBytes
+)
+
 func readLongSpec(b []byte, p int) (s attrSpec, next int) {
+	b = b[:min(len(b), p+maxSpecBytes)]
 	attr, p := uleb(b, p)
 	if p < 0 {
 		return s, -1
@@ -163,11 +172,12 @@ func (t *abbrevTable) parse(c cursor, e encoding, only uint64) {
 	for range maxAbbrevs {
 		t.tried++
 		var code, tag uint64
-		if code, p = operand(b, p); code == 0 { // or damaged
+		head := b[:min(len(b), p+2*maxNumberBytes)]
+		if code, p = operand(head, p); code == 0 { // or damaged
 			t.broken = p < 0
 			break
 		}
-		if tag, p = operand(b, p); p < 0 || p == len(b) || uint64(p) >= 1<<32-1 {
+		if tag, p = operand(head, p); p < 0 || p == len(b) || uint64(p) >= 1<<32-1 {
 			break
 		}
 		children := b[p] != 0

@@ -27,6 +27,34 @@ func TestAttributesOfDeclarationsTakeNoMemory(t *testing.T) {
 	}
 }
 
+// Numbers in declarations may be padded, but not so much that reading an attribute again for each
+// entry takes long.
+func TestPaddedNumbersOfDeclarations(t *testing.T) {
+	padded := func(first byte, size int) []byte {
+		return append(append([]byte{first | 0x80}, bytes.Repeat([]byte{0x80}, size-2)...), 0)
+	}
+	tests := []struct {
+		name      string
+		code, tag []byte
+		attr      []byte
+		broken    bool
+	}{
+		{"of 64 bits", padded(1, 10), padded(tagVariable, 10), padded(attrName, 10), false},
+		{"a long code", padded(1, 1<<20), []byte{tagVariable}, []byte{attrName}, true},
+		{"a long tag", []byte{1}, padded(tagVariable, 1<<20), []byte{attrName}, true},
+		{"a long attribute", []byte{1}, []byte{tagVariable}, padded(attrName, 1<<20), true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := slices.Concat(tt.code, tt.tag, []byte{0}, tt.attr, []byte{formFlagPresent, 0, 0, 0})
+			var table abbrevTable
+			if table.parse(cursor{buf: b}, encoding{version: 4, addrSize: 8, offSize: 4}, 0); table.broken != tt.broken {
+				t.Errorf("the table is broken: %t, want %t", table.broken, tt.broken)
+			}
+		})
+	}
+}
+
 func TestAttributesOfDeclarations(t *testing.T) {
 	b := parts(binary.LittleEndian, 5, tagVariable, 0,
 		attrName, formStrp, leb(0x2116), formFlag, attrCallLine, formImplicitConst, []byte{0xff, 0x7e}, leb(1<<20), formData1, attrSibling, formRef4, 0, 0, 0)

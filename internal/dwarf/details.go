@@ -156,7 +156,8 @@ func (u *unit) attributesAt(entry uint32, visit func(attr uint32, v value)) {
 	if !u.d.spend(int(a.numSpecs)) {
 		return
 	}
-	for s := u.abbrevs.attrs(a); s.next(); {
+	s := u.abbrevs.attrs(a)
+	for s.next() {
 		v := c.value(s.form, s.implicit, u.enc)
 		if c.bad {
 			return

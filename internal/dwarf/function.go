@@ -251,7 +251,8 @@ func (u *unit) readEntry(c *cursor, a *abbrev) entryData {
 	if !u.d.spend(int(a.numSpecs)) {
 		c.fail()
 	}
-	for s := u.abbrevs.attrs(a); s.next(); {
+	s := u.abbrevs.attrs(a)
+	for s.next() {
 		v := c.value(s.form, s.implicit, u.enc)
 		switch s.attr {
 		case attrLowPC:

@@ -151,7 +151,8 @@ func (u *unit) storeRows(m *lineRun, rows []lineRow, seqs []sequence, ok bool) {
 	}
 }
 
-// keepSequences stores the sequences of rows or stops.
+// keepSequences sorts seqs by their end addresses, stores them, and marks the table as decoded.
+// seqs index t's rows, or its stops if t is huge.
 func (t *lineTable) keepSequences(seqs []sequence) {
 	slices.SortStableFunc(seqs, func(a, b sequence) int { return cmp.Compare(a.hi, b.hi) })
 	t.seqs, t.listed, t.decoded = seqs, false, true

@@ -44,6 +44,7 @@ func (d *Data) trim() {
 	if s.abbrevs.footprint() > maxScratchKept {
 		s.abbrevs = abbrevTable{}
 	}
+	s.abbrevs.source = nil // of a file that may be closed
 	if s.cold.m.d != nil {
 		s.cold.release()
 	}

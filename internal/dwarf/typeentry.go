@@ -135,7 +135,8 @@ func (w *typeWalk) read(t typeAt, e *typeEntry) bool {
 		return false
 	}
 	e.tag, e.children = a.tag, a.children
-	for s := t.u.abbrevs.attrs(a); s.next(); {
+	s := t.u.abbrevs.attrs(a)
+	for s.next() {
 		if block, ok := c.block(s.form); ok {
 			switch s.attr {
 			case attrLocation:

@@ -115,7 +115,8 @@ func (u *unit) parseRoot(t *abbrevTable) bool {
 	if !u.d.spend(int(a.numSpecs)) {
 		return false
 	}
-	for s := t.attrs(a); s.next(); {
+	s := t.attrs(a)
+	for s.next() {
 		v := c.value(s.form, s.implicit, u.enc)
 		switch s.attr {
 		case attrCompDir:

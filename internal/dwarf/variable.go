@@ -435,7 +435,8 @@ func (u *unit) variableAddr(c *cursor, a *abbrev) (addr uint64, ok bool) {
 	if !u.d.spend(int(a.numSpecs)) {
 		c.fail()
 	}
-	for s := u.abbrevs.attrs(a); s.next(); {
+	s := u.abbrevs.attrs(a)
+	for s.next() {
 		if s.attr != attrLocation {
 			c.value(s.form, s.implicit, u.enc)
 			continue

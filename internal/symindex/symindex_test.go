@@ -203,6 +203,21 @@ func (m *model) interesting() (addrs []uint64) {
 	return append(addrs, 0, 1<<64-1)
 }
 
+// A compiler's overflow may give a unit the whole rest of the address space.
+func TestASpanMayEndAtTheLastAddress(t *testing.T) {
+	const lo, hi = 1<<64 - 100, 1<<64 - 1
+	m := &model{names: [][2]string{{"", ""}}, files: []string{"/src/a.c"}, units: []modelUnit{{files: []uint32{0}, rows: []Row{{Addr: lo, File: 1, Line: 7}}}}, spans: []modelSpan{{lo, hi, 0}}}
+	x, err := New(m.write(t, Source{ID: []byte{1}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for addr, want := range map[uint64]int{lo - 1: 0, lo: 1, hi - 1: 1, hi: 0} {
+		if got, err := x.Lookup(nil, addr); err != nil || len(got) != want {
+			t.Errorf("%#x: %v, %v; want %d frames", addr, got, err, want)
+		}
+	}
+}
+
 func TestIndexSaysWhatWasWritten(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for seed := range uint64(30) {

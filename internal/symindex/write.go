@@ -219,7 +219,9 @@ func (w *Writer) Finish() error {
 	w.head.sections[secUnitData] = part{headerSize, unitEnd - headerSize}
 	w.head.sections[secNames] = part{unitEnd, nameEnd - unitEnd}
 	w.fileDir = binary.LittleEndian.AppendUint32(w.fileDir, uint32(len(w.files)))
-	w.endSpans(math.MaxUint64)
+	if len(w.spans) > 0 {
+		w.spans = append(w.spans, dirEntry{w.spanEnd, noUnit})
+	}
 	spans, rows, symbols := newDirectory(w.spans), newDirectory(w.rows), newDirectory(w.symbolDir)
 	for _, s := range []struct {
 		id sectionID
