@@ -225,7 +225,14 @@ func (a *ahead) met(at int64) bool {
 }
 
 func (w *aheadWorker) run() {
-	defer w.flush()
+	defer func() {
+		if recover() != nil { // the Filter meets the fault, too, and reports it
+			w.of.stop.Store(true)
+			w.found, w.keys, w.size = newPortion(), nil, 0
+			return
+		}
+		w.flush()
+	}()
 	w.since = time.Now()
 	a, b := w.of, w.of.block
 	if len(a.frames) > 0 {
@@ -265,8 +272,11 @@ func (w *aheadWorker) run() {
 }
 
 // runHeld resolves the frames in held lines, from the last one backwards, until it meets the
+// Filter. A fault of a file, after which earlier frames would have no answers, is left to the
 // Filter.
 func (w *aheadWorker) runHeld() {
+	w.ordered = true
+	defer func() { w.ordered = false }()
 	for a := w.of; ; {
 		i := a.left.Add(-1)
 		if i < 0 || a.met(a.frames[i].line) {

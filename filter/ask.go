@@ -19,6 +19,7 @@ type asker struct {
 	cached   *Cache
 	patience *report.Patience
 	aheadOf  *asker                 // the Filter's asker; nil except in an ahead's worker
+	ordered  bool                   // only the Filter may find a fault of a file: see runHeld
 	asked    atomic.Pointer[module] // the module of the current or last question
 	expired  context.Context        // a context that is done: questions with it do not wait
 	// the asker stops waiting at this time, and leaves slow work to other goroutines; zero: no
@@ -144,7 +145,7 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 	if r.aheadOf != nil {
 		s := r.opt.symbolsAhead()
 		atOnce := s.TryCode
-		if m == r.aheadOf.asked.Load() {
+		if r.ordered || m == r.aheadOf.asked.Load() {
 			atOnce = s.BesideCode
 		}
 		frames, ok := atOnce(r.frames[:0], l)

@@ -247,6 +247,7 @@ func (f *Filter) holdsElement(tail []byte) bool {
 // Close prints all held lines: an unfinished last line, a raw backtrace, a run of system frames,
 // and the open module line. It returns the first error of the writer.
 func (f *Filter) Close() error {
+	f.now = 0
 	f.endSunk(nil)
 	tail, long := f.cut.Finish()
 	if len(tail) > 0 {

@@ -55,6 +55,7 @@ func (i *inner) Unfinished() bool {
 // Release prints the held lines of a raw backtrace, and the module line that is collecting its
 // maps.
 func (i *inner) Release() error {
+	i.now = 0
 	i.tracer.release()
 	i.closeModule()
 	i.ready = i.layout.Display.EndTrace(i.ready)

@@ -140,10 +140,11 @@ func (c *locator) isRecent(fr *judge.Frame) bool {
 // prints the lines. The returned function ends it.
 func (c *locator) resolveAhead(held []bufferedLine) (end func()) {
 	a := c.f.ahead
-	if a == nil || a.block == nil {
+	if a == nil || a.block == nil || c.f.o.Dialects.Elements { // elements have no answers
 		return func() {}
 	}
 	c.f.endAhead()
+	a.frames = a.frames[:0]
 	for i := range held {
 		for k := range held[i].frames {
 			if fr := &held[i].frames[k]; fr.Place.Err == nil && !fr.Data && !fr.Unframed && !fr.Named && !c.isRecent(fr) {
