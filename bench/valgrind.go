@@ -55,7 +55,8 @@ func leaks(size int64, distinct, depth int, place func(i, j int) int) func(b *bi
 	}
 }
 
-// reportedCalls returns the path of libLLVM, and callers at n distinct places in it.
+// reportedCalls returns the path of libLLVM, and the return addresses of n direct calls spread over
+// its code.
 func reportedCalls(n int) (path string, calls []uint64, err error) {
 	if path, err = reportedLibrary(); err != nil {
 		return "", nil, err

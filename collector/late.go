@@ -62,7 +62,8 @@ func newLate(p *logsProcessor) *late {
 	return &late{p: p, open: make(map[buildid.ID]*lateModule), wake: make(chan struct{}, 1)}
 }
 
-// wait adds an address whose debug file is still being searched for, within the bounds above.
+// wait adds the address of r to the open addresses of a resource. It ignores addresses without a
+// build ID, and those beyond maxLateModules, maxLateLogs or maxLateFrames.
 func (l *late) wait(of pcommon.Resource, r *filter.Resolved) {
 	if r.ID.IsZero() {
 		return

@@ -169,7 +169,8 @@ func TestRecordsHaveTheOutputOfAFilter(t *testing.T) {
 	}
 }
 
-// Fields of maps and attributes are filtered, numbers and other fields are not.
+// Text bodies, the first configured field that is a string, and configured attributes are filtered.
+// Bytes, other fields and other attributes stay unchanged.
 func TestFieldsAndAttributes(t *testing.T) {
 	const frame, named = "{{{bt:0:0x00007ffff7fbd917:pc}}}", "ledger.cc:27:16"
 	head := linesOf(t, "crash.log")[4:32]

@@ -112,8 +112,8 @@ const (
 		"    #01 pc 000000000040018d  /vendor/bin/a.out (BuildId: a0a1a2a3a4a5a6a7)\n"
 )
 
-// Output and context are the same with and without repeats, whatever lines are between equal
-// backtraces.
+// A Filter that reuses the results of repeated backtraces gives the same output and context as one
+// that does not, whatever lines are between them.
 func TestRepeatsChangeNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.OnlyOn(t, "linux") // this program must be an ELF file

@@ -202,8 +202,9 @@ func compileDriven(t *testing.T, dir string) {
 	writeOldProfile(t, filepath.Join(dir, "cpu.prof"), filepath.Join(dir, "calls"))
 }
 
-// linksTo returns the paths of llvm-symbolizer in two folders: links to LLVM's program, and links
-// to symfilter. llvm-addr2line is in the same folders, and addr2line in their folder binutils.
+// linksTo makes the folders other and own in dir, and returns the path of llvm-symbolizer in each.
+// In other, llvm-symbolizer, llvm-addr2line and binutils/addr2line link to the original tools, in
+// own to symfilter. llvm-readelf is LLVM's in both.
 func linksTo(t *testing.T, dir string) (other, own string) {
 	t.Helper()
 	for _, name := range []string{"llvm-symbolizer", "llvm-addr2line", "llvm-readelf"} {

@@ -207,7 +207,8 @@ func TestOtherBuildsAnswerNothing(t *testing.T) {
 	}
 }
 
-// Each line has the process ID. Without it, no frame may get a wrong answer.
+// The process ID of each line separates two interleaved traces. If both have the same ID, no frame
+// may get a wrong answer.
 func TestMixedTracesAreToldApart(t *testing.T) {
 	w := newForms(t)
 	var traces [2][]string

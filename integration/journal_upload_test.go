@@ -53,8 +53,8 @@ func journal(t *testing.T, file string, first int, messages []string) {
 	}
 }
 
-// uploadTo returns the sender of the journal in dir, with the address in place of the example's
-// URL.
+// uploadTo returns the systemd-journal-upload command for the journal in dir. Its URL is the
+// example's, with address as host and port.
 func uploadTo(t *testing.T, address, dir string) *exec.Cmd {
 	t.Helper()
 	conf, err := os.ReadFile("../examples/daemon/journal-upload.conf")

@@ -96,8 +96,8 @@ func (s *Scanner) Next() (tok Token, ok bool) {
 	return tok, true
 }
 
-// find puts the first token at or after i that is not text into held. It returns its beginning, or
-// the end of the line without one.
+// find stores the first token at or after i, other than text, in s.held. It returns the token's
+// offset, or len(s.line) if there is no such token.
 func (s *Scanner) find(i int) int {
 	for ; ; i++ {
 		i = min(s.nextOpen(i), s.nextEscape(i))

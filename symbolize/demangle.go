@@ -294,8 +294,9 @@ func parse(mangled string) (tree demangle.AST, suffix string) {
 			n += len(clone.Suffix)
 		}
 	}
-	// The demangler accepts no suffix after a name without parameters. Rust's identifiers have
-	// dots, too.
+	// The demangler rejects a suffix after a name without parameters, so the suffix is cut off
+	// before parsing. It begins at the first dot or, since Rust's identifiers may contain dots,
+	// after the last 'E'.
 	first, last := strings.IndexByte(mangled, '.'), strings.LastIndex(mangled, "E.")+1
 	if last == first {
 		last = 0

@@ -202,7 +202,7 @@ func (r *reporter) printItems(rec *Record, i, end int, top bool) {
 		for next < end && rec.Items[next].Depth > it.Depth {
 			next++
 		}
-		// the first item of this name is a member
+		// printMembers has printed the first item of this name
 		if j := slices.Index(r.named, it.Name); top && it.Leaf && j >= 0 {
 			r.named = slices.Delete(r.named, j, j+1)
 			i = next

@@ -103,7 +103,8 @@ func (l *Log) unclaim(all []Step) {
 	}
 }
 
-// AddRead records that the file of m was read up to its offset.
+// AddRead records that the file of m was read up to m's offset, unless the file already has a
+// record.
 func (l *Log) AddRead(m Mark) {
 	f := l.records
 	f.mu.Lock()

@@ -63,7 +63,8 @@ func add(r *Result, process int, x *findings.Finding) {
 	r.Add(process, x, 1)
 }
 
-// sample returns findings of three processes and two tools; one report is truncated.
+// sample returns four processes, one of them without findings, and findings of three tools; one
+// report is truncated.
 func sample() *Result {
 	r := results(aRead(), lost("Leak_StillReachable", "keep", 8), lost("Leak_DefinitelyLost", "leak", 40))
 	second := r.Begin(findings.Process{Input: "report.xml", Source: findings.FromValgrind, Tool: "memcheck", Command: []string{"/opt/app", "-v"}, PID: "8"})

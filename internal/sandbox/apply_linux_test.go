@@ -407,7 +407,7 @@ func listen() error {
 	return unix.Listen(fd, 1)
 }
 
-// serve binds a socket to a path, and removes the path.
+// serve listens on a Unix socket at path, then removes it.
 func serve(path string) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

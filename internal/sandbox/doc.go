@@ -25,7 +25,7 @@ type Policy struct {
 	// Network keeps connections to other programs over TCP and UDP.
 	Network bool
 
-	// Local keeps connections to sockets with a path.
+	// Local keeps the right to connect to Unix sockets.
 	Local bool
 
 	// Listen keeps binding and listening on TCP and UDP ports. Sockets lists folders in which

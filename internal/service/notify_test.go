@@ -62,8 +62,8 @@ func TestOtherProgramsDoNotTakeThemselvesForTheService(t *testing.T) {
 	}
 }
 
-// notifySocket returns a socket of a service manager at address, "" for one in a folder of the
-// test.
+// notifySocket returns the socket of a service manager at address, and a Manager that sends to it.
+// If address is empty, the socket is in a temporary folder.
 func notifySocket(t *testing.T, address string) (*net.UnixConn, *Manager) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
