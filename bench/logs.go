@@ -198,6 +198,16 @@ func (c *code) context(w *logWriter) {
 	w.printf("{{{reset}}}\n{{{module:0:%s:elf:%s}}}\n{{{mmap:%#x:%#x:load:0:rx:%#x}}}\n", c.module, c.id, c.base+c.low, c.high-c.low, c.low)
 }
 
+// elements writes a log of elements at addrs.
+func (c *code) elements(path string, addrs []uint64) error {
+	return create(path, func(w *logWriter) {
+		c.context(w)
+		for i, addr := range addrs {
+			w.printf("{{{bt:%d:%#x:pc}}}\n", i%depth, addr)
+		}
+	})
+}
+
 func (c *code) frame(w *logWriter, i int) {
 	var addr uint64
 	if len(c.chosen) > 0 {

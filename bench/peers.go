@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// gsymSuffix is the suffix of the GSYM file that llvm-gsymutil reads, and lookupsSuffix that of its
-// questions about the addresses of a log.
+// Suffixes of the GSYM file that llvm-gsymutil reads, and of its questions about a log's addresses.
 const (
 	gsymSuffix    = ".gsym"
 	lookupsSuffix = ".lookups"
@@ -69,11 +68,6 @@ func gsymFrames(bin string, n int) func(b *binaries, path string) error {
 		if err != nil {
 			return err
 		}
-		return create(path, func(w *logWriter) {
-			c.context(w)
-			for i, addr := range addrs {
-				w.printf("{{{bt:%d:%#x:pc}}}\n", i%depth, addr)
-			}
-		})
+		return c.elements(path, addrs)
 	}
 }

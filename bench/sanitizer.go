@@ -26,13 +26,7 @@ func sanitizerFrames(name string, n, distinct int) func(b *binaries, path string
 		for i := range addrs {
 			addrs[i] = c.chosen[c.rand.IntN(len(c.chosen))] - 1 // within the call
 		}
-		err = create(path+markupSuffix, func(w *logWriter) {
-			c.context(w)
-			for i, addr := range addrs {
-				w.printf("{{{bt:%d:%#x:pc}}}\n", i%depth, addr)
-			}
-		})
-		if err != nil {
+		if err := c.elements(path+markupSuffix, addrs); err != nil {
 			return err
 		}
 		return create(path, func(w *logWriter) {
