@@ -17,11 +17,11 @@ const bareDigits = 4
 // takesBare reports whether bareLines may filter the next lines: no earlier line is held back, and
 // the output is plain text.
 func takesBare(f *Filter) bool {
-	return f.recent.slots != nil && printsBare(f) && isIdle(f.tracer)
+	return f.recent.slots != nil && f.printsBare() && isIdle(f.tracer)
 }
 
 // printsBare reports whether lines may be printed as plain text: no line is being laid out.
-func printsBare(f *Filter) bool {
+func (f *Filter) printsBare() bool {
 	return f.bare && f.openDicts == 0 && f.open == nil && f.process.hex == nil && f.flushed.laid == 0 && len(f.layout.Buf) == 0
 }
 

@@ -42,7 +42,7 @@ func (f *Filter) block(b []byte) {
 			if f.ahead != nil {
 				limit = nextStep
 			}
-			if n := quickLines(f, b[from:], limit-from); n > 0 {
+			if n := f.quickLines(b[from:], limit-from); n > 0 {
 				from += n
 				at = from
 				continue

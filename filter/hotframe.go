@@ -12,12 +12,12 @@ import (
 
 // quickLines filters lines at the start of b that are bare lines or hot frames, and returns their
 // length. It stops before a line that begins at limit or later.
-func quickLines(f *Filter, b []byte, limit int) (n int) {
+func (f *Filter) quickLines(b []byte, limit int) (n int) {
 	if takesBare(f) {
 		n = bareLines(f, b, limit)
 	}
-	if n == 0 && takesHot(f) {
-		n = hotFrames(f, b, limit)
+	if n == 0 && f.takesHot() {
+		n = f.hotFrames(b, limit)
 	}
 	return n
 }
@@ -27,15 +27,15 @@ const hotHead = "    #"
 
 // takesHot reports whether hotFrames may filter the next lines: no trace is open, and the output is
 // plain text.
-func takesHot(f *Filter) bool {
+func (f *Filter) takesHot() bool {
 	t := f.tracer
 	return t != nil && t.repeats != nil && t.trace == nil && t.locator.recent.slots != nil && len(t.buffered) == 0 &&
-		!t.maps.buffered && !t.maps.complete && printsBare(f)
+		!t.maps.buffered && !t.maps.complete && f.printsBare()
 }
 
 // hotFrames filters lines at the start of b like takeLine, and returns their length. It stops
 // before a line that begins at limit or later, or is not a hot frame.
-func hotFrames(f *Filter, b []byte, limit int) (n int) {
+func (f *Filter) hotFrames(b []byte, limit int) (n int) {
 	t := f.tracer
 	c := &t.locator
 	before := textBefore([]byte(hotHead[:len(hotHead)-1]))

@@ -99,11 +99,11 @@ func TestHotFramesAreRecognized(t *testing.T) {
 	f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Patience: patient})
 	hot := hotFrame(0, 0x40017a) + hotFrame(1, 0x40017a) + hotFrame(123, 0x40017a)
 	io.WriteString(f, hot)
-	if n := hotFrames(f, []byte(hot), len(hot)); n != 0 {
+	if n := f.hotFrames([]byte(hot), len(hot)); n != 0 {
 		t.Errorf("%d bytes of hot frames at the beginning, while frames are kept for maps", n)
 	}
 	io.WriteString(f, hotFrameLog()+hot)
-	if n := hotFrames(f, []byte(hot+"text\n"), len(hot)); n != len(hot) {
+	if n := f.hotFrames([]byte(hot+"text\n"), len(hot)); n != len(hot) {
 		t.Errorf("%d bytes of hot frames, want %d", n, len(hot))
 	}
 	f.Close()

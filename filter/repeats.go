@@ -221,7 +221,7 @@ func (c *repeats) forget(r *repeat) {
 // judgeAgain judges the held lines as their repeats were judged. It returns false if that is not
 // possible: a line with a frame has no current repeat, or JudgeKnown fails.
 func judgeAgain(t *tracer) bool {
-	fold(t)
+	t.fold()
 	var stacks []*judge.KnownStack
 	for i := 0; i < len(t.buffered); i++ {
 		switch l := &t.buffered[i]; {
@@ -245,7 +245,7 @@ func judgeAgain(t *tracer) bool {
 
 // fold finds the repeats in held lines that were read one by one, because a block of the input
 // ended within the stack.
-func fold(t *tracer) {
+func (t *tracer) fold() {
 	if t.repeats == nil || len(t.repeats.of) == 0 || t.listing || t.maps.buffered || t.maps.complete {
 		return
 	}
@@ -258,7 +258,7 @@ func fold(t *tracer) {
 			i++
 		default:
 			r := t.repeats.find(t.text[l.from:], t.text[l.from:l.to], l.inTrace)
-			if r == nil || !wasReadAs(t, r, i) {
+			if r == nil || !t.readAs(r, i) {
 				return // the stacks are judged together
 			}
 			for k := range r.ends {
@@ -270,9 +270,9 @@ func fold(t *tracer) {
 	}
 }
 
-// wasReadAs reports whether the held lines from first on, which have the text of r, were read as
+// readAs reports whether the held lines from first on, which have the text of r, were read as
 // the lines of r.
-func wasReadAs(t *tracer, r *repeat, first int) bool {
+func (t *tracer) readAs(r *repeat, first int) bool {
 	l := &t.buffered[first]
 	if l.searched != r.searched || l.frames[0].Apart != r.read[0].Apart || !r.isCurrent(t.f) {
 		return false

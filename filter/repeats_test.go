@@ -179,7 +179,7 @@ func TestRepeatsChangeNothing(t *testing.T) {
 	}
 }
 
-// A stack of which a block of the input has only the first lines is a repeat, too.
+// A stack is also a repeat if a block of the input ends within it.
 func TestStacksInTwoBlocksAreRepeats(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	stack := androidHead + androidFrames
