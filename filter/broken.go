@@ -31,6 +31,14 @@ func (f *Filter) guardedLine(b []byte) {
 	}, 0)
 }
 
+// release prints the held lines of a raw backtrace outside of a block. A line whose printing panics
+// is printed unchanged.
+func (f *Filter) release() {
+	for f.tracer.isBuffering() {
+		f.survive(f.tracer.release, 0)
+	}
+}
+
 // survive calls do and returns all. If filtering a line panics, survive prints the line unchanged
 // and returns the offset of its end. The fault may be in this package or in a function of the
 // Options; the symbolizer recovers panics in readers of debug files itself.

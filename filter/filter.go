@@ -85,7 +85,9 @@ func New(w io.Writer, o Options) *Filter {
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()
-	f.tracer.releaseLate()
+	if f.tracer.late() {
+		f.release()
+	}
 	for rest := p; len(rest) > 0; {
 		var b []byte
 		var kind lines.Kind
@@ -94,7 +96,7 @@ func (f *Filter) Write(p []byte) (int, error) {
 		case lines.Whole:
 			f.wholeLines(b)
 		case lines.Head:
-			f.tracer.release()
+			f.release()
 			b = b[f.flushed.text:]
 			f.flushed = flushed{}
 			f.longPart(b)
@@ -128,11 +130,11 @@ func (f *Filter) wholeLines(b []byte) {
 // lastLine filters the line whose beginning Flush may have printed.
 func (f *Filter) lastLine(b []byte) {
 	if f.flushed.text > 0 {
-		f.tracer.release()
+		f.release()
 	}
 	f.guardedLine(b)
 	if f.flushed.text > 0 { // released before flushed is reset, since later lines omit no text
-		f.tracer.release()
+		f.release()
 		f.send()
 	}
 	f.flushed = flushed{}
@@ -170,7 +172,7 @@ func (f *Filter) ReadFrom(r io.Reader) (n int64, err error) {
 func (f *Filter) Flush() error {
 	f.now = 0
 	if f.tracer.isBuffering() && !f.o.Dialects.Whole {
-		f.tracer.release()
+		f.release()
 		f.send()
 	}
 	if f.layout.Display.Held() > 0 {
@@ -253,7 +255,7 @@ func (f *Filter) Close() error {
 	if len(tail) > 0 {
 		f.lastLine(tail)
 	}
-	f.tracer.release()
+	f.release()
 	f.tracer.close()
 	if long {
 		f.endLong()

@@ -56,7 +56,7 @@ func (i *inner) Unfinished() bool {
 // maps.
 func (i *inner) Release() error {
 	i.now = 0
-	i.tracer.release()
+	(*Filter)(i).release()
 	i.closeModule()
 	i.ready = i.layout.Display.EndTrace(i.ready)
 	(*Filter)(i).send()
@@ -92,7 +92,7 @@ func (i *inner) HasMark(b []byte) bool {
 func (i *inner) Enter(key []byte) {
 	i.entered, i.o.ProcessKey = true, nil
 	if key = shortKey(key); i.process.key != string(key) {
-		i.tracer.release()
+		(*Filter)(i).release()
 		i.closeModule()
 	}
 	enterKey(&i.lineFilter, key)

@@ -29,18 +29,23 @@ func (m mapped) Find(ctx context.Context, q buildid.Query, note func(buildid.Att
 	return m.Finder.Find(ctx, q, note)
 }
 
-// filteredBy filters blocks with a new Filter. It returns the output, the Symbolizer's notices and
-// faults, and the number of answers found by the look-ahead.
-func filteredBy(t *testing.T, tree string, jobs int, memory int64, blocks []string) (out, faults string, ahead int) {
+// filteredBy filters blocks with a new Filter, which has the debug files of a finder. It returns
+// the output, the Symbolizer's notices and faults, and the number of answers found by the
+// look-ahead.
+func filteredBy(t *testing.T, files symbolize.Finder, jobs int, memory int64, blocks []string, set ...func(*Options)) (out, faults string, ahead int) {
 	t.Helper()
 	var notes []string
 	s := symbolize.New(symbolize.Options{
-		Jobs: jobs, MaxMemory: memory, Finders: []symbolize.Finder{mapped{buildid.NewTree(tree)}},
+		Jobs: jobs, MaxMemory: memory, Finders: []symbolize.Finder{files},
 		Notify: func(message string) { notes = append(notes, message) },
 	})
 	defer s.Close()
 	var b bytes.Buffer
-	f := New(&b, Options{Symbolizer: s, Patience: patient})
+	o := Options{Symbolizer: s, Patience: patient}
+	for _, set := range set {
+		set(&o)
+	}
+	f := New(&b, o)
 	for _, block := range blocks {
 		f.Write([]byte(block))
 	}
@@ -72,7 +77,7 @@ func TestOutputDoesNotDependOnJobs(t *testing.T) {
 			ahead := 0
 			for seed := range uint64(fuzztest.LongOr(20, 2)) {
 				blocks := log(rand.New(rand.NewPCG(seed, 1)))
-				want, _, n := filteredBy(t, tree, 1, 0, blocks)
+				want, _, n := filteredBy(t, mapped{buildid.NewTree(tree)}, 1, 0, blocks)
 				if n != 0 {
 					t.Errorf("one job found %d answers ahead", n)
 				}
@@ -81,7 +86,7 @@ func TestOutputDoesNotDependOnJobs(t *testing.T) {
 				}
 				for _, jobs := range []int{2, 8} {
 					for _, memory := range []int64{0, 64 << 10} {
-						got, _, n := filteredBy(t, tree, jobs, memory, blocks)
+						got, _, n := filteredBy(t, mapped{buildid.NewTree(tree)}, jobs, memory, blocks)
 						if ahead += n; got != want {
 							t.Fatalf("seed %d, %d jobs, %d bytes: -want +got\n%s", seed, jobs, memory, cmp.Diff(want, got))
 						}
@@ -135,6 +140,37 @@ func idsIn(t *testing.T, tree string) (ids []string) {
 	return ids
 }
 
+// A fault of a function of the Options costs the same lines, whoever meets it first.
+func TestPanicsDoNotDependOnJobs(t *testing.T) {
+	const tree = "../testdata/debug"
+	blocks := manyTombstones(t, rand.New(rand.NewPCG(5, 6)), tree, idsIn(t, tree))
+	broken := func(o *Options) {
+		o.Paths.Link = func(dst []byte, l symbolize.Location, _ *symbolize.Frame) ([]byte, bool) {
+			if l.Addr%64 == 0 {
+				panic("a fault of the embedding program")
+			}
+			return dst, false
+		}
+		o.Diagnose = func(Diagnostic) {}
+	}
+	want, _, _ := filteredBy(t, mapped{buildid.NewTree(tree)}, 1, 0, blocks, broken)
+	for _, jobs := range []int{2, 8} {
+		if got, _, _ := filteredBy(t, mapped{buildid.NewTree(tree)}, jobs, 0, blocks, broken); got != want {
+			t.Errorf("%d jobs: -want +got\n%s", jobs, cmp.Diff(want, got))
+		}
+	}
+}
+
+// Markup as the output has no answers, so that none is looked up ahead.
+func TestNothingIsResolvedAheadForElements(t *testing.T) {
+	const tree = "../testdata/debug"
+	blocks := manyTombstones(t, rand.New(rand.NewPCG(7, 8)), tree, idsIn(t, tree))
+	out, _, ahead := filteredBy(t, mapped{buildid.NewTree(tree)}, 8, 0, blocks, func(o *Options) { o.Dialects.Elements = true })
+	if !strings.Contains(out, "{{{pc:") || ahead > 0 {
+		t.Errorf("%d answers were found ahead for\n%.500s", ahead, out)
+	}
+}
+
 // For damaged files, neither the output nor the reported faults depend on the number of goroutines.
 func TestOutputForDamagedFilesDoesNotDependOnJobs(t *testing.T) {
 	ids := idsIn(t, "../testdata/debug")
@@ -155,13 +191,21 @@ func TestOutputForDamagedFilesDoesNotDependOnJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		blocks := manyFrames(rand.New(rand.NewPCG(uint64(i), 2)), ids)[:1]
-		want, wantFaults, _ := filteredBy(t, tree, 1, 0, blocks)
-		faults[wantFaults]++
-		for _, jobs := range []int{2, 8} {
-			got, gotFaults, _ := filteredBy(t, tree, jobs, 0, blocks)
-			if got != want || gotFaults != wantFaults {
-				t.Fatalf("damage %d, %d jobs: -want +got\n%s\n%s", i, jobs, cmp.Diff(want, got), cmp.Diff(wantFaults, gotFaults))
+		seed := rand.New(rand.NewPCG(uint64(i), 2))
+		for _, log := range []struct {
+			files  symbolize.Finder
+			blocks []string
+		}{
+			{mapped{buildid.NewTree(tree)}, manyFrames(seed, ids)[:1]},
+			{buildid.NewTree(tree), manyTombstones(t, seed, "../testdata/debug", ids)[:1]}, // files with one reader
+		} {
+			want, wantFaults, _ := filteredBy(t, log.files, 1, 0, log.blocks)
+			faults[wantFaults]++
+			for _, jobs := range []int{2, 8} {
+				got, gotFaults, _ := filteredBy(t, log.files, jobs, 0, log.blocks)
+				if got != want || gotFaults != wantFaults {
+					t.Fatalf("damage %d, %d jobs: -want +got\n%s\n%s", i, jobs, cmp.Diff(want, got), cmp.Diff(wantFaults, gotFaults))
+				}
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func (l *Lines) Append(dst []byte, c *Context, record []byte) ([]byte, Outcome) 
 	} else if len(rest) > 0 {
 		f.guardedLine(rest)
 	}
-	f.tracer.release()
+	f.release()
 	l.keepFacts()
 	f.tracer.forget()
 	f.closeModule()

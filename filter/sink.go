@@ -13,7 +13,7 @@ import (
 //
 // Text and Element must not be mixed with Write within a line.
 func (f *Filter) Text(p []byte) error {
-	f.tracer.release()
+	f.release()
 	if i := bytes.LastIndexByte(p, '\n') + 1; i > 0 && len(f.sunk.pieces) == 0 && !f.sunk.part &&
 		(f.o.Color == ColorKeep || f.o.Color == ColorForPrinter && bytes.IndexByte(p[:i], esc) < 0) {
 		f.plain(p[:i], bytes.Count(p[:i], newline))
@@ -38,7 +38,7 @@ func (f *Filter) Text(p []byte) error {
 // Element adds e to the current line, which is resolved and printed when it is complete. Element is
 // part of [markup.Sink]; see Text.
 func (f *Filter) Element(e markup.Element) error {
-	f.tracer.release()
+	f.release()
 	if s, ok := e.(markup.Symbol); ok && s.Literal() {
 		f.sinkText([]byte(s.Name))
 		return f.err

@@ -469,7 +469,7 @@ func gap(t *tracer) int64 {
 
 // late reports whether lines have been held back for more than maxTraceTime, unless Whole is set.
 func (t *tracer) late() bool {
-	return len(t.buffered) > 0 && !t.opt.Whole && time.Since(t.since) > maxTraceTime
+	return t.isBuffering() && !t.opt.Whole && time.Since(t.since) > maxTraceTime
 }
 
 func (t *tracer) isBuffering() bool { return t != nil && len(t.buffered) > 0 }
@@ -481,12 +481,6 @@ func (t *tracer) firstBuffered() int64 {
 		return 0
 	}
 	return t.f.line + 1
-}
-
-func (t *tracer) releaseLate() {
-	if t != nil && t.late() {
-		t.release()
-	}
 }
 
 // forget forgets all traces, because the next line is from another log.
