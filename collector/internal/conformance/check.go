@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 )
 
-// Check returns a line for each violation of a rule: first those of the tables, then of the
+// Check returns a line for each violation of a rule: violations in tables, then in
 // profiles, then unused entries. The rules are:
 //
 //   - entry 0 of each table is empty: index 0 means that there is no entry
