@@ -395,14 +395,13 @@ func TestCloseEndsDownloads(t *testing.T) {
 // when they are old.
 func TestCrashConsistency(t *testing.T) {
 	t.Parallel()
-	kills, most := 100, 12*time.Second
+	kills := 40
 	if long() {
-		kills, most = 1000, time.Hour
+		kills = 1000
 	}
 	dir := filepath.Join(t.TempDir(), "cache")
-	began := time.Now()
-	done, midway := 0, 0
-	for ; done < kills && time.Since(began) < most; done++ {
+	midway := 0
+	for range kills {
 		cmd := self(t, "store", "TASK_CACHE="+dir)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -421,11 +420,8 @@ func TestCrashConsistency(t *testing.T) {
 		checkWholeCache(t, dir)
 	}
 	files := newCache(dir).info()
-	t.Logf("%d kills, %d of them midway; %d files, %d temporary files, %d bytes", done, midway, files.Files, files.Temporary, files.Size)
-	if done < 20 {
-		t.Errorf("only %d kills in %v", done, most)
-	}
-	if midway == 0 && done == kills {
+	t.Logf("%d kills, %d of them midway; %d files, %d temporary files, %d bytes", kills, midway, files.Files, files.Temporary, files.Size)
+	if midway == 0 {
 		t.Error("no kill came while a file was being written")
 	}
 	if !namesNeeded(t, dir) {

@@ -116,7 +116,7 @@ func inDir(t *testing.T, dir, command string) {
 		args[i] = strings.ReplaceAll(args[i], "TESTDATA", testdata)
 	}
 	need(t, args[0])
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = dir

@@ -30,7 +30,7 @@ type lookupCost struct {
 // are complete, it reads only its own unit.
 func TestCostDoesNotGrowWithTheProgram(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	const units = 80
+	const units = 32
 	dir := t.TempDir()
 	var sources []string
 	for i := range units {
