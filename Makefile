@@ -138,12 +138,12 @@ staticcheck:
 
 # Results of these come from the test cache where nothing has changed.
 unit:
-	go run ./scripts/gotest -timeout 10m $(SEQUENTIAL:%=./%)
-	go run ./scripts/gotest -race -timeout 10m $$(go list ./... | grep -v $(WITH_PROGRAMS:%=-e '/%$$') $(SEQUENTIAL:%=-e '/%$$'))
+	go run ./scripts/gotest -timeout 20m $(SEQUENTIAL:%=./%)
+	go run ./scripts/gotest -race -timeout 20m $$(go list ./... | grep -v $(WITH_PROGRAMS:%=-e '/%$$') $(SEQUENTIAL:%=-e '/%$$'))
 
 # Tests of one goroutine that compute much, or count the bytes that are allocated.
 work:
-	go run ./scripts/gotest -work -timeout=10m ./...
+	go run ./scripts/gotest -work -timeout=20m ./...
 
 # Real parts, the command as it is built, and the rules of the house: they start programs, which the test cache does not see.
 # The race detector does not see the programs; make test-long watches what runs in the process of the tests.
