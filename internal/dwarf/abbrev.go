@@ -79,34 +79,27 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 
 // An attrSpecs reads the attributes of a declaration in place, since most are never needed:
 //
-//	s := t.attrs(a)
-//	for s.next() {
-//		// s.attrSpec is an attribute
+//	specs := t.attrs(a)
+//	for range a.numSpecs {
+//		s := specs.next()
 //	}
 type attrSpecs struct {
-	attrSpec
 	source []byte
 	pos    int // of the next attribute; -1 if the file was changed since the table was parsed
-	left   uint16
 }
 
-func (t *abbrevTable) attrs(a *abbrev) attrSpecs {
-	return attrSpecs{source: t.source, pos: int(a.specs), left: a.numSpecs}
+func (t *abbrevTable) attrs(a *abbrev) attrSpecs { return attrSpecs{t.source, int(a.specs)} }
+
+// next returns an attribute with form 0, which has no value, if the file was changed.
+func (s *attrSpecs) next() (a attrSpec) {
+	a, s.pos = readSpec(s.source, s.pos)
+	return a
 }
 
-func (s *attrSpecs) next() bool {
-	if s.left == 0 || s.pos < 0 {
-		return false
-	}
-	s.left--
-	s.attrSpec, s.pos = readSpec(s.source, s.pos)
-	return s.pos >= 0
-}
-
-// readSpec reads the attribute at p. It returns the zero attrSpec after the last attribute. The
-// position after the attribute is -1 if it is damaged.
+// readSpec reads the attribute at p. It returns the zero attrSpec after the last attribute. If the
+// attribute is damaged, it returns the zero attrSpec and the position -1.
 func readSpec(b []byte, p int) (attrSpec, int) {
-	if p+1 >= len(b) {
+	if p < 0 || p+1 >= len(b) {
 		return attrSpec{}, -1
 	}
 	if b[p]|b[p+1] < 0x80 && b[p+1] != formImplicitConst {
@@ -136,7 +129,9 @@ func readLongSpec(b []byte, p int) (s attrSpec, next int) {
 	if form == formImplicitConst {
 		var v uint64
 		v, p = signedOperand(b, p)
-		s.implicit = int64(v)
+		if s.implicit = int64(v); p < 0 {
+			return attrSpec{}, -1
+		}
 	}
 	return s, p
 }

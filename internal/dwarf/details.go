@@ -156,8 +156,9 @@ func (u *unit) attributesAt(entry uint32, visit func(attr uint32, v value)) {
 	if !u.d.spend(int(a.numSpecs)) {
 		return
 	}
-	s := u.abbrevs.attrs(a)
-	for s.next() {
+	specs := u.abbrevs.attrs(a)
+	for range a.numSpecs {
+		s := specs.next()
 		v := c.value(s.form, s.implicit, u.enc)
 		if c.bad {
 			return

@@ -251,8 +251,9 @@ func (u *unit) readEntry(c *cursor, a *abbrev) entryData {
 	if !u.d.spend(int(a.numSpecs)) {
 		c.fail()
 	}
-	s := u.abbrevs.attrs(a)
-	for s.next() {
+	specs := u.abbrevs.attrs(a)
+	for range a.numSpecs {
+		s := specs.next()
 		v := c.value(s.form, s.implicit, u.enc)
 		switch s.attr {
 		case attrLowPC:

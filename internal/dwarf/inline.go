@@ -8,7 +8,7 @@ import (
 // A call is a call inlined into a function. The first call in a function's list is the function
 // itself. Large programs have a million calls, of 32 bytes each.
 type call struct {
-	name     uint64 // offset in section
+	name     uint64 // offset in section; while unread, the entry at which entryName begins
 	entry    uint32
 	parent   uint32 // index of the call around it, in the function's calls; or noParent
 	file     uint32 // number of the source file of the call
@@ -156,8 +156,8 @@ func (u *unit) readCalls(f *function) []span {
 			open = append(open, openEntry{w.depth, uint64(id)})
 		}
 		spans = u.appendPC(spans, e.lowPC, e.highPC, e.ranges, id)
-		table.calls = append(table.calls, call{entry: uint32(w.entry), parent: uint32(parent), file: e.callFile, line: e.callLine,
-			column: e.callColumn, function: w.decl.flags&isFunction != 0})
+		table.calls = append(table.calls, call{entry: uint32(w.entry), name: uint64(u.nameStart(uint32(w.entry), &e)), parent: uint32(parent),
+			file: e.callFile, line: e.callLine, column: e.callColumn, function: w.decl.flags&isFunction != 0})
 	}
 	if w.fault != "" {
 		u.damaged("%s in function at %#x", w.fault, f.entry)

@@ -46,7 +46,7 @@ func (s strRef) number() uint64 {
 // nameCall reads the name of a call, once, and returns its place.
 func (u *unit) nameCall(c *call) strRef {
 	if c.state == unread {
-		name, linkage := u.entryName(c.entry, u.d.names == AllDeclared || u.d.names == InlinedDeclared && !c.function)
+		name, linkage := u.entryName(uint32(c.name), u.d.names == AllDeclared || u.d.names == InlinedDeclared && !c.function)
 		u.d.read += nameBytes
 		c.name, c.section, c.state = name.off, name.sec, nameless
 		switch {
@@ -96,24 +96,44 @@ func (u *unit) entryName(entry uint32, declared bool) (name strRef, linkage bool
 	return name, false
 }
 
+// nameStart returns the entry at which entryName may begin in place of entry, which was read as e.
+// An entry without a name and a specification has the name of its origin.
+func (u *unit) nameStart(entry uint32, e *entryData) uint32 {
+	if e.name.ok() || e.linkage.ok() || e.specified.ok() {
+		return entry
+	}
+	if origin, ok := u.localEntry(e.origin); ok {
+		return origin
+	}
+	return entry
+}
+
 // follow returns the entry of a reference, or nil if it is in a type unit or another file.
 func (u *unit) follow(ref value) (*unit, uint32) {
-	off := ref.u
-	switch ref.form {
-	case formRef1, formRef2, formRef4, formRef8, formRefUdata:
-	case formRefAddr:
-		if off < u.off || off-u.off >= uint64(len(u.data)) {
-			if u = u.d.unitOf(off); u == nil {
-				return nil, 0
-			}
-			u.used = u.d.tick
-		}
-		off -= u.off
-	default:
+	if entry, ok := u.localEntry(ref); ok {
+		return u, entry
+	}
+	if ref.form != formRefAddr {
 		return nil, 0
 	}
-	if off < uint64(u.root) || off >= uint64(len(u.data)) {
+	off := ref.u
+	if off < u.off || off-u.off >= uint64(len(u.data)) {
+		if u = u.d.unitOf(off); u == nil {
+			return nil, 0
+		}
+		u.used = u.d.tick
+	}
+	if off -= u.off; off < uint64(u.root) || off >= uint64(len(u.data)) {
 		return nil, 0
 	}
 	return u, uint32(off)
+}
+
+// localEntry returns the entry of a reference that counts from the beginning of the unit.
+func (u *unit) localEntry(ref value) (entry uint32, ok bool) {
+	switch ref.form {
+	case formRef1, formRef2, formRef4, formRef8, formRefUdata:
+		return uint32(ref.u), ref.u >= uint64(u.root) && ref.u < uint64(len(u.data))
+	}
+	return 0, false
 }

@@ -135,8 +135,9 @@ func (w *typeWalk) read(t typeAt, e *typeEntry) bool {
 		return false
 	}
 	e.tag, e.children = a.tag, a.children
-	s := t.u.abbrevs.attrs(a)
-	for s.next() {
+	specs := t.u.abbrevs.attrs(a)
+	for range a.numSpecs {
+		s := specs.next()
 		if block, ok := c.block(s.form); ok {
 			switch s.attr {
 			case attrLocation:

@@ -115,8 +115,9 @@ func (u *unit) parseRoot(t *abbrevTable) bool {
 	if !u.d.spend(int(a.numSpecs)) {
 		return false
 	}
-	s := t.attrs(a)
-	for s.next() {
+	specs := t.attrs(a)
+	for range a.numSpecs {
+		s := specs.next()
 		v := c.value(s.form, s.implicit, u.enc)
 		switch s.attr {
 		case attrCompDir:

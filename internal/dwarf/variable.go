@@ -435,8 +435,9 @@ func (u *unit) variableAddr(c *cursor, a *abbrev) (addr uint64, ok bool) {
 	if !u.d.spend(int(a.numSpecs)) {
 		c.fail()
 	}
-	s := u.abbrevs.attrs(a)
-	for s.next() {
+	specs := u.abbrevs.attrs(a)
+	for range a.numSpecs {
+		s := specs.next()
 		if s.attr != attrLocation {
 			c.value(s.form, s.implicit, u.enc)
 			continue
