@@ -5,26 +5,26 @@ import (
 	"unsafe"
 )
 
-// An abbrev is a declaration of .debug_abbrev (DWARF 5, 7.5.3), compiled for skipping its entries.
-// Large programs have hundreds of thousands, of 24 bytes each.
+// An abbrev is an abbreviation declaration of .debug_abbrev (DWARF 5, 7.5.3), compiled so that
+// entries can be skipped fast. It takes 24 bytes: large programs have hundreds of thousands.
 type abbrev struct {
-	steps    uint32 // first of numSteps in the table's steps
-	specs    uint32 // position of the first of numSpecs attributes in the table's source
-	fixed    int16  // bytes of all attributes, at most maxSpecs*16; -1 if that varies
-	sibAt    uint16 // bytes before DW_AT_sibling, after sibSteps steps
+	steps    uint32 // index in abbrevTable.steps of the first of numSteps steps
+	specs    uint32 // position in abbrevTable.source of the first of numSpecs attributes
+	fixed    int16  // bytes of all attributes, at most maxSpecs*16; -1 if the size varies
+	sibAt    uint16 // bytes between the first sibSteps steps and DW_AT_sibling
 	numSpecs uint16
 	numSteps uint16
 	sibSteps uint16
 	tag      uint16
-	sibForm  uint8 // form of DW_AT_sibling; 0: none that can be used
+	sibForm  uint8 // form of DW_AT_sibling; 0 if the attribute is missing or cannot be used
 	children bool
 	flags    abbrevFlags
 }
 
 type abbrevFlags uint8
 
-// Flags of declarations. An entryWalk may stop at entries of a declaration, or skip their children
-// by DW_AT_sibling.
+// Flags of a declaration. An entryWalk stops at entries with certain flags, and uses DW_AT_sibling
+// to skip the children of entries with other flags.
 const (
 	isFunction abbrevFlags = 1 << iota // a subprogram with code
 	// an inlined call, or a function, which may be nested in another function
@@ -40,12 +40,12 @@ const (
 
 // An attrSpec is an attribute of a declaration.
 type attrSpec struct {
-	attr, form uint16 // 0xffff if they are higher
+	attr, form uint16 // 0xffff if the number is higher
 	implicit   int64  // value of DW_FORM_implicit_const
 }
 
-// A step skips a part of an entry: fixed bytes, then one attribute of form, whose size varies.
-// Without a form it skips only the fixed bytes.
+// A step skips a part of an entry: fixed bytes, then one attribute of form, whose size varies. If
+// form is 0, the step skips only the fixed bytes.
 type step struct {
 	fixed uint16
 	form  uint16
@@ -53,7 +53,7 @@ type step struct {
 
 // An abbrevTable holds the declarations at one .debug_abbrev offset, compiled for one encoding.
 type abbrevTable struct {
-	off    uint64   // that offset; 0 in a scratch
+	off    uint64   // offset in .debug_abbrev; 0 in a scratch
 	list   []abbrev // in the order of declaration
 	first  uint64   // the code of list[0]; list[i] has the code first+i if byCode is nil
 	byCode map[uint64]uint32
@@ -85,7 +85,7 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 //	}
 type attrSpecs struct {
 	source []byte
-	pos    int // of the next attribute; -1 if the file was changed since the table was parsed
+	pos    int // position of the next attribute; -1 if the file changed after the table was parsed
 }
 
 func (t *abbrevTable) attrs(a *abbrev) attrSpecs { return attrSpecs{t.source, int(a.specs)} }
@@ -108,10 +108,10 @@ func readSpec(b []byte, p int) (attrSpec, int) {
 	return readLongSpec(b, p)
 }
 
-// Bounds of .debug_abbrev, in which a number may be padded to any length, while an attribute is
-// read again for each entry.
+// Bounds for numbers in .debug_abbrev. LEB128 allows any padding, and an attribute is read again
+// for each entry that has it.
 const (
-	maxNumberBytes = 10 // 64 bits
+	maxNumberBytes = 10 // bytes of a 64-bit number in LEB128
 	maxSpecBytes   = 3 * maxNumberBytes
 )
 
@@ -152,8 +152,8 @@ func (t *abbrevTable) clone() *abbrevTable {
 	return &c
 }
 
-// parse reads declarations to the end of the table. If only is not 0, it stops after the
-// declaration of that code.
+// parse reads declarations to the end of the table. If only is not 0, it keeps only the declaration
+// with that code, and stops after it.
 func (t *abbrevTable) parse(c cursor, e encoding, only uint64) {
 	t.reset(e)
 	t.broken = true
@@ -168,7 +168,7 @@ func (t *abbrevTable) parse(c cursor, e encoding, only uint64) {
 		t.tried++
 		var code, tag uint64
 		head := b[:min(len(b), p+2*maxNumberBytes)]
-		if code, p = operand(head, p); code == 0 { // or damaged
+		if code, p = operand(head, p); code == 0 { // end of the table, or damage
 			t.broken = p < 0
 			break
 		}
@@ -226,7 +226,8 @@ func (t *abbrevTable) skimSpecs(b []byte, p int) int {
 }
 
 // parseSpecs reads the attributes of a declaration and compiles the steps that skip them. It
-// returns the position after them, or -1.
+// returns the position after the attributes, or -1 if they are damaged, too many, or of unknown
+// size.
 func (t *abbrevTable) parseSpecs(b []byte, p int, a *abbrev, sizes *sizeTable) int {
 	fixed := 0 // bytes since the last step
 	hasPC := false
@@ -310,7 +311,8 @@ func (a *abbrev) classify(hasPC bool) {
 	}
 }
 
-// sibling returns the position in DW_AT_sibling; -1 if it is damaged or does not lead forward.
+// sibling returns the position to which DW_AT_sibling refers. It returns -1 if the attribute is
+// damaged or does not lead forward.
 func (t *abbrevTable) sibling(b []byte, p int, a *abbrev, big bool) int {
 	start := p
 	if a.sibSteps > 0 {

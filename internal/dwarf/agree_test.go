@@ -30,8 +30,8 @@ const llvmSymbolizer = "llvm-symbolizer-19"
 
 const (
 	agreeAddresses = 20000 // random code addresses in all x86-64 fixtures together; a fifth in short runs
-	agreeElsewhere = 500   // the same in each fixture for another machine
-	agreeRatio     = 0.999 // share of the frames that must be equal
+	agreeElsewhere = 500   // random code addresses in each fixture for another machine
+	agreeRatio     = 0.999 // fraction of the frames that must be equal
 )
 
 // A fixture is a build of testdata/agree. A freestanding fixture is built from plain.c alone,

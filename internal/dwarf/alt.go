@@ -1,15 +1,16 @@
 package dwarf
 
-// dwz moves common entries and strings of several files to a supplementary file (DWARF 5, 7.3.6;
-// before it, GNU's .gnu_debugaltlink). That file has no code: only names and types are read from
-// it.
+// dwz moves entries and strings that several files share to a supplementary file (DWARF 5, 7.3.6;
+// before DWARF 5, GNU's .gnu_debugaltlink). A supplementary file has no code: only names and types
+// are read from it.
 
 // isAlt reports whether v refers to an entry of the supplementary file.
 func (v value) isAlt() bool {
 	return v.form == formGNURefAlt || v.form == formRefSup4 || v.form == formRefSup8
 }
 
-// altName is entryName for the supplementary file's entry at off. It falls back to name.
+// altName is entryName for the entry at off in the supplementary file. name is the plain name found
+// so far. altName returns name unless it is missing or the entry has a linkage name.
 func (l *links) altName(off uint64, name strRef, declared bool) (strRef, bool) {
 	alt := l.supplementary()
 	if alt == nil {
@@ -38,7 +39,7 @@ func (l *links) altName(off uint64, name strRef, declared bool) (strRef, bool) {
 		found.sec = secAltStr
 	case secLineStr:
 		found.sec = secAltLineStr
-	default: // the file has no supplementary file itself
+	default: // a supplementary file has no supplementary file itself
 		return name, false
 	}
 	return found, linkage

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// An addressIndex finds the unit of an address. The first lookups scan the ranges in .debug_aranges
-// and in the root entries of unlisted units. After coldLookups the ranges are swept into a sorted
-// set.
+// An addressIndex finds the unit of an address. The first lookups scan the ranges in
+// .debug_aranges, and those in the root entries of units that .debug_aranges does not list. After
+// coldLookups scans, or after an inconclusive scan, sweep makes a sorted set of the ranges.
 type addressIndex struct {
 	d           *Data
-	listed      rangeSet    // ranges in .debug_aranges
+	listed      rangeSet    // ranges in .debug_aranges, after the sweep
 	roots       []unitRange // ranges of units that are not listed, before the sweep
 	unlisted    rangeSet    // ranges of units that are not listed, after the sweep
 	listedLooks int32
@@ -40,11 +40,11 @@ func (x *addressIndex) offsetFor(addr uint64) uint64 {
 type arangeSet struct {
 	unit  uint64 // offset in .debug_info
 	pairs []byte // pairs of address and length
-	size  uint8  // bytes of each
+	size  uint8  // bytes of an address or length: 4 or 8
 }
 
-// nextArangeSet reads the set at c. ok is false if it cannot be used; more is false after the last
-// set, and at damage.
+// nextArangeSet reads the set at c. ok is false if the set cannot be used. more is false after the
+// last set, or if a set's length is damaged.
 func nextArangeSet(c *cursor) (s arangeSet, ok, more bool) {
 	if c.left() == 0 {
 		return s, false, false
@@ -135,7 +135,7 @@ func (x *addressIndex) sweepListed() []unitRange {
 // programs have about 5,000 such ranges.
 const fewNear = 8 << 10
 
-// coldListedUnit scans .debug_aranges. It returns sure as settle does. Several units may claim the
+// coldListedUnit scans .debug_aranges. sure is the result of settle. Several units may claim an
 // address: the linker keeps only one of several equal functions, but the tables list them all.
 func (x *addressIndex) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	d := x.d
@@ -191,7 +191,8 @@ func appendIfNear(dst []unitRange, unit, addr, lo, n uint64, zeroCode bool) []un
 	return dst
 }
 
-// listedRange returns a range of .debug_aranges. ok reports whether it is a range of code.
+// listedRange returns the range of n bytes at lo. ok is false if the range is empty, or if it is at
+// 0 and the file has no code there.
 func listedRange(unit, lo, n uint64, zeroCode bool) (r unitRange, ok bool) {
 	hi := lo + n
 	if hi < lo {
@@ -280,8 +281,8 @@ func (x *addressIndex) coldUnlistedUnit(addr uint64) (unit uint64, sure bool) {
 }
 
 // readRoots returns the ranges in the root entries of the units that .debug_aranges does not list.
-// These are few units, or all if the section is missing: Clang does not write it. readRoots walks
-// over all unit headers.
+// These are few units, or all if the section is missing: by default, Clang does not write it.
+// readRoots walks over all unit headers.
 func (x *addressIndex) readRoots() []unitRange {
 	d := x.d
 	var mentioned []uint64
@@ -317,7 +318,7 @@ func (x *addressIndex) readRoots() []unitRange {
 		if root.bad || code == 0 {
 			continue
 		}
-		// units may share a table
+		// units may share a table of abbreviations
 		if key := (rootKey{abbrevKey{u.abbrevOff, u.enc}, code}); key != last {
 			last = key
 			d.space().abbrevs.parse(cursorAt(abbrev, u.abbrevOff, d.big), u.enc, code)

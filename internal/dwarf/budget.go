@@ -20,7 +20,7 @@ func (b *budget) begin() {
 	b.work, b.err = maxWork, nil
 }
 
-// continues makes b continue a lookup of another Data.
+// continues makes b continue a lookup of another Data, with its remaining steps.
 func (b *budget) continues(of *budget) { b.tick, b.work, b.err = of.tick, of.work, nil }
 
 // spend takes n steps from the budget of the current lookup. It returns false if there were not
@@ -48,7 +48,7 @@ func (b *budget) damaged(format string, args ...any) {
 func (b *budget) Afford(ask func(bytes int64) bool) { b.afford = ask }
 
 // affordRows asks for the memory of the table's rows, if they may be many. It asks for twice their
-// size: for the running program, and for the copy that is kept.
+// size: the rows are collected first, then copied.
 func (b *budget) affordRows(t *lineTable) bool {
 	rows := min((len(t.program.buf)-t.program.pos)/rowBytes, maxRows)
 	bytes := 2 * int64(rows) * int64(unsafe.Sizeof(lineRow{}))
@@ -69,8 +69,8 @@ func (b *budget) Spent() (steps int64, exhausted bool) {
 	return m.steps, m.exhausted
 }
 
-// Read returns about how many bytes of the file were read since the last Read. Their pages stay in
-// memory until they are released.
+// Read returns an estimate of the bytes of the file that lookups have read since the last Read. The
+// pages of these bytes stay in memory until the file releases them.
 func (b *budget) Read() int64 {
 	n := b.read
 	b.read = 0

@@ -227,8 +227,8 @@ func TestSettleKnowsWhatItDoesNotSee(t *testing.T) {
 	}
 }
 
-// Addresses of calls are kept as distances from the start of their function. Without enough bits
-// for a distance, lookups choose among the ranges themselves.
+// Addresses of calls are kept as distances from the start of their function. If a distance does not
+// fit in 32 bits, lookups call pick instead.
 func TestCallsFarFromTheirFunctionAreFound(t *testing.T) {
 	const far = 1 << 32
 	for _, tt := range []struct {

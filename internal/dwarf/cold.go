@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// A coldRun runs a whole line program for the row of one address. Unless keep is set, it keeps no
-// rows, which is much cheaper for one lookup. It records the place of each sequence in the program:
-// the next lookup runs only one sequence.
+// A coldRun runs a whole line program to find the row of one address. Unless keep is set, it keeps
+// no rows, which is much cheaper for one lookup. It records the position of each sequence in the
+// program: the next lookup runs only one sequence.
 //
-// The run reads only the program, and writes only the coldRun and its lists. So another goroutine
-// may run it while the lookup's goroutine reads the functions of the unit.
+// A coldRun reads only the line program, and writes only its own fields. So another goroutine may
+// run it while the lookup's goroutine reads the functions of the unit.
 type coldRun struct {
 	m    lineRun
 	addr uint64
 	best lineHit
 	seqs []sequence // in the order of the program
-	keep bool       // the rows are kept, and best is not used
+	keep bool       // keep all rows, and do not set best
 	rows []lineRow
-	fits bool // there are not too many rows
+	fits bool // at most maxRows rows
 
 	join     func() // waits for the other goroutine; nil if there is none
 	panicked any    // value that the other goroutine recovered
@@ -28,12 +28,12 @@ type coldRun struct {
 func (c *coldRun) release() { *c = coldRun{} }
 
 const (
-	// bytes of a line program that takes longer than waking up another processor: 0.1 ms
+	// bytes of a line program that runs longer than it takes to wake up another processor: 0.1 ms
 	apartProgram = 32 << 10
-	// the same for the first lookup in a file: the thread must be created, too
+	// apartProgram for the first lookup in a file, which also has to create the thread
 	firstProgram = 256 << 10
 	// a unit's rows are kept after 1/rerunShare of its line program was run again for single
-	// addresses: a run that keeps rows takes as long as two that keep none
+	// addresses: keeping rows takes two to three times as long
 	rerunShare = 2
 	// recorded sequences, 24 bytes each: 1.5 MiB. Large units have about 2,000 sequences
 	maxSequences = 1 << 16
@@ -47,7 +47,7 @@ func (u *unit) beginCold(addr uint64) *coldRun {
 	return u.prepareCold(addr)
 }
 
-// beginKeeping is beginCold for a run that keeps the rows. It returns nil if it may not keep them.
+// beginKeeping is beginCold for a run that keeps the rows. It returns nil if mayKeep returns false.
 func (u *unit) beginKeeping(addr uint64) *coldRun {
 	if !u.mayKeep() {
 		return nil
@@ -66,7 +66,8 @@ func (u *unit) prepareCold(addr uint64) *coldRun {
 	return c
 }
 
-// run finds the row and the sequences, or all rows.
+// run finds the row of c.addr and all sequences. If keep is set, it collects all rows instead of
+// one.
 func (c *coldRun) run() {
 	m := &c.m
 	if c.keep {
@@ -105,7 +106,7 @@ func (c *coldRun) start() {
 		return
 	}
 	c.join = beside(func() {
-		defer func() { c.panicked = recover() }() // end passes it on
+		defer func() { c.panicked = recover() }() // end passes the panic on
 		// the program may be in a mapped file that shrinks
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		c.run()
@@ -119,7 +120,8 @@ func (c *coldRun) wait() {
 	}
 }
 
-// end returns the row, and keeps the sequences, after the run.
+// end returns the row of c.addr after run. It stores the sequences, or all rows if keep is set, in
+// the unit.
 func (c *coldRun) end() lineHit {
 	if c.panicked != nil {
 		panic(c.panicked)
@@ -141,7 +143,8 @@ func (c *coldRun) end() lineHit {
 	return c.best
 }
 
-// covering returns the sequence with the lowest end above addr; empty if that does not cover addr.
+// covering returns the sequence with the lowest end above addr, or an empty sequence if that one
+// starts above addr.
 func (t *lineTable) covering(addr uint64) sequence {
 	best := sequence{hi: ^uint64(0)}
 	for i := range t.seqs {

@@ -46,8 +46,8 @@ func TestCallsInColdParts(t *testing.T) {
 					t.Fatalf("address %#x: %v", addr, err)
 				}
 				got[i] = withSymbol(o, frames, addr)
-				// Calls have no file in DWARF 2: the file of LLVM's outermost frame is that of the
-				// symbol.
+				// Strict DWARF 2 gives no file for a call: LLVM's outermost frame then has the file
+				// of the symbol.
 				if last := len(want[i]) - 1; len(got[i]) > last && last > 0 && want[i][last].Line == 0 {
 					want[i][last].FileName = ""
 				}
@@ -80,7 +80,7 @@ func TestCallsInColdParts(t *testing.T) {
 	}
 }
 
-// checkWalk checks that the pieces of Walk are the answers of Lookup at each address.
+// checkWalk checks that the pieces of Walk agree with Lookup at each address.
 func checkWalk(t *testing.T, o *object.File, addrs []uint64) {
 	t.Helper()
 	d, walked := testLinks{}.open(t, o), testLinks{}.open(t, o)

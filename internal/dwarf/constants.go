@@ -85,18 +85,18 @@ const (
 	formGNUStrIndex   = 0x1f02
 	formGNURefAlt     = 0x1f20
 	formGNUStrpAlt    = 0x1f21
-	formLLVMAddrx     = 0x2001 // DW_FORM_LLVM_addrx_offset: of clang's -minimize-addr-in-v5=Form
+	formLLVMAddrx     = 0x2001 // DW_FORM_LLVM_addrx_offset, from clang's -minimize-addr-in-v5=Form
 
 	unitType      = 0x02
 	unitSkeleton  = 0x04
 	unitSplit     = 0x05
 	unitSplitType = 0x06
 
-	// columns of a package's index, in version 2 (GNU's) and version 5
+	// columns of the index of a package (.dwp), in versions 2 (GNU's) and 5
 	sectInfo       = 1
 	sectAbbrev     = 3
 	sectStrOffsets = 6
-	sectRnglists   = 8 // in version 5; the same number was DW_SECT_MACRO before
+	sectRnglists   = 8 // only in version 5: version 2 has DW_SECT_MACRO here
 
 	rleEndOfList    = 0x00
 	rleBaseAddressx = 0x01

@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// A cursor reads forward through bytes that may hold anything. Its error is sticky: a read past the
-// end sets bad, and all reads from then on return zero. So a sequence of reads needs one check,
-// before the first use of a value.
+// A cursor reads forward through untrusted bytes. Its error is sticky: a read past the end sets
+// bad, and all later reads return zero. So a sequence of reads needs one check, before the first
+// use of a value.
 type cursor struct {
 	buf []byte
 	pos int // never outside 0..len(buf)

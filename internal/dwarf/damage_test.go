@@ -31,7 +31,7 @@ func TestErrorsNameThePlaceOnce(t *testing.T) {
 		}
 	}
 
-	// the function that loads a section names the section
+	// the error of sections.load already names the section
 	d := newData(sections{load: func(name string) ([]byte, error) {
 		return nil, errors.New("section " + name + ": flate: corrupt input")
 	}})

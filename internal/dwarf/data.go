@@ -19,12 +19,13 @@ var ErrDamaged = errors.New("damaged debug information")
 
 // A Frame is a function or an inlined call that covers an address.
 type Frame struct {
-	// Name is the linkage (mangled) name, otherwise the plain name; nil if unknown. It aliases a
-	// file, and is valid until the next Lookup or Shrink, which may close the file of a split unit.
+	// Name is the linkage (mangled) name if there is one, otherwise the plain name; nil if unknown.
+	// UseNames changes this. Name aliases a file, and is valid until the next Lookup or Shrink,
+	// which may close the file of a split unit.
 	Name       []byte
 	HasLinkage bool // Name is a linkage name
-	// Ref is the number of the name, for [Data.Name]. After LazyNames it replaces Name, except in
-	// split units. Equal numbers mean equal names.
+	// Ref is the number of the name, for [Data.Name]; 0 if unknown. After LazyNames it replaces
+	// Name, except in split units. Equal numbers mean equal names.
 	Ref uint64
 
 	File    string // as recorded: joined with its directories, not cleaned; "" if unknown
@@ -50,13 +51,13 @@ type Data struct {
 	addressIndex
 	sharing
 	links *links     // files to which this one refers; nil if no file may be opened
-	vars  *variables // nil before the first question about a variable or a type
+	vars  *variables // nil before the first lookup of a variable or a type
 
 	big       bool // byte order
 	names     Naming
 	lazyNames bool                // see LazyNames
 	detailed  bool                // see WithDetails
-	beside    func(func()) func() // see Beside; nil: a lookup takes one goroutine
+	beside    func(func()) func() // see Beside; nil: a lookup runs in one goroutine
 	scratch   *scratch            // set during a lookup: see space
 }
 
@@ -85,7 +86,7 @@ func New(f *object.File, l Links) (*Data, error) {
 type Naming uint8
 
 const (
-	Linkage         Naming = iota // linkage names
+	Linkage         Naming = iota // linkage names, plain names if there are none
 	AllDeclared                   // the names in declarations (DW_AT_name)
 	InlinedDeclared               // declared names for inlined calls, linkage names for functions
 )
@@ -236,9 +237,9 @@ func (d *Data) Shrink(target int64) {
 	}
 	type parsed struct {
 		used uint64
-		in   *Data      // nil: the shelf
-		unit *unit      // nil: all of file
-		file *splitFile // the split file that in describes; nil for d
+		in   *Data      // nil: the shelf has the unit
+		unit *unit      // nil: the whole file is dropped
+		file *splitFile // the file with split units that in describes; nil for d
 	}
 	var all []parsed
 	for u := range d.units.all() {

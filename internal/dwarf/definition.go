@@ -7,17 +7,17 @@ import (
 	"sort"
 )
 
-// Clang usually describes a class in a single unit, with its constructor or its virtual table.
-// Other units declare the class by name, in the same namespaces.
+// Clang usually describes a class only in the unit that has its constructor or virtual table. Other
+// units declare the class by name, in the same namespaces.
 
 // A definition is a type that other units may declare.
 type definition struct {
-	scope uint64 // hash of its name and the names of its scopes
+	scope uint64 // hash of the type's name and of the names of its scopes
 	unit  uint64
 	entry uint32
 }
 
-// complete returns the definition of the type that t declares; the zero typeAt without one.
+// complete returns the definition of the type that t declares, or the zero typeAt if none is found.
 func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 	d, v := t.u.d, t.u.d.variables()
 	if !v.defined {
@@ -57,8 +57,9 @@ func (w *typeWalk) complete(t typeAt, e *typeEntry) typeAt {
 	return def
 }
 
-// findDefinitions returns the first definition of each scope in all units, sorted by scope, at most
-// maxDefinitions. It returns nil if .debug_info is too large, or is in a package.
+// findDefinitions returns the first definition of each type in all units, sorted by scope, at most
+// maxDefinitions. It returns nil if .debug_info is larger than maxDefinitionScan, or is in a
+// package.
 func (v *variables) findDefinitions() []definition {
 	d := v.d
 	if d.packaged || len(d.sec.get(secInfo)) > maxDefinitionScan {
@@ -97,7 +98,7 @@ func (v *variables) findDefinitions() []definition {
 // walkScopes calls visit for the named classes, structs and unions of a unit outside of functions,
 // until visit returns false. It returns the number of entries that it has read, at most limit.
 func (u *unit) walkScopes(limit int, visit func(entry uint32, scope uint64, declaration bool) bool) int {
-	const none = 0 // a scope whose types have no name outside of it
+	const none = 0 // scope of types that other units cannot name
 	const global = 14695981039346656037
 	types := typeWalk{left: limit}
 	w := u.walkFrom(u.root, isScope, leapTypes, limit)

@@ -8,17 +8,17 @@ import (
 
 // Details are the parts of a frame that only the formats of other symbolizers show.
 type Details struct {
-	Discriminator uint32 // tells apart the blocks of one line; 0: none
+	Discriminator uint32 // distinguishes the blocks of code of one line; 0: none
 	Declared      Declaration
 	Start         uint64 // DW_AT_low_pc of the function or call
 	HasStart      bool   // Start is known
 
-	First  uint64 // start of the first range in the order of debug information
-	Entry  uint64 // number of the function's or call's entry in the file; 0: no function is known
-	Linker bool   // the name is the linker's: a linkage name, or a plain name in a language like C
+	First  uint64 // start of the first range in the order of debug information; 0 if unknown
+	Entry  uint64 // offset in .debug_info of the function or call, plus 1; 0: no function is known
+	Linker bool   // Name is the symbol's name: a linkage name, or a plain name as in C
 	Split  bool   // the function is in a split unit
-	// the unit's directory, if File is relative to it although File has the first directory of the
-	// line table; only in DWARF 5
+	// DW_AT_comp_dir of the unit, if File is relative to that directory although File begins with
+	// directory 0 of the line table; only in DWARF 5
 	Within string
 }
 
@@ -63,8 +63,8 @@ func (u *unit) within(file uint32) string {
 	return string(u.d.text(u.compDir))
 }
 
-// isLinkerName reports whether the plain name of an entry of u is the linker's: the unit with the
-// name is in a language like C. The codes are from DWARF 5, 7.12.
+// isLinkerName reports whether the plain name of an entry of u is also the name of its symbol: the
+// unit with the name is in a language without mangling. The codes are from DWARF 5, 7.12.
 func (u *unit) isLinkerName(entry uint32) bool {
 	for range maxChain {
 		named := false
@@ -98,7 +98,7 @@ func (u *unit) isLinkerName(entry uint32) bool {
 	switch language {
 	case 0x01, 0x02, 0x05, 0x06, 0x07, 0x09, 0x0c, 0x0f, 0x12, 0x1d: // C, Cobol, Fortran 77, Pascal, PL/I, UPC
 		return true
-	case 0x8001, 0x8765: // assembler of MIPS, which GNU's assembler uses, too; UPC of GNU
+	case 0x8001, 0x8765: // DW_LANG_Mips_Assembler, which GNU as uses on all machines; Upc
 		return true
 	}
 	return false

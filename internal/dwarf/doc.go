@@ -18,10 +18,10 @@
 //
 // No table lists the addresses of variables, and a big file has too many entries to read them all
 // for one address. But nearly all compilers write such an address either as DW_OP_addr and its
-// bytes or as an index into .debug_addr. So the first question scans the bytes of the whole
-// .debug_info, at 4 GB/s. It keeps, for each address, the units that may have a variable there.
-// Each question reads types only as far as needed: it walks over their entries, and never builds a
-// graph.
+// bytes or as an index into .debug_addr. So the first lookup of a variable scans the bytes of the
+// whole .debug_info, at 4 GB/s. It keeps, for each address, the units that may have a variable
+// there. Each lookup reads types only as far as needed: it walks over their entries, and never
+// builds a graph.
 //
 // # Damaged and hostile files
 //
@@ -33,8 +33,8 @@
 // # Left out
 //
 // Variables are not found if .debug_info is larger than 1 GiB, or compressed and larger than 64
-// MiB. The answer is then the symbol's name. Members are left out in types that only another file
-// describes, such as Clang's std::string, and in virtual bases. They are also left out in Rust
+// MiB. Callers then have only the symbol's name. Members are left out in types that only another
+// file describes, such as Clang's std::string, and in virtual bases. They are also left out in Rust
 // enums if several variants have members at the byte.
 //
 // If the .dwo file or package of a split unit is missing, file and line are known, but no function,

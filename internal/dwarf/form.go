@@ -43,7 +43,7 @@ func (v value) isConst() bool {
 	return false
 }
 
-// results of formSize that are not a number of bytes
+// results of formSize other than a number of bytes
 const (
 	sizeVaries  = -1
 	sizeUnknown = -2

@@ -85,7 +85,8 @@ func TestForms(t *testing.T) {
 			if n := formSize(tt.form, tt.enc); n >= 0 && n != tt.size {
 				t.Errorf("formSize: got %d, want %d", n, tt.size)
 			}
-			// skipping the attribute has the same length, alone and between other attributes
+			// skipping the attribute takes as many bytes as reading it, alone and between other
+			// attributes
 			for _, around := range []int{0, 3} {
 				specs := parts(le, 1, tagNamespace, 0, leb(attrName), leb(uint64(tt.form)))
 				data := tt.data[:tt.size]
@@ -310,8 +311,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// A unit refers to another unit. A type unit between them, strings and addresses by index without
-// bases, and a file that the line program defines are read.
+// A unit refers to another unit, with a type unit between them. Strings and addresses are indexed
+// without a base, and the line program defines a file.
 func TestAcrossUnits(t *testing.T) {
 	abbrev := parts(le,
 		1, tagPartialUnit, 1, 0, 0,

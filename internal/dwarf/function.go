@@ -20,16 +20,16 @@ type functionTable struct {
 	main functionSet
 	rest *functionSet // nil until the scan was repeated
 
-	// parts of the functions that lookups have used
+	// calls and ranges of the functions whose calls lookups have read
 	calls  []call
 	spans  []span
 	starts []callStart
 
-	rare *rareCalls // nil until one of them is needed
+	rare *rareCalls // nil until a lookup needs one of its tables
 }
 
-// rareCalls are tables that few lookups need. A program may have thousands of small modules, and
-// each of them a unit.
+// rareCalls are tables that few lookups need. They are allocated separately: a program may have
+// thousands of small modules, each with a unit.
 type rareCalls struct {
 	bases []uint32 // index of each function's first call, for Walk
 
@@ -62,16 +62,17 @@ func (f *functionTable) sets() []*functionSet {
 
 // A function is a DW_TAG_subprogram with code, and the place of its parsed calls.
 type function struct {
-	base     uint64 // starts are relative to this address
+	base     uint64 // address that the starts of the function's calls are relative to
 	entry    uint32
 	parsed   bool
 	coldPart bool // see coldPartPrefix
 	layout   layout
-	// first of numCalls in functionTable.calls: the function itself, then the calls inlined into it
+	// index in functionTable.calls of the first of numCalls calls: the function itself, then the
+	// calls inlined into it
 	calls    uint32
 	numCalls uint32
-	// first of numPlaces in functionTable.starts if the function is tidy, otherwise in
-	// functionTable.spans
+	// index of the first of numPlaces: in functionTable.starts if the function is tidy, otherwise
+	// in functionTable.spans
 	places    uint32
 	numPlaces uint32
 }
@@ -84,8 +85,8 @@ func (f *functionTable) footprint() int64 {
 	return n
 }
 
-// A functionSet holds ranges of functions: first in the order of their entries, after some lookups
-// in clusters.
+// A functionSet holds the ranges of functions in the order of their entries. After coldUnitLookups
+// lookups, it sorts them into clusters.
 type functionSet struct {
 	spans    []span
 	clusters []cluster
@@ -179,7 +180,7 @@ func (u *unit) scanAgain() {
 }
 
 // Initial capacity for the functions of a unit: fewFunctions, plus one for each functionBytes of
-// entries. Most units need less. manyFunctions, 1 MiB, bounds it: a unit may have any size.
+// entries. Most units need less. A unit may have any size: manyFunctions, 1 MiB, is the most.
 const (
 	fewFunctions  = 200
 	functionBytes = 2 << 10
@@ -238,7 +239,7 @@ func hasFunction(list []function, entry uint32) bool {
 	return found
 }
 
-// An entryData holds a function's or inlined call's attributes for lookups.
+// An entryData holds the attributes of a function or inlined call that lookups use.
 type entryData struct {
 	lowPC, highPC, ranges            value
 	sibling                          uint64 // 0: none

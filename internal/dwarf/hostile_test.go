@@ -125,7 +125,7 @@ func checkScratch(t testing.TB, d *Data) {
 	}
 }
 
-// equalFrames compares frames without the ends of the parts of their paths.
+// equalFrames compares frames except Ref, Details, and the fields that follow from File.
 func equalFrames(a, b Frame) bool {
 	return bytes.Equal(a.Name, b.Name) && a.HasLinkage == b.HasLinkage && a.File == b.File && a.Line == b.Line && a.Column == b.Column && a.Inlined == b.Inlined
 }
@@ -182,7 +182,8 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// parts returns a section with these numbers, strings and bytes.
+// parts returns the bytes of items: an int is one byte, a string ends with a NUL, and other numbers
+// have the size of their type.
 func parts(order binary.ByteOrder, items ...any) []byte {
 	var b bytes.Buffer
 	for _, item := range items {
@@ -464,7 +465,7 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// The first use of tables of the whole file costs at most as much as a lookup may.
+// Building the tables of the whole file costs at most the budget of one lookup.
 func TestTablesOfTheFileAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	zeros := make([]byte, 1<<30) // empty sets, and units without bytes

@@ -20,12 +20,12 @@ const (
 	abbrMember   // name, type, offset
 	abbrNameless // a member without a name: type, offset
 	abbrArray    // element type, with children
-	abbrRange    // a range with a count of 8 bytes
-	abbrTypedef  // of a type
+	abbrRange    // a subrange with a count of 8 bytes
+	abbrTypedef  // type
 	abbrInt      // size
 	abbrSigned   // a declaration with a signature
 	abbrStride   // an array with a stride
-	abbrTyped    // variable without a place: type, specification
+	abbrTyped    // variable without an address: type, specification
 )
 
 var typeAbbrevs = parts(binary.LittleEndian,
@@ -160,7 +160,7 @@ func TestHostileTypes(t *testing.T) {
 			i := x.add(abbrInt, 4)
 			x.variable(x.add(abbrStruct, "s", uint64(8), abbrMember, strings.Repeat("n", 1<<16), i, uint64(4), 0))
 		}, 4, ""},
-		{"a hostile name", func(x *typeText) { // the filter escapes it
+		{"a hostile name", func(x *typeText) { // the filter escapes it, not this package
 			i := x.add(abbrInt, 4)
 			x.variable(x.add(abbrStruct, "s", uint64(8), abbrMember, "\x1b[31m\n", i, uint64(4), 0))
 		}, 4, ".\x1b[31m\n"},

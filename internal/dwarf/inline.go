@@ -10,12 +10,12 @@ import (
 type call struct {
 	name     uint64 // offset in section; while unread, the entry at which entryName begins
 	entry    uint32
-	parent   uint32 // index of the call around it, in the function's calls; or noParent
+	parent   uint32 // index, in the function's calls, of the call around this one; or noParent
 	file     uint32 // number of the source file of the call
 	line     uint32
 	column   uint32
 	section  section
-	function bool // the function itself, outermost
+	function bool // the entry is a function, not an inlined call
 	state    nameState
 }
 
@@ -34,12 +34,12 @@ const noParent = ^uint32(0)
 type layout uint8
 
 const (
-	tidy   layout = iota // binary search: every range is inside, or outside, of every other
-	untidy               // pick over the ranges: some overlap in other ways
+	tidy   layout = iota // binary search: any two ranges are nested or disjoint
+	untidy               // pick over the ranges: some overlap only partly
 )
 
 // A callStart assigns the addresses from lo to the next callStart to a call. If call is noParent,
-// no call covers them. Large programs have two million.
+// no inlined call covers them. Large programs have two million callStarts.
 type callStart struct {
 	lo   uint32 // bytes from function.base
 	call uint32
@@ -63,7 +63,7 @@ func startsUntil(starts []callStart, base, addr uint64) int {
 }
 
 // innermost finds the innermost call that covers addr, in any function. It returns all calls of
-// that function, and the index of the innermost call among them, or -1 without such a call.
+// that function, and the index of the innermost call among them; -1 if no function covers addr.
 func (u *unit) innermost(addr uint64) (int, []call) {
 	fn := u.functionAt(addr)
 	switch {
@@ -76,7 +76,7 @@ func (u *unit) innermost(addr uint64) (int, []call) {
 }
 
 // callAt returns the innermost call of a function that covers addr, as an index in the function's
-// calls. The first of these calls is the function itself.
+// calls; -1 if these could not be read. The first of these calls is the function itself.
 func (u *unit) callAt(fn int, addr uint64) (int, []call) {
 	t := &u.funcs
 	f := &t.list[fn]

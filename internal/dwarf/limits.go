@@ -3,8 +3,8 @@ package dwarf
 // Limits. Limits without a stated reason are far above the output of known compilers, and low
 // enough to bound time and memory.
 const (
-	// steps of one lookup, of 3 to 10 ns: 0.1 to 0.3 s, thirty times the steps for the largest
-	// units
+	// steps of one lookup, of 3 to 10 ns: 0.1 to 0.3 s, thirty times what the largest known units
+	// need
 	maxWork      = 1 << 25
 	maxUnitBytes = 1<<32 - 1 // entries are identified by 32-bit offsets in their unit
 	arangeCost   = 1 << 7    // bytes of .debug_aranges that count as a step
@@ -23,13 +23,13 @@ const (
 	maxCalls  = 1 << 20 // inlined calls kept for one unit: 32 MiB
 	// address ranges kept for all units: 24 MiB. A browser of 30,000 units has about 700,000 ranges
 	maxUnitRanges = 1 << 20
-	// line rows kept for one unit: 48 MiB. For a table with more rows, stops are kept
+	// line rows kept for one unit: 48 MiB. For a table with more rows, lineStops are kept
 	maxRows      = 4 << 20
-	manyRowBytes = 4 << 20 // bytes of rows for which the function of Afford is asked
+	manyRowBytes = 4 << 20 // bytes of rows above which lookups call the function passed to Afford
 	// rows between two stops: a lookup runs the program over at most that many rows, in 20 µs
 	stopRows = 1 << 12
 	maxStops = 1 << 19 // stops kept for one unit: 16 MiB
-	// bytes of a line program between two stops; with more, the table is lost
+	// bytes of a line program between two stops; a table with more between them is not used
 	maxStopBytes = 1 << 20
 	maxFiles     = 1 << 20 // files, or directories, of one unit: 40 MiB
 	// fields described for an entry of a version 5 file table; DWARF defines 5
@@ -56,9 +56,9 @@ const (
 	// runs of a unit's line program that keep no rows; a run that keeps rows costs two to three
 	// times as much
 	coldLineLookups = 1
-	// lookups in a file, after which more lookups in a unit with a bigProgram are expected
+	// lookups in a file after which the first lookup in a unit with a bigProgram keeps its rows
 	warmLookups = 64
-	bigProgram  = 32 << 10 // bytes of a line program: its unit has much of the file's code
+	bigProgram  = 32 << 10 // bytes of the line program of a unit that has much of the file's code
 )
 
 // limits of the search for variables

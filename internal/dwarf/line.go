@@ -1,8 +1,8 @@
 package dwarf
 
-// A lineTable is a unit's part of .debug_line (DWARF 5, 6.2). A row has the start address of a
-// line's code. Each sequence of rows covers a stretch of addresses without a gap. Sequences are in
-// any order.
+// A lineTable is a unit's part of .debug_line (DWARF 5, 6.2). A row holds the address at which the
+// code of a line starts. Each sequence of rows covers a stretch of addresses without a gap.
+// Sequences are in any order.
 type lineTable struct {
 	opened  bool
 	present bool // the unit has a table with a sound header
@@ -17,7 +17,7 @@ type lineTable struct {
 	runs    uint8
 	listed  bool // seqs are from a coldRun: first and n give their opcodes in the program
 	decoded bool // seqs, and rows or stops, are set
-	huge    bool // too many rows to keep: stops are set, unless lost
+	huge    bool // more than maxRows rows: stops are set, unless lost
 	lost    bool // no row can be found in bounded time
 	crowded bool // no memory was granted for the rows
 
@@ -30,7 +30,7 @@ type lineTable struct {
 	seqs    []sequence
 	files   fileTable
 
-	discriminators *discriminatorTable // nil before the first one is asked for
+	discriminators *discriminatorTable // nil until Lookup needs a discriminator
 }
 
 // A lineRow is a row in 12 bytes.
@@ -113,8 +113,8 @@ type lineHit struct {
 	ok     bool
 }
 
-// beginLine returns the row of addr. If the line program must run first, it returns the run as
-// cold.
+// beginLine returns the row of addr. If the line program must run first, it returns the prepared
+// run as cold.
 //
 // LLVM takes the sequence with the lowest end above the address. If that sequence does not cover
 // the address, there is no row. Otherwise LLVM takes the last row whose address is not above the
@@ -138,7 +138,7 @@ func (u *unit) beginLine(addr uint64) (row lineHit, cold *coldRun) {
 		if u.keepLines(); t.crowded {
 			return u.lineFromProgram(s, addr), nil
 		}
-	case t.runs < coldLineLookups && !again && size <= maxRows: // a longer one may be huge
+	case t.runs < coldLineLookups && !again && size <= maxRows: // longer ones may be huge
 		t.runs++
 		return lineHit{}, u.beginCold(addr)
 	default:

@@ -2,13 +2,13 @@ package dwarf
 
 import "iter"
 
-// A loneMap is a map from the keys of its elements. Its first element takes no memory besides the
-// loneMap: a program may have thousands of small modules, with one unit each.
+// A loneMap maps the keys of its elements to the elements. The first element takes no memory
+// besides the loneMap: a program may have thousands of small modules, with one unit each.
 type loneMap[K comparable, V interface {
 	comparable
 	key() K
 }] struct {
-	lone V // the zero value: none
+	lone V // the zero value if there is none
 	more map[K]V
 }
 
@@ -61,7 +61,7 @@ func (m *loneMap[K, V]) len() int {
 	return n
 }
 
-// all returns the elements in no order.
+// all returns the elements in unspecified order.
 func (m *loneMap[K, V]) all() iter.Seq[V] {
 	return func(yield func(V) bool) {
 		var none V

@@ -176,12 +176,12 @@ func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool 
 		}
 		d, known := w.dimension(ce)
 		if ce.byteStride.ok() || ce.bitStride.ok() {
-			good = false // elements of other arrays are between these
+			good = false // the elements are not contiguous
 			return false
 		}
 		if !known || d.count == 0 {
-			// An array without an end is a flexible array member of C, or GNU's array of no
-			// elements: the size of its object bounds it.
+			// An array without an end is a flexible array member of C, or GNU's zero-length array:
+			// the size of the object around it bounds it.
 			if good = a.n == 0; !good {
 				return false
 			}
@@ -214,7 +214,7 @@ func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool 
 	return a.stride > 0
 }
 
-// dimension reads one dimension of an array. known is false without a fixed number of elements.
+// dimension reads one dimension of an array. known is false if the number of elements is not fixed.
 func (w *typeWalk) dimension(e *typeEntry) (d dimension, known bool) {
 	if w.fortran {
 		d.lower = 1
@@ -308,15 +308,15 @@ func (w *typeWalk) walkArray(t typeAt, e *typeEntry, off, limit uint64, depth in
 	return w.walk(a.elem, off-i*a.stride, min(a.stride, limit-i*a.stride), depth+1)
 }
 
-// A partial is the first path found to a byte in padding.
+// A partial is the first path found that leads only into padding.
 type partial struct {
 	path []byte
 	rest uint64
 }
 
 // try follows the part of an object at offset at. name is nil for a part without a name. done
-// reports whether the search has ended. If not, the path is unchanged, and p keeps a path to
-// padding.
+// reports whether the part contains the byte. If not, the path is unchanged, and p keeps the first
+// path into padding.
 func (w *typeWalk) try(p *partial, name []byte, t typeAt, off, at, limit uint64, depth int) (rest uint64, done bool) {
 	base := len(w.path)
 	w.appendName(name)
@@ -414,7 +414,7 @@ func (w *typeWalk) walkMembers(t typeAt, e *typeEntry, off, limit uint64, depth 
 }
 
 // walkVariants follows the variant of a Rust enum that has a member at off. If several variants
-// have one, only the running program knows which applies.
+// have one there, it follows none: the running program decides which applies.
 func (w *typeWalk) walkVariants(p *partial, t typeAt, e *typeEntry, off, limit uint64, depth int) (rest uint64, exact bool) {
 	base := len(w.path)
 	var found []byte
@@ -467,7 +467,7 @@ func memberOffset(e *typeEntry) (n uint64, ok bool) {
 		}
 		return n, !c.bad && c.left() == 0
 	case e.place.ok():
-		return 0, false // a list of expressions
+		return 0, false // a location list
 	}
 	return 0, true // a member of a union, or the first member
 }

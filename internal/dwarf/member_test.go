@@ -170,7 +170,7 @@ func TestMembersAgreeWithGDB(t *testing.T) {
 			bytes, members, variables := 0, 0, 0
 			for _, s := range objects(t, prog) {
 				parts, ok := known[s.Value]
-				if !ok || s.Name == "flexible" { // for gdb, it ends before its values
+				if !ok || s.Name == "flexible" { // for gdb, its flexible array has no elements
 					continue
 				}
 				variables++
@@ -198,8 +198,8 @@ func TestMembersAgreeWithGDB(t *testing.T) {
 	}
 }
 
-// membersOf returns the answers for a variable, one line for each, without answers that only differ
-// in the distance from the previous one.
+// membersOf returns the member at each byte of a variable, one line for each. It leaves out members
+// that differ from the preceding one only in the distance.
 func membersOf(t *testing.T, d *Data, s elf.Symbol) string {
 	t.Helper()
 	var b strings.Builder
@@ -218,7 +218,7 @@ func membersOf(t *testing.T, d *Data, s elf.Symbol) string {
 	return b.String()
 }
 
-// All builds of a C program have the members of a golden file, which was checked once.
+// All builds of a C program have the members of a golden file.
 func TestMembersOfC(t *testing.T) {
 	const golden = "testdata/members/plain.want"
 	for _, b := range memberBuilds {

@@ -2,7 +2,8 @@ package dwarf
 
 import "bytes"
 
-// text returns the bytes of a string, without its NUL, or nil. They alias the section.
+// text returns the bytes of a string without its NUL, or nil if it is missing or empty. They alias
+// the section.
 func (d *Data) text(s strRef) []byte {
 	if !s.ok {
 		return nil
@@ -35,7 +36,7 @@ func (d *Data) Name(ref uint64) []byte {
 // refBits is the number of low bits in a name's number that hold its offset in a section plus one.
 const refBits = 56
 
-// number returns a number that no other string of the file has; 0 for no string.
+// number returns a number that identifies the string in its file; 0 for no string.
 func (s strRef) number() uint64 {
 	if !s.ok || s.off >= 1<<refBits-1 {
 		return 0
@@ -43,7 +44,7 @@ func (s strRef) number() uint64 {
 	return uint64(s.sec)<<refBits | (s.off + 1)
 }
 
-// nameCall reads the name of a call, once, and returns its place.
+// nameCall reads the name of a call, on first use, and returns its position.
 func (u *unit) nameCall(c *call) strRef {
 	if c.state == unread {
 		name, linkage := u.entryName(uint32(c.name), u.d.names == AllDeclared || u.d.names == InlinedDeclared && !c.function)
@@ -108,7 +109,8 @@ func (u *unit) nameStart(entry uint32, e *entryData) uint32 {
 	return entry
 }
 
-// follow returns the entry of a reference, or nil if it is in a type unit or another file.
+// follow returns the entry that ref refers to. It returns nil if that is in a type unit or another
+// file, or if the reference is damaged.
 func (u *unit) follow(ref value) (*unit, uint32) {
 	if entry, ok := u.localEntry(ref); ok {
 		return u, entry

@@ -29,14 +29,14 @@ func (u *unit) isColdPart(decl *abbrev, e *entryData) bool {
 	return name.off < uint64(len(b)) && bytes.HasPrefix(b[name.off:], []byte(coldPartPrefix))
 }
 
-// A reach is a stretch of addresses of a call. It ends at its own end or at the start of the next
-// reach, whichever is lower.
+// A reach is a stretch of addresses of a call. It ends at hi, or where the next reach starts if
+// that is lower.
 type reach struct {
 	lo, hi   uint64
-	fn, call uint32 // in functionTable.list, and among its calls
+	fn, call uint32 // index in functionTable.list, and index in that function's calls
 }
 
-// callAmong is callAt for all functions of a unit. addr must be in a cold part.
+// callAmong is callAt for all functions of a unit together. addr must be in a cold part.
 func (u *unit) callAmong(addr uint64) (int, []call) {
 	t := &u.funcs
 	u.gather()
@@ -84,15 +84,14 @@ func (u *unit) gather() {
 			}
 		}
 		switch {
-		case before.parsed || len(near) == 0: // the calls are known, or of no use here
+		case before.parsed || len(near) == 0: // the calls are known, or too far away to matter
 			*f, t.calls = before, t.calls[:calls]
 		default:
 			f.parsed = true
 			rare.bases = append(rare.bases, f.calls)
 			u.keepSpans(f, spans)
 		}
-		// Two reaches of 24 bytes for each range: at most 24 MiB, as for the ranges of one
-		// function.
+		// Each range adds at most two reaches of 24 bytes: at most 24 MiB in all.
 		if given += len(near); given > maxRanges {
 			u.damaged("more than %d ranges of inlined calls", maxRanges)
 			break
@@ -101,7 +100,7 @@ func (u *unit) gather() {
 			break
 		}
 		for _, s := range near {
-			if s.id < f.numCalls { // fewer are known if an earlier lookup ran out of steps
+			if s.id < f.numCalls { // fewer calls are known if an earlier lookup ran out of steps
 				all.give(reach{s.lo, s.hi, uint32(i), s.id})
 			}
 		}
@@ -133,15 +132,15 @@ func (s *functionSet) touches(r span) bool {
 // giveSteps is the cost of one reachMap.give in steps.
 const giveSteps = 32
 
-// A reachMap is LLVM's map during its construction: reaches in the order of their starts. They are
-// in pieces: an insertion moves few of them. No piece is empty.
+// A reachMap is LLVM's map while it is built: reaches in the order of their starts. They are in
+// pieces so that an insertion moves few of them. No piece is empty.
 type reachMap [][]reach
 
 // maxPiece bounds the reaches of a piece. A full piece is split.
 const maxPiece = 256
 
-// find returns the place of the last reach that starts at addr or below: a piece, and an index in
-// the piece. The index is -1 without such a reach.
+// find returns the position of the last reach that starts at addr or below: a piece, and an index
+// in the piece. The index is -1 if there is no such reach.
 func (m reachMap) find(addr uint64) (piece, i int) {
 	piece = sort.Search(len(m), func(i int) bool { return m[i][0].lo > addr }) - 1
 	if piece < 0 {
@@ -150,8 +149,8 @@ func (m reachMap) find(addr uint64) (piece, i int) {
 	return piece, above(m[piece], addr) - 1
 }
 
-// give adds a reach as LLVM adds to its map. It splits the reach at r's start: the part after r
-// becomes another reach.
+// give adds r as LLVM adds a range to its map. If a reach covers r's start, give ends it there: its
+// part after r becomes another reach.
 func (m *reachMap) give(r reach) {
 	if p, i := m.find(r.lo); i >= 0 && r.lo < (*m)[p][i].hi {
 		around := &(*m)[p][i]

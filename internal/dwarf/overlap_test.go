@@ -57,7 +57,7 @@ func TestReachesAreThoseOfLLVM(t *testing.T) {
 	}
 }
 
-// Many reaches, which are in several pieces, give the answers of LLVM's map.
+// Many reaches, in several pieces, give the same answers as LLVM's map.
 func TestManyReachesAreThoseOfLLVM(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, longest := range []uint64{8, 4000} {

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// noFile replaces file numbers that do not fit in a row. Real tables have fewer files.
+// noFile replaces file numbers that do not fit in a lineRow. Real tables have fewer files.
 const noFile = 0xffff
 
 // A fileTable holds the directories and files of a line table. Paths are joined on demand.
@@ -15,9 +15,9 @@ type fileTable struct {
 	defined bool // the line program ran, and the files it defines are in the table
 	dirs    []strRef
 	files   []fileEntry
-	numbers []uint32 // indexed by file: the number of its path, from 1; 0: not joined yet
+	numbers []uint32 // indexed by file: index in paths, plus 1; 0 if the path is not joined yet
 	paths   []path
-	heap    int64 // bytes of paths
+	heap    int64 // bytes of the texts in paths
 }
 
 // A path is the path of a source file, with the ends of its parts.
@@ -27,7 +27,7 @@ type path struct {
 	dir  uint32 // bytes of text before the name of the file
 
 	plain bool // text is printable ASCII
-	// text begins with the first directory of a table of version 5, which is relative to the unit's
+	// text begins with directory 0 of a version 5 table, which is relative to the unit's directory
 	loose bool
 }
 
@@ -71,18 +71,18 @@ func (u *unit) readFiles() {
 	}
 }
 
-// readFile reads an entry of versions 2 to 4. base is the offset of the cursor's start in
-// .debug_line.
+// readFile reads an entry of a file table of versions 2 to 4. base is the offset in .debug_line of
+// the cursor's first byte.
 func readFile(c *cursor, base uint64) fileEntry {
 	e := fileEntry{name: strRef{base + uint64(c.pos), secLine, true}}
 	c.skipString()
 	e.dir = clamp(c.uleb())
 	c.uleb() // time of last change
-	c.uleb() // bytes
+	c.uleb() // bytes of the file
 	return e
 }
 
-// An entryFormat describes a field of an entry in a table of version 5.
+// An entryFormat describes a field of the entries in a directory or file table of version 5.
 type entryFormat struct {
 	content uint64
 	form    uint16
@@ -115,7 +115,7 @@ func (u *unit) readEntries(c *cursor, dst []fileEntry) []fileEntry {
 	if c.bad {
 		return dst
 	}
-	least := 0 // bytes of an entry
+	least := 0 // fewest bytes of an entry
 	for _, f := range formats {
 		least += max(1, formSize(f.form, u.lines.enc))
 	}
@@ -133,7 +133,7 @@ func (u *unit) readEntries(c *cursor, dst []fileEntry) []fileEntry {
 }
 
 // defineFile adds the file of a DW_LNE_define_file, unless an earlier run of the program did. base
-// is the start of arg in .debug_line.
+// is the offset in .debug_line of arg's first byte.
 func (u *unit) defineFile(arg cursor, base uint64) {
 	f := &u.lines.files
 	if f.defined || u.lines.enc.version >= 5 {

@@ -30,8 +30,8 @@ type peerUnit struct {
 	files []*dwarf.LineFile
 }
 
-// A peerFunc is a function. Its tree also contains the code of lambdas below it, which is
-// elsewhere: ranges are the function's own.
+// A peerFunc is a function. Its Tree also covers the code of lambdas below it, which is elsewhere;
+// ranges holds only the function's own ranges.
 type peerFunc struct {
 	*godwarf.Tree
 	ranges [][2]uint64
@@ -219,7 +219,7 @@ func TestFramesAreThoseOfDelve(t *testing.T) {
 						if all[i].File = gopath.Clean(all[i].File); all[i].File == "." {
 							all[i].File = ""
 						}
-						all[i].File = strings.TrimPrefix(all[i].File, filepath.Dir(prog)) // std joins absolute names of version 5 to it
+						all[i].File = strings.TrimPrefix(all[i].File, filepath.Dir(prog)) // debug/dwarf joins absolute names of version 5 to the directory
 					}
 				}
 				if diff := gocmp.Diff(got, want); diff != "" {

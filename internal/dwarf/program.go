@@ -1,6 +1,6 @@
 package dwarf
 
-// A special is the effect of a special opcode.
+// A special is the effect of a special opcode (DWARF 5, 6.2.5.1).
 type special struct {
 	advance uint16 // added to the address: bytes, or operations if an instruction holds several
 	line    int16
@@ -33,7 +33,7 @@ func (t *lineTable) advanceUnit() uint8 {
 // registers are the part of a line program's state (DWARF 5, 6.2.2) that rows need.
 type registers struct {
 	pc      uint64
-	opIndex uint64 // operation within the instruction, if it holds several
+	opIndex uint64 // operation within a VLIW instruction; 0 on other machines
 	line    uint32
 	file    uint16
 	column  uint16
@@ -45,7 +45,7 @@ func (r *registers) hit() lineHit { return lineHit{r.line, r.file, r.column, tru
 //
 //	for m.running() {
 //		for m.next() {
-//			// the registers are a row
+//			// m.registers holds a row
 //		}
 //		// a sequence has ended, with the addresses [m.lo,m.hi)
 //	}
@@ -57,8 +57,8 @@ type lineRun struct {
 	u       *unit
 	t       *lineTable
 	prog    []byte
-	start   int // the first opcode of this run
-	pos     int // the next opcode; -1 after an operand that is cut off
+	start   int // position of the first opcode of this run
+	pos     int // position of the next opcode; -1 after an operand that is cut off
 	special [256]special
 	opBase  uint8
 	unit    uint64 // see advanceUnit
@@ -66,16 +66,16 @@ type lineRun struct {
 	top     uint64 // next leaves out rows with a higher address
 
 	opened bool   // the current sequence has a row
-	dead   bool   // its code was discarded
+	dead   bool   // the linker discarded the current sequence's code
 	live   bool   // opened, and not dead
-	low    uint64 // address of its first row
+	low    uint64 // address of the current sequence's first row
 
-	lo, hi uint64 // addresses of the sequence that ended last; equal if it has no code
+	lo, hi uint64 // addresses of the sequence that just ended; equal if it has no code
 
-	discriminating bool   // rows are of discriminators
-	discriminator  uint32 // of the current row, if discriminating is set
+	discriminating bool   // row returns discriminators instead of lines
+	discriminator  uint32 // discriminator of the current row, if discriminating is set
 
-	files [][2]int // arguments of each DW_LNE_define_file in prog, for finish
+	files [][2]int // start and end in prog of each DW_LNE_define_file, for finish
 }
 
 // begin prepares a run of the whole line program of u.
@@ -103,7 +103,7 @@ func (m *lineRun) resume(from *lineStop, end uint64) {
 func (m *lineRun) running() bool { return uint(m.pos) < uint(len(m.prog)) }
 
 // finish completes the file table, adds the bytes of the run to Data.read, and reports a damaged
-// program. Until then the run only reads: another goroutine may use the unit.
+// program. Before finish, the run only reads the unit, which another goroutine may use meanwhile.
 func (m *lineRun) finish() {
 	for _, at := range m.files {
 		m.u.defineFile(cursor{buf: m.prog[at[0]:at[1]], pos: 1, big: m.t.program.big}, uint64(at[0]))
@@ -115,7 +115,7 @@ func (m *lineRun) finish() {
 	}
 }
 
-// A linePlace is a place between two sequences of a line program.
+// A linePlace is a position between two sequences of a line program, for goBack.
 type linePlace struct {
 	pos, files int
 	dead       bool
@@ -134,7 +134,7 @@ func (m *lineRun) goBack(p linePlace) {
 func (m *lineRun) next() bool {
 	m.lo, m.hi, m.discriminator = 0, 0, 0
 	prog, p := m.prog, m.pos
-	pc, line := m.pc, m.line // most opcodes change these
+	pc, line := m.pc, m.line // in variables: most opcodes change them
 	for uint(p) < uint(len(prog)) {
 		op := prog[p]
 		p++
@@ -231,8 +231,8 @@ func (m *lineRun) bytes(n uint64) uint64 {
 	return n
 }
 
-// open makes a row at pc the first of its sequence, and reports whether it did. It does not if the
-// sequence has a row, or if its code was discarded.
+// open starts a sequence with a row at pc. It returns false if the sequence already has a row, or
+// if its code was discarded.
 func (m *lineRun) open(pc uint64) bool {
 	if m.opened || m.dead || pc == 0 && !m.d.sec.zeroCode {
 		return false
@@ -242,7 +242,7 @@ func (m *lineRun) open(pc uint64) bool {
 }
 
 // rare runs a standard opcode that few compilers write. It returns the position after its operands,
-// or -1.
+// or -1 if they are cut off.
 func (m *lineRun) rare(op byte, p int) int {
 	switch op {
 	case lnsFixedAdvancePC:
@@ -263,7 +263,7 @@ func (m *lineRun) rare(op byte, p int) int {
 }
 
 // extended runs an extended opcode, whose length is at p. It returns the position after the opcode,
-// or -1. ended reports whether the opcode ends a sequence.
+// or -1 if the opcode is cut off. ended reports whether the opcode ends a sequence.
 func (m *lineRun) extended(p int) (next int, ended bool) {
 	n, p := operand(m.prog, p)
 	if p < 0 || n > uint64(len(m.prog)-p) {

@@ -2,11 +2,12 @@ package dwarf
 
 import "unsafe"
 
-// A span is a range of addresses, hi exclusive. id is the number of its unit, function or call.
+// A span is a range of addresses, hi exclusive. id is the index of its function or call; 0 for a
+// unit.
 type span struct {
 	lo, hi uint64
 	id     uint32
-	order  uint32 // place among the spans of the unit or function, in the order of their entries
+	order  uint32 // position among the spans of the unit or function, in the order of their entries
 }
 
 func sizeOf[T any](s []T) int64 {

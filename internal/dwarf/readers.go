@@ -18,7 +18,7 @@ var ErrNotAlone = errors.New("left to the first reader of the file")
 
 // A shelf holds the units and tables that the readers of a file share.
 type shelf struct {
-	clock atomic.Uint64 // lookups of all readers
+	clock atomic.Uint64 // number of lookups by all readers
 	epoch atomic.Uint64 // changes when units are dropped
 	held  atomic.Int64  // bytes of everything on the shelf
 
@@ -32,13 +32,13 @@ type shelf struct {
 	unlisted common[unitRange]
 }
 
-// sharing is one reader's share of the units and tables that all readers of a file parse.
+// sharing connects one reader to the units and tables that all readers of a file share.
 type sharing struct {
 	d           *Data
 	shelf       *shelf           // shared with other readers; nil if this is the only reader
-	lent        map[uint64]*unit // units of the shelf that were borrowed before
-	epoch       uint64           // epoch of the shelf when they were borrowed
-	besideOther bool             // see Reader
+	lent        map[uint64]*unit // units that this reader has borrowed from the shelf
+	epoch       uint64           // epoch of the shelf when lent was last cleared
+	besideOther bool             // this reader was made by Reader
 	leftOff     bool             // a lookup of this Reader met an error: see Reader
 }
 
@@ -48,8 +48,8 @@ func (s *sharing) Share() {
 }
 
 // Reader returns another reader for Lookup, for use by another goroutine while d is used. It loads
-// the sections of d that Lookup reads, and must be called by the goroutine that uses d. An idle
-// Reader may make further Readers in any goroutine. Without Share, Reader returns nil.
+// the sections of d that Lookup reads, and must be called by the goroutine that uses d. A Reader
+// that is not in use may itself make Readers, in any goroutine. Without Share, Reader returns nil.
 //
 // A lookup of a Reader fails with ErrNotAlone if d would open a file for it, or would return an
 // error. After an error in its own lookup, the Reader drops the unit: d then finds the same as
@@ -93,7 +93,8 @@ func (s *sharing) lookupShared(dst []Frame, addr uint64) (frames []Frame, err er
 	if u == nil {
 		return s.alone(dst, start, d.firstErr(nil))
 	}
-	// the steps to find the unit and to make tables of the whole file are not taken from its budget
+	// the steps to find the unit and to make tables of the whole file are not taken from the unit's
+	// budget
 	d.work = maxWork
 	whole, returned := false, false
 	defer func() {
@@ -117,8 +118,8 @@ func (s *sharing) lookupShared(dst []Frame, addr uint64) (frames []Frame, err er
 	return s.alone(frames, start, err)
 }
 
-// alone returns the results of a lookup; ErrNotAlone if the reader is from Reader and has met an
-// error.
+// alone returns the results of a lookup. It returns ErrNotAlone instead if this reader was made by
+// Reader and has ever met an error.
 func (s *sharing) alone(frames []Frame, start int, err error) ([]Frame, error) {
 	if s.leftOff = s.leftOff || err != nil && s.besideOther; s.leftOff {
 		return frames[:start], ErrNotAlone
@@ -126,7 +127,8 @@ func (s *sharing) alone(frames []Frame, start int, err error) ([]Frame, error) {
 	return frames, err
 }
 
-// borrow returns the unit at off, locked, or nil.
+// borrow returns the unit at off, locked. It parses a unit that is not on the shelf, and returns
+// nil if that fails.
 func (s *sharing) borrow(off uint64) *unit {
 	for {
 		u := s.lent[off]
@@ -155,7 +157,8 @@ func (s *sharing) borrow(off uint64) *unit {
 	}
 }
 
-// put returns the unit on the shelf at u's offset: u, unless another reader has put one there.
+// put puts u on the shelf and returns it. If another reader has put a unit with u's offset there,
+// put returns that unit instead.
 func (s *shelf) put(u *unit) *unit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,8 +177,8 @@ func (s *shelf) abbrevsOf(key abbrevKey) *abbrevTable {
 	return s.abbrevs[key]
 }
 
-// putAbbrevs returns the table of abbreviations on the shelf: t, unless another reader has put one
-// there.
+// putAbbrevs puts t on the shelf and returns it. If another reader has put a table with this key
+// there, putAbbrevs returns that table instead.
 func (s *shelf) putAbbrevs(key abbrevKey, t *abbrevTable) *abbrevTable {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +221,7 @@ func (s *shelf) idle() map[*unit]uint64 {
 	return used
 }
 
-// dropIdle drops a unit, unless a reader uses it. It returns the bytes that the unit had.
+// dropIdle drops a unit, unless a reader uses it. It returns the bytes freed.
 func (s *shelf) dropIdle(u *unit) (freed int64) {
 	if !u.mu.TryLock() {
 		return 0
@@ -231,7 +234,7 @@ func (s *shelf) dropIdle(u *unit) (freed int64) {
 	return freed
 }
 
-// dropTables drops all but the units.
+// dropTables drops everything on the shelf except the units.
 func (s *shelf) dropTables() {
 	if s == nil {
 		return
@@ -269,8 +272,8 @@ func (t *common[T]) withdraw(s *shelf) {
 	}
 }
 
-// of returns the table for d. It calls make if no reader has made the table. A reader from Reader
-// that met an error does not share its table.
+// of returns the table. If no reader has made it, of calls make for d. A nil table is not shared,
+// nor is the table of a Reader that has met an error.
 func (t *common[T]) of(d *Data, make func() []T) []T {
 	if v := t.made.Load(); v != nil {
 		return *v

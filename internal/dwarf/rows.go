@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// rowBytes estimates the bytes of a line program for each row: terse compilers write that few.
+// rowBytes is a low estimate of the bytes that a line program takes for each row.
 const rowBytes = 5
 
 // Initial capacity for a line program: a row for each keptBytes, and fewSequences sequences plus
 // one for each sequenceBytes. Most programs need less.
 const (
-	keptBytes     = 12  // bytes of the program for each row that is kept
-	fewSequences  = 100 // and one for each sequenceBytes
+	keptBytes     = 12
+	fewSequences  = 100
 	sequenceBytes = 1 << 10
 )
 
@@ -51,7 +51,8 @@ func (u *unit) keepLines() {
 	u.storeRows(&m, rows, seqs, ok)
 }
 
-// mayKeep reports whether the line program may be run, and its rows kept.
+// mayKeep takes the steps of a run of the line program from the budget, and reports whether the run
+// may keep its rows. It sets t.crowded if no memory is granted for the rows.
 func (u *unit) mayKeep() bool {
 	t := &u.lines
 	if !u.d.spend(t.programSteps()) {
@@ -126,7 +127,7 @@ func (m *lineRun) appendAll(rows []lineRow) (_ []lineRow, fits bool) {
 	return rows, true
 }
 
-// row returns the row in the registers. rel is its address in the sequence.
+// row returns the row in the registers. rel is its distance from the start of the sequence.
 func (m *lineRun) row(rel uint32) lineRow {
 	if m.discriminating {
 		return lineRow{addr: rel, line: m.discriminator}
@@ -173,7 +174,7 @@ func compact(rows []lineRow, first int) []lineRow {
 // address. It drops r if the preceding row has the same file, line and column.
 func appendRow(rows []lineRow, first int, r lineRow) []lineRow {
 	n := len(rows)
-	if n > first && rows[n-1].addr == r.addr { // the last of several wins
+	if n > first && rows[n-1].addr == r.addr { // the last of several rows at an address wins
 		n--
 	}
 	if n > first {

@@ -2,9 +2,9 @@ package dwarf
 
 import "sync"
 
-// A scratch is memory for one lookup, or one walk over a unit. It returns to a pool afterwards: a
-// file with a single lookup keeps none of it. Its lists begin with room for most units: growing
-// step by step would touch several times as many pages.
+// A scratch is memory for one lookup, or one walk over a unit. Afterwards it returns to a pool, so
+// that a file keeps none of it. Its lists start with room for most units: growing step by step
+// would touch several times as many pages.
 type scratch struct {
 	spans     []span
 	functions []function
@@ -44,7 +44,7 @@ func (d *Data) trim() {
 	if s.abbrevs.footprint() > maxScratchKept {
 		s.abbrevs = abbrevTable{}
 	}
-	s.abbrevs.source = nil // of a file that may be closed
+	s.abbrevs.source = nil // refers to a file that may be closed
 	if s.cold.m.d != nil {
 		s.cold.release()
 	}

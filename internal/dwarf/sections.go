@@ -17,7 +17,7 @@ const (
 	secRnglists
 	secAddr
 	secStrOffsets
-	secCUIndex // index of a package
+	secCUIndex // index of the units in a package
 	secTypes   // type units, before version 5
 
 	// sections of the supplementary file
@@ -32,7 +32,8 @@ var sectionNames = [numSections]string{
 	".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".debug_cu_index", ".debug_types",
 }
 
-// altSections are the sections of the supplementary file, and their usual numbers there.
+// altSections are the sections of the supplementary file: the numbers used here, and the numbers
+// used by the Data of that file.
 var altSections = [...]struct{ id, there section }{{secAltInfo, secInfo}, {secAltStr, secStr}, {secAltLineStr, secLineStr}}
 
 func thereOf(id section) section { return altSections[id-secAltInfo].there }
@@ -50,11 +51,11 @@ type sections struct {
 	err      error // error of the first section that failed to load; such sections are empty
 
 	alt *sections // sections of the supplementary file, or nil
-	// sections of the file with the skeletons, which split units also use; nil without split units
+	// sections of the file with the skeletons, if this file has split units; otherwise nil
 	skeletons *sections
 }
 
-// name returns the name of a section, which differs in a file of split units.
+// name returns the name of a section, which ends in .dwo in a file of split units.
 func (s *sections) name(id section) string {
 	if s.skeletons != nil && id != secCUIndex {
 		return sectionNames[id] + ".dwo"
@@ -86,7 +87,7 @@ func (s *sections) get(id section) []byte {
 	return s.data[id]
 }
 
-// A strRef is the place of a string in a section, without a pointer. The zero value means no
+// A strRef is the position of a string in a section, without a pointer. The zero value means no
 // string.
 type strRef struct {
 	off uint64

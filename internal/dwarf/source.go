@@ -2,7 +2,8 @@ package dwarf
 
 import "bytes"
 
-// Line table entries with the contents of a source file. Lookups of code skip them.
+// Fields of line tables (DW_LNCT_*) with the text or checksum of a source file. Lookup ignores
+// them.
 const (
 	lnctMD5        = 0x05
 	lnctLLVMSource = 0x2001 // DW_LNCT_LLVM_source, from clang's -gembed-source
@@ -19,10 +20,10 @@ type Source struct {
 }
 
 // Source returns the text or checksum of a source file, from the unit that describes addr. file is
-// the [Frame.File] of a frame in that unit. ok is false if the unit has neither; only line tables
-// of version 5 can have them.
+// the [Frame.File] of a frame in that unit. ok is false if the unit records neither; only line
+// tables of version 5 can have them.
 //
-// It reads the table of files each time: lookups of code keep nothing for it.
+// Source reads the file table on each call: Lookup keeps neither texts nor checksums.
 func (d *Data) Source(addr uint64, file string) (s Source, ok bool, err error) {
 	d.begin()
 	u := d.unitFor(addr)
@@ -43,7 +44,7 @@ func (u *unit) source(file string) (s Source, ok bool) {
 	}
 	u.readFiles()
 	c := t.header()
-	u.eachEntry(&c, func(fileEntry, value, value) bool { return true }) // directories
+	u.eachEntry(&c, func(fileEntry, value, value) bool { return true }) // skips the directories
 	name := []byte(file[lastSlash(file)+1:])
 	u.eachEntry(&c, func(e fileEntry, text, md5 value) bool {
 		if !text.ok() && !md5.ok() {

@@ -53,13 +53,13 @@ type splitFile struct {
 	data  *Data // nil: closed
 	file  Linked
 	index unitIndex // index of a package
-	used  uint64    // the lookup that used it last
+	used  uint64    // number of the lookup that last used the file
 	held  int64     // bytes of heap when last counted
 }
 
 // A half is a skeleton's reference to its split unit.
 type half struct {
-	file *splitFile // nil if there is none
+	file *splitFile // nil if the split unit was not found
 	off  uint64     // offset of the unit in .debug_info.dwo
 	part part
 }
@@ -115,7 +115,7 @@ func (l *links) footprint() int64 {
 	return l.held + l.keyHeap
 }
 
-// all returns the opened files; some may be closed by now.
+// all returns the package and the .dwo files that are open.
 func (l *links) all() []*splitFile {
 	if l == nil {
 		return nil
@@ -130,7 +130,7 @@ func (l *links) all() []*splitFile {
 	return all
 }
 
-// close closes a file. Skeletons that refer to it open it again.
+// close closes a file. The next lookup in one of its skeletons opens it again.
 func (l *links) close(f *splitFile) {
 	if f.data == nil {
 		return
@@ -217,7 +217,8 @@ func (l *links) leaveSplit(u, hu *unit) {
 	}
 }
 
-// relocate sets the bases of a split unit by its place in the package.
+// relocate sets the bases of a split unit from its contributions in a package, or for a .dwo file
+// if p is zero.
 func (u *unit) relocate(p part) {
 	u.strOffBase, _, u.rngBase = defaultBases(u.enc)
 	u.strOffBase += p.strOffsets
@@ -227,7 +228,8 @@ func (u *unit) relocate(p part) {
 	}
 }
 
-// findHalf looks for the split unit of a skeleton: in the package, if any, then in its own file.
+// findHalf looks for the split unit of a skeleton: in the package, if any, then in the skeleton's
+// own .dwo file.
 func (l *links) findHalf(u *unit) *half {
 	d := l.d
 	d.spend(openCost)
@@ -242,7 +244,7 @@ func (l *links) findHalf(u *unit) *half {
 		return &half{}
 	}
 	key := dir + "\x00" + name
-	if f := l.files[key]; f != nil { // the file holds several units
+	if f := l.files[key]; f != nil { // a .dwo file may hold several units
 		f.data.work = maxWork / 8
 		if off, ok := f.data.unitWithID(u.dwoID); ok {
 			return &half{file: f, off: off}
@@ -285,7 +287,7 @@ func (l *links) findHalf(u *unit) *half {
 // fileCost is the heap in bytes of an entry of links.files, without its key and its parsed units.
 const fileCost = int64(unsafe.Sizeof(splitFile{})+unsafe.Sizeof(Data{})) + 64
 
-// newSplit returns the split units of a file, or nil if it has none for d.
+// newSplit returns a Data for the split units of o, or nil if o has none or has another byte order.
 func (l *links) newSplit(o *object.File) *Data {
 	d := l.d
 	if s, ok := o.Section(sectionNames[secInfo] + ".dwo"); !ok || s.Size == 0 || (o.Order == binary.BigEndian) != d.big {
@@ -344,7 +346,7 @@ func (l *links) openPackage() *splitFile {
 	return f
 }
 
-// find returns the place of the unit with an ID in a package.
+// find returns the offset and the contributions of the unit with an ID in a package.
 func (f *splitFile) find(id uint64) (off uint64, p part, ok bool) {
 	x, c := &f.index, f.data
 	row := x.row(id)
@@ -360,8 +362,8 @@ func (f *splitFile) find(id uint64) (off uint64, p part, ok bool) {
 	if x.version >= 5 {
 		p.rnglists, _, _ = x.contribution(row, sectRnglists)
 	}
-	// The index has 32 bits of each offset. In a larger section the unit's ID decides among the
-	// possible places.
+	// The index holds only the low 32 bits of an offset. In a larger section, the unit's ID selects
+	// one of the possible offsets.
 	n := uint64(len(c.sec.get(secInfo)))
 	for c.work = maxWork / 8; off < n; off += 1 << 32 {
 		if got, ok := c.idOf(off, p); ok && got == id {
@@ -407,7 +409,7 @@ func parseIndex(c cursor) (x unitIndex, ok bool) {
 	return x, !c.bad && slots&(slots-1) == 0
 }
 
-// row returns the row of a unit, from 1, or 0.
+// row returns the row of a unit, from 1, or 0 if the package does not have the unit.
 func (x *unitIndex) row(id uint64) uint32 {
 	slots := uint64(len(x.rows) / 4)
 	if slots == 0 {
@@ -448,7 +450,7 @@ func SplitSections() []string {
 	var names []string
 	for id := range secCUIndex {
 		switch id {
-		case secAranges, secLine, secLineStr, secAddr, secRanges: // the linked file's
+		case secAranges, secLine, secLineStr, secAddr, secRanges: // read from the linked file
 		default:
 			names = append(names, sectionNames[id]+".dwo")
 		}

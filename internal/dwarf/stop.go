@@ -5,15 +5,15 @@ import (
 	"sort"
 )
 
-// A lineStop is a place after a row in the line program of a huge table. The program can be resumed
-// there.
+// A lineStop is a position after a row in the line program of a huge table. The program can be
+// resumed there.
 type lineStop struct {
 	registers
-	pos uint64 // in the section
+	pos uint64 // offset in .debug_line
 }
 
 // A stopper chooses the stops of a table with too many rows to keep: the first row of each
-// sequence, and every stopRows-th.
+// sequence, and every stopRows-th row after that.
 type stopper struct {
 	list  []lineStop
 	first int    // index of the first stop of the current sequence
@@ -24,13 +24,14 @@ type stopper struct {
 	lost bool
 }
 
-// row is called for each row. rel is its address in the sequence.
+// row makes a stop of the current row of m if one is due. rel is the row's distance from the start
+// of the sequence.
 func (s *stopper) row(m *lineRun, rel uint64) {
 	first := len(s.list) == s.first
 	s.lost = s.lost || rel < s.last && !first
 	s.last = rel
 	if first {
-		s.at = m.pos // instructions before the sequence are not run again
+		s.at = m.pos // opcodes before the first row are not run again
 	}
 	if s.rows++; first || s.rows >= stopRows {
 		s.add(m.registers, m.pos)

@@ -34,7 +34,7 @@ var endSequence = parts(binary.LittleEndian, lnsAdvancePC, 1, 0, 1, lneEndSequen
 // program, and all lookups but the first are cheap.
 func TestHugeLineTable(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	const ends = 3 // sequences, with the last one first
+	const ends = 3 // sequences, in descending order of addresses
 	r := rand.New(rand.NewPCG(1, 2))
 	var program []byte
 	var addrs []uint64
@@ -86,7 +86,8 @@ func TestHugeLineTable(t *testing.T) {
 	}
 }
 
-// A huge table that no compiler writes is given up, at once and for all addresses.
+// A huge table in an order that no compiler writes is marked as lost, at once and for all
+// addresses.
 func TestHugeLineTableWithoutOrder(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	rows := bytes.Repeat([]byte{0x1f, 0x21}, maxRows/2) // alternating lines n and n+1, so no row equals the previous one

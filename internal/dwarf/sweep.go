@@ -25,8 +25,8 @@ func (r rangeSet) find(addr uint64) uint64 {
 	return r[i-1].unit
 }
 
-// nearBytes is the number of bytes before an address that settle considers. They must include a
-// place that fewer than two units claim. Such places are at most a few functions apart.
+// nearBytes is the number of bytes before an address that settle considers. They must include an
+// address that at most one unit claims. Such addresses are at most a few functions apart.
 const nearBytes = 64 << 10
 
 // near reports whether r may matter for settle: it starts at addr or below, and ends above

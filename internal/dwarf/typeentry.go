@@ -62,8 +62,8 @@ const (
 	opGNUAddrIndex = 0xfb
 )
 
-// A typeAt is the place of the entry of a type, or of a part of a type. The zero value means no
-// entry.
+// A typeAt refers to the entry of a type, or of a part of a type such as a member. The zero value
+// means no entry.
 type typeAt struct {
 	u     *unit
 	entry uint32
@@ -86,14 +86,14 @@ type typeEntry struct {
 	location                                 []byte
 }
 
-// A typeWalk reads types as far as one answer needs. It keeps no types: hostile types cost only
+// A typeWalk reads types as far as one lookup needs. It keeps no types: hostile types cost only
 // steps.
 type typeWalk struct {
-	left    int // steps
+	left    int // steps left
 	begun   int
 	alt     *Data
 	path    []byte
-	tooLong bool // a limit is reached: the answer is left out
+	tooLong bool // a limit was exceeded: no member is returned
 	fortran bool
 	rust    bool
 }
@@ -104,7 +104,7 @@ func (v *variables) newTypeWalk() *typeWalk {
 	return &typeWalk{left: n, begun: n, alt: d.links.supplementary()}
 }
 
-// charge takes the steps of w from the budget of the lookup.
+// charge takes the steps that w has used from the budget of the lookup.
 func (w *typeWalk) charge(d *Data) {
 	d.work -= w.begun - w.left
 	d.meter.steps += int64(w.begun - w.left)
@@ -287,13 +287,14 @@ func (w *typeWalk) follow(t typeAt, v value) typeAt {
 	return typeAt{u, entry}
 }
 
-// A signature identifies a type unit.
+// A signature is the signature and the offset of a type unit.
 type signature struct {
 	sig, off uint64
 	own      bool // the unit is in .debug_types
 }
 
-// signedType returns the type with a signature, from its type unit; the zero typeAt without one.
+// signedType returns the type with a signature, from its type unit, or the zero typeAt if no unit
+// has the signature.
 func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 	if d.packaged {
 		return typeIn(d.variables().packagedTypeUnit(sig))
@@ -314,7 +315,7 @@ func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 	return typeIn(d.unitAt(at.off))
 }
 
-// typeIn returns the type of a type unit; the zero typeAt without one.
+// typeIn returns the type of a type unit; the zero typeAt if u is not a type unit.
 func typeIn(u *unit) typeAt {
 	if u == nil || u.isCompile() {
 		return typeAt{}

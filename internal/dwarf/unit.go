@@ -12,7 +12,7 @@ type unit struct {
 	d    *Data  // the Data that has the unit, or has borrowed it from a shelf
 	data []byte // from the unit's first byte to its last
 	off  uint64 // offset of data in .debug_info
-	root uint32 // the first entry
+	root uint32 // position of the root entry in data
 	kind uint8  // DW_UT_* of version 5, 0 before
 	enc  encoding
 
@@ -41,7 +41,7 @@ type unit struct {
 	mu      sync.Mutex
 	dropped bool // the unit was taken off the shelf
 
-	used  uint64 // the lookup that used it last
+	used  uint64 // number of the lookup that last used the unit
 	held  int64  // bytes of heap when last counted
 	funcs functionTable
 	lines lineTable
@@ -103,7 +103,7 @@ func (u *unit) parseHeader(d *Data, info []byte, off uint64) (end uint64, ok boo
 // isCompile reports whether the unit may describe code.
 func (u *unit) isCompile() bool { return u.kind != unitType && u.kind != unitSplitType }
 
-// parseRoot reads the attributes of the root entry. The abbreviations in t include its own.
+// parseRoot reads the attributes of the root entry. t must have the abbreviation of that entry.
 func (u *unit) parseRoot(t *abbrevTable) bool {
 	c := cursorAt(u.data, uint64(u.root), u.d.big)
 	a := t.get(c.uleb())
@@ -158,9 +158,9 @@ func (u *unit) parseRoot(t *abbrevTable) bool {
 	return !c.bad
 }
 
-// defaultBases returns the bases for a root entry without bases. They are after the header of the
-// section's first contribution. Before DWARF 5, with GNU's extensions, they are the section's
-// start.
+// defaultBases returns the bases for a root entry that gives none: the ends of the headers of the
+// sections' first contributions. Before DWARF 5, with GNU's extensions, the sections have no such
+// headers.
 func defaultBases(e encoding) (strOff, addr, rng uint64) {
 	switch {
 	case e.version < 5:
@@ -219,8 +219,8 @@ func (u *unit) stringOf(v value, home section) strRef {
 	return strRef{}
 }
 
-// homeBase returns the offset, in the section home, of a cursor's first byte: cursors over units
-// start at the unit.
+// homeBase returns the offset in the section home of a cursor's first byte: a cursor over a unit
+// starts at the unit, a cursor over a line table at the section's start.
 func (u *unit) homeBase(home section) uint64 {
 	if home == secInfo {
 		return u.off

@@ -12,7 +12,7 @@ type unitTable struct {
 	packaged bool // these are the split units of a package
 }
 
-// unitAt returns the parsed unit whose header is at off, or nil. It notes damage in d.err.
+// unitAt returns the parsed unit whose header is at off, or nil. It records damage in d.err.
 func (t *unitTable) unitAt(off uint64) *unit { return t.unitIn(off, part{}) }
 
 // unitIn is unitAt for a unit in a package, with contributions at the offsets in p.
@@ -52,7 +52,7 @@ func (t *unitTable) parseUnit(off uint64, p part) *unit {
 	return u
 }
 
-// count updates d.held after u was parsed further.
+// count updates the bytes held by d, or by the shelf that u is on, after u was parsed further.
 func (t *unitTable) count(u *unit) {
 	d := t.d
 	n := u.footprint()

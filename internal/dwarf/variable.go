@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Variable is a static variable, with its part at the address.
+// A Variable is a static variable, with its part at the requested address.
 type Variable struct {
 	Name       []byte // see Frame.Name
 	HasLinkage bool
@@ -32,12 +32,12 @@ type Extent struct {
 	Addr, Size uint64
 }
 
-// varSections holds the sections with variables.
+// varSections describes the sections with variables.
 type varSections struct {
 	file *object.File // the file with the sections
-	dear bool         // too many bytes would have to be inflated
+	dear bool         // .debug_info is compressed, and larger than maxStaticInflate
 
-	// the object file, or nil: each type unit may have a section of its own
+	// set for object files, .dwo files and packages, where each type unit may have its own section
 	unlinked *object.File
 }
 
@@ -77,7 +77,7 @@ type variables struct {
 	found  bool
 	starts []static
 	ranges []dataRange
-	units  map[uint64][]variableEntry // by the unit that has their addresses
+	units  map[uint64][]variableEntry // by offset of the unit with their addresses
 	held   int64                      // bytes of heap of units and typeUnits
 
 	signed      []signature
@@ -117,8 +117,8 @@ func (v *variables) footprint() int64 {
 }
 
 // Variable returns the static variable that contains addr, with the member at addr. If sym has a
-// name, only the variable of that symbol is returned, and only up to the symbol's size. ok is false
-// if nothing is known. Errors are the same as for Lookup.
+// name, Variable returns only the variable of that symbol, with the symbol's size. ok is false if
+// nothing is known. Errors are the same as for Lookup.
 //
 // The first call for a file scans the whole of .debug_info, at several GB/s. Later calls parse the
 // units that may have a variable at the address, usually one.
@@ -275,10 +275,10 @@ func (u *unit) describe(entry uint32, addr uint64, sym Extent) (v Variable, ok b
 }
 
 // findStatics returns the addresses of possible variables, with their units. It returns nil if the
-// sections are too large. Compilers write the place of a static variable in two ways. One is an
+// sections are too large. Compilers write the address of a static variable in two ways. One is an
 // expression of one operation, DW_OP_addr: findStatics searches for its bytes without reading the
-// entries. The other is an index into .debug_addr: it takes all addresses of data in that section.
-// Bytes that only look like such an expression are rejected when the unit is parsed.
+// entries. The other is an index into .debug_addr: findStatics takes all addresses of data in that
+// section. Bytes that only look like such an expression are rejected when the unit is parsed.
 func (v *variables) findStatics() []static {
 	d := v.d
 	info, addrs := d.sec.get(secInfo), d.sec.get(secAddr)
@@ -305,7 +305,7 @@ func (v *variables) staticsInPlace(info []byte, size int) []static {
 	var starts []static
 	needle := []byte{byte(size + 1), opAddr}
 	units := d.unitOffsets()
-	at := 0 // the unit
+	at := 0 // index of the unit with position p
 	for p := 0; len(starts) < maxStatics; {
 		n := bytes.Index(info[p:], needle)
 		if n < 0 {
@@ -469,7 +469,7 @@ func (u *unit) fixedAddr(expr []byte) (addr uint64, ok bool) {
 	return addr, ok && !c.bad && c.left() == 0
 }
 
-// block reads a block. isBlock is false, and nothing is read, if the form is not a block's.
+// block reads a block. isBlock is false, and nothing is read, if form is not the form of a block.
 func (c *cursor) block(form uint16) (b []byte, isBlock bool) {
 	var n uint64
 	switch form {

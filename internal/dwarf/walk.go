@@ -19,7 +19,7 @@ type entryWalk struct {
 	low   int     // lowest depth since the last stop: entries at that depth or deeper have ended
 	left  int     // entries that may still be read; -1 if there were more
 	leapt bool    // children were skipped
-	fault string  // what ended the walk early; "" for nothing
+	fault string  // reason why the walk ended early; "" if it did not
 }
 
 // endsEarly is the fault of a unit that ends within the walk.
@@ -129,8 +129,8 @@ type openEntry struct {
 	value uint64
 }
 
-// around returns the open entries around w's current entry, and the value of the innermost, or
-// outer without open entries.
+// around returns the open entries around w's current entry, and the value of the innermost; outer
+// if there are none.
 func (o openEntries) around(w *entryWalk, outer uint64) (openEntries, uint64) {
 	for len(o) > 0 && o[len(o)-1].depth >= w.low {
 		o = o[:len(o)-1]

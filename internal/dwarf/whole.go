@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// An index needs a walk over a whole program. The walk's result agrees with Lookup at every
-// address.
+// An index on disk is made from a walk over all debug information. The result of the walk agrees
+// with Lookup at every address.
 
 const (
 	stepsPerByte  = 32 // steps per byte that a walk over a unit may take: about 2 are needed
@@ -48,7 +48,7 @@ func (d *Data) Stretches() ([]Stretch, error) {
 	}
 	all := make([]Stretch, 0, len(d.listed)+len(d.unlisted))
 	next := 0
-	for _, r := range d.unlisted { // where no listed range is
+	for _, r := range d.unlisted { // listed ranges take precedence
 		lo := r.lo
 		for next < len(d.listed) && d.listed[next].hi <= lo {
 			next++
@@ -200,7 +200,7 @@ type walker struct {
 	w     *Unit
 	emit  func(*Unit, Piece)
 	lines lineWalk
-	main  int // clusters that are done
+	main  int // number of clusters of functionTable.main that end at or below the current address
 	rest  int
 	deep  bool
 }
@@ -370,8 +370,8 @@ func (k *walker) call(call int, lo, hi uint64) {
 // A lineWalk goes through a line table in the order of addresses.
 type lineWalk struct {
 	t   *lineTable
-	seq int // sequences that are done
-	row int // first row of the sequence above the address
+	seq int // number of sequences that end at or below the current address
+	row int // index of the sequence's first row above the current address
 }
 
 // at returns the result of lineFromRows at lo, and the end of that result's range, at most hi.
@@ -404,7 +404,7 @@ func (l *lineWalk) at(lo, hi uint64) (hit lineHit, end uint64) {
 	return lineHit{r.line, r.file, r.column, true}, hi
 }
 
-// Size returns the bytes of the unit, in .debug_info and in .debug_line.
+// Size returns the bytes of the unit's entries and of its line program.
 func (w *Unit) Size() int64 {
 	p := &w.u.lines.program
 	return int64(len(w.u.data) + len(p.buf) - p.pos)
