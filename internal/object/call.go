@@ -5,12 +5,12 @@ import (
 	"encoding/binary"
 )
 
-// CallEndsAt reports whether the instruction that ends at addr is a call: addr may be a return
-// address. It is for formats that do not mark return addresses. known is false if the file has no
-// code before addr, as in separate debug files, or if the machine is not supported. It supports
-// x86, x86-64, Arm (32 bits, little-endian; only Thumb if addr is odd), AArch64, RISC-V, PowerPC,
-// s390x, MIPS (not microMIPS), LoongArch, AVR, and little-endian Xtensa. On MIPS a call ends after
-// its delay slot.
+// CallEndsAt reports whether the instruction that ends at addr is a call, so that addr may be a
+// return address. It is for formats that do not mark return addresses. known is false if the file
+// has no code before addr, as in separate debug files, or if the machine is not supported. It
+// supports x86, x86-64, Arm (32 bits, little-endian; only Thumb if addr is odd), AArch64, RISC-V,
+// PowerPC, s390x, MIPS (not microMIPS), LoongArch, AVR, and little-endian Xtensa. On MIPS a call
+// ends after its delay slot.
 //
 // Only the bytes before addr are examined. On x86, instructions begin at any address: one in a
 // thousand addresses that do not follow a call counts as a return address. On Xtensa and AVR it is
@@ -28,7 +28,7 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	case elf.EM_AARCH64:
 		return c.aarch64(), true
 	case elf.EM_ARM:
-		return !f.big && c.arm(), !f.big // otherwise instructions have another byte order than data
+		return !f.big && c.arm(), !f.big // in big-endian files, code may be little-endian
 	case elf.EM_RISCV:
 		return c.riscv(), true
 	case elf.EM_PPC, elf.EM_PPC64:
@@ -66,8 +66,8 @@ func (f *File) InCall(addr uint64) uint64 {
 	return addr - slot - 1
 }
 
-// codeBefore copies the code right before addr to buf, as far as it fits and is in one section. In
-// a file without sections, it must be in one segment.
+// codeBefore copies the code right before addr to buf: as much as fits and is in the same section.
+// In a file without sections, the code must be in the same segment.
 func (d *sectionData) codeBefore(buf []byte, addr uint64) (code []byte, ok bool) {
 	if d.Machine == elf.EM_ARM {
 		addr &^= 1
@@ -98,9 +98,10 @@ func (d *sectionData) codeFrom(addr uint64) []byte {
 	return code[addr-start:]
 }
 
-// codeAround returns the code of the section with addr, to the end of the segment, and the code's
-// address. Without sections, the code begins with the segment. ok is false if the file has no code
-// at addr. Unlike Loaded, codeAround looks only at sections with code: a file may have many others.
+// codeAround returns the code from the start of the section with addr to the end of the segment,
+// and the address where the code starts. Without sections, the code starts with the segment. ok is
+// false if the file has no code at addr. Unlike Loaded, codeAround looks only at sections with
+// code: a file may have many other sections.
 func (d *sectionData) codeAround(addr uint64) (code []byte, start uint64, ok bool) {
 	if len(d.sections) > 1 {
 		s := d.codeSection(addr)
@@ -125,7 +126,7 @@ func (d *sectionData) codeAround(addr uint64) (code []byte, start uint64, ok boo
 }
 
 // A callSite is the code right before an address, at most 8 bytes. Each machine's method reports
-// whether it ends in a call.
+// whether the code ends in a call.
 type callSite struct {
 	h    *headers
 	addr uint64
@@ -149,8 +150,8 @@ func (c *callSite) ordered(n int) uint32 {
 	return c.h.u32(c.code[len(c.code)-n:])
 }
 
-// x86 reports whether the code ends in a call: relative, to code, or through a register or memory.
-// It does not read prefixes.
+// x86 reports whether the code ends in a call: a relative call whose target is code, or a call
+// through a register or memory. It ignores prefixes.
 func (c *callSite) x86() bool {
 	code, n := c.code, len(c.code)
 	if n >= 5 && code[n-5] == 0xe8 {
@@ -235,7 +236,7 @@ func (c *callSite) powerpc() bool {
 }
 
 func (c *callSite) mips() bool {
-	compact := c.ordered(4) // an instruction of MIPS release 6, without a delay slot
+	compact := c.ordered(4) // a compact call of MIPS release 6, without a delay slot
 	return c.addr%4 == 0 && (slotFollows(c.ordered(8)) || compact>>26 == 0x3a || compact&0xffe00000 == 0xf8000000)
 }
 

@@ -6,9 +6,9 @@ import (
 )
 
 // CallTarget returns the target of the direct call that ends at addr, on x86, x86-64, little-endian
-// Arm, AArch64 and RISC-V. The address of a function in Thumb code is even. ok is false without
-// such a call, or if its target is not code of this file. For a function of another file, the
-// target is the stub that jumps to it: see [File.CalledImport].
+// Arm, AArch64 and RISC-V. The address of a function in Thumb code is even. ok is false if no such
+// call ends at addr, or if its target is not code of this file. If the called function is in
+// another file, the target is the stub that jumps to the function: see [File.CalledImport].
 func (f *File) CallTarget(addr uint64) (target uint64, ok bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)
@@ -56,8 +56,8 @@ func (c *callSite) x86Target() (target uint64, ok bool) {
 	return c.addr + signed(binary.LittleEndian.Uint32(c.code[n-4:]), 0), true
 }
 
-// armTarget decodes bl and blx in Arm and Thumb code. At an even address the code may be either.
-// thumb is set if the call leads to Thumb code.
+// armTarget decodes bl and blx in Arm and Thumb code. Before an even address, the code may be
+// either. thumb is set if the call leads to Thumb code.
 func (c *callSite) armTarget() (target uint64, thumb, ok bool) {
 	end, w := c.addr&^1, c.little(4)
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The calls of a program lead to its own functions, and to functions of libraries, which have their
+// The direct calls of a program lead to its own functions, or to imported functions, which have
 // names.
 func TestTargetsOfCalls(t *testing.T) {
 	testenv.OnlyOn(t, "linux")

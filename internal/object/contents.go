@@ -6,11 +6,11 @@ import (
 	"io"
 )
 
-// contents are the bytes of a file, and the memory of copies. The bytes are a mapping, the parts of
-// a small file, or a reader.
+// contents are the bytes of a file, and the memory for copies of its parts. The bytes are a
+// mapping, the parts of a small file, or a reader.
 type contents struct {
 	r        io.ReaderAt
-	mapped   []byte      // the whole file; nil if image is set, or it is read on demand
+	mapped   []byte      // the whole file; nil if image is set, or if parts are read on demand
 	image    *smallImage // set for a small file
 	inMemory bool        // mapped is not a mapping of a file
 	onHeap   bool        // mapped is on the heap
@@ -59,7 +59,7 @@ func (c *contents) read(s *Section) (k kept) {
 	if k.err != nil {
 		k.data = nil
 	}
-	return k // keep releases the memory
+	return k // keep releases the memory of a failed section
 }
 
 // Spills reports whether sections that exceed the memory may be inflated into files.
@@ -75,8 +75,8 @@ func (c *contents) Granted() (n int64) {
 	return n
 }
 
-// alloc returns size bytes for a section, and their arena. They are valid until release or Close.
-// Without Take, and for small sections, they are on the heap, and the arena is nil.
+// alloc returns size bytes for a section, and their arena. The bytes are valid until release or
+// Close. Without Take, and for small sections, the bytes are on the heap, and the arena is nil.
 func (c *contents) alloc(size uint64) (b []byte, a *arena, err error) {
 	if c.room.Take == nil || size < minArena {
 		return make([]byte, size), nil, nil
@@ -95,7 +95,7 @@ func (c *contents) Alloc(size int) (b []byte, onHeap bool, err error) {
 	return b, !a.offHeap(), err
 }
 
-// footprint returns the file's own bytes of heap.
+// footprint returns the bytes of heap that hold the file itself, without its sections.
 func (c *contents) footprint() int64 {
 	n := c.image.footprint()
 	if c.onHeap {

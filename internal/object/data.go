@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// sectionData are the sections and segments for readers: inflated, relocated, and kept.
+// sectionData provides the bytes of sections and segments: inflated, relocated, and kept.
 type sectionData struct {
 	contents
 	headers
@@ -23,7 +23,7 @@ type sectionData struct {
 type kept struct {
 	data    []byte
 	offHeap bool   // data is not on the Go heap
-	arena   *arena // holds only data; nil if there is none
+	arena   *arena // arena that holds only data; nil if data has none
 	err     error
 }
 

@@ -23,7 +23,7 @@ type cursor struct {
 	h    *header
 	data []byte
 	addr uint64
-	base uint64 // base of pointers relative to data
+	base uint64 // address that peDataRel pointers are relative to
 	at   int
 	bad  bool
 }
@@ -68,7 +68,7 @@ func (c *cursor) pointer(encoding byte) (v uint64) {
 	case peULEB:
 		v = c.uleb()
 	case peSLEB:
-		v = c.uleb() // only to skip it
+		v = c.uleb() // skipped: the value of a signed number is not used
 	case peU2:
 		v = uint64(c.u16())
 	case peS2:

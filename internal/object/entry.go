@@ -6,12 +6,12 @@ import (
 	"encoding/binary"
 )
 
-// EntrySpan bounds the code from Entry on that calls the C library, in bytes. The return address of
-// that call is the outermost address of a stack.
+// EntrySpan bounds, in bytes, the code from Entry to the call of the C library's start function.
+// The return address of that call is the outermost address of a stack.
 const EntrySpan = 64
 
-// Main returns the address of the function that the code at Entry passes to the C library; 0
-// without such a function. It works on x86-64, AArch64, 64-bit RISC-V and in Thumb code.
+// Main returns the address of the function that the code at Entry passes to the C library, or 0 if
+// that code passes none. It works on x86-64, AArch64, 64-bit RISC-V and in Thumb code.
 func (f *File) Main() (addr uint64) {
 	if !f.mainKnown {
 		f.main, f.mainKnown = f.findMain(), true
@@ -41,9 +41,9 @@ func (f *File) findMain() (addr uint64) {
 }
 
 // argument returns the address that two instructions of code load into the register of the first
-// argument. code begins at Entry; instructions begin at multiples of align. decode returns the
-// address that the instructions at an address form. load means that they load the word at that
-// address.
+// argument; 0 if there are no such instructions. code begins at Entry; instructions begin at
+// multiples of align. decode returns the address that two instructions at an address form. load
+// means that the instructions load the word at that address.
 func (f *File) argument(code []byte, align int, decode func(at uint64, first, second uint32) (addr uint64, load, ok bool)) (addr uint64) {
 	for i := 0; i+8 <= len(code); i += align {
 		at, load, ok := decode(f.Entry+uint64(i), binary.LittleEndian.Uint32(code[i:]), binary.LittleEndian.Uint32(code[i+4:]))

@@ -15,7 +15,7 @@ type File struct {
 	symbolTables
 	unwind    unwind
 	imports   importSlots
-	main      uint64 // of Main
+	main      uint64 // result of Main, if mainKnown is set
 	mainKnown bool
 }
 

@@ -60,17 +60,17 @@ type header struct {
 	layout
 	Type     elf.Type
 	Machine  elf.Machine
-	Entry    uint64 // address of the code at which a program begins; 0: none
+	Entry    uint64 // address of the first instruction of a program; 0: none
 	phoff    uint64
 	phnum    uint64
 	shoff    uint64
 	shnum    uint64
 	shstrndx uint32
-	// why the counts in section 0 could not be read; nil if they were, or if they fit
+	// error from reading the counts in section 0; nil if they were read, or not needed
 	extended error
 }
 
-// readFull reads len(b) bytes at off. It fails if r has fewer.
+// readFull reads len(b) bytes at off. If r has fewer, it returns io.ErrUnexpectedEOF.
 func readFull(r io.ReaderAt, b []byte, off uint64) error {
 	if off > math.MaxInt64 {
 		return io.ErrUnexpectedEOF
@@ -223,8 +223,8 @@ func (h *header) decodeSegment(b []byte) Segment {
 	}
 }
 
-// readTable reads num entries of entry bytes each. It checks that the file has them. The result may
-// alias the file.
+// readTable reads num entries of entry bytes each. It fails if num exceeds limit, or if the file
+// ends before the last entry. The result may alias the file.
 func readTable(r io.ReaderAt, size uint64, what string, off, num uint64, entry int, limit uint64) ([]byte, error) {
 	if num == 0 {
 		return nil, nil

@@ -58,8 +58,8 @@ func (m image) note(id string) string {
 	return w.String()
 }
 
-// visit calls all methods of a file, and fails the test for errors of Data of other types than
-// documented.
+// visit calls all methods of a file. It fails the test if Data returns an error of an undocumented
+// type.
 func visit(t testing.TB, f *File) {
 	t.Helper()
 	for _, s := range f.Sections() {

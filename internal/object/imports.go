@@ -10,9 +10,10 @@ import (
 	"unsafe"
 )
 
-// CalledImport returns the name of the function in another file that the call before addr leads to.
-// The call goes through the procedure linkage table, or on x86-64 through the global offset table.
-// CalledImport works on x86-64, little-endian Arm, AArch64 and RISC-V. name is valid until Close.
+// CalledImport returns the name of the function in another file to which the call before addr
+// leads. The call goes through the procedure linkage table, or on x86-64 through the global offset
+// table. CalledImport works on x86-64, little-endian Arm, AArch64 and RISC-V. name is valid until
+// Close.
 func (f *File) CalledImport(addr uint64) (name []byte, ok bool) {
 	var buf [8]byte
 	code, ok := f.codeBefore(buf[:], addr)
@@ -54,8 +55,8 @@ func (f *File) IsStub(target uint64) bool {
 	return ok
 }
 
-// stubSlot returns the address of the word with the destination of the jump at target. ok is false
-// if target is not an entry of a procedure linkage table. On i386 slot is 0.
+// stubSlot returns the address of the word that holds the destination of the jump at target. ok is
+// false if target is not an entry of a procedure linkage table. On i386 slot is 0.
 func (f *File) stubSlot(target uint64) (slot uint64, ok bool) {
 	code := f.codeFrom(target)
 	switch f.Machine {
@@ -120,7 +121,7 @@ func armSlot(code []byte, target uint64) (slot uint64, ok bool) {
 // An importSlot is a word that the loader sets to the address of a symbol.
 type importSlot struct {
 	slot   uint64
-	table  uint32 // section of the symbol's table
+	table  uint32 // index of the section with the symbol table
 	symbol uint32
 }
 
@@ -149,7 +150,8 @@ func (f *File) importAt(slot uint64) (name []byte, ok bool) {
 	return f.nameOf(int(s.table), uint64(s.symbol))
 }
 
-// readImports returns the words of relocations with a symbol.
+// readImports returns the words that relocations set to the address of a symbol, at most
+// maxImports.
 func (f *File) readImports() (all []importSlot) {
 	left := f.entriesIn(relSize32)
 	for i := range f.sections {

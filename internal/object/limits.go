@@ -54,7 +54,7 @@ const (
 
 	maxImports = 4 << 20  // relocations with a symbol; radosgw has 31,000
 	maxUnwind  = 16 << 20 // functions of unwind information; Chromium has 1 million
-	// common entries of .eh_frame with a cached encoding; linkers merge equal entries
+	// common entries (CIEs) of .eh_frame whose encoding is cached; linkers merge equal entries
 	maxCommon = 64 << 10
 
 	minArena  = 64 << 10 // smallest size in bytes that gets a mapping of its own

@@ -8,8 +8,8 @@ import (
 // Loaded returns the bytes of the file that are loaded at addr, to the end of the PT_LOAD segment.
 // It returns nil if no bytes of the file are loaded at addr. The slice is valid until Close and
 // must not be changed. It is part of the mapping, or of a kept copy of the segment. The segments of
-// a separate debug file describe the program: Loaded returns nil for addresses in sections without
-// bytes.
+// a separate debug file describe the program's file: Loaded returns nil for addresses in sections
+// without bytes.
 func (d *sectionData) Loaded(addr uint64) []byte {
 	if d.closed {
 		return nil

@@ -45,8 +45,8 @@ func unmap(m []byte) error {
 	return nil
 }
 
-// ReleasePages lets the system reclaim mapped pages that were read. Later reads come from its page
-// cache. Other goroutines may read meanwhile; the file must stay open.
+// ReleasePages lets the system reclaim mapped pages that were read. Later reads come from the
+// system's page cache. Other goroutines may read meanwhile; the file must stay open.
 func (c *contents) ReleasePages() {
 	if len(c.mapped) > 0 && !c.inMemory {
 		unix.Madvise(c.mapped, unix.MADV_DONTNEED) // an error does no harm: this is advice

@@ -18,7 +18,7 @@ type nameTable struct {
 	seed     maphash.Seed
 	symbols  []nameHash // by index in the symbol table
 	first    []uint32   // by bucket: index of its first symbol; 0 if it has none
-	shift    uint       // bits of a hash that do not choose its bucket
+	shift    uint       // number of low bits of a hash that do not select the bucket
 }
 
 // A nameHash is the hash of a symbol's name. next is the index of the bucket's next symbol; 0 for

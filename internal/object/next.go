@@ -83,7 +83,7 @@ func (t *symbols) nextListed(from uint64, in *Section, section uint16) (addr uin
 	return n.codes[i].addr, true
 }
 
-// listCodes returns the list. It allocates only the memory that it needs: half of a kernel's
+// listCodes returns nextTable.codes. It allocates only the memory that it needs: half of a kernel's
 // symbols are not code, and the first use of a page is slow.
 func (t *symbols) listCodes() []symbolEntry {
 	ofCode := make([]bool, min(len(t.d.sections), int(elf.SHN_LORESERVE)))
@@ -111,7 +111,7 @@ func (t *symbols) listCodes() []symbolEntry {
 		}
 	}
 	sortByAddr(all)
-	// the sections are not in the order of their addresses
+	// needed if the sections are not in the order of their addresses
 	if !slices.IsSortedFunc(all, compareCodes) {
 		slices.SortFunc(all, compareCodes)
 	}

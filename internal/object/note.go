@@ -68,7 +68,7 @@ type noteSearch struct {
 
 	owner string // owner of the note to find, with its NUL
 	kind  uint32 // type of that note
-	limit uint64 // most bytes of its contents, which must not be empty
+	limit uint64 // most bytes of the note's contents, which must not be empty
 }
 
 // file returns the contents of the wanted note, from the segments first, or nil and the error of

@@ -179,7 +179,7 @@ func (t *rawSymbols) replaces(sym, other *Symbol) bool {
 	return !t.isInternal(sym) || t.isInternal(other)
 }
 
-// isInternal reports whether sym has a name of glibc's own calls: people know __GI___clone3 as
+// isInternal reports whether sym has a name that only glibc itself uses, such as __GI___clone3 for
 // clone3. It reads only the first bytes of the name.
 func (t *rawSymbols) isInternal(sym *Symbol) bool {
 	name := t.strings[min(uint64(t.d.u32(t.raw[sym.index*t.entry:])), uint64(len(t.strings))):]

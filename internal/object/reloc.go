@@ -82,7 +82,7 @@ func (d *sectionData) once(s *Section) (data []byte, release func(), err error) 
 
 // A fieldRelocation is an entry of a relocation section.
 type fieldRelocation struct {
-	off    uint64 // in the section
+	off    uint64 // offset of the field in its section
 	symbol uint64
 	kind   uint64
 	addend uint64

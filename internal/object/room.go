@@ -57,10 +57,10 @@ func OpenWith(r io.ReaderAt, size int64, osFile *os.File, o Options) (*File, err
 	return f, err
 }
 
-// A room is the memory that a file has taken.
+// A room is the memory and disk space that a file has taken.
 type room struct {
 	Options
-	mu     sync.Mutex // other goroutines may release pages
+	mu     sync.Mutex // guards arenas: another goroutine may call ReleasePages
 	arenas []*arena   // memory of sections
 }
 

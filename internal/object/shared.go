@@ -56,7 +56,7 @@ func (s *SymbolTable) ready() []symbolEntry {
 }
 
 // sort returns the symbols with their sorted table, which it builds if necessary. It returns nil if
-// the file could not be read.
+// a fault interrupted the first call.
 func (s *SymbolTable) sort() *symbols {
 	s.sorting.Do(func() {
 		if s.sorted.Load() == nil {

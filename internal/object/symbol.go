@@ -16,8 +16,8 @@ type Symbol struct {
 	Type  elf.SymType
 	Local bool
 
-	index uint64   // in the table
-	table *symbols // table of the symbol
+	index uint64   // index in table
+	table *symbols // the symbol table that has the symbol
 }
 
 // symbols is a symbol table of a file: its raw bytes and, after enough lookups, the sorted
@@ -29,11 +29,11 @@ type symbols struct {
 	sorted          []symbolEntry // one for each address, by address; nil until built
 	shared          *SymbolTable  // set by SymbolTable; nil before its first call
 
-	rare *rareTables // nil until one of them is needed
+	rare *rareTables // nil until one of its tables is needed
 }
 
-// rareTables are tables that lookups of code do not need. A program may have thousands of small
-// modules, and each of them one or two symbol tables.
+// rareTables are tables that lookups of code do not need. They are allocated separately: a program
+// may have thousands of small modules, each with one or two symbol tables.
 type rareTables struct {
 	names nameTable
 	words wordTable
@@ -64,7 +64,7 @@ type symbolEntry struct {
 	index uint32
 }
 
-// footprint does not count sections: Data counts them.
+// footprint does not count sections: sectionData.footprint counts them.
 func (t *symbols) footprint() int64 {
 	if t == nil {
 		return 0

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// An oracle finds symbols in a sorted list of all eligible symbols. With lastAlias, of several
-// symbols at an address it has the last, as llvm-symbolizer does.
+// An oracle finds symbols in a sorted list of all eligible symbols. With lastAlias, it keeps the
+// last of several symbols at an address, as llvm-symbolizer does.
 type oracle []elf.Symbol
 
 func newOracle(t *testing.T, f *elf.File, lastAlias bool) oracle {

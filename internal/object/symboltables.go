@@ -11,7 +11,7 @@ import (
 type symbolTables struct {
 	sectionData
 	symbols symbols  // .symtab, or .dynsym if that is missing or empty
-	dynamic *symbols // .dynsym if symbols is .symtab; nil: not loaded yet
+	dynamic *symbols // .dynsym if symbols is .symtab, else empty; nil before secondary
 	mini    mini
 }
 

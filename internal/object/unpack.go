@@ -19,7 +19,7 @@ type Unpacking struct {
 	size  uint64 // bytes of the arena
 	extra uint64 // bytes that the decoders take in addition
 	arena *arena
-	err   error // why there is no arena; nil if there is one
+	err   error // error of Run, or nil
 }
 
 // An unpacked is a section of an Unpacking.
@@ -132,8 +132,8 @@ func (u *Unpacking) Run(take, must func(int64) error) {
 // Err returns the error of Run, which wraps [ErrMemory], or nil.
 func (u *Unpacking) Err() error { return u.err }
 
-// Keep makes Data return the sections that Run inflated. Its error wraps [ErrMemory]; Data reports
-// other errors.
+// Keep makes Data return the sections that Run inflated. Its error wraps [ErrMemory]; Data returns
+// the other errors.
 func (u *Unpacking) Keep() error {
 	if u.err != nil {
 		return u.err
@@ -155,7 +155,7 @@ func (u *Unpacking) Keep() error {
 	return nil
 }
 
-// Drop ends the Unpacking without Keep.
+// Drop ends the Unpacking in place of Keep, and frees its memory.
 func (u *Unpacking) Drop() {
 	if u.arena != nil {
 		u.arena.free(&u.d.room.Options)

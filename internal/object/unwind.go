@@ -10,7 +10,7 @@ import (
 // An unwind has the bounds of functions, from unwind information. The zero value means that nothing
 // was read yet.
 type unwind struct {
-	d      *sectionData  // nil: not looked for
+	d      *sectionData  // nil until UnwindRange is called
 	table  []byte        // the search table of .eh_frame_hdr, and the bytes after it
 	count  uint64        // entries of that table; 0: none
 	base   uint64        // address that the entries are relative to
@@ -158,7 +158,7 @@ func (u *unwind) sort() {
 
 // frameAt reads the entry at data[at:]; data begins at the address addr. It returns the bounds of
 // the entry's function, if any, and the offset of the next entry, or 0 at the end. encodings, if
-// not nil, caches the encodings of common entries.
+// not nil, caches the encodings of common entries (CIEs) by offset.
 func (u *unwind) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte) (start, end, next uint64, ok bool) {
 	c := cursor{h: &u.d.header, data: data, addr: addr, at: int(at)}
 	length := uint64(c.u32())
@@ -172,10 +172,10 @@ func (u *unwind) frameAt(data []byte, addr, at uint64, encodings map[uint64]byte
 	c.data = data[:next]
 	idAt := uint64(c.at)
 	id := uint64(c.u32())
-	if c.bad || id == 0 { // a common entry
+	if c.bad || id == 0 { // a common entry (CIE), which describes no function
 		return 0, 0, next, false
 	}
-	common := idAt - id // in data, or in the bytes loaded before it
+	common := idAt - id // offset in data; wrapped if the entry is loaded before data
 	encoding, known := encodings[common]
 	if !known {
 		var ok bool
