@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// SourceAt splits s, of the form FILE:LINE or FILE:LINE:COLUMN. column is 0 if s has none.
+// SourceAt splits s, of the form FILE:LINE or FILE:LINE:COLUMN. column is 0 if s has none. ok is
+// false if s has another form.
 func SourceAt(s string) (file string, line, column uint32, ok bool) {
 	file, last, ok := cutNumber(s)
 	if !ok {

@@ -17,7 +17,7 @@ const (
 	maxStackText  = 128 << 10 // bytes
 	maxBelowFrame = 64        // lines of local variables after a frame of gdb
 
-	MaxBetween = 1 << 10 // bytes
+	MaxBetween = 1 << 10 // bytes of a line between two frames
 )
 
 // MaxMessage bounds the message of a backtrace.
@@ -36,7 +36,7 @@ var newline = []byte{'\n'}
 // A Grouping groups the lines of a log's backtraces, for a [filter.Printer]. It holds the lines of
 // a backtrace until its end. The zero value is for a new log.
 type Grouping struct {
-	held  []Held // elements, until all of their lines are printed
+	held  []Held // elements whose lines may not be printed yet
 	lines int    // number of elements in held whose lines are not printed yet
 	round uint32 // number of times that held was emptied
 	stack Stack
@@ -103,8 +103,9 @@ func (g *Grouping) Release(elements []filter.LineElement) {
 // IsOpen reports whether lines of a backtrace are held.
 func (g *Grouping) IsOpen() bool { return g.stack.isOpen() }
 
-// AddFrames adds a line with frames to the open backtrace, or begins a new one with it. Before a
-// new one, it calls end if a backtrace is open. end must call End.
+// AddFrames adds a line with frames to the open backtrace. If the line does not belong to that
+// backtrace, or none is open, AddFrames begins a new one. It first calls end for an open backtrace;
+// end must call End.
 func (g *Grouping) AddFrames(l *filter.Line, end func()) {
 	s := &g.stack
 	var first *filter.Resolved
@@ -162,9 +163,9 @@ func (g *Grouping) AddFrames(l *filter.Line, end func()) {
 	}
 }
 
-// AddNamed adds a line with a named frame of gdb to the backtrace if the line has the next number.
-// If the number is 0, it calls end, and begins a new backtrace with the line. It reports whether it
-// has added the line.
+// AddNamed adds a line with a named frame of gdb to the backtrace if the line has the next frame
+// number. If the number is 0, AddNamed calls end, and begins a new backtrace with the line. It
+// reports whether it has added the line.
 func (g *Grouping) AddNamed(text []byte, process string, ended bool, end func()) bool {
 	if len(text) == 0 || text[0] != '#' || len(text) > MaxBetween || bytes.IndexByte(text, '\n') >= 0 {
 		return false
@@ -221,10 +222,10 @@ func (g *Grouping) End(stack func(*Stack), line func(text []byte, ended bool)) {
 	}
 }
 
-// Restart forgets the lines before the next backtrace, since another log begins.
+// Restart forgets the lines before the next backtrace, for the beginning of another log.
 func (g *Grouping) Restart() { g.last, g.tail = g.last[:0], g.tail[:0] }
 
-// Remember keeps a line, which may be the message of a backtrace.
+// Remember keeps a line, which may be the message of the next backtrace.
 func (g *Grouping) Remember(text []byte) {
 	g.KeepTail(text)
 	g.KeepTail(newline)

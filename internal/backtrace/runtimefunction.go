@@ -37,7 +37,7 @@ var endings = []string{
 	"runtime.gopanic", "runtime.goPanic", "runtime.panic", "runtime.throw", "runtime.fatal", "runtime.sig", "runtime.raise", "runtime.crash", "runtime.dieFromSignal",
 }
 
-// IsReporter reports whether a function of a kernel prints a report of its callers.
+// IsReporter reports whether a kernel function prints a report about one of its callers.
 func IsReporter(name string) bool {
 	return hasAnyPrefix(name, reporters)
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A Stack is a backtrace.
+// A Stack is a backtrace: its lines, and the answers of the filter for its frames.
 type Stack struct {
 	Rows    []Row
-	Answers []filter.Resolved // the answers of its rows
+	Answers []filter.Resolved // answers for the frames of the rows
 	Cut     bool              // the stack continues a stack that was too long
-	Message []byte            // the beginning of the last line with text before it
+	Message []byte            // beginning of the last line with text before the stack
 
 	text    []byte
 	process string // key of its process
@@ -27,8 +27,8 @@ type Row struct {
 	Ended  bool // the line has a line end
 	More   bool // the line belongs to the frame of the row before
 	Named  bool // the frame was symbolized when it was logged
-	Frame  int  // index in the frames of its answer; NoFrame without an answer
-	Answer int  // index in Answers; NoFrame without an answer
+	Frame  int  // index in the frames of its answer; filter.NoFrame without an answer
+	Answer int  // index in Answers; filter.NoFrame without an answer
 
 	end int // offset of the end of the row's text
 }
@@ -107,8 +107,8 @@ func (s *Stack) IsKernel(i int) bool {
 	return a >= 0 && s.Answers[a].Dialect == "kernel"
 }
 
-// IsChance reports whether the kernel has marked the frame of the i-th row with "?": its address
-// may be a remainder of an earlier call.
+// IsChance reports whether the kernel has marked the frame of the i-th row with "?": an earlier
+// call may have left its address on the stack.
 func (s *Stack) IsChance(i int) bool {
 	return s.IsKernel(i) && bytes.Contains(s.Text(i), []byte(" ? "))
 }
@@ -121,8 +121,8 @@ func (s *Stack) add(text []byte, r Row) {
 	s.Rows = append(s.Rows, r)
 }
 
-// mayAddBetween reports whether a line may be between two frames of the stack: one line, or more in
-// gdb's bt full.
+// mayAddBetween reports whether a line may be between two frames of the stack: at most one line or,
+// in gdb's bt full, maxBelowFrame lines.
 func (s *Stack) mayAddBetween(text []byte) bool {
 	most := 1
 	if s.dialect == gdbDialect {
