@@ -2,39 +2,39 @@ package demangle
 
 import "strings"
 
-// A Quick demangles common C++ names to the text of ToAST and ASTToString in LLVM's style. It knows
-// nested names, templates, packs, substitutions, pointers, functions and lambdas. It writes while
-// it reads, without a tree, into memory that it reuses. The zero value is ready for use. It is not
-// safe for concurrent use.
+// A Quick demangles common C++ names to the text of ToAST and ASTToString in LLVM's style. It
+// supports nested names, templates, packs, substitutions, pointers, functions and lambdas. It
+// writes while it reads, without a tree, into memory that it reuses. The zero value is ready for
+// use. It is not safe for concurrent use.
 type Quick struct {
 	s      string
 	at     int
-	failed bool // then at is the end of s: nothing more is read
+	failed bool // at is then the end of s, so that nothing more is read
 	depth  int
 	parts  int
 
 	b     []byte  // the demangled name so far
-	side  []byte  // copies of texts of subs that change in b
+	side  []byte  // copies of the texts of subs whose text in b changes
 	subs  []piece // substitution candidates
 	args  []piece // template arguments: a stack of lists
-	elems []piece // elements of packs among args
+	elems []piece // substitution candidates, in order
 
 	active    span // args of the template whose parameters may be named
-	templates int  // template functions being read; unless 1, parameters are left to the library
+	templates int  // number of template functions being read; parameters are supported if it is 1
 	scope     int  // number of the enclosing template function; 0 outside of one
 	scopes    int
 	closures  int  // lambdas being read
 	cast      bool // in the type of a conversion operator
 	element   int  // index of the current element of an expansion; none outside of expansions
 	packed    bool // the expansion has named a pack
-	pack      span // elements of that pack
-	repeated  bool // the current element is not the first
+	pack      span // elements of the pack that the expansion has named
+	repeated  bool // the current element of an expansion is not the first
 	uses      use  // what the text of the current type depends on
 }
 
 // Show returns the demangled name. suffix is the end of the mangled name; it is empty or begins
-// with a dot. ok is false if the library may return another name, for example for expressions or
-// mistakes.
+// with a dot. ok is false if the library may return another name, for example for expressions and
+// for invalid names.
 func (q *Quick) Show(mangled string) (shown, suffix string, ok bool) {
 	if suffix, ok = q.read(mangled); ok {
 		shown = string(q.b)
@@ -66,7 +66,7 @@ const (
 	maxQuickShown = 1 << MaxShown // bytes; the library cuts longer names
 	maxQuickSide  = 64 << 10      // bytes of side
 	maxQuickDepth = 48            // nested types and names, which take space on the stack
-	maxQuickParts = 4 << 10       // types, names and arguments, for each element of an expansion
+	maxQuickParts = 4 << 10       // types, names and arguments; those of expansions count repeatedly
 
 	none = -1
 )
@@ -174,7 +174,7 @@ type head struct {
 	args      span
 	last      ident
 	local     bool
-	quals     string // of the method
+	quals     string // qualifiers of the method
 }
 
 // encoding reads a function with its parameters, a variable, or a special name.
@@ -254,7 +254,7 @@ func (p *piece) move(by int) {
 	p.lo += int32(by)
 	p.mid += int32(by)
 	p.hi += int32(by)
-	if p.last.hi > 0 { // there is one
+	if p.last.hi > 0 { // last is set
 		p.last.lo += int32(by)
 		p.last.hi += int32(by)
 	}
@@ -270,7 +270,7 @@ func (q *Quick) parameters(lambda bool) {
 		q.at--
 	}
 	if q.parametersEnd() {
-		q.fail() // at least one
+		q.fail() // at least one is required
 	}
 	for first := true; !q.failed && !q.parametersEnd(); {
 		at := len(q.b)

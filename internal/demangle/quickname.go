@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// name reads a name. It leaves the template's arguments in args.
+// name reads a name. It leaves the template's arguments in q.args.
 func (q *Quick) name() (h head) {
 	if q.enter(); q.failed {
 		return h
@@ -36,7 +36,7 @@ func (q *Quick) name() (h head) {
 	h.special, h.last = p.form&special != 0, p.last
 	if q.peek() == 'I' {
 		if h.special || unnamed {
-			q.fail() // the type of a conversion may name the parameters
+			q.fail() // the type of a conversion may name the template parameters
 			return h
 		}
 		q.candidate(p)

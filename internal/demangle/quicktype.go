@@ -253,7 +253,7 @@ func (q *Quick) array() (t piece) {
 }
 
 // member reads a pointer to a member of a class. The mangled name has the class before the member's
-// type. The output has it after that type or, for a method, within it.
+// type. The output has the class after the type or, for a method, within the type.
 func (q *Quick) member(subs int) (t piece) {
 	q.at++
 	start := len(q.b)
@@ -266,7 +266,7 @@ func (q *Quick) member(subs int) (t piece) {
 		q.fail()
 		return t
 	}
-	// the texts change places: the candidates need copies
+	// the texts of the class and the member change places: the candidates need copies
 	for i := range q.subs[subs:] {
 		q.aside(&q.subs[subs+i])
 	}
@@ -347,7 +347,7 @@ func (q *Quick) copied(p piece) piece {
 	return p
 }
 
-// expansion reads a type, and writes it for each element of the type's pack.
+// expansion reads a type, and writes the type once for each element of its pack.
 func (q *Quick) expansion() (t piece) {
 	if q.element != none {
 		q.fail()
@@ -378,14 +378,15 @@ func (q *Quick) expansion() (t piece) {
 	for i := range q.subs[subs:] {
 		p := &q.subs[subs+i]
 		if p.uses&usesPack == 0 {
-			q.fail() // its text is lost
+			q.fail() // the candidate's text is lost
 		}
 		*p = piece{param: p.param, uses: usesPack, beside: true}
 	}
 	return piece{form: expanded | empty}
 }
 
-// standard returns the name in namespace std for S and c, or an empty string.
+// standard returns the name in namespace std for the abbreviation S followed by c; "" if there is
+// none.
 func standard(c byte) string {
 	switch c {
 	case 'a':
@@ -405,7 +406,7 @@ func standard(c byte) string {
 }
 
 // substituted reads a substitution as a type. candidate reports whether the type is a new
-// candidate.
+// substitution candidate.
 func (q *Quick) substituted() (t piece, candidate bool) {
 	c := q.ahead(1)
 	if c == '_' || isDigit(c) || isUpper(c) {
@@ -488,7 +489,7 @@ func (q *Quick) sequence() int {
 	return n
 }
 
-// arguments reads template arguments. It leaves them in args.
+// arguments reads template arguments. It leaves them in q.args.
 func (q *Quick) arguments() span {
 	q.at++
 	if n := len(q.b); n > 0 && q.b[n-1] == '<' {
