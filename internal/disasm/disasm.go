@@ -19,7 +19,7 @@ type Machine uint8
 const (
 	X86   Machine = iota // x86-64
 	Arm64                // AArch64, little-endian
-	RISCV                // RISC-V; only for Jumps, as the following ones
+	RISCV                // RISC-V; like Thumb, only for Jumps
 	Thumb                // Thumb, little-endian
 )
 
@@ -96,8 +96,9 @@ func x86Inst(code []byte) (inst x86asm.Inst, size int) {
 // endbr64 begins functions for Intel's CET. x86asm cannot decode it.
 var endbr64 = []byte("\xf3\x0f\x1e\xfa")
 
-// x86Text returns the first instruction of code, and its size in bytes. An unknown instruction has
-// one byte. If fewer than 15 bytes are left, it has all of them: the listing may have cut it off.
+// x86Text returns the text of the first instruction of code, and its size in bytes. An unknown
+// instruction has one byte. If fewer than 15 bytes are left, it has all of them: the listing may
+// have cut it off.
 func x86Text(code []byte, at uint64) (text string, size int) {
 	inst, err := x86asm.Decode(code, 64)
 	switch known := err == nil && inst.Op != 0 && inst.Len <= len(code); {

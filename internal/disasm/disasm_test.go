@@ -32,7 +32,7 @@ func TestLinesOfX86(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	// no instruction that begins before leads to the one that has failed
+	// no earlier offset leads to the failed instruction
 	if got := Lines(X86, bytesOf(t, "48 b8 0f 0b"), 2); got[0] != "   2:* 0f 0b                   ud2  <-- trapping instruction" {
 		t.Errorf("got %q", got)
 	}

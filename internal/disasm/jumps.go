@@ -10,19 +10,19 @@ import (
 // continues at the next instruction, perhaps after a call, or returns.
 type flow struct {
 	jumps    bool // it may jump
-	to       int  // distance of the jump's target
+	to       int  // distance in bytes from the instruction to the jump's target
 	anywhere bool // the target is computed
 	table    bool // the target is in a table
 }
 
 // Jumps returns the offsets outside of code to which code may jump. If it cannot find all of them,
-// all is false and beyond is nil. Jumps to computed addresses and undecodable x86-64 instructions
-// cause that. tables is set if code jumps through the table of a switch statement. The targets in
-// the table are in the same function, but perhaps not in code. Data between instructions is decoded
-// as instructions.
+// all is false and beyond is nil: code has a jump to a computed address, or an instruction that is
+// cut off or, on x86-64, unknown. tables is set if code jumps through the table of a switch
+// statement. The targets in the table are in the same function, but perhaps not in code. Data
+// between instructions is decoded as instructions.
 func Jumps(machine Machine, code []byte) (beyond []int, tables, all bool) {
 	var x86 x86asm.Inst // the previous instruction
-	before := uint32(0) // the same on other machines
+	before := uint32(0) // the previous instruction on other machines
 	for at := 0; at < len(code); {
 		var f flow
 		size := 0
@@ -48,7 +48,7 @@ func Jumps(machine Machine, code []byte) (beyond []int, tables, all bool) {
 }
 
 // Entries of a table are relative to the table's address: an addition precedes the jump. A tail
-// call through a pointer has no such addition.
+// call through a pointer has no addition.
 
 // computed returns the flow of a jump to a computed address; table means an address from a table.
 func computed(table bool) flow { return flow{anywhere: !table, table: table} }
@@ -153,7 +153,7 @@ const spRegister, lrRegister, pcRegister = 13, 14, 15
 // thumbFlow decodes an instruction of two bytes. An addition to the program counter jumps through a
 // table.
 func thumbFlow(h, before uint32) flow {
-	const ahead = 4 // distances are relative to the instruction's address plus this
+	const ahead = 4 // distances are relative to the instruction's address plus this number of bytes
 	switch {
 	case h&0xf000 == 0xd000 && h&0x0e00 != 0x0e00: // b with a condition
 		return flow{jumps: true, to: ahead + signed(h, 8)*2}

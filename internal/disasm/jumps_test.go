@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Jumps returns the places outside of the code to which its jumps lead, conditional ones included,
-// and also the place right after the code, but not the targets of calls. A computed jump, and an
-// unknown instruction, may lead anywhere. llvm-mc has assembled the bytes.
+// Jumps returns the targets outside of the code, also of conditional jumps, but not of calls. The
+// first byte after the code is outside. A computed jump, and an unknown instruction, may lead
+// anywhere. llvm-mc has assembled the bytes.
 func TestJumps(t *testing.T) {
 	for _, tt := range []struct {
 		machine    Machine
