@@ -195,6 +195,6 @@ func frameText(name, file string, line uint32, inlined bool) string {
 		name = name[:i] + "[...]" + name[j+1:]
 	}
 	name = strings.ReplaceAll(name, "·", ".")
-	name = strings.TrimSuffix(name, ".abi0") // and the two entries of a function in assembly
+	name = strings.TrimSuffix(name, ".abi0") // so do the two entries of a function in assembly
 	return fmt.Sprintf("  %s %s:%d %v\n", name, file, line, inlined)
 }

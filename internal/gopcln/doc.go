@@ -20,7 +20,7 @@ package gopcln
 // bounds on the work that a file may cause
 const (
 	maxFrames     = 128      // frames at one address, as for debug information
-	maxCandidates = 8        // places tried that look like a table, or like its module data
+	maxCandidates = 8        // offsets tried that look like a table, or like its module data
 	maxTrees      = 32       // trees of inlined calls that are read to determine their layout
 	maxTreeSteps  = 64 << 10 // functions read to find those trees
 	// bytes of a copied and relocated table (position-independent files up to Go 1.17)

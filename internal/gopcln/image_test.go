@@ -88,7 +88,10 @@ func steps(pairs ...int) string {
 // bytes returns the file. Its functions:
 //
 //	main.a  0x00-0x1f  a.go, lines 10 (16 bytes) and 12 (16 bytes)
-//	main.b  0x20-0x3f  b.go, lines 20 (16 bytes) and 22 (12 bytes, in which main.inner, inlined at main.outer's, inlined at 20); 4 of padding
+//	main.b  0x20-0x3f  b.go, lines 20 (16 bytes), 21 (4 bytes) and 22 (8 bytes); 4 bytes of padding
+//
+// Since Go 1.16, line 21 is in main.outer, inlined into main.b, and line 22 in main.inner, inlined
+// into main.outer.
 func (m image) bytes() []byte {
 	magic := map[version]uint32{go12: magicOf12, go116: magicOf116, go118: magicOf118, go120: magicOf120}[m.version]
 	names := "\x00main.a\x00main.b\x00main.inner\x00main.outer\x00"
@@ -105,7 +108,7 @@ func (m image) bytes() []byte {
 	}
 
 	// Trees: entry 0 is main.outer, called from byte 4 of main.b; entry 1 is main.inner, called
-	// from byte 16 of it.
+	// from byte 16 of main.b, which is in main.outer.
 	trees := m.writer()
 	trees.WriteString("tree")
 	trees.align(8)
@@ -186,7 +189,7 @@ func (m image) bytes() []byte {
 			address(textAddr + 0x40)
 			filesAt := second + ptr + 32
 			w.u32(uint32(filesAt))
-			// The offsets of names and values count from the beginning of the table: they are
+			// The offsets of names and values are relative to the beginning of the table: they are
 			// placed after the files.
 			for uint64(w.Len()) < first {
 				w.WriteByte(0)

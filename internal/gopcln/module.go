@@ -10,7 +10,7 @@ import (
 const (
 	moduleText   = 22 // start of the text, since Go 1.16
 	moduleTrees  = 38 // start of the trees of inlined calls, Go 1.18 and 1.19
-	moduleTrees2 = 40 // the same since Go 1.20
+	moduleTrees2 = 40 // start of the trees since Go 1.20
 	moduleWords  = 48 // words that are read
 )
 
@@ -149,7 +149,7 @@ func (t *Table) findTrees(m module, found bool) {
 	if len(samples) == 0 {
 		return
 	}
-	bases := []uint64{0} // Go 1.16 and 1.17 have addresses
+	bases := []uint64{0} // Go 1.16 and 1.17 store the addresses of trees
 	if t.version >= go118 {
 		if !found {
 			return
@@ -158,12 +158,12 @@ func (t *Table) findTrees(m module, found bool) {
 		if t.version == go118 {
 			bases = append(bases[:0], m.words[moduleTrees])
 		}
-		// a later version may have moved the address
+		// a later version may have moved the start of the trees
 		bases = append(bases, m.words[moduleText+10:]...)
 	}
 	layouts := []treeLayout{
 		{size: 16, name: 4, parentPC: 8},   // since Go 1.20 or 1.21
-		{size: 20, name: 12, parentPC: 16}, // before
+		{size: 20, name: 12, parentPC: 16}, // before Go 1.20 or 1.21
 		{size: 24, name: 12, parentPC: 16},
 	}
 	if t.version < go120 {

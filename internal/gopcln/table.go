@@ -31,7 +31,7 @@ type Table struct {
 	quantum uint64 // bytes of the smallest instruction
 	version version
 
-	functions uint64    // functions in index, which ends with the end of the last one
+	functions uint64    // number of functions; index also has the end of the last
 	index     []byte    // index of functions, sorted by address
 	funcs     []byte    // base of the offsets in index
 	offsets   [5]uint64 // in the table: names, units, files, values and funcs; since Go 1.16
@@ -107,8 +107,8 @@ const (
 	magicOf120 = 0xfffffff1
 )
 
-// findMagic returns the first possible offset of a header in data, at least from; -1 without one.
-// Headers begin at multiples of eight.
+// findMagic returns the first possible offset of a header in data, at least from; -1 if there is
+// none. Headers begin at multiples of eight.
 func (t *Table) findMagic(data []byte, from int) int {
 	// All magic numbers have three 0xff bytes in a row. In little-endian files, two zero bytes of
 	// padding follow.
