@@ -139,7 +139,7 @@ func (d *decoder) fill() error {
 		return nil
 	}
 	buf := d.in[:inputSize+inputRoom]
-	back := min(d.pos, 8) // align returns to the bytes that bits holds
+	back := min(d.pos, 8) // align moves back to the unused bytes that bits holds
 	keep := copy(buf, d.in[d.pos-back:d.end])
 	n, err := io.ReadFull(d.r, buf[keep:inputSize])
 	d.pos, d.end = back, keep+n
