@@ -4,13 +4,13 @@
 // descendants are read while they run: at the start, when output is read, and at intervals. No
 // process is stopped, traced or changed.
 //
-// A mapping is used for an address only if all mappings with the address agree. Since output
-// may come late, this includes mappings given up in the last seconds, and the last mappings of
-// ended processes. It also includes memory with code but without a file, which agrees with
-// nothing. A process that was never seen may have other code at an address that the kernel did
-// not choose at random. Such an answer is marked as predictable.
+// A mapping is used for an address only if all mappings with the address agree. Since output may
+// come late, this includes mappings given up in the last seconds, and the last mappings of ended
+// processes. It also includes memory with code but without a file, which agrees with nothing. A
+// process that was never seen may have other code at an address that the kernel did not choose at
+// random. A mapping at such an address is marked as predictable.
 //
-// One goroutine at a time looks at the processes. The result of a look replaces the last
-// result. Output waits only briefly for a look, since a mapped file may be on a disk that does
-// not answer.
+// Reading the maps of all processes is a look; there is one look at a time. Its result replaces the
+// result of the last look. Output waits only briefly for a look, since a mapped file may be on a
+// disk that does not answer.
 package procmaps

@@ -56,7 +56,7 @@ func (f *file) isSame(o *file) bool {
 	return f.id == o.id && keyOf(f.info).isContent(keyOf(o.info))
 }
 
-// isOverwritten reports whether the file at a place is f with other contents.
+// isOverwritten reports whether the path place leads to f, but with other contents.
 func (f *file) isOverwritten(place string) bool {
 	info, err := os.Stat(place)
 	return err == nil && os.SameFile(info, f.info) && !keyOf(info).isContent(keyOf(f.info))
@@ -86,7 +86,7 @@ func (l *looker) fileOf(of *process, m *mapping) *file {
 	return nil
 }
 
-// open returns the file at a place, or nil if m is not a mapping of it.
+// open returns the file at the path place, or nil if m is not a mapping of that file.
 func (l *looker) open(place string, m *mapping) *file {
 	info, err := os.Stat(place)
 	if err != nil || !info.Mode().IsRegular() {
@@ -179,8 +179,8 @@ func readFile(f *os.File, info fs.FileInfo) *file {
 // pageSize is the size of a page of this kernel: 16 or 64 KiB on some AArch64.
 var pageSize = uint64(os.Getpagesize())
 
-// bias returns the load bias of the file: the address of m in the process, minus its address in
-// the file. m may begin before its code, at the start of a page. ok is false if no segment
+// bias returns the load bias of the file: the address of m in the process, minus its address in the
+// file. m may begin before the code of a segment, at the start of a page. ok is false if no segment
 // fits, if two fit with different biases, or if a fixed file was moved.
 func (f *file) bias(m *mapping, page uint64) (bias uint64, ok bool) {
 	for _, s := range f.code {

@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// lingers is the time for which a mapping is kept after its process gave it up. Lines not
-	// read or judged yet may have addresses in it.
+	// lingers is the time for which a mapping is kept after its process gave it up. Output that is
+	// not read or resolved yet may have addresses in the mapping.
 	lingers = 10 * time.Second
 
 	// recheck is the minimum time between two checks for overwritten files.
 	recheck = 100 * time.Millisecond
 )
 
-// A looker looks at the processes, in one goroutine at a time.
+// A looker reads the maps of the processes, in one goroutine at a time.
 type looker struct {
-	first   int              // number of the program
-	live    map[int]*process // live processes, by number
-	ended   []view           // oldest first
+	first   int              // PID of the program; 0 before Start
+	live    map[int]*process // live processes, by PID
+	ended   []view           // last views of ended processes, oldest first
 	files   map[fileKey]*file
 	seed    maphash.Seed
-	cut     bool // a bound kept something from being read
+	cut     bool // a limit kept some maps from being read
 	last    time.Time
 	checked time.Time // time of the last check for overwritten files
 
-	// clock measures how long mappings linger. A look advances it by the time since the last
-	// look, at most 2*lastLook, unless output waits to be read. Mappings thus survive a long
-	// stop of this process, and a look that missed waiting output.
+	// clock measures how long mappings linger. A look advances it by the time since the last look,
+	// at most 2*lastLook, unless output waits to be read. Mappings thus outlast a long stop of this
+	// process, and output that is not read.
 	clock time.Duration
 }
 
@@ -40,8 +40,8 @@ func newLooker() looker {
 	return looker{live: make(map[int]*process), files: make(map[fileKey]*file), seed: maphash.MakeSeed()}
 }
 
-// look reads the maps of all processes. It returns their views, and the processor time of the
-// look.
+// look reads the maps of all processes. It returns the views of live and ended processes, and the
+// processor time that it took. allRead is set if no output waits to be read.
 func (l *looker) look(allRead bool) (views []view, took time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -21,19 +21,19 @@ const (
 	maxMappings = 4096 // mappings with code of a process; a browser has 600
 )
 
-// A process is the program or a descendant, whose maps are read.
+// A process is the program or one of its descendants.
 type process struct {
 	view
-	folder  *os.Root // /proc/PID, which never leads to a later process with this number
+	folder  *os.Root // /proc/PID, which never leads to a later process with this PID
 	sum     uint64   // hash of the text of its maps
-	settled bool     // no mapping is in doubt
+	settled bool     // no mapping is kept that the process gave up
 }
 
 // A mapping is a range of memory with code.
 type mapping struct {
 	place
 	path    string
-	deleted bool          // the path has no file, or another one
+	deleted bool          // path has no file, or another one
 	file    *file         // nil if there is no file, or if it cannot be read
 	gone    time.Duration // the clock when the mapping was first missing; 0 while it exists
 }
@@ -44,7 +44,7 @@ type place struct {
 	dev, inode         uint64
 }
 
-// openProcess returns the process with this number, or nil.
+// openProcess returns the process with this PID, or nil.
 func openProcess(pid int) *process {
 	folder, err := os.OpenRoot("/proc/" + strconv.Itoa(pid))
 	if err != nil {
@@ -68,7 +68,7 @@ func (of *process) readFile(name string, most int64) (text []byte, cut bool, err
 	return text, false, err
 }
 
-// children returns the numbers of the process's children. cut is set if some are left out.
+// children returns the PIDs of the process's children. cut is set if some are left out.
 func (of *process) children() (pids []int, cut bool) {
 	tasks, err := of.folder.Open("task")
 	if err != nil {
@@ -168,7 +168,7 @@ func (of *process) adopt(find func(m *mapping) *file) {
 
 // isForeign reports whether paths mean other files for the process than for this one.
 func (of *process) isForeign() bool {
-	for _, name := range []string{"root", "ns/mnt"} { // links to the folder, and to the namespace
+	for _, name := range []string{"root", "ns/mnt"} { // the root directory, and the mount namespace
 		theirs, err := os.Stat("/proc/" + strconv.Itoa(of.pid) + "/" + name)
 		own, err2 := os.Stat("/proc/self/" + name)
 		if err == nil && err2 == nil && !os.SameFile(theirs, own) {
@@ -178,8 +178,8 @@ func (of *process) isForeign() bool {
 	return false
 }
 
-// narrow is the number of 32-bit addresses. Programs that are not position-independent have
-// such addresses, of which the kernel randomizes as few as 8 bits.
+// narrow is the end of the 32-bit addresses. Programs that are not position-independent are below
+// it, where the kernel randomizes as few as 8 bits of an address.
 const narrow = 1 << 32
 
 // isRandom reports whether the kernel randomized the addresses of a process with these maps.

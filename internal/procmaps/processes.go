@@ -27,7 +27,7 @@ const (
 	pause       = time.Millisecond
 	shareOfTime = 20
 
-	firstLook = pause       // after the start; each further pause is twice as long
+	firstLook = pause       // before the first look of Watch; each further pause is twice as long
 	lastLook  = time.Second // longest pause
 
 	// patience bounds the wait of output for a look. A look can take forever: a file of the
@@ -39,7 +39,7 @@ const (
 type Processes struct {
 	mu      sync.Mutex
 	views   []view        // views of the last look
-	cut     bool          // a bound kept something from being read
+	cut     bool          // a limit kept some maps from being read
 	last    time.Time     // end of the last look
 	took    time.Duration // processor time of the last look
 	begun   time.Time     // start of the current look
@@ -56,11 +56,11 @@ type view struct {
 	mappings []mapping
 }
 
-// New returns Processes without a process.
+// New returns Processes without a program.
 func New() *Processes { return &Processes{looker: newLooker()} }
 
 // Start sets the program, which has just started, and reads its maps. Call it once. If /proc
-// belongs to another PID namespace, nothing is read: its numbers mean other processes.
+// belongs to another PID namespace, nothing is read: its PIDs mean other processes.
 func (p *Processes) Start(pid int) {
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
 		return
@@ -94,7 +94,7 @@ func (p *Processes) Reader(output io.Reader) io.Reader {
 type reader struct {
 	io.Reader
 	of      *Processes
-	reading atomic.Bool // the filter took the text that was read, or the text ended
+	reading atomic.Bool // the last output read was processed, or the output has ended
 }
 
 func (r *reader) Read(b []byte) (n int, err error) {
@@ -152,7 +152,7 @@ func (p *Processes) Cut() bool {
 	return p.cut
 }
 
-// At returns the mapping of code at an address, if it is certain.
+// At returns the mapping of code at an address, if all mappings with the address agree.
 func (p *Processes) At(addr uint64) (filter.ProcessMapping, bool) {
 	m, of, found := p.find(addr)
 	if !found {

@@ -84,7 +84,7 @@ func started(pid int) *Processes {
 	return p
 }
 
-// await waits for the look that is under way.
+// await waits for the current look, if any.
 func (p *Processes) await() {
 	p.mu.Lock()
 	under := p.under
@@ -108,8 +108,8 @@ func reread(p *Processes) {
 	p.await()
 }
 
-// An address is answered by the file that the process has mapped there, also if another file has
-// its path by now, and by none if the mapping was replaced lately.
+// At returns the file that the process has mapped at an address, even if another file has its path
+// by now. It returns no file if the mapping was replaced lately.
 func TestAMappingIsThatOfItsFile(t *testing.T) {
 	dir := t.TempDir()
 	path := copied(t, dir, "x86_64.elf")
@@ -147,8 +147,8 @@ func TestAMappingIsThatOfItsFile(t *testing.T) {
 	}
 }
 
-// A mapping that appears is found when an address is in no other. Memory with code that no file has
-// is answered by nothing.
+// If an address is in no known mapping, At reads the maps again. It returns nothing for code in
+// memory that no file backs.
 func TestAMissingMappingIsLookedFor(t *testing.T) {
 	p := started(os.Getpid())
 	at := mapCode(t, copied(t, t.TempDir(), "x86_64.elf"), nil)
@@ -171,7 +171,7 @@ func TestAMissingMappingIsLookedFor(t *testing.T) {
 	}
 }
 
-// If processes have different code at an address, the address has no answer.
+// If processes have different code at an address, At returns nothing.
 func TestProcessesHaveToAgree(t *testing.T) {
 	dir := t.TempDir()
 	path := copied(t, dir, "x86_64.elf")
@@ -256,7 +256,7 @@ func TestAnOverwrittenFileIsReadAgain(t *testing.T) {
 	}
 }
 
-// The time in which output waits to be read does not end a doubt.
+// While output waits to be read, the time for which mappings linger does not pass.
 func TestDoubtsLastWhileOutputIsNotRead(t *testing.T) {
 	l := newLooker()
 	l.last = time.Now().Add(-time.Minute)
@@ -269,7 +269,7 @@ func TestDoubtsLastWhileOutputIsNotRead(t *testing.T) {
 	}
 }
 
-// Output counts as waiting from the time at which its reader has returned text until the next Read.
+// Output counts as waiting after Read has returned text, until the next Read.
 func TestAReaderThatDoesNotReadIsKnown(t *testing.T) {
 	p := New()
 	r := p.Reader(bytes.NewReader([]byte("text"))).(*reader)
@@ -283,7 +283,7 @@ func TestAReaderThatDoesNotReadIsKnown(t *testing.T) {
 	}
 }
 
-// A look that does not end, since a disk does not answer, does not hold the output.
+// A look that does not end, since a disk does not answer, does not hold up the output.
 func TestOutputDoesNotWaitForALookThatHangs(t *testing.T) {
 	p := started(os.Getpid())
 	p.mu.Lock()
@@ -299,7 +299,7 @@ func TestOutputDoesNotWaitForALookThatHangs(t *testing.T) {
 }
 
 // Pages of AArch64 may have 64 KiB. Then a mapping begins before its code, and may have code of the
-// segment before.
+// preceding segment.
 func TestBiasesWithLargePages(t *testing.T) {
 	f := &file{code: []object.Segment{
 		{Offset: 0x11370, Addr: 0x21370, FileSize: 0x4000},
@@ -313,7 +313,7 @@ func TestBiasesWithLargePages(t *testing.T) {
 		{4096, 0x11000, 0x21000},
 		{4096, 0x12000, 0x22000},
 		{4096, 0x16000, 0x36000},
-		{4096, 0x15000, 0}, // of either
+		{4096, 0x15000, 0}, // of either segment
 		{4096, 0x10000, 0},
 		{large, 0x20000, 0x40000},
 	} {
@@ -328,7 +328,7 @@ func TestBiasesWithLargePages(t *testing.T) {
 	}
 }
 
-// A number of a child that was not read whole is not used, and the cut is reported.
+// A child's PID that was not read completely is not used, and the cut is reported.
 func TestWhatWasNotReadIsReported(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "task", "7"), 0o777); err != nil {
@@ -367,7 +367,7 @@ func TestOwnMappingsNameTheFile(t *testing.T) {
 	}
 }
 
-// Addresses that are the same at each start of a program are marked.
+// Addresses that are the same at each start of a program are marked as predictable.
 func TestAddressesThatAreNotRandomAreMarked(t *testing.T) {
 	testenv.Need(t, "cat")
 	for _, c := range []struct {
@@ -407,7 +407,8 @@ func TestAddressesThatAreNotRandomAreMarked(t *testing.T) {
 // noRandom is ADDR_NO_RANDOMIZE of linux/personality.h.
 const noRandom = 0x0040000
 
-// A path of a process in another mount namespace may mean another file here.
+// Processes in another mount namespace are marked as foreign: their paths may mean other files
+// here.
 func TestProcessesWithOtherFoldersAreMarked(t *testing.T) {
 	for _, flags := range []uintptr{0, unix.CLONE_NEWNS} {
 		cmd := exec.Command("cat")
