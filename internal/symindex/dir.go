@@ -15,7 +15,7 @@ import (
 )
 
 // A Dir is a directory of indexes, one for each build ID. It is safe for concurrent use, even by
-// several processes: a complete new index replaces the old one.
+// several processes: a new index replaces the old one only once it is complete.
 type Dir struct {
 	Path string
 	// Budget bounds the bytes of all indexes; 0 means DefaultBudget. Beyond it, the least recently
@@ -26,7 +26,7 @@ type Dir struct {
 const (
 	suffix     = ".symindex"
 	newPrefix  = "new-"
-	usedAgain  = time.Hour      // the time of an index in use is renewed if it is older than this
+	usedAgain  = time.Hour      // age from which opening an index renews its modification time
 	leftBehind = 24 * time.Hour // age at which temporary files of killed processes are removed
 )
 

@@ -2,13 +2,13 @@ package symindex
 
 import "encoding/binary"
 
-// A dirEntry is an entry of a directory: it begins at addr.
+// A dirEntry is an entry of a directory. It applies from addr to the next entry.
 type dirEntry struct {
 	addr  uint64
 	value uint32
 }
 
-// A directory is the text of a directory's three sections.
+// A directory holds the encoded bytes of a directory's three sections.
 type directory struct{ groups, pages, entries []byte }
 
 // newDirectory returns the directory of entries, which have ascending addresses.
@@ -45,7 +45,7 @@ func newDirectory(all []dirEntry) (d directory) {
 }
 
 // search returns the last entry at or before addr of the directory whose sections begin with id.
-// found is false without such an entry.
+// found is false if there is no such entry.
 func (x *Index) search(id sectionID, addr uint64) (e dirEntry, found bool, err error) {
 	le := binary.LittleEndian
 	lo, hi := uint64(0), x.head.sections[id].size/groupSize

@@ -12,7 +12,7 @@
 //
 //	unit data       the calls of each unit, and blocks of rows; a block follows the calls of its rows
 //	span directory  the unit of a stretch of addresses
-//	units           the places of each unit's parts
+//	units           the offsets and sizes of each unit's parts
 //	row directory   the block of an address
 //	names, files    strings, each once, and their directories; units list their numbers
 //	symbols         blocks of symbols, by address, and their directory
@@ -41,9 +41,9 @@ const (
 	maxRowBytes  = 48       // longest row in bytes
 	maxSymBytes  = 25       // longest symbol in bytes
 	maxCallBytes = 40       // longest call in bytes
-	maxNameHead  = 20       // longest lengths of a name in bytes
+	maxNameHead  = 20       // most bytes of the lengths before a name
 	pageEntries  = 8        // average entries in a page of a directory
-	// largest distance of two entries of a group: distant code would make all pages large
+	// largest distance between two entries of a group: distant code would make all pages large
 	maxGap    = 1 << 20
 	maxFrames = 128 // frames of one address; a source with deeper calls is not indexed
 	// bytes of an index: offsets have 32 bits; the largest seen have 80 MiB

@@ -106,7 +106,7 @@ func (h *header) decode(b []byte) error {
 func blocks(body uint64) uint64 { return (body + blockSize - 1) / blockSize }
 
 // hasShown is a bit of the first number of a name. The other bits are the length of the linkage
-// name. If the bit is set, the length of the demangled one follows.
+// name. If the bit is set, the length of the demangled name follows.
 const hasShown = 1
 
 // The first byte of a row: values and masks.
@@ -114,7 +114,7 @@ const (
 	rowCall    = 0x03 // mask: the call
 	sameCall   = 0x00
 	noCall     = 0x01
-	newCall    = 0x02 // signed distance from the last call, or from the block, follows
+	newCall    = 0x02 // signed distance from the last call, or from the block's start, follows
 	blockEnd   = 0x03 // not a row: the end of a block with less than rowsInBlock rows
 	rowFile    = 0x0c // mask: the file
 	sameFile   = 0x00

@@ -22,14 +22,15 @@ type Listing struct {
 }
 
 const (
-	listAfter = 16 // files that are looked for singly before the directory is listed
+	listAfter = 16 // calls of Lacks before the directory is listed
 	// time in which a new index of another process may go unnoticed
 	listAgain = time.Second
 	maxListed = 1 << 16 // names; a directory with more is not listed: 20 ms
 	listChunk = 1024    // names read at a time
 )
 
-// Lacks reports whether d had no index of s a moment ago. After false, d may or may not have one.
+// Lacks reports whether d had no index of s a moment ago. If it returns false, d may still have no
+// index.
 func (l *Listing) Lacks(d Dir, s Source) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +50,7 @@ func (l *Listing) Lacks(d Dir, s Source) bool {
 	return !has
 }
 
-// Has notes that d now has an index of s.
+// Has records that d now has an index of s.
 func (l *Listing) Has(d Dir, s Source) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

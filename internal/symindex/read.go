@@ -114,7 +114,7 @@ func (x *Index) rest(id sectionID, off, n uint64) []byte {
 func damaged(what string) error { return fmt.Errorf("%s: %w", what, ErrDamaged) }
 
 type unitRecord struct {
-	data, size           uint64 // bytes
+	data, size           uint64 // offset and size of its data, in bytes
 	nameRefs, nameCount  uint64
 	fileRefs, filesCount uint64
 }
@@ -282,7 +282,7 @@ func (x *Index) File(i uint32) (path []byte, comp, dir int, err error) {
 	return path, int(c), int(d), nil
 }
 
-// Names returns a number that is larger than that of any name.
+// Names returns an upper bound: the number of each name is smaller.
 func (x *Index) Names() int {
 	h := &x.head.sections // a name has at least one byte
 	return int(min(h[secNameDir].size/4*namesInBlock, h[secNames].size))
@@ -317,7 +317,7 @@ func (x *Index) Symbol(addr uint64) (s Symbol, found bool, err error) {
 	return s, true, nil
 }
 
-// Check verifies all blocks.
+// Check verifies the checksums of all blocks.
 func (x *Index) Check() error {
 	for b := range blocks(uint64(len(x.body))) {
 		if !x.check(b) {

@@ -203,7 +203,7 @@ func (m *model) interesting() (addrs []uint64) {
 	return append(addrs, 0, 1<<64-1)
 }
 
-// A compiler's overflow may give a unit the whole rest of the address space.
+// If a compiler's calculation overflows, a unit may claim the whole rest of the address space.
 func TestASpanMayEndAtTheLastAddress(t *testing.T) {
 	const lo, hi = 1<<64 - 100, 1<<64 - 1
 	m := &model{names: [][2]string{{"", ""}}, files: []string{"/src/a.c"}, units: []modelUnit{{files: []uint32{0}, rows: []Row{{Addr: lo, File: 1, Line: 7}}}}, spans: []modelSpan{{lo, hi, 0}}}

@@ -11,10 +11,10 @@ type Unit struct {
 	block  [rowsInBlock]row // rows that are not in data yet
 	n      int              // number of rows in block
 	prev   row
-	begins bool // the next row begins a stretch
+	begins bool // the next row begins a span
 }
 
-// A row is a Row with the offset of its call, plus 1; call and file are 0 for none.
+// A row is a Row with the offset of its call, plus 1. call and file are 0 if unknown.
 type row struct {
 	addr         uint64
 	call         uint64
@@ -27,7 +27,7 @@ type row struct {
 type Call struct {
 	Name         uint32
 	Parent       uint32 // result of AddCall; 0 for a function
-	File         uint32 // place of the call in the source of Parent
+	File         uint32 // file of the call in the source of Parent; 0 if unknown
 	Line, Column uint32
 	Usual        uint32 // the file of most of the call's rows
 }
@@ -89,7 +89,7 @@ func (u *Unit) endBlock() {
 		return
 	}
 	u.dir = append(u.dir, dirEntry{u.block[0].addr, uint32(len(u.data))})
-	last := uint64(len(u.data)) // offset of the last call
+	last := uint64(len(u.data)) // offset of the block, then of the last call
 	prev := row{addr: u.block[0].addr - 1}
 	b := u.data
 	for i := range u.block[:u.n] {
@@ -145,9 +145,9 @@ func (u *Unit) endBlock() {
 	u.data, u.n = b, 0
 }
 
-// findRow returns the last row of a block whose address is at most distance above the first one's.
-// at is the offset of the block in the unit. ok is false if the block is malformed. The row has no
-// address, and no file if its file is the usual one.
+// findRow returns the last row of a block whose address is at most distance above the address of
+// the first row. at is the offset of the block in the unit. ok is false if the block is malformed.
+// The returned row has no address, and no file if its file is the usual one.
 func findRow(block []byte, at, distance uint64) (r row, ok bool) {
 	v := varints{b: block}
 	last := at

@@ -35,7 +35,7 @@ type Writer struct {
 	nameRefs, fileRefs []byte
 	nameDir            []byte
 	nameCount          int
-	nameStart          uint64 // offset; 0 before the first name
+	nameStart          uint64 // offset of the first name; 0 before it is written
 	files, fileDir     []byte
 	symbols            []byte
 	symbolDir          []dirEntry
@@ -94,9 +94,9 @@ func (w *Writer) sum() {
 	w.crc = 0
 }
 
-// AddUnit writes a unit, which must not be used afterwards, and returns its number for spans. The
-// unit's positions, from 1, are in names and files. These lists hold the numbers, from 0, of
-// AddName's names and AddFile's paths.
+// AddUnit writes a unit, which must not be used afterwards, and returns the unit's number for
+// AddSpan. The unit refers to names and files by positions in these lists, from 1. The lists hold
+// the numbers, from 0, of the names of AddName and the paths of AddFile.
 func (w *Writer) AddUnit(u *Unit, names, files []uint32) uint32 {
 	le := binary.LittleEndian
 	if w.nameStart != 0 {
