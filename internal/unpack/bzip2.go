@@ -37,7 +37,7 @@ func (r *bzip2Reader) Read(p []byte) (int, error) {
 type bzip2Members struct {
 	b       *bufio.Reader
 	n       int    // bytes read since bytes were last unpacked; negative within a member's header
-	hi, low uint64 // the last bytes
+	hi, low uint64 // the last 16 bytes read
 }
 
 func (m *bzip2Members) ReadByte() (byte, error) {
@@ -57,7 +57,7 @@ func (m *bzip2Members) ReadByte() (byte, error) {
 
 // isEnd reports whether a member ends at the last byte.
 func (m *bzip2Members) isEnd() bool {
-	for unused := range 8 { // bits that fill the last byte
+	for unused := range 8 { // number of bits that fill the last byte
 		shift := 32 + unused
 		end := (m.low>>shift | m.hi<<(64-shift)) & (1<<48 - 1)
 		if end == 0x177245385090 {

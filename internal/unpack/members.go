@@ -25,13 +25,13 @@ type Reader struct {
 	read     int64     // offset up to which the decoder had read when it returned the last bytes
 	unpacked bool      // a member was unpacked, or the first byte of one
 	rest     io.Reader // the bytes after the members; nil before their end
-	salvage  *salvage  // rest, after damage
+	salvage  *salvage  // same as rest after damage; otherwise nil
 	refused  error     // a decoder's error for bytes that only begin like a member
 }
 
 // NewReader returns a Reader of packed. Bytes that only begin like a file of the format are passed
-// on. The Reader holds memory for its decoders until Close. If memory has too little, Read returns
-// an error that wraps [ErrNoMemory].
+// on unchanged. The Reader holds memory for its decoders until Close. If memory has too little,
+// Read returns an error that wraps [ErrNoMemory].
 func (f *Format) NewReader(packed io.Reader, memory *Memory) *Reader {
 	m := &Reader{format: f, memory: &lease{of: memory}, tape: &tape{r: packed}}
 	m.b = bufio.NewReader(m.tape)
@@ -120,7 +120,7 @@ func (m *Reader) Read(p []byte) (int, error) {
 // at returns the offset of the next byte that a decoder reads.
 func (m *Reader) at() int64 { return m.tape.end - int64(m.b.Buffered()) }
 
-// Bounds of zstd's skippable frames before a frame, in bytes. After the first frame they may be
+// Bounds, in bytes, of the skippable frames before a zstd frame. After the first frame they may be
 // longer: a table for seeking follows the last frame.
 const (
 	maxSkippedFirst = 4 << 10
@@ -152,7 +152,7 @@ func (m *Reader) next() error {
 			m.rest = m.since()
 			return nil
 		}
-		m.b.Discard(8 + int(binary.LittleEndian.Uint32(head[4:]))) // if this fails, Peek will
+		m.b.Discard(8 + int(binary.LittleEndian.Uint32(head[4:]))) // the next Peek repeats an error
 	}
 }
 

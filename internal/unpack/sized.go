@@ -116,7 +116,7 @@ func (s Stream) decode(use func(io.Reader) error) (err error) {
 }
 
 // ReadExactly appends exactly size bytes of r to b, and checks that r ends there. b must be empty
-// with a capacity above 0. It grows only as bytes arrive.
+// with a capacity above 0. The buffer grows only as bytes arrive.
 func ReadExactly(r io.Reader, b []byte, size uint64) ([]byte, error) {
 	for uint64(len(b)) < size {
 		if len(b) == cap(b) {

@@ -81,12 +81,12 @@ func MeasureXZ(packed []byte) (c XZCost, err error) {
 // Format" 1.2.1, section 2). The decoder checks everything else.
 type xzGuard struct {
 	r    *bufio.Reader
-	most uint64                        // bytes of all dictionaries, besides xzPerByte
-	take func(dictionary uint64) error // is called for each block
+	most uint64                        // bytes of all dictionaries, besides xzPerByte per byte
+	take func(dictionary uint64) error // called for each block
 
 	field []byte                           // the current field so far
 	want  int                              // bytes of the current field
-	whole func(g *xzGuard, b []byte) error // is called with the field
+	whole func(g *xzGuard, b []byte) error // called with the whole field
 	skip  uint64                           // bytes to pass before the next field
 
 	// the stream has ended: the decoder would read the bytes after it as another stream

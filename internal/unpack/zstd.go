@@ -58,7 +58,7 @@ func newZstd(r io.Reader, window uint64) (*zstd.Decoder, error) {
 }
 
 // A zstdFrame reads the bytes of one frame (RFC 8878, section 3.1.1). The decoder alone would read
-// the bytes after it as another frame.
+// the bytes after the frame as another frame.
 type zstdFrame struct {
 	b    *bufio.Reader
 	left int  // bytes left of the current part: a header, a block or the checksum
