@@ -44,14 +44,14 @@ type Grouping struct {
 	tail  []byte // the lines since the last backtrace, at most the last 2*maxTail bytes
 }
 
-// A Held is an element that is held until its line is printed.
+// A Held is an element that a Grouping keeps until the element's line is printed.
 type Held struct {
 	Answer filter.Resolved
 	Values []filter.DictValue
 }
 
 // Hold keeps an element until its line is printed, and appends the bytes by which
-// [Grouping.Element] finds it. At the limit of held elements, Hold does nothing.
+// [Grouping.Element] finds it. At the limit of held elements, Hold returns dst unchanged.
 func (g *Grouping) Hold(dst []byte, h *Held) []byte {
 	if len(g.held) >= maxHeldElements {
 		return dst
@@ -222,7 +222,8 @@ func (g *Grouping) End(stack func(*Stack), line func(text []byte, ended bool)) {
 	}
 }
 
-// Restart forgets the lines before the next backtrace, for the beginning of another log.
+// Restart forgets all lines that may belong to the next backtrace. It is called when another log
+// begins.
 func (g *Grouping) Restart() { g.last, g.tail = g.last[:0], g.tail[:0] }
 
 // Remember keeps a line, which may be the message of the next backtrace.

@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// IsOutermost reports whether a function calls main or a thread's function.
+// IsOutermost reports whether a function is runtime code that calls main or a thread's function.
 func IsOutermost(function string) bool {
 	switch function {
 	case "start_thread", "clone", "clone3", "__clone3", "__GI___clone3", "__clone", "thread_start", "asan_thread_start(void*)":
