@@ -66,12 +66,12 @@ const (
 	maxQuickShown = 1 << MaxShown // bytes; the library cuts longer names
 	maxQuickSide  = 64 << 10      // bytes of side
 	maxQuickDepth = 48            // nested types and names, which take space on the stack
-	maxQuickParts = 4 << 10       // types, names and arguments; those of expansions count repeatedly
+	maxQuickParts = 4 << 10       // types, names and arguments; repeated ones in expansions count
 
 	none = -1
 )
 
-// A span is a part of a list.
+// A span is the elements [lo,hi) of a list.
 type span struct{ lo, hi int }
 
 // A use is a set of reasons why a part of a mangled name may have another text elsewhere.
@@ -154,8 +154,8 @@ func (q *Quick) write(s string) {
 	q.b = append(q.b, s...)
 }
 
-// enter begins a name, type or argument. It fails if there are too many, or if they are nested too
-// deeply. leave ends it.
+// enter begins a name, type or argument, which leave ends. It fails if there are too many of these,
+// or if they are nested too deeply.
 func (q *Quick) enter() {
 	q.depth++
 	q.parts++
@@ -350,7 +350,7 @@ func (q *Quick) number() {
 	}
 }
 
-// compact reads a number with a final '_', and returns the number plus 1; 0 without digits.
+// compact reads a number with a final '_', and returns the number plus 1; 0 if there are no digits.
 func (q *Quick) compact() int {
 	if q.take('_') {
 		return 0

@@ -80,7 +80,7 @@ func TestQuickNames(t *testing.T) {
 	}
 }
 
-// Quick demangles nearly all names of real libraries, as the library does.
+// Quick demangles nearly all names of the installed C++ libraries, to the same text as the library.
 func TestQuickNamesAreThoseOfTheLibrary(t *testing.T) {
 	step := 20 // one of 20 names is compared
 	if os.Getenv("TEST_LONG") == "1" {

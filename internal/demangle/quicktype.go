@@ -179,7 +179,8 @@ func (q *Quick) pointer(c byte, t piece, subs int) piece {
 			}
 			q.b = q.b[:len(q.b)-1]
 			t.form = lvalue
-			// each candidate must be the parameter, which substitution reads again
+			// the text of candidates has changed: only template parameters are allowed, since
+			// substitution rereads their arguments
 			for i := range q.subs[subs:] {
 				if p := &q.subs[subs+i]; p.param == 0 {
 					q.fail()
