@@ -50,7 +50,8 @@ func Jumps(machine Machine, code []byte) (beyond []int, tables, all bool) {
 // Entries of a table are relative to the table's address: an addition precedes the jump. A tail
 // call through a pointer has no addition.
 
-// computed returns the flow of a jump to a computed address; table means an address from a table.
+// computed returns the flow of a jump to a computed address. table is set if the address is from a
+// table.
 func computed(table bool) flow { return flow{anywhere: !table, table: table} }
 
 // x86Flow decodes the first instruction of code. before is the previous instruction.
@@ -88,7 +89,7 @@ func flowOf(machine Machine, w, before uint32) (f flow, size int) {
 
 func signed(w uint32, bits int) int { return int(int32(w<<(32-bits)) >> (32 - bits)) }
 
-// field returns n bits of w, from bit from upwards, moved to bit to.
+// field returns the n bits of w that begin at bit from, moved to bit to.
 func field(w uint32, from, n, to int) uint32 { return w >> from & (1<<n - 1) << to }
 
 func arm64Flow(w, before uint32) flow {

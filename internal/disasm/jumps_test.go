@@ -65,7 +65,7 @@ func TestJumps(t *testing.T) {
 	}
 }
 
-// Nothing is read beyond the code, and each instruction has a size.
+// Jumps reads nothing beyond the code, and each instruction has a size.
 func FuzzJumps(f *testing.F) {
 	f.Add([]byte("\x40\x00\x00\x14\x60\x00"), uint8(1))
 	f.Add([]byte("\x17\x13\x00\x00\x67\x00\x03\xff"), uint8(2))
