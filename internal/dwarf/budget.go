@@ -70,7 +70,7 @@ func (b *budget) Spent() (steps int64, exhausted bool) {
 }
 
 // Read returns an estimate of the bytes of the file that lookups have read since the last Read. The
-// pages of these bytes stay in memory until the file releases them.
+// pages of these bytes stay in memory until the file's ReleasePages is called.
 func (b *budget) Read() int64 {
 	n := b.read
 	b.read = 0

@@ -24,11 +24,12 @@ type coldRun struct {
 	panicked any    // value that the other goroutine recovered
 }
 
-// release drops c's references to its file, after end.
+// release drops the references to the file, which may be closed after the lookup.
 func (c *coldRun) release() { *c = coldRun{} }
 
 const (
-	// bytes of a line program that runs longer than it takes to wake up another processor: 0.1 ms
+	// bytes of a line program from which another goroutine runs it: shorter programs take less time
+	// than waking up another processor, 0.1 ms
 	apartProgram = 32 << 10
 	// apartProgram for the first lookup in a file, which also has to create the thread
 	firstProgram = 256 << 10

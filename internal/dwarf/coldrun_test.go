@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// apart calls run in another goroutine.
+// apart is an argument for Beside that calls run in another goroutine.
 func apart(run func()) (wait func()) {
 	done := make(chan struct{})
 	go func() {

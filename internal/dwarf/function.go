@@ -52,7 +52,7 @@ func (r *rareCalls) footprint() int64 {
 	return int64(unsafe.Sizeof(*r)) + sizeOf(r.bases) + sizeOf(r.all)
 }
 
-// sets returns the sets of ranges: main, and rest if it is known.
+// sets returns the sets of ranges: main and, after scanAgain, rest.
 func (f *functionTable) sets() []*functionSet {
 	if f.rest == nil {
 		return []*functionSet{&f.main}
@@ -60,7 +60,7 @@ func (f *functionTable) sets() []*functionSet {
 	return []*functionSet{&f.main, f.rest}
 }
 
-// A function is a DW_TAG_subprogram with code, and the place of its parsed calls.
+// A function is a DW_TAG_subprogram with code, and the position of its parsed calls.
 type function struct {
 	base     uint64 // address that the starts of the function's calls are relative to
 	entry    uint32

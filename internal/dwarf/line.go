@@ -105,7 +105,7 @@ func (t *lineTable) parseHeader(c cursor, e encoding) bool {
 	return !c.bad && !t.program.bad
 }
 
-// A lineHit is the row of an address.
+// A lineHit is the row of an address; ok is false if there is none.
 type lineHit struct {
 	line   uint32
 	file   uint16

@@ -50,8 +50,8 @@ func (w *typeWalk) variable(t typeAt) (info variableInfo) {
 	return info
 }
 
-// language notes whether u is in Fortran or Rust, which write member paths differently. The codes
-// are from DWARF 5, 7.12, and later additions.
+// language sets w.fortran or w.rust if u is in Fortran or Rust, which write member paths
+// differently. The codes are from DWARF 5, 7.12, and later additions.
 func (w *typeWalk) language(u *unit) {
 	var e typeEntry
 	if !w.read(typeAt{u, u.root}, &e) {
@@ -181,7 +181,7 @@ func (w *typeWalk) shape(t typeAt, e *typeEntry, a *arrayShape, depth int) bool 
 		}
 		if !known || d.count == 0 {
 			// An array without an end is a flexible array member of C, or GNU's zero-length array:
-			// the size of the object around it bounds it.
+			// the end of the enclosing object bounds it.
 			if good = a.n == 0; !good {
 				return false
 			}
@@ -315,8 +315,8 @@ type partial struct {
 }
 
 // try follows the part of an object at offset at. name is nil for a part without a name. done
-// reports whether the part contains the byte. If not, the path is unchanged, and p keeps the first
-// path into padding.
+// reports whether a named part contains the byte. If not, the path is unchanged, and p keeps the
+// first path into padding.
 func (w *typeWalk) try(p *partial, name []byte, t typeAt, off, at, limit uint64, depth int) (rest uint64, done bool) {
 	base := len(w.path)
 	w.appendName(name)
@@ -414,7 +414,7 @@ func (w *typeWalk) walkMembers(t typeAt, e *typeEntry, off, limit uint64, depth 
 }
 
 // walkVariants follows the variant of a Rust enum that has a member at off. If several variants
-// have one there, it follows none: the running program decides which applies.
+// have one there, it follows none: only the running program determines the variant.
 func (w *typeWalk) walkVariants(p *partial, t typeAt, e *typeEntry, off, limit uint64, depth int) (rest uint64, exact bool) {
 	base := len(w.path)
 	var found []byte

@@ -21,8 +21,8 @@ func (d *Data) text(s strRef) []byte {
 	return b[:n:n]
 }
 
-// LazyNames makes Lookup return, if possible, a number in Frame.Ref instead of a name. Callers need
-// not read known names again.
+// LazyNames makes Lookup return, if possible, a number in Frame.Ref instead of a name. So callers
+// can read each name only once.
 func (d *Data) LazyNames() { d.lazyNames = true }
 
 // Name returns the name for a Frame's Ref, or nil.

@@ -221,7 +221,8 @@ func (m *lineRun) noteDiscriminator(op []byte) {
 	}
 }
 
-// bytes returns the address's advance in bytes: n, unless n counts operations.
+// bytes converts the operand n of an advance to bytes. It returns n itself, unless instructions
+// hold several operations.
 func (m *lineRun) bytes(n uint64) uint64 {
 	if m.vliw {
 		n += m.opIndex

@@ -15,7 +15,7 @@ func sizeOf[T any](s []T) int64 {
 	return int64(cap(s)) * int64(unsafe.Sizeof(t))
 }
 
-// appendSpan appends [lo,hi) unless it is empty or the linker discarded it, or dst is full.
+// appendSpan appends [lo,hi) unless it is empty, the linker discarded it, or dst is full.
 func (s *sections) appendSpan(dst []span, e encoding, lo, hi uint64, id uint32) []span {
 	if lo >= hi || lo == 0 && !s.zeroCode || lo >= e.maxAddr()-1 || len(dst) >= maxRanges {
 		return dst

@@ -203,7 +203,8 @@ func (s *shelf) drop(u *unit) {
 	s.epoch.Add(1)
 }
 
-// idle returns the units that no reader has borrowed, each with the lookup that used it last.
+// idle returns the units that no reader has borrowed, each with the number of the lookup that last
+// used it.
 func (s *shelf) idle() map[*unit]uint64 {
 	if s == nil {
 		return nil

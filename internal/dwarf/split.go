@@ -164,7 +164,7 @@ func (l *links) shrink() {
 	l.held = 0
 }
 
-// count updates the heap held by f.
+// count updates the number of heap bytes held by f.
 func (l *links) count(f *splitFile) {
 	n := f.file.Object.Footprint() + f.data.Footprint()
 	l.held += n - f.held

@@ -119,7 +119,8 @@ func sweepCluster(out rangeSet, cluster []unitRange) rangeSet {
 	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.addr, b.addr) })
 	// number of a unit's ranges that cover the current stretch
 	claims := make(map[uint64]int, len(cluster))
-	// the claiming units; a unit whose claims have ended is removed when it is first
+	// the units that claim the stretch, by offset; a unit without claims is removed once it is the
+	// first
 	var first minHeap
 	live := 0
 	prev := ends[0].addr

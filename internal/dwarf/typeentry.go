@@ -226,7 +226,7 @@ func (w *typeWalk) children(t typeAt, e *typeEntry, do func(child typeAt, e *typ
 	}
 }
 
-// behind returns the position after an entry and all entries below it, or -1.
+// behind returns the position after an entry and all entries below it, or -1 if these are damaged.
 func (w *typeWalk) behind(t typeAt, e *typeEntry) int {
 	if !e.children {
 		return e.next

@@ -237,8 +237,8 @@ func (u *unit) agree(entry uint32, sym Extent) (score int) {
 	if bytes.Equal(info.linkage, name) || bytes.Equal(info.name, name) {
 		return score + 2
 	}
-	// counter.0 is a variable in a function for GCC, function.counter for Clang. A mangled name
-	// contains the variable's plain name.
+	// GCC names a static variable of a function counter.0, and Clang names it function.counter. A
+	// mangled name contains the variable's plain name.
 	for part := range bytes.SplitSeq(name, []byte(".")) {
 		if len(part) > 0 && (bytes.Equal(info.name, part) || bytes.Equal(info.linkage, part)) {
 			return score + 2

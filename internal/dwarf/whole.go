@@ -15,8 +15,9 @@ const (
 	maxTablesKept = 64 // abbreviation tables kept from unit to unit
 )
 
-// ErrNotWhole reports that a walk over all debug information is impossible: a part of it is in
-// another file, or breaks a limit.
+// ErrNotWhole reports that a walk over all debug information is impossible: a part of the
+// information is in another file or breaks a limit, or an unlinked file has several sections of
+// code.
 var ErrNotWhole = errors.New("the debug information cannot be walked as a whole")
 
 // A Stretch is the addresses [Lo,Hi) of the unit at the offset Unit.
