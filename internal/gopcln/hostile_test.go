@@ -149,8 +149,8 @@ func TestGo12TableIsThatOfGosym(t *testing.T) {
 	}
 }
 
-// withSegments returns an ELF file with the given header of a table, a segment of code at text and
-// a segment of data.
+// withSegments returns an ELF file with the given ELF header, a segment of code at text, and a
+// segment of data.
 func withSegments(header, data []byte, text uint64) []byte {
 	w := image{}.writer()
 	w.Write(header)

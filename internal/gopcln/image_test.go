@@ -381,7 +381,7 @@ func TestEachVersionIsRead(t *testing.T) {
 	}
 }
 
-// lookups looks up some addresses in the text.
+// lookups returns the frames at some offsets in the text.
 func lookups(t *Table) map[uint64]string {
 	got := make(map[uint64]string)
 	for _, off := range []uint64{0, 0x10, 0x1f, 0x20, 0x30, 0x34, 0x3b, 0x3c, 0x40, ^uint64(0)} {

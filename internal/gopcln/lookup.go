@@ -66,8 +66,8 @@ func (t *Table) Lookup(dst []Frame, addr uint64) []Frame {
 	}
 }
 
-// isMark reports whether the function called name only marks a place in the text. The linker makes
-// such functions, for example go:textfipsstart.
+// isMark reports whether the linker made the function called name only to mark a position in the
+// text, such as go:textfipsstart.
 func isMark(name []byte) bool {
 	return bytes.HasPrefix(name, []byte("go:")) || string(name) == "go.buildid"
 }
@@ -249,7 +249,7 @@ func (t *Table) fileAt(fn function, addr uint64) string {
 
 func (t *Table) name(off uint32) []byte { return cString(t.names, off) }
 
-// cString returns the bytes at off up to a NUL; nil without a NUL within maxNameBytes.
+// cString returns the bytes at off up to a NUL; nil if there is no NUL within maxNameBytes.
 func cString(b []byte, off uint32) []byte {
 	if uint64(off) >= uint64(len(b)) {
 		return nil

@@ -153,7 +153,7 @@ func (t *Table) header(b []byte) version {
 	return 0
 }
 
-// open makes data, loaded at addr, the table. It returns false if data is not a table.
+// open parses data, loaded at addr, as the table. It returns false if data is not a table.
 func (t *Table) open(data []byte, addr uint64) bool {
 	t.version = t.header(data)
 	if t.version == 0 {
@@ -296,7 +296,7 @@ func (t *Table) relocated(data []byte, addr uint64) []byte {
 	return data
 }
 
-// Footprint returns about how many bytes of heap the table takes, without its file.
+// Footprint estimates the bytes of heap that the table takes, without its file.
 func (t *Table) Footprint() int64 {
 	n := int64(512)
 	for _, name := range t.fileNames {
