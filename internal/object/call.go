@@ -48,8 +48,8 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	return false, false
 }
 
-// InCall returns an address in the call before addr, a return address: addr-1, on Arm without the
-// Thumb bit of addr. On MIPS it is the byte before the call's delay slot.
+// InCall returns an address in the call that precedes addr, a return address. It is addr-1, on Arm
+// without the Thumb bit of addr. On MIPS it is the byte before the call's delay slot.
 func (f *File) InCall(addr uint64) uint64 {
 	const slot = 4 // bytes
 	var buf [2 * slot]byte
@@ -89,7 +89,7 @@ func (d *sectionData) codeBefore(buf []byte, addr uint64) (code []byte, ok bool)
 	return buf[:copy(buf, code[addr-start-min(addr-start, uint64(len(buf))):addr-start])], true
 }
 
-// codeFrom returns the code from addr to the end of its segment.
+// codeFrom returns the code from addr to the end of its segment; nil if the file has none.
 func (d *sectionData) codeFrom(addr uint64) []byte {
 	code, start, ok := d.codeAround(addr)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The direct calls of a program lead to its own functions, or to imported functions, which have
-// names.
+// The direct calls of a program lead to its own functions, or to imported functions, whose names
+// CalledImport returns.
 func TestTargetsOfCalls(t *testing.T) {
 	testenv.OnlyOn(t, "linux")
 	file, err := os.Open(testenv.Find(t, "/bin/sh"))
@@ -52,7 +52,8 @@ func TestTargetsOfCalls(t *testing.T) {
 	}
 }
 
-// labelled matches the first line of a function, targeted a call of a known address or label.
+// labelled matches the first line of a function, targeted a call of a known address or label, and
+// anyCode each instruction.
 var (
 	labelled = regexp.MustCompile(`^([0-9a-f]+) <(.*)>:`)
 	targeted = regexp.MustCompile(`^ *([0-9a-f]+):\s+(?:bl|blx|calll|callq|jal|jalr)\s+(?:ra, )?(?:0x([0-9a-f]+) |-?0x[0-9a-f]+\(ra\) )<([^>+]+)`)

@@ -14,7 +14,8 @@ const (
 	relocatedAlign  = 4096 // bytes
 )
 
-// placeSections gives each section with code, except the first, addresses of its own.
+// placeSections gives each section with code of an object file, except the first, addresses of its
+// own.
 func (h *headers) placeSections() {
 	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
 	own := func(s Section) bool { return s.Flags&code == code && s.Size > 0 }

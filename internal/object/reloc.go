@@ -68,7 +68,7 @@ func (d *sectionData) relocate(data []byte, addr uint64, r *Section) error {
 }
 
 // once returns the bytes of a section without keeping them. They are valid until release. The
-// caller calls release even after an error.
+// caller must call release, even after an error.
 func (d *sectionData) once(s *Section) (data []byte, release func(), err error) {
 	if err := d.inFile("section "+s.Name, s); err != nil {
 		return nil, func() {}, err

@@ -33,7 +33,7 @@ func (m image) relocs(kind elf.SectionType, symtab, target uint32, all []reloc) 
 	return imageSection{Section{Name: ".rela.debug_info", Type: kind, Link: symtab, Info: target}, w.String()}
 }
 
-// asObject returns b as an object file, which is not linked.
+// asObject returns a copy of b with the type of an object file, ET_REL.
 func (m image) asObject(b []byte) []byte {
 	b = bytes.Clone(b)
 	if m.big {

@@ -15,8 +15,8 @@ type SymbolTable struct {
 	sorted  atomic.Pointer[symbols] // t with its sorted table; nil until that is built
 }
 
-// SymbolTable returns the table that Symbol searches first. Both share a sorted table, which is
-// built once.
+// SymbolTable returns the table that Symbol searches first. The SymbolTable and the File share a
+// sorted table, which is built once.
 func (ts *symbolTables) SymbolTable() *SymbolTable {
 	if ts.closed {
 		return new(SymbolTable)

@@ -83,9 +83,9 @@ func (ts *symbolTables) ReadySymbol(addr uint64) (Symbol, bool) {
 	return sym, found && sym.Size != 0
 }
 
-// SymbolReaching is Symbol by llvm-symbolizer's rule. It searches only the first table. A symbol
-// without a size reaches to the next symbol, past the end of its section and beyond the last
-// section.
+// SymbolReaching is Symbol with the reach that symbols have in llvm-symbolizer: a symbol without a
+// size reaches to the next symbol, past the end of its section and beyond the last section. It
+// searches only the first table.
 func (ts *symbolTables) SymbolReaching(addr uint64) (Symbol, bool) {
 	if ts.closed {
 		return Symbol{}, false

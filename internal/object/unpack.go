@@ -163,7 +163,7 @@ func (u *Unpacking) Drop() {
 	}
 }
 
-// Spilled returns the number of bytes in a spill file.
+// Spilled returns the number of bytes in the spill file; 0 if there is none.
 func (u *Unpacking) Spilled() int64 {
 	if u.arena == nil || !u.arena.spilled() {
 		return 0

@@ -254,7 +254,8 @@ func (u *unwind) frameEncoding(data []byte, at uint64) (encoding byte, ok bool) 
 }
 
 // readExidx makes a table of the functions in .ARM.exidx (Exception Handling ABI for the Arm
-// Architecture, 5). It records only their starts: a function ends where the next begins.
+// Architecture, 5). The section holds only the starts of functions: each ends where the next
+// begins.
 func (u *unwind) readExidx() {
 	d := u.d
 	var addr, size uint64

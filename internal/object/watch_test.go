@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// watch fails the test if the rest of it takes too much time or memory.
+// watch fails the test if the rest of the test takes too much time or memory.
 func watch(t *testing.T) {
 	t.Helper()
 	t.Cleanup(fuzztest.Watch(t, t.Name()))
