@@ -33,7 +33,7 @@ const (
 func (d Dir) file(s Source) string { return filepath.Join(d.Path, hex.EncodeToString(s.ID)+suffix) }
 
 // Open opens the index of s; the caller closes it. The error wraps fs.ErrNotExist if s has no
-// index, ErrStale if the index was made from another file, and ErrDamaged if it is damaged.
+// index, ErrStale if the index was made from another file, and ErrDamaged if the index is damaged.
 func (d Dir) Open(s Source) (*Index, error) {
 	if len(s.ID) == 0 {
 		return nil, fs.ErrNotExist

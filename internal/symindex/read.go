@@ -24,7 +24,7 @@ type Index struct {
 }
 
 // New checks the header and returns the index in data. data must not change while the Index is in
-// use.
+// use. Errors wrap ErrDamaged or ErrStale.
 func New(data []byte) (*Index, error) {
 	x := &Index{data: data}
 	if err := x.head.decode(data); err != nil {
@@ -282,7 +282,7 @@ func (x *Index) File(i uint32) (path []byte, comp, dir int, err error) {
 	return path, int(c), int(d), nil
 }
 
-// Names returns an upper bound: the number of each name is smaller.
+// Names returns an upper bound for the numbers of names: all of them are smaller.
 func (x *Index) Names() int {
 	h := &x.head.sections // a name has at least one byte
 	return int(min(h[secNameDir].size/4*namesInBlock, h[secNames].size))

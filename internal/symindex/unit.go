@@ -71,7 +71,7 @@ func (u *Unit) AddRow(r Row, usual bool) {
 	if p := &u.prev; u.n > 0 && !u.begins && p.call == now.call && p.file == now.file && p.line == now.line && p.column == now.column {
 		return
 	}
-	// not expected: the previous row would cover no bytes
+	// two rows at one address are not expected: the first is kept
 	if u.n > 0 && u.prev.addr == now.addr {
 		return
 	}
