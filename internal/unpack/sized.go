@@ -74,7 +74,7 @@ func (s Stream) Into(buf []byte, populate func([]byte)) (data []byte, err error)
 	return data, err
 }
 
-// To unpacks to w.
+// To unpacks to w. It fails unless the stream has exactly Size bytes and a correct checksum.
 func (s Stream) To(w io.Writer) error {
 	return s.decode(func(z io.Reader) error {
 		n, err := io.CopyBuffer(w, io.LimitReader(z, int64(s.Size)), make([]byte, min(s.Size+1, 1<<20)))

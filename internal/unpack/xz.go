@@ -89,7 +89,8 @@ type xzGuard struct {
 	whole func(g *xzGuard, b []byte) error // called with the whole field
 	skip  uint64                           // bytes to pass before the next field
 
-	// the stream has ended: the decoder would read the bytes after it as another stream
+	// set at the end of a stream: otherwise the decoder would read the following bytes as another
+	// stream
 	ended        bool
 	check        int    // bytes of the check after each block
 	blocks       int    // blocks of the current stream
