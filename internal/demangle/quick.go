@@ -154,7 +154,7 @@ func (q *Quick) write(s string) {
 	q.b = append(q.b, s...)
 }
 
-// enter begins a name, type or argument, which leave ends. It fails if there are too many of these,
+// enter begins a name, type or argument; leave ends it. enter fails if there are too many of these,
 // or if they are nested too deeply.
 func (q *Quick) enter() {
 	q.depth++

@@ -34,9 +34,8 @@ type Declaration struct {
 // come before the first lookup.
 func (d *Data) WithDetails() { d.detailed = true }
 
-// details returns the Details for the frame of a function or call, whose entry is in hu.
-// discriminator belongs to that frame. It also returns the discriminator of the call, which belongs
-// to the caller's frame.
+// details returns the Details of the frame for an entry in hu. discriminator is the one of that
+// frame. The second result is the discriminator of the call, for the caller's frame.
 func (u *unit) details(hu *unit, entry, discriminator uint32) (*Details, uint32) {
 	v := &Details{Discriminator: discriminator, Declared: u.declaration(hu, entry), Entry: hu.off + uint64(entry) + 1}
 	var call uint32

@@ -31,9 +31,9 @@ func (n *nameTable) footprint() int64 {
 
 // SymbolsNamed returns the functions, objects and untyped symbols with a name that are defined in
 // loaded sections, from .symtab, .dynsym and MiniDebugInfo. They are in order of address, one for
-// each address, at most 4,096. The name must match exactly, including a version, as
-// in "memcpy@@GLIBC_2.14". The first searches scan the tables (1 ms for 130,000 symbols). Later
-// ones use a list of 10 bytes a symbol, built once.
+// each address, at most 4,096. The name must match exactly, with a version if the table has one
+// (memcpy@@GLIBC_2.14). The first searches scan the tables (1 ms for 130,000 symbols). Later ones
+// use a list of 10 bytes a symbol, built once.
 func (ts *symbolTables) SymbolsNamed(name string) []Symbol {
 	if ts.closed || name == "" {
 		return nil

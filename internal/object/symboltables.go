@@ -16,7 +16,7 @@ type symbolTables struct {
 }
 
 // primary returns the table that is searched first: .symtab, or .dynsym if that is missing or
-// empty. An unreadable table counts as missing: an address without a name is still an address.
+// empty. An unreadable table counts as missing: lookups then find no name, but do not fail.
 func (ts *symbolTables) primary() *symbols {
 	t := &ts.symbols
 	if !t.loaded {
