@@ -100,7 +100,7 @@ func removeDwo(t *testing.T, dir string) {
 	}
 }
 
-// long reports whether TEST_LONG=1 asks for the full number of addresses and fixtures.
+// long reports whether TEST_LONG=1 is set, for the full number of addresses and fixtures.
 func long() bool { return os.Getenv("TEST_LONG") == "1" }
 
 // inDir runs a command in dir. TESTDATA in the command is the path of the folder testdata, which

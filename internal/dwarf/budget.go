@@ -47,7 +47,7 @@ func (b *budget) damaged(format string, args ...any) {
 // come before the first Lookup.
 func (b *budget) Afford(ask func(bytes int64) bool) { b.afford = ask }
 
-// affordRows asks for the memory of the table's rows, if they may be many. It asks for twice their
+// affordRows requests the memory of the table's rows, if they may be many. It requests twice their
 // size: the rows are collected first, then copied.
 func (b *budget) affordRows(t *lineTable) bool {
 	rows := min((len(t.program.buf)-t.program.pos)/rowBytes, maxRows)

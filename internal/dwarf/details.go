@@ -63,8 +63,8 @@ func (u *unit) within(file uint32) string {
 	return string(u.d.text(u.compDir))
 }
 
-// isLinkerName reports whether the plain name of an entry of u is also the name of its symbol: the
-// unit with the name is in a language without mangling. The codes are from DWARF 5, 7.12.
+// isLinkerName reports whether the plain name of an entry of u is also the name of its symbol. It
+// is if the unit with the name is in a language without mangling. The codes are from DWARF 5, 7.12.
 func (u *unit) isLinkerName(entry uint32) bool {
 	for range maxChain {
 		named := false

@@ -219,8 +219,8 @@ func (u *unit) stringOf(v value, home section) strRef {
 	return strRef{}
 }
 
-// homeBase returns the offset in the section home of a cursor's first byte: a cursor over a unit
-// starts at the unit, a cursor over a line table at the section's start.
+// homeBase returns the offset in the section home of a cursor's first byte. A cursor over a unit
+// starts at the unit, and a cursor over a line table at the section's start.
 func (u *unit) homeBase(home section) uint64 {
 	if home == secInfo {
 		return u.off

@@ -15,7 +15,7 @@ const (
 	maxTablesKept = 64 // abbreviation tables kept from unit to unit
 )
 
-// ErrNotWhole reports that a walk over all debug information is impossible: a part of the
+// ErrNotWhole reports that a walk over all debug information is impossible. A part of the
 // information is in another file or breaks a limit, or an unlinked file has several sections of
 // code.
 var ErrNotWhole = errors.New("the debug information cannot be walked as a whole")

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An image describes an ELF file made for a test: a file without sections, with a segment of code
-// and a segment of data, which holds a table of one version, the trees and the module data.
+// An image describes an ELF file without sections. The file has a segment of code, and a segment of
+// data with a table of one version, the trees and the module data.
 type image struct {
 	version version
 	big     bool

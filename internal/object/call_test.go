@@ -80,7 +80,7 @@ func TestCallsEndWhereADisassemblerSeesThem(t *testing.T) {
 	}
 }
 
-// On x86 no call is missed, and few other places are taken for a call.
+// On x86 no call is missed, and few other addresses are reported as return addresses.
 func TestCallsOfX86(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	files := machineFiles(t)

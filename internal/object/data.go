@@ -75,7 +75,7 @@ func (d *sectionData) stored(name string, s *Section, legacy bool) ([]byte, erro
 	return d.keep(name, d.read(s))
 }
 
-// keep keeps k as the answer for name, unless it failed for lack of memory. It releases the memory
+// keep keeps k as the result for name, unless k failed for lack of memory. It releases the memory
 // of a failed section.
 func (d *sectionData) keep(name string, k kept) ([]byte, error) {
 	if k.err != nil {

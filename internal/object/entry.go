@@ -65,7 +65,7 @@ func (f *File) argument(code []byte, align int, decode func(at uint64, first, se
 	return 0
 }
 
-// aarch64Argument decodes adrp x0 and ldr x0, [x0] or add x0, x0.
+// aarch64Argument decodes adrp x0 followed by ldr x0, [x0] or add x0, x0.
 func aarch64Argument(at uint64, first, second uint32) (addr uint64, load, ok bool) {
 	low := second >> 10 & 0xfff
 	load = second&0xffc003ff == 0xf9400000
@@ -80,7 +80,7 @@ func adrp(at uint64, w uint32) uint64 {
 	return at&^0xfff + signed((w>>5&0x7ffff<<2|w>>29&3)<<11, 11)<<12
 }
 
-// riscvArgument decodes auipc a0 and ld a0, (a0) or addi a0, a0.
+// riscvArgument decodes auipc a0 followed by ld a0, (a0) or addi a0, a0.
 func riscvArgument(at uint64, first, second uint32) (addr uint64, load, ok bool) {
 	load = second&0xfffff == 0x53503
 	return at + signed(first&^0xfff, 0) + signed(second, 20), load, first&0xfff == 0x517 && (load || second&0xfffff == 0x50513)

@@ -15,7 +15,8 @@ const (
 	// bytes of one section name; longer names are cut: no lookup needs them
 	maxName = 4 << 10
 
-	// bytes of notes searched for a build ID; vmlinux has 500, a core file may have gigabytes
+	// bytes of notes searched for a build ID or package note; vmlinux has 500, a core file may have
+	// gigabytes
 	maxNotes = 1 << 20
 	maxID    = 64 // bytes of a build ID: a SHA-512
 

@@ -83,9 +83,9 @@ func (ts *symbolTables) ReadySymbol(addr uint64) (Symbol, bool) {
 	return sym, found && sym.Size != 0
 }
 
-// SymbolReaching is Symbol with the reach that symbols have in llvm-symbolizer: a symbol without a
-// size reaches to the next symbol, past the end of its section and beyond the last section. It
-// searches only the first table.
+// SymbolReaching is Symbol with the reach that symbols have in llvm-symbolizer. A symbol without a
+// size reaches to the next symbol, past the end of its section and beyond the last section.
+// SymbolReaching searches only the first table.
 func (ts *symbolTables) SymbolReaching(addr uint64) (Symbol, bool) {
 	if ts.closed {
 		return Symbol{}, false
@@ -98,9 +98,9 @@ func (ts *symbolTables) SymbolReaching(addr uint64) (Symbol, bool) {
 }
 
 // SourceFile returns the source file of a local symbol, as given to the compiler, usually without a
-// directory: the name of the last STT_FILE symbol before sym. It returns nil for global symbols and
-// without such a name. sym must come from ts. The name aliases the file. The first call scans the
-// table.
+// directory: the name of the last STT_FILE symbol before sym. It returns nil for global symbols,
+// and if there is no such name. sym must come from ts. The name aliases the file. The first call
+// scans the table.
 func (ts *symbolTables) SourceFile(sym Symbol) []byte {
 	t := sym.table
 	if !sym.Local || t == nil || sym.index >= t.count() {

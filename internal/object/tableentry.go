@@ -13,7 +13,7 @@ type TableEntry struct {
 	Type    elf.SymType
 	Bind    elf.SymBind
 	Hidden  bool // STV_HIDDEN
-	Section int  // index of the symbol's section; 0 without one
+	Section int  // index of the symbol's section; 0 if it has none
 	Index   uint64
 }
 

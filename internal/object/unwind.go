@@ -14,7 +14,7 @@ type unwind struct {
 	table  []byte        // the search table of .eh_frame_hdr, and the bytes after it
 	count  uint64        // entries of that table; 0: none
 	base   uint64        // address that the entries are relative to
-	ranges []unwindRange // without such a table: all functions, sorted by start
+	ranges []unwindRange // if there is no search table: all functions, sorted by start
 }
 
 type unwindRange struct{ start, end uint64 }

@@ -59,8 +59,8 @@ func TestModesOfTheDirectory(t *testing.T) {
 	}
 }
 
-// A file that another user may have put in the place of an index, while the directory was writable,
-// is not used, and opening it does not block.
+// While the directory was writable, another user may have put a file in the place of an index. The
+// file is not used, and opening it does not block.
 func TestWhatIsNoFileOfTheUserIsNoIndex(t *testing.T) {
 	s := Source{ID: []byte{1}, Size: 1}
 	for name, plant := range map[string]func(t *testing.T, path string) error{
