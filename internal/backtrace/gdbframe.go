@@ -76,9 +76,9 @@ func hexNumber(s string, ok bool) (n uint64, isHex bool) {
 	return n, ok && err == nil
 }
 
-// argumentsIn returns the offset of the blank before the arguments at the end of a frame, or -1.
-// Values of arguments may have brackets that do not match, and the last argument may be on the next
-// line.
+// argumentsIn returns the offset of the blank before the arguments at the end of a frame, or -1 if
+// the frame has no arguments. Values of arguments may have brackets that do not match, and the last
+// argument may be on the next line.
 func argumentsIn(frame string) int {
 	switch {
 	case strings.HasSuffix(frame, ")"):

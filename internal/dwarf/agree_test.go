@@ -183,7 +183,7 @@ func linksOf(t *testing.T, path string) testLinks {
 	}}
 }
 
-// testLinks holds Links and the supplementary file, or nil.
+// testLinks holds Links and the supplementary file, if any.
 type testLinks struct {
 	alt *object.File
 	Links

@@ -25,7 +25,7 @@ func (d *Data) text(s strRef) []byte {
 // can read each name only once.
 func (d *Data) LazyNames() { d.lazyNames = true }
 
-// Name returns the name for a Frame's Ref, or nil.
+// Name returns the name for a Frame's Ref; nil if ref is 0 or not valid.
 func (d *Data) Name(ref uint64) []byte {
 	if ref == 0 || section(ref>>refBits) >= numSections {
 		return nil

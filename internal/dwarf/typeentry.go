@@ -330,7 +330,8 @@ func typeIn(u *unit) typeAt {
 	return typeAt{u, uint32(entry)}
 }
 
-// packagedTypeUnit returns the type unit with a signature in the index of a package, or nil.
+// packagedTypeUnit returns the type unit with a signature in the index of a package; nil if the
+// index does not have it.
 func (v *variables) packagedTypeUnit(sig uint64) *unit {
 	d := v.d
 	o := d.sec.vars.unlinked

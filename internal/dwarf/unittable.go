@@ -12,7 +12,8 @@ type unitTable struct {
 	packaged bool // these are the split units of a package
 }
 
-// unitAt returns the parsed unit whose header is at off, or nil. It records damage in d.err.
+// unitAt returns the parsed unit whose header is at off, or nil if the header is damaged. It
+// records that damage in d.err.
 func (t *unitTable) unitAt(off uint64) *unit { return t.unitIn(off, part{}) }
 
 // unitIn is unitAt for a unit in a package, with contributions at the offsets in p.
@@ -95,7 +96,8 @@ func (t *unitTable) abbrevsOf(u *unit) *abbrevTable {
 	return a
 }
 
-// unitOf returns the unit that holds an offset of .debug_info, or nil.
+// unitOf returns the unit that holds an offset of .debug_info; nil if no unit does, and in a
+// package.
 func (t *unitTable) unitOf(off uint64) *unit {
 	if t.packaged { // the base of the offsets is not known
 		return nil

@@ -69,7 +69,7 @@ func (t *rawSymbols) loadSection(index int, s *Section) bool {
 	return true
 }
 
-// name returns the name at off of the string table, or nil.
+// name returns the name at off of the string table; nil if the name reaches beyond the table.
 func (t *rawSymbols) name(off uint32) []byte {
 	if uint64(off) >= uint64(len(t.strings)) {
 		return nil

@@ -151,7 +151,7 @@ const (
 )
 
 // apply changes one field. If implicit is set (SHT_REL), the present value of the field is the
-// addend of set and relative.
+// addend, for the kinds set and relative.
 func (h *headers) apply(field []byte, how relocation, implicit bool, value, addend, place uint64) {
 	var held uint64
 	switch len(field) {

@@ -68,8 +68,8 @@ func (of *process) places(m *mapping) []string {
 	return []string{proc + "/root" + m.path, fmt.Sprintf("%s/map_files/%x-%x", proc, m.start, m.end), proc + "/exe"}
 }
 
-// fileOf returns the file of a mapping of the process, or nil. The file's device and inode must
-// be the mapping's, since another file may have the path by now.
+// fileOf returns the file of a mapping of the process, or nil if the file cannot be opened. The
+// file's device and inode must be the mapping's, since another file may have the path by now.
 func (l *looker) fileOf(of *process, m *mapping) *file {
 	if m.path == "" {
 		return nil

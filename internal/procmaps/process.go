@@ -44,7 +44,7 @@ type place struct {
 	dev, inode         uint64
 }
 
-// openProcess returns the process with this PID, or nil.
+// openProcess returns the process with this PID, or nil if there is none.
 func openProcess(pid int) *process {
 	folder, err := os.OpenRoot("/proc/" + strconv.Itoa(pid))
 	if err != nil {

@@ -14,7 +14,7 @@ var (
 	ErrStale = errors.New("the index is for another file, or from another version")
 )
 
-// A Source identifies the file of an index.
+// A Source identifies the file from which an index was made.
 type Source struct {
 	ID      []byte // build ID, at most 64 bytes
 	Size    int64  // bytes

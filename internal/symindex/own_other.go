@@ -6,5 +6,6 @@ import "io/fs"
 
 const openFlags = 0
 
-// checkOwn checks nothing: on this system the user's cache directory inherits access control lists.
+// checkOwn checks nothing: on this system, files in the user's cache directory inherit its access
+// rights.
 func checkOwn(fs.FileInfo) error { return nil }

@@ -93,7 +93,8 @@ func (x *Index) check(b uint64) bool {
 	return true
 }
 
-// recordAt returns record i of a section with records of n bytes, or nil.
+// recordAt returns record i of a section with records of n bytes; nil if it is damaged or out of
+// range.
 func (x *Index) recordAt(id sectionID, i, n uint64) []byte {
 	s := &x.head.sections[id]
 	if i >= s.size || i*n+n > s.size { // the size is far too small for an overflow
@@ -102,7 +103,7 @@ func (x *Index) recordAt(id sectionID, i, n uint64) []byte {
 	return x.bytesAt(s.off+i*n, n)
 }
 
-// rest returns up to n bytes of a section at off, or nil.
+// rest returns up to n bytes of a section at off; nil if they are damaged or out of range.
 func (x *Index) rest(id sectionID, off, n uint64) []byte {
 	s := &x.head.sections[id]
 	if off >= s.size {

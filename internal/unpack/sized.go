@@ -35,7 +35,7 @@ func (s Stream) Likely() bool { return Likely(s.Size, s.Packed) }
 func Likely(size, packed uint64) bool { return size <= 1<<20 || size/16 <= packed }
 
 // Window returns the bytes that the decoder takes besides its output. For zstd that is the first
-// frame's window, but at least MinWindow; later frames must not need more.
+// frame's window, at least MinWindow and at most maxWindow; later frames must not need more.
 func (s Stream) Window() uint64 {
 	if !s.Zstd {
 		return 0
