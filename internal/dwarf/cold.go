@@ -121,8 +121,8 @@ func (c *coldRun) wait() {
 	}
 }
 
-// end returns the row of c.addr after run. It stores the sequences, or all rows if keep is set, in
-// the unit.
+// end is called after run. It returns the row of c.addr, and stores the sequences, or all rows if
+// keep is set, in the unit. It passes on a panic of run.
 func (c *coldRun) end() lineHit {
 	if c.panicked != nil {
 		panic(c.panicked)

@@ -159,8 +159,8 @@ func (u *unit) parseRoot(t *abbrevTable) bool {
 }
 
 // defaultBases returns the bases for a root entry that gives none: the ends of the headers of the
-// sections' first contributions. Before DWARF 5, with GNU's extensions, the sections have no such
-// headers.
+// sections' first contributions. Before DWARF 5, with GNU's extensions, there are no such headers,
+// and the bases are 0.
 func defaultBases(e encoding) (strOff, addr, rng uint64) {
 	switch {
 	case e.version < 5:

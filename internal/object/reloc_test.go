@@ -15,8 +15,8 @@ type reloc struct {
 	addend int64
 }
 
-// relocs returns a section of relocations for the section target, by the symbol table at index
-// symtab.
+// relocs returns a section of relocations for the section target, with symbols from the table at
+// index symtab.
 func (m image) relocs(kind elf.SectionType, symtab, target uint32, all []reloc) imageSection {
 	w := m.writer()
 	for _, r := range all {
