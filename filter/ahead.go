@@ -10,30 +10,31 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// An ahead resolves the frames of a block, or of held lines, on other processors, from the end
-// backwards. The Filter works from the start until they meet, and finds the answers in the Cache.
-// An ahead asks only questions that the symbolizer answers at once. If the Filter asks about the
-// same module, it waits for at most one of them.
+// An ahead looks up frames on other processors before the Filter reaches them. Its workers begin at
+// the end of a block, or of the held lines, and work backwards until they meet the Filter. The
+// Filter finds their answers in the Cache. Workers ask only questions that need not wait for a
+// file. A question of the Filter waits for at most one of theirs about the same module.
 type ahead struct {
 	opt     *Options
 	cached  *Cache
 	filter  *asker // the Filter's asker
 	workers []*aheadWorker
 
-	block []byte // block of the Filter; nil: nothing may be resolved ahead
-	// frames in held lines, which are resolved in place of the block's until the lines are printed
+	block []byte // the Filter's current block; nil if no frames may be resolved ahead
+	// frames in held lines; while there are any, workers resolve these instead of the block's
+	// frames
 	frames []heldFrame
-	begun  bool // the ahead runs, or has run, for the block in the current space
+	begun  bool // workers were started for the block and the current address space
 	fresh  int  // new answers by the Filter in the block before the ahead began
 
-	left  atomic.Int64 // bytes that no worker has taken, from the start of block
+	left  atomic.Int64 // bytes of block, or held frames, from the start, that no worker has taken
 	part  int64        // bytes that a worker takes at a time
-	at    atomic.Int64 // offset in the block that the Filter has reached
-	size  atomic.Int64 // bytes of answers for the block
+	at    atomic.Int64 // offset in block, or number of the held line, that the Filter has reached
+	size  atomic.Int64 // bytes of answers that workers have put into the Cache for the block
 	stop  atomic.Bool
 	ended sync.WaitGroup
 
-	faults int64 // the symbolizer's faults when the ahead began; see check
+	faults int64 // symbolReaders.Faults when the workers started; see check
 
 	before int // new answers before the current block, by the Filter and the workers
 }
@@ -50,13 +51,13 @@ type aheadWorker struct {
 	keys  []cacheKey // keys of found, in its order
 	given []cacheKey // keys of the worker's answers for the block that are in the Cache; see check
 	size  int64      // bytes of found
-	since time.Time  // time at which the last answers were put into the Cache
-	marks []int      // offsets in the block of the elements of a part
+	since time.Time  // time of the last flush
+	marks []int      // offsets in the block of the elements in the current part
 }
 
 const (
-	// bytes between two stores of the Filter's offset: a store at each line adds 5 % to a frame's
-	// time
+	// bytes after which the Filter stores its offset again; a store for each line would add 5 % to
+	// a frame's time
 	aheadStep  = 1 << 10
 	aheadPart  = 8 << 10 // maximum bytes that a worker takes at a time
 	aheadLeast = 256     // minimum bytes: about five frames
@@ -66,22 +67,23 @@ const (
 	aheadFresh = 8
 	// new frames in held lines that start the ahead: each reads debug information for 0.1 to 1 ms
 	aheadHeld = 4
-	// a single new answer that takes longer starts the ahead, too
+	// time of a single new answer that also starts the ahead for the rest of a block
 	aheadSlow = 100 * time.Microsecond
-	// after this time, a worker flushes even a few answers
+	// time after which a worker flushes even a few answers
 	aheadSoon = 500 * time.Microsecond
 	// a worker stops after a part that has at least this many addresses, but no new answer
 	aheadVain  = 32
 	aheadShare = 4 // a block may take 1/4 of the Cache's budget
-	// a flush copies up to this many answers; the Cache adopts the memory of more
+	// a flush of at most this many answers copies them; a larger flush gives its memory to the
+	// Cache
 	aheadCopied = 64
-	aheadMost   = 4 << 10 // answers that a worker holds
+	aheadMost   = 4 << 10 // answers after which a worker flushes
 )
 
 var errNotAtOnce = errors.New("not known at once")
 
-// lookAhead makes b the block of the ahead. It begins at once if the last block had many new
-// answers.
+// lookAhead makes b the block that workers may resolve ahead, unless the options rule this out. It
+// starts the workers at once if the previous block had at least aheadNew new answers.
 func (f *Filter) lookAhead(b []byte) {
 	a := f.ahead
 	if f.o.Symbolizer == nil || f.o.Patience.Never || f.o.ProcessKey != nil || f.entered || f.o.symbolReaders().Jobs() < 2 {
@@ -105,7 +107,8 @@ func (f *Filter) lookAhead(b []byte) {
 	}
 }
 
-// noteAnswer begins the ahead after several new answers for the Filter, or after a slow one.
+// noteAnswer counts a new answer of the Filter, which took the given time. Several answers, or a
+// slow one, start the ahead.
 func (a *ahead) noteAnswer(took time.Duration, s *space) {
 	if a.fresh++; a.fresh >= aheadFresh || took >= aheadSlow {
 		a.begin(s)
@@ -123,7 +126,7 @@ func (a *ahead) begin(of *space) {
 	a.start(min(n, int((rest+a.part-1)/a.part)), int64(len(a.block)), of)
 }
 
-// start starts n workers from the offset left.
+// start starts n workers. left is the number of bytes, or of held frames, that they share.
 func (a *ahead) start(n int, left int64, of *space) {
 	a.begun, a.faults = true, a.opt.symbolReaders().Faults()
 	a.left.Store(left)
@@ -148,7 +151,8 @@ type heldFrame struct {
 	rel  uint64
 }
 
-// addHeld adds h unless it is known, or equal to the frame before, as in a recursion.
+// addHeld adds h, unless the Cache may have its answer, or h is the frame added last, as in a
+// recursion.
 func (a *ahead) addHeld(h heldFrame) {
 	if n := len(a.frames); n > 0 && a.frames[n-1].mod == h.mod && a.frames[n-1].rel == h.rel {
 		return
@@ -158,7 +162,8 @@ func (a *ahead) addHeld(h heldFrame) {
 	}
 }
 
-// beginHeld begins with the added frames, if they are many. The returned function ends this.
+// beginHeld starts workers for the added frames if there are at least aheadHeld. The returned
+// function stops the workers.
 func (a *ahead) beginHeld(s *space) (end func()) {
 	if len(a.frames) < aheadHeld {
 		a.frames = a.frames[:0]
@@ -172,15 +177,15 @@ func (a *ahead) beginHeld(s *space) (end func()) {
 	}
 }
 
-// reach notes that the Filter prints a held line.
+// reach notes that the Filter prints the held line with this number, from 1.
 func (a *ahead) reach(line int) {
 	if a != nil && len(a.frames) > 0 {
 		a.at.Store(int64(line))
 	}
 }
 
-// check discards the answers found ahead after a fault of the symbolizer, which may now answer
-// differently.
+// check discards the workers' unused answers if the symbolizer had a fault since the workers
+// started: its answers may now differ.
 func (a *ahead) check() {
 	if !a.begun || a.opt.symbolReaders().Faults() == a.faults {
 		return
@@ -190,7 +195,7 @@ func (a *ahead) check() {
 		a.cached.withdraw(w.given)
 		w.given = w.given[:0]
 	}
-	a.block = nil // the next block may be resolved ahead
+	a.block = nil // resolve no more frames of this block ahead
 }
 
 func (a *ahead) end() {
@@ -199,8 +204,8 @@ func (a *ahead) end() {
 	a.begun, a.fresh, a.frames = false, 0, a.frames[:0]
 }
 
-// changeSpace returns the space for changes. It first stops the ahead, whose workers read the
-// space.
+// changeSpace returns the current address space, so that the caller can change it. It first stops
+// the workers, which read the space.
 func changeSpace(f *lineFilter) *space {
 	f.endAhead()
 	return &f.process.space
@@ -219,7 +224,8 @@ func (f *lineFilter) endBlock() {
 	}
 }
 
-// met reports whether a worker must stop at an offset.
+// met reports whether a worker must stop before at, an offset in the block or the number of a held
+// line: the Filter has reached it or stopped the ahead, or the answers are too large.
 func (a *ahead) met(at int64) bool {
 	return a.stop.Load() || a.at.Load() >= at || a.size.Load() > a.cached.budget/aheadShare
 }
@@ -272,8 +278,8 @@ func (w *aheadWorker) run() {
 }
 
 // runHeld resolves the frames in held lines, from the last one backwards, until it meets the
-// Filter. A fault of a file, after which earlier frames would have no answers, is left to the
-// Filter.
+// Filter. It skips frames whose lookup could fail in a debug file: after a failure found too early,
+// earlier frames would have no answers.
 func (w *aheadWorker) runHeld() {
 	w.ordered = true
 	defer func() { w.ordered = false }()
@@ -287,7 +293,7 @@ func (w *aheadWorker) runHeld() {
 	}
 }
 
-// resolve adds the answer for a frame to w.found if the symbolizer has it at once.
+// resolve adds the answer for a frame to w.found if the symbolizer need not wait for a file.
 func (w *aheadWorker) resolve(e *frameFields) {
 	form := lookupOfFrame(e)
 	here, back := w.find(e.addr), interval{}
@@ -300,7 +306,8 @@ func (w *aheadWorker) resolve(e *frameFields) {
 	}
 }
 
-// answer adds the answer for the address rel of m to w.found if the symbolizer has it at once.
+// answer adds the answer for the address rel of m to w.found, unless the answer is known or the
+// symbolizer would have to wait for a file.
 func (w *aheadWorker) answer(m *module, rel uint64, form lookup) {
 	key := w.key(m, rel, form)
 	if _, ok := w.found.frames[key]; ok || w.cached.mayHave(key) {

@@ -58,15 +58,15 @@ func (f *lineFilter) frame(e *frameFields, a *answer, i int) {
 	}
 }
 
-// place lays out the module of a named answer, and the address in it, as (module+0x1196).
+// place lays out the module and the module-relative address of an answer, as (module+0x1196).
 func (f *lineFilter) place(a *answer) {
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Dim(" (")
 	f.layout.Buf = append(appendPlace(f.layout.Buf, a.mod, a.rel), ')')
 }
 
-// unknown lays out before, the module and the address of an answer without a name, after, and the
-// build ID. The build ID lets another tool find the debug file.
+// unknown lays out an answer without a name: the texts before and after enclose the module and the
+// address, and the build ID follows. With the build ID, another tool can find the debug file.
 func (f *lineFilter) unknown(before string, a *answer, after string) {
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Unresolved(before)
@@ -133,7 +133,7 @@ func (f *lineFilter) codeLocation(a *answer) {
 	f.functionsAndLines(a, "[", "]")
 }
 
-// variable lays out the answer for a data address: table[3].refs, name+0x18.
+// variable lays out the answer for a data address, such as table[3].refs or name+0x18.
 func (f *lineFilter) variable(a *answer, p *piece) {
 	switch {
 	case a.mod == nil:

@@ -22,8 +22,8 @@ type asker struct {
 	ordered  bool                   // only the Filter may find a fault of a file: see runHeld
 	asked    atomic.Pointer[module] // the module of the current or last question
 	expired  context.Context        // a context that is done: questions with it do not wait
-	// the asker stops waiting at this time, and leaves slow work to other goroutines; zero: no
-	// bound
+	// time at which the asker stops waiting for slow work, which it leaves to other goroutines;
+	// zero: no bound, and the asker does the work itself
 	until    time.Time
 	frames   []symbolize.Frame // scratch
 	renderer renderer
@@ -80,7 +80,8 @@ func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool,
 	return r.renderer.frames(frames, m, l.Addr, back), true, nil
 }
 
-// observe begins a question. The returned function passes the question's time to Patience.Asked.
+// observe starts to measure a question. The returned function passes the duration to
+// Patience.Asked.
 func (r *asker) observe() (end func()) {
 	if r.opt.Patience.Asked == nil || r.aheadOf != nil {
 		return func() {}
@@ -101,7 +102,7 @@ func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (fram
 	frames, err = r.askFrames(m, prior)
 	if err != nil {
 		if r.never() && errors.Is(err, symbolize.ErrPending) {
-			r.codeAtOnce(l) // so that both are known when the address occurs again
+			r.codeAtOnce(l) // both answers are then known when the address occurs again
 		}
 		return nil, false, err
 	}
@@ -169,7 +170,8 @@ func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Fra
 	return frames, err
 }
 
-// askLayout asks how the file of m is loaded. It waits for the file while the patience lasts.
+// askLayout returns the segments of m's file; fixed is set if the file is loaded at its link
+// address. It waits for the file while the patience lasts.
 func (r *asker) askLayout(m *module) (segments []object.Segment, fixed bool, err error) {
 	if r.never() {
 		return nil, false, symbolize.ErrPending
@@ -222,7 +224,7 @@ func (r *asker) question(m *module, l symbolize.Location, ask func(ctx, within c
 	return err
 }
 
-// codeAtOnce is askCode without waiting. It starts a background search for an unknown answer.
+// codeAtOnce is askCode without waiting. An unknown answer is looked up in the background.
 func (r *asker) codeAtOnce(l symbolize.Location) (frames []symbolize.Frame, err error) {
 	frames, err = r.opt.Symbolizer.Ask(r.expired, r.frames[:0], l, symbolize.Policy{Wait: symbolize.Now})
 	if len(frames) > 0 && errors.Is(err, symbolize.ErrPending) {
@@ -241,7 +243,7 @@ func (r *asker) prefetch(m *module) {
 	}
 }
 
-// awaitFile starts the patience for the debug file of m once.
+// awaitFile starts the time that lines may wait for m's debug file, unless it has started before.
 func (r *asker) awaitFile(m *module) {
 	if m.awaited == nil {
 		m.awaited = r.patience.Name(m.buildID(), time.Now())

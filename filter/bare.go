@@ -20,13 +20,14 @@ func takesBare(f *Filter) bool {
 	return f.recent.slots != nil && f.printsBare() && isIdle(f.tracer)
 }
 
-// printsBare reports whether lines may be printed as plain text: no line is being laid out.
+// printsBare reports whether lines may be printed as plain text: the options allow it, and no
+// hexdict, module line or partly printed line is open.
 func (f *Filter) printsBare() bool {
 	return f.bare && f.openDicts == 0 && f.open == nil && f.process.hex == nil && f.flushed.laid == 0 && len(f.layout.Buf) == 0
 }
 
-// bareLines filters lines at the start of b like lineOf, and returns their length. It stops before
-// a line that begins at limit or later, is not bare, or has no recent answer.
+// bareLines filters bare lines at the start of b as lineOf would, and returns their length. It
+// stops before a line that begins at limit or later, is not bare, or has no recent answer.
 func bareLines(f *Filter, b []byte, limit int) (n int) {
 	limit = min(limit, len(b))
 	for n < limit {
@@ -78,7 +79,7 @@ func bareFrame(b []byte) (e frameFields, size int) {
 	}
 	b = b[:min(len(b), most)]
 	i := len(head)
-	for ; b[i]-'0' <= 9; i++ { // the digits and the head are shorter than the shortest line
+	for ; b[i]-'0' <= 9; i++ { // in range: head and digits are shorter than the shortest line
 		if i == len(head)+bareDigits {
 			return e, 0
 		}

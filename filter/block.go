@@ -19,8 +19,8 @@ var (
 )
 
 // block filters b, which ends with a line end. It prints lines without a mark in bulk. A mark is
-// "{{{" or the anchor of a raw frame. In a firmware log, a number is a mark. If colours are
-// followed or removed, ESC is a mark.
+// "{{{" or an anchor, a few bytes such as "0x" that occur in raw frames. In a firmware log, a
+// number is a mark. If colours are followed or removed, ESC is a mark.
 func (f *Filter) block(b []byte) {
 	next := blockMarks{of: f, b: b, search: searchOf(f.tracer, b), open: -1, esc: len(b), number: len(b)}
 	if firmware(f.tracer) {
@@ -97,7 +97,7 @@ func (f *Filter) block(b []byte) {
 	f.tracer.keepPast(b)
 }
 
-// takeLine filters a line. means holds the frames and the map in the line.
+// takeLine filters a line. means holds the frames and the map in the line; nil if there are none.
 func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 	if f.tracer != nil {
 		f.tracer.take(b, means)
@@ -110,9 +110,9 @@ type blockMarks struct {
 	of     *Filter
 	b      []byte
 	search marks.Search
-	open   int // offset of the next "{{{" or anchor; unknown if less than from
-	esc    int // offset of the next ESC; unknown if less than from
-	// offset of the next firmware number; unknown if less than from
+	open   int // offset of the next "{{{" or anchor; outdated once the search has passed it
+	esc    int // offset of the next ESC; outdated once the search has passed it
+	// offset of the next firmware number; outdated once the search has passed it
 	number   int
 	programs dialect.ProgramSearch
 	counters marks.Search // finds names of registers if Reader.OnX86 is set: see nextNumber
@@ -125,7 +125,7 @@ type blockMarks struct {
 func (m *blockMarks) after(from int) (mark, lines int) {
 	f := m.of
 	if f.openDicts > 0 || f.tracer.wants() {
-		return from, 0 // each line may be part of the hexdict or of the trace
+		return from, 0 // each line may be part of an open hexdict or trace
 	}
 	if m.open < from {
 		m.open, m.lines = m.nextOpen(from)
@@ -151,8 +151,8 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 	return m.open, m.lines
 }
 
-// nextOpen returns the offset of the first "{{{" or anchor at from or later. lines is the number of
-// line ends before it. from is the start of a line.
+// nextOpen returns the offset of the first "{{{" or anchor at from or later, and the number of line
+// ends between from and this offset. from is the start of a line.
 func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	if m.of.tracer == nil {
 		at, lines = marks.FindOpen(m.b[from:])
@@ -207,8 +207,9 @@ func (f *Filter) plain(b []byte, lines int) {
 	f.write(b)
 }
 
-// longPart prints a line that is too long to interpret, or a part of it. ColorNever removes its
-// colours. For ColorForPrinter, a part ends with whole colours and characters.
+// longPart prints b, a line that is too long to interpret, or a part of such a line. With
+// ColorNever it removes colours. With ColorNever or ColorForPrinter it holds back an unfinished
+// colour sequence at the end of b, with ColorForPrinter also an unfinished character.
 func (f *Filter) longPart(b []byte) {
 	ends := 0
 	if bytes.HasSuffix(b, newline) {
@@ -234,8 +235,8 @@ func (f *Filter) longPart(b []byte) {
 	}
 }
 
-// unfinishedSequences returns the length of the unfinished colour sequences at the end of b. If a
-// later one is removed, an earlier one may become whole.
+// unfinishedSequences returns the length of the unfinished colour sequences at the end of b:
+// removing a sequence may complete the sequence before it.
 func unfinishedSequences(b []byte) (n int) {
 	for n < maxLongCut {
 		more := access.UnfinishedSGR(b[:len(b)-n])
@@ -247,7 +248,7 @@ func unfinishedSequences(b []byte) (n int) {
 	return n
 }
 
-// endLong prints the held bytes of longPart at the end of the line.
+// endLong prints the bytes that longPart holds back, at the end of the line.
 func (f *Filter) endLong() {
 	if b := f.longCut; len(b) > 0 {
 		f.longCut = nil
@@ -255,8 +256,8 @@ func (f *Filter) endLong() {
 	}
 }
 
-// plainLines is plain for printers and terminals that need plain lines changed. first is the number
-// of the first line of b. A LogPrinter may take all lines at once.
+// plainLines is plain for printers and terminals, which need the lines one by one. first is the
+// number of the first line of b. A LogPrinter may take all lines at once.
 func (f *Filter) plainLines(b []byte, first int64) {
 	for len(b) > 0 {
 		f.printOf(first)

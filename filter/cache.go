@@ -23,8 +23,8 @@ type Cache struct {
 	young, old generation // using an answer in old copies it to young
 	size       int64      // bytes of young
 	oldSize    int64      // bytes of old
-	hits       int64      // questions with an answer
-	misses     int64      // questions without an answer
+	hits       int64      // lookups that found an answer
+	misses     int64      // lookups that found none
 	numbers    uint32     // last number given to a module; numbers are not reused
 
 	// number of changes of generation; after each change, Filters drop their references to older
@@ -49,7 +49,7 @@ type keptAnswer struct {
 	until      int64
 	system     uint32
 	none, back bool
-	ahead      bool // found ahead, and not used yet
+	ahead      bool // found by an ahead's worker, and not used yet
 }
 
 func newGeneration(n int) generation {
@@ -120,7 +120,7 @@ func (g *generation) reset() {
 
 // An arena stores slices in a few pieces of memory. A stored slice does not move.
 type arena[T any] struct {
-	piece  int // length of a piece; a longer slice gets its own
+	piece  int // length of a piece; a longer slice gets a piece of its own
 	pieces [][]T
 	open   int // index of the piece being filled; adopted pieces may follow
 }
@@ -136,7 +136,7 @@ func (a *arena[T]) room(n int) *[]T {
 	return &a.pieces[a.open]
 }
 
-// reset empties a, except for the memory of its first piece.
+// reset empties a, and keeps the memory of its first piece.
 func (a *arena[T]) reset() {
 	if len(a.pieces) > 0 {
 		a.pieces = a.pieces[:1]
@@ -158,7 +158,8 @@ func (a *arena[T]) at(s span) []T {
 	return a.pieces[s.piece][s.start : s.start+s.n : s.start+s.n]
 }
 
-// A cacheModule is a binary and its name in a process. The rendered text contains the name.
+// A cacheModule identifies a module by its binary and by its logged name, which rendered text
+// contains.
 type cacheModule struct {
 	id    buildid.ID
 	name  string
@@ -179,7 +180,7 @@ func NewCache(budget int64) *Cache {
 	return &Cache{budget: budget, young: newGeneration(0)}
 }
 
-// module returns the number of a module, from 1.
+// module returns the number of a module, from 1. An unknown module gets a new number.
 func (c *Cache) module(k cacheModule) uint32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -275,7 +276,8 @@ func (c *Cache) withdraw(keys []cacheKey) {
 	}
 }
 
-// grow makes room for n bytes. At half of the budget, the young generation replaces the old one.
+// grow counts n more bytes in the young generation. Above half of the budget, the young generation
+// replaces the old one, which is dropped.
 func (c *Cache) grow(n int64) {
 	if c.size += n; c.size > c.budget/2 {
 		c.oldSize = c.size - n

@@ -12,7 +12,7 @@ import (
 
 // Bounds of the search for candidates, which is made once for a log.
 const (
-	maxCandidateFiles = 512 // files that are opened
+	maxCandidateFiles = 512 // files that are listed, and opened until there are maxCandidates
 	maxCandidateDepth = 3   // folders below a folder of Candidates, as in DIR/.build-id/ab
 	maxCandidates     = 24  // files that are tried for each trace: they stay open between traces
 )

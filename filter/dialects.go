@@ -72,9 +72,9 @@ type Dialects struct {
 	// KeepRaw appends answers to lines, instead of replacing text.
 	KeepRaw bool
 
-	// Elements turns located frames into markup elements, with made-up modules and maps, instead of
-	// answers. The rest of the log is unchanged. Terminal, Color and Printer of the Options must
-	// not be set.
+	// Elements prints located frames as markup elements, with made-up modules and maps, and does
+	// not resolve them. The rest of the log is unchanged. Terminal, Color and Printer of the
+	// Options must not be set.
 	Elements bool
 
 	// Unwrap appends the texts of lines to dst, with their line ends. The lines may still have the

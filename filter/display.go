@@ -10,7 +10,7 @@ import (
 )
 
 // Display selects how frames are shown to people. The zero value selects the form for programs.
-// Width and Fold change only text without a Printer or Options.Emit.
+// Width and Fold apply only to text, without a Printer and without Options.Emit.
 type Display struct {
 	// Own distinguishes the program's own frames from system frames, for Fold and [Resolved.Own].
 	// function is a linkage name; file and object are the paths of a source and an object file.

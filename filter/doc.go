@@ -1,6 +1,6 @@
 // Package filter symbolizes a log in a single pass. It keeps the address space that the contextual
 // elements describe. It asks the symbolizer about the addresses in presentation elements and raw
-// backtraces. It prints the log with functions, files and lines in their place.
+// backtraces, and replaces these with functions, files and lines.
 //
 // A [Filter] is an io.WriteCloser: when Write returns, the complete lines have been printed. It is
 // also an io.ReaderFrom, which reads large blocks and writes each at once. As a [markup.Sink] it

@@ -98,8 +98,8 @@ func (c *locator) textAfter(text []byte, fr *judge.Frame) []byte {
 	return text
 }
 
-// edits applies the effective edits to text from the offset at, with the i-th frame of the answer
-// a. It returns the offset after the last edit.
+// edits lays out text from the offset at, and applies the edits of fr that have an effect with the
+// i-th frame of the answer a. It returns the offset after the last edit.
 func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) int {
 	f := c.f
 	t := a.text.frame(i)
@@ -158,8 +158,8 @@ func isPlain(f *lineFilter, text []byte) bool {
 		(f.o.Color == ColorKeep || f.o.Color != ColorAlways && bytes.IndexByte(text, esc) < 0)
 }
 
-// simpleCalls is a fast path of framePerCall for logs with millions of such frames. It leaves an
-// answer without a function and a line to edited.
+// simpleCalls is a fast path of framePerCall for sanitizers' frames, of which a log may have
+// millions. It leaves calls that need more, such as calls without a line, to edited.
 func (c *locator) simpleCalls(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f, r := c.f, &a.text
 	name, at := &fr.Edits[0], &fr.Edits[1]
@@ -184,7 +184,8 @@ func (c *locator) simpleCalls(text, between []byte, fr *judge.Frame, number int,
 	}
 }
 
-// appendSimpleCall appends call, the result of simpleCall for the i-th call, without a "./".
+// appendSimpleCall appends call, the result of simpleCall for the i-th call, but leaves out a "./"
+// before the file.
 func (r *rendered) appendSimpleCall(b []byte, call string, i int) []byte {
 	if file := int(r.cuts[i].name - r.cuts[i].start); strings.HasPrefix(call[file:], " ./") {
 		b = append(b, call[:file+1]...)

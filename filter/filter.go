@@ -133,7 +133,7 @@ func (f *Filter) lastLine(b []byte) {
 		f.release()
 	}
 	f.guardedLine(b)
-	if f.flushed.text > 0 { // released before flushed is reset, since later lines omit no text
+	if f.flushed.text > 0 { // before the reset of flushed, which applies to this line only
 		f.release()
 		f.send()
 	}

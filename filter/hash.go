@@ -16,7 +16,7 @@ const maxHashed = 512 << 20
 
 // A givenFile describes an operator's file. sum is its SHA-256 at this size and time. refused is
 // the last reported evidence that the device runs another program, or nil after a frame was located
-// in the file.
+// in the file. taken is set once the file was reported to Dialects.Taken.
 type givenFile struct {
 	size    int64
 	time    time.Time
@@ -51,7 +51,6 @@ func hashOf(t *tracer, path string) string {
 	return sum
 }
 
-// keepGiven stores g for the operator's file at path.
 func keepGiven(t *tracer, path string, g givenFile) {
 	if t.files.givenFiles == nil {
 		t.files.givenFiles = make(map[string]givenFile)
@@ -59,7 +58,8 @@ func keepGiven(t *tracer, path string, g givenFile) {
 	t.files.givenFiles[path] = g
 }
 
-// reportTaken reports the file of a frame once, if the file is the operator's.
+// reportTaken calls Dialects.Taken with the file of a frame's module, once, if the file is the
+// operator's.
 func reportTaken(t *tracer, f *judge.Frame) {
 	m := f.Place.Image
 	if m == nil || !m.Given || t.opt.Taken == nil {
@@ -72,8 +72,9 @@ func reportTaken(t *tracer, f *judge.Frame) {
 	}
 }
 
-// reportRefused reports an operator's file if the log shows that the device runs another program.
-// It repeats a reason only after the file was right, or refused for another reason.
+// reportRefused calls Dialects.Refused if the log shows that the device does not run the operator's
+// file. It repeats a reason only if a frame was located in the file, or another reason was
+// reported, in between.
 func reportRefused(t *tracer, f *judge.Frame) {
 	m := f.Place.Image
 	if m == nil || !m.Given || t.opt.Refused == nil {

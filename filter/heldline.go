@@ -17,7 +17,7 @@ type bufferedLine struct {
 	repeated bool    // the line is part of a repeat, or was
 }
 
-// lacksFrame reports whether a held line has no frame.
+// lacksFrame reports whether l has no frame. The frames of repeated lines are in their repeat.
 func (l *bufferedLine) lacksFrame() bool { return len(l.frames) == 0 && !l.repeated }
 
 // dropAnswered removes the frames of the last held line if b, the next line, has the answer for one

@@ -14,7 +14,7 @@ import (
 type openDict struct {
 	body   []byte
 	lines  int
-	prefix []byte // log prefix before it; nil if there is none
+	prefix []byte // log prefix before the hexdict; nil if there is none
 }
 
 // Limits of one hexdict. A longer hexdict is closed at the limit, and its rest has no footnotes.

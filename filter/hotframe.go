@@ -7,8 +7,9 @@ import (
 	"github.com/symfilter/symfilter/internal/layout"
 )
 
-// A hot frame is a frame of a sanitizer, with a build ID and a recent answer, alone on its line. It
-// is neither held back nor judged, and it changes only counts, so that hotFrames need not read it.
+// A hot frame is a sanitizer's frame alone on its line, with a build ID and a recent answer. It is
+// neither held back nor judged, and changes only counts, so the dialect reader need not read its
+// line.
 
 // quickLines filters lines at the start of b that are bare lines or hot frames, and returns their
 // length. It stops before a line that begins at limit or later.
@@ -47,7 +48,7 @@ func (f *Filter) hotFrames(b []byte, limit int) (n int) {
 		}
 		e, ok := t.reader.KnownEnd(line[end:])
 		if !ok || !t.maps.isFull(lateSize(len(e.Module))) {
-			break // the frame has to be kept for maps that follow
+			break // the frame must be kept for maps that may follow
 		}
 		slot := c.recent.slot(e.Key, exactAddress)
 		if slot.addr != e.Key || slot.epoch != c.recent.epoch || !f.stillBest(&slot.text) || !slot.text.isSimple() {
@@ -79,8 +80,9 @@ func (f *Filter) hotFrames(b []byte, limit int) (n int) {
 	return n
 }
 
-// hotLine returns the line at the start of b, without its end, its frame's number, and the ends of
-// the number and of the address. end is 0 if the line is not a hot frame.
+// hotLine parses the line at the start of b. It returns the line without its end, the frame's
+// number, the offset digits after the number, and the offset end after the address. end is 0 if the
+// line cannot be a hot frame.
 func hotLine(b []byte) (line []byte, number, digits, end int) {
 	if len(b) < len(hotHead) || string(b[:len(hotHead)]) != hotHead {
 		return nil, 0, 0, 0

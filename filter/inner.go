@@ -24,7 +24,7 @@ func init() {
 // methods, they must be called by one goroutine at a time.
 type inner Filter
 
-// Line returns the number of lines so far.
+// Line returns the number of lines so far, including held lines.
 func (i *inner) Line() int64 {
 	if i.tracer != nil {
 		return i.tracer.next() - 1
@@ -32,7 +32,7 @@ func (i *inner) Line() int64 {
 	return i.line
 }
 
-// HeldTrace returns the number of held lines of a raw backtrace at the end of the log.
+// HeldTrace returns the number of held lines of a raw backtrace at the end of the log so far.
 func (i *inner) HeldTrace() int { return int(i.Line() - i.line) }
 
 // HeldModule returns the number of the module line that is collecting its maps. Without one it
@@ -63,8 +63,8 @@ func (i *inner) Release() error {
 	return i.err
 }
 
-// EndBlock ends a block of lines for Text and Element. After the first call, the clock is read once
-// for each block, not for each line.
+// EndBlock ends a block of lines for Text and Element. After the first call of EndBlock, the clock
+// is read once for each block, not for each line.
 func (i *inner) EndBlock() { i.inBlocks, i.now = true, 0 }
 
 // InDict reports whether a process has an open hexdict. If so, any next line may be part of it.
@@ -74,8 +74,8 @@ func (i *inner) InDict() bool { return i.openDicts > 0 }
 // take lines for which HasMark returns false.
 func (i *inner) Wants() bool { return i.InDict() || i.tracer.wants() || firmware(i.tracer) }
 
-// HasMark reports whether b, one or more whole lines, has a mark. An element may begin at a mark,
-// and a frame of a dialect may be near it.
+// HasMark reports whether b, one or more whole lines, has a mark: the beginning of an element, or
+// bytes that occur in frames of a dialect.
 func (i *inner) HasMark(b []byte) bool {
 	if i.tracer == nil {
 		at, _ := marks.FindOpen(b)

@@ -20,20 +20,20 @@ const (
 	maxInvented  = 4096                  // modules; frames in further ones stay unchanged
 )
 
-// inventedMark begins each pc that was made from a frame.
+// inventedMark is the beginning of each pc element made from a frame.
 var inventedMark = []byte("{{{pc:0xfff")
 
 // inventedModules are the made-up modules since the log's last reset, with their numbers.
 type inventedModules map[cacheModule]uint64
 
-// identity returns the name and the build ID of a located frame's module.
+// identity returns the name, the build ID and the state of a located frame's module.
 func (c *locator) identity(fr *judge.Frame) cacheModule {
 	m := fr.Place.Image
 	switch {
 	case m == nil:
 		return cacheModule{id: fr.ID, name: fr.Module}
 	case m.ID.IsZero() || m.File != nil:
-		// the frame may have a process title, or a path from another machine
+		// fr.Module may be a process title, or a path on another machine
 		return cacheModule{m.ID, m.Path, m.State}
 	}
 	return cacheModule{id: m.ID, name: fr.Module}

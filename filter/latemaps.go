@@ -25,7 +25,7 @@ type lateMaps struct {
 	buffered bool // the last held line is a map of the process
 	start    int  // offset of the map in that line
 	complete bool // all maps were read: the next frame is from another process
-	// complete or partial lists of maps after which the frames were judged again
+	// number of complete or partial lists of maps after which the frames were judged again
 	tries int
 }
 
@@ -67,13 +67,13 @@ func (m *lateMaps) keep(frames []judge.Frame) {
 // lateSize returns the approximate memory of a frame with names of n bytes.
 func lateSize(n int) int { return 256 + n }
 
-// isFull reports whether no frame that takes size bytes is kept any more.
+// isFull reports whether there is no room for another frame of size bytes.
 func (m *lateMaps) isFull(size int) bool {
 	return len(m.frames) == maxLateFrames || m.bytes+size > maxLateBytes
 }
 
-// await reports whether all frames of a line are footnotes, and keeps one frame for each address.
-// Such a line stays unchanged, since maps may follow.
+// await reports whether the answers for all frames of a line must follow the process's maps as
+// footnotes. If so, the line stays unchanged, and await keeps one frame for each address.
 func (m *lateMaps) await(frames []judge.Frame) bool {
 	for i := range frames {
 		f := &frames[i]
@@ -96,8 +96,8 @@ func (m *lateMaps) note(addr uint64) {
 	m.noted[addr] = true
 }
 
-// isNote reports whether b, the line after the last map, is a footnote or the module line before
-// one.
+// isNote reports whether b, the line after the last map, is a footnote, or a module element that
+// precedes footnotes.
 func (m *lateMaps) isNote(b []byte) bool {
 	if bytes.HasPrefix(b, []byte("{{{module:")) {
 		return true

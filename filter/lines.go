@@ -8,9 +8,9 @@ import (
 )
 
 // Lines filters records of many logs, each with its log's Context, which the caller keeps. No part
-// of a record is held back for the next one. One goroutine at a time may use Lines; several Lines
-// may share a Cache. Lines take about 150 KiB for recent answers, and as much for raw backtraces,
-// for any number of Contexts.
+// of a record is held back for the next record. One goroutine at a time may use Lines; several
+// Lines may share a Cache. The recent answers take about 150 KiB, and as much again for raw
+// backtraces, whatever the number of Contexts.
 type Lines struct {
 	f       *Filter
 	dst     []byte

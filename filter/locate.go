@@ -20,7 +20,7 @@ type locator struct {
 	invented      inventedModules  // for Dialects.Elements
 	firstInvented uint64           // number of the first invented module
 	frames        []judge.Frame    // frames of the current line
-	until         int64            // earliest time until which an answer is the best; 0: none ends
+	until         int64            // earliest expiry of an answer, in Unix nanoseconds; 0: never
 	scratch       []byte
 }
 
@@ -31,7 +31,8 @@ type stack struct {
 	added  int    // frames added by inlined calls
 }
 
-// stacks of processes with interleaved lines; the first is for frames without numbers
+// number of stacks that are remembered, for processes with interleaved lines; the first is for
+// frames without numbers
 const maxStacks = 16
 
 const maxLocated = 4096 // modules in raw backtraces that are remembered
@@ -103,8 +104,8 @@ func locatedAnswer(c *locator, fr *judge.Frame) *answer {
 	return a
 }
 
-// keyed is locatedAnswer for a frame whose Key identifies its answer. A hot frame does not lock the
-// shared Cache.
+// keyed is locatedAnswer for a frame whose Key identifies its answer. It returns a recent answer
+// without locking the shared Cache.
 func (c *locator) keyed(fr *judge.Frame) *answer {
 	f := c.f
 	slot := c.recent.slot(fr.Key, exactAddress)
@@ -137,7 +138,7 @@ func (c *locator) isRecent(fr *judge.Frame) bool {
 }
 
 // resolveAhead resolves the located frames of held lines on other processors, while the Filter
-// prints the lines. The returned function ends it.
+// prints the lines. The returned function stops this.
 func (c *locator) resolveAhead(held []bufferedLine) (end func()) {
 	a := c.f.ahead
 	if a == nil || a.block == nil || c.f.o.Dialects.Elements { // elements have no answers
@@ -155,7 +156,7 @@ func (c *locator) resolveAhead(held []bufferedLine) (end func()) {
 	return a.beginHeld(c.f.space)
 }
 
-// forget drops the answers that depend on the files of a trace.
+// forget drops the recent answers, which depend on the files of the current trace.
 func (c *locator) forget() {
 	if c.recent.slots != nil {
 		c.recent = recent{epoch: 1, turns: c.recent.turns}
@@ -243,7 +244,8 @@ func (c *locator) stackOf(text []byte, fr *judge.Frame) *stack {
 	return c.stackAfter(before, fr.Number, fr.Named)
 }
 
-// stackAfter returns the stack of the frame with this number. before is textBefore its line's text.
+// stackAfter returns the stack of the frame with this number. before is textBefore of its line.
+// named is set if the log already names the frame; then only the next number continues a stack.
 func (c *locator) stackAfter(before uint64, number int, named bool) *stack {
 	s := &c.stacks[1+before%(maxStacks-1)]
 	if s.before != before || number <= s.number || named && number != s.number+1 {
@@ -339,7 +341,8 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	return at
 }
 
-// below lays out the answer for a frame with Below, on lines of its own.
+// below lays out the answer for a frame whose dialect has answers below the line: each call on a
+// line of its own, the first one after the text fr.Below.
 func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	a := c.answer(fr)

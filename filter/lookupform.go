@@ -9,13 +9,13 @@ import (
 type lookup uint8
 
 const (
-	// the address is the code location; in a raw frame, it is within the call
+	// the address itself; for a raw frame, it was already moved into the call
 	exactAddress  lookup = iota
-	returnAddress        // the call is one byte before the logged address
-	// the byte before the address; the address itself if only that has a line and both are in one
-	// function
+	returnAddress        // the byte before the logged address, which is part of the call
+	// the byte before the address, or the address itself if only the latter has a line and both are
+	// in one function
 	unspecified
-	// for a first frame: the address itself, or the byte before if only that has a line
+	// for a first frame: the address itself, or the byte before if only the latter has a line
 	unspecifiedFirst
 	dataAddress // a data address
 	// the variable that contains a data address, for a report of a race
@@ -33,8 +33,8 @@ func lookupOf(k markup.PCKind) lookup {
 }
 
 // lookupOfFrame is lookupOf for a frame of a backtrace. Frame 0 may be the place of a fault, at the
-// start of a line or function. Sanitizers log its exact address; other frames have addresses within
-// the call.
+// start of a line or function: the byte before belongs to other code. Sanitizers log its exact
+// address, and addresses within the call for other frames.
 func lookupOfFrame(e *frameFields) lookup {
 	if l := lookupOf(e.kind); l != unspecified || e.number > 0 {
 		return l
@@ -42,10 +42,10 @@ func lookupOfFrame(e *frameFields) lookup {
 	return unspecifiedFirst
 }
 
-// chooseAddress returns the address to look up, and the choice that remains. The interval here
-// contains addr, the logged address; back contains the address before. If form leaves a choice, the
-// choice remains for neighbours in one module. Otherwise the logged address wins if it is in a
-// module, since no call ends at a module's start.
+// chooseAddress returns the address to look up, and the form for its lookup. here is the interval
+// of addr, the logged address; back is the interval of the byte before. If form allows both
+// addresses and they are neighbours in one module, the form still allows both. Otherwise the logged
+// address is used if it is in a module, since no call ends at a module's start.
 func chooseAddress(here, back interval, addr uint64, form lookup) (answer, lookup) {
 	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1
 	switch {

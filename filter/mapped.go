@@ -18,7 +18,7 @@ type ProcessMapping struct {
 	Base       uint64 // address of the first page of the file
 	Bias       uint64 // difference between an address in the process and in the file
 	Path       string // as the process sees it
-	PID        int    // number of the process
+	PID        int    // process ID
 
 	// Predictable is set if the address does not identify the process: the program is not
 	// position-independent, the kernel does not randomize addresses, or the address is below 4 GiB,

@@ -155,7 +155,7 @@ func (f *lineFilter) endContextual(shown bool, eol []byte) {
 	}
 }
 
-// bufferedBytes returns the bytes of output that m holds back.
+// bufferedBytes returns the approximate bytes of output that m holds back.
 func (m *moduleLine) bufferedBytes() int {
 	n := len(m.before) + len(m.after)
 	for _, r := range m.records {

@@ -12,7 +12,6 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Limits, with their units and reasons.
 const (
 	maxLine    = 1 << 20 // bytes of an interpreted line; longer lines are printed unchanged
 	maxRepeat  = layout.MaxRepeat
@@ -58,7 +57,7 @@ type ModuleLines uint8
 
 const (
 	ModuleLinesFull  ModuleLines = iota // one line for a module and its maps
-	ModuleLinesShort                    // the same, with the last part of the path and without maps
+	ModuleLinesShort                    // like ModuleLinesFull, without maps and folders
 	ModuleLinesNone                     // not printed
 	ModuleLinesRaw                      // printed unchanged, so that another filter can read them
 )
@@ -131,7 +130,7 @@ type Options struct {
 	// An error ends the output, and Write returns it. Nil: the Filter's writer receives the output.
 	Emit func(line int64, out []byte) error
 
-	// Members appends members to the JSON object of a line, each with a comma before it. Nil: none.
+	// Members appends members, each after a comma, to the JSON object of a line. Nil: none.
 	Members func(dst []byte, line int64) []byte
 
 	// Diagnose is called for each malformed or contradictory element, without a limit, from the

@@ -32,7 +32,7 @@ const (
 	ResultSymbolOnly               // the name of a function, without a line
 	ResultNoSymbol                 // the module's file has no name for the address
 	ResultNoFile                   // the module has no file
-	ResultNoModule                 // the module, or the place in it, is unknown
+	ResultNoModule                 // the module, or the address in it, is unknown
 	ResultPending                  // the file is still being searched
 	ResultFault                    // the file cannot be used
 	Results                        // number of Results

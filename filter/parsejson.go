@@ -49,8 +49,9 @@ type JSONElement struct {
 	Verified string `json:"verified,omitempty"` // build-id, symbol, call, code, path or process
 	Message  string `json:"message,omitempty"`
 
-	// For addresses: the logged address, the address looked up (one byte before a return address),
-	// and its place in the module. The answer is Frames, innermost first, a Variable, or a Reason.
+	// For addresses: Address as logged, Lookup as looked up (one byte before a return address), and
+	// Offset, which is Lookup relative to the module. The answer is Frames, innermost first, a
+	// Variable, or a Reason.
 	Key      string              `json:"key,omitempty"`   // key of a value in a hexdict
 	Value    *JSONHex            `json:"value,omitempty"` // value in a hexdict
 	Address  *JSONHex            `json:"address,omitempty"`

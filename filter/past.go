@@ -36,8 +36,8 @@ func (p *past) last(n int64) []byte {
 	if p.unwrap == nil {
 		return p.raw(n)
 	}
-	// One of the many lines of a journal entry has text. The loop needs more than n texts, since
-	// the first may be the empty line that ends an entry.
+	// Only one of the many lines of a journal entry has text. The loop needs more than n texts,
+	// since the first may be the empty line that ends an entry.
 	for lines := n + 1; ; lines *= 4 {
 		raw := p.raw(lines)
 		texts := p.texts(raw)

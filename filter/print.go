@@ -137,7 +137,7 @@ type printing struct {
 	records      *elementRecords // records of the line's elements; nil if the printer needs none
 	part         int             // bytes of text after which a longer line is printed in parts
 	flushed      flushed
-	inPlace      bool   // layout.Buf is the space after ready
+	inPlace      bool   // layout.Buf is the free space after ready: see layOutInPlace
 	spare        []byte // memory of layout.Buf while inPlace is set
 	processKey   string // key of the line's process
 	printed      Line

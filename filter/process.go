@@ -82,7 +82,6 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// weight returns ContextBytes in units of weightBytes.
 func (l Limits) weight() int { return int(l.ContextBytes / weightBytes) }
 
 // processKeys are the presets of [ProcessKey].
@@ -160,8 +159,8 @@ func (f *processes) change(key []byte) *process {
 	return p
 }
 
-// evict drops the longest idle processes at a limit. It keeps at most three quarters of the limits,
-// because each call examines all processes.
+// evict drops the longest idle processes if there are too many, or if they are too large. It stops
+// at three quarters of a limit to make calls rare, since each call examines all processes.
 func (f *processes) evict() {
 	idle := make([]*process, 0, len(f.all))
 	held := 0

@@ -209,7 +209,6 @@ func (w *renderer) sourcesOf(frames []symbolize.Frame, l symbolize.Location) *so
 	return all
 }
 
-// variable renders the variable at a data address.
 func (w *renderer) variable(v symbolize.Variable) draft {
 	name := v.Name
 	if v.Member != "" {

@@ -10,8 +10,8 @@ import (
 
 // A repeat is a stack that the log has printed before, with the results of its lines: the frames,
 // the evidence for later stacks, and the output. If the lines occur again, and the files, the
-// answers and the facts in the log are unchanged, the lines are not read, judged and laid out
-// again.
+// answers and the facts in the log are unchanged, the results replace reading, judging and laying
+// out the lines.
 //
 // A stack becomes a repeat if it is held back for the second time, all its frames have answers, and
 // its text alone decides how it is read and printed. The output must be plain text.
@@ -19,8 +19,8 @@ type repeat struct {
 	text []byte        // its lines, with their ends
 	ends []int         // offsets in text of the ends of the lines
 	read []judge.Frame // the frames, one for each line, with their Places
-	// How the first line was read, and the number, from 1, of the last line that keeps the trace
-	// open.
+	// inTrace and searched describe how the first line was read: see reading. kept is the number,
+	// from 1, of the last line that keeps the trace open, or 0.
 	inTrace, searched bool
 	kept              int
 	stack             *judge.KnownStack
@@ -65,8 +65,8 @@ type repeats struct {
 
 func newRepeats() *repeats { return &repeats{seed: maphash.MakeSeed()} }
 
-// find returns the longest repeat at the start of b. line is the first line of b. inTrace is set if
-// it is read in a trace.
+// find returns the longest repeat at the start of b. line is the first line of b; inTrace is set if
+// that line is read in a trace.
 func (c *repeats) find(b, line []byte, inTrace bool) (found *repeat) {
 	for _, r := range c.of[maphash.Bytes(c.seed, line)] {
 		if r.inTrace == inTrace && bytes.HasPrefix(b, r.text) && (found == nil || len(r.text) > len(found.text)) {
@@ -165,7 +165,7 @@ func (t *tracer) isAloneAfter(from, i int) bool {
 }
 
 // isAlone reports whether a line with these frames may be part of a repeat: its text alone decides
-// how it is printed. The text alone must already decide how it is read.
+// how it is printed. The caller checks that the text alone decides how it is read.
 func isAlone(text []byte, frames []judge.Frame) bool {
 	if len(frames) != 1 || bytes.IndexByte(text, esc) >= 0 || len(text) == 0 || text[len(text)-1] != '\n' {
 		return false
@@ -218,8 +218,8 @@ func (c *repeats) forget(r *repeat) {
 	c.of[key] = slices.DeleteFunc(c.of[key], func(other *repeat) bool { return other == r })
 }
 
-// judgeAgain judges the held lines as their repeats were judged. It returns false if that is not
-// possible: a line with a frame has no current repeat, or JudgeKnown fails.
+// judgeAgain judges the held lines as their repeats were judged. If a line with a frame has no
+// current repeat, or JudgeKnown fails, it returns false and the frames must be judged from scratch.
 func judgeAgain(t *tracer) bool {
 	t.fold()
 	var stacks []*judge.KnownStack
@@ -259,7 +259,7 @@ func (t *tracer) fold() {
 		default:
 			r := t.repeats.find(t.text[l.from:], t.text[l.from:l.to], l.inTrace)
 			if r == nil || !t.readAs(r, i) {
-				return // the stacks are judged together
+				return // one stack without a repeat is enough: all stacks are judged together
 			}
 			for k := range r.ends {
 				t.buffered[i+k].frames, t.buffered[i+k].repeated = nil, true

@@ -167,7 +167,8 @@ func (r *resolver) dataAnswer(addr uint64) *answer {
 	return a
 }
 
-// completeAnswer sets the rest of a from its module and module-relative address.
+// completeAnswer looks up a, whose module and module-relative address are set, and counts the
+// result.
 func (r *resolver) completeAnswer(a *answer, form lookup) {
 	r.lookUp(a, form)
 	r.countLookup(a)
@@ -186,7 +187,8 @@ func (r *resolver) lookUp(a *answer, form lookup) {
 	}
 }
 
-// renderHere calls render and informs the ahead.
+// renderHere calls render for the Filter. A new answer may start the ahead. After a fault of the
+// symbolizer, the workers' answers are discarded.
 func (r *resolver) renderHere(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
 	a := r.ahead
 	if a == nil || a.block == nil {

@@ -37,8 +37,8 @@ type savedFrame struct {
 	Located  bool            `json:"located,omitempty"`
 }
 
-// saved returns m for a checkpoint, or nil if no frame waits for maps. A restart reads the held
-// line again.
+// saved returns m for a checkpoint, or nil if no frame waits for maps. The held map is not part of
+// it, since its line is read again after a restart.
 func (m *lateMaps) saved() *savedLate {
 	if m.unresolved == 0 {
 		return nil

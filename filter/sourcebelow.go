@@ -43,7 +43,7 @@ func (f *lineFilter) sourceBelow(a *answer, i int, eol []byte, begin, end func()
 
 // source lays out the source lines of the i-th frame of a below the frame's line.
 func (c *locator) source(text, eol []byte, fr *judge.Frame, a *answer, i int) {
-	// a JSON object and a summary repeat a frame
+	// a JSON object or a SUMMARY line repeats a frame whose source lines are printed elsewhere
 	if c.f.printsSources && !layout.InObject(fr) && !bytes.Contains(text, []byte("SUMMARY: ")) {
 		c.f.sourceBelow(a, i, eol, func() { c.f.layout.Beneath(text, fr, 0) }, func() { c.f.layout.EndBeneath(text, fr) })
 	}

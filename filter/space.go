@@ -165,7 +165,8 @@ func (s *space) covering(addr uint64) interval {
 // at returns the module-relative address of addr, which is in v.
 func (v interval) at(addr uint64) uint64 { return v.rel + (addr - v.start) }
 
-// locate returns the place of the first interval that ends at or after addr.
+// locate returns the run and the index in it of the first interval that ends at or after addr. If
+// there is none, run is len(s.runs).
 func (s *space) locate(addr uint64) (run, index int) {
 	run = sort.Search(len(s.runs), func(r int) bool {
 		v := s.runs[r]
@@ -206,7 +207,7 @@ func (s *space) carve(v interval) (over *module) {
 	}
 }
 
-// insert inserts v at a place that preserves the order.
+// insert inserts v at an index in a run that preserves the order.
 func (s *space) insert(run, index int, v interval) {
 	s.n++
 	v.mod.maps++
@@ -219,7 +220,7 @@ func (s *space) insert(run, index int, v interval) {
 		index = len(s.runs[run])
 	}
 	v0 := s.runs[run]
-	if len(v0) == cap(v0) { // capacity does not double, since contexts may be idle for long
+	if len(v0) == cap(v0) { // doubling would waste memory in contexts that are idle for long
 		v0 = append(make([]interval, 0, min(len(v0)+max(8, len(v0)/4), runLen+1)), v0...)
 	}
 	v0 = append(v0, interval{})

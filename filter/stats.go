@@ -91,7 +91,6 @@ func (r *Proofs) Add(o Proofs) {
 	r.Other += o.Other
 }
 
-// sub subtracts the counts of o.
 func (r *Proofs) sub(o Proofs) {
 	r.BuildID -= o.BuildID
 	r.Symbol -= o.Symbol
@@ -136,7 +135,7 @@ type NoCode struct {
 	Addr   uint64 // first such address
 }
 
-// Add adds o, which is later.
+// Add adds the later counts o to w.
 func (w *NoCode) Add(o NoCode) {
 	if w.Frames == 0 {
 		w.Addr = o.Addr

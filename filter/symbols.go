@@ -24,7 +24,7 @@ type symbolFiles interface {
 	Search(id buildid.ID, name string)
 }
 
-// symbolsAhead answer goroutines other than the Filter's: see ahead.
+// symbolsAhead answers questions of an ahead's workers.
 type symbolsAhead interface {
 	TryCode(dst []symbolize.Frame, l symbolize.Location) (frames []symbolize.Frame, ok bool)
 	BesideCode(dst []symbolize.Frame, l symbolize.Location) (frames []symbolize.Frame, ok bool)

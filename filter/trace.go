@@ -49,7 +49,7 @@ type tracer struct {
 
 	buffered    []bufferedLine
 	text        []byte // text of the held lines
-	printed     int    // number of printed held lines; not 0 after a panic in one of them
+	printed     int    // held lines already printed; above 0 after a panic in one of them
 	expectsMaps bool   // maps may follow the frames: with Whole, the larger limits apply
 	// the only held line has a listing, which the next line may already show
 	listing bool
@@ -62,7 +62,7 @@ type tracer struct {
 	maps    lateMaps
 	modules kernelModules
 	repeats *repeats // nil unless mayRepeat
-	reading reading  // of the line that was read last
+	reading reading  // reading of the last line
 }
 
 // newTracer returns a tracer for f, or nil without dialects or a Symbolizer.
@@ -97,7 +97,7 @@ func isIdle(t *tracer) bool {
 // dialect.NextFirmware and dialect.IsCounter.
 func firmware(t *tracer) bool { return t != nil && t.reader.Firmware }
 
-// searchOf returns a search for the marks in b of the dialects of t. t may be nil.
+// searchOf returns a search in b for the marks of t's dialects, or the zero Search if t is nil.
 func searchOf(t *tracer, b []byte) marks.Search {
 	if t == nil {
 		return marks.Search{}
@@ -266,8 +266,8 @@ func (t *tracer) framesOf(l *dialect.Line) []judge.Frame {
 	return c.frames
 }
 
-// endMaps ends the list of a process's maps, whose last line is held back. The list is complete
-// unless another process logs between the maps.
+// endMaps ends the list of a process's maps at the line b, and prints the last map, which is held
+// back. A line of another process ends the list, too.
 func (t *tracer) endMaps(b []byte) {
 	if t.maps.isNote(b) { // the log was filtered before
 		t.maps.unresolved = 0
@@ -288,8 +288,8 @@ func (t *tracer) takeOutside(b []byte) {
 	t.listing = true
 }
 
-// takeWithin filters a line without frames after held lines. isFact is set if it has a map or
-// another fact.
+// takeWithin filters a line without frames after held lines. isFact is set if the line has a map or
+// another fact about modules.
 func (t *tracer) takeWithin(b []byte, isFact bool) {
 	number := t.next()
 	t.buffer(b, nil)
@@ -333,7 +333,8 @@ func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 	}
 }
 
-// placeAlone places frames that do not depend on others, and reports whether all are placed.
+// placeAlone sets the Place of each frame that its build ID or an earlier equal frame decides, and
+// reports whether all frames then have a Place.
 func (t *tracer) placeAlone(frames []judge.Frame) (sure bool) {
 	sure = true
 	for i := range frames {
@@ -405,13 +406,13 @@ func (t *tracer) end() {
 	t.maps.forget()
 }
 
-// endTrace forgets the verdicts on modules in the current trace.
+// endTrace ends the current trace and forgets its verdicts on modules.
 func (t *tracer) endTrace() {
 	t.trace = nil
 	t.locator.forget()
 }
 
-// buffer holds a line back.
+// buffer holds a line back. At a limit it prints all held lines.
 func (t *tracer) buffer(b []byte, frames []judge.Frame) {
 	if len(t.buffered) == 0 {
 		t.since = time.Now()
@@ -451,7 +452,8 @@ func (t *tracer) limits() (lines, bytes int) {
 	return maxTraceLines, maxTraceBytes
 }
 
-// gap returns the number of lines without a frame that may follow the last line with a frame.
+// gap returns the number of lines without a frame that may follow the last line with a frame in its
+// trace.
 func gap(t *tracer) int64 {
 	for i := len(t.buffered) - 1; i >= max(0, len(t.buffered)-maxReportGap); i-- {
 		if t.buffered[i].repeated {
@@ -581,7 +583,7 @@ func (t *tracer) mapLine(b []byte, start int) bool {
 	if t.opt.NoHold || len(t.buffered) == 0 && m.unresolved == 0 {
 		return false
 	}
-	if m.buffered && len(t.buffered) == 1 { // only the last line is held back for footnotes
+	if m.buffered && len(t.buffered) == 1 { // footnotes follow the last map only
 		m.buffered = false
 		t.release()
 	}

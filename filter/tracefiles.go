@@ -37,7 +37,7 @@ type traceFiles struct {
 
 	// number of times that a file was opened or examined, in all traces; see charge
 	opened, looked int
-	checked        int64 // time of the block before which changed looked
+	checked        int64 // start time of the block for which changed has last checked the files
 }
 
 // charge deducts the work on files since the last call from the log's Quota.
@@ -70,8 +70,8 @@ func (fs *traceFiles) close() {
 	fs.objects, fs.images, fs.opened, fs.looked = nil, nil, 0, 0
 }
 
-// changed reports whether a file was replaced since it was opened. It looks once for each block,
-// which begins at the time now: to look before each stack would take a twentieth of the time.
+// changed reports whether a file was replaced since it was opened. It checks once for each block,
+// which begins at the time now: a check before each stack would take 5 % of the time.
 func (fs *traceFiles) changed(now int64) bool {
 	if fs.checked == now {
 		return false
@@ -234,13 +234,13 @@ var (
 	errDevice = errors.New("not opened: the path is in /proc, /dev or /sys, or a link into them; --image NAME=FILE names another file")
 )
 
-// imageAt returns the file at a path.
+// imageAt returns the file at a path in the log, as translated by PrefixMap and Sysroot.
 func (t *tracer) imageAt(name string) *judge.Image {
 	clean := path.Clean(name)
 	place := prefixmap.Maps(t.opt.PrefixMap).Place(name, t.opt.Sysroot)
 	switch there := path.Clean(place); {
 	case isSpecial(clean):
-		if !strings.HasSuffix(there, clean) { // PrefixMap or Sysroot leads to another path
+		if !strings.HasSuffix(there, clean) { // PrefixMap or Sysroot translates the path
 			break
 		}
 		if strings.HasPrefix(clean, "/proc/") || strings.HasPrefix(clean, "/dev/fd/") {

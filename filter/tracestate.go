@@ -64,7 +64,7 @@ func (t *tracer) saved() *savedTraces {
 			s.Stacks = append(s.Stacks, savedStack{i, k.before, k.number, k.added})
 		}
 	}
-	// otherwise the next frame begins another trace
+	// later maps matter only if the next frame may be in the same trace
 	if t.reader.Wants(t.next()) || t.trace != nil && t.next()-t.last <= t.trace.Lasts() {
 		s.Late = t.maps.saved()
 	}
@@ -139,7 +139,6 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 	return nil
 }
 
-// verdicts returns the Verdicts in s.
 func (s *savedTraces) verdicts() (all []judge.Verdict, err error) {
 	for i := range s.Verdicts {
 		from := &s.Verdicts[i]
