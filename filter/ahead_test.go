@@ -17,9 +17,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// manyFrames returns a log of three blocks, each long enough to be resolved ahead, with frames in
-// all code of the debug files in testdata. Some lines change the modules at the addresses of later
-// lines.
+// manyFrames returns a log of three blocks, each long enough to be resolved ahead. Its frames have
+// random addresses in modules with the given build IDs. The modules change every 1,500 lines.
 func manyFrames(r *rand.Rand, ids []string) (blocks []string) {
 	for range 3 {
 		var b strings.Builder

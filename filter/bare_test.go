@@ -13,7 +13,7 @@ import (
 
 const bareModule = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n"
 
-// Output and counts are the same with and without the fast path.
+// Output and counts are the same with and without bareLines.
 func TestBareLinesAreFilteredAsOthers(t *testing.T) {
 	frames := strings.Repeat("{{{bt:0:0x50017a}}}\n{{{bt:1:0x50017a:ra}}}\n{{{bt:2:0x50018d:pc}}}\n{{{bt:10000:0x50018d:pc}}}\n", 3)
 	for name, log := range map[string]string{

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/marks"
 )
 
-// benchmarkWrite filters log again and again in blocks of readBlock bytes.
+// benchmarkWrite repeatedly filters log in blocks of readBlock bytes.
 func benchmarkWrite(b *testing.B, o Options, log []byte) {
 	f := New(io.Discard, o)
 	io.WriteString(f, "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n")
@@ -66,8 +66,8 @@ func BenchmarkValues(b *testing.B) {
 	benchmarkWrite(b, Options{Symbolizer: testSymbolizer(b), Patience: patient}, log.Bytes())
 }
 
-// BenchmarkFind compares the two searches that read every byte of every log, on logs without a
-// mark. A block of them fits the second-level cache.
+// BenchmarkFind compares the two searches that read every byte of a log, on logs without a mark. A
+// block of each log fits in the L2 cache.
 func BenchmarkFind(b *testing.B) {
 	for _, log := range []struct {
 		name string
@@ -82,7 +82,7 @@ func BenchmarkFind(b *testing.B) {
 		{"values", func(i int) string {
 			return fmt.Sprintf("Nov 20 08:00:%02d host-07 kernel: usb 1-1: irq=%d flags=0x%x status=0x%04x addr=0x%016x\n", i%60, i%40, i%64, i%65536, uint32(i)*0x9e3779b9)
 		}},
-		// Each line has a false candidate: " 0c".
+		// Each line has the false mark " 0c".
 		{"hexdump", func(i int) string { return fmt.Sprintf("%08x  % x\n", i, fmt.Sprint(uint32(i)*0x9e3779b9, "\x0c\x01")) }},
 	} {
 		var block []byte

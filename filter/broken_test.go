@@ -77,7 +77,6 @@ func TestPanicsLoseNoText(t *testing.T) {
 	}
 }
 
-// A panic of the writer is not recovered.
 func TestAPanicOfTheWriterReachesTheCaller(t *testing.T) {
 	defer func() {
 		if got := recover(); got != "broken writer" {

@@ -323,7 +323,7 @@ func TestContextOfAProcess(t *testing.T) {
 	}
 }
 
-// No line is lost if the output format changes between two runs.
+// A held module line is printed even if the output format changes between two runs.
 func TestHeldLineGoesOnInAnotherOutput(t *testing.T) {
 	text, object := Options{}, Options{Output: JSON}
 	for _, test := range []struct {

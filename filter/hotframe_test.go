@@ -12,12 +12,13 @@ import (
 	"github.com/symfilter/symfilter/internal/logtest"
 )
 
-// hotFrame is a line with a frame of a sanitizer, at an address of testdata's program.
+// hotFrame returns a line with a sanitizer's frame at an address in a program of testdata.
 func hotFrame(number int, addr uint64) string {
 	return fmt.Sprintf("    #%d %#x  (/opt/shop/a.out+%#x) (BuildId: a0a1a2a3a4a5a6a7)\n", number, 0x55d012340000+addr, addr)
 }
 
-// hotFrameLog is a log after which no frame is kept for maps, so that frames may be hot.
+// hotFrameLog returns a log with so many frames that no later frame is kept for maps. Later frames
+// may be hot.
 func hotFrameLog() string {
 	var b strings.Builder
 	for i := range 2 * maxLateFrames {
@@ -28,13 +29,13 @@ func hotFrameLog() string {
 
 // newHotPair is newPair, but the second Filter reads all frames, and both have repeats.
 func newHotPair(t *testing.T, whole bool) *pair {
-	p, other := newPair(t, whole), newPair(t, whole) // with a Symbolizer each: names cost steps once
+	p, other := newPair(t, whole), newPair(t, whole) // separate Symbolizers: a name costs steps once
 	p.without = New(&p.plainOutput, other.with.o)
 	p.without.bare = false
 	return p
 }
 
-// A log comes out the same, whether hot frames are read or not, whatever comes between them.
+// The output is the same with and without hotFrames, whatever lines are between the hot frames.
 func TestHotFramesChangeNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const hot = "    #1 0x55d01234017a  (/opt/shop/a.out+0x40017a) (BuildId: a0a1a2a3a4a5a6a7)\n"
@@ -71,13 +72,13 @@ func TestHotFramesChangeNothing(t *testing.T) {
 		}
 	}
 	for i := range fuzztest.LongOr(200, 16) {
-		if !t.Failed() { // by a fake clock: a file is looked at again after a time
+		if !t.Failed() { // fake clock: files are checked again only after a time
 			synctest.Test(t, func(t *testing.T) { check(t, i%2 == 0) })
 		}
 	}
 }
 
-// Each sample comes out the same in one block with hot frames as line by line.
+// For each sample between hot frames, the output is the same in one block and line by line.
 func TestHotFramesAndSamplesChangeNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	log := hotFrameLog()
@@ -94,7 +95,7 @@ func TestHotFramesAndSamplesChangeNothing(t *testing.T) {
 	p.close(t)
 }
 
-// Hot frames are not read: only their answers are printed.
+// hotFrames filters hot frames, but not while frames must be kept for maps.
 func TestHotFramesAreRecognized(t *testing.T) {
 	f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Patience: patient})
 	hot := hotFrame(0, 0x40017a) + hotFrame(1, 0x40017a) + hotFrame(123, 0x40017a)

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/logtest"
 )
 
-// TestLogWithoutMarkupIsUntouched is invariant 1.
+// TestLogWithoutMarkupIsUntouched checks invariant 1 of ARCHITECTURE.md.
 func TestLogWithoutMarkupIsUntouched(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for seed := range uint64(300) {
@@ -36,8 +36,8 @@ func TestLogWithoutMarkupIsUntouched(t *testing.T) {
 
 var generatedWord = regexp.MustCompile(`w[A-J]+w`)
 
-// TestTextAroundElementsIsKept is invariant 2: every word of the log is printed, in order. Lines of
-// inlined calls repeat some words.
+// TestTextAroundElementsIsKept checks invariant 2 of ARCHITECTURE.md: every word of the log is
+// printed, in order. Lines of inlined calls repeat some words.
 func TestTextAroundElementsIsKept(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
@@ -62,8 +62,8 @@ func TestTextAroundElementsIsKept(t *testing.T) {
 	}
 }
 
-// TestChunkingAndProcessorsChangeNothing is invariant 3: filters that share a symbolizer and a
-// cache print the same on any number of processors, for blocks of any size.
+// TestChunkingAndProcessorsChangeNothing checks invariant 3 of ARCHITECTURE.md: filters that share
+// a symbolizer and a cache print the same on any number of processors, for blocks of any size.
 func TestChunkingAndProcessorsChangeNothing(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for _, color := range []Color{ColorKeep, ColorAlways, ColorNever} {
@@ -93,9 +93,9 @@ func TestChunkingAndProcessorsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestCompleteLinesAreOutWhenWriteReturns is invariant 4: after each line, the output so far equals
-// the output for the log up to this line, except for a module line that is still collecting its
-// maps.
+// TestCompleteLinesAreOutWhenWriteReturns checks invariant 4 of ARCHITECTURE.md: after each line,
+// the output so far equals the output for the log up to this line, except for a module line that is
+// still collecting its maps.
 func TestCompleteLinesAreOutWhenWriteReturns(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
@@ -311,8 +311,8 @@ func checkFlow(t *testing.T, log []byte, o Options) {
 	fuzztest.Flow(t, log, New(&out, o), func() int { return int(out) }, "a line\n", 0)
 }
 
-// checkLettersKept checks invariant 2 for any log: lines without anything like an element are
-// printed unchanged, in order.
+// checkLettersKept checks a part of invariant 2 of ARCHITECTURE.md: lines without anything like an
+// element are printed unchanged, in order.
 func checkLettersKept(t *testing.T, log []byte, out string, o Options) {
 	if o.Color != ColorKeep {
 		return
@@ -354,7 +354,6 @@ func TestPlainLinesAndHotFramesAllocateLittle(t *testing.T) {
 	}
 }
 
-// A Filter returns the errors of its writer.
 func TestWriterErrorsAreReturned(t *testing.T) {
 	f := New(failing{}, Options{})
 	if _, err := io.WriteString(f, "a\n"); err != errDiskFull {
@@ -371,7 +370,7 @@ var errDiskFull = fmt.Errorf("disk full")
 
 func (failing) Write(p []byte) (int, error) { return 0, errDiskFull }
 
-// The fast path for a frame without colour prints the same as the general code.
+// The fast path for frames without colours prints the same as the general code.
 func TestFrameHeads(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	var log strings.Builder

@@ -48,7 +48,7 @@ func decodeLines(t testing.TB, out string) (lines []jsonLine) {
 	return lines
 }
 
-// shown returns the texts of the object in the form of the text output.
+// shown returns the text of the object with its line end, as the text output has it.
 func (l *jsonLine) shown(t testing.TB) string {
 	text := l.Text
 	if l.Raw != "" {

@@ -135,7 +135,7 @@ func TestAHexDictOfManyLinesEndsAtItsLimit(t *testing.T) {
 	}
 }
 
-// Keys are cut at maxKey bytes.
+// Keys that ProcessKey extracts are cut at maxKey bytes.
 func TestTheHeadOfAProcessKeyCounts(t *testing.T) {
 	re, err := ProcessKey(`^(\w+) `)
 	if err != nil {

@@ -99,8 +99,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// With ModuleLinesRaw, another filter can read the module lines, and resolve what the first could
-// not.
+// With ModuleLinesRaw, another filter can read the module lines, and resolve the addresses that the
+// first filter could not resolve.
 func TestRawModuleLines(t *testing.T) {
 	const in = "[1] {{{reset}}}{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}} x\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}} {{{pc:0x50018d:pc}}} {{{mmap:bad}}}\n"
 	for _, symbolizer := range []bool{false, true} {

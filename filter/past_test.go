@@ -32,7 +32,7 @@ func TestThePastIsSearchedForHeaders(t *testing.T) {
 	}
 }
 
-// An entry of a journal has many lines, but only one has the text.
+// last returns the last lines of text, although a journal's entry has many other lines.
 func TestLastLinesAreLinesOfText(t *testing.T) {
 	p := past{unwrap: func(dst, lines []byte) []byte {
 		if bytes.HasPrefix(lines, newline) {

@@ -182,7 +182,7 @@ func TestServersAndThisMachineHaveTheirOwnPatience(t *testing.T) {
 		patience Patience
 		after    time.Duration // delay of the search on this machine
 		steps    []string
-		want     []string // how long each took
+		want     []string // how long each step took
 	}{
 		{
 			name:     "this machine alone",

@@ -114,7 +114,7 @@ func TestChangesOfFactsAreKnown(t *testing.T) {
 	}
 }
 
-// Keys that differ only after maxKey bytes belong to different processes.
+// Enter distinguishes keys that differ only after maxKey bytes.
 func TestLongKeysOfTheCallerAreToldApart(t *testing.T) {
 	var out strings.Builder
 	f := New(&out, Options{})

@@ -10,7 +10,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Compilers leave the column out with -gno-column-info, and Go's tables have none.
+// A frame without a column shows none. Compilers omit columns with -gno-column-info, and Go's
+// tables have none.
 func TestFramesWithoutColumnHaveNone(t *testing.T) {
 	w := renderer{paths: &Paths{}}
 	m := newModule(0, testID, "a.out")

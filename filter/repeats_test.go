@@ -112,8 +112,8 @@ const (
 		"    #01 pc 000000000040018d  /vendor/bin/a.out (BuildId: a0a1a2a3a4a5a6a7)\n"
 )
 
-// A Filter that reuses the results of repeated backtraces gives the same output and context as one
-// that does not, whatever lines are between them.
+// A Filter that reuses the results of repeated backtraces has the same output and context as a
+// Filter without repeats, whatever lines are between the backtraces.
 func TestRepeatsChangeNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.OnlyOn(t, "linux") // this program must be an ELF file
@@ -156,7 +156,7 @@ func TestRepeatsChangeNothing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, whole := range []bool{true, false} {
-				synctest.Test(t, func(t *testing.T) { // lines are held back for a time
+				synctest.Test(t, func(t *testing.T) { // fake clock: lines are held back for a time
 					p := newPair(t, whole)
 					for i := range 16 {
 						p.write(t, c.between(i))
@@ -183,7 +183,7 @@ func TestRepeatsChangeNothing(t *testing.T) {
 func TestStacksInTwoBlocksAreRepeats(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	stack := androidHead + androidFrames
-	synctest.Test(t, func(t *testing.T) { // lines are held back for a time
+	synctest.Test(t, func(t *testing.T) { // fake clock: lines are held back for a time
 		for cut := 1; cut < len(stack); cut++ {
 			p := newPair(t, true)
 			for range 4 {
@@ -199,10 +199,11 @@ func TestStacksInTwoBlocksAreRepeats(t *testing.T) {
 	})
 }
 
-// A sample of each dialect, repeated or beside others, comes out the same with and without repeats.
+// The output for repeated samples, and for samples in random order, is the same with and without
+// repeats.
 func TestRepeatsOfSamplesChangeNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	synctest.Test(t, repeatSamples) // lines are held back for a time
+	synctest.Test(t, repeatSamples) // fake clock: lines are held back for a time
 }
 
 func repeatSamples(t *testing.T) {

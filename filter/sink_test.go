@@ -64,7 +64,8 @@ func TestSinkTextIsNotInterpreted(t *testing.T) {
 	}
 }
 
-// Each line of the Sink methods reads the clock, until the caller ends blocks.
+// Each line of the Sink methods reads the clock. After the first call of EndBlock, each block reads
+// it once.
 func TestSinkLinesHaveTheTimeOfTheirBlock(t *testing.T) {
 	f := New(io.Discard, Options{})
 	in := access.Filter(f).(interface{ EndBlock() })

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Frames that one run has located without debug files are named by another run without the modules.
-// The output equals that of one run with both, with a few exceptions.
+// A run without debug files locates frames; a second run without the module elements names them.
+// The output equals that of one run with both, except where want differs.
 func TestWhatWasLocatedIsNamedLater(t *testing.T) {
 	data, err := os.ReadFile("../testdata/crash.log")
 	if err != nil {

@@ -21,7 +21,8 @@ const (
 	untilFrames  = "at {{{pc:0x50018d:pc}}}, {{{pc:0x50018e}}}, {{{data:0x50018d}}}\n"
 )
 
-// With Until, records wait for files until that time, and not as long as the Patience allows.
+// With Until, records wait for files at most until the given time, even if the Patience allows
+// more.
 func TestRecordsWaitUntilATime(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -63,8 +64,8 @@ func TestRecordsWaitUntilATime(t *testing.T) {
 	}
 }
 
-// While a slow question uses a file, records with Until are printed at that time. When the address
-// occurs again, its name is known.
+// Records are printed at the time of Until even while a slow question holds their file. When the
+// address occurs again, its name is known.
 func TestRecordsWithATimeDoNotWaitForOtherQuestions(t *testing.T) {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("testdata/debug")}})
 	defer s.Close()
