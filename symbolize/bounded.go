@@ -151,7 +151,7 @@ func askWithin[T any](s *Symbolizer, ctx, within context.Context, do func(contex
 		<-w.beside
 		stop()
 		cancel()
-		return do(ctx), true // ErrClosed
+		return do(ctx), true // fails with ErrClosed at once
 	}
 	select {
 	case answer = <-done:

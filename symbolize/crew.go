@@ -13,8 +13,8 @@ import (
 // A crew reads the debug information of one file for several questions at once. These questions do
 // not hold the entry's lock. A crew returns only complete answers without faults, and leaves other
 // questions to the holder of the lock. So faults, strikes and answers do not depend on the number
-// of readers. A file's debt does: a lookup made ahead adds to it at once, so an expensive file may
-// be given up a few frames earlier.
+// of readers. Only the file's debt (history.owes) does: it counts a lookup ahead of the log at
+// once, so an expensive file may be set aside a few frames earlier.
 //
 // An entry's lock is taken before a reader's. With a reader's lock held, an entry's lock is only
 // tried.
@@ -86,7 +86,7 @@ func (e *entry) gather(s *Symbolizer) {
 	m.crew.mayOwe = min(max(crewOwes, debugBytes(m.obj)/4), s.cache.memory.maxOwed/crewShare)
 }
 
-// retire lets no further lookup begin.
+// retire stops new lookups permanently.
 func (c *crew) retire() {
 	if c != nil {
 		c.done.Store(true)

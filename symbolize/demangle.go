@@ -74,8 +74,8 @@ func (n *names) get(linkage string) *name {
 	return v
 }
 
-// knownNames are the names of one file by their place in it: a known name is found without reading
-// its bytes. The zero value is empty.
+// knownNames are the names of one file by reference: dwarf.Frame.Ref, or the address of a symbol's
+// name in memory. The bytes of a known name are not read again. The zero value is empty.
 type knownNames struct {
 	few   []knownName      // in no order, until there are more than fewNames
 	byRef map[uint64]*name // nil: few has all

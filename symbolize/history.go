@@ -9,7 +9,7 @@ import (
 // A history holds an entry's facts about its files, even after they were closed.
 type history struct {
 	strikes   int    // number of strikes: a file broke its reader, or cost too much
-	broken    broken // the file whose debug information is left alone
+	broken    broken // the file whose debug information is set aside
 	fault     string // the last fault of a file that is or was in use; empty if none
 	notified  string // path of the file last reported to Options.Notify
 	unindexed bool   // an index could not be made

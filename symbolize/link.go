@@ -41,7 +41,7 @@ type part struct {
 
 // openFiles counts the open files of a module.
 type openFiles struct {
-	mapped int64 // all
+	mapped int64 // all open files
 	byFD   int64 // open files that keep a descriptor
 }
 

@@ -173,7 +173,7 @@ func (m *module) betterThan(o *module) bool {
 
 // contents has the methods of a file that may have been read whole: see [access.BuildID].
 type contents interface {
-	Bytes() []byte // nil if it was not
+	Bytes() []byte // nil if the file was not read whole
 	Whole() bool
 	Modified() (nanoseconds int64, ok bool)
 }

@@ -79,7 +79,7 @@ type search struct {
 	s       *Symbolizer
 	e       *entry
 	names   []string // names of the module
-	avoid   broken   // a file whose debug information is left alone
+	avoid   broken   // a file whose debug information is set aside
 	servers func()   // called before each server is asked; only the first call acts
 
 	link     debugLink // link of the first file without debug information that has one
