@@ -27,7 +27,7 @@ type ahead struct {
 	begun  bool // workers were started for the block and the current address space
 	fresh  int  // new answers by the Filter in the block before the ahead began
 
-	left  atomic.Int64 // bytes of block, or held frames, from the start, that no worker has taken
+	left  atomic.Int64 // bytes of block, or held frames, that no worker has taken yet
 	part  int64        // bytes that a worker takes at a time
 	at    atomic.Int64 // offset in block, or number of the held line, that the Filter has reached
 	size  atomic.Int64 // bytes of answers that workers have put into the Cache for the block

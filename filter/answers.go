@@ -180,8 +180,8 @@ func (f *lineFilter) footnoteTarget(a *answer) {
 	f.functionsAndLines(a, " ", "")
 }
 
-// functionsAndLines lays out the calls at an address. before and after enclose their files and
-// lines.
+// functionsAndLines lays out the function of each call at an address, with its file and line
+// between the texts before and after.
 func (f *lineFilter) functionsAndLines(a *answer, before, after string) {
 	for i := range a.text.cuts {
 		t := a.text.frame(i)

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An asker asks the symbolizer and renders its answers.
+// An asker sends questions to the symbolizer, and renders the answers.
 type asker struct {
 	opt      *Options
 	cached   *Cache
@@ -47,9 +47,9 @@ func (r *asker) key(m *module, rel uint64, form lookup) cacheKey {
 	return cacheKey{rel, n, form}
 }
 
-// render asks the symbolizer about the address rel of m, and renders the answer. Without an answer,
-// err is the reason; err is nil if no symbol covers the address, or if there is no symbolizer. The
-// draft is valid until the next call.
+// render looks up the address rel of m, and renders the answer. Without an answer, err is the
+// reason; err is nil if no symbol covers the address, or if there is no symbolizer. The draft is
+// valid until the next call.
 func (r *asker) render(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
 	if r.opt.Symbolizer == nil {
 		return text, false, nil
@@ -90,8 +90,8 @@ func (r *asker) observe() (end func()) {
 	return func() { r.opt.Patience.Asked(time.Since(began)) }
 }
 
-// chooseFrames asks for the frames at l or one byte before it, as form requires. back is true if it
-// chose the byte before l.
+// chooseFrames returns the frames at l or at the byte before it, as form requires. back is true if
+// it chose the byte before l.
 func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (frames []symbolize.Frame, back bool, err error) {
 	if form == exactAddress {
 		frames, err = r.askFrames(m, l)
@@ -127,7 +127,7 @@ func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (fram
 	return frames, true, nil
 }
 
-// askFrames asks for the frames at l, and removes the version from a symbol's name. The frames are
+// askFrames returns the frames at l, and removes the version from a symbol's name. The frames are
 // valid until the next call.
 func (r *asker) askFrames(m *module, l symbolize.Location) ([]symbolize.Frame, error) {
 	frames, err := r.askCode(m, l)
@@ -140,8 +140,8 @@ func (r *asker) askFrames(m *module, l symbolize.Location) ([]symbolize.Frame, e
 	return frames, err
 }
 
-// askCode asks for the frames at l. It waits for a debug file while the patience lasts. An ahead's
-// worker never waits.
+// askCode returns the frames at l. It waits for a debug file while the patience lasts, but never in
+// a worker of the ahead.
 func (r *asker) askCode(m *module, l symbolize.Location) (frames []symbolize.Frame, err error) {
 	if r.aheadOf != nil {
 		s := r.opt.symbolsAhead()

@@ -9,7 +9,7 @@ import (
 
 const maxStack = 4 << 10 // bytes of a stack trace in a diagnostic, about 20 calls
 
-// currentLine is the line that lineOf is filtering.
+// currentLine is the line that is being filtered.
 type currentLine struct {
 	text []byte // nil between lines
 	end  int    // offset of the line's end in its block; 0 if it is not in a block

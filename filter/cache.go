@@ -32,8 +32,8 @@ type Cache struct {
 	turns atomic.Uint32
 }
 
-// A generation holds the answers used during some period. There may be a million answers: they
-// contain no pointers, which the garbage collector would follow.
+// A generation holds the answers used during some period. There may be a million answers, so they
+// contain no pointers for the garbage collector to follow.
 type generation struct {
 	modules map[cacheModule]uint32
 	frames  map[cacheKey]uint32 // indices in answers
@@ -72,7 +72,7 @@ func (g *generation) draft(i uint32) draft {
 	return draft{g.text.at(p.text), renderedParts{g.cuts.at(p.cuts), p.until, p.system, p.none, p.back, g.sources[i]}}
 }
 
-// put keeps a copy of r, and returns the copy.
+// put stores a copy of r under k, and returns the copy.
 func (g *generation) put(k cacheKey, r *draft) rendered {
 	i := uint32(len(g.answers))
 	g.answers = append(g.answers, keptAnswer{text: g.text.add(r.text), cuts: g.cuts.add(r.cuts), until: r.until, system: r.system, none: r.none, back: r.back})

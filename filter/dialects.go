@@ -77,14 +77,15 @@ type Dialects struct {
 	// Options must not be set.
 	Elements bool
 
-	// Unwrap appends the texts of lines to dst, with their line ends. The lines may still have the
-	// envelopes that they had in [Filter.Text]. Unwrap is called for lines that may contain a
-	// trace's header. Nil: lines have no envelopes.
+	// Unwrap appends the texts of lines to dst, with their line ends. In the input of
+	// [Filter.Text], lines may still have an envelope: the prefix or object around a line in a
+	// container's log or journal. Unwrap is called for lines that may contain a trace's header.
+	// Nil: lines have no envelopes.
 	Unwrap func(dst, lines []byte) []byte
 
 	// Logged returns the latest time at which the current line may have been written, or zero if
-	// unknown. It is called when a trace begins. A file changed later needs a stronger proof. Nil:
-	// the times are unknown.
+	// unknown. It is called when a trace begins. A file changed after this time needs a stronger
+	// proof. Nil: the times are unknown.
 	Logged func() time.Time
 
 	// NoHold judges each frame by the frames before it, and holds no lines back. Whole holds a

@@ -43,11 +43,11 @@ func newDisplay(o *Options) *layout.Display {
 	return layout.NewDisplay(layout.Style{Width: o.Display.Width, Fold: o.Display.Fold, Colors: o.Color == ColorAlways, KeepsColor: o.Color == ColorKeep})
 }
 
-// baseModule returns the last part of a module's name, printable.
+// baseModule returns the last part of a module's name, with control characters escaped.
 func baseModule(name string) string { return escape.Clean(name[strings.LastIndexByte(name, '/')+1:]) }
 
-// markFrame marks the current line of output as the line of the i-th frame of the answer for e.
-// whole is set if nothing follows the frame in its line.
+// markFrame passes the i-th frame of the answer for e, in the current line of output, to the
+// Display for folding. whole is set if nothing follows the frame in its line.
 func markFrame(f *lineFilter, e *frameFields, a *answer, i int, whole bool) {
 	if !f.layout.Display.Fold {
 		return

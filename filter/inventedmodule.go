@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// Numbers of made-up modules and maps. Logs do not contain them: no process has memory at these
-// addresses, and no program has so many modules.
+// Numbers of made-up modules and maps. Logs do not contain them: module IDs are smaller, and no
+// process has memory at these addresses.
 const (
 	inventedID   = 1 << 32               // ID of the first module
 	inventedBase = 0xfff0_0000_0000_0000 // address of its map

@@ -209,7 +209,8 @@ func TestManyElementsAreSeveralObjects(t *testing.T) {
 	}
 }
 
-// FuzzJSON checks that the objects of any log match the schema and have the text output.
+// FuzzJSON checks that the objects of any log match the schema, and that their texts are the text
+// output.
 func FuzzJSON(f *testing.F) {
 	for seed := range uint64(6) {
 		f.Add([]byte(logtest.NewGenerator(seed).Log(20)))

@@ -20,7 +20,7 @@ type lateMaps struct {
 	bytes      int             // approximate memory of frames
 	unresolved int             // number of frames that are not located
 
-	noted map[uint64]bool // addresses of frames that occur only in footnotes
+	noted map[uint64]bool // addresses of the frames that await has kept
 
 	buffered bool // the last held line is a map of the process
 	start    int  // offset of the map in that line

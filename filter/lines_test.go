@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/internal/logtest"
 )
 
-// Lines filter a log in records of one or several lines. The Context is sometimes saved and
-// restored, or passed to other Lines. Without module lines, which a Filter holds for their maps,
-// the output is that of a Filter.
+// For a log in records of one or several lines, Lines print the same as a Filter. Module lines are
+// left out, since a Filter holds them back for their maps. The Context is sometimes saved and
+// restored, or passed to other Lines.
 func TestLinesPrintWhatAFilterDoes(t *testing.T) {
 	for name, o := range contextOptions(t) {
 		if o.ProcessKey != nil {

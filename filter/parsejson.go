@@ -20,7 +20,8 @@ const maxJSONLine = 32 << 20
 type JSONLine struct {
 	Version int `json:"v"` // version of the schema: 1
 
-	// The next fields are from the envelope of the line.
+	// The next fields describe the source of the line: a followed file, a container's log, a record
+	// or a journal entry.
 	File string `json:"file,omitempty"` // the followed file
 	// time of a container's line or a journal entry
 	Time   string          `json:"time,omitempty"`

@@ -67,7 +67,7 @@ func TestProcessesAreBounded(t *testing.T) {
 	}
 }
 
-// Options limit the processes. Dropped processes are reported, the longest idle ones first.
+// Options.Limits bounds the processes. Dropped processes are reported, the longest idle ones first.
 func TestProcessesThatAreDroppedAreReported(t *testing.T) {
 	re, _ := ProcessKey(`^(\w+) `)
 	module := func(process string, maps int) string {

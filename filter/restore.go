@@ -172,8 +172,8 @@ func (f *Filter) Restore(context []byte) error {
 	return nil
 }
 
-// restore sets the context of the Filter. It checks the state of traces last, after it has set the
-// rest.
+// restore sets the context of the Filter. It checks the facts and the state of traces last, after
+// it has set the rest.
 func (f *Filter) restore(context []byte) error {
 	var s savedFilter
 	if err := checkpoint.Decode(context, &s); err != nil {

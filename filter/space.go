@@ -254,7 +254,7 @@ func (s *space) remove(run, index int) {
 	s.runs[run] = append(v[:index], v[index+1:]...)
 }
 
-// hasMap reports whether mod already has the same map.
+// hasMap reports whether the space already has the map m of mod.
 func (s *space) hasMap(m markup.MMap, mod *module) bool {
 	v := s.find(m.Addr)
 	return v.mod == mod && v.start == m.Addr && v.end == m.Addr+(m.Size-1) && v.rel == m.Rel && m.Size != 0

@@ -6,7 +6,7 @@ import (
 )
 
 // mayRepeat reports whether the options allow repeats: the output is plain text, and no option
-// reports single frames.
+// needs each frame.
 func (f *Filter) mayRepeat() bool {
 	o := &f.o.Dialects
 	return f.bare && f.tracer != nil && f.o.Color == ColorKeep && !f.layout.Terminal &&

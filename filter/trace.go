@@ -559,13 +559,12 @@ func locateHeld(t *tracer) []heldRun {
 	return t.repeats.heldRuns(t, all)
 }
 
-// print prints a line with located frames.
 func (t *tracer) print(b []byte, frames []judge.Frame) {
 	t.lay(b, frames)
 	t.f.sendLarge()
 }
 
-// lay is print, but sends nothing.
+// lay lays out a line with located frames. It does not send the output.
 func (t *tracer) lay(b []byte, frames []judge.Frame) {
 	f := t.f
 	f.ahead.reach(t.printed)

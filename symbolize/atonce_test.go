@@ -12,8 +12,8 @@ import (
 )
 
 // Many goroutines query an index, and debug information without an index, while the budget makes
-// the Symbolizer drop names and close files. The answers equal the answers for one goroutine. An
-// answer that is given at once is the same, or missing.
+// the Symbolizer drop names and close files. All answers equal the answers for one goroutine.
+// tryCode and besideCode may have no answer.
 func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 	f := build(t, "shop", indexSource, "-O2")
 	addrs := f.textAddresses(t)

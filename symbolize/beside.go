@@ -37,9 +37,10 @@ type earlySymbol struct {
 	found *symbol
 }
 
-// begin prepares the lookup of the symbol at addr, unless another goroutine may change its data. If
-// the lookup is slow and there are several processors, begin starts it in a goroutine. The first
-// lookup in a file gets no goroutine: starting a thread takes as long as the lookup.
+// begin prepares the lookup of the symbol at addr. If the lookup is slow and there are several
+// processors, begin starts it in a goroutine. The first lookup in a file gets no goroutine:
+// starting a thread takes as long as the lookup. begin does nothing if the symbol is in another
+// file, or in a file with compressed sections.
 func (y *earlySymbol) begin(m *module, n *names, addr uint64) {
 	y.names, y.addr, y.wait, y.found = nil, addr, nil, nil
 	// compressed sections may be inflated and released meanwhile

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Questions with a time limit have the same answers. While another question holds the file, they
-// end with their context, and their answers are known later.
+// Questions with a time limit have the same answers as questions without. While another question
+// holds the file, they end with their context, and their answers are known later.
 func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 	f := build(t, "shop", source)
 	code, data := f.at(f.symbols(t)["entry"].Value), f.at(f.symbols(t)["table"].Value+4)

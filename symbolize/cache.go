@@ -22,7 +22,7 @@ type cache struct {
 	counts counts
 }
 
-// A key names a module: by its ID, or by its name if it has none.
+// A key names a module by its build ID, or by its name if it has no ID.
 type key struct {
 	id   buildid.ID
 	name string // at most maxModuleName bytes; empty if there is an ID

@@ -212,8 +212,8 @@ func TestNoInlinesGivesTheCalledFunctionAndItsOwnLine(t *testing.T) {
 	}
 }
 
-// Valgrind takes the names of functions from the symbol table, and the names of inlined calls from
-// DW_AT_name.
+// With ValgrindNames, functions have names from the symbol table, and inlined calls have names from
+// DW_AT_name, as in Valgrind.
 func TestNamesAreAsValgrindPrintsThem(t *testing.T) {
 	f := build(t, "shop", source)
 	linkage := open(t, Options{}, oneFile{f, "here"})

@@ -67,7 +67,7 @@ func TestWhatReadersTakeIsCounted(t *testing.T) {
 	q.end(nil)
 }
 
-// After one reader has failed, no reader tries again. The debt of readers is bounded.
+// A crew retires once its lookups have cost too much: at most two have answers.
 func TestAFileThatCostsTooMuchHasOneReader(t *testing.T) {
 	f := build(t, "dear", dear, "-g0", "-nostdlib")
 	s := open(t, Options{Jobs: 2}, oneFile{f, "here"})

@@ -24,8 +24,7 @@ int S::get(int x) const { return v * inner(x) + (x > 3 ? inner(x + 1) : inner(v)
 int use(int x) { S s{x}; return s.get(x) + inner(x); }
 `
 
-// Details equal the output of llvm-symbolizer --verbose, even if they are from stops of the line
-// table.
+// Details equal the output of llvm-symbolizer --verbose at each address.
 func TestDetailsAreThoseOfLLVM(t *testing.T) {
 	tool(t, "llvm-symbolizer-19")
 	for _, compiler := range []string{"g++ -gdwarf-4", "g++ -gdwarf-5 -fno-inline-small-functions", "clang++-19 -gdwarf-5 -fdebug-info-for-profiling", "clang++-19 -gdwarf-4 -ffunction-sections -fdebug-info-for-profiling"} {

@@ -69,7 +69,7 @@ const (
 	// time until a file with debug information is searched for again, if the file in use has none;
 	// doubles
 	betterMin = 5 * time.Second
-	betterMax = time.Minute // bound of the times that double
+	betterMax = time.Minute // upper bound of retry times that double
 	// how long a question waits, whatever its context, for a file that was closed to save memory
 	reopenWait = time.Second
 	// how long a file is set aside after maxStrikes strikes; doubles

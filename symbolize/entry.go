@@ -76,7 +76,7 @@ type task struct {
 type purpose uint8
 
 const (
-	// search for a file, for a module that has none or got its file during this search
+	// search for a module's first file; the module may answer from it before the search ends
 	firstFile purpose = iota
 	// search for a file with debug information while the current file, which has none, answers
 	betterFile

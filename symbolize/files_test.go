@@ -116,7 +116,8 @@ func TestAFileThatIsNoELFFileIsAMiss(t *testing.T) {
 	}
 }
 
-// The open file loses half of its bytes, as if it were overwritten by a copy.
+// A file that is truncated while it is open is closed, and the fault is reported. A new file is
+// used after retryMiss, then after asideMin, then after twice that time. Other files still answer.
 func TestAFileTruncatedWhileOpenIsSetAside(t *testing.T) {
 	f, good := build(t, "shop", source), build(t, "good", source)
 	entry := f.symbols(t)["entry"].Value

@@ -177,7 +177,6 @@ func (o oneFile) Find(_ context.Context, q buildid.Query, note func(buildid.Atte
 	return f, err
 }
 
-// finderFunc is a finder.
 type finderFunc func(context.Context, buildid.Query, func(buildid.Attempt)) (*buildid.File, error)
 
 func (f finderFunc) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {

@@ -228,7 +228,7 @@ type unitWriter struct {
 	// for each file of the unit, 1 more than the result of the method file; 0 if not read yet
 	files  []uint32
 	number []uint32 // for each call, its number from AddCall; 0 if not added yet
-	usual  []uint32 // for each call, its usual file
+	usual  []uint32 // for each call, its symindex.Call.Usual
 	paths  func(uint32) (string, int, int)
 }
 

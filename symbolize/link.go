@@ -33,7 +33,7 @@ type parts struct {
 	counted  int   // files of split units that the ledger has counted
 }
 
-// A part is an open file.
+// A part is an open file and its ELF object.
 type part struct {
 	file *buildid.File // nil if the object needs no descriptor
 	obj  *object.File

@@ -112,7 +112,8 @@ func TestReachingDataIsThatOfLLVM(t *testing.T) {
 	}
 }
 
-// CompDir and Dir are the parts of a path that llvm-symbolizer omits.
+// CompDir and Dir are the lengths of what llvm-symbolizer omits with --relativenames and
+// --basenames.
 func TestPathsAreThoseOfLLVM(t *testing.T) {
 	for _, compiler := range [][]string{
 		{"gcc", "-gdwarf-4"}, {"gcc", "-gdwarf-5"}, {"clang-19", "-gdwarf-4"}, {"clang-19", "-gdwarf-5"},

@@ -61,8 +61,8 @@ func (f *Frame) takeName(symbol *Frame) {
 	f.SymbolFile = symbol.SymbolFile
 }
 
-// debugFrames appends copies of the frames at addr in debug information. It has noted its error;
-// only object.ErrFault makes the file unusable.
+// debugFrames appends copies of the frames at addr in debug information. Its errors are already
+// noted; only object.ErrFault makes the file unusable.
 func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err error) {
 	s, m := q.s, q.m
 	if dst, ok := q.indexFrames(dst, addr); ok {

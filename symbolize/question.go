@@ -59,10 +59,10 @@ func (q *question) begin(s *Symbolizer, e *entry) {
 	e.used.Store(s.cache.clock.Add(1))
 }
 
-// start returns the task that a question under name must wait for, since e has no file or a
-// provisional one. e.mu is held. If there is no task, start begins a search. If e has an error,
-// start returns it, and begins another search if that is due. If e is forgotten, start returns nil
-// without an error.
+// start returns the task that a question must wait for, since e has no file or a provisional one.
+// name is the module's name in the question; e.mu is held. If there is no task, start begins a
+// search. If e has an error, start returns it, and begins another search if that is due. If e is
+// forgotten, start returns nil without an error.
 func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 	if e.state == forgotten {
 		return nil, nil

@@ -82,7 +82,7 @@ type search struct {
 	avoid   broken   // a file whose debug information is set aside
 	servers func()   // called before each server is asked; only the first call acts
 
-	link     debugLink // link of the first file without debug information that has one
+	link     debugLink // first link found in a file without debug information
 	followed bool      // the link was followed
 
 	module   *module // the best file found and not yet given to e; nil if none

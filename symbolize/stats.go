@@ -11,7 +11,8 @@ type counts struct {
 
 // Stats describe a Symbolizer: its current state, and its counts since New.
 type Stats struct {
-	// Modules named in questions, by state. Busy modules are answering a question.
+	// Modules named in questions, by state. Busy modules are answering a question. Idle modules
+	// have neither an open file nor a search.
 	Answering, Searching, Missing, SetAside, Idle, Busy int64
 
 	Warming int64 // questions that wait for the background

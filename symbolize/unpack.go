@@ -13,7 +13,7 @@ import (
 // log never occur in its frames. Above memory.inline bytes a goroutine inflates it. Meanwhile
 // questions wait as for a search, or get answers from symbols.
 
-// inflate inflates the packed debug sections of e's module for a lookup. goesOn means that a
+// inflate inflates the packed debug sections of e's module for a lookup. goesOn is set if a
 // goroutine continues the inflation. e.mu is held. Without memory for the sections, the module
 // answers from symbols for a time.
 func (s *Symbolizer) inflate(e *entry) (goesOn bool) {

@@ -20,8 +20,8 @@ const (
 	warmCost  = 192 // bytes of an answer or a frame, without its strings
 )
 
-// A warmer asks questions for callers that must not wait, and keeps the answers for questions with
-// Now.
+// A warmer looks up answers in the background for callers that must not wait, and keeps them for
+// questions with Now.
 type warmer struct {
 	s *Symbolizer
 
@@ -203,7 +203,7 @@ func (w *warmer) run(t errand) {
 	}
 }
 
-// ask asks without waiting for a search or inflation.
+// ask looks up the answer at l without waiting for a search or an inflation.
 func (w *warmer) ask(kind errandKind, l Location) (a warmAnswer) {
 	if kind == dataErrand {
 		a.variable, a.until, a.err = w.s.dataUntil(w.expired, l)

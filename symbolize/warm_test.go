@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/access"
 )
 
-// A counted finder counts its calls.
+// counted is a Finder that counts the calls of Find.
 type counted struct {
 	Finder
 	asked *int
